@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// GoLimits returns the environment variables that keep a Go program within its
-// container: GOMAXPROCS is the container's cores, and GOMEMLIMIT nine tenths of
-// the memory.
+// GoLimits returns the environment variables that limit a Go program to its
+// container's size: GOMAXPROCS is the number of cores, and GOMEMLIMIT nine
+// tenths of the memory.
 func GoLimits(cores int, memory config.Size) map[string]string {
 	return map[string]string{
 		"GOMAXPROCS": strconv.Itoa(cores),
@@ -20,17 +20,19 @@ func GoLimits(cores int, memory config.Size) map[string]string {
 	}
 }
 
-// LogURL returns the URL of a container's log files on its NodeManager; a file's
-// name follows after a slash. scheme is http or https, by yarn.http.policy.
+// LogURL returns the URL of a container's log files on its NodeManager. A slash
+// and a file's name can be appended. scheme is http or https, as
+// yarn.http.policy says.
 func LogURL(scheme, nodeHTTPAddress, container, user string) string {
 	return fmt.Sprintf("%s://%s/node/containerlogs/%s/%s", scheme, nodeHTTPAddress, container, user)
 }
 
-// ACLs returns the access lists of a container's launch context, for viewing and
-// for modifying the application; "" admits no others. YARN's format is
-// "user1,user2 group1,group2", or "*" for all (AccessControlList.java of Hadoop 3).
-// The lists of the ApplicationMaster's container apply to the application, those of
-// the first container on a node to all containers and logs there.
+// ACLs returns the access lists for a container's launch context: who may view
+// and who may modify the application, besides its owner; "" for nobody. YARN's
+// format is "user1,user2 group1,group2", or "*" for all (AccessControlList.java
+// of Hadoop 3). The lists of the ApplicationMaster's container apply to the
+// application. Those of an application's first container on a node apply to all
+// of its containers and logs on that node.
 func ACLs(settings *config.Config) (view, modify string) {
 	viewers, modifiers := config.ACLs(settings)
 	return accessList(viewers), accessList(modifiers)
@@ -47,20 +49,20 @@ func accessList(acl config.ACL) string {
 	}
 }
 
-// ContainersFile is the name of the file in the ApplicationMaster's log directory
-// that lists its executors' containers, one ContainerEvent in JSON per line.
+// ContainersFile is a file in the ApplicationMaster's log directory that lists
+// the containers of its executors: one ContainerEvent per line, in JSON.
 const ContainersFile = "containers.jsonl"
 
-// States of a ContainerEvent.
+// Values of ContainerEvent.State.
 const (
 	ContainerStarted   = "started"
 	ContainerCompleted = "completed"
-	// DriverElsewhere marks an event without a container: the application is in client
-	// mode.
+	// DriverElsewhere is the state of an event without a container, which says
+	// that the application is in client mode.
 	DriverElsewhere = "launcher"
 )
 
-// ContainerEvent is the start or the end of an executor's container.
+// ContainerEvent records the start or the end of an executor's container.
 type ContainerEvent struct {
 	Time            time.Time `json:"time"`
 	Container       string    `json:"container"`
@@ -68,5 +70,5 @@ type ContainerEvent struct {
 	Host            string    `json:"host"`
 	NodeHTTPAddress string    `json:"nodeHttpAddress"` // host:port
 	State           string    `json:"state"`
-	ExitStatus      int       `json:"exitStatus"` // if completed
+	ExitStatus      int       `json:"exitStatus"` // only if State is ContainerCompleted
 }

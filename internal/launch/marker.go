@@ -8,13 +8,14 @@ import (
 	"slices"
 )
 
-// Marker is in the text of every program that calls bobbin.Main, so that a
-// submission can recognize one before it uploads it. The contract's number changes
-// if this package becomes incompatible.
+// Marker is contained in every program that calls bobbin.Main, so that a
+// submission can recognize such programs before the upload. Its number changes
+// when this package becomes incompatible.
 const Marker = "bobbin/launch: this program calls bobbin.Main, contract 1"
 
-// mirrored is Marker backwards. Code that looks for the marker must not contain it,
-// or every program that can submit would seem to call bobbin.Main.
+// mirrored is Marker backwards. Code that searches for Marker must not contain
+// it, since otherwise every program that can submit applications would seem to
+// call bobbin.Main.
 const mirrored = "1 tcartnoc ,niaM.nibbob sllac margorp siht :hcnual/nibbob"
 
 // KeepMarker keeps Marker in programs that call it: a linker drops the text of a
@@ -28,7 +29,7 @@ func Marked(program io.Reader) (bool, error) {
 	wanted := []byte(mirrored)
 	slices.Reverse(wanted)
 	window := make([]byte, 256<<10)
-	kept := 0 // bytes at the end of the last read that may begin a marker
+	kept := 0 // bytes at the end of the last read in which Marker may begin
 	for {
 		n, err := io.ReadFull(program, window[kept:])
 		filled := window[:kept+n]

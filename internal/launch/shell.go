@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// ShellCommand returns the command line by which a NodeManager starts a program in
-// a container, with its output in the container's log directory. Every argument
-// reaches the program byte for byte.
+// ShellCommand returns the command with which a NodeManager starts a program in
+// a container, with stdout and stderr in files in the container's log directory.
+// The program receives every argument unchanged.
 //
-// A NodeManager expands {{NAME}} to $NAME, and <LOG_DIR> and <CPS> to paths, and
-// writes the line into a script, between the double quotes of bash -c "…"
-// (ContainerLaunch.java and ContainerExecutor.java of Hadoop 3).
+// A NodeManager replaces {{NAME}} by $NAME, <LOG_DIR> by the container's log
+// directory and <CPS> by the class path separator ":". It writes the result into
+// a script, between the double quotes of bash -c "…" (ContainerLaunch.java and
+// ContainerExecutor.java of Hadoop 3).
 func ShellCommand(arguments []string) string {
 	var line strings.Builder
 	line.WriteString("exec ")
@@ -23,9 +24,9 @@ func ShellCommand(arguments []string) string {
 	return line.String()
 }
 
-// quote puts an argument into single quotes for the inner shell and escapes it for
-// the outer double quotes. It ends and reopens the single quotes within {{, }} and
-// after <, so that the NodeManager expands nothing.
+// quote puts an argument into single quotes for the inner shell, and escapes the
+// result for the outer double quotes. It closes and reopens the single quotes
+// within {{ and }} and after <, so that the NodeManager replaces nothing.
 func quote(argument string) string {
 	var inner strings.Builder
 	inner.WriteByte('\'')
@@ -47,16 +48,16 @@ func quote(argument string) string {
 	return doubleQuoted.Replace(inner.String())
 }
 
-// doubleQuoted escapes text for a shell's double quotes.
+// doubleQuoted escapes text that stands between double quotes in a shell.
 var doubleQuoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`")
 
-// EnvironmentValue returns an environment variable's value in the form that a
-// container's launch context needs. The process gets it byte for byte, except that
-// the NodeManager expands {{NAME}}, <LOG_DIR> and <CPS>.
+// EnvironmentValue returns the value of an environment variable as a container's
+// launch context needs it. The process receives the value unchanged, except that
+// the NodeManager replaces {{NAME}}, <LOG_DIR> and <CPS> as in ShellCommand.
 //
-// A NodeManager writes the expanded value between the double quotes of export
-// NAME="…", and drops all other braces that come in pairs (ContainerLaunch.java of
-// Hadoop 3). So EnvironmentValue separates those.
+// A NodeManager writes the value between the double quotes of export NAME="…",
+// and removes all other pairs of equal braces (ContainerLaunch.java of Hadoop
+// 3). EnvironmentValue therefore puts "" between two such braces.
 func EnvironmentValue(value string) string {
 	if !strings.Contains(value, "{{") && !strings.Contains(value, "}}") {
 		return doubleQuoted.Replace(value)
@@ -78,17 +79,17 @@ func EnvironmentValue(value string) string {
 	return written.String()
 }
 
-// requote ends the double quotes and opens them again.
+// requote closes the double quotes and opens them again.
 const requote = `""`
 
-// reference is a reference to another variable.
+// reference matches a reference to another variable: {{NAME}}.
 var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
 
 func isNameByte(b byte) bool {
 	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 }
 
-// separateBraces puts requote between two equal braces.
+// separateBraces inserts requote between any two equal braces.
 func separateBraces(text string) string {
 	var written strings.Builder
 	var previous byte

@@ -8,55 +8,59 @@ import (
 	"io"
 )
 
-// MaxSpecBytes bounds an encoded Spec. The ResourceManager stores it with the
-// application, often in ZooKeeper, whose records have at most 1 MiB.
+// MaxSpecBytes is the maximum size of an encoded Spec. The ResourceManager
+// stores it with the application, often in ZooKeeper, whose default limit is 1
+// MiB.
 const MaxSpecBytes = 512 << 10
 
-// Spec describes an application to its ApplicationMaster. It travels as a secret in
-// the container's credentials: a submission writes no file for it, NodeManagers
-// have nothing more to fetch, and no other user of the cluster can read it.
+// Spec describes an application for its ApplicationMaster. It is passed as a
+// secret in the container's credentials: so it needs no file that a NodeManager
+// would have to localize, and no other user of the cluster can read it.
 type Spec struct {
 	Name       string            `json:"name"`
-	User       string            `json:"user"`             // the submitting user, also in HDFS
-	Properties map[string]string `json:"properties"`       // bobbin's keys that were set
-	Hadoop     map[string]string `json:"hadoop,omitempty"` // Hadoop's keys that were set
-	Command    []string          `json:"command"`          // the program, by its name in the working directory, and its arguments
-	Resources  []LocalResource   `json:"resources"`        // files in every container's working directory
-	// StagingDir holds the files that were uploaded for this application alone; "" if
-	// there are none.
+	User       string            `json:"user"`             // the user who submitted the application, also in HDFS
+	Properties map[string]string `json:"properties"`       // settings of bobbin that were set, by key
+	Hadoop     map[string]string `json:"hadoop,omitempty"` // Hadoop's keys that were set, with their values
+	Command    []string          `json:"command"`          // the program, as a path relative to the working directory, and its arguments
+	Resources  []LocalResource   `json:"resources"`        // files to localize for every container
+	// StagingDir is the URI of the directory with files for this application
+	// only; "" if there are none.
 	StagingDir string `json:"stagingDir,omitempty"`
-	// Pools is the content of the file scheduler.allocation.file, which is on the
-	// submitting machine; "" for no pools.
+	// Pools is the content of the file scheduler.allocation.file, which is on
+	// the submitter's machine; "" if it is not set.
 	Pools string `json:"pools,omitempty"`
-	// Racks are the racks of the cluster's nodes at the submission, by host: the
-	// ApplicationMaster must not ask the ResourceManager for them.
+	// Racks are the racks of the cluster's nodes by host, as of the submission.
+	// An ApplicationMaster is not allowed to request them from the
+	// ResourceManager.
 	Racks map[string]string `json:"racks,omitempty"`
-	// Nodes are the same nodes' resources, by host.
+	// Nodes are the labels and resources of the same nodes, by host.
 	Nodes map[string]Node `json:"nodes,omitempty"`
-	// CacheDirs hold the application's files that other submissions may share. The
-	// ApplicationMaster renews their age.
+	// CacheDirs are the URIs of cache entries with files of the application. The
+	// ApplicationMaster updates their time of last use, so that no submission
+	// removes them.
 	CacheDirs []string `json:"cacheDirs,omitempty"`
 }
 
-// Node has the label and the resources of a node.
+// Node describes a node's label and total resources.
 type Node struct {
-	Label    string           `json:"label,omitempty"` // "" for none
+	Label    string           `json:"label,omitempty"` // "" for no label
 	MemoryMB int64            `json:"memory"`
 	VCores   int              `json:"cores"`
-	Others   map[string]int64 `json:"others,omitempty"` // further resource types
+	Others   map[string]int64 `json:"others,omitempty"` // amounts of other resource types, by type
 }
 
-// LocalResource is a file that NodeManagers put into a container's working
-// directory. A container fails to start if Size or Timestamp is not the file's.
+// LocalResource is a file that NodeManagers localize for a container. A container
+// fails to start if the file's size or modification time has changed.
 type LocalResource struct {
-	Name      string `json:"name"` // in the working directory
+	Name      string `json:"name"` // path in the working directory
 	URL       string `json:"url"`
 	Size      int64  `json:"size"`      // bytes
-	Timestamp int64  `json:"timestamp"` // milliseconds since 1970
+	Timestamp int64  `json:"timestamp"` // modification time, in milliseconds since 1970
 	Archive   bool   `json:"archive,omitempty"`
 }
 
-// Encode returns the spec as SecretSpec. It fails above MaxSpecBytes.
+// Encode returns the content of the secret SecretSpec. It fails if that exceeds
+// MaxSpecBytes.
 func (s *Spec) Encode() ([]byte, error) {
 	var encoded bytes.Buffer
 	compressed := gzip.NewWriter(&encoded)
@@ -79,7 +83,7 @@ func DecodeSpec(encoded []byte) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("application spec: %w", err)
 	}
-	const maxBytes = 64 << 20 // far above any encoded Spec, far below the memory of a machine
+	const maxBytes = 64 << 20 // far above any Spec, far below a machine's memory
 	plain, err := io.ReadAll(io.LimitReader(compressed, maxBytes))
 	if err != nil {
 		return nil, fmt.Errorf("application spec: %w", err)
