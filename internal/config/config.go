@@ -1,13 +1,13 @@
-// Package config holds every setting of bobbin once: its key, default, unit
-// and meaning, and where a value may come from.
+// Package config defines every setting of bobbin: its key, default, unit and
+// meaning. It also reads the values from all their sources.
 //
-// A value is taken from the first of these that has one: the flags, the environment
-// (BOBBIN_EXECUTOR_MEMORY for executor.memory), a job file, the properties file,
-// the defaults file of the user or the site, the default. Load checks all
-// values, so reading a setting cannot fail.
+// A value is taken from the first of these sources that has one: command line
+// flags; the environment (BOBBIN_EXECUTOR_MEMORY for executor.memory); the job
+// file; the properties file; the defaults file of the user or the machine; the
+// default. Load checks all values, so that reading a setting cannot fail.
 //
-// To add a setting, define a variable in the settings_ file of its purpose. If
-// no group in markdown.go has the beginning of its key, add that there.
+// To add a setting, define a variable in the settings_*.go file for its purpose.
+// If no group in markdown.go has a beginning of its key, add one there.
 package config
 
 import (
@@ -20,33 +20,35 @@ import (
 	"github.com/spf13/viper"
 )
 
-// keyDelimiter replaces viper's dot, under which locality.wait could not be
-// both a value and the parent of locality.wait.node.
+// keyDelimiter replaces viper's default, the dot: with that, locality.wait could
+// not be both a value and the parent of locality.wait.node.
 const keyDelimiter = "::"
 
-// Config is a checked set of values. It does not change after Load and is safe
-// for concurrent use.
+// Config is a checked set of values. It is immutable and safe for concurrent
+// use.
 type Config struct {
-	values map[string]string // as set, by key, without surrounding space
-	set    map[string]string // as set, by key
-	source map[string]string // where each value was set, for people
+	values map[string]string // values that were set, by key, without surrounding space
+	set    map[string]string // values that were set, by key, unchanged
+	source map[string]string // where each value was set, for messages
 }
 
-// Sources are the places from which Load takes values. Zero fields are skipped.
+// Sources are the sources from which Load takes values. Zero fields are skipped.
 type Sources struct {
-	// Flags are values of the command line, by key.
+	// Flags are values from the command line, by key.
 	Flags map[string]string
-	// Environ is an environment as os.Environ gives it.
+	// Environ is an environment as returned by os.Environ.
 	Environ []string
-	// Job are values of a job file, by key.
+	// Job are values from a job file, by key.
 	Job map[string]Placed
-	// PropertiesFile names a file of "key value", "key=value" or "key: value" lines.
+	// PropertiesFile is the path of a file with lines "key value", "key=value"
+	// or "key: value".
 	PropertiesFile string
-	// DefaultsFile names a file of the same format, for values that no other source sets.
+	// DefaultsFile is the path of a file in the same format, with values that no
+	// other source sets.
 	DefaultsFile string
 }
 
-// Placed is a value with its position in a file, "job.yaml:3:10".
+// Placed is a value in a file, and its position, such as "job.yaml:3:10".
 type Placed struct{ Value, Place string }
 
 // Load reads and checks the values of all sources. The error joins one error
@@ -115,11 +117,12 @@ func Load(sources Sources) (*Config, error) {
 	return config, nil
 }
 
-// submission is the source of values that another process has passed on.
+// submission is the source that Source names for values that another process has
+// passed on.
 const submission = "the submission"
 
-// FromMap makes a configuration from the Map of another process, as containers
-// get it.
+// FromMap returns the configuration with values that another process has
+// obtained from Map, as in a container.
 func FromMap(values map[string]string) (*Config, error) {
 	source := make(map[string]string, len(values))
 	for key := range values {
@@ -131,7 +134,7 @@ func FromMap(values map[string]string) (*Config, error) {
 	return checked(values, source)
 }
 
-// Default is the configuration in which nothing is set.
+// Default returns the configuration in which nothing is set.
 func Default() *Config {
 	config, err := checked(nil, nil)
 	if err != nil {
@@ -140,17 +143,18 @@ func Default() *Config {
 	return config
 }
 
-// Map returns what was set, by key, without the defaults: what FromMap takes.
+// Map returns the values that were set, by key, without defaults. FromMap is its
+// inverse.
 func (c *Config) Map() map[string]string { return maps.Clone(c.set) }
 
-// IsSet reports whether the key was given a value anywhere.
+// IsSet reports whether any source sets the key.
 func (c *Config) IsSet(key string) bool {
 	_, ok := c.set[key]
 	return ok
 }
 
-// Source is where the key's value was set: the command line, an environment
-// variable, a file and line; "default" if it was not set.
+// Source says where the key's value was set: the command line, an environment
+// variable, or a file and line. It returns "default" if it was not set.
 func (c *Config) Source(key string) string {
 	if source, ok := c.source[key]; ok {
 		return source
@@ -158,7 +162,7 @@ func (c *Config) Source(key string) string {
 	return "default"
 }
 
-// value is a setting's value as set, or its default.
+// value returns a setting's value, or its default.
 func (c *Config) value(setting *Setting) string {
 	if value, ok := c.values[setting.Key]; ok {
 		return value
@@ -166,8 +170,8 @@ func (c *Config) value(setting *Setting) string {
 	return setting.Default
 }
 
-// With returns a copy in which the given values are set, checked as Load does.
-// The other values keep their sources.
+// With returns a copy with further values set, which it checks as Load does. The
+// other values keep their sources.
 func (c *Config) With(values map[string]string) (*Config, error) {
 	set, source := map[string]string{}, map[string]string{}
 	maps.Copy(set, c.set)
@@ -212,7 +216,8 @@ func checked(set, source map[string]string) (*Config, error) {
 	return config, errors.Join(problems...)
 }
 
-// checkValue checks the value of one key, which is a setting's or a prefix's.
+// checkValue checks the value of a key, which is that of a setting or begins
+// with a prefix.
 func checkValue(key, value string) error {
 	if setting, ok := registry.byKey[key]; ok {
 		return setting.check(value)
@@ -225,9 +230,9 @@ func checkValue(key, value string) error {
 
 type variable struct{ name, value string }
 
-// environmentValues returns bobbin's settings in an environment. It skips
-// variables with LaunchPrefix, which bobbin's processes set for each other, and
-// confDir, which names a file of settings.
+// environmentValues returns the settings in an environment. It skips variables
+// that start with LaunchPrefix, which bobbin's processes pass to each other, and
+// confDir, which names a directory.
 func environmentValues(environ []string) (map[string]variable, []error) {
 	found := map[string]variable{}
 	var problems []error
@@ -260,7 +265,7 @@ func checkKey(key string) error {
 	return fmt.Errorf("unknown key %q%s", key, didYouMean(key, slices.Collect(maps.Keys(registry.byKey))))
 }
 
-// describe is a setting with its value and source, for errors.
+// describe returns a setting with its value and source, for an error.
 func describe[T any](c *Config, key Key[T]) string {
 	return fmt.Sprintf("%s=%s (from %s)", key.Name(), c.value(key.setting), c.Source(key.Name()))
 }

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// confDir is the variable that names a directory with a defaults file. It is
-	// not a setting.
+	// confDir is the variable that names the directory of the defaults file. It
+	// is not a setting.
 	confDir = EnvironmentPrefix + "CONF_DIR"
-	// siteDir holds the defaults of all users of a machine.
+	// siteDir is the directory of the defaults file for all users of a machine.
 	siteDir      = "/etc/bobbin"
 	defaultsName = "bobbin-defaults.conf"
 )
 
-// FromEnvironment loads the sources, with the environment of this process and
-// the defaults file as further ones. The defaults file is
-// $BOBBIN_CONF_DIR/bobbin-defaults.conf, ~/.bobbin/bobbin-defaults.conf or
-// /etc/bobbin/bobbin-defaults.conf, the first that exists.
+// FromEnvironment calls Load with sources, the environment of this process and
+// the defaults file. That is the first of $BOBBIN_CONF_DIR/bobbin-defaults.conf,
+// ~/.bobbin/bobbin-defaults.conf and /etc/bobbin/bobbin-defaults.conf that
+// exists.
 func FromEnvironment(sources Sources) (*Config, error) {
 	defaults, err := findDefaults(siteDir)
 	if err != nil {
@@ -30,7 +30,7 @@ func FromEnvironment(sources Sources) (*Config, error) {
 	return Load(sources)
 }
 
-// findDefaults returns the path of the defaults file, "" if there is none.
+// findDefaults returns the path of the defaults file; "" if there is none.
 func findDefaults(site string) (string, error) {
 	var directories []string
 	if named := os.Getenv(confDir); named != "" {

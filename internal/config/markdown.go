@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// group is a section of docs/configuration.md: the settings that a person sets
-// for one purpose.
+// group is a section of docs/configuration.md: the settings for one purpose.
 type group struct {
 	title, intro string
-	keys         []string // beginnings of keys; the longest that matches a key decides
+	keys         []string // beginnings of keys; a key is in the group with the longest one that matches
 }
 
 var groups = []group{
@@ -50,7 +49,7 @@ var groups = []group{
 	{"Recovery of standalone masters", "Where a master stores its state, so that a restarted or another master can take over.", []string{"recovery."}},
 }
 
-// groupOf returns the index of a key's group, -1 if it has none.
+// groupOf returns the index of a key's group; -1 if it has none.
 func groupOf(key string) int {
 	best, length := -1, 0
 	for i, g := range groups {
@@ -88,7 +87,8 @@ is a prefix: add a name of your own, as the example does.
 
 `
 
-// Markdown is docs/configuration.md: every setting with its meaning, by purpose.
+// Markdown returns docs/configuration.md: every setting with its meaning, by
+// purpose.
 func Markdown() string {
 	rows := make([]strings.Builder, len(groups))
 	for _, setting := range Settings() {

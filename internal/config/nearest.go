@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// didYouMean is the end of an error that names the candidate nearest to a
-// mistyped name; "" if none is near.
+// didYouMean returns the end of an error that suggests the candidate nearest to
+// a misspelt name; "" if none is near.
 func didYouMean(name string, candidates []string) string {
 	if nearest, ok := Nearest(name, candidates); ok {
 		return ", did you mean " + nearest + "?"
@@ -27,8 +27,8 @@ func Nearest(name string, candidates []string) (string, bool) {
 	return best, best != ""
 }
 
-// editDistance is the least number of insertions, deletions, replacements and
-// swaps of neighbours that turn a into b.
+// editDistance returns the minimum number of insertions, deletions, replacements
+// and swaps of neighbours that turn a into b.
 func editDistance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -11,25 +11,26 @@ import (
 )
 
 const (
-	// EnvironmentPrefix starts the name of every variable that sets a key.
+	// EnvironmentPrefix starts the names of the environment variables that set
+	// keys.
 	EnvironmentPrefix = "BOBBIN_"
-	// LaunchPrefix starts the variables that give a process of bobbin its role and
-	// identity (package launch).
-	// They are not settings.
+	// LaunchPrefix starts the names of the environment variables that tell a
+	// process of bobbin its role and identity (package launch). They are not
+	// settings.
 	LaunchPrefix = "BOBBIN_LAUNCH_"
 )
 
-// Setting is one key with its documentation.
+// Setting describes a key.
 type Setting struct {
 	Key     string
 	Default string // as a user would write it; "" if there is none
-	Unit    string // the type of the value: "size", "time", "number", …
+	Unit    string // kind of value: "size", "time", "number", …
 	Meaning string // one or two sentences, Markdown
 	check   func(string) error
 }
 
-// Variable is the name of the environment variable that sets s:
-// executor.memoryOverhead is BOBBIN_EXECUTOR_MEMORY_OVERHEAD.
+// Variable returns the environment variable that sets s, such as
+// BOBBIN_EXECUTOR_MEMORY_OVERHEAD for executor.memoryOverhead.
 func (s *Setting) Variable() string {
 	var name strings.Builder
 	name.WriteString(EnvironmentPrefix)
@@ -53,10 +54,10 @@ type Key[T any] struct {
 	parse   func(string) (T, error)
 }
 
-// Name is the key as a properties file has it.
+// Name returns the key, such as "executor.memory".
 func (k Key[T]) Name() string { return k.setting.Key }
 
-// In returns the key's value in c, its default if none was set.
+// In returns the key's value in c, or its default if it is not set.
 func (k Key[T]) In(c *Config) T {
 	value, err := k.parse(c.value(k.setting))
 	if err != nil {
@@ -65,15 +66,16 @@ func (k Key[T]) In(c *Config) T {
 	return value
 }
 
-// Prefix is a family of keys with a common beginning, which a name of the
-// user's choice follows.
+// Prefix is a family of keys with a common beginning, after which the user
+// chooses a name.
 type Prefix struct {
-	Key     string // ends in a dot
+	Key     string // the common beginning, with the dot at its end
 	Meaning string
-	check   func(name, value string) error // nil for free text
+	check   func(name, value string) error // nil if any value is valid
 }
 
-// In returns the values of the family's keys, by the rest of the key.
+// In returns the values in c of the family's keys, by the part of the key after
+// the prefix.
 func (p Prefix) In(c *Config) map[string]string {
 	found := map[string]string{}
 	for key, value := range c.set {
@@ -84,8 +86,8 @@ func (p Prefix) In(c *Config) map[string]string {
 	return found
 }
 
-// registry holds all settings. This package's variables fill it as they are
-// initialized, and it does not change after that.
+// registry contains all settings. The initialization of this package's variables
+// fills it; afterwards it does not change.
 var registry = struct {
 	settings   []*Setting
 	prefixes   []Prefix
@@ -94,14 +96,14 @@ var registry = struct {
 	byVariable map[string]*Setting
 }{byKey: map[string]*Setting{}, byVariable: map[string]*Setting{}}
 
-// Settings lists all settings, sorted by key.
+// Settings returns all settings, sorted by key.
 func Settings() []*Setting {
 	sorted := slices.Clone(registry.settings)
 	slices.SortFunc(sorted, func(a, b *Setting) int { return strings.Compare(a.Key, b.Key) })
 	return sorted
 }
 
-// Prefixes lists all families of keys, sorted by their beginning.
+// Prefixes returns all families of keys, sorted by prefix.
 func Prefixes() []Prefix {
 	sorted := slices.Clone(registry.prefixes)
 	slices.SortFunc(sorted, func(a, b Prefix) int { return strings.Compare(a.Key, b.Key) })
@@ -125,14 +127,15 @@ func define[T any](key, def, unit, meaning string, parse func(string) (T, error)
 
 func prefix(key, meaning string) Prefix { return checkedPrefix(key, meaning, nil) }
 
-// checkedPrefix defines a family with a check of names and values.
+// checkedPrefix defines a family of keys. check checks the part after the
+// prefix, and the value.
 func checkedPrefix(key, meaning string, check func(name, value string) error) Prefix {
 	p := Prefix{Key: key, Meaning: meaning, check: check}
 	registry.prefixes = append(registry.prefixes, p)
 	return p
 }
 
-// prefixOf returns a key's family, and the rest of the key.
+// prefixOf returns a key's family and the part of the key after the prefix.
 func prefixOf(key string) (family Prefix, name string, ok bool) {
 	for _, p := range registry.prefixes {
 		if name, ok := strings.CutPrefix(key, p.Key); ok && name != "" {
@@ -142,7 +145,7 @@ func prefixOf(key string) (family Prefix, name string, ok bool) {
 	return Prefix{}, "", false
 }
 
-// rule adds a check of several settings together. It runs if each of them has
+// rule adds a check that concerns several settings. It runs if each value has
 // passed its own check.
 func rule(check func(*Config) error) struct{} {
 	registry.rules = append(registry.rules, check)
@@ -199,7 +202,7 @@ func size(key, def, meaning string) Key[Size] {
 	return define(key, def, "size", meaning, ParseSize)
 }
 
-// optionalSize defines a size without a default: nil if unset.
+// optionalSize defines a size without a default; it is nil if not set.
 func optionalSize(key, meaning string) Key[*Size] {
 	return define(key, "", "size", meaning, func(s string) (*Size, error) {
 		if s == "" {
@@ -210,7 +213,7 @@ func optionalSize(key, meaning string) Key[*Size] {
 	})
 }
 
-// factor defines a number of at least 0, which may have decimals.
+// factor defines a number of at least 0 that need not be whole.
 func factor(key, def, meaning string) Key[float64] {
 	return define(key, def, "number", meaning, func(s string) (float64, error) {
 		f, err := strconv.ParseFloat(s, 64)
@@ -225,8 +228,8 @@ func duration(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, ParseDuration)
 }
 
-// interval defines a period or a timeout of at least a millisecond: a shorter
-// one would keep a processor busy.
+// interval defines a time of at least 1 ms: with a shorter period a process
+// would never rest.
 func interval(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, func(s string) (time.Duration, error) {
 		d, err := ParseDuration(s)
@@ -237,7 +240,7 @@ func interval(key, def, meaning string) Key[time.Duration] {
 	})
 }
 
-// optionalDuration defines a time without a default: nil if unset.
+// optionalDuration defines a time without a default; it is nil if not set.
 func optionalDuration(key, meaning string) Key[*time.Duration] {
 	return define(key, "", "time", meaning, func(s string) (*time.Duration, error) {
 		if s == "" {

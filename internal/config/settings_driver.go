@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The driver, and the ApplicationMaster in which it runs in cluster mode.
+// The driver, and in cluster mode the ApplicationMaster in whose process it
+// runs.
 var (
 	DriverMemory = size("driver.memory", "1g", "Memory of the container in which the ApplicationMaster and the driver run. Go's memory limit (GOMEMLIMIT) "+
 		"is nine tenths of it. In client mode the driver has its machine's memory, and the ApplicationMaster `yarn.am.memory`.")
@@ -47,10 +48,10 @@ var (
 		"the function returns. It exits with a status other than 0 in either case.")
 )
 
-// CheckHeartbeat returns an error if the ApplicationMaster's heartbeats would
-// be further apart than half of expiry, after which the ResourceManager
-// considers a silent one dead (yarn.am.liveness-monitor.expiry-interval-ms):
-// one late or lost heartbeat would end the attempt.
+// CheckHeartbeat fails if the ApplicationMaster's heartbeat interval is more
+// than half of expiry, the time after which the ResourceManager considers a
+// silent ApplicationMaster dead (yarn.am.liveness-monitor.expiry-interval-ms).
+// Otherwise one late or lost heartbeat would end the attempt.
 func CheckHeartbeat(c *Config, expiry time.Duration) error {
 	if Heartbeat.In(c) <= expiry/2 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Executors that are asked for and removed with the work.
+// Executors that are requested and released as the tasks need.
 var (
 	DynamicAllocation = boolean("dynamicAllocation.enabled", "false", "Whether executors are asked for while tasks are pending, and "+
 		"removed when they are idle. The limits below hold for each resource profile.")
@@ -33,9 +33,9 @@ var (
 		})
 )
 
-// MaxExecutors is the largest number of executors of one resource profile:
-// executor.instances, or with dynamic allocation dynamicAllocation.maxExecutors,
-// math.MaxInt32 if that is not set.
+// MaxExecutors returns the maximum number of executors of one resource profile:
+// executor.instances or, with dynamic allocation,
+// dynamicAllocation.maxExecutors; math.MaxInt32 if that is not set.
 func MaxExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorCount.In(c)
@@ -46,8 +46,8 @@ func MaxExecutors(c *Config) int {
 	return math.MaxInt32
 }
 
-// InitialExecutors is how many executors of one resource profile to ask for at
-// first.
+// InitialExecutors returns how many executors of one resource profile are
+// requested at the start.
 func InitialExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorCount.In(c)
@@ -82,7 +82,7 @@ var _ = rule(func(c *Config) error {
 	return nil
 })
 
-// atMost describes the upper limit for an error.
+// atMost describes the maximum number of executors, for an error.
 func atMost(c *Config) string {
 	if MaxExecutors(c) == math.MaxInt32 {
 		return maxExecutors.Name() + " (no bound)"

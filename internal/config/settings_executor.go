@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// How many executors there are, and how large each is.
+// The number and the size of executors.
 var (
 	ExecutorCount = number("executor.instances", "2", "How many executors to ask for, for each resource profile in use. With "+
 		"`dynamicAllocation.enabled` it is, if set, the least number to begin with.", 0)
@@ -24,7 +24,7 @@ var (
 var (
 	ExecutorLabel = text("yarn.executor.nodeLabelExpression", "", "The node label expression of the executors: they run only on nodes with that "+
 		"label. If it is not set, the queue's own.")
-	// ExecutorExecutionType is one of the Execution constants.
+	// ExecutorExecutionType is ExecutionGuaranteed or ExecutionOpportunistic.
 	ExecutorExecutionType = oneOf("yarn.executor.executionType", ExecutionGuaranteed, "The execution type of the executors' containers: "+
 		"`guaranteed`, on resources reserved for them, or `opportunistic`: a node may queue them, and stops them first if other containers "+
 		"need the resources (the cluster needs `yarn.resourcemanager.opportunistic-container-allocation.enabled`).",
@@ -40,14 +40,14 @@ var (
 	PortMaxRetries = number("port.maxRetries", "16", "How many ports after `blockManager.port` are tried before the executor fails.", 0)
 )
 
-// Execution types of containers.
+// Execution types of containers in YARN.
 const (
 	ExecutionGuaranteed    = "guaranteed"
 	ExecutionOpportunistic = "opportunistic"
 )
 
-// One heartbeat may be lost or late. Spark wants the interval only to be less
-// than the timeout (SparkConf.validateSettings).
+// One late or lost heartbeat must be harmless. Spark requires only that the
+// interval is less than the timeout (SparkConf.validateSettings).
 var _ = rule(func(c *Config) error {
 	if ExecutorHeartbeat.In(c) > NetworkTimeout.In(c)/2 {
 		return fmt.Errorf("%s must be at most half of %s: the driver would give up executors between two of their heartbeats",
@@ -56,7 +56,7 @@ var _ = rule(func(c *Config) error {
 	return nil
 })
 
-// Overhead is memory that a container gets on top of its Go program's.
+// Overhead is the memory of a container beyond that of its Go program.
 type Overhead struct {
 	amount Key[*Size]
 	factor Key[float64]
@@ -64,7 +64,7 @@ type Overhead struct {
 }
 
 // overhead defines memoryOverhead and memoryOverheadFactor of the executor or
-// the driver.
+// the driver; of is "executor" or "driver".
 func overhead(of string, memory Key[Size], meaning string) Overhead {
 	return Overhead{
 		amount: optionalSize(of+".memoryOverhead", meaning),
@@ -75,13 +75,14 @@ func overhead(of string, memory Key[Size], meaning string) Overhead {
 	}
 }
 
-// Name is the key that sets the amount.
+// Name returns the key memoryOverhead with its prefix.
 func (o Overhead) Name() string { return o.amount.Name() }
 
-// In is the overhead on the memory that c sets.
+// In returns the overhead for the memory that is set in c.
 func (o Overhead) In(c *Config) Size { return o.Of(c, o.memory.In(c)) }
 
-// Of is the overhead on another amount of memory: as set, or by the factor.
+// Of returns the overhead for another amount of memory: memoryOverhead if it is
+// set in c, otherwise memory times the factor.
 func (o Overhead) Of(c *Config, memory Size) Size {
 	if amount := o.amount.In(c); amount != nil {
 		return *amount
@@ -90,8 +91,8 @@ func (o Overhead) Of(c *Config, memory Size) Size {
 	return Size(min(float64(memory)*o.factor.In(c), most))
 }
 
-// checkVariable checks a variable of a container's environment. A NodeManager
-// writes its name into a shell script unquoted.
+// checkVariable checks the name of an environment variable of a container. A
+// NodeManager writes it into a shell script without quotes.
 func checkVariable(name, _ string) error {
 	if !isVariable(name) {
 		return fmt.Errorf("%q is no name of an environment variable: want letters, digits and _, a digit not first", name)

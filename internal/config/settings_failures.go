@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// How many failures an application survives.
+// How many executors and tasks may fail.
 var (
 	TaskMaxFailures = number("task.maxFailures", "4", "How often one task may fail before its job fails.", 1)
 
@@ -15,15 +15,17 @@ var (
 		"Executors that fail one after the other are replaced after growing delays, up to 30 s.", 1)
 	FailureValidity = duration("executor.failuresValidityInterval", "0", "Failures of executors that are older than this do not count towards "+
 		"`executor.maxNumFailures`. With 0 all count.")
-	// TolerateWhenRunning is 0 if it is not set: nothing is tolerated.
+	// TolerateWhenRunning is 0 if it is not set: then too many failures always
+	// fail the application.
 	TolerateWhenRunning = number("executor.failures.tolerateWhenRunning", "", "If at least this many executors are registered, the application "+
 		"continues although `executor.maxNumFailures` have failed. It fails once fewer are left. If it is not set, the application fails in any case.", 1)
 )
 
-// Nodes that get no executors.
+// Nodes on which no executors are started.
 var (
 	ExcludeNodes = define("yarn.exclude.nodes", "", "list", "Hosts, by the names that YARN uses, on which no executor may run.", parseHosts)
-	// ExcludeOnFailure and the two below are the ApplicationMaster's own exclusions.
+	// ExcludeOnFailure, NodeMaxFailures and ExcludeTimeout configure the
+	// exclusions that the ApplicationMaster makes itself.
 	ExcludeOnFailure = boolean("yarn.executor.launch.excludeOnFailure.enabled", "true", "Whether nodes on which executors fail repeatedly, or cannot "+
 		"be launched, get no further executors. If that would leave no usable node, the oldest of these exclusions ends.")
 	NodeMaxFailures = number("excludeOnFailure.application.maxFailedExecutorsPerNode", "2", "A node is excluded once this many executors have failed on it within "+
@@ -31,7 +33,7 @@ var (
 	ExcludeTimeout = duration("excludeOnFailure.timeout", "1h", "How long executors and nodes stay excluded.")
 )
 
-// Executors and nodes that get no tasks.
+// Executors and nodes that run no tasks.
 var (
 	ExcludeTasks = boolean("excludeOnFailure.enabled", "false", "Whether executors and nodes on which tasks fail repeatedly get no further tasks. "+
 		"Without it a failed task is only retried on another node, if there is one.")
@@ -60,9 +62,9 @@ var _ = rule(func(c *Config) error {
 	return nil
 })
 
-// MostExecutorFailures is how many executors may fail before the application
-// does: executor.maxNumFailures, or, if that is not set, twice the largest
-// number of executors, at least 3.
+// MostExecutorFailures returns how many executors may fail before the
+// application fails: executor.maxNumFailures or, if that is not set, twice the
+// maximum number of executors, at least 3.
 func MostExecutorFailures(c *Config) int {
 	if most := maxExecutorFailures.In(c); most > 0 {
 		return most

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Files that go to the cluster, and files that come back.
+// Files that are sent to the cluster, and files that are collected from it.
 var (
 	Files    = list("yarn.files", "", "Files, local or hdfs://, to put into the working directory of every container. `file#name` renames one.")
 	Archives = list("yarn.archives", "", "Archives (.zip, .tar, .tar.gz, .tgz, .jar) to unpack in the working directory of every "+
@@ -25,8 +25,9 @@ var (
 	CollectMaxSize  = size("collect.maxSize", "10g", "The total size of the files that one task may bring back with `--collect`. A task with more fails.")
 )
 
-// minCacheAge is much longer than an ApplicationMaster takes to renew its
-// application's files, and a submission to upload them.
+// minCacheAge is the minimum of yarn.cache.maxAge. It is much longer than a
+// submission takes to upload files, and than the period with which an
+// ApplicationMaster updates their time of last use.
 const minCacheAge = 24 * time.Hour
 
 func parseCacheAge(s string) (time.Duration, error) {

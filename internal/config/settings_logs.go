@@ -1,6 +1,6 @@
 package config
 
-// What is logged, and which log files are kept.
+// What is logged, and which log files YARN aggregates.
 var (
 	LogLevel = oneOf("log.level", "info", "The lowest level of messages that the AM, the driver, the executors, and the masters and workers of a standalone cluster write to their stderr.",
 		"debug", "info", "warn", "error")

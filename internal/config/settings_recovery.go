@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Recovery modes.
+// Values of recovery.mode.
 const (
 	RecoveryNone       = "NONE"
 	RecoveryFilesystem = "FILESYSTEM"
 	RecoveryEtcd       = "ETCD"
 )
 
-// Where standalone masters store their state for the next leader.
+// Where standalone masters store their state, from which a new leader recovers
+// it.
 var (
 	RecoveryMode = oneOf("recovery.mode", RecoveryNone, "Where a standalone master stores its applications, workers and drivers. NONE: in memory; a restarted "+
 		"master learns of them from the workers and applications that register again. FILESYSTEM: in a file in `recovery.directory`, for a master that is restarted "+

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Resources beside memory and cores: what containers ask YARN for, and what
-// tasks use of it.
+// Resources besides memory and cores: those of containers, and what tasks use of
+// them.
 var (
 	executorResource = checkedPrefix("executor.resource.", "How much of a resource each executor has, with Spark's names: "+
 		"`executor.resource.gpu.amount=1` and `executor.resource.fpga.amount=1` ask for the types that `yarn.resourceGpuDeviceName` and "+
@@ -40,17 +40,17 @@ var _ = rule(func(c *Config) error {
 	return errors.Join(executor, driver)
 })
 
-// ExecutorResources are the amounts of YARN's resource types beside memory and
-// cores, by type, of an executor's container; nil for none.
+// ExecutorResources returns the amounts of YARN resource types besides memory
+// and cores in an executor's container, by type; nil if there are none.
 func ExecutorResources(c *Config) map[string]int64 {
-	amounts, _ := executorResources(c) // a Config has passed the rule
+	amounts, _ := executorResources(c) // the rule has checked them
 	return amounts
 }
 
-// AMResources are the amounts of YARN's resource types beside memory and cores,
-// by type, of the ApplicationMaster's container; nil for none.
+// AMResources returns the amounts of YARN resource types besides memory and
+// cores in the ApplicationMaster's container, by type; nil if there are none.
 func AMResources(c *Config) map[string]int64 {
-	amounts, _ := amResources(c) // a Config has passed the rule
+	amounts, _ := amResources(c) // the rule has checked them
 	return amounts
 }
 
@@ -58,7 +58,8 @@ func executorResources(c *Config) (map[string]int64, error) {
 	return mergeAmounts(c, executorYARNResource, executorResource)
 }
 
-// amResources leaves the driver's out if the driver runs in the client.
+// amResources includes the driver's resources unless the driver runs in the
+// client.
 func amResources(c *Config) (map[string]int64, error) {
 	if ClientMode(c) {
 		return mergeAmounts(c, amYARNResource)
@@ -66,14 +67,14 @@ func amResources(c *Config) (map[string]int64, error) {
 	return mergeAmounts(c, amYARNResource, driverYARNResource, driverResource)
 }
 
-// Suffixes of the keys of resource types.
+// Suffixes of the keys for resources.
 const (
 	amountSuffix = ".amount"
 	scriptSuffix = ".discoveryScript"
 )
 
-// ResourceScripts are the commands that print the addresses of an executor's
-// resources, by the name that tasks use; nil for none.
+// ResourceScripts returns the commands that print the addresses of an executor's
+// resources, by the name that tasks use; nil if there are none.
 func ResourceScripts(c *Config) map[string]string {
 	var scripts map[string]string
 	for name, script := range executorResource.In(c) {
@@ -87,8 +88,8 @@ func ResourceScripts(c *Config) map[string]string {
 	return scripts
 }
 
-// TaskResourceNames maps amounts by YARN's resource types to amounts by the names
-// that tasks use.
+// TaskResourceNames returns amounts by the resource names that tasks use, given
+// amounts by YARN resource type.
 func TaskResourceNames(c *Config, amounts map[string]int64) map[string]int64 {
 	var named map[string]int64
 	for typ, amount := range amounts {
@@ -106,11 +107,11 @@ func TaskResourceNames(c *Config, amounts map[string]int64) map[string]int64 {
 	return named
 }
 
-// mergeAmounts merges the amounts of several families, by YARN's types. One type
-// may be named in more than one way, but not with different amounts.
+// mergeAmounts returns the amounts of several families of keys, by YARN resource
+// type. It fails if keys set different amounts of the same type.
 func mergeAmounts(c *Config, families ...Prefix) (map[string]int64, error) {
 	var amounts map[string]int64
-	keys := map[string]string{} // which set each amount
+	keys := map[string]string{} // the key that sets each amount
 	for _, family := range families {
 		values := family.In(c)
 		for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -147,8 +148,8 @@ func mergeAmounts(c *Config, families ...Prefix) (map[string]int64, error) {
 	return amounts, nil
 }
 
-// resourceType matches the names that YARN allows for resource types: "yarn.io/gpu", "licenses"
-// (ResourceUtils.java of Hadoop 3).
+// resourceType matches the names that YARN allows for resource types, such as
+// "yarn.io/gpu" and "licenses" (ResourceUtils.java of Hadoop 3).
 var resourceType = regexp.MustCompile(`^([[:alnum:]]([[:alnum:].-]*[[:alnum:]])?/)?[[:alpha:]][\w.-]*$`)
 
 func parseResourceType(s string) (string, error) {
@@ -158,7 +159,8 @@ func parseResourceType(s string) (string, error) {
 	return s, nil
 }
 
-// checkYARNAmount checks what follows the prefix of YARN's resource types.
+// checkYARNAmount checks the rest of a key below a prefix for YARN resource
+// types, and its value.
 func checkYARNAmount(name, value string) error {
 	switch strings.TrimSuffix(name, amountSuffix) {
 	case "memory", "memory-mb":
@@ -169,7 +171,8 @@ func checkYARNAmount(name, value string) error {
 	return checkAmount(name, value)
 }
 
-// checkExecutorResource checks a key below executor.resource.
+// checkExecutorResource checks the rest of a key below executor.resource, and
+// its value.
 func checkExecutorResource(name, value string) error {
 	if typ, ok := strings.CutSuffix(name, scriptSuffix); ok {
 		_, err := parseResourceType(typ)
@@ -198,14 +201,14 @@ func parseAmount(value string) (int64, error) {
 	return amount, nil
 }
 
-// TaskResources is how much each task uses of its executor's resources, by name;
-// nil for none.
+// TaskResources returns how much each task uses of its executor's resources, by
+// name; nil if it uses none.
 func TaskResources(c *Config) map[string]float64 {
 	var amounts map[string]float64
 	for name, value := range taskResource.In(c) {
 		amount, err := strconv.ParseFloat(value, 64)
 		if err != nil || amount == 0 {
-			continue // unset; it has passed its check
+			continue // not set: the value has passed its check
 		}
 		if amounts == nil {
 			amounts = map[string]float64{}
@@ -215,7 +218,7 @@ func TaskResources(c *Config) map[string]float64 {
 	return amounts
 }
 
-// checkTaskAmount checks a key below task.resource.
+// checkTaskAmount checks the rest of a key below task.resource, and its value.
 func checkTaskAmount(name, value string) error {
 	resource, ok := strings.CutSuffix(name, amountSuffix)
 	if !ok || resource == "" || strings.Contains(resource, ".") {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What a task uses and returns.
+// The resources that a task uses, and the size of its result.
 var (
 	TaskCPUs      = number("task.cpus", "1", "Cores that a task uses of its executor.", 1)
 	TaskMaxResult = size("task.maxResultSize", "512m", "The largest encoded result of one task. A task with a larger one fails.")
@@ -23,7 +23,7 @@ var (
 		"finishes the others and is replaced; on a local master, whose executor is this process, the core stays lost. 0 waits for ever.")
 )
 
-// Which task goes where, and how jobs share the executors.
+// Where tasks run, and how jobs share the executors.
 var (
 	localityWait = duration("locality.wait", "3s", "How long a task waits for a free core close to its data before it accepts one "+
 		"at the next level of locality: its process, its node, its rack, any.")
@@ -43,7 +43,7 @@ var (
 		"before it fails.")
 )
 
-// Tasks that take too long.
+// Speculation: second attempts of tasks that take too long.
 var (
 	Speculation = boolean("speculation", "false", "Whether a second attempt is started, on another executor, of tasks that take much longer than others of their job. "+
 		"The first attempt that succeeds counts, and the other is killed.")
@@ -56,8 +56,8 @@ var (
 		"executor runs at once, for which a median says little, a task is slow after this time. If it is not set, such a job is treated as any other.")
 )
 
-// LocalityWaits are the waits for a core in the process, on the node and in
-// the rack, each as set, or locality.wait.
+// LocalityWaits returns how long a task waits for a core in the process, on the
+// node and in the rack of its data: each value as set, or else locality.wait.
 func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 	or := func(k Key[*time.Duration]) time.Duration {
 		if own := k.In(c); own != nil {
@@ -68,7 +68,7 @@ func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 	return or(localityWaitProcess), or(localityWaitNode), or(localityWaitRack)
 }
 
-// fraction defines a number that need not be whole.
+// fraction defines a number from least to most that need not be whole.
 func fraction(key, def, meaning string, least, most float64) Key[float64] {
 	return define(key, def, "number", meaning, func(s string) (float64, error) {
 		n, err := strconv.ParseFloat(s, 64)

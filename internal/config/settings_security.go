@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Who may see the application and stop it, beside its user and the cluster's
+// Who may view and kill the application, besides its user and the cluster's
 // administrators.
 var (
 	ACLsEnable = boolean("acls.enable", "false", "Whether the lists below, beside the application's own user, say who may see the application and kill it. The application's page "+
@@ -47,11 +47,11 @@ var _ = rule(func(c *Config) error {
 	return nil
 })
 
-// ACL lists who has a right.
+// ACL lists the users and groups that have a right.
 type ACL struct{ Users, Groups []string }
 
-// ACLs returns who may see the application and who may change it, both empty if
-// acls.enable is off.
+// ACLs returns who may view the application and who may modify it. Both are
+// empty if acls.enable is false.
 func ACLs(c *Config) (view, modify ACL) {
 	if !ACLsEnable.In(c) {
 		return ACL{}, ACL{}
@@ -62,8 +62,8 @@ func ACLs(c *Config) (view, modify ACL) {
 	return with(viewACLs, viewACLGroups), with(modifyACLs, modifyACLGroups)
 }
 
-// ACLsWithoutEffect returns the keys that are set but have no effect because
-// acls.enable is off.
+// ACLsWithoutEffect returns the keys that are set and have no effect because
+// acls.enable is false.
 func ACLsWithoutEffect(c *Config) []string {
 	if ACLsEnable.In(c) {
 		return nil
@@ -77,7 +77,7 @@ func ACLsWithoutEffect(c *Config) []string {
 	return keys
 }
 
-// union keeps the order and drops duplicates.
+// union returns a and then b, without duplicates.
 func union(a, b []string) []string {
 	var all []string
 	for _, name := range slices.Concat(a, b) {
@@ -102,12 +102,12 @@ var redaction = define("redaction.regex", `(?i)secret|passw(or)?d|token|credenti
 		return pattern, nil
 	})
 
-// Redact returns the value of a setting, or of a variable of an environment, as
-// it may be shown: Redacted if redaction.regex matches the key or the value.
-// redaction.regex itself, which is no secret, is returned as it is.
+// Redact returns the value of a setting or of an environment variable as it may
+// be shown: Redacted if redaction.regex matches the key or the value. It returns
+// redaction.regex itself unchanged.
 func (c *Config) Redact(key, value string) string {
 	pattern, err := redaction.parse(c.value(redaction.setting))
-	if err != nil { // c is still being checked
+	if err != nil { // c has not been checked yet
 		pattern = regexp.MustCompile(redaction.setting.Default)
 	}
 	if value == "" || key == redaction.Name() || !pattern.MatchString(key) && !pattern.MatchString(value) {

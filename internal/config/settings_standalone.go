@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// CoresMax is read by the application.
+// CoresMax is a setting of the application, not of the master.
 var CoresMax = number("cores.max", "", "The largest number of cores that the executors of an application use together on a standalone cluster. If it is not set, "+
 	"`deploy.defaultCores` of the master.", 1)
 
-// How a standalone master schedules and what it keeps.
+// How a standalone master schedules applications, and what it keeps about those
+// that have ended.
 var (
 	DefaultCores = number("deploy.defaultCores", "", "The largest number of cores of an application that does not set `cores.max`. No limit if it is not set.", 1)
 
@@ -34,7 +35,7 @@ var (
 	DeadWorkerPersistence = number("dead.worker.persistence", "15", "For how many times `worker.timeout` a standalone master still shows a dead worker.", 0)
 )
 
-// What a standalone worker offers, and where it keeps files.
+// What a standalone worker offers to applications, and where it stores files.
 var (
 	WorkerCores = number("worker.cores", "", "How many cores a standalone worker gives to executors and drivers. If it is not set, all of its machine.", 1)
 	WorkerMem   = optionalSize("worker.memory", "How much memory a standalone worker gives to executors and drivers. If it is not set, its machine's less 1g, at least 1g.")
@@ -62,8 +63,8 @@ var (
 		"0 is no limit.")
 )
 
-// RecoveryWait is how long a master waits for the workers and applications of
-// its store.
+// RecoveryWait returns how long a master that recovers waits for the workers and
+// applications in its store to register again.
 func RecoveryWait(c *Config) time.Duration {
 	if own := RecoveryTimeout.In(c); own != nil {
 		return *own
@@ -71,8 +72,8 @@ func RecoveryWait(c *Config) time.Duration {
 	return WorkerTimeout.In(c)
 }
 
-// parseExpiry parses how long a peer may be silent. A master checks four times a
-// second, so a shorter time would give up live peers.
+// parseExpiry parses the time after which a silent peer is given up. It must be
+// at least 1s, because a master checks only four times a second.
 func parseExpiry(s string) (time.Duration, error) {
 	d, err := ParseDuration(s)
 	if err == nil && d < time.Second {
@@ -97,14 +98,14 @@ func parseRetries(s string) (int, error) {
 	return n, nil
 }
 
-// WorkerResource is a worker's amount of one resource.
+// WorkerResource describes one resource of a worker.
 type WorkerResource struct {
-	Amount int64  // as set; 0 if it is not
-	Script string // prints the addresses; "" for none
+	Amount int64  // 0 if it is not set
+	Script string // command that prints the addresses; "" if there is none
 }
 
-// WorkerResources are a worker's resources beside cores and memory, by the name
-// that tasks use; nil for none.
+// WorkerResources returns a worker's resources besides cores and memory, by the
+// name that tasks use; nil if there are none.
 func WorkerResources(c *Config) map[string]WorkerResource {
 	var resources map[string]WorkerResource
 	values := workerResource.In(c)
@@ -120,7 +121,7 @@ func WorkerResources(c *Config) map[string]WorkerResource {
 		}
 		typ := strings.TrimSuffix(name, amountSuffix)
 		resource := resources[typ]
-		resource.Amount, _ = parseAmount(values[name]) // a Config has passed the check
+		resource.Amount, _ = parseAmount(values[name]) // it has passed its check
 		resources[typ] = resource
 	}
 	return resources

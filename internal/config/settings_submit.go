@@ -2,7 +2,7 @@ package config
 
 import "fmt"
 
-// What is submitted, where it goes, and how yarn-submit follows it.
+// What is submitted and to where, and how yarn-submit follows it.
 var (
 	Master = text("master", "", "Where the program runs: `yarn`, `local`, `local[N]` (N task slots), `local[N,F]` (a task may fail F-1 times), "+
 		"`local[*]` (a slot for each core), `local-cluster[E,C,M]` (a standalone cluster on this machine, of E workers with C cores and M MiB each, "+
@@ -40,11 +40,11 @@ var (
 	Supervise = boolean("driver.supervise", "false", "Whether a standalone cluster restarts a driver that was submitted to it and has failed, or whose worker was "+
 		"lost. A driver that ends without an error, or is killed, is not restarted.")
 
-	// Hadoop overrides keys of the cluster's own configuration.
+	// Hadoop overrides keys of the Hadoop configuration.
 	Hadoop = prefix("hadoop.", "A key of Hadoop's configuration. It overrides the files in HADOOP_CONF_DIR: `hadoop.dfs.replication=2`.")
 )
 
-// Deploy modes.
+// Values of submit.deployMode.
 const (
 	DeployCluster = "cluster"
 	DeployClient  = "client"
@@ -54,11 +54,12 @@ const (
 // application.
 func ClientMode(c *Config) bool { return DeployMode.In(c) == DeployClient }
 
-// DefaultAppType is the type of bobbin's applications if none is set.
+// DefaultAppType is the default application type.
 const DefaultAppType = "BOBBIN"
 
-// maxAppType is YarnConfiguration.APPLICATION_TYPE_LENGTH of Hadoop 3. The
-// ResourceManager truncates longer types (ClientRMService).
+// maxAppType is the maximum length of an application type
+// (APPLICATION_TYPE_LENGTH in YarnConfiguration.java of Hadoop 3). The
+// ResourceManager truncates longer ones (ClientRMService.java).
 const maxAppType = 20
 
 func parseAppType(s string) (string, error) {

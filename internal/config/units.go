@@ -11,7 +11,7 @@ import (
 // Size is a number of bytes.
 type Size int64
 
-// Bytes per unit of a written size.
+// Units of sizes, in bytes.
 const (
 	KiB Size = 1 << 10
 	MiB Size = 1 << 20
@@ -23,9 +23,9 @@ var sizeUnits = map[string]Size{
 	"b": 1, "k": KiB, "kb": KiB, "m": MiB, "mb": MiB, "g": GiB, "gb": GiB, "t": TiB, "tb": TiB,
 }
 
-// ParseSize reads a size as spark-submit's users write it: 512m, 2g, 1t; the
-// units are powers of 1024. A number without a unit is in MiB, as it is for
-// spark-submit's memory options.
+// ParseSize parses a size in spark-submit's notation: 512m, 2g, 1t. The units
+// are powers of 1024. A number without a unit is in MiB, as in spark-submit's
+// memory options.
 func ParseSize(s string) (Size, error) {
 	digits, unit := splitUnit(s)
 	factor, ok := sizeUnits[unit]
@@ -42,10 +42,10 @@ func ParseSize(s string) (Size, error) {
 	return Size(n) * factor, nil
 }
 
-// MiB is the size in mebibytes, rounded up: the unit in which YARN counts memory.
+// MiB returns the size in mebibytes, the unit of memory in YARN, rounded up.
 func (s Size) MiB() int64 { return int64((s + MiB - 1) / MiB) }
 
-// String writes s with the largest unit that divides it.
+// String returns the size in the largest unit that divides it.
 func (s Size) String() string {
 	for _, unit := range []struct {
 		size Size
@@ -63,9 +63,9 @@ var timeUnits = map[string]time.Duration{
 	"h": time.Hour, "d": 24 * time.Hour,
 }
 
-// ParseDuration reads a time such as 100ms, 30s, 5m, 2h or 7d. A number
+// ParseDuration parses a duration such as 100ms, 30s, 5m, 2h or 7d. A number
 // without a unit is in milliseconds, as in Spark. Go's notation (1m30s) is
-// accepted too.
+// accepted, too.
 func ParseDuration(s string) (time.Duration, error) {
 	digits, unit := splitUnit(s)
 	factor, ok := timeUnits[unit]
