@@ -1,5 +1,6 @@
 // Package function is the registry of a program's task functions, counters and
-// gauges. Package variables fill it, so every process of the binary has the same.
+// gauges. Initializers of package variables register them, so that every process
+// of the program has the same ones.
 package function
 
 import (
@@ -11,50 +12,53 @@ import (
 	"sync"
 )
 
-// Call is one attempt of a task: the argument of its function.
+// Call is the argument of a task function: one attempt of a task.
 type Call struct {
 	TaskSet       string // name of the task set
-	Index         int    // of the task in its set
+	Index         int    // index of the task in its set
 	AttemptNumber int    // 0 for the first attempt of the task
 	CPUs          int
 	ExecutorID    string
 	Host          string
-	Common        []byte // the shared value, encoded
-	Input         []byte // encoded
-	// Resources are the addresses that the attempt may use, by resource.
+	Common        []byte // the encoded value that all tasks of the set share
+	Input         []byte // the encoded input
+	// Resources are the addresses of resources that the attempt may use, by
+	// resource name.
 	Resources map[string][]string
-	// Hold reports to the driver that the executor keeps data under a key.
+	// Hold tells the driver that the executor keeps data under a key.
 	Hold func(key string)
 	// Driver sends the attempt's requests to the driver.
 	Driver Driver
 	// Values are the attempt's counters and gauges.
 	Values *Values
-	// Usage has measurements of the attempt.
+	// Usage collects measurements of the attempt.
 	Usage *Usage
 }
 
-// Driver has the requests of a task attempt to the driver.
+// Driver sends requests of a task attempt to the driver.
 type Driver interface {
 	// CanCommit reports whether this attempt may commit its output.
 	CanCommit(ctx context.Context) (bool, error)
-	// Barrier waits until all tasks of the barrier set have called it equally often.
+	// Barrier waits until all tasks of a barrier task set have called it equally
+	// often.
 	Barrier(ctx context.Context) error
-	// Peers returns the locations of the barrier set's tasks by index; nil for other sets.
+	// Peers returns where the tasks of a barrier task set run, by index; nil for
+	// other task sets.
 	Peers() []Peer
 }
 
-// Peer is the location of a task of a barrier set.
+// Peer says where a task of a barrier task set runs.
 type Peer struct {
 	ExecutorID string
 	Host       string
 }
 
-// ErrCommitDenied is the error of a task that may not commit its output. It does not
-// count as a failure.
+// ErrCommitDenied is the error of a task attempt that may not commit its output.
+// It does not count as a failure.
 var ErrCommitDenied = errors.New("another attempt of the task commits its output")
 
-// Body decodes the input of a call, calls the user's function and encodes the
-// result. It may panic.
+// Body decodes the input of a call, calls the user's task function, and encodes
+// its result. It may panic.
 type Body func(ctx context.Context, call Call) ([]byte, error)
 
 var registry = struct {
@@ -63,8 +67,8 @@ var registry = struct {
 	problems []error
 }{bodies: map[string]Body{}}
 
-// Register registers a body under a name, which must be unique. Its callers are
-// initializers of package variables, which cannot handle errors: Problems returns them.
+// Register registers a body under a name, which must be unique. Initializers of
+// package variables call it and cannot handle an error, so Problems returns it.
 func Register(name string, body Body) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -79,7 +83,7 @@ func Register(name string, body Body) {
 	registry.bodies[name] = body
 }
 
-// Reject adds the error of a function that cannot be registered to Problems.
+// Reject makes Problems return the reason why a function cannot be registered.
 func Reject(name string, reason error) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -93,7 +97,8 @@ func Problems() error {
 	return errors.Join(registry.problems...)
 }
 
-// Lookup returns the body of a name. Its error lists the registered names.
+// Lookup returns the body with a name. If there is none, the error lists the
+// registered names.
 func Lookup(name string) (Body, error) {
 	registry.RLock()
 	defer registry.RUnlock()

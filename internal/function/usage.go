@@ -5,20 +5,21 @@ import (
 	"time"
 )
 
-// Usage has what an attempt needed besides its own computation.
+// Usage has the measurements of an attempt besides its running time.
 type Usage struct {
-	// Decode and Encode are the times for decoding the input and encoding the result.
-	// They are set before the body returns.
+	// Decode and Encode are the times taken to decode the input and to encode
+	// the result. Body sets them before it returns.
 	Decode, Encode time.Duration
 
 	read, written atomic.Int64
 }
 
-// AddRead counts bytes that the attempt has read from storage.
+// AddRead adds to the number of bytes that the attempt has read from storage.
 func (u *Usage) AddRead(bytes int) { u.read.Add(int64(bytes)) }
 
-// AddWritten counts bytes that the attempt has written to storage.
+// AddWritten adds to the number of bytes that the attempt has written to
+// storage.
 func (u *Usage) AddWritten(bytes int) { u.written.Add(int64(bytes)) }
 
-// Bytes returns how many bytes the attempt has read and written so far.
+// Bytes returns how many bytes the attempt has read from and written to storage.
 func (u *Usage) Bytes() (read, written int64) { return u.read.Load(), u.written.Load() }

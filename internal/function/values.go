@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxValueName is the maximum length of a counter's or gauge's name in bytes: every
-// report contains it.
+// maxValueName is the maximum length of the name of a counter or gauge, in
+// bytes. It is limited because every report of values contains it.
 const maxValueName = 100
 
 // Values are the counters and gauges of one attempt. They are safe for concurrent
@@ -20,7 +20,7 @@ type Values struct {
 	gauges   map[string]int64
 }
 
-// Add adds to a counter.
+// Add adds n to a counter.
 func (v *Values) Add(counter string, n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -30,7 +30,7 @@ func (v *Values) Add(counter string, n int64) {
 	v.counters[counter] += n
 }
 
-// Set sets a gauge.
+// Set sets a gauge to n.
 func (v *Values) Set(gauge string, n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -40,7 +40,7 @@ func (v *Values) Set(gauge string, n int64) {
 	v.gauges[gauge] = n
 }
 
-// Read returns copies of the maps; nil if nothing was added or set.
+// Read returns copies of the counters and gauges by name; nil for none.
 func (v *Values) Read() (counters, gauges map[string]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -52,8 +52,8 @@ var values = struct {
 	names map[string]string // "counter" or "gauge", by name
 }{names: map[string]string{}}
 
-// RegisterValue registers the name of a counter or gauge, which must be unique among
-// both. Problems returns its error.
+// RegisterValue registers the name of a counter or gauge, which must be unique
+// among both. kind is "counter" or "gauge". Problems returns its error.
 func RegisterValue(kind, name string) {
 	values.Lock()
 	defer values.Unlock()
