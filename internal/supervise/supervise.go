@@ -1,5 +1,5 @@
-// Package supervise runs the driver function of a user's program, which may
-// panic, never create a session, or ignore the end of its context.
+// Package supervise runs the driver function of a program. It handles a function
+// that panics, creates no session, or does not return when its context ends.
 package supervise
 
 import (
@@ -10,38 +10,41 @@ import (
 	"time"
 )
 
-// Grace is how long a driver function may run after its application has ended.
-// The application keeps its containers for that time.
+// Grace is how long a driver function may run on after its application has
+// ended. The application keeps its containers during that time.
 const Grace = 10 * time.Second
 
-// NoSession is the error if a driver function did not create a session in time.
+// NoSession is the error of a driver function that has not created a session in
+// time.
 type NoSession struct{ Timeout time.Duration }
 
 func (e *NoSession) Error() string {
 	return fmt.Sprintf("the driver function did not create a session within %v (yarn.am.waitTime)", e.Timeout)
 }
 
-// NotReturned is the error if a driver function did not return within Grace.
-// Go cannot stop it: it runs until the process exits.
+// NotReturned is the error of a driver function that has not returned within
+// Grace. Go cannot stop the function: it runs until the process exits.
 type NotReturned struct {
-	Cause    error        // why the function's context ended
-	Returned <-chan error // receives what the function returns, if it ever does
+	Cause    error        // why the function's context has ended
+	Returned <-chan error // receives the function's error if it returns later
 }
 
-// Unwrap returns why the function's context ended.
+// Unwrap returns Cause.
 func (e *NotReturned) Unwrap() error { return e.Cause }
 
 func (e *NotReturned) Error() string {
 	return fmt.Sprintf("%v; the driver function did not return within %v after its context had ended", e.Cause, Grace)
 }
 
-// Run calls function and returns its error, which for a panic has the stack.
+// Run calls function and returns its error. If function panics, the error
+// contains the stack trace.
 //
-// The function's context ends when ctx or application ends. If the function does
-// not return within Grace after application has ended, Run returns a *NotReturned;
-// the end of ctx alone sets no such limit. If sessionTimeout is not 0 and the
-// function does not call sessionCreated in that time, its context ends and Run
-// returns a *NoSession.
+// The function's context ends when ctx or application ends, or when
+// sessionTimeout has passed, is not 0, and the function has not called
+// sessionCreated. In the last case Run returns a *NoSession. If the function
+// does not return within Grace after the end of application or after
+// sessionTimeout, Run returns a *NotReturned. After the end of ctx alone, Run
+// waits for the function without limit.
 func Run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context, sessionCreated func()) error) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -86,8 +89,8 @@ func Run(ctx, application context.Context, sessionTimeout time.Duration, functio
 	}
 }
 
-// call sends the error that function returns, or an error that describes its panic
-// or its call of runtime.Goexit.
+// call calls function and sends the error that it returns, or an error that
+// describes its panic or its call of runtime.Goexit.
 func call(returned chan<- error, function func() error) {
 	err := errors.New("the driver function ended its goroutine (runtime.Goexit) instead of returning")
 	defer func() {
