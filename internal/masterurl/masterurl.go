@@ -1,6 +1,6 @@
-// Package masterurl parses master URLs, which name the cluster of a program: yarn,
-// local[N,F], local-cluster[E,C,M] or bobbin://host:port,host:port. It is the
-// only package that knows their syntax.
+// Package masterurl parses master URLs, which say where a program runs: yarn,
+// local[N,F], local-cluster[E,C,M] or bobbin://host:port,host:port. No other
+// package knows their syntax.
 package masterurl
 
 import (
@@ -20,8 +20,8 @@ type Kind int
 const (
 	YARN         Kind = iota // a YARN cluster
 	Standalone               // a standalone cluster
-	Local                    // an executor in the driver's process
-	LocalCluster             // a standalone cluster on this machine that ends with the program
+	Local                    // one executor, in the driver's process
+	LocalCluster             // a standalone cluster on this machine, which is stopped when the program ends
 )
 
 // Master URLs without parameters.
@@ -36,15 +36,15 @@ const localClusterPrefix = "local-cluster"
 type URL struct {
 	Kind        Kind
 	Text        string      // the URL as passed to Parse
-	Addresses   []string    // of a Standalone's masters, host:port
+	Addresses   []string    // of a Standalone's masters, as host:port
 	Workers     int         // of a LocalCluster
 	Cores       int         // of a Local; of each worker of a LocalCluster
 	Memory      config.Size // of each worker of a LocalCluster
 	MaxFailures int         // of one task, on a Local
 }
 
-// UnknownError is the error of a URL of no known kind, or of a kind that the caller
-// cannot use.
+// UnknownError is the error for a URL of an unknown kind, or of a kind that the
+// caller cannot use.
 type UnknownError struct{ URL string }
 
 func (e *UnknownError) Error() string {
@@ -52,13 +52,13 @@ func (e *UnknownError) Error() string {
 		"local-cluster[E,C,M] or bobbin://host:port; yarn-submit submits to yarn", e.URL)
 }
 
-// Of parses the setting master, or unset if it is not set.
+// Of parses the setting master, or the URL unset if master is not set.
 func Of(settings *config.Config, unset string) (URL, error) {
 	return Parse(cmp.Or(config.Master.In(settings), unset))
 }
 
-// Parse parses a master URL. It returns an *UnknownError if the URL is of no known
-// kind.
+// Parse parses a master URL. It returns an *UnknownError if the URL's kind is
+// unknown.
 func Parse(text string) (URL, error) {
 	switch {
 	case text == YARNURL:
@@ -82,9 +82,10 @@ const (
 var localPattern = regexp.MustCompile(`^local(?:\[\s*(\d+|\*)\s*(?:,\s*(\d+)\s*)?\])?$`)
 
 // parseLocal parses local (one core), local[N], local[*], local[N,F] and
-// local[*,F]. The star stands for GOMAXPROCS, which respects the process's CPU
-// affinity and control group. F is 1 if it is left out: a task that fails on
-// this machine would fail on it again.
+// local[*,F]. The star stands for GOMAXPROCS, which respects the CPU affinity
+// and control group of the process. F, the number of failures of one task that
+// fail its job, is 1 by default: a task that fails would run again on the same
+// machine.
 func parseLocal(text string) (URL, error) {
 	parts := localPattern.FindStringSubmatch(text)
 	if parts == nil {
@@ -110,8 +111,8 @@ func parseLocal(text string) (URL, error) {
 
 var localClusterPattern = regexp.MustCompile(`^local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]$`)
 
-// parseLocalCluster parses local-cluster[E,C,M]: E workers, each with C cores
-// and M megabytes.
+// parseLocalCluster parses local-cluster[E,C,M]: E workers with C cores and M
+// MiB of memory each.
 func parseLocalCluster(text string) (URL, error) {
 	parts := localClusterPattern.FindStringSubmatch(text)
 	if parts == nil {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// DefaultPort is the port of a standalone master whose URL names none.
+// DefaultPort is the port of a standalone master if its URL has none.
 const DefaultPort = 7077
 
-// scheme begins the URLs of standalone masters.
+// scheme starts the URLs of standalone masters.
 const scheme = "bobbin://"
 
-// ParseStandalone returns the addresses, as host:port, of the masters that a URL
-// such as "bobbin://host:port,host:port" names: one, or several that stand by for
-// each other. A missing port is DefaultPort; an IPv6 address needs brackets.
+// ParseStandalone returns the addresses (host:port) of the masters in a URL such
+// as "bobbin://host:port,host:port". Several masters stand by for each other.
+// The default port is DefaultPort; an IPv6 address must be in brackets.
 func ParseStandalone(url string) ([]string, error) {
 	wrong := func(reason string) error {
 		return fmt.Errorf("master %q: %s: it looks like bobbin://host:%d or bobbin://host1,host2", url, reason, DefaultPort)
@@ -40,7 +40,7 @@ func ParseStandalone(url string) ([]string, error) {
 	return addresses, nil
 }
 
-// StandaloneURL returns the URL of the masters at addresses.
+// StandaloneURL returns the URL of the masters at the given addresses.
 func StandaloneURL(addresses ...string) string { return scheme + strings.Join(addresses, ",") }
 
 func parseAddress(address string) (string, error) {
