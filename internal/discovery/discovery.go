@@ -1,4 +1,4 @@
-// Package discovery runs the scripts that print the addresses of a machine's
+// Package discovery runs scripts that print the addresses of a machine's
 // resources, such as GPUs.
 package discovery
 
@@ -15,20 +15,22 @@ import (
 )
 
 const (
-	// MaxAddresses is the largest number of addresses of one resource. A resource
-	// with more is an amount, without devices that tasks are given.
+	// MaxAddresses is the maximum number of addresses of one resource. A
+	// resource with a larger amount has no addresses: tasks get an amount of it,
+	// but no devices.
 	MaxAddresses = 1024
 
-	timeout   = 30 * time.Second // of a script
-	waitDelay = time.Second      // for the output of its children afterwards
-	// maxQuoted is the largest part of a script's output in an error, in bytes.
+	timeout   = 30 * time.Second // maximum running time of a script
+	waitDelay = time.Second      // how long to wait for the end of its output afterwards
+	// maxQuoted is the maximum length of the part of a script's output that an
+	// error contains, in bytes.
 	maxQuoted = 200
 )
 
-// Run runs a script and returns the addresses that it prints, in the format of
-// Spark's discovery scripts: {"name": "gpu", "addresses": ["0", "1"]}. The script
-// runs in the working directory. Run fails if the script does, takes longer than
-// 30 s, or prints anything else.
+// Run runs a script in the working directory and returns the addresses that it
+// prints, in the format of Spark's discovery scripts: {"name": "gpu",
+// "addresses": ["0", "1"]}. It fails if the script fails, takes longer than 30 s
+// or prints anything else.
 func Run(ctx context.Context, name, script string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -62,7 +64,7 @@ func Run(ctx context.Context, name, script string) ([]string, error) {
 	return found.Addresses, nil
 }
 
-// cut shortens a script's output for an error.
+// cut shortens a script's output to maxQuoted bytes, for an error.
 func cut(text string) string {
 	if len(text) <= maxQuoted {
 		return text

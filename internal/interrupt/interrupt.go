@@ -1,5 +1,6 @@
-// Package interrupt stops a program by signals: the first one ends its context, so
-// that it can clean up, and the second one ends the process.
+// Package interrupt handles the signals that stop a program: the first one ends
+// a context, so that the program can clean up, and the second one ends the
+// process.
 package interrupt
 
 import (
@@ -13,13 +14,15 @@ import (
 	"time"
 )
 
-// sameSignal is how long further signals count as the first one: timeout(1) and
-// others signal a process and then its whole group.
+// sameSignal is how long after the first signal further ones are ignored:
+// timeout(1) and other programs send a signal to a process and then to its
+// process group.
 const sameSignal = 300 * time.Millisecond
 
-// Context returns a context that the first SIGINT or SIGTERM ends, with a cause that
-// names the signal. A second one calls beforeExit and exits with code. stop restores
-// the signals' default effect and waits for the goroutine that handles them.
+// Context returns a context that ends at the first SIGINT or SIGTERM, with a
+// cause that names the signal. At the second one beforeExit is called, and the
+// process exits with code. stop restores the default handling of the signals and
+// waits for the goroutine that handles them.
 func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -52,10 +55,10 @@ func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 	}
 }
 
-// errByHand is the cause of an interrupt from the keyboard.
+// errByHand is the cause of a context that SIGINT (Ctrl-C) has ended.
 var errByHand = errors.New("interrupted (Ctrl-C)")
 
-// IsByHand reports whether a context's cause is an interrupt from the keyboard.
+// IsByHand reports whether the cause of a context is SIGINT (Ctrl-C).
 func IsByHand(cause error) bool { return errors.Is(cause, errByHand) }
 
 func interrupted(received os.Signal) error {
