@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// Self is the directory of this process.
+// Self is the directory in /proc of the calling process.
 const Self = "/proc/self"
 
-// Directory returns the directory of a process.
+// Directory returns the directory in /proc of a process.
 func Directory(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
 
-// ResidentBytes returns a process's memory in RAM: the second field of the file
-// statm in its directory, which counts pages.
+// ResidentBytes returns the resident memory (RSS) of the process with the given
+// directory in /proc. It computes it from the number of pages in the second field
+// of the file statm.
 func ResidentBytes(directory string) (uint64, error) {
 	name := filepath.Join(directory, "statm")
 	content, err := os.ReadFile(name)

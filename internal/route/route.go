@@ -1,4 +1,5 @@
-// Package route finds the address of this machine from which it reaches others.
+// Package route finds the address of this machine from which it reaches other
+// hosts.
 package route
 
 import (
@@ -9,11 +10,12 @@ import (
 	"time"
 )
 
-// lookupTimeout is the timeout of a target's name resolution.
+// lookupTimeout is the timeout of resolving the name of a target.
 const lookupTimeout = 10 * time.Second
 
-// Source returns the local address of a route to the first target (host:port) that
-// has one. It sends no packets. It fails if no target has a route.
+// Source returns the local address of the route to the first target (host:port)
+// that has a route. It sends nothing to the targets. It fails if there is no
+// route to any target.
 func Source(ctx context.Context, targets []string) (net.IP, error) {
 	var problems []error
 	for _, target := range targets {
