@@ -10,12 +10,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// timeout is how long goroutines have to end after the last test. On a busy machine
-// they may wait for a processor.
+// timeout is how long to wait for goroutines to end after the last test. On a
+// busy machine they may have to wait for a processor.
 const timeout = 20 * time.Second
 
-// Main runs a package's tests and exits: it is the body of a TestMain. Tests that
-// succeed and leak a goroutine fail.
+// Main runs a package's tests and exits; a TestMain calls it. If the tests pass
+// but goroutines remain, it prints them and exits with a failure.
 func Main(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
@@ -27,8 +27,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaked waits until there are no goroutines besides the ignored ones, and returns
-// an error that lists those that remain.
+// leaked waits until there are no goroutines except ignored ones. If some remain
+// after wait, the error lists them.
 func leaked(wait time.Duration, ignore ...goleak.Option) error {
 	deadline := time.Now().Add(wait)
 	for {

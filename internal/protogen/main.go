@@ -1,10 +1,10 @@
-// Command protogen generates the Go code of every .proto file of the module.
+// Command protogen generates the Go code for every .proto file of the module.
 //
-// It compiles the files in process and hands the result to the protoc-gen-go
-// and protoc-gen-go-grpc tools that go.mod pins, so that generating needs
-// nothing but Go: no protoc, no plugin on the PATH.
+// It compiles the files itself, and passes the result to the protoc-gen-go and
+// protoc-gen-go-grpc that go.mod names. So it needs nothing but Go: no protoc, and
+// no plug-in on the PATH.
 //
-// Usage, from the module's root:
+// Usage, in the module's root directory:
 //
 //	go run ./internal/protogen
 package main
@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// parameter places each generated file beside its .proto file.
+// parameter makes the plug-ins place each generated file beside its .proto file.
 const parameter = "paths=source_relative"
 
 func main() {
@@ -66,7 +66,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// protoFiles lists the .proto files below root, leaving hidden directories out.
+// protoFiles lists the .proto files below root. It skips hidden directories.
 func protoFiles(root string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -84,8 +84,8 @@ func protoFiles(root string) ([]string, error) {
 	return files, err
 }
 
-// addFile appends file to the request after everything it imports: plugins
-// read the list in that order.
+// addFile appends file to the request, after the files that it imports. Plug-ins
+// require this order.
 func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file protoreflect.FileDescriptor) {
 	if seen[file.Path()] {
 		return
@@ -98,8 +98,8 @@ func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file 
 	request.ProtoFile = append(request.ProtoFile, descriptor(file))
 }
 
-// descriptor returns the compiled descriptor if there is one, because only it has
-// the comments, which become doc comments of the generated code.
+// descriptor returns the descriptor from the compiler if there is one. Only that
+// has the comments, which become doc comments of the generated code.
 func descriptor(file protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
 	if compiled, ok := file.(interface {
 		FileDescriptorProto() *descriptorpb.FileDescriptorProto
@@ -129,7 +129,7 @@ func generate(ctx context.Context, plugin string, request *pluginpb.CodeGenerato
 		return fmt.Errorf("%s: %s", plugin, response.GetError())
 	}
 	for _, file := range response.File {
-		// An unchanged file is not written: it may be being compiled.
+		// Do not write an unchanged file: a compiler may be reading it.
 		name, content := filepath.FromSlash(file.GetName()), []byte(file.GetContent())
 		if before, err := os.ReadFile(name); err == nil && bytes.Equal(before, content) {
 			continue
