@@ -150,7 +150,7 @@ func (f *follower) discover(ctx context.Context) error {
 	return nil
 }
 
-// add follows a container, unless it is followed already.
+// add starts to follow a container, unless it is followed already.
 func (f *follower) add(container containerInfo) *followedContainer {
 	if known := f.containers[container.id]; known != nil {
 		if known.executor == "" {

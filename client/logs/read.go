@@ -242,8 +242,8 @@ func (r *reader) awaitEnd(ctx context.Context, container *readContainer) error {
 	return nil
 }
 
-// readArchived passes on what HDFS has of a container's logs and was not passed
-// on yet.
+// readArchived passes on the part of a container's logs in HDFS that was not
+// passed on before.
 func (r *reader) readArchived(container *readContainer) error {
 	for _, file := range r.archive.filesOf(container.id) {
 		from, known := container.written[file.name]
