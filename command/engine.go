@@ -210,9 +210,8 @@ func (e *engine) step(ctx context.Context, number int) error {
 	return err
 }
 
-// keptFailures is the number of failed tasks of a step whose output the driver
-// keeps in memory. It is also the number of failed tasks that the step's error
-// names.
+// keptFailures is the maximum number of failed tasks of a step whose output the
+// driver keeps in memory, and which the step's error names.
 const keptFailures = 10
 
 // stepError returns the error of a step with failed tasks: the error of the

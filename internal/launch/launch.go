@@ -13,7 +13,7 @@ const (
 	RoleExecutor Role = "executor"
 	RoleMaster   Role = "master" // of a local cluster
 	RoleWorker   Role = "worker" // of a local cluster
-	RoleGuard    Role = "guard"  // kills the other processes of a standalone worker after the worker itself was killed
+	RoleGuard    Role = "guard"  // kills the processes that a standalone worker has started, if the worker is killed
 )
 
 // Environment variables for processes that bobbin or YARN starts.
