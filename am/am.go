@@ -1,9 +1,9 @@
 // Package am is the ApplicationMaster: it registers the application with the
-// ResourceManager, runs the driver, keeps the executors that the driver wants,
-// and reports at the end how the application went. It knows nothing of tasks.
+// ResourceManager, runs the driver or connects to it, keeps as many executors as the
+// driver requests, and unregisters the application with its final status. It knows
+// nothing of tasks.
 //
-// applicationMaster owns the life cycle. The caller of Main or Unmanaged.Run
-// makes the driver.
+// The caller of Main or Unmanaged.Run passes a function that makes the driver.
 package am
 
 import (
@@ -30,27 +30,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Exit codes of the ApplicationMaster, those of Spark's (ApplicationMaster.scala).
+// Exit codes of the ApplicationMaster. Codes up to 17 are those of Spark's
+// ApplicationMaster.scala.
 const (
 	ExitUncaught            = 10 // an internal error of the ApplicationMaster
-	ExitMaxExecutorFailures = 11
-	ExitReporterFailure     = 12 // lost the ResourceManager
-	ExitSessionNotCreated   = 13 // within yarn.am.waitTime
+	ExitMaxExecutorFailures = 11 // executor.maxNumFailures executors failed
+	ExitReporterFailure     = 12 // the ResourceManager is lost, or cannot give such executors
+	ExitSessionNotCreated   = 13 // the driver created no session within yarn.am.waitTime
 	ExitSecurity            = 14 // the environment or the credentials are incomplete
 	ExitUserFunction        = 15 // the driver function returned an error or panicked
-	ExitDisconnected        = 17 // lost the driver, in client mode another process
-	// ExitTerminated is that of a process that SIGTERM stopped, as in a shell. If a
-	// NodeManager kills a container for its memory, it reports that reason only if
-	// the process exits with this code or 137 (ContainerLaunch.handleContainerExitCode).
+	ExitDisconnected        = 17 // lost the connection to the driver, in client mode
+	// ExitTerminated is the exit code that shells report for a process ended by
+	// SIGTERM. If a NodeManager kills a container for exceeding its memory, it
+	// reports that reason only if the process exits with this code or 137
+	// (ContainerLaunch.handleContainerExitCode).
 	ExitTerminated = 128 + int(syscall.SIGTERM)
 )
 
-// Main runs the ApplicationMaster of the attempt that YARN started this process
-// for, with the driver that newDriver makes in this process, and returns the
-// process's exit code.
+// Main is the ApplicationMaster's process in a YARN container: it runs the attempt
+// that the container was started for, with the driver that newDriver makes, and
+// returns the process's exit code.
 func Main(newDriver func(*Attempt) (*Driver, error)) int {
-	// A NodeManager that stops the container sends SIGTERM, and SIGKILL a quarter
-	// of a second later (yarn.nodemanager.sleep-delay-before-sigkill.ms).
+	// To stop a container, a NodeManager sends SIGTERM and, by default a quarter of
+	// a second later, SIGKILL (yarn.nodemanager.sleep-delay-before-sigkill.ms).
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	attempt, err := attemptFromEnvironment()
@@ -67,7 +69,7 @@ func Main(newDriver func(*Attempt) (*Driver, error)) int {
 	return code
 }
 
-// Launch is Main in client mode, in which the driver is in the process that
+// Launch is Main for client mode, where the driver runs in the process that
 // submitted the application.
 func Launch() int { return Main(remoteDriver) }
 
@@ -80,8 +82,9 @@ type applicationMaster struct {
 	rm        *yarn.AMClient
 }
 
-// serve runs an attempt and reports its end to the ResourceManager. The error is
-// why the application failed, nil if it succeeded.
+// serve runs an attempt and then unregisters it, unless it was interrupted or the
+// ResourceManager refuses it. The error is why the application failed, nil if it
+// succeeded.
 func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Driver, error)) (code int, err error) {
 	m := &applicationMaster{Attempt: attempt, began: time.Now()}
 	m.Files = storage.New(storage.Options{Hadoop: m.Hadoop, User: m.Spec.User, Logger: m.Logger})
@@ -121,8 +124,8 @@ func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Dri
 type outcome struct {
 	code        int
 	err         error
-	interrupted bool // by a signal: another attempt may follow
-	unreachable bool // the ResourceManager does not accept this attempt any more
+	interrupted bool // the caller's context ended (SIGTERM): another attempt may follow
+	unreachable bool // the ResourceManager refuses all further calls of this attempt
 }
 
 func terminated() outcome {
@@ -142,8 +145,8 @@ func outcomeOf(err error) outcome {
 	}
 }
 
-// driverOutcome returns the outcome for the error of the driver and that of the
-// registration, either of which may be nil.
+// driverOutcome returns the outcome after the driver has ended with failure and the
+// registration at the ResourceManager with registering. Both may be nil.
 func driverOutcome(failure, registering error) outcome {
 	if failure == nil {
 		return outcomeOf(registering)
@@ -151,7 +154,7 @@ func driverOutcome(failure, registering error) outcome {
 	return outcome{code: driverExit(failure), err: errors.Join(failure, registering)}
 }
 
-// run joins the driver if it is in another process, and works for it.
+// run connects to the driver if that is in another process, and then calls work.
 func (m *applicationMaster) run(ctx context.Context) outcome {
 	if m.driver.Join != nil {
 		first, err := m.driver.Join(ctx)
@@ -203,8 +206,8 @@ func (m *applicationMaster) work(ctx context.Context) outcome {
 	}
 }
 
-// noteAbandoned adds to the outcome's error that the driver function was
-// abandoned, if its error says so.
+// noteAbandoned adds to the outcome's error that the driver function did not return
+// after its context had ended, if returned is a *supervise.NotReturned.
 func (o outcome) noteAbandoned(returned error) outcome {
 	if abandoned := (*supervise.NotReturned)(nil); errors.As(returned, &abandoned) {
 		o.err = &supervise.NotReturned{Cause: o.err, Returned: abandoned.Returned}
@@ -258,7 +261,7 @@ func (m *applicationMaster) buildAllocator() error {
 	return nil
 }
 
-// servePage serves the application's page.
+// servePage starts the web server for the application's tracking URL.
 func (m *applicationMaster) servePage() (*page.Server, error) {
 	return page.Serve(page.Options{
 		BindAddress: m.Bind,
@@ -278,7 +281,7 @@ func (m *applicationMaster) status() page.Status {
 	}, m.driver.Endpoint.Status(), m.allocator.Status())
 }
 
-// load returns how many tasks run on each executor.
+// load returns the number of running tasks by executor id.
 func (m *applicationMaster) load() map[string]int {
 	tasks := map[string]int{}
 	for _, executor := range m.driver.Endpoint.Status().Executors {

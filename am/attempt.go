@@ -15,24 +15,25 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Attempt is what the ApplicationMaster of one attempt of an application knows at
-// its start.
+// Attempt describes one attempt of an application, as its ApplicationMaster knows it
+// at the start.
 type Attempt struct {
 	ID       yarn.AttemptID
-	Host     string // this node, as YARN names it
-	Bind     string // the address on which to listen
+	Host     string // name by which the cluster's nodes reach this machine
+	Bind     string // host or IP address to listen on
 	Spec     *launch.Spec
 	Settings *config.Config
 	Hadoop   *conf.Config
 	Files    *storage.Files
 	Logger   *slog.Logger
 
-	logDirectory string // "" if YARN keeps no logs
+	logDirectory string // the container's first log directory; "" for none
 	credentials  *security.Credentials
 }
 
-// attemptFromEnvironment reads the environment that a NodeManager gives a
-// container (ApplicationConstants.Environment), and the Spec in its credentials.
+// attemptFromEnvironment reads the environment variables that a NodeManager sets in
+// a container (ApplicationConstants.Environment), and decodes the launch.Spec that
+// yarn-submit put into the container's credentials.
 func attemptFromEnvironment() (*Attempt, error) {
 	container, err := yarn.ParseContainerID(os.Getenv("CONTAINER_ID"))
 	if err != nil {

@@ -14,32 +14,33 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
-// Endpoint has the methods of a driver that an ApplicationMaster calls: a *driver.Driver, or
-// in client mode a *remote.Driver.
+// Endpoint has the methods of a driver that an ApplicationMaster calls. It is a
+// *driver.Driver or, in client mode, a *remote.Driver.
 type Endpoint interface {
 	SetManager(manager driver.ClusterManager)
 	ExecutorLost(id string, loss driver.Loss)
 	Decommission(ids []string, notice driver.Notice)
 	Status() driver.Status
-	Progress() float32 // the finished part of the known work, 0 to 1
+	Progress() float32 // finished share of the known tasks, 0 to 1
 	// Stop tells the executors to stop.
 	Stop(ctx context.Context) error
 }
 
-// Driver is the driver for which an ApplicationMaster runs executors.
+// Driver is the driver that an ApplicationMaster runs executors for.
 type Driver struct {
 	Endpoint Endpoint
 	Address  string // host:port to which executors connect
-	Pass     []byte // authenticates executors to the driver
-	// Join connects to a driver in another process and returns the first executor id
-	// that was not used yet; nil for a driver in this process.
+	Pass     []byte // secret with which executors authenticate to the driver
+	// Join connects to the driver and returns the lowest executor id that earlier
+	// attempts did not use. It is nil if the driver is in this process.
 	Join func(ctx context.Context) (firstID int, err error)
 	// Run returns when the driver is done. Its error is why the application failed.
 	Run func(ctx context.Context) error
 }
 
-// remoteDriver is the driver in client mode, in the process that submitted the
-// application.
+// remoteDriver makes the client-mode Driver, which connects to the process that
+// submitted the application. It fails if the container's environment lacks the
+// driver's address, or the credentials lack its secret.
 func remoteDriver(attempt *Attempt) (*Driver, error) {
 	address := os.Getenv(launch.EnvDriver)
 	secret, ok := attempt.credentials.Secret(launch.SecretDriver)

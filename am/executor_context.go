@@ -11,18 +11,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// executorContexts makes the launch contexts of executors, which share most of their
-// content.
+// executorContexts makes executors' ContainerLaunchContexts. What they have in
+// common is encoded only once.
 type executorContexts struct {
 	shared *yarn.SharedLaunch
-	env    map[string]string // executorEnv of the settings
+	env    map[string]string // variables set by executorEnv.*
 	user   string
-	scheme string // of the NodeManagers' pages
+	scheme string // of the NodeManagers' web pages: http or https
 }
 
-// newExecutorContexts prepares contexts for executors that join the driver at
-// address. The pass travels in their credentials, which only the user and the
-// NodeManagers can read.
+// newExecutorContexts prepares launch contexts for executors that connect to the
+// driver at address. The secret pass goes into the containers' credentials, which
+// only the user and the NodeManagers can read.
 func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*executorContexts, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
@@ -69,7 +69,8 @@ func (c *executorContexts) launchContext(executor launcher.Executor) yarn.Contai
 	return yarn.ContainerLaunchContext{Env: escaped(env), Shared: c.shared}
 }
 
-// escaped replaces every value by its launch.EnvironmentValue.
+// escaped changes env in place and returns it: it replaces each value by its
+// launch.EnvironmentValue.
 func escaped(env map[string]string) map[string]string {
 	for name, value := range env {
 		env[name] = launch.EnvironmentValue(value)
@@ -77,8 +78,8 @@ func escaped(env map[string]string) map[string]string {
 	return env
 }
 
-// acls returns the access lists of users beyond the submitter and the
-// administrators.
+// acls returns the application's ACLs: the users and groups, beyond the submitter
+// and the administrators, that may view or modify it.
 func acls(settings *config.Config) map[yarn.Access]string {
 	lists := map[yarn.Access]string{}
 	view, modify := launch.ACLs(settings)

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// unregisterTimeout bounds finish. It outlasts a restart of the ResourceManager:
-	// an attempt that is not unregistered is followed by another, which does all the
-	// work again.
+	// unregisterTimeout bounds finish. It is longer than a restart of the
+	// ResourceManager takes: if an attempt is not unregistered, YARN starts another,
+	// which does all the work again.
 	unregisterTimeout = 5 * time.Minute
-	// unregisterInterval is the pause between two tries while the ResourceManager has
-	// not stored the end.
+	// unregisterInterval is the pause between two calls of finishApplicationMaster
+	// while the ResourceManager has not stored the final status.
 	unregisterInterval = 50 * time.Millisecond
 )
 
-// finish reports to the ResourceManager how the application ended, and removes
-// the files that were staged for it.
+// finish unregisters the application with its final status and, if that succeeds,
+// removes the files that were staged for it.
 func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
 	defer cancel()
@@ -27,14 +27,16 @@ func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary
 	if outcome.err != nil {
 		request = yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: failureDiagnostics(outcome.err.Error(), summary)}
 	}
-	// An attempt that is still registered is followed by another, which needs the files.
+	// If the attempt is still registered, YARN starts another, which needs the
+	// files.
 	if m.unregister(ctx, request) {
 		m.removeStaging(ctx)
 	}
 }
 
-// unregister reports whether the ResourceManager has stored the end. If it was
-// restarted meanwhile, the attempt registers again first.
+// unregister repeats the request until the ResourceManager has stored the final
+// status, and reports whether it has. If the ResourceManager does not know the
+// attempt after a restart, unregister registers it again.
 func (m *applicationMaster) unregister(ctx context.Context, request yarn.FinishRequest) bool {
 	for {
 		done, err := m.rm.Finish(ctx, request)

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// cacheRenewal is the time between two renewals of cached files. It does not depend
-// on this application's yarn.cache.maxAge: other submissions remove files by their
-// own, which is at least a day.
+// cacheRenewal is the interval of renewCache. It does not depend on this
+// application's yarn.cache.maxAge: another submission removes the cached files that
+// are older than its own maxAge, which is at least a day.
 const cacheRenewal = time.Hour
 
-// renewCache renews the age of the application's files in the submitters' cache
-// until ctx ends, since executors that are launched late need them too.
+// renewCache sets the modification time of the application's directories in the file
+// cache to now, every cacheRenewal until ctx ends. Otherwise submissions of other
+// applications could remove files that executors launched later need.
 func (m *applicationMaster) renewCache(ctx context.Context) {
 	renewal := time.NewTicker(cacheRenewal)
 	defer renewal.Stop()
@@ -30,8 +31,8 @@ func (m *applicationMaster) renewCache(ctx context.Context) {
 	}
 }
 
-// removeStaging removes the files that were uploaded for this application alone.
-// No container needs them any more.
+// removeStaging removes the files that were uploaded for this application alone. It
+// must be called when no container needs them any more.
 func (m *applicationMaster) removeStaging(ctx context.Context) {
 	if m.Spec.StagingDir == "" {
 		return

@@ -16,25 +16,25 @@ import (
 
 const (
 	// minTokenInterval and maxTokenInterval bound the pause between two requests for
-	// the token, which exists once the queue has admitted the application.
+	// the AMRMToken, which exists once the scheduler has accepted the application.
 	minTokenInterval = 50 * time.Millisecond
 	maxTokenInterval = time.Second
 )
 
-// Unmanaged is an ApplicationMaster in the process that submitted its application,
-// which asked YARN not to start one.
+// Unmanaged is YARN's unmanaged ApplicationMaster: YARN starts no container for it,
+// as it runs in the process that submitted the application.
 type Unmanaged struct {
-	Application string       // its id
+	Application string       // the application's id
 	Spec        *launch.Spec // of the submission
-	Host        string       // by which the cluster's nodes reach this process
-	Bind        string       // the address on which to listen
+	Host        string       // name by which the cluster's nodes reach this machine
+	Bind        string       // host or IP address to listen on
 	Logger      *slog.Logger
 }
 
-// Run waits for the attempt of the application, runs it with the driver that
-// newDriver makes, and reports its end to the ResourceManager, as Main does in a
-// container. The error is why the application failed. If ctx ends, Run reports
-// nothing: the caller has to kill the application.
+// Run waits until the application's attempt may register, runs it with the driver
+// that newDriver makes, and unregisters it, as Main does in a container. The error
+// is why the application failed. If ctx ends, Run does not unregister the attempt:
+// the caller has to kill the application.
 func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, error)) error {
 	settings, err := config.FromMap(u.Spec.Properties)
 	if err != nil {
@@ -53,7 +53,8 @@ func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, e
 	return err
 }
 
-// admission waits for the attempt and its token.
+// admission waits until the application has an AMRMToken, and returns the id of the
+// attempt and the token.
 func (u Unmanaged) admission(ctx context.Context, hadoop *conf.Config) (yarn.AttemptID, security.Token, error) {
 	fail := func(err error) (yarn.AttemptID, security.Token, error) {
 		return yarn.AttemptID{}, security.Token{}, fmt.Errorf("the token of the unmanaged ApplicationMaster: %w", err)

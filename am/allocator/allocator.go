@@ -2,14 +2,16 @@
 // hosts to ask the ResourceManager for containers, launches executors in them, and
 // replaces executors that fail.
 //
-// The decisions are those of state, a state machine without I/O and clock. Its
-// parts have a file each: the requests of a resource profile (profile.go), the
-// asks that the ResourceManager knows (asks.go), the choice of hosts
-// (placement.go), the pause after containers that failed (backoff.go), nodes and
-// racks (topology.go), excluded nodes (exclusion.go), why executors ended (exit.go)
-// and how many failed (failures.go). Allocator is the loop around it: one goroutine
-// that sends heartbeats, applies their answers and what the driver and the launcher
-// have reported, and reports changes.
+// The decisions are made by state, a state machine that does no I/O and reads no
+// clock. Its parts have a file each: the demand and the executors of a resource
+// profile (profile.go), the ResourceRequests that the ResourceManager holds
+// (asks.go), the choice of hosts (placement.go), the pause after containers that
+// failed (backoff.go), nodes and racks (topology.go), excluded nodes
+// (exclusion.go), why executors ended (exit.go) and how many failed (failures.go).
+//
+// Allocator.Run is the loop around state: one goroutine that sends heartbeats,
+// applies the answers and the messages of the driver and the launcher, and reports
+// ended executors to the driver.
 package allocator
 
 import (
@@ -34,8 +36,8 @@ import (
 // a heartbeat or two.
 const releaseAllTimeout = 5 * time.Second
 
-// Options describe an application's executors. All are required but Load, Racks,
-// Nodes and LogDirectory.
+// Options configure an Allocator. All fields but Load, Racks, Nodes and LogDirectory
+// are required.
 type Options struct {
 	ResourceManager ResourceManager
 	Registration    yarn.RegisterRequest
@@ -49,16 +51,16 @@ type Options struct {
 
 	Settings     *config.Config
 	Hadoop       *conf.Config
-	Racks        map[string]string      // of the nodes known at the start, by host
-	Nodes        map[string]launch.Node // the resources of these nodes, by host
-	LogDirectory string                 // for the list of containers; "" for none
+	Racks        map[string]string      // by host, of the nodes known at the start
+	Nodes        map[string]launch.Node // by host, the resources and label of these nodes
+	LogDirectory string                 // where to write the list of containers; "" writes none
 	Random       *rand.Rand
 	Logger       *slog.Logger
 }
 
-// Allocator keeps as many executors as the driver wants (driver.ClusterManager).
-// The goroutine in Run owns the state and talks to the ResourceManager; all others
-// put messages into the mailbox.
+// Allocator keeps as many executors as the driver requests. It implements
+// driver.ClusterManager. The goroutine in Run owns the state and calls the
+// ResourceManager; all others put messages into the mailbox.
 type Allocator struct {
 	options      Options
 	heartbeats   heartbeats
@@ -69,11 +71,11 @@ type Allocator struct {
 	racks        rackLookup
 	warning      time.Duration // the shortest time from the notice of a preemption to the end of the container
 	pace         pace
-	clusterNodes int
+	clusterNodes int // NodeManagers of the cluster, by the last answer to a heartbeat
 
 	registered chan struct{} // closed when the application is registered for the first time
 	background sync.WaitGroup
-	lookingUp  bool // a rack look-up runs
+	lookingUp  bool // a look-up of racks is running
 
 	wake    chan struct{} // holds a token if the mailbox has messages
 	mailbox struct {
@@ -86,13 +88,13 @@ type Allocator struct {
 	}
 }
 
-// messages are what others have sent to the loop.
+// messages are what other goroutines have sent to the loop in Run.
 type messages struct {
 	request    *driver.Request
 	kills      []string
 	registered []string
 	launches   []launchOutcome
-	racks      map[string]string // looked up
+	racks      map[string]string // by host, from a look-up that has ended
 	contracts  []loadedContract
 }
 
@@ -101,14 +103,15 @@ type launchOutcome struct {
 	err error
 }
 
-// loadedContract is a preemption contract with the running tasks of each executor.
+// loadedContract is a preemption contract and the number of running tasks by
+// executor.
 type loadedContract struct {
 	contract
 	tasks map[string]int
 }
 
-// New makes an allocator. The driver's first request replaces the initial number
-// of executors.
+// New makes an allocator. It asks for the configured initial number of executors
+// until the driver's first request.
 func New(o Options) *Allocator {
 	settings := o.Settings
 	idle := config.Heartbeat.In(settings)
@@ -151,8 +154,8 @@ func New(o Options) *Allocator {
 // Register and Run.
 func (a *Allocator) SetTrackingURL(url string) { a.options.Registration.TrackingURL = url }
 
-// SetNextExecutorID sets the id of the first executor, if earlier attempts of the
-// ApplicationMaster have used some. It must come before Run.
+// SetNextExecutorID sets the id of the first executor, for the case that earlier
+// attempts of the application have used some ids. It must come before Run.
 func (a *Allocator) SetNextExecutorID(id int) { a.state.lastID = id - 1 }
 
 // Registered is closed when the application is registered for the first time.
@@ -184,9 +187,9 @@ func (a *Allocator) send(add func(*messages)) {
 	}
 }
 
-// Run registers the application and keeps its executors until ctx ends. The error
-// is why the application cannot go on: a *TooManyFailures, a *Unfit, or the
-// ResourceManager's.
+// Run registers the application and keeps its executors until ctx ends; then it
+// returns nil. The error is why the application cannot go on: a *TooManyFailures, an
+// *Unfit, or an error of calls to the ResourceManager.
 func (a *Allocator) Run(ctx context.Context) error {
 	// Launches and rack look-ups end with Run.
 	working, stop := context.WithCancel(ctx)
@@ -213,9 +216,10 @@ func (a *Allocator) Run(ctx context.Context) error {
 		if err := a.advance(working, now); err != nil {
 			return err
 		}
-		// Changes are sent before the next heartbeat is due, at the initial interval. A
-		// request for more executors is sent at once. After a failed heartbeat, the next
-		// one is sent after the whole interval.
+		// Changes do not wait until the next heartbeat is due: they are sent
+		// pace.initial after the last one, and a request for more executors at
+		// once. But after a failed heartbeat, the next one waits for the whole
+		// interval.
 		failing := a.heartbeats.failures > 0
 		if soon := last.Add(a.pace.initial); !failing && due.After(soon) && a.hasChanges() {
 			due = soon
@@ -239,8 +243,8 @@ func (a *Allocator) Run(ctx context.Context) error {
 	}
 }
 
-// advance applies timeouts and reports changes. It returns an error if the
-// application cannot go on.
+// advance applies timeouts and reports changes of executors. It returns an error if
+// too many executors have failed.
 func (a *Allocator) advance(working context.Context, now time.Time) error {
 	a.state.tick(now, a.clusterNodes)
 	a.report(working)
@@ -252,8 +256,8 @@ func (a *Allocator) hasChanges() bool {
 	return len(a.state.releases) > 0 || a.state.excluded.unsent || a.state.hasAskChanges()
 }
 
-// receive applies the messages of the mailbox, and reports whether more executors
-// are wanted.
+// receive applies the messages in the mailbox, and reports whether the driver wants
+// more executors than before.
 func (a *Allocator) receive(working context.Context, now time.Time) (more bool) {
 	a.mailbox.Lock()
 	received := a.mailbox.messages
@@ -311,8 +315,9 @@ func (a *Allocator) report(working context.Context) {
 	}
 }
 
-// heartbeat sends a heartbeat, and returns how long to wait before the next one. The
-// error is why the application cannot go on.
+// heartbeat sends a heartbeat, applies the answer, and returns how long to wait
+// before the next one. It registers the application first if needed. The error is
+// why the application cannot go on.
 func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Duration, error) {
 	if !a.heartbeats.registered {
 		if err := a.Register(working); err != nil {
@@ -348,7 +353,7 @@ func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Dura
 	return a.pace.next(a.state.toAsk() > 0, now), nil
 }
 
-// Register registers the application with the ResourceManager.
+// Register registers the application with the ResourceManager, in one try.
 func (a *Allocator) Register(ctx context.Context) error {
 	granted, err := a.heartbeats.register(ctx, a.options.Registration)
 	if err != nil {
@@ -368,14 +373,16 @@ func (a *Allocator) Register(ctx context.Context) error {
 	return nil
 }
 
-// nextRequest returns a heartbeat with all changes since the last one.
+// nextRequest returns the request of a heartbeat, with all changes since the last
+// one.
 func (a *Allocator) nextRequest() *yarn.AllocateRequest {
 	request := &yarn.AllocateRequest{Progress: a.options.Progress(), Asks: a.state.changedAsks(), Releases: a.state.takeReleases(time.Now())}
 	request.BlacklistAdd, request.BlacklistRemove = a.state.excluded.changes()
 	return request
 }
 
-// apply applies a heartbeat's answer, and reports whether it had containers.
+// apply applies a heartbeat's answer, and reports whether containers were allocated
+// or have ended.
 func (a *Allocator) apply(working context.Context, response *yarn.AllocateResponse, now time.Time) bool {
 	s := a.state
 	a.launcher.SetTokens(response.NMTokens)
@@ -404,12 +411,12 @@ func (a *Allocator) apply(working context.Context, response *yarn.AllocateRespon
 	return len(response.Allocated) > 0 || len(response.Completed) > 0
 }
 
-// launched is the launcher's report of an outcome.
+// launched is called by the launcher with the outcome of a launch.
 func (a *Allocator) launched(id yarn.ContainerID, err error) {
 	a.send(func(m *messages) { m.launches = append(m.launches, launchOutcome{id, err}) })
 }
 
-// preempt acts on the notice that containers will be preempted.
+// preempt acts on the ResourceManager's notice that it will preempt containers.
 func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, now time.Time) {
 	deadline := now.Add(a.warning)
 	a.state.preempt(notice.Strict, deadline, now)
@@ -427,8 +434,8 @@ func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, no
 	})
 }
 
-// lookUpRacks looks up the unknown racks of hosts that tasks prefer, one batch at a
-// time.
+// lookUpRacks starts to look up the unknown racks of hosts that tasks prefer,
+// unless a look-up is running.
 func (a *Allocator) lookUpRacks(working context.Context) {
 	if a.racks == nil || a.lookingUp {
 		return
@@ -444,8 +451,8 @@ func (a *Allocator) lookUpRacks(working context.Context) {
 	})
 }
 
-// ReleaseAll releases all containers after Run, and waits for at most
-// releaseAllTimeout until the ResourceManager has confirmed it.
+// ReleaseAll releases all containers, and waits for at most releaseAllTimeout until
+// the ResourceManager has confirmed it. It must be called after Run has returned.
 func (a *Allocator) ReleaseAll(ctx context.Context) {
 	select {
 	case <-a.registered:
@@ -471,10 +478,10 @@ func (a *Allocator) ReleaseAll(ctx context.Context) {
 	}
 }
 
-// Close closes the list of containers. It must be called last.
+// Close closes the file with the list of containers. It must be called last.
 func (a *Allocator) Close() { a.containers.close() }
 
-// publish makes the current status the one that Status returns.
+// publish makes Status return the current status.
 func (a *Allocator) publish() {
 	if !a.state.changed {
 		return
@@ -493,8 +500,9 @@ func (a *Allocator) Status() Status {
 	return a.published.Status
 }
 
-// Unfit is the error of executors that no node of the cluster can take.
+// Unfit is the error of Run if an executor needs more than the largest container
+// that the cluster gives.
 type Unfit struct{ error }
 
-// Unwrap returns the profile's error.
+// Unwrap returns the error that names the profile and the limit.
 func (u *Unfit) Unwrap() error { return u.error }

@@ -7,30 +7,33 @@ import (
 // anywhere is the resource name of any host (ResourceRequest.ANY).
 const anywhere = "*"
 
-// asks is a copy of the ResourceManager's requests for one priority: the number of
-// containers asked for on each host, in each rack and anywhere. A heartbeat replaces
-// numbers, and the ResourceManager lowers them when it allocates. So only changes are
-// sent: a number sent again would ask for its containers again.
+// asks is a copy of the ResourceRequests that the ResourceManager holds for one
+// priority: the number of containers to allocate on each host, in each rack and
+// anywhere. A heartbeat replaces numbers, and the ResourceManager lowers them as it
+// allocates. So heartbeats must have only the numbers that change: to send one again
+// would ask again for containers that were allocated meanwhile.
 type asks struct {
 	rackOf   func(host string) string
 	believed map[string]int // the numbers that the ResourceManager should have
-	byHosts  map[string]int // by rack, the sum of its hosts' numbers
-	// replaced has the numbers that the last heartbeat replaced. The containers in its
-	// answer were allocated before that, and lowered these numbers.
+	byHosts  map[string]int // by rack, the sum of the numbers of its hosts
+	// replaced has the old values of the numbers that the last heartbeat replaced.
+	// The containers in its answer were allocated before, and lowered the old
+	// values.
 	replaced map[string]int
-	// unsure has the racks whose number the ResourceManager may not have lowered: it
-	// may treat a container in the rack as off-switch, if the delay for racks is the
-	// longer one (RegularContainerAllocator.canAssign).
+	// unsure has the racks whose number the ResourceManager may not have lowered:
+	// it may have allocated a container in the rack as an off-switch one, if its
+	// delay for rack-local containers is the longer one
+	// (RegularContainerAllocator.canAssign).
 	unsure map[string]struct{}
 }
 
-// ask is a number to send.
+// ask is the number of containers to ask for at one location.
 type ask struct {
 	name  string // a host, a rack, or anywhere
 	count int
 }
 
-// closeness is how well a container matches the asks.
+// closeness is how close an allocated container is to a host that was asked for.
 type closeness int
 
 const (
@@ -46,9 +49,9 @@ func newAsks(rackOf func(string) string) asks {
 	}
 }
 
-// change asks for total containers at the given locations, and returns the numbers
-// to send. There may be more locations than total: the ResourceManager never exceeds
-// the number for anywhere.
+// change sets the numbers for total containers at the given locations, and returns
+// those to send. The numbers of hosts and racks may add up to more than total: the
+// ResourceManager allocates no more than the number for anywhere.
 func (a *asks) change(total int, locations locations) []ask {
 	wanted := make(map[string]int, 2*len(locations.hosts)+1)
 	clear(a.byHosts)
@@ -98,8 +101,8 @@ func (a *asks) change(total int, locations locations) []ask {
 
 // allocated lowers the numbers as the ResourceManager did when it allocated a
 // container on host: by one at the closest level that asked for one, and at the
-// levels above (LocalityAppPlacementAllocator.allocate and canAllocate). It must be
-// called in the order of the answer's containers.
+// levels above (LocalityAppPlacementAllocator.allocate and canAllocate). It returns
+// that level. It must be called in the order of the answer's containers.
 func (a *asks) allocated(host string) closeness {
 	rack := a.rackOf(host)
 	level := elsewhere
@@ -119,8 +122,8 @@ func (a *asks) allocated(host string) closeness {
 	return level
 }
 
-// before returns the number at the time when the current answer's containers were
-// allocated.
+// before returns the number of name at the time when the containers in the current
+// answer were allocated.
 func (a *asks) before(name string) int {
 	if count, ok := a.replaced[name]; ok {
 		return count
@@ -128,8 +131,8 @@ func (a *asks) before(name string) int {
 	return a.believed[name]
 }
 
-// lower lowers a number by one. It reports whether that was the current number, not
-// one that was replaced.
+// lower lowers the number of name by one. If a heartbeat has replaced the number, it
+// lowers the old value instead and returns false.
 func (a *asks) lower(name string) bool {
 	if count, ok := a.replaced[name]; ok {
 		a.replaced[name] = max(0, count-1)
@@ -153,8 +156,8 @@ func (a *asks) stuck(rack string) bool {
 	return a.believed[rack] == 0 && a.byHosts[rack] > 0 && a.believed[anywhere] > 0
 }
 
-// forget resets the numbers for a ResourceManager that has restarted: all are sent
-// again.
+// forget resets all numbers, because the ResourceManager has restarted and forgotten
+// them. The next change returns all of them.
 func (a *asks) forget() {
 	clear(a.believed)
 	clear(a.byHosts)

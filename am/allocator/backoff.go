@@ -10,23 +10,24 @@ const (
 	// again.
 	minPause = time.Second
 	maxPause = 30 * time.Second
-	// quietPeriod is how long after a pause no container may fail to reset the pause:
-	// then the next failed one is asked for again at once.
+	// quietPeriod is the time without failures after a pause that resets the pause
+	// to zero: the next failed container is then asked for again at once.
 	quietPeriod = time.Minute
 )
 
-// backoff delays asking again for failed containers: those that were released
+// backoff delays the replacement of failed containers: those that were released
 // unused, refused by their node, or ended in failure. The first ones are asked for
-// again at once. If more fail, each round of them is held back for twice as long as
-// the one before. Containers that are wanted for other reasons are not held back.
+// again at once. Later ones wait until the current round of failures ends; each
+// round lasts twice as long as the one before. Containers that are wanted for other
+// reasons do not wait.
 type backoff struct {
-	held  int           // containers that are not asked for before the round ends
+	held  int           // containers that are not asked for until the round ends
 	pause time.Duration // of this round
 	until time.Time     // when the round ends
 	cause string        // of the round's first failure
 }
 
-// failed counts a failed container, and reports whether it begins a pause.
+// failed counts a failed container, and reports whether a pause begins with it.
 func (b *backoff) failed(cause string, now time.Time) (begins bool) {
 	if now.After(b.until) {
 		switch {
@@ -46,8 +47,8 @@ func (b *backoff) failed(cause string, now time.Time) (begins bool) {
 	return begins
 }
 
-// expire ends the round if it is time, and reports whether it had held containers
-// back.
+// expire ends the round if its time is over, and reports whether containers were
+// waiting for that.
 func (b *backoff) expire(now time.Time) bool {
 	if b.held == 0 || now.Before(b.until) {
 		return false
@@ -56,7 +57,7 @@ func (b *backoff) expire(now time.Time) bool {
 	return true
 }
 
-// text returns until when and why containers are held back.
+// text returns a message that says until when, and why, replacements are delayed.
 func (b *backoff) text() string {
 	return fmt.Sprintf("containers fail repeatedly, so their replacements are asked for only at %s: %s",
 		b.until.Format(time.TimeOnly), b.cause)

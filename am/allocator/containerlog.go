@@ -11,16 +11,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// containerLog is a file in the ApplicationMaster's log directory with the
-// application's containers and their nodes. The ResourceManager forgets a container
-// when it ends; yarn-submit logs finds the container's logs by this file.
+// containerLog writes a file in the ApplicationMaster's log directory that lists
+// the application's containers and their nodes. As the ResourceManager forgets a
+// container when it ends, the command yarn-submit logs finds the container's logs
+// by this file.
 type containerLog struct {
 	file   *os.File // nil if there is no file
 	logger *slog.Logger
 }
 
-// openContainerLog opens no file if directory is "". In client mode, the first entry
-// records that.
+// openContainerLog opens the file in a directory, or none if directory is "". In
+// client mode, it writes a first entry that says so.
 func openContainerLog(directory string, clientMode bool, logger *slog.Logger) *containerLog {
 	if directory == "" {
 		return &containerLog{logger: logger}

@@ -12,22 +12,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// notice tells the driver that the cluster will take executors away.
+// notice tells the driver that YARN will end the containers of executors, and why.
 type notice struct {
 	ids    []string
 	notice driver.Notice
 }
 
-// takeNotices returns the notices to the driver, once.
+// takeNotices returns the notices to the driver, and clears the list.
 func (s *state) takeNotices() []notice {
 	notices := s.notices
 	s.notices = nil
 	return notices
 }
 
-// nodesChanged applies node reports, and returns the lost nodes. Launches on them have
-// failed, even if the node is back. The ResourceManager reports the ends of their
-// containers.
+// nodesChanged applies the ResourceManager's node reports, and returns the nodes
+// that it has lost. Launches on those have failed, even if the node is back
+// already. The ends of their containers come with the answers to heartbeats.
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
 	for _, report := range chronological(reports) {
 		if s.topology.report(report) {
@@ -50,9 +50,9 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 	return lost
 }
 
-// chronological puts reports of lost nodes first. If a node was lost and is back, an
-// answer has two reports of it, in the order of a hash map
-// (DefaultAMSProcessor.handleNodeUpdates).
+// chronological returns the reports with those of lost nodes first. If a node was
+// lost and is back, an answer has two reports of it, in random order
+// (DefaultAMSProcessor.handleNodeUpdates iterates over a hash map).
 func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
 	var before, after []yarn.NodeReport
 	for _, report := range reports {
@@ -65,8 +65,8 @@ func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
 	return append(before, after...)
 }
 
-// isLost reports whether the state is a node's last: if its NodeManager comes back, it
-// is another node to the ResourceManager (RMNodeImpl).
+// isLost reports whether the state is a node's last: if its NodeManager registers
+// again, the ResourceManager treats it as a new node (RMNodeImpl).
 func isLost(state yarn.NodeState) bool {
 	switch state {
 	case yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted:
@@ -75,15 +75,16 @@ func isLost(state yarn.NodeState) bool {
 	return false
 }
 
-// Reasons for giving up executors before they have registered.
+// Reasons for releasing executors that have not registered with the driver.
 var (
 	nodeDecommissioned = exitReason{text: "node decommissioned"}
 	preempted          = byCluster[yarn.ExitPreempted]
 )
 
-// decommission begins to decommission executors that the cluster will take away. They
-// no longer count, so others are asked for at once. Those that have not registered are
-// released for the given reason.
+// decommission begins to decommission executors whose containers YARN will end.
+// They no longer count towards the driver's demand, so replacements are asked for
+// at once. Those that have not registered with the driver are released, for the
+// given reason.
 func (s *state) decommission(executors []*executor, why driver.Notice, reason exitReason, now time.Time) {
 	var ids []string
 	for _, e := range executors {
@@ -97,14 +98,15 @@ func (s *state) decommission(executors []*executor, why driver.Notice, reason ex
 		case stateEnding:
 			continue
 		}
-		ids = append(ids, e.ID) // the driver keeps the earlier deadline of two notices
+		ids = append(ids, e.ID) // of two notices the driver keeps the earlier deadline
 	}
 	if len(ids) > 0 {
 		s.notices = append(s.notices, notice{ids, why})
 	}
 }
 
-// preempt decommissions executors that the ResourceManager will preempt in any case.
+// preempt decommissions the executors in containers that the ResourceManager will
+// preempt in any case.
 func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) {
 	var named []*executor
 	for _, id := range containers {
@@ -115,20 +117,21 @@ func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) 
 	s.decommission(named, driver.Notice{Reason: "the ResourceManager preempts its container", Deadline: deadline}, preempted, now)
 }
 
-// contract is a notice of preemption that lets the application choose: the
+// contract is YARN's PreemptionContract, which lets the application choose: the
 // ResourceManager preempts the named containers unless the application releases as
-// much first. The schedulers ask for the sum of the named containers, rounded up to
-// their smallest allocation (FiCaSchedulerApp.getAllocation).
+// many resources first. The schedulers ask for the resources of the named
+// containers, rounded up to their smallest allocation
+// (FiCaSchedulerApp.getAllocation).
 type contract struct {
 	containers []yarn.ContainerID
 	resources  []yarn.ResourceRequest
 	deadline   time.Time
 }
 
-// preemptionWarning returns the shortest time from the heartbeat with the notice of
-// a preemption to the preemption, by the cluster's settings.
+// preemptionWarning returns the shortest time from the heartbeat whose answer has
+// the notice of a preemption to the preemption itself, by the cluster's settings.
 func preemptionWarning(hadoop *conf.Config, heartbeat time.Duration) time.Duration {
-	const defaultWait = 15 * time.Second // of both keys
+	const defaultWait = 15 * time.Second // Hadoop's default for both keys
 	key := "yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill"
 	if strings.HasSuffix(hadoop.GetDefault("yarn.resourcemanager.scheduler.class", ""), "FairScheduler") {
 		key = "yarn.scheduler.fair.waitTimeBeforeKill"
@@ -140,7 +143,7 @@ func preemptionWarning(hadoop *conf.Config, heartbeat time.Duration) time.Durati
 	return max(wait-heartbeat, wait/2)
 }
 
-// amount is memory and cores to give back.
+// amount is an amount of memory, in MiB, and of cores.
 type amount struct{ memory, cores int64 }
 
 func (a *amount) add(r yarn.Resource, times int64) {
@@ -148,14 +151,14 @@ func (a *amount) add(r yarn.Resource, times int64) {
 	a.cores += int64(r.VCores) * times
 }
 
-// covers reports whether a is at least b.
+// covers reports whether a has at least the memory and the cores of b.
 func (a amount) covers(b amount) bool { return a.memory >= b.memory && a.cores >= b.cores }
 
 // negotiate decommissions as many executors as a contract asks for: first those that
-// have not registered, then those without a task, then those that the
-// ResourceManager has named, as it preempts them if the others do not end in time;
-// among equals those with the fewest tasks, and the youngest. tasks is the number
-// of running tasks by executor, nil if it is not known.
+// have not registered, then those without a running task, then those that the
+// contract names, as they are preempted anyway if the others do not end in time.
+// Among equals, those with the fewest tasks come first, then the youngest. tasks has
+// the number of running tasks by executor id; nil if it is not known.
 func (s *state) negotiate(c contract, tasks map[string]int, now time.Time) {
 	var wanted, asked, given amount
 	named := make(map[*executor]bool, len(c.containers))
@@ -164,7 +167,7 @@ func (s *state) negotiate(c contract, tasks map[string]int, now time.Time) {
 			named[e] = true
 			wanted.add(e.Container.Resource, 1)
 			if !e.state.counts() {
-				given.add(e.Container.Resource, 1) // it is ending already
+				given.add(e.Container.Resource, 1) // it will end anyway
 			}
 		}
 	}

@@ -11,34 +11,35 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// maxLifted bounds the shown lifted exclusions.
+// maxLifted is how many notes about lifted exclusions are kept.
 const maxLifted = 5
 
-// exclusions are the hosts on which no executor may run: the user's
-// (yarn.exclude.nodes), the driver's, and those where executors failed. If a wanted
-// profile would have no node left, exclusions are lifted: those for failures first,
-// the oldest before others, then the driver's, never the user's.
+// exclusions are the hosts on which no executor may run: those that the user names
+// (yarn.exclude.nodes), those that the driver names, and those where executors
+// failed. If a wanted profile would have no node left, exclusions are lifted, that
+// is, not applied: first those for failures, starting with the oldest, then the
+// driver's, and never the user's.
 type exclusions struct {
-	onFailure  bool          // hosts are excluded where executors failed
-	maxPerHost int           // failures that exclude a host
-	timeout    time.Duration // of an exclusion, and how long a failure counts
+	onFailure  bool          // whether hosts where executors failed are excluded
+	maxPerHost int           // number of failures after which a host is excluded
+	timeout    time.Duration // how long an exclusion for failures lasts, and a failure counts
 	logger     *slog.Logger
 
 	byUser    []string
-	byDriver  []string             // of the newest request
+	byDriver  []string             // from its newest request
 	byFailure []exclusion          // the oldest first
 	failures  map[string][]failure // by host, the oldest first
 
 	active     map[string]exclusion // by host
-	sent       map[string]struct{}  // that the ResourceManager knows
+	sent       map[string]struct{}  // hosts on the blacklist at the ResourceManager
 	stale      bool                 // active must be computed again
 	unsent     bool                 // sent may differ from active
-	nextExpiry time.Time            // of byFailure; zero for none
-	lifted     []string             // notes
+	nextExpiry time.Time            // the earliest one in byFailure; zero if it is empty
+	lifted     []string             // notes about lifted exclusions, the newest last
 	noNodeLeft bool                 // the user's list leaves no node
 }
 
-// exclusion is one host that is excluded.
+// exclusion is an excluded host, and why it is excluded.
 type exclusion struct {
 	host   string
 	reason string
@@ -69,12 +70,14 @@ func (e *exclusions) want(hosts []string) {
 	}
 }
 
-// recompute must be called if nodes or the wanted profiles have changed.
+// recompute marks the active exclusions as stale. It must be called after nodes or
+// the wanted profiles have changed.
 func (e *exclusions) recompute() {
 	e.stale = e.stale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
 }
 
-// failed counts a failure for which the host may be to blame.
+// failed counts a failed executor for which its host may be to blame, and excludes
+// the host if it has had too many.
 func (e *exclusions) failed(host, text string, now time.Time) {
 	if !e.onFailure {
 		return
@@ -102,9 +105,9 @@ func (e *exclusions) has(host string) bool {
 	return ok
 }
 
-// refresh computes the active exclusions if something has changed, and reports
-// whether other hosts are excluded than before. count counts the nodes of each
-// wanted profile.
+// refresh computes the active exclusions again if something has changed or one has
+// expired, and reports whether other hosts are excluded than before. count returns
+// the number of nodes for each wanted profile.
 func (e *exclusions) refresh(now time.Time, count func() nodeCounts) bool {
 	if !e.stale && (e.nextExpiry.IsZero() || now.Before(e.nextExpiry)) {
 		return false
@@ -135,7 +138,8 @@ func (e *exclusions) expire(now time.Time) {
 	})
 }
 
-// resolve combines the exclusions so that each profile keeps a node.
+// resolve returns the exclusions to apply, by host. It lifts those, except the
+// user's, that would leave a profile without a node.
 func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 	active := make(map[string]exclusion, len(e.byUser)+len(e.byDriver)+len(e.byFailure))
 	for _, host := range e.byUser {
@@ -165,7 +169,7 @@ func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 	return active
 }
 
-// lift records that an exclusion is not applied.
+// lift logs and notes that an exclusion is not applied.
 func (e *exclusions) lift(x exclusion) {
 	e.logger.Warn("executors may run on an excluded node, as no other is left", "host", x.host, "reason", x.reason)
 	note := fmt.Sprintf("%s would be excluded (%s), but no other node is left", x.host, x.reason)
@@ -173,7 +177,8 @@ func (e *exclusions) lift(x exclusion) {
 	e.lifted = e.lifted[max(0, len(e.lifted)-maxLifted):]
 }
 
-// need is what executors of a profile need of a node, or what a node has.
+// need is the resources and the node label that a profile's executors need of a
+// node, or those that a node has.
 type need struct {
 	size  yarn.Resource
 	label string
@@ -182,15 +187,15 @@ type need struct {
 // nodeCount counts the nodes that can run executors of one profile.
 type nodeCount struct {
 	serves   func(host string) bool
-	count    int // all nodes; 0 if it is not known
-	excluded int
+	count    int // these nodes, with the excluded ones; 0 if the number is not known
+	excluded int // the excluded ones of these nodes
 }
 
 // nodeCounts has an element for each wanted profile.
 type nodeCounts []nodeCount
 
-// countNodes counts the nodes that can serve each need. clusterNodes is the number
-// of NodeManagers, for a topology that does not know them.
+// countNodes counts the nodes that can serve each need. If the topology knows no
+// nodes, each of the clusterNodes NodeManagers is assumed to serve all needs.
 func countNodes(nodes *topology, clusterNodes int, needs []need) nodeCounts {
 	counts := make(nodeCounts, len(needs))
 	for i, need := range needs {
@@ -234,7 +239,8 @@ func (n nodeCounts) isLast(active map[string]exclusion, host string) bool {
 	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded+1 >= c.count && c.serves(host) })
 }
 
-// changes returns the changes to send to the ResourceManager, once.
+// changes returns the changes of the blacklist to send to the ResourceManager, and
+// records them as sent.
 func (e *exclusions) changes() (add, remove []string) {
 	if !e.unsent {
 		return nil, nil
@@ -257,14 +263,14 @@ func (e *exclusions) changes() (add, remove []string) {
 	return add, remove
 }
 
-// forget makes changes return all exclusions, for a ResourceManager that has
-// restarted.
+// forget makes the next changes return all exclusions, because the ResourceManager
+// has restarted.
 func (e *exclusions) forget() {
 	clear(e.sent)
 	e.unsent = len(e.active) > 0
 }
 
-// list returns the active exclusions in the order of the hosts.
+// list returns the active exclusions, sorted by host.
 func (e *exclusions) list() []Exclusion {
 	listed := make([]Exclusion, 0, len(e.active))
 	for _, x := range slices.SortedFunc(maps.Values(e.active), func(a, b exclusion) int { return cmp.Compare(a.host, b.host) }) {
@@ -277,7 +283,8 @@ func (e *exclusions) list() []Exclusion {
 	return listed
 }
 
-// notes returns the problems that the list does not show.
+// notes returns messages about lifted exclusions, and about a user's list that
+// leaves no node.
 func (e *exclusions) notes() []string {
 	notes := slices.Clone(e.lifted)
 	if e.noNodeLeft {

@@ -12,10 +12,10 @@ import (
 type executor struct {
 	launcher.Executor
 	profile *profileState
-	rack    string // when it was allocated
+	rack    string // its host's, as known when the container was allocated
 	state   executorState
-	started bool      // its NodeManager accepted it
-	due     time.Time // when it must have registered; zero without such a time, and before it was started
+	started bool      // its NodeManager has accepted it
+	due     time.Time // by when it must register with the driver; zero before it is started, or for no limit
 	reason  string    // why it is decommissioning or ending
 }
 
@@ -26,11 +26,11 @@ const (
 	// stateLaunching lasts until the executor registers with the driver.
 	stateLaunching executorState = iota
 	stateRegistered
-	// stateDecommissioning lasts until an executor that the cluster will take away
-	// ends. The driver tells it to stop.
+	// stateDecommissioning begins when YARN announces that it will end the
+	// container, and lasts until the executor ends. The driver tells it to stop.
 	stateDecommissioning
-	// stateEnding begins when the container is released because the driver killed the
-	// executor or the application has ended.
+	// stateEnding begins when the container is released because the driver killed
+	// the executor or the application has ended.
 	stateEnding
 	executorStates // the number of states
 )
@@ -41,10 +41,11 @@ func (s executorState) counts() bool { return s == stateLaunching || s == stateR
 
 func (e *executor) host() string { return e.Container.Node.Host }
 
-// youngestFirst orders executors by when their containers were allocated.
+// youngestFirst compares executors by the times when their containers were
+// allocated, the latest first.
 func youngestFirst(a, b *executor) int { return cmp.Compare(b.Container.ID.ID, a.Container.ID.ID) }
 
-// text begins a message about an executor.
+// text returns a message about the executor that ends with what.
 func (e *executor) text(what string) string {
 	return fmt.Sprintf("executor %s (%s on %s) %s", e.ID, e.Container.ID, e.host(), what)
 }

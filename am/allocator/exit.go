@@ -14,10 +14,11 @@ type exitReason struct {
 	text    string // shown with the counts
 	failure bool   // counts towards executor.maxNumFailures
 	node    bool   // counts towards the exclusion of its node
-	wanted  bool   // by the driver or with the application: it is not replaced
+	wanted  bool   // the driver, or the application's end, has ended it: no reason to delay others
 }
 
-// An executor that the cluster ends has not failed, and neither have its tasks.
+// Reasons for which executors end. If YARN or the driver has ended an executor,
+// neither it nor its tasks have failed.
 var (
 	endedByDriver        = exitReason{text: "ended by the driver", wanted: true}
 	decommissioned       = exitReason{text: "stopped before it was taken away", wanted: true}
@@ -35,7 +36,7 @@ var (
 	tooMuchLog           = exitReason{text: "too much written to its logs", failure: true}
 )
 
-// byCluster are the reasons of containers that the cluster has ended.
+// byCluster has the reasons for the exit statuses of containers that YARN has ended.
 var byCluster = map[yarn.ExitStatus]exitReason{
 	yarn.ExitAborted:                    {text: "lost with its node"},
 	yarn.ExitDisksFailed:                {text: "disks of its node failed"},
@@ -46,7 +47,8 @@ var byCluster = map[yarn.ExitStatus]exitReason{
 	yarn.ExitKilledByApplicationMaster:  {text: "stopped by the ApplicationMaster"},
 }
 
-// classifyExit returns why a container ended that was not released.
+// classifyExit returns, for a container that ended without having been released,
+// what to tell the driver and the reason.
 func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, exitReason) {
 	cause := exitStatus(status)
 	if reason, ok := byCluster[cause]; ok {
@@ -84,8 +86,9 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 	return driver.Loss{Text: text, CountsAsFailure: true}, reason
 }
 
-// exitStatus returns the exit status, or the one in the diagnostics: if a process
-// exits by itself while its NodeManager kills it, the exit status is the process's.
+// exitStatus returns the container's exit status, or the one that its diagnostics
+// imply: if a process exits by itself while its NodeManager kills it for exceeding
+// its memory, YARN reports the process's own exit code.
 func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 	switch {
 	case status.ExitStatus <= 0:
@@ -98,8 +101,8 @@ func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 	return status.ExitStatus
 }
 
-// usage returns the sentence with the numbers from the diagnostics of a memory
-// kill.
+// usage returns the sentence about the memory usage in the diagnostics of a
+// container that was killed for exceeding its memory.
 func usage(diagnostics string) string {
 	for line := range strings.Lines(diagnostics) {
 		if _, text, ok := strings.Cut(line, "Current usage: "); ok {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// failureCounts counts ended executors by reason, and reports when too many have
+// failureCounts counts ended executors by reason, and decides when too many have
 // failed.
 type failureCounts struct {
 	max      int           // executor.maxNumFailures
-	validity time.Duration // executor.failuresValidityInterval; 0 if failures never expire
+	validity time.Duration // executor.failuresValidityInterval; 0 if failures count forever
 	tolerate int           // executor.failures.tolerateWhenRunning; 0 to tolerate none
 
 	total   int         // executors that count as failed
@@ -49,7 +49,8 @@ func (f *failureCounts) count(reason exitReason, text string, now time.Time) {
 	}
 }
 
-// counted returns how many failures count towards max now.
+// counted returns how many failures count towards max now: those that are not older
+// than validity.
 func (f *failureCounts) counted(now time.Time) int {
 	if f.validity == 0 {
 		return f.total
@@ -90,7 +91,7 @@ func (f *failureCounts) notes() []string {
 		f.max, f.tolerate)}
 }
 
-// list returns the counts in the order of the reasons.
+// list returns the counts, sorted by reason.
 func (f *failureCounts) list() []FailureCount {
 	listed := make([]FailureCount, 0, len(f.reasons))
 	for _, reason := range slices.SortedFunc(maps.Values(f.reasons), func(a, b *FailureCount) int { return cmp.Compare(a.Reason, b.Reason) }) {

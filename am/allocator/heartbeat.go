@@ -10,35 +10,35 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// ResourceManager has the calls that the allocator makes; *yarn.AMClient implements
-// it.
+// ResourceManager has the calls that the allocator makes to the ResourceManager;
+// *yarn.AMClient implements it.
 type ResourceManager interface {
 	Register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error)
 	Allocate(ctx context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error)
 }
 
-// heartbeats sends heartbeats to the ResourceManager, each with the id of the last
-// answer.
+// heartbeats sends heartbeats (allocate calls) to the ResourceManager, each with
+// the id of the last answer.
 type heartbeats struct {
 	rm          ResourceManager
-	maxFailures int // in a row
+	maxFailures int // failures in a row that end the application
 	logger      *slog.Logger
 
 	registered bool // with the current ResourceManager
 	responseID int32
 	// unanswered is a heartbeat without an answer, nil for none. It is sent again
-	// unchanged: if the ResourceManager has served it, it repeats its answer and ignores
-	// the request's content (ApplicationMasterService.allocate).
+	// unchanged: if the ResourceManager has served it, it repeats its answer and
+	// ignores the request's content (ApplicationMasterService.allocate).
 	unanswered *yarn.AllocateRequest
-	failures   int // in a row
+	failures   int // failed heartbeats and registrations in a row
 }
 
-// errForgotten is the error of a ResourceManager that has restarted: the
-// application must register, and send everything, again.
+// errForgotten is the error of send if the ResourceManager has restarted and does
+// not know the application: it must register, and send everything, again.
 var errForgotten = errors.New("the ResourceManager does not know this application any more, it must be registered again")
 
-// register registers the application. It returns nil if the application is
-// registered already: the answer to an earlier try was lost.
+// register registers the application. It returns neither a response nor an error if
+// the application is registered already, as the answer to an earlier try was lost.
 func (h *heartbeats) register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
 	granted, err := h.rm.Register(ctx, request)
 	if errors.Is(err, yarn.ErrInvalidMasterRequest) {
@@ -71,17 +71,18 @@ func (h *heartbeats) send(ctx context.Context, request yarn.AllocateRequest) (*y
 	return response, nil
 }
 
-// errShutdown is the ResourceManager's order to stop without unregistering.
+// errShutdown is the error of send if the ResourceManager orders the
+// ApplicationMaster to stop without unregistering (AM_SHUTDOWN).
 var errShutdown = errors.New("the ResourceManager told this ApplicationMaster to stop")
 
-// IsFinal reports whether the ResourceManager will refuse all further calls of this
-// attempt.
+// IsFinal reports whether err means that the ResourceManager will refuse all further
+// calls of this attempt.
 func IsFinal(err error) bool {
 	return errors.Is(err, errShutdown) || errors.Is(err, yarn.ErrAttemptNotFound) || errors.Is(err, yarn.ErrInvalidToken)
 }
 
-// failed counts a failed heartbeat. It returns the error that ends the application
-// if no other try can help or too many in a row have failed, else nil.
+// failed counts a failed heartbeat. It returns nil if the heartbeat can be tried
+// again, and an error if that cannot help or too many in a row have failed.
 func (h *heartbeats) failed(err error) error {
 	h.failures++
 	switch {
@@ -99,10 +100,11 @@ func (h *heartbeats) failed(err error) error {
 
 const (
 	// eagerPeriod is how long after a change heartbeats are sent at the initial
-	// interval. NodeManagers report every second by default, so containers on free nodes
-	// are allocated within that time.
+	// interval. NodeManagers send a heartbeat every second by default, so
+	// containers on free nodes are allocated within that time.
 	eagerPeriod = 3 * time.Second
-	// pendingInterval is the longest interval while containers are missing.
+	// pendingInterval is the longest interval of heartbeats while containers are
+	// asked for and not allocated.
 	pendingInterval = time.Second
 )
 
@@ -113,10 +115,11 @@ type pace struct {
 	wait          time.Duration
 }
 
-// change shortens the waits before the next heartbeats.
+// change makes next return the initial interval again, for eagerPeriod.
 func (p *pace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
 
-// next returns the wait before the next heartbeat.
+// next returns how long to wait before the next heartbeat. missing is set if the
+// application asks for containers.
 func (p *pace) next(missing bool, now time.Time) time.Duration {
 	if !missing {
 		return p.idle

@@ -12,8 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// launched records that a NodeManager accepted an executor, which must register in
-// time. An opportunistic one may wait on its node without limit.
+// launched records that a NodeManager accepted an executor, which from then on must
+// register with the driver within launchTimeout. One in an OPPORTUNISTIC container
+// has no such limit, as the container may be queued on its node.
 func (s *state) launched(id yarn.ContainerID, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.started {
@@ -53,8 +54,9 @@ func (s *state) expireLaunches(now time.Time) {
 	s.awaited = nil
 }
 
-// launchFailed gives up an executor that could not be started. If it has
-// registered, it was started and only the answer was lost.
+// launchFailed gives up an executor that could not be started, unless it has
+// registered with the driver: then it was started, and only the NodeManager's
+// answer was lost.
 func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.state != stateLaunching {
@@ -72,8 +74,8 @@ func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	s.giveUp(e, reason, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
 }
 
-// giveUpOnExcluded gives up the executors on excluded nodes that are not started
-// yet.
+// giveUpOnExcluded gives up the executors on excluded nodes that no NodeManager is
+// known to have accepted yet.
 func (s *state) giveUpOnExcluded(now time.Time) {
 	for _, p := range s.profiles {
 		for _, e := range slices.SortedFunc(maps.Keys(p.starting), youngestFirst) {
@@ -84,7 +86,8 @@ func (s *state) giveUpOnExcluded(now time.Time) {
 	}
 }
 
-// giveUp releases and removes an executor that has not registered.
+// giveUp releases the container of an executor that has not registered with the
+// driver, and reports the executor as ended.
 func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Time) {
 	s.remove(e)
 	s.release(e.Container.ID, e.Container.Node)
@@ -92,7 +95,7 @@ func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Tim
 	s.end(endedExecutor{executor: e, status: yarn.ExitKilledByApplicationMaster, reason: reason, loss: driver.Loss{Text: text}}, now)
 }
 
-// end counts an ended executor and queues its report.
+// end counts an ended executor and queues the report to the driver.
 func (s *state) end(ended endedExecutor, now time.Time) {
 	e, reason, text := ended.executor, ended.reason, ended.loss.Text
 	s.failures.count(reason, e.text(text), now)
@@ -160,14 +163,14 @@ func (s *state) kill(ids []string, now time.Time) {
 }
 
 // takeWithdrawn returns the executors that were released before they had registered,
-// once: the launcher must not start them.
+// which the launcher must not start, and clears the list.
 func (s *state) takeWithdrawn() []*executor {
 	withdrawn := s.withdrawn
 	s.withdrawn = nil
 	return withdrawn
 }
 
-// takeEnded returns the ended executors, once.
+// takeEnded returns the ended executors, and clears the list.
 func (s *state) takeEnded() []endedExecutor {
 	ended := s.ended
 	s.ended = nil

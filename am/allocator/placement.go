@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// locations has the numbers of executors to ask for on hosts and, in addition, in
-// racks. All others may run anywhere.
+// locations has the numbers of executors to ask for on hosts and, in addition to
+// those, in racks. All other executors may run anywhere.
 type locations struct {
 	hosts map[string]int
 	racks map[string]int
@@ -14,28 +14,29 @@ type locations struct {
 
 // placement is the input for choosing the locations of one profile's executors.
 type placement struct {
-	missing int
+	missing int // executors to ask for
 	// localityAware is how many executors the waiting tasks that prefer a host could
 	// use.
 	localityAware int
-	hostTasks     map[string]int                   // waiting tasks that prefer each host
+	hostTasks     map[string]int                   // by host, the waiting tasks that prefer it
 	byHost        map[string]int                   // the profile's executors by host
 	byRack        map[string]int                   // the profile's executors by rack
 	asked         map[string]int                   // the current asks by name
 	nodes         []string                         // hosts where executors may run
 	usable        func(host string) bool           // reports whether an executor may run on the host
 	rackOf        func(host string) (string, bool) // false if it is not known
-	shuffle       func(n int, swap func(i, j int)) // among equals
+	shuffle       func(n int, swap func(i, j int)) // chooses among equally good nodes
 }
 
 // place decides where to ask for the missing executors.
 //
-// If the waiting tasks prefer hosts, each host shall have executors in proportion to
-// its tasks, as in Spark's LocalityPreferredContainerPlacementStrategy. If not, the
-// executors are spread over the nodes: the data may be anywhere, and executors on two
-// nodes are close to twice as much of it. If there are many nodes, no host is named:
-// schedulers allocate one container for each heartbeat of a node, so executors spread
-// by themselves, and waiting for the heartbeats of certain nodes would take longer.
+// If waiting tasks prefer hosts, each host shall have executors in proportion to
+// the tasks that prefer it, as in Spark's
+// LocalityPreferredContainerPlacementStrategy. If not, the executors are spread
+// over the nodes: the data may be anywhere, and executors on two nodes are close to
+// twice as much of it. If there are many nodes, no host is named: schedulers
+// allocate one container for each heartbeat of a node, so executors spread by
+// themselves, and waiting for the heartbeats of certain nodes would take longer.
 func place(in placement) locations {
 	switch {
 	case in.missing <= 0:
@@ -59,13 +60,15 @@ type share struct {
 	gets      int     // executors to ask for
 }
 
-// nearRemainder is how large a remainder must be for its host to be asked for too,
-// relative to the smallest remainder that gets an executor.
+// nearRemainder is the fraction of the smallest remainder that gets an executor from
+// which on hosts with smaller remainders are asked for, too.
 const nearRemainder = 0.75
 
-// byTasks gives each host whole executors that it lacks, those that lack most first.
-// The executors that are left go to the largest remainders. Hosts with nearly as
-// large a remainder are asked for, too, so that the first host with room is taken.
+// byTasks chooses hosts by the tasks that prefer them. Each host gets the integer
+// part of the number of executors that it lacks, those that lack most first. The
+// executors that are left go to the hosts with the largest remainders. Hosts with
+// nearly as large a remainder are asked for, too, so that YARN can take the first
+// one with room.
 func byTasks(in placement) locations {
 	shares, tasks, pool := sharesOf(in)
 	left := min(in.missing, in.localityAware)
@@ -150,12 +153,13 @@ func sharesOf(in placement) (shares []share, tasks, executors int) {
 	return shares, tasks, executors
 }
 
-// manyNodes is the number of nodes for each missing executor above which no host is
-// named.
+// manyNodes is the number of nodes for each missing executor above which spread
+// names no host.
 const manyNodes = 4
 
-// spread chooses the nodes with the fewest executors, among equals those that are
-// asked for already, else at random. It returns nil if there are too many nodes.
+// spread chooses the nodes with the fewest executors, among equals first those that
+// are asked for already, then at random. It returns nil, for no choice, if there
+// are fewer than two nodes or too many.
 func spread(in placement) map[string]int {
 	if len(in.nodes) < 2 || len(in.nodes) > manyNodes*in.missing {
 		return nil

@@ -9,9 +9,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// profileState is the state of one resource profile: the driver's demand, the asks and
-// the executors. Each profile has a priority of its own at the ResourceManager, which
-// identifies the profile of an allocated container.
+// profileState is the state of one resource profile: the driver's demand, the
+// numbers asked for at the ResourceManager, and the executors. The requests of each
+// profile have their own priority, by which an allocated container is matched to
+// its profile.
 type profileState struct {
 	profile.Profile
 	size    yarn.Resource // of a container
@@ -19,11 +20,11 @@ type profileState struct {
 	asks    asks
 	backoff backoff
 
-	live     int                    // executors that count towards the demand
+	live     int                    // executors that count towards the demand (executorState.counts)
 	starting map[*executor]struct{} // the live ones that no NodeManager is known to have accepted
 	byHost   map[string]int         // live executors by host
 	byRack   map[string]int         // live executors by rack
-	replan   bool                   // other hosts may be better than those asked for
+	replan   bool                   // other hosts may now be better than those asked for
 }
 
 func newProfileState(p profile.Profile, rackOf func(string) string) *profileState {
@@ -53,12 +54,12 @@ func (p *profileState) want(demand driver.Demand) {
 // missing returns how many executors the driver wants beyond the live ones.
 func (p *profileState) missing() int { return max(0, p.demand.Total-p.live) }
 
-// toAsk returns how many containers to ask for now: the missing ones except those
-// held back.
+// toAsk returns how many containers to ask for now: the missing ones without those
+// that backoff delays.
 func (p *profileState) toAsk() int { return max(0, p.missing()-p.backoff.held) }
 
-// asksChanged reports whether the asks must be computed again. If not, the hosts that
-// were chosen before are still as good as others.
+// asksChanged reports whether the numbers to ask for must be computed again. If
+// not, the hosts that were chosen before are still as good as others.
 func (p *profileState) asksChanged() bool {
 	n := p.toAsk()
 	return n != p.asks.outstanding() || p.replan && n > 0
@@ -91,8 +92,8 @@ func (p *profileState) remove(e *executor) {
 	decrement(p.byRack, e.rack)
 }
 
-// surplus returns the executors beyond the demand that have not been started, the
-// youngest first.
+// surplus returns as many executors as exceed the demand, of those that no
+// NodeManager is known to have accepted, the youngest first.
 func (p *profileState) surplus() []*executor {
 	n := min(p.live-p.demand.Total, len(p.starting))
 	if n <= 0 {
@@ -109,7 +110,7 @@ func decrement(counts map[string]int, name string) {
 	}
 }
 
-// requests encodes asks.
+// requests returns the asks as ResourceRequests of YARN.
 func (p *profileState) requests(asks []ask) []yarn.ResourceRequest {
 	requests := make([]yarn.ResourceRequest, len(asks))
 	for i, ask := range asks {
@@ -123,7 +124,8 @@ func (p *profileState) requests(asks []ask) []yarn.ResourceRequest {
 		if p.Opportunistic {
 			requests[i].ExecutionType = yarn.Opportunistic
 		}
-		// YARN accepts a label for any host only (SchedulerUtils.validateResourceRequest).
+		// YARN accepts a node label only in requests for any host
+		// (SchedulerUtils.validateResourceRequest).
 		if ask.name == anywhere {
 			requests[i].NodeLabel = p.NodeLabel
 		}

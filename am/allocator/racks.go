@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// rackTimeout bounds a look-up.
+	// rackTimeout bounds one call of a rackLookup.
 	rackTimeout = 30 * time.Second
-	// resolveTimeout bounds the look-up of hosts' addresses.
+	// resolveTimeout bounds the look-up of the hosts' IP addresses in it.
 	resolveTimeout = 5 * time.Second
 	// defaultScriptHosts is the default of net.topology.script.number.args.
 	defaultScriptHosts = 100
 )
 
-// rackLookup returns the rack of each host, "" if the look-up failed.
+// rackLookup returns the rack of each host; "" if the look-up failed.
 type rackLookup func(ctx context.Context, hosts []string) map[string]string
 
-// newRackLookup returns a look-up like that of Hadoop's daemons: in the table of
-// net.topology.table.file.name, or by net.topology.script.file.name. It returns nil
-// if neither is set.
+// newRackLookup returns a function that looks up racks as Hadoop's daemons do: in
+// the file net.topology.table.file.name, or by the script
+// net.topology.script.file.name. It returns nil if neither is set.
 func newRackLookup(hadoop *conf.Config, logger *slog.Logger) rackLookup {
 	var resolve func(ctx context.Context, hosts, addresses []string) ([]string, error)
 	if table := hadoop.GetDefault("net.topology.table.file.name", ""); table != "" {
@@ -70,8 +70,8 @@ func newRackLookup(hadoop *conf.Config, logger *slog.Logger) rackLookup {
 	}
 }
 
-// addressesOf returns each host's address, or its name if it has none. Scripts and
-// tables are asked for addresses (CachedDNSToSwitchMapping.resolve).
+// addressesOf returns each host's IP address, or its name if it has none. Hadoop
+// looks up racks by address (CachedDNSToSwitchMapping.resolve).
 func addressesOf(ctx context.Context, hosts []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -85,8 +85,9 @@ func addressesOf(ctx context.Context, hosts []string) []string {
 	return addresses
 }
 
-// rackTable reads racks from a file with an address or host name and a rack in each
-// line (TableMapping). Other hosts are in the default rack.
+// rackTable reads racks from a file, each line of which has an address or host name
+// and a rack (TableMapping). Hosts that are not in the file are in the default
+// rack.
 func rackTable(path string, hosts, addresses []string) ([]string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -111,8 +112,8 @@ func rackTable(path string, hosts, addresses []string) ([]string, error) {
 	return racks, nil
 }
 
-// rackScript runs a program, with at most maxArgs hosts at a time, that prints a rack
-// for each (ScriptBasedMapping).
+// rackScript runs a script that prints a rack for each of its arguments
+// (ScriptBasedMapping), with at most maxArgs names at a time.
 func rackScript(ctx context.Context, script string, maxArgs int, names []string) ([]string, error) {
 	var racks []string
 	for len(names) > 0 {

@@ -6,20 +6,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// release is a release that was sent to the ResourceManager.
+// release is a container whose release was sent to the ResourceManager, and when.
 type release struct {
 	id yarn.ContainerID
 	at time.Time
 }
 
-// releaseTimeout is how long a release may stay unconfirmed. A ResourceManager that
-// knows the container confirms it within two heartbeats. One that has restarted
-// knows the container once its node registers, which takes half a minute
-// (yarn.resourcemanager.connect.retry-interval.ms), and never if the container was
-// not started or its node is dead.
+// releaseTimeout is how long to wait for the confirmation of a release. A
+// ResourceManager that knows the container confirms it within two heartbeats. One
+// that has restarted knows the container once its node registers, which takes half
+// a minute (yarn.resourcemanager.connect.retry-interval.ms), and never if the
+// container was not started or its node is dead.
 const releaseTimeout = time.Minute
 
-// release releases a container, once.
+// release queues the release of a container, unless it is being released already.
 func (s *state) release(id yarn.ContainerID, node yarn.NodeID) {
 	if _, ok := s.releasing[id]; !ok {
 		s.releasing[id] = node
@@ -28,7 +28,8 @@ func (s *state) release(id yarn.ContainerID, node yarn.NodeID) {
 	}
 }
 
-// takeReleases returns the containers to release, once.
+// takeReleases returns the containers to release with the next heartbeat, and
+// records them as sent.
 func (s *state) takeReleases(now time.Time) []yarn.ContainerID {
 	releases := s.releases
 	s.releases = nil
@@ -38,8 +39,8 @@ func (s *state) takeReleases(now time.Time) []yarn.ContainerID {
 	return releases
 }
 
-// expireReleases treats released containers as ended that were not confirmed in
-// time. They are released again if their node comes back.
+// expireReleases treats containers as ended if their release was not confirmed
+// within releaseTimeout. They are released again if their node comes back.
 func (s *state) expireReleases(now time.Time) {
 	for len(s.sent) > 0 && now.Sub(s.sent[0].at) >= releaseTimeout {
 		id := s.sent[0].id
@@ -51,7 +52,8 @@ func (s *state) expireReleases(now time.Time) {
 	}
 }
 
-// releaseAgain releases the containers that a node may have brought back.
+// releaseAgain releases the containers of a node whose release was never confirmed:
+// the node has come back, and may still run them.
 func (s *state) releaseAgain(node yarn.NodeID) {
 	for _, id := range s.unconfirmed[node] {
 		s.release(id, node)

@@ -15,13 +15,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// state has the executors that the application has and wants: a state machine
-// without I/O and clock. The loop passes in the reports of the ResourceManager, the
-// launcher and the driver, and takes out what to send to them. The cost of a turn of
-// the loop depends on the changes, not on the number of executors.
+// state is a state machine for the executors that the application has and wants. It
+// does no I/O and reads no clock: the loop in Allocator.Run passes in the reports
+// of the ResourceManager, the launcher and the driver, and takes out what to send
+// to them. The cost of a turn of the loop depends on the changes, not on the number
+// of executors.
 type state struct {
 	launchTimeout time.Duration // 0 for none
-	taskCPUs      int
+	taskCPUs      int           // cores for each task, at least 1
 	random        *rand.Rand
 	ignoresCores  bool // the cluster's scheduler counts memory only
 
@@ -36,17 +37,17 @@ type state struct {
 	byNode           map[yarn.NodeID][]*executor
 	states           [executorStates]int // the number of executors in each
 	lastID           int
-	awaited          []*executor                   // that must register, in the order of their due times
-	unknownCompleted map[yarn.ContainerID]struct{} // in the current answer: they ended before they were reported as allocated
+	awaited          []*executor                   // started ones that must register, in the order of their due times
+	unknownCompleted map[yarn.ContainerID]struct{} // containers whose end, but no earlier allocation, the ResourceManager has reported
 
-	releases    []yarn.ContainerID                 // to be sent
+	releases    []yarn.ContainerID                 // to be sent with the next heartbeat
 	sent        []release                          // in the order of their times
-	releasing   map[yarn.ContainerID]yarn.NodeID   // not confirmed, sent or not
-	unconfirmed map[yarn.NodeID][]yarn.ContainerID // not confirmed in time
+	releasing   map[yarn.ContainerID]yarn.NodeID   // released and not confirmed, sent or not
+	unconfirmed map[yarn.NodeID][]yarn.ContainerID // not confirmed within releaseTimeout
 
-	ended     []endedExecutor // not reported yet
-	notices   []notice        // not reported yet
-	withdrawn []*executor     // released before they had registered; not reported yet
+	ended     []endedExecutor // not reported to the driver yet
+	notices   []notice        // not reported to the driver yet
+	withdrawn []*executor     // released before they had registered; not reported to the launcher yet
 	stopped   bool            // no executor is wanted any more
 	changed   bool            // the status has changed since it was published
 }
@@ -61,7 +62,7 @@ type endedExecutor struct {
 
 // stateOptions configure a state.
 type stateOptions struct {
-	racks         map[string]string // of the nodes that are known, by host
+	racks         map[string]string // by host, of the nodes known at the start
 	excluded      *exclusions
 	failures      *failureCounts
 	launchTimeout time.Duration
@@ -134,7 +135,8 @@ func (s *state) toAsk() int {
 	return n
 }
 
-// tick applies timeouts. clusterNodes is the number of the cluster's NodeManagers.
+// tick applies the timeouts of exclusions, launches, releases and pauses.
+// clusterNodes is the number of the cluster's NodeManagers.
 func (s *state) tick(now time.Time, clusterNodes int) {
 	if s.excluded.refresh(now, func() nodeCounts { return countNodes(s.topology, clusterNodes, s.needs()) }) {
 		s.replan()
@@ -165,7 +167,8 @@ func (s *state) needs() []need {
 	return needs
 }
 
-// containerFailed counts a container that failed or never ran an executor.
+// containerFailed delays the replacement of a container that failed or never ran an
+// executor, if many do.
 func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
 	if p.backoff.failed(cause, now) {
 		s.changed = true
@@ -173,7 +176,7 @@ func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
 	}
 }
 
-// replan makes all profiles choose their hosts again.
+// replan makes all profiles choose again on which hosts to ask for executors.
 func (s *state) replan() {
 	s.changed = true
 	for _, p := range s.profiles {
@@ -186,8 +189,8 @@ func (s *state) hasAskChanges() bool {
 	return slices.ContainsFunc(s.profiles, (*profileState).asksChanged)
 }
 
-// changedAsks returns the asks to send so that the missing executors are asked for,
-// on the best hosts.
+// changedAsks returns the ResourceRequests to send so that the missing executors are
+// asked for on the best hosts.
 func (s *state) changedAsks() []yarn.ResourceRequest {
 	var requests []yarn.ResourceRequest
 	for _, p := range s.profiles {
@@ -223,9 +226,10 @@ func (s *state) placement(p *profileState) placement {
 	return in
 }
 
-// take makes executors of allocated containers and returns them. If there are more
-// than missing, it prefers containers on hosts that were asked for, then in their
-// racks. It releases the others, and those on excluded or decommissioning nodes.
+// take makes executors for allocated containers and returns them. If there are more
+// containers than missing executors, it prefers those on hosts that were asked for,
+// then those in their racks. It releases the other containers, and those on excluded
+// or decommissioning nodes.
 func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
 	if len(containers) == 0 {
 		return nil
@@ -284,7 +288,8 @@ func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
 	return taken
 }
 
-// answered must be called after take, once for each answer to a heartbeat.
+// answered forgets what was kept for the current answer to a heartbeat. It must be
+// called once for each answer, after take.
 func (s *state) answered() {
 	clear(s.unknownCompleted)
 	for _, p := range s.profiles {
@@ -292,8 +297,8 @@ func (s *state) answered() {
 	}
 }
 
-// hostsWithoutRack returns the hosts that tasks prefer and whose racks were not
-// reported or looked up.
+// hostsWithoutRack returns the hosts that tasks prefer and whose racks were neither
+// reported nor looked up.
 func (s *state) hostsWithoutRack() []string {
 	unknown := map[string]struct{}{}
 	for _, p := range s.profiles {
@@ -377,7 +382,8 @@ func (s *state) stop() {
 	}
 }
 
-// hasContainers reports whether the application has containers, or asks for any.
+// hasContainers reports whether the application has containers, or asks the
+// ResourceManager for any.
 func (s *state) hasContainers() bool {
 	for _, p := range s.profiles {
 		if p.asks.outstanding() > 0 {

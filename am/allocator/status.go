@@ -5,21 +5,21 @@ import "time"
 // Status is what the status page shows of the allocator.
 type Status struct {
 	Counts     Counts
-	Failures   []FailureCount // in the order of the reasons
-	Exclusions []Exclusion    // in the order of the hosts
+	Failures   []FailureCount // sorted by reason
+	Exclusions []Exclusion    // sorted by host
 	Notes      []string       // problems that users should know of
 }
 
 // Counts are numbers of executors.
 type Counts struct {
-	Requested       int `json:"requested"`       // that the driver wants
-	Pending         int `json:"pending"`         // asked for and not allocated
-	Allocated       int `json:"allocated"`       // containers of the application: the sum of launching, running and ending
+	Requested       int `json:"requested"`       // the number that the driver wants
+	Pending         int `json:"pending"`         // containers asked for and not allocated
+	Allocated       int `json:"allocated"`       // containers of the application: the sum of Launching, Running and Ending
 	Launching       int `json:"launching"`       // allocated, and not registered with the driver
 	Running         int `json:"running"`         // registered with the driver
-	Decommissioning int `json:"decommissioning"` // of the running ones, those that will be taken away
+	Decommissioning int `json:"decommissioning"` // those of Running whose containers YARN will end
 	Ending          int `json:"ending"`          // released, and not confirmed by the ResourceManager
-	Failed          int `json:"failed"`          // towards executor.maxNumFailures
+	Failed          int `json:"failed"`          // failures that count towards executor.maxNumFailures
 	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
 }
 
@@ -27,7 +27,7 @@ type Counts struct {
 type FailureCount struct {
 	Reason string `json:"reason"` // "beyond its memory", "preempted", …
 	Count  int    `json:"count"`
-	Counts bool   `json:"counts"` // towards executor.maxNumFailures
+	Counts bool   `json:"counts"` // whether they count towards executor.maxNumFailures
 	Last   string `json:"last"`   // the message about the last one
 }
 
@@ -38,8 +38,8 @@ type Exclusion struct {
 	Until  *time.Time `json:"until,omitempty"` // nil if it does not expire
 }
 
-// status returns the current counts. Registered executors are counted by the
-// driver, too, which knows them first.
+// status returns the current status. page.NewStatus replaces its number of running
+// executors by the driver's, which is newer.
 func (s *state) status() Status {
 	counts := Counts{
 		Launching:       s.states[stateLaunching],

@@ -12,15 +12,15 @@ import (
 // defaultRack is the rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
 const defaultRack = "/default-rack"
 
-// topology is the cluster's known nodes and racks: those of the submission, then
-// those of the ResourceManager's reports. It knows which nodes can run executors, not
-// which are excluded.
+// topology has the cluster's nodes and racks as far as they are known: at first
+// from the submission, then from the ResourceManager's node reports and look-ups of
+// racks. It knows which nodes accept containers, but not which are excluded.
 type topology struct {
 	racks  map[string]string                   // by host; "" if the look-up failed
-	nodes  map[string]map[int32]yarn.NodeState // by host and port; only reported ones
-	offers map[string]need                     // the resources of hosts, if known
-	hosts  map[string]struct{}                 // with a NodeManager that accepts containers
-	sorted []string                            // hosts in order; nil if they have changed
+	nodes  map[string]map[int32]yarn.NodeState // by host and port; only nodes with a node report
+	offers map[string]need                     // by host, its resources and labels, if known
+	hosts  map[string]struct{}                 // that have a NodeManager that accepts containers
+	sorted []string                            // the keys of hosts, sorted; nil if they have changed
 }
 
 func newTopology(racks map[string]string) *topology {
@@ -32,7 +32,7 @@ func newTopology(racks map[string]string) *topology {
 	return t
 }
 
-// rackOf returns the host's rack, or defaultRack.
+// rackOf returns the host's rack, or defaultRack if it is not known.
 func (t *topology) rackOf(host string) string { return cmp.Or(t.racks[host], defaultRack) }
 
 // knownRack returns the host's rack, false if it is not known.
@@ -57,8 +57,8 @@ func (t *topology) addRacks(racks map[string]string) {
 	}
 }
 
-// report applies a node's newest state, and reports whether the hosts for executors
-// may have changed.
+// report applies a node report, and reports whether the best hosts for executors may
+// have changed.
 func (t *topology) report(report yarn.NodeReport) (changed bool) {
 	host := report.ID.Host
 	states := t.nodes[host]
@@ -102,23 +102,23 @@ func (t *topology) usable(host string) bool {
 	return ok
 }
 
-// serves reports whether a NodeManager of the host can run an executor with the need,
-// as far as is known.
+// serves reports whether a NodeManager of the host can run an executor with the
+// need, as far as is known.
 func (t *topology) serves(host string, n need) bool {
 	offer, known := t.offers[host]
 	return t.usable(host) && (!known || n.size.Fits(offer.size) && n.label == offer.label)
 }
 
-// decommissioning reports whether the NodeManager is being decommissioned. An
-// allocated container is newer information than any other state: reports come later
-// than containers (RMNodeImpl and the scheduler have separate event queues), and a
-// node that gives containers is running.
+// decommissioning reports whether the NodeManager is being decommissioned. For a
+// newly allocated container no other state matters: if the last report says that
+// the node is not running, it is outdated, as node reports come later than
+// containers (RMNodeImpl and the scheduler have separate event queues).
 func (t *topology) decommissioning(node yarn.NodeID) bool {
 	return t.nodes[node.Host][node.Port] == yarn.NodeDecommissioning
 }
 
-// usableHosts returns the hosts that accept containers, in order. The slice must
-// not be changed.
+// usableHosts returns the hosts that accept containers, sorted. The slice must not
+// be changed.
 func (t *topology) usableHosts() []string {
 	if t.sorted == nil {
 		t.sorted = slices.Sorted(maps.Keys(t.hosts))

@@ -23,25 +23,26 @@ const (
 	// callTimeout bounds one call to a NodeManager.
 	callTimeout = time.Minute
 	// launchTimeout is how long an executor waits for a NodeManager that cannot be
-	// reached, is starting, or refuses the token. A restart takes less. If the machine
-	// is dead, the ResourceManager notices only after ten minutes, in which other
-	// nodes could run the executor.
+	// reached, is starting, or refuses the token. A NodeManager restarts in less.
+	// If the machine is dead, the ResourceManager notices only after ten minutes,
+	// in which another node could run the executor.
 	launchTimeout = 45 * time.Second
 	// minRetryDelay and maxRetryDelay bound the pause between two tries to reach a
 	// NodeManager.
 	minRetryDelay = 200 * time.Millisecond
 	maxRetryDelay = 5 * time.Second
-	// idleTimeout is how long the connection to a NodeManager stays open unused, and
-	// maxIdle how many such connections there are. Connections to thousands of nodes
-	// would take much memory.
+	// idleTimeout is how long an unused connection to a NodeManager stays open, and
+	// maxIdle is the largest number of such connections, since connections to
+	// thousands of nodes would take much memory.
 	idleTimeout = 30 * time.Second
 	maxIdle     = 128
-	// dialTimeout bounds the opening of a connection, which occupies a worker.
+	// dialTimeout bounds the opening of a connection, during which a worker is
+	// occupied.
 	dialTimeout = 5 * time.Second
 )
 
-// NodeManager has the calls of a NodeManager that the launcher makes; *yarn.NodeClient
-// implements it. A call makes one try.
+// NodeManager has the calls of a NodeManager that the launcher makes;
+// *yarn.NodeClient implements it. Its calls are not retried.
 type NodeManager interface {
 	StartContainers(ctx context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
 	StopContainers(ctx context.Context, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
@@ -50,8 +51,8 @@ type NodeManager interface {
 	Close() error
 }
 
-// Connect makes a client of a NodeManager. The client does not retry: the launcher
-// does, and calls other nodes meanwhile.
+// Connect makes a client of a NodeManager. The client does not retry calls: the
+// launcher does, and calls other nodes meanwhile.
 func Connect(node yarn.NodeID, token security.Token, logger *slog.Logger) NodeManager {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, Logger: logger, RetryFor: -1, Dial: dialer.DialContext})
@@ -64,9 +65,9 @@ type Executor struct {
 	Profile   profile.Profile
 }
 
-// Launcher starts executors' containers on several nodes at once. A pool of workers
-// serves the nodes that have work. A node that waits, for its next try or for a new
-// token, has a timer but no goroutine.
+// Launcher starts executors' containers on several nodes at once. A pool of worker
+// goroutines serves the nodes that have work. A node that waits for its next try or
+// for a new token has a timer but no worker.
 type Launcher struct {
 	connect func(node yarn.NodeID, token security.Token) NodeManager
 	context func(Executor) yarn.ContainerLaunchContext
@@ -75,19 +76,19 @@ type Launcher struct {
 
 	mu      sync.Mutex
 	closed  bool
-	tokens  map[yarn.NodeID]nodeToken // the newest of each node
+	tokens  map[yarn.NodeID]nodeToken // each node's newest NMToken
 	nodes   map[yarn.NodeID]*nodeQueue
-	ready   []*nodeQueue // with work and without a worker, in order
-	idle    list.List    // of *nodeQueue with a connection and no work, the longest unused first
+	ready   []*nodeQueue // nodes with work that wait for a worker, in order
+	idle    list.List    // of *nodeQueue: nodes with a connection and no work, the longest unused first
 	sweep   *time.Timer  // closes idle connections; nil if there are none
 	workers int          // the number of running workers
 	calls   sync.WaitGroup
 }
 
-// nodeToken is a node's newest token.
+// nodeToken is a node's newest NMToken.
 type nodeToken struct {
 	token  security.Token
-	serial int // counts the node's tokens
+	serial int // 1 for the node's first token, 2 for the next, and so on
 }
 
 func New(threads int, connect func(yarn.NodeID, security.Token) NodeManager,
@@ -102,8 +103,8 @@ func New(threads int, connect func(yarn.NodeID, security.Token) NodeManager,
 	}
 }
 
-// SetTokens sets the newest tokens of nodes. Executors that wait for a token are
-// tried again.
+// SetTokens sets the newest NMTokens. Executors on a node that refused its last
+// token are tried again.
 func (l *Launcher) SetTokens(tokens []yarn.NMToken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,9 +138,10 @@ func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func
 	}
 }
 
-// Stop stops released containers: it removes those that are not started yet, and
-// tells the node to stop the others. It tries that once, as the ResourceManager stops
-// released containers, too, a heartbeat or two later.
+// Stop stops released containers: it removes those that are not started yet from
+// the queue, and tells the NodeManager to stop the others. It tries that only once,
+// as the ResourceManager makes the node stop released containers, too, a heartbeat
+// or two later.
 func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.ContainerID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,11 +164,11 @@ func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.C
 	l.schedule(node)
 }
 
-// ErrNodeLost is reported for executors on a node that the ResourceManager has lost.
+// ErrNodeLost is the error of launches on a node that the ResourceManager has lost.
 var ErrNodeLost = errors.New("the ResourceManager has lost the node")
 
-// NodeLost gives up the executors that wait for a lost node, and cancels the current
-// call to it.
+// NodeLost reports ErrNodeLost for the executors queued for a node, and cancels the
+// current call to it.
 func (l *Launcher) NodeLost(id yarn.NodeID) {
 	l.mu.Lock()
 	node, ok := l.nodes[id]
@@ -191,8 +193,8 @@ func (l *Launcher) NodeLost(id yarn.NodeID) {
 	}
 }
 
-// Close drops what has not been started, cancels the current calls and closes the
-// connections. It returns when no goroutine of the launcher is left.
+// Close drops the executors that have not been started, cancels the current calls
+// and closes the connections. It returns when no goroutine of the launcher is left.
 func (l *Launcher) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -222,7 +224,7 @@ func (l *Launcher) Close() error {
 	return errors.Join(problems...)
 }
 
-// node returns the queue of a node, which it makes if there is none.
+// node returns the queue of a node, and makes it if there is none.
 func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 	node, ok := l.nodes[id]
 	if !ok {
@@ -232,7 +234,8 @@ func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 	return node
 }
 
-// schedule queues a node for a worker if it has work, no worker, and need not wait.
+// schedule queues a node for a worker if the node has work, no worker, and no
+// timer. It starts another worker if there are fewer than threads.
 func (l *Launcher) schedule(node *nodeQueue) {
 	if l.closed || node.busy || node.queued || node.timer != nil || !node.hasWork() {
 		return
@@ -267,7 +270,8 @@ func (l *Launcher) work() {
 	l.workers--
 }
 
-// park makes a node idle if it has no work, or forgets it if it has no connection.
+// park handles a node without work: it makes the node idle or, if it has no
+// connection, forgets it.
 func (l *Launcher) park(node *nodeQueue) {
 	switch {
 	case node.busy || node.queued || node.hasWork() || l.closed:
@@ -301,7 +305,7 @@ func (l *Launcher) retire(element *list.Element) {
 	delete(l.nodes, node.id)
 }
 
-// sweepIdle closes the connections that were idle for idleTimeout.
+// sweepIdle closes the connections that have been unused for idleTimeout.
 func (l *Launcher) sweepIdle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -332,7 +336,8 @@ func (l *Launcher) disconnect(node *nodeQueue) {
 	})
 }
 
-// connection returns the connection to a NodeManager, which it makes if there is none.
+// connection returns the connection to a NodeManager, and makes it if there is
+// none. It fails if there is no token for the node.
 func (l *Launcher) connection(node *nodeQueue) (NodeManager, error) {
 	if node.manager == nil {
 		token, ok := l.tokens[node.id]

@@ -19,19 +19,19 @@ type nodeQueue struct {
 	id      yarn.NodeID
 	starts  []*launchItem // to be started, in order
 	stops   []stopItem
-	current []*launchItem           // in the current call
+	current []*launchItem           // executors in the current call
 	cancel  context.CancelCauseFunc // of the current call
 
-	busy     bool        // a worker serves it
-	queued   bool        // it is in ready
-	timer    *time.Timer // nothing is done until it fires; nil for none
-	failures int         // tries in a row that did not reach the NodeManager
-	refused  bool        // the NodeManager refused the newest token
-	refusal  error       // its error
+	busy     bool        // a worker serves the node
+	queued   bool        // the node is in Launcher.ready
+	timer    *time.Timer // no call is made until it fires; nil if there is nothing to wait for
+	failures int         // failed calls in a row; determines the next delay
+	refused  bool        // the NodeManager has refused the newest token
+	refusal  error       // the error of that refusal
 
 	manager   NodeManager   // nil for no connection
-	serial    int           // of the connection's token
-	idle      *list.Element // in the launcher's list; nil if it is not idle
+	serial    int           // serial number of the token with which the connection was made
+	idle      *list.Element // in Launcher.idle; nil if the node is not idle
 	idleSince time.Time
 }
 
@@ -40,12 +40,12 @@ type launchItem struct {
 	executor Executor
 	ctx      context.Context
 	report   func(id yarn.ContainerID, err error)
-	since    time.Time       // the first try; zero before
-	failure  error           // of the last try
+	since    time.Time       // when it was tried first; zero before
+	failure  error           // the error of the last try
 	tried    bool            // an earlier call may have started it
-	askFirst bool            // the node must be asked first if it has
-	alone    bool            // it needs a call of its own
-	stopped  context.Context // of a Stop during the current call; nil for none
+	askFirst bool            // the NodeManager must be asked whether it was started, before the next try
+	alone    bool            // it must be the only one in its call
+	stopped  context.Context // the context of a Stop during the current call; nil for none
 }
 
 func (i *launchItem) id() yarn.ContainerID { return i.executor.Container.ID }
@@ -65,9 +65,9 @@ func (n *nodeQueue) stopTimer() {
 	}
 }
 
-// step makes the next call to a node: it stops containers, asks which have been
-// started, or starts some. The caller holds the mutex, which step unlocks during
-// calls and reports.
+// step makes the next call to a NodeManager: it stops containers, asks which have
+// been started, or starts some. The caller holds the mutex, which step unlocks
+// while it makes the call or reports outcomes.
 func (l *Launcher) step(node *nodeQueue) {
 	l.expire(node)
 	if !node.hasWork() {
@@ -75,7 +75,7 @@ func (l *Launcher) step(node *nodeQueue) {
 	}
 	now := time.Now()
 	if node.refused {
-		node.stops = nil // a stop is tried once
+		node.stops = nil // stops are not tried again
 		for _, item := range node.starts {
 			if item.since.IsZero() { // it was added after the refusal
 				item.since, item.failure = now, node.refusal
@@ -110,9 +110,9 @@ func (l *Launcher) step(node *nodeQueue) {
 	}
 }
 
-// take removes the next executors for one call from the queue: those of one context
-// that are all started, or all asked for; or the first one, if it needs a call of its
-// own.
+// take removes the executors for the next call from the queue: the first one, and
+// unless it must be alone in its call, all others with the same context and the same
+// askFirst.
 func (n *nodeQueue) take() []*launchItem {
 	first := n.starts[0]
 	other := func(item *launchItem) bool {
@@ -135,8 +135,8 @@ func (n *nodeQueue) take() []*launchItem {
 	return batch
 }
 
-// expire gives up the executors that have waited for launchTimeout, and drops those
-// whose context has ended.
+// expire reports the executors that have been tried for launchTimeout as failed, and
+// drops those whose context has ended.
 func (l *Launcher) expire(node *nodeQueue) {
 	var expired []*launchItem
 	node.starts = slices.DeleteFunc(node.starts, func(item *launchItem) bool {
@@ -156,7 +156,7 @@ func (l *Launcher) expire(node *nodeQueue) {
 	}
 }
 
-// untilExpiry returns how long until expire gives up the first executor.
+// untilExpiry returns the time until expire gives up the first executor.
 func (n *nodeQueue) untilExpiry(now time.Time) time.Duration {
 	wait := launchTimeout
 	for _, item := range n.starts {
@@ -165,7 +165,7 @@ func (n *nodeQueue) untilExpiry(now time.Time) time.Duration {
 	return max(wait, 0)
 }
 
-// pause stops calls to a node for a time.
+// pause makes no call to a node until wait has passed.
 func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	if l.closed {
 		return
@@ -182,7 +182,8 @@ func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	node.timer = timer
 }
 
-// call runs do, a call for a batch, with the mutex unlocked and within callTimeout.
+// call runs do, which makes one call to a NodeManager for a batch, with the mutex
+// unlocked. It cancels do's context after callTimeout.
 func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*launchItem, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -199,7 +200,7 @@ func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*launch
 	return err
 }
 
-// start starts a batch.
+// start starts the containers of a batch in one call, and reports the outcomes.
 func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*launchItem) {
 	var started []yarn.ContainerID
 	var failed map[yarn.ContainerID]error
@@ -237,15 +238,16 @@ func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*launchIt
 	})
 }
 
-// startedBefore reports whether a container was refused because it was started
-// already. ContainerManagerImpl of Hadoop 3 says so in the exception's text only.
+// startedBefore reports whether a NodeManager refused to start a container because
+// it has started it already. ContainerManagerImpl of Hadoop 3 says so only in the
+// text of the exception.
 func startedBefore(reason error) bool {
 	text := reason.Error()
 	return strings.Contains(text, "already is running on this node") || strings.Contains(text, "Attempt to relaunch the same")
 }
 
-// ask asks which executors of a batch were started by an earlier call whose answer
-// was lost. The others are started again.
+// ask asks the NodeManager which executors of a batch were started by an earlier
+// call whose answer was lost. It queues the others to be started again.
 func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem) {
 	ids := make([]yarn.ContainerID, len(batch))
 	for i, item := range batch {
@@ -268,7 +270,8 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem
 	}
 	var running, notStarted []*launchItem
 	for _, item := range batch {
-		// The ResourceManager reports the end of a container that was recently stopped.
+		// A container that was recently stopped counts as started: the
+		// ResourceManager reports its end.
 		reason := failed[item.id()]
 		if known[item.id()] || reason != nil && strings.Contains(reason.Error(), "was recently stopped") {
 			running = append(running, item)
@@ -282,7 +285,7 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem
 	l.conclude(node, running, func(*launchItem) error { return nil })
 }
 
-// failed decides what to do after a call that failed.
+// failed decides whether the executors of a failed call are tried again, and when.
 func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 	if l.closed || batch[0].ctx.Err() != nil {
 		return // the launches were cancelled
@@ -298,8 +301,8 @@ func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 			l.conclude(node, batch, func(*launchItem) error { return fmt.Errorf("%w: %w", ErrContainerToken, err) })
 			return
 		}
-		// One container's token fails the whole call, in which others may have been
-		// started before (ContainerManagerImpl.startContainers).
+		// The invalid token of one container makes the whole call fail, after other
+		// containers may have been started (ContainerManagerImpl.startContainers).
 		for _, item := range batch {
 			item.alone, item.tried = true, true
 		}
@@ -325,18 +328,19 @@ func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 	l.requeue(node, batch)
 }
 
-// ErrContainerToken is reported for an executor whose node refused the container's
-// token. That is a failure neither of the executor nor of the node.
+// ErrContainerToken is the error of a launch if the NodeManager refused the
+// container's token. That is a failure neither of the executor nor of the node.
 var ErrContainerToken = errors.New("the node refuses the container's token")
 
-// isConnectionRefusal reports whether an exception is about the connection, for
-// example its token, and not about the call.
+// isConnectionRefusal reports whether the NodeManager's exception refuses the
+// connection, for example for its NMToken, and not only the call.
 func isConnectionRefusal(err error) bool {
 	var remote *ipc.RemoteError
 	return errors.As(err, &remote) && remote.Fatal
 }
 
-// backOff delays the next try, the longer the more have failed.
+// backOff pauses before the next call to a node, the longer the more have failed in
+// a row.
 func (l *Launcher) backOff(node *nodeQueue) {
 	delay := maxRetryDelay
 	if node.failures < 10 {
@@ -362,8 +366,9 @@ func (l *Launcher) requeue(node *nodeQueue, items []*launchItem) {
 	node.starts = append(kept, node.starts...)
 }
 
-// conclude reports the outcomes of executors. It reports nothing for those that were
-// stopped meanwhile, and stops them on the node if they were started.
+// conclude reports the outcomes of executors, where nil means started. It reports
+// nothing for those that were stopped meanwhile, and stops them on the node if they
+// were started.
 func (l *Launcher) conclude(node *nodeQueue, items []*launchItem, outcome func(*launchItem) error) {
 	var wanted []*launchItem
 	for _, item := range items {
@@ -385,7 +390,8 @@ func (l *Launcher) report(items []*launchItem, outcome func(*launchItem) error) 
 	}
 }
 
-// stopContainers stops containers, in one try.
+// stopContainers stops the queued containers of one context in one call, which is
+// not retried.
 func (l *Launcher) stopContainers(node *nodeQueue, manager NodeManager) {
 	ctx := node.stops[0].ctx
 	var ids []yarn.ContainerID

@@ -16,18 +16,20 @@ import (
 )
 
 const (
-	// lookupInterval is how long the proxies' addresses are valid.
+	// lookupInterval is how long the IP addresses of the web proxies are used before
+	// they are looked up again.
 	lookupInterval = 10 * time.Second
 	// lookupTimeout bounds the look-up of those addresses.
 	lookupTimeout = 5 * time.Second
 )
 
-// gate passes on requests of YARN's web proxy only, which authenticates users, and
-// redirects others to it, as Hadoop's AmIpFilter does.
+// gate passes on only the requests that come from YARN's web proxy, which
+// authenticates users. It redirects all others to the proxy, as Hadoop's AmIpFilter
+// does.
 type gate struct {
-	hosts  []string   // of the proxies: one, or each ResourceManager
+	hosts  []string   // of the proxies: of the only one, or of each ResourceManager
 	pages  []string   // the URL of the application's page at each proxy
-	active func() int // the index of the proxy that knows the application
+	active func() int // returns the index of the proxy that knows the application
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	logger *slog.Logger
 	warned sync.Once
@@ -37,10 +39,10 @@ type gate struct {
 	lookedUp  time.Time
 }
 
-// newGate takes the proxies from Hadoop's configuration, as
-// WebAppUtils.getProxyHostsAndPortsForAmFilter does: yarn.web-proxy.address, else
-// the ResourceManagers, each of which has one. activeRM returns the index of the
-// ResourceManager that serves.
+// newGate finds the web proxies in Hadoop's configuration, as
+// WebAppUtils.getProxyHostsAndPortsForAmFilter does: yarn.web-proxy.address, or if
+// that is not set the ResourceManagers, each of which contains a proxy. activeRM
+// returns the index of the active ResourceManager.
 func newGate(hadoop *conf.Config, application string, activeRM func() int, logger *slog.Logger) (*gate, error) {
 	g := &gate{
 		active: activeRM, logger: logger, addresses: map[string][]netip.Addr{},
@@ -70,14 +72,17 @@ func newGate(hadoop *conf.Config, application string, activeRM func() int, logge
 			return nil, fmt.Errorf("%q is not the address of a web proxy: see yarn.web-proxy.address and yarn.resourcemanager.webapp.address", address)
 		}
 		g.hosts = append(g.hosts, base.Hostname())
-		// "redirect" in the path lets a proxy whose address is unknown here notice that
-		// its own request came back (WebAppProxyServlet.handleRedirect).
+		// The path has "redirect" for the case that this gate does not recognize
+		// the proxy's address and redirects the proxy itself: the proxy then
+		// notices that its own request came back
+		// (WebAppProxyServlet.handleRedirect).
 		g.pages = append(g.pages, base.Scheme+"://"+base.Host+"/proxy/redirect/"+application)
 	}
 	return g, nil
 }
 
-// before returns a handler that passes requests of the proxies to next.
+// before returns a handler that passes requests of the proxies to next, and
+// redirects all others to the active proxy.
 func (g *gate) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -107,7 +112,8 @@ func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
 			if address == from {
 				return true
 			}
-			// A proxy on this machine may send from another of its addresses
+			// If the proxy's address is a loopback or unspecified one, its requests
+			// may come from any address of this machine
 			// (WebAppUtils.getResolvedAddress).
 			if (address.IsLoopback() || address.IsUnspecified()) && isOfThisMachine(from) {
 				return true
@@ -117,8 +123,8 @@ func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
 	return false
 }
 
-// resolve looks up the proxies' addresses. A host whose look-up fails keeps its
-// addresses.
+// resolve looks up the proxies' addresses. A host whose look-up fails keeps those of
+// the last successful one.
 func (g *gate) resolve(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package page serves an ApplicationMaster's tracking URL: a page for people
-// and the same Status as JSON. Only YARN's web proxy reaches it, for the users
-// whom the access lists name.
+// Package page serves an ApplicationMaster's tracking URL: an HTML page and, at
+// StatusPath, the same Status as JSON. It answers only requests that YARN's web
+// proxy forwards, for users whom the application's ACLs admit.
 package page
 
 import (
@@ -31,12 +31,12 @@ var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
 const (
 	headerTimeout = 10 * time.Second
 	closeTimeout  = time.Second
-	// maxAge is how long a Status is reused: making one takes time of the driver's
-	// event loop.
+	// maxAge is how long a Status is reused, because making one occupies the
+	// driver's event loop.
 	maxAge = 200 * time.Millisecond
 )
 
-// statusCache bounds how often a Status is made.
+// statusCache reuses a Status for maxAge.
 type statusCache struct {
 	take func() Status
 
@@ -55,7 +55,7 @@ func (s *statusCache) latest() Status {
 	return s.status
 }
 
-// Server serves a Status. Nothing can be changed through it.
+// Server is the read-only web server of an application's page.
 type Server struct {
 	listener net.Listener
 	server   *http.Server
@@ -64,17 +64,18 @@ type Server struct {
 
 // Options describe an application's page.
 type Options struct {
-	BindAddress string // without a port
-	Application string // its id
-	Owner       string // may always read the page
+	BindAddress string // host or IP address to listen on, without a port
+	Application string // the application's id
+	Owner       string // the user who may always read the page
 	Settings    *config.Config
 	Hadoop      *conf.Config
-	ActiveRM    func() int // the index of the ResourceManager that serves
+	ActiveRM    func() int // returns the index of the active ResourceManager
 	Status      func() Status
 	Logger      *slog.Logger
 }
 
-// Serve serves an application's page, until Close, to those who may see it.
+// Serve starts to serve an application's page on a free port of BindAddress, to the
+// users who may read it. It returns at once; Close ends the server.
 func Serve(o Options) (*Server, error) {
 	gate, err := newGate(o.Hadoop, o.Application, o.ActiveRM, o.Logger)
 	if err != nil {
@@ -84,7 +85,8 @@ func Serve(o Options) (*Server, error) {
 	return serve(o.BindAddress, func(page http.Handler) http.Handler { return gate.before(viewers.before(page)) }, o.Status)
 }
 
-// serve serves the requests that guard passes on.
+// serve starts the server on a free port of host. guard wraps its handler and
+// decides which requests reach it.
 func serve(host string, guard func(http.Handler) http.Handler, status func() Status) (*Server, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -109,7 +111,8 @@ func serve(host string, guard func(http.Handler) http.Handler, status func() Sta
 	return s, nil
 }
 
-// URL returns the page's URL, with the host by which the cluster reaches it.
+// URL returns the page's URL with the given host, by which the cluster must reach
+// this machine.
 func (s *Server) URL(host string) string {
 	_, port, err := net.SplitHostPort(s.listener.Addr().String())
 	if err != nil {
@@ -118,7 +121,7 @@ func (s *Server) URL(host string) string {
 	return "http://" + net.JoinHostPort(host, port) + "/"
 }
 
-// Close stops serving.
+// Close stops the server. It gives open requests closeTimeout to end.
 func (s *Server) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

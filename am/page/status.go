@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// StatusPath is where the tracking URL serves Status as JSON.
+// StatusPath is the path, relative to the tracking URL, of the Status as JSON.
 const StatusPath = "api/status"
 
 // Status is the state of an application, for its page and for yarn-submit.
@@ -20,12 +20,13 @@ type Status struct {
 	State       string           `json:"state"`
 	Started     time.Time        `json:"started"`
 	Executors   allocator.Counts `json:"executors"`
-	// Failures are the executors that have ended, by reason, in the order of the reasons.
+	// Failures has the number of executors that ended for each reason, sorted by
+	// reason.
 	Failures []allocator.FailureCount `json:"failures"`
-	// Exclusions are the hosts on which no executor may run, in order.
+	// Exclusions are the hosts on which no executor may run, sorted by host.
 	Exclusions []allocator.Exclusion `json:"exclusions"`
-	// Notes are problems that users should know of: "yarn.exclude.nodes leaves no
-	// node", "job 3 (count) waits: …".
+	// Notes are problems that users should know of, such as "yarn.exclude.nodes
+	// leaves no node" or "job 3 (count) waits: …".
 	Notes    []string         `json:"notes,omitempty"`
 	Tasks    TaskCounts       `json:"tasks"`
 	Locality driver.Locality  `json:"locality"`
@@ -33,7 +34,8 @@ type Status struct {
 	Details  []ExecutorDetail `json:"executorDetails"`
 }
 
-// TaskCounts are numbers of tasks, and of failed attempts.
+// TaskCounts has numbers of tasks, except for Failed: that is the number of failed
+// attempts at tasks.
 type TaskCounts struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
@@ -43,11 +45,11 @@ type TaskCounts struct {
 
 // TaskSetCounts are the counts of one task set.
 type TaskSetCounts struct {
-	ID          uint64 `json:"id"` // of the job
+	ID          uint64 `json:"id"` // the job's
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
-	Pool        string `json:"pool,omitempty"` // "" without pools
+	Pool        string `json:"pool,omitempty"` // scheduler pool; "" if there are no pools
 	State       string `json:"state"`
 	TaskCounts
 	Counters map[string]int64              `json:"counters,omitempty"`
@@ -55,7 +57,7 @@ type TaskSetCounts struct {
 	Metrics  driver.Metrics                `json:"metrics"`
 }
 
-// ExecutorDetail is one executor.
+// ExecutorDetail is the state of one executor.
 type ExecutorDetail struct {
 	ID            string            `json:"id"`
 	Host          string            `json:"host"`
@@ -70,7 +72,8 @@ type ExecutorDetail struct {
 	Reason        string            `json:"reason,omitempty"` // why it was lost
 }
 
-// Application has the fields of a Status that neither driver nor allocator knows.
+// Application has the fields of a Status that neither the driver nor the allocator
+// knows.
 type Application struct {
 	ID      string
 	Name    string
@@ -79,7 +82,7 @@ type Application struct {
 	Started time.Time
 }
 
-// NewStatus combines an application's status from its parts.
+// NewStatus combines the parts of an application's status.
 func NewStatus(application Application, driver driver.Status, allocated allocator.Status) Status {
 	totals := driver.Totals
 	status := Status{

@@ -17,12 +17,12 @@ import (
 // (WebAppProxyServlet.PROXY_USER_COOKIE_NAME).
 const proxyUserCookie = "proxy-user"
 
-// groupsTimeout bounds looking up a user's groups.
+// groupsTimeout bounds the look-up of a user's groups.
 const groupsTimeout = 5 * time.Second
 
-// viewers are the users who may read the page, as in Spark's
-// SecurityManager.checkUIViewPermissions. With access lists, requests without a user
-// name are refused.
+// viewers decides which users may read the page, like Spark's
+// SecurityManager.checkUIViewPermissions. Unless all users may, it refuses requests
+// without a user name.
 type viewers struct {
 	all      bool
 	users    []string
@@ -30,7 +30,8 @@ type viewers struct {
 	groupsOf func(ctx context.Context, user string) ([]string, error)
 }
 
-// newViewers allows all users if acls.enable is off.
+// newViewers returns viewers that admit the owner and the users and groups of the
+// view ACLs, or all users if acls.enable is false.
 func newViewers(settings *config.Config, owner string) *viewers {
 	view, _ := config.ACLs(settings)
 	return &viewers{
@@ -41,7 +42,8 @@ func newViewers(settings *config.Config, owner string) *viewers {
 	}
 }
 
-// before returns a handler that passes the requests of allowed users to next.
+// before returns a handler that passes the requests of admitted users to next, and
+// answers others with 403 Forbidden.
 func (v *viewers) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user := proxyUser(r); !v.allow(r.Context(), user) {
@@ -82,9 +84,9 @@ func proxyUser(r *http.Request) string {
 	return user
 }
 
-// groupsOf returns the groups of a user. It runs a command, as Spark's
-// ShellBasedGroupsMappingProvider does: a static program cannot use the machine's
-// directory services.
+// groupsOf returns the groups of a user. It runs the command id, as Spark's
+// ShellBasedGroupsMappingProvider does: a statically linked program cannot use the
+// machine's directory services (NSS).
 func groupsOf(ctx context.Context, user string) ([]string, error) {
 	names, err := exec.CommandContext(ctx, "id", "-Gn", "--", user).Output()
 	return strings.Fields(string(names)), err

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// reachTimeout is how long to try a driver whose machine does not answer.
+	// reachTimeout is how long reach tries to connect if the driver's machine does
+	// not answer.
 	reachTimeout = 10 * time.Second
 	// reachInterval is the pause between two tries.
 	reachInterval = 250 * time.Millisecond
@@ -30,12 +31,12 @@ const (
 
 var errNoAnswer = fmt.Errorf("no answer within %v", reachTimeout)
 
-// dialer connects to the driver.
+// dialer connects an ApplicationMaster to the driver.
 type dialer struct {
 	address string
 	pass    *identity.Pass
 	hello   *wire.ManagerHello
-	ping    time.Duration // the interval of keepalive pings, and how long to wait for their answer
+	ping    time.Duration // interval of keepalive pings, at least minPing, and how long to wait for their answer
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
@@ -52,10 +53,9 @@ func (l *link) close() {
 	_ = l.connection.Close() // it may be closed already
 }
 
-// reach connects to the driver. It tries a machine that does not answer for
-// reachTimeout, and returns at once if the machine refuses the connection or the
-// driver refuses the ApplicationMaster. The error is a *Disconnected, or ctx's
-// cause.
+// reach connects to the driver. It keeps trying for reachTimeout, but fails at once
+// if the driver's machine refuses the connection or the driver refuses the
+// ApplicationMaster. The error is a *Disconnected, or ctx's cause.
 func (d dialer) reach(ctx context.Context) (*link, error) {
 	deadline := time.Now().Add(reachTimeout)
 	for {

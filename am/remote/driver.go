@@ -1,12 +1,12 @@
 // Package remote connects an ApplicationMaster with a driver in another process,
-// the one that submitted the application (client mode). It has both ends: Driver
-// is the driver as the ApplicationMaster sees it, Manager is the driver's cluster
+// the one that submitted the application (client mode). It has both ends: Driver is
+// the driver as the ApplicationMaster sees it, Manager is the driver's cluster
 // manager. They exchange messages over one gRPC stream on the driver's port.
 //
-// Manager keeps everything that the driver wants and sends all of it to each
-// ApplicationMaster that joins, then the changes. Driver numbers its reports and
-// sends them again until they are acknowledged. So a broken stream, and an
-// ApplicationMaster that YARN starts again, lose nothing.
+// Manager keeps everything that the driver wants. It sends all of it to each
+// ApplicationMaster that joins, and then the changes. Driver numbers its reports
+// and sends them again until they are acknowledged. So nothing is lost if the
+// stream breaks or YARN starts another attempt of the ApplicationMaster.
 package remote
 
 import (
@@ -36,12 +36,12 @@ const (
 	stopTimeout = 10 * time.Second
 )
 
-// Driver is a driver in another process: the ApplicationMaster's end of the
-// link. It connects again after a broken connection, unless the driver's process
-// is gone. SetManager and Join come first, Stop last.
+// Driver stands for a driver in another process: it is the ApplicationMaster's end
+// of the link. If the connection breaks, it connects again, unless the driver's
+// process is gone. SetManager and Join must be called first, Stop last.
 type Driver struct {
 	dialer              dialer
-	disconnectIsFailure bool // the application fails if the driver is gone
+	disconnectIsFailure bool // whether the application fails if the driver is gone
 	logger              *slog.Logger
 	manager             driver.ClusterManager // set before Join
 
@@ -52,27 +52,28 @@ type Driver struct {
 	mu            sync.Mutex
 	outcome       error                 // set before ended is closed
 	finished      bool                  // the driver ended the application itself
-	reports       []*wire.ManagerReport // not acknowledged
+	reports       []*wire.ManagerReport // not acknowledged, in order
 	sent          int                   // how many of reports were sent over the current stream
-	sequence      uint64                // of the last report
-	requestStatus bool                  // to be sent
-	confirmFinish bool                  // to be sent
-	progress      float32
-	status        driver.Status
-	newStatus     chan struct{} // closed when status is replaced
-	wake          chan struct{} // holds a token if there is something to send
+	sequence      uint64                // number of the last report
+	requestStatus bool                  // a request for the driver's status is to be sent
+	confirmFinish bool                  // the confirmation of the driver's finish is to be sent
+	progress      float32               // the last received one, 0 to 1
+	status        driver.Status         // the last received one
+	newStatus     chan struct{}         // closed when status is replaced
+	wake          chan struct{}         // holds a token if there is something to send
 }
 
 // Options describe the driver and the ApplicationMaster that joins it.
 type Options struct {
 	Address string         // the driver's host:port
 	Pass    *identity.Pass // authenticates the ApplicationMaster to the driver
-	Attempt int            // the ApplicationMaster's
-	Host    string         // the ApplicationMaster's
-	// NetworkTimeout is how long the driver's machine may not answer before it counts
-	// as gone.
+	Attempt int            // number of the application's attempt
+	Host    string         // the ApplicationMaster's host
+	// NetworkTimeout determines how soon a silent connection counts as broken:
+	// keepalive pings are sent, and must be answered, within a quarter of it each.
 	NetworkTimeout time.Duration
-	// DisconnectIsFailure is false if the application succeeds without a driver.
+	// DisconnectIsFailure makes the application fail if the driver is gone after it
+	// was joined; otherwise the application then succeeds.
 	DisconnectIsFailure bool
 	Logger              *slog.Logger
 }
@@ -97,10 +98,10 @@ func newDriver(dialer dialer, disconnectIsFailure bool, logger *slog.Logger) *Dr
 	}
 }
 
-// Disconnected ends an application whose driver is gone.
+// Disconnected is the error of an application whose driver cannot be reached.
 type Disconnected struct {
 	address string
-	joined  bool // it was reached before
+	joined  bool // the driver was reached before
 	cause   error
 }
 
@@ -116,7 +117,8 @@ func (d *Disconnected) Error() string {
 		"or its machine cannot be reached any more)", d.address, d.cause)
 }
 
-// SetManager sets what acts on the driver's orders. It must come before Join.
+// SetManager sets the cluster manager that carries out the driver's orders. It must
+// come before Join.
 func (r *Driver) SetManager(manager driver.ClusterManager) { r.manager = manager }
 
 // ExecutorLost reports a lost executor to the driver.
@@ -128,7 +130,7 @@ func (r *Driver) ExecutorLost(id string, loss driver.Loss) {
 	})
 }
 
-// Decommission reports to the driver that executors will be taken away.
+// Decommission reports to the driver that YARN will end the containers of executors.
 func (r *Driver) Decommission(ids []string, notice driver.Notice) {
 	encoded := &wire.ExecutorNotice{ExecutorIds: ids, Reason: strings.ToValidUTF8(notice.Reason, "\uFFFD")}
 	if !notice.Deadline.IsZero() {
@@ -137,7 +139,7 @@ func (r *Driver) Decommission(ids []string, notice driver.Notice) {
 	r.report(func(report *wire.ManagerReport) { report.Notices = append(report.Notices, encoded) })
 }
 
-// report adds to the next report.
+// report lets add put something into the next report, and wakes the sender.
 func (r *Driver) report(add func(*wire.ManagerReport)) {
 	r.mu.Lock()
 	if r.sent == len(r.reports) || full(r.reports[len(r.reports)-1]) {
@@ -187,8 +189,8 @@ func (r *Driver) Status() driver.Status {
 	return r.status
 }
 
-// Join connects to the driver, and returns the first id that no executor has
-// had. The connection is kept, and made again if it breaks, until Stop.
+// Join connects to the driver, and returns the lowest id that no executor has had.
+// The connection is kept, and made again if it breaks, until Stop.
 func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, disconnect) // ctx bounds the first connection only
@@ -207,9 +209,10 @@ func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 	return int(link.first.GetWelcome().GetNextExecutorId()), nil
 }
 
-// Run waits until the driver ends the application, or is gone. It returns nil if
-// the application succeeded, a *Disconnected if the driver is gone, and else the
-// error that the driver reported, or ctx's cause.
+// Run waits until the driver ends the application or is gone, or ctx ends. It
+// returns nil if the application succeeded, the error that the driver reported,
+// ctx's cause, or if the driver is gone and Options.DisconnectIsFailure is set, a
+// *Disconnected.
 func (r *Driver) Run(ctx context.Context) error {
 	select {
 	case <-r.ended:
@@ -252,8 +255,8 @@ func (r *Driver) end(outcome error, finished bool) {
 	}
 }
 
-// keepConnected serves the link, and connects again until the application has
-// ended, the driver is gone, or ctx ends.
+// keepConnected exchanges messages over the link. If it breaks, keepConnected
+// connects again, until the application has ended, the driver is gone, or ctx ends.
 func (r *Driver) keepConnected(ctx context.Context, link *link) {
 	for {
 		err := r.exchange(ctx, link)
@@ -317,7 +320,7 @@ func (r *Driver) exchange(ctx context.Context, link *link) error {
 	}
 }
 
-// outgoing returns what has not been sent over the current stream.
+// outgoing returns the reports that have not been sent over the current stream.
 func (r *Driver) outgoing() []*wire.ManagerReport {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,40 +17,42 @@ import (
 )
 
 const (
-	// reportTimeout is how long an ApplicationMaster that is not connected may still
-	// report why its executors ended. After that, YARN is assumed to have ended them
-	// with it. It is shorter than the driver's own wait for a reason, after which their
-	// tasks count as failed.
+	// reportTimeout is how long to wait for an ApplicationMaster that was
+	// disconnected to reconnect and report why executors ended. After that, YARN is
+	// assumed to have ended them with the ApplicationMaster. It is shorter than the
+	// driver's own wait for a reason, after which their tasks count as failed.
 	reportTimeout = 5 * time.Second
-	// orphanInterval is how often ended executors are looked for after that.
+	// orphanInterval is how often giveUpOrphans looks for ended executors after
+	// that.
 	orphanInterval = time.Second
-	// orphanTimeout is after how long executors that still run are given up. It is
-	// longer than an ApplicationMaster tries to reach the driver.
+	// orphanTimeout is the time after the disconnection when executors that still
+	// run are given up, too. An ApplicationMaster tries to reach the driver for
+	// less long.
 	orphanTimeout = 15 * time.Second
 )
 
-// errReplaced ends a stream when a later one is attached.
+// errReplaced is the error of a stream that ends because a later one was attached.
 var errReplaced = errors.New("another stream of the ApplicationMaster has replaced this one")
 
 // Manager is the cluster manager of a driver in client mode (driver.ClusterManager).
-// It is the Manager of the driver's Options, and its Register is among the Services.
+// The driver's Options have it as Manager, and its Register in Services.
 type Manager struct {
 	logger   *slog.Logger
 	driver   *driver.Driver // set by Register
-	finished chan struct{}  // closed when an ApplicationMaster has confirmed the end
+	finished chan struct{}  // closed when an ApplicationMaster has confirmed Finish
 
 	mu         sync.Mutex
 	link       *managerLink // nil if no ApplicationMaster is connected
 	lastLink   *managerLink // the last detached one
-	attempt    uint32       // the newest one that has joined
+	attempt    uint32       // the newest attempt that has joined; 0 for none
 	received   uint64       // the sequence number of its last report
 	request    *wire.ExecutorRequest
-	registered map[string]struct{} // executors
-	kills      map[string]struct{} // executors to kill that are not known to be lost
+	registered map[string]struct{} // ids of registered executors that are not known to be lost
+	kills      map[string]struct{} // ids of executors to kill that are not known to be lost
 	maxID      int                 // the largest executor id
 	maxTotal   int                 // the largest number of executors in a request
 	finish     *wire.Finish        // nil until the application ends
-	orphans    *time.Timer         // calls giveUpOrphans
+	orphans    *time.Timer         // calls giveUpOrphans; nil if it never had to
 }
 
 // managerLink is one stream of an ApplicationMaster.
@@ -59,7 +61,7 @@ type managerLink struct {
 	end       context.CancelCauseFunc
 	wake      chan struct{}      // holds a token if there is something to send
 	pending   *wire.ManagerOrder // to be sent; nil for nothing
-	askStatus bool               // the ApplicationMaster asked for the driver's status
+	askStatus bool               // the ApplicationMaster has asked for the driver's status
 }
 
 // NewManager makes a manager. logger may be nil.
@@ -103,11 +105,11 @@ func (m *Manager) ExecutorRegistered(id string) {
 	m.send(func(order *wire.ManagerOrder) { order.Registered = append(order.Registered, id) })
 }
 
-// Finish tells the ApplicationMaster how the application ended, which it reports
-// to the ResourceManager: with failure as the diagnostics, or as succeeded if
-// failure is nil. Finish returns when an ApplicationMaster has confirmed it and
-// launches no further executor, or with ctx's cause. Then the driver must be
-// stopped.
+// Finish tells the ApplicationMaster how the application ended: it succeeded if
+// failure is nil, and otherwise failed with failure as the diagnostics. The
+// ApplicationMaster reports this to the ResourceManager. Finish returns when an
+// ApplicationMaster has confirmed it and launches no further executor, or with
+// ctx's cause when ctx ends. Then the driver must be stopped.
 func (m *Manager) Finish(ctx context.Context, failure error) error {
 	finish := &wire.Finish{Succeeded: failure == nil}
 	if failure != nil {
@@ -125,8 +127,9 @@ func (m *Manager) Finish(ctx context.Context, failure error) error {
 	}
 }
 
-// send adds to the next order if an ApplicationMaster is connected. The next one
-// to join gets everything from attach. The caller holds mu.
+// send lets add put something into the next order, if an ApplicationMaster is
+// connected. If none is, nothing is lost: attach sends everything to the next one.
+// The caller holds mu.
 func (m *Manager) send(add func(*wire.ManagerOrder)) {
 	if m.link == nil {
 		return
@@ -145,16 +148,17 @@ func (l *managerLink) signal() {
 	}
 }
 
-// countID raises maxID to an executor's id. The caller holds mu.
+// countID raises maxID to an executor's id if that is larger. The caller holds mu.
 func (m *Manager) countID(id string) {
 	if number, err := strconv.Atoi(id); err == nil {
 		m.maxID = max(m.maxID, number)
 	}
 }
 
-// attach makes a stream the current one, and queues everything that an
-// ApplicationMaster must know. It fails if the ApplicationMaster is of another
-// version or of an earlier attempt.
+// attach makes an ApplicationMaster's stream the current one, and queues an order
+// with everything that the ApplicationMaster must know. It fails if the
+// ApplicationMaster speaks another version of the protocol or is of an earlier
+// attempt.
 func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) (*managerLink, error) {
 	if hello.GetVersion() != wire.Version {
 		return nil, fmt.Errorf("the ApplicationMaster speaks version %d of the protocol and the driver version %d: both must be of the same binary",
@@ -178,8 +182,8 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 			lost = slices.Sorted(maps.Keys(m.registered))
 			clear(m.registered)
 			clear(m.kills)
-			// The earlier attempt may have launched executors that are not known here,
-			// at most as many as the largest request.
+			// The earlier attempt may have launched executors that are not known
+			// here, at most as many as the largest request.
 			m.maxID += m.maxTotal
 		}
 		m.attempt, m.received = hello.GetAttempt(), 0
@@ -197,8 +201,8 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 	return m.link, nil
 }
 
-// detach ends a stream. If it is the current one, the executors are given up
-// unless an ApplicationMaster joins in time.
+// detach handles the end of a stream. If it was the current one, the executors are
+// given up unless an ApplicationMaster joins in time.
 func (m *Manager) detach(link *managerLink) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,8 +218,8 @@ func (m *Manager) detach(link *managerLink) {
 	m.orphans = time.AfterFunc(reportTimeout, func() { m.giveUpOrphans(link, since) })
 }
 
-// giveUpOrphans reports executors as lost whose ApplicationMaster has been
-// disconnected since a time: those that have ended, and after orphanTimeout all.
+// giveUpOrphans reports executors of an ApplicationMaster that has been disconnected
+// since the given time as lost: those that have ended, and after orphanTimeout all.
 func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
 	live := map[string]struct{}{}
 	if time.Since(since) < orphanTimeout {
@@ -250,7 +254,8 @@ func (m *Manager) reportLost(ids []string) {
 	}
 }
 
-// handle acts on a report of the current stream's ApplicationMaster.
+// handle acts on a report that came over link. It ignores reports over streams that
+// are not the current one.
 func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 	m.mu.Lock()
 	if m.link != link {
@@ -291,7 +296,7 @@ func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 }
 
 // takePending returns the order to send, nil for none, and reports whether the
-// driver's status belongs in it.
+// driver's status must be added to it.
 func (m *Manager) takePending(link *managerLink) (order *wire.ManagerOrder, withStatus bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,12 +15,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// progressInterval is how often the driver's progress is sent. The
+// progressInterval is how often the driver's progress is sent if it has changed. The
 // ApplicationMaster reports it to the ResourceManager.
 const progressInterval = time.Second
 
-// Register serves ApplicationMasters on the driver's port. It is for the Services
-// of a driver's Options.
+// Register registers the gRPC service for ApplicationMasters on the driver's port.
+// It must be called by Services of the driver's Options.
 func (m *Manager) Register(d *driver.Driver, server grpc.ServiceRegistrar) {
 	m.driver = d
 	wire.RegisterManagerServer(server, &managerService{manager: m})
@@ -68,7 +68,8 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 	return err
 }
 
-// serve sends orders, status and progress until the stream ends.
+// serve sends orders and the driver's status and progress until ctx ends or a
+// message cannot be sent.
 func (m *Manager) serve(ctx context.Context, link *managerLink, stream interface {
 	Send(*wire.ManagerOrder) error
 }) error {
