@@ -15,18 +15,20 @@ import (
 // Submission describes an application. The zero value is an unmanaged application in
 // the first queue.
 type Submission struct {
-	// User submits it. Default: "alice".
+	// User is the submitter. Default: "alice".
 	User string
 	Name string
 	Type string
-	// Queue is a leaf's name, with or without "root.". Default: the first.
+	// Queue is the name of a leaf queue, with or without "root.". Default: the
+	// first.
 	Queue string
-	// Managed applications have a container of the size Resource for their
-	// ApplicationMaster. An attempt begins once it is allocated; the test acts as the
-	// process in it. Attempts of unmanaged ones begin at once.
+	// Managed gives the ApplicationMaster a container of the size Resource. An
+	// attempt begins once that is allocated; the test acts as the process in it.
+	// Attempts of an unmanaged application begin at once.
 	Managed  bool
 	Resource yarn.Resource
-	// MaxAttempts is at most that of the cluster, which is the default.
+	// MaxAttempts limits the application's attempts, to at most Options.MaxAttempts,
+	// which is the default.
 	MaxAttempts int
 	// KeepContainers lets the next attempt keep the containers of a failed one.
 	KeepContainers bool
@@ -40,8 +42,8 @@ type application struct {
 	attempts []*attempt
 	state    yarn.ApplicationState
 	final    yarn.FinalStatus
-	// stored is set once the end is in the state store. Then the ApplicationMaster may
-	// stop.
+	// stored is set once the final state is in the state store. Then the
+	// ApplicationMaster may stop.
 	stored      bool
 	diagnostics string
 	trackingURL string
@@ -51,7 +53,7 @@ type application struct {
 	finished    time.Time
 }
 
-// attempt is one run of an ApplicationMaster.
+// attempt is one attempt of an application.
 type attempt struct {
 	id  yarn.AttemptID
 	app *application
@@ -65,29 +67,31 @@ type attempt struct {
 	began          time.Time
 	finishedAt     time.Time
 	expiry         *event
-	keyID          int32 // of its newest token
+	keyID          int32 // of the key of its newest AMRMToken
 	lastID         int32
 	last           *pb.AllocateResponse
-	containerCount int64 // containers of this epoch
+	containerCount int64 // containers allocated in the epoch countEpoch
 	countEpoch     int64
 
 	table table
-	// blacklist has the excluded hosts and racks, and since when.
+	// blacklist has the blacklisted hosts and racks, and since when each is.
 	blacklist map[string]time.Time
-	// heartbeats counts the served heartbeats, and freed is the sum of the resources of
-	// ended containers.
+	// heartbeats is the number of served heartbeats, and freed the sum of the
+	// resources of ended containers.
 	heartbeats int
 	freed      yarn.Resource
-	// held are the containers that count, in the order of allocation.
+	// held are the containers that count towards the attempt's usage, in the order
+	// of allocation.
 	held           []*container
 	newlyAllocated []*container // allocated, not reported yet
 	newlyCompleted []*pb.ContainerStatus
 	nodeUpdates    []*registration
 	tokensFor      map[*Node]bool
 	previous       []*container // kept from the previous attempt
-	// pendingReleases are releases of containers whose nodes have not registered again.
+	// pendingReleases are released containers whose nodes have not registered again
+	// since the ResourceManager restarted.
 	pendingReleases map[*container]bool
-	strict          []*container // to be announced as strictly preempted
+	strict          []*container // to be announced as preempted in any case
 	contract        []*container // to be announced as preempted unless as much is released
 }
 
@@ -119,8 +123,8 @@ func (c *Cluster) newID() yarn.ApplicationID {
 	return yarn.ApplicationID{ClusterTimestamp: c.identifier, Sequence: c.lastApplication}
 }
 
-// submit accepts an application. If its queue is unknown, the application fails after
-// that, as at the ResourceManager.
+// submit accepts an application. As at a real ResourceManager, an application for an
+// unknown queue is accepted, and then fails.
 func (c *Cluster) submit(id yarn.ApplicationID, s Submission) *application {
 	orDefault(&s.User, "alice")
 	orDefault(&s.Name, "N/A")
@@ -157,7 +161,8 @@ func (c *Cluster) newAttempt(app *application) {
 	if len(app.attempts) > 0 {
 		before := app.current()
 		for _, k := range before.held {
-			// Their ids keep the attempt that asked for them.
+			// The containers' ids keep the number of the attempt that asked for
+			// them.
 			a.previous = append(a.previous, k)
 			k.attempt = a
 		}
@@ -166,8 +171,8 @@ func (c *Cluster) newAttempt(app *application) {
 	app.attempts = append(app.attempts, a)
 	app.state = yarn.ApplicationAccepted
 	if app.Managed {
-		// The master's container is requested like others, with the lowest priority
-		// number.
+		// The ApplicationMaster's container is requested like others, at the highest
+		// priority, which has the lowest number.
 		a.table.set(&pb.ResourceRequest{
 			Priority: &pb.Priority{Priority: proto.Int32(masterPriority)}, ResourceName: proto.String(yarn.AnyHost),
 			Containers: proto.Int32(1), AllocationRequestId: proto.Int64(-1),
@@ -182,7 +187,8 @@ func (c *Cluster) newAttempt(app *application) {
 // (RMAppAttemptImpl.AM_CONTAINER_PRIORITY).
 const masterPriority = 0
 
-// launch begins the attempt: its ApplicationMaster has a token and may register.
+// launch begins the attempt: its ApplicationMaster has an AMRMToken and may
+// register.
 func (c *Cluster) launch(a *attempt) {
 	a.launched = true
 	if a.app.launched.IsZero() {
@@ -191,7 +197,7 @@ func (c *Cluster) launch(a *attempt) {
 	c.ping(a)
 }
 
-// ping restarts the timeout of the ApplicationMaster.
+// ping restarts the timeout after which a silent ApplicationMaster has failed.
 func (c *Cluster) ping(a *attempt) {
 	c.cancel(a.expiry)
 	a.expiry = c.after(c.options.MasterExpiry, func() {
@@ -267,14 +273,16 @@ type Application struct {
 	app     *application
 }
 
-// Submit starts an application. A managed one has a token once it is Launched.
+// Submit starts an application. A managed one has an AMRMToken once its
+// ApplicationStatus is Launched.
 func (c *Cluster) Submit(s Submission) *Application {
 	var app *application
 	c.do(func() { app = c.submit(c.newID(), s) })
 	return &Application{c, app}
 }
 
-// Application finds an application that was submitted over REST.
+// Application returns a handle to an application that was submitted over REST, and
+// false if there is none.
 func (c *Cluster) Application(id yarn.ApplicationID) (*Application, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,7 +300,7 @@ func (a *Application) AttemptID() yarn.AttemptID {
 	return a.app.current().id
 }
 
-// AMRMToken returns the token of the current attempt.
+// AMRMToken returns the AMRMToken of the current attempt.
 func (a *Application) AMRMToken() security.Token {
 	a.cluster.mu.Lock()
 	defer a.cluster.mu.Unlock()
@@ -300,17 +308,18 @@ func (a *Application) AMRMToken() security.Token {
 	return a.cluster.amrmToken(attempt, attempt.keyID)
 }
 
-// Options returns the options of a client for the current attempt's ApplicationMaster.
+// Options returns the options of a client for the current attempt's
+// ApplicationMaster.
 func (a *Application) Options() yarn.ClientOptions {
 	return yarn.ClientOptions{Token: a.AMRMToken(), Dial: a.cluster.Dial, Logger: a.cluster.options.Logger}
 }
 
-// Fail ends the current attempt like a crash of its ApplicationMaster.
+// Fail ends the current attempt as if its ApplicationMaster had crashed.
 func (a *Application) Fail(diagnostics string) {
 	a.cluster.do(func() { a.cluster.failAttempt(a.app.current(), diagnostics) })
 }
 
-// Kill ends the application for its user.
+// Kill ends the application as its user can.
 func (a *Application) Kill(diagnostics string) {
 	a.cluster.do(func() { a.cluster.kill(a.app, diagnostics) })
 }
@@ -322,8 +331,9 @@ func (c *Cluster) kill(app *application, diagnostics string) {
 	c.end(app, yarn.ApplicationKilled, yarn.FinalKilled, diagnostics)
 }
 
-// Surplus allocates n containers that were not asked for on nodes that have room, like
-// a ResourceManager that has allocated them before it receives a lower request.
+// Surplus allocates n containers beyond those asked for, on nodes that have room. A
+// ResourceManager does so if it allocates containers before it receives a lower
+// number.
 func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	c := a.cluster
 	c.do(func() {
@@ -340,8 +350,9 @@ func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	})
 }
 
-// Preempt announces that containers will be preempted: in any case if strict, else
-// unless as much is released. After wait it kills those that are left.
+// Preempt announces to the ApplicationMaster that containers will be preempted: in
+// any case if strict, otherwise unless as many resources are released. After wait
+// it kills those that are left.
 func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
 	c := a.cluster
 	c.do(func() {

@@ -13,7 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Cluster is a ResourceManager, or several, and NodeManagers.
+// Cluster is a simulated YARN cluster of one or more ResourceManagers, and
+// NodeManagers.
 type Cluster struct {
 	options Options
 	network Network
@@ -25,7 +26,7 @@ type Cluster struct {
 	ctx   context.Context
 	stop  context.CancelFunc
 	loops sync.WaitGroup
-	wake  chan struct{} // wakes run if an earlier event was scheduled
+	wake  chan struct{} // wakes run if an event was scheduled before all others
 
 	// mu guards the fields below, and applications, containers and nodes.
 	mu        sync.Mutex
@@ -35,24 +36,25 @@ type Cluster struct {
 	scheduled int64
 	random    *rand.Rand
 
-	// identifier is the start time of the active ResourceManager in
-	// milliseconds, and epoch counts those before it.
+	// identifier is the start time of the active ResourceManager in Unix
+	// milliseconds, and epoch is the number of ResourceManagers that were active
+	// before it.
 	identifier      int64
 	epoch           int64
-	recovered       time.Time // the time when the REST API knows running applications again
+	recovered       time.Time // when the REST API knows running applications again after a restart
 	lastApplication int32
 	applications    []*application
 	byID            map[yarn.ApplicationID]*application
 	containers      map[yarn.ContainerID]*container
 	queues          []*queue
 	preempting      *event
-	// demand is how many containers are asked for and not allocated.
+	// demand is the number of containers that are asked for and not allocated.
 	demand int
 
 	amrmKeys, nmKeys, containerKeys keys
 
 	faults            []*Fault
-	tokensToSpoil     int  // the number of next containers that get invalid tokens
+	tokensToSpoil     int  // how many of the next containers get invalid tokens
 	ignoresBlacklists bool // see IgnoreBlacklists
 	violations        []string
 	watchers          map[*watcher]struct{}
@@ -101,7 +103,8 @@ func (c *Cluster) start() error {
 	for i, spec := range c.options.Nodes {
 		n := &Node{
 			cluster: c, spec: spec, index: i, state: yarn.NodeRunning, reachable: true, local: map[yarn.ContainerID]*container{},
-			// A multiple of a hundredth of the interval, so that many nodes report together.
+			// A multiple of a hundredth of the interval, so that of many nodes
+			// several send heartbeats at the same time.
 			phase: c.options.NodeHeartbeat / 100 * time.Duration(c.random.IntN(100)),
 		}
 		n.registration = &registration{node: n}
@@ -147,8 +150,8 @@ func (c *Cluster) Close() {
 	c.web.close()
 }
 
-// Dial opens a connection to an address of the cluster, for example as
-// yarn.ClientOptions.Dial.
+// Dial opens a connection to an address of the cluster. Clients use it, for example
+// as yarn.ClientOptions.Dial.
 func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return c.network.Dial(ctx, network, address)
 }
@@ -159,7 +162,7 @@ func (c *Cluster) Nodes() []*Node { return c.nodes }
 // Node returns the node of a host, nil if there is none.
 func (c *Cluster) Node(host string) *Node { return c.hosts[host] }
 
-// HadoopConf returns the configuration for clients of the cluster.
+// HadoopConf returns the Hadoop configuration for clients of the cluster.
 func (c *Cluster) HadoopConf() map[string]string {
 	settings := map[string]string{}
 	services := map[string][]string{
@@ -186,7 +189,7 @@ func (c *Cluster) HadoopConf() map[string]string {
 	return settings
 }
 
-// do calls change with the lock held, and then the watchers.
+// do calls change and then the watchers, all with the lock held.
 func (c *Cluster) do(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +199,7 @@ func (c *Cluster) do(change func()) {
 
 func (c *Cluster) log(message string, args ...any) { c.options.Logger.Debug(message, args...) }
 
-// sorted returns the containers in the order of their ids.
+// sorted returns the containers, sorted by id.
 func sorted(containers map[yarn.ContainerID]*container) []*container {
 	return slices.SortedFunc(maps.Values(containers), func(a, b *container) int {
 		x, y := a.id.Attempt, b.id.Attempt

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// stream is one direction of a connection in memory. Writes never block, as with a
-// socket's buffer for messages of these sizes.
+// stream is one direction of a connection in memory. Writes never block: a socket's
+// buffer, too, has room for messages of these sizes.
 type stream struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	data     []byte
-	closed   bool // no more is written
-	dropped  bool // no more is read
+	closed   bool // the writer has closed it
+	dropped  bool // the reader has closed it
 	deadline time.Time
 	timer    *time.Timer
 }
@@ -59,7 +59,7 @@ func (s *stream) write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end marks the stream as over for its writer, its reader, or both.
+// end marks the stream as closed by its writer, its reader, or both.
 func (s *stream) end(closed, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ type memoryAddr string
 func (memoryAddr) Network() string  { return "memory" }
 func (a memoryAddr) String() string { return string(a) }
 
-// newMemoryConn returns both ends of a connection to address.
+// newMemoryConn returns the two ends of a connection to address.
 func newMemoryConn(address string) (client, server net.Conn) {
 	up, down := newStream(), newStream()
 	const caller = memoryAddr("client:0")
@@ -122,5 +122,5 @@ func (c *memoryConn) Close() error {
 func (c *memoryConn) SetDeadline(t time.Time) error     { return c.SetReadDeadline(t) }
 func (c *memoryConn) SetReadDeadline(t time.Time) error { c.in.setDeadline(t); return nil }
 
-// SetWriteDeadline does nothing, as writing never waits.
+// SetWriteDeadline does nothing, as writes never block.
 func (c *memoryConn) SetWriteDeadline(time.Time) error { return nil }

@@ -14,19 +14,21 @@ import (
 type stage int
 
 const (
-	// allocated containers wait for the ApplicationMaster's next heartbeat.
+	// An allocated container waits for the ApplicationMaster's next heartbeat.
 	allocated stage = iota
-	// acquired ones were sent to the ApplicationMaster and must be started in time.
+	// An acquired one was sent to the ApplicationMaster and must be started within
+	// Options.AllocationExpiry.
 	acquired
-	// launched ones have been reported by their node.
+	// A launched one has been reported by its node.
 	launched
-	// completed ones have ended.
+	// A completed one has ended.
 	completed
-	// forgotten ones were allocated, but not launched when the ResourceManager restarted.
+	// A forgotten one was allocated, but not launched when the ResourceManager
+	// restarted.
 	forgotten
 )
 
-// process is the state of a container on its node.
+// process is the state of a container at its NodeManager.
 type process int
 
 const (
@@ -53,10 +55,10 @@ type container struct {
 	counted             bool // in the usage of its attempt, node and queue
 	token               security.Token
 	expiry              *event
-	preemptionAnnounced time.Time // when preemption was announced
+	preemptionAnnounced time.Time // zero if no preemption was announced
 
 	process     process
-	next        *event // the process's next step
+	next        *event // the next change of process
 	environment map[string]string
 	commands    []string
 
@@ -70,16 +72,17 @@ type container struct {
 // State is a step in a container's life.
 type State string
 
-// The states of a container. They combine those at the ResourceManager and at the node.
+// The states of a container. They combine those at the ResourceManager and at the
+// node.
 const (
-	// Allocated containers were not yet sent to the ApplicationMaster.
+	// Allocated means not sent to the ApplicationMaster yet.
 	Allocated State = "allocated"
-	// Acquired ones were sent to the ApplicationMaster and not started.
+	// Acquired means sent to the ApplicationMaster and not started.
 	Acquired State = "acquired"
-	// Localizing and Running ones use resources of their node.
+	// Localizing and Running containers use resources of their node.
 	Localizing State = "localizing"
 	Running    State = "running"
-	// Ended ones were released, have exited, were killed or are lost.
+	// Ended means released, exited, killed or lost.
 	Ended State = "ended"
 )
 
@@ -90,16 +93,17 @@ type Container struct {
 	Resource yarn.Resource
 	Priority int32
 	State    State
-	// Held is set if the ResourceManager counts it as the application's.
+	// Held is set if the ResourceManager counts the container as the application's.
 	Held bool
-	// Master is set if it runs the ApplicationMaster.
+	// Master is set if the container is for the ApplicationMaster.
 	Master bool
-	// Surplus is set if it was not asked for.
+	// Surplus is set if the container was not asked for (Application.Surplus).
 	Surplus bool
-	// Environment and Commands are of its launch context, once it is started.
+	// Environment and Commands are those of the launch context; nil before the
+	// start.
 	Environment map[string]string
 	Commands    []string
-	// The times when it reached each state; zero before.
+	// The times when the container reached each state; zero before.
 	AllocatedAt, AcquiredAt, StartedAt, EndedAt time.Time
 	// Exit is yarn.ExitUnknown until it has ended.
 	Exit yarn.ExitStatus
@@ -125,7 +129,8 @@ func (k *container) snapshot() Container {
 	}
 }
 
-// held reports whether the ResourceManager counts the container.
+// held reports whether the ResourceManager counts the container as its
+// application's.
 func (k *container) held() bool {
 	return k.stage == allocated || k.stage == acquired || k.stage == launched
 }
@@ -163,7 +168,8 @@ func (k *container) status() *pb.ContainerStatus {
 	return s
 }
 
-// abnormal returns a status that the ResourceManager makes itself.
+// abnormal returns a status that does not come from the node, but that the
+// ResourceManager makes itself.
 func (k *container) abnormal(exit yarn.ExitStatus, diagnostics string) *pb.ContainerStatus {
 	return &pb.ContainerStatus{
 		ContainerId: containerIDProto(k.id),
@@ -174,7 +180,7 @@ func (k *container) abnormal(exit yarn.ExitStatus, diagnostics string) *pb.Conta
 	}
 }
 
-// The ResourceManager's diagnostics (SchedulerUtils).
+// Diagnostics of containers that the ResourceManager ends (SchedulerUtils).
 const (
 	releasedText     = "Container released by application"
 	lostNodeText     = "Container released on a *lost* node"
@@ -201,7 +207,7 @@ func (c *Cluster) begin(k *container) {
 	})
 }
 
-// exit ends the container's process, which the node reports at once.
+// exit ends the container's process. The node reports that at once.
 func (c *Cluster) exit(k *container, status yarn.ExitStatus, diagnostics string) {
 	if !k.onNode() {
 		return

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// event is a function call at a time.
+// event is a function to call at a given time.
 type event struct {
 	at     time.Time
-	order  int64 // orders events of one time as they were scheduled
+	order  int64 // orders events of the same time as they were scheduled
 	action func()
-	index  int // in the heap, -1 outside
+	index  int // in the heap; -1 if it is not there
 }
 
 type eventHeap []*event
@@ -40,7 +40,8 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// after schedules an event. The caller holds the lock, and so does run for action.
+// after schedules a call of action. The caller holds the lock; action is called with
+// the lock held, too.
 func (c *Cluster) after(wait time.Duration, action func()) *event {
 	return c.at(time.Now().Add(wait), action)
 }
@@ -80,7 +81,8 @@ func (c *Cluster) run() {
 	}
 }
 
-// runDue handles the events that are due and returns how long to wait for the next.
+// runDue handles the events that are due, and returns how long to wait for the next
+// one.
 func (c *Cluster) runDue() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,23 +8,23 @@ import (
 
 // Fault makes calls fail.
 type Fault struct {
-	// Host is the server's: a node's, or "rm" for every ResourceManager; empty for
-	// all.
+	// Host is the host of the called server: a node's, or "rm" for every
+	// ResourceManager; "" for all.
 	Host string
-	// Method is the called method, such as "allocate"; empty for all.
+	// Method is the called method, such as "allocate"; "" for all.
 	Method string
-	// Times is the number of calls that it hits; 0 for all.
+	// Times is the number of calls that the fault hits; 0 for all.
 	Times int
-	// Chance is the probability of hitting a call; 0 hits all.
+	// Chance is the probability that the fault hits a call; 0 hits all.
 	Chance float64
-	// Effect is what happens to such a call.
+	// Effect is what happens to a call that is hit.
 	Effect ipctest.Fault
 
 	hits int
 }
 
-// Inject makes calls fail until the returned function is called. If several faults hit
-// a call, the one injected first applies.
+// Inject makes calls fail until the returned function is called. If several faults
+// hit a call, the one injected first applies.
 func (c *Cluster) Inject(fault Fault) (end func()) {
 	f := &fault
 	c.do(func() { c.faults = append(c.faults, f) })
@@ -40,7 +40,7 @@ func (c *Cluster) Inject(fault Fault) (end func()) {
 	}
 }
 
-// faultsAt returns the function that decides which calls at a host fail.
+// faultsAt returns the function that decides which calls to a host's server fail.
 func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipctest.Call) ipctest.Fault {
 	return func(protocol, method string, _ ipctest.Call) ipctest.Fault {
 		master := !strings.Contains(protocol, "ContainerManagement")
@@ -65,7 +65,7 @@ func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipcte
 // startContainers with one of them fails as a whole.
 func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.tokensToSpoil = n }) }
 
-// IgnoreBlacklists sets whether the scheduler allocates on blacklisted nodes. With
-// yarn.scheduler.include-port-in-node-name CapacityScheduler does, if blacklists name
-// no ports.
+// IgnoreBlacklists sets whether the scheduler allocates containers on blacklisted
+// nodes. The CapacityScheduler does with yarn.scheduler.include-port-in-node-name,
+// if the blacklist names hosts without ports.
 func (c *Cluster) IgnoreBlacklists(ignore bool) { c.do(func() { c.ignoresBlacklists = ignore }) }

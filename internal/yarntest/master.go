@@ -9,12 +9,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// master has the servers of one ResourceManager. Its state is in Cluster, as only the
-// active ResourceManager has any.
+// master has the servers of one ResourceManager. The applications and nodes are in
+// Cluster, as only the active ResourceManager has any.
 type master struct {
 	cluster *Cluster
 	host    string
-	// up is set while the process runs, and serving while it is the active one.
+	// up is set while the ResourceManager runs, and serving while it is the active
+	// one.
 	up, serving bool
 
 	scheduler, client *ipctest.Server
@@ -23,7 +24,7 @@ type master struct {
 	web               endpoint
 }
 
-// masterHost is the host of a ResourceManager: on TCP every one is on loopback.
+// masterHost returns the host of a ResourceManager: with TCP, all are on 127.0.0.1.
 func masterHost(network Network, index int) string {
 	if _, ok := network.(tcp); ok {
 		return "127.0.0.1"
@@ -56,8 +57,8 @@ func (m *master) address(e endpoint) string {
 	return net.JoinHostPort(m.host, strconv.Itoa(e.port()))
 }
 
-// serve starts or stops the services of an active ResourceManager. Stopping breaks
-// pending calls.
+// serve starts or stops the services that only the active ResourceManager has.
+// Stopping them breaks pending calls.
 func (m *master) serve(serving bool) error {
 	m.serving = serving
 	if serving {
@@ -74,7 +75,7 @@ func (m *master) serve(serving bool) error {
 	return nil
 }
 
-// close ends the servers and waits for them.
+// close stops the servers and waits until they have ended.
 func (m *master) close() {
 	for _, e := range []endpoint{m.schedulerRPC, m.clientRPC, m.web} {
 		if e != nil {
@@ -85,7 +86,7 @@ func (m *master) close() {
 	m.client.Close()
 }
 
-// active returns the ResourceManager that serves, nil for none.
+// active returns the active ResourceManager, nil if there is none.
 func (c *Cluster) active() *master {
 	for _, m := range c.masters {
 		if m.serving {
@@ -95,8 +96,8 @@ func (c *Cluster) active() *master {
 	return nil
 }
 
-// SchedulerAddresses returns the addresses of ApplicationMasterProtocol, one for each
-// ResourceManager.
+// SchedulerAddresses returns the addresses of ApplicationMasterProtocol, one for
+// each ResourceManager.
 func (c *Cluster) SchedulerAddresses() []string {
 	return c.addresses(func(m *master) endpoint { return m.schedulerRPC })
 }

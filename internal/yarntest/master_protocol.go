@@ -18,7 +18,7 @@ func exception(class ipc.ErrorClass, format string, args ...any) error {
 	return &ipctest.Exception{Class: string(class), Text: fmt.Sprintf(format, args...)}
 }
 
-// callingAttempt returns the attempt of a call's token.
+// callingAttempt returns the attempt that the AMRMToken of a call belongs to.
 func (c *Cluster) callingAttempt(call ipctest.Call) (*attempt, *pb.AMRMTokenIdentifier, error) {
 	token := &pb.AMRMTokenIdentifier{}
 	if err := proto.Unmarshal(call.Identifier, token); err != nil {
@@ -75,7 +75,8 @@ func (c *Cluster) registerMaster(_ context.Context, call ipctest.Call, request *
 	return response, nil
 }
 
-// tokenFor returns the attempt's token for a node, nil if the attempt has it already.
+// tokenFor returns the attempt's NMToken for a node, nil if the attempt has it
+// already.
 func (c *Cluster) tokenFor(a *attempt, n *Node) *pb.NMToken {
 	if a.tokensFor[n] {
 		return nil
@@ -101,7 +102,7 @@ func (c *Cluster) allocateCall(_ context.Context, call ipctest.Call, request *pb
 	c.ping(a)
 	id := request.GetResponseId()
 	if a.last != nil && id+1 == a.lastID {
-		return a.last, nil // its answer was lost
+		return a.last, nil // the answer to the last request was lost
 	}
 	if id != a.lastID {
 		return nil, exception(yarn.ErrInvalidMasterRequest, "Invalid responseId in AllocateRequest from application attempt: %v, expect responseId to be %d, but get %d", a.id, a.lastID, id)
@@ -188,7 +189,7 @@ func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 			continue
 		}
 		if !k.counted {
-			// Its node has not registered again at a restarted ResourceManager.
+			// Its node has not registered again since the ResourceManager restarted.
 			a.pendingReleases[k] = true
 			continue
 		}
@@ -260,7 +261,8 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 	return response
 }
 
-// preemption returns the notice of a preemption, once.
+// preemption returns the notice of a preemption that the attempt has not received
+// yet, nil if there is none.
 func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 	list := func(containers []*container) []*pb.PreemptionContainer {
 		var ids []*pb.PreemptionContainer
@@ -280,7 +282,8 @@ func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 		for _, k := range a.contract {
 			sum = add(sum, k.resource, 1)
 		}
-		// In units of the smallest container, as FiCaSchedulerApp.getAllocation does.
+		// The memory is given in units of the smallest container, as by
+		// FiCaSchedulerApp.getAllocation.
 		unit := c.options.MinMemoryMB
 		message.Contract = &pb.PreemptionContract{Containers: ids, Resources: []*pb.PreemptionResourceRequest{{Resource: &pb.ResourceRequest{
 			Priority: &pb.Priority{Priority: proto.Int32(-1)}, ResourceName: proto.String(yarn.AnyHost),
@@ -318,8 +321,8 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 		if request.TrackingUrl != nil {
 			a.app.trackingURL = request.GetTrackingUrl()
 		}
-		// The state store takes storeDelay. The application has finished once its
-		// ApplicationMaster has exited after that.
+		// The final state is stored after storeDelay. The application has finished
+		// once its ApplicationMaster has exited after that.
 		c.after(storeDelay, func() {
 			if a.ended {
 				return
@@ -333,14 +336,16 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 			})
 		})
 	}
-	// An unmanaged ApplicationMaster need not wait for the store, except if it asks again.
+	// An unmanaged ApplicationMaster does not have to wait for the state store,
+	// unless it unregisters a second time.
 	return &pb.FinishApplicationMasterResponse{IsUnregistered: proto.Bool(first && !a.app.Managed)}, nil
 }
 
 const (
-	// storeDelay is how long the state store takes.
+	// storeDelay is how long the state store takes to store a final state.
 	storeDelay = 50 * time.Millisecond
-	// exitDelay is how long an ApplicationMaster that has unregistered takes to exit.
+	// exitDelay is how long an ApplicationMaster that has unregistered takes to
+	// exit.
 	exitDelay = time.Second
 )
 
@@ -368,8 +373,8 @@ func (c *Cluster) applicationReport(_ context.Context, call ipctest.Call, reques
 	return &pb.GetApplicationReportResponse{Report: report}, nil
 }
 
-// complete ends a container at the ResourceManager, which reports it to its application
-// once.
+// complete ends a container at the ResourceManager, which reports that to the
+// application once.
 func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 	if !k.held() {
 		return
@@ -394,7 +399,8 @@ func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 		return
 	}
 	if acquired && !k.attempt.ended {
-		// Later, so that the answer to a release does not report its end.
+		// Do it later, so that the answer to a heartbeat that releases a container
+		// does not report the container's end already.
 		epoch := c.epoch
 		c.after(0, func() {
 			if c.epoch == epoch {

@@ -20,17 +20,17 @@ type Node struct {
 	spec    NodeSpec
 	index   int
 	id      yarn.NodeID
-	phase   time.Duration // of its heartbeats, within their interval
+	phase   time.Duration // offset of its heartbeats within Options.NodeHeartbeat
 
 	server   *ipctest.Server
 	rpc      endpoint
-	pages    endpoint // nil without pages
+	pages    endpoint // nil without Options.NodePages
 	httpPort int
 
 	state        yarn.NodeState
 	health       string
 	decommission time.Duration // the announced timeout, while decommissioning
-	deadline     *event        // of the decommission, or of a silent node
+	deadline     *event        // the end of a decommission, or of the wait for a silent node
 
 	// reachable is set if the NodeManager answers. registration is nil if the active
 	// ResourceManager does not know the node.
@@ -38,19 +38,20 @@ type Node struct {
 	registration *registration
 
 	used yarn.Resource
-	// held are the containers on the node by the ResourceManager's count, in the order
-	// of allocation; local are those that the NodeManager knows.
+	// held are the containers that the ResourceManager counts on the node, in the
+	// order of allocation; local are those that the NodeManager knows.
 	held  []*container
 	local map[yarn.ContainerID]*container
-	// launches were started since the last heartbeat, cleanups are stopped at the next,
-	// and unreported have ended while there was no ResourceManager.
+	// launches were started since the last heartbeat, cleanups will be stopped at
+	// the next, and unreported have ended while the node could not report to a
+	// ResourceManager.
 	launches, cleanups, unreported []*container
 	pendingHeartbeat               *event
-	failing                        string // why every start fails, empty for none
+	failing                        string // why every start of a container fails; "" if none does
 }
 
-// registration is a node from its registration until it is lost or removed, like
-// RMNodeImpl: a node that comes back is another object of the same name, and the old
+// registration stands for a node from its registration until it is lost or removed,
+// as RMNodeImpl does: a node that comes back gets another registration, and the old
 // one keeps its last state.
 type registration struct {
 	node *Node
@@ -61,12 +62,13 @@ func (n *Node) httpAddress() string {
 	return net.JoinHostPort(n.id.Host, strconv.Itoa(n.httpPort))
 }
 
-// active reports whether containers may run on the node, for the ResourceManager.
+// active reports whether the ResourceManager lets containers run on the node.
 func (n *Node) active() bool {
 	return n.registration != nil && (n.state == yarn.NodeRunning || n.state == yarn.NodeDecommissioning)
 }
 
-// report reports a container's exit to the ResourceManager, at once if it can.
+// report reports a container's exit to the ResourceManager at once or, if that is
+// not possible, when the node registers again.
 func (n *Node) report(k *container) {
 	c := n.cluster
 	if n.registration != nil && n.reachable && c.active() != nil {
@@ -95,8 +97,8 @@ func (n *Node) nextHeartbeat() time.Time {
 	return n.cluster.began.Add(n.phase + count*interval)
 }
 
-// scheduleHeartbeat schedules the node's next heartbeat, as the node has work. Idle
-// nodes send none.
+// scheduleHeartbeat schedules the node's next heartbeat. It must be called when the
+// heartbeat would have an effect: idle nodes send none.
 func (n *Node) scheduleHeartbeat() {
 	if n.pendingHeartbeat != nil || !n.reachable {
 		return
@@ -104,7 +106,7 @@ func (n *Node) scheduleHeartbeat() {
 	n.pendingHeartbeat = n.cluster.at(n.nextHeartbeat(), n.heartbeat)
 }
 
-// heartbeat is the node's heartbeat.
+// heartbeat sends the node's heartbeat.
 func (n *Node) heartbeat() {
 	c := n.cluster
 	n.pendingHeartbeat = nil
@@ -148,8 +150,8 @@ func (n *Node) heartbeat() {
 	}
 }
 
-// register registers the node at a ResourceManager, with its containers. Those that
-// the ResourceManager knows or can recover keep running, the others end.
+// register registers the node and its containers at the ResourceManager. Containers
+// that the ResourceManager knows or can recover keep running, the others end.
 func (n *Node) register() {
 	c := n.cluster
 	n.registration = &registration{node: n}
@@ -172,7 +174,7 @@ func (n *Node) register() {
 				n.cleanups = append(n.cleanups, k)
 			}
 		case k.process == exited && k.stage != completed:
-			// A node reports an exit until the master has confirmed it.
+			// A node reports an exit until the ApplicationMaster has received it.
 			k.stage = completed
 			a.newlyCompleted = append(a.newlyCompleted, k.status())
 		}
@@ -199,7 +201,7 @@ func (n *Node) loseContainers() {
 	}
 }
 
-// deregister removes the node at the ResourceManager, with its containers.
+// deregister removes the node and its containers from the ResourceManager.
 func (n *Node) deregister(state yarn.NodeState) {
 	n.cluster.cancel(n.deadline)
 	n.changeState(state)
@@ -215,7 +217,8 @@ func (n *Node) deregister(state yarn.NodeState) {
 	}
 }
 
-// halt makes the NodeManager unreachable, and ends its processes if set.
+// halt makes the NodeManager unreachable. If processes is set, its containers'
+// processes end.
 func (n *Node) halt(processes bool) {
 	c := n.cluster
 	n.reachable = false
@@ -236,8 +239,9 @@ func (n *Node) halt(processes bool) {
 	n.launches, n.cleanups, n.unreported = nil, nil, nil
 }
 
-// nodeChanged queues a report to every running application: one, even if the node
-// changes again before the next heartbeat (RMAppImpl.pullRMNodeUpdates).
+// nodeChanged queues a node report for every running application. It is only one
+// even if the node changes again before the next heartbeat
+// (RMAppImpl.pullRMNodeUpdates).
 func (c *Cluster) nodeChanged(n *Node) {
 	c.log("node changed", "node", n.id, "state", n.state)
 	if n.registration == nil {
@@ -250,8 +254,8 @@ func (c *Cluster) nodeChanged(n *Node) {
 	}
 }
 
-// forgetTokens makes applications get a new token with their next container on the
-// node.
+// forgetTokens makes all applications get a new NMToken with their next container on
+// the node.
 func (c *Cluster) forgetTokens(n *Node) {
 	for _, app := range c.running() {
 		delete(app.current().tokensFor, n)

@@ -15,7 +15,7 @@ func (n *Node) Rack() string { return n.spec.Rack }
 // ID returns the address of the NodeManager.
 func (n *Node) ID() yarn.NodeID { return n.id }
 
-// Lose removes the machine. The ResourceManager notices at once.
+// Lose makes the node's machine fail. The ResourceManager notices that at once.
 func (n *Node) Lose() {
 	n.cluster.do(func() {
 		if n.registration != nil {
@@ -39,8 +39,9 @@ func (n *Node) Disconnect() {
 	})
 }
 
-// Reconnect ends Lose, Disconnect or a decommission: the NodeManager registers again.
-// Surviving processes that the ResourceManager does not want end.
+// Reconnect ends Lose, Disconnect or a decommission: the NodeManager registers
+// again. Surviving processes end if the ResourceManager counts their containers as
+// ended.
 func (n *Node) Reconnect() error {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
@@ -57,8 +58,8 @@ func (n *Node) Reconnect() error {
 	return nil
 }
 
-// Restart ends the NodeManager and starts it again after the time down. With recovery
-// its containers keep running, otherwise they are killed.
+// Restart stops the NodeManager and starts it again after the time down. With
+// recovery its containers keep running, otherwise they are killed.
 func (n *Node) Restart(down time.Duration, recovery bool) {
 	c := n.cluster
 	c.do(func() {
@@ -81,7 +82,8 @@ func (n *Node) Restart(down time.Duration, recovery bool) {
 	})
 }
 
-// Unhealthy makes the node's health check fail: its containers are lost.
+// Unhealthy makes the node's health check fail, with a report that says why. The
+// node's containers are lost.
 func (n *Node) Unhealthy(report string) {
 	n.cluster.do(func() {
 		if n.active() {
@@ -134,8 +136,8 @@ func (n *Node) Recommission() {
 	})
 }
 
-// FailStarts makes every start of a container on the node fail with a reason, until it
-// is called with "".
+// FailStarts makes every start of a container on the node fail with the given
+// reason, until FailStarts is called with "".
 func (n *Node) FailStarts(reason string) {
 	n.cluster.do(func() { n.failing = reason })
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// yarnException is what NodeManagers throw if there is no special class.
+// yarnException is the class of NodeManagers' exceptions that have no class of
+// their own.
 const yarnException = "org.apache.hadoop.yarn.exceptions.YarnException"
 
 // serve starts the node's server.
@@ -40,7 +41,7 @@ func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	return &pb.ContainerException{ContainerId: id, Exception: &pb.SerializedException{ClassName: &class, Message: &text}}
 }
 
-// caller returns the attempt of an NMToken.
+// caller returns the attempt that the NMToken of a call belongs to.
 func caller(call ipctest.Call) yarn.AttemptID {
 	message := &pb.NMTokenIdentifier{}
 	if proto.Unmarshal(call.Identifier, message) != nil {
@@ -61,7 +62,7 @@ func (n *Node) startContainers(_ context.Context, call ipctest.Call, request *pb
 	for _, start := range request.GetRequests() {
 		message, err := n.verifyContainerToken(security.TokenFromProto(start.GetContainerToken()))
 		if err != nil {
-			return nil, err // earlier ones stay started
+			return nil, err // containers started before stay started
 		}
 		if err := n.start(caller(call), message, start.GetLaunchContext()); err != nil {
 			response.Failed = append(response.Failed, failure(message.GetContainerId(), err))
@@ -72,7 +73,7 @@ func (n *Node) startContainers(_ context.Context, call ipctest.Call, request *pb
 	return response, nil
 }
 
-// start checks a container like ContainerManagerImpl, and begins it.
+// start starts a container after the same checks as ContainerManagerImpl's.
 func (n *Node) start(caller yarn.AttemptID, token *pb.ContainerTokenIdentifier, launch *pb.ContainerLaunchContext) error {
 	c := n.cluster
 	id := containerIDOf(token.GetContainerId())

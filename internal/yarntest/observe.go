@@ -9,10 +9,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// View is the state of a cluster. It is valid only in the function that gets it.
+// View is the state of a cluster. It is valid only during the call of the function
+// that it is passed to.
 type View struct{ cluster *Cluster }
 
-// watcher is called after every change.
+// watcher is a function that is called after every change.
 type watcher struct{ notify func(View) }
 
 // changed calls the watchers; the caller holds the lock.
@@ -44,10 +45,11 @@ func (c *Cluster) Watch(f func(View)) (end func()) {
 	}
 }
 
-// errClosed is returned by Await if the cluster is closed first.
+// errClosed is Await's error if the cluster is closed before the condition holds.
 var errClosed = errors.New("the cluster was closed")
 
-// Await returns once a condition holds, which it checks after every change.
+// Await returns when a condition holds, which it checks now and after every change.
+// It returns an error if ctx ends or the cluster is closed first.
 func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	met := make(chan struct{}, 1)
 	end := c.Watch(func(v View) {
@@ -69,8 +71,8 @@ func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	}
 }
 
-// Containers returns an application's containers in the order of their ids, without
-// those of its ApplicationMasters.
+// Containers returns an application's containers, sorted by id, without those of its
+// ApplicationMasters.
 func (v View) Containers(id yarn.ApplicationID) []Container {
 	own := map[yarn.ContainerID]*container{}
 	for containerID, k := range v.cluster.containers {
@@ -138,7 +140,8 @@ func (v View) Processes(id yarn.ApplicationID) int {
 	return n
 }
 
-// Asked returns how many containers an application asks for that are not allocated.
+// Asked returns the number of containers that an application asks for and that are
+// not allocated.
 func (v View) Asked(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().table.outstanding()
@@ -147,7 +150,7 @@ func (v View) Asked(id yarn.ApplicationID) int {
 }
 
 // Heartbeats returns the number of served heartbeats of the application's current
-// ApplicationMaster, without repeated ones.
+// attempt, without repeated ones.
 func (v View) Heartbeats(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().heartbeats
@@ -155,7 +158,8 @@ func (v View) Heartbeats(id yarn.ApplicationID) int {
 	return 0
 }
 
-// Rows returns an application's current requests at the ResourceManager.
+// Rows returns the ResourceRequests that the ResourceManager holds for an
+// application.
 func (v View) Rows(id yarn.ApplicationID) []yarn.ResourceRequest {
 	app := v.cluster.byID[id]
 	if app == nil {
@@ -179,7 +183,7 @@ func (v View) Rows(id yarn.ApplicationID) []yarn.ResourceRequest {
 	return list
 }
 
-// Blacklist returns an application's blacklist in order.
+// Blacklist returns an application's blacklist, sorted.
 func (v View) Blacklist(id yarn.ApplicationID) []string {
 	app := v.cluster.byID[id]
 	if app == nil {
@@ -246,6 +250,6 @@ func (v View) Free(host string) yarn.Resource {
 // Serving reports whether a ResourceManager is active.
 func (v View) Serving() bool { return v.cluster.active() != nil }
 
-// Violations returns errors of ApplicationMasters: starting a container on a node that
-// was blacklisted before the container was allocated.
+// Violations returns what ApplicationMasters did wrong: they started a container on
+// a node that they had blacklisted before the container was allocated.
 func (v View) Violations() []string { return slices.Clone(v.cluster.violations) }

@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Options configures a Cluster. A zero value means the default, which is Hadoop's
-// (yarn-default.xml) for times unless noted.
+// Options configure a Cluster. A zero field means its default. Defaults of times are
+// Hadoop's (yarn-default.xml) unless noted.
 type Options struct {
 	// Nodes are the NodeManagers. Default: two nodes in two racks of 8192 MiB and
 	// 8 cores.
@@ -17,47 +17,50 @@ type Options struct {
 	// Queues are the leaf queues below root. Default: one, "default", with the whole
 	// cluster.
 	Queues []QueueSpec
-	// Default: Memory().
+	// Network connects clients with the cluster. Default: Memory().
 	Network Network
 	// Masters is the number of ResourceManagers, of which the first is active.
 	// Default: 1.
 	Masters int
-	// Seed is for random choices: when nodes report, and which calls a Fault with a
-	// Chance hits.
+	// Seed seeds the random choices, such as when nodes send heartbeats and which
+	// calls a Fault with a Chance hits.
 	Seed uint64
 
 	// MaxContainer is the largest container (yarn.scheduler.maximum-allocation-mb
 	// and others). Default: 8192 MiB and 4 cores.
 	MaxContainer yarn.Resource
-	// MinMemoryMB: memory is rounded up to a multiple of it
-	// (yarn.scheduler.minimum-allocation-mb). Default: 1, unlike Hadoop's 1024.
+	// MinMemoryMB is the unit, in MiB, to which the memory of containers is rounded
+	// up (yarn.scheduler.minimum-allocation-mb). Default: 1, unlike Hadoop's 1024.
 	MinMemoryMB int64
-	// NodeHeartbeat is how often a NodeManager reports. Default: 1 s.
+	// NodeHeartbeat is the interval of a NodeManager's heartbeats. Default: 1 s.
 	NodeHeartbeat time.Duration
 	// OffSwitchPerHeartbeat is how many containers, of those that are neither
 	// node-local nor rack-local, a node gets with one heartbeat
 	// (yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments).
 	// Default: 1.
 	OffSwitchPerHeartbeat int
-	// NodeLocalityDelay is how many nodes may report before a container for a
-	// named host is allocated in its rack (yarn.scheduler.capacity.node-locality-delay).
-	// Default: 40, and no more than there are nodes.
+	// NodeLocalityDelay is the number of node heartbeats that pass before a
+	// container for a named host is allocated on another host of its rack
+	// (yarn.scheduler.capacity.node-locality-delay). Default: 40, and no more than
+	// there are nodes.
 	NodeLocalityDelay int
-	// AllocationExpiry is within what time an allocated container must be started.
-	// Default: 10 min.
+	// AllocationExpiry is the time within which an allocated container must be
+	// started. Default: 10 min.
 	AllocationExpiry time.Duration
-	// MasterExpiry is how long an ApplicationMaster may be silent. Default: 10 min.
+	// MasterExpiry is how long an ApplicationMaster may be silent before its attempt
+	// fails. Default: 10 min.
 	MasterExpiry time.Duration
 	// NodeExpiry is how long a NodeManager may be silent before it is lost.
 	// Default: 10 min.
 	NodeExpiry time.Duration
-	// MaxAttempts bounds an application's attempts. Default: 2.
+	// MaxAttempts is the largest number of attempts of an application. Default: 2.
 	MaxAttempts int
-	// PreemptionInterval is how often the cluster checks if a queue must preempt
-	// containers of another. Default: never (Hadoop's with preemption: 3 s).
+	// PreemptionInterval is how often the scheduler checks whether containers of one
+	// queue must be preempted for another. Default: never (Hadoop's with preemption
+	// enabled: 3 s).
 	PreemptionInterval time.Duration
-	// PreemptionWait is the time from the notice of a preemption to the kill.
-	// Default: 15 s.
+	// PreemptionWait is the time from the notice of a preemption until the
+	// container is killed. Default: 15 s.
 	PreemptionWait time.Duration
 	// RecoveryTime is how long after a restart the REST API does not know running
 	// applications. Default: 1500 ms.
@@ -69,7 +72,7 @@ type Options struct {
 	// NodePages serves the NodeManagers' REST API. On TCP that takes another
 	// listener for each node.
 	NodePages bool
-	// Logger logs events at debug level. Default: none.
+	// Logger receives events at debug level. Default: none.
 	Logger *slog.Logger
 }
 
@@ -77,19 +80,19 @@ type Options struct {
 type NodeSpec struct {
 	// Host is the node's name: see Memory and TCP for what it can be.
 	Host string
-	// Default: "/default-rack".
+	// Rack is the node's rack. Default: "/default-rack".
 	Rack string
-	// Label is the node's partition, empty for the default one.
+	// Label is the node's label (partition); "" for the default partition.
 	Label string
-	// Resource is for containers. Default: 8192 MiB and 8 cores.
+	// Resource is what the node offers to containers. Default: 8192 MiB and 8 cores.
 	Resource yarn.Resource
 }
 
 // QueueSpec is one leaf queue below root.
 type QueueSpec struct {
 	Name string
-	// Capacity is guaranteed and MaxCapacity is the limit, in percent of the cluster.
-	// Default: 100.
+	// Capacity is the guaranteed share of the cluster and MaxCapacity the largest
+	// one, in percent. Default: 100.
 	Capacity, MaxCapacity float64
 }
 

@@ -38,13 +38,14 @@ func (c *Cluster) total() yarn.Resource {
 	return total
 }
 
-// share returns the part of total that r is, of memory or of cores, whichever is more.
+// share returns r's share of total, from 0 to 1: that of memory or of cores,
+// whichever is larger (the dominant share).
 func share(r, total yarn.Resource) float64 {
 	memory := float64(r.MemoryMB) / float64(max(total.MemoryMB, 1))
 	return max(memory, float64(r.VCores)/float64(max(total.VCores, 1)))
 }
 
-// byNeed returns the queues, the one furthest below its guarantee first.
+// byNeed returns the queues, those that use the least of their guarantee first.
 func (c *Cluster) byNeed(total yarn.Resource) []*queue {
 	if len(c.queues) == 1 {
 		return c.queues
@@ -56,13 +57,14 @@ func (c *Cluster) byNeed(total yarn.Resource) []*queue {
 	return order
 }
 
-// allows reports whether the queue may use more, within its limit.
+// allows reports whether the queue would stay within MaxCapacity if it used more.
 func (q *queue) allows(more, total yarn.Resource) bool {
 	return q.spec.MaxCapacity >= 100 || share(add(q.used, more, 1), total)*100 <= q.spec.MaxCapacity
 }
 
-// preemptionRound preempts containers of queues above their guarantee for those that
-// wait below it, like ProportionalCapacityPreemptionPolicy.
+// preemptionRound preempts containers of queues that use more than their guarantee,
+// for queues below theirs that wait for containers, like
+// ProportionalCapacityPreemptionPolicy.
 func (c *Cluster) preemptionRound() {
 	c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
 	total := c.total()
@@ -79,7 +81,7 @@ func (c *Cluster) preemptionRound() {
 	}
 	for _, q := range c.queues {
 		surplus := share(q.used, total) - q.spec.Capacity/100
-		// The newest containers go first, and the newest applications'.
+		// The newest containers of the newest applications are preempted first.
 		for _, app := range slices.Backward(c.running()) {
 			if app.queue != q {
 				continue
@@ -118,9 +120,9 @@ func (c *Cluster) pending(q *queue) yarn.Resource {
 	return sum
 }
 
-// preempt announces that containers of an attempt will be preempted, and after wait
-// kills those that are left, unless the notice is not strict and as much has been
-// released otherwise.
+// preempt announces that containers of an attempt will be preempted. After wait it
+// kills those that are left, unless strict is false and the attempt has released as
+// many resources by then.
 func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait time.Duration) {
 	var sum yarn.Resource
 	for _, k := range containers {

@@ -8,15 +8,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// requestKey identifies requests in the ResourceManager's scheduler
-// (SchedulerRequestKey). Hadoop has another table for opportunistic requests.
+// requestKey identifies a set of requests in the ResourceManager's scheduler
+// (SchedulerRequestKey). It has an execution type, too, as Hadoop keeps
+// opportunistic requests in another table.
 type requestKey struct {
 	priority      int32
 	allocationID  int64
 	executionType yarn.ExecutionType
 }
 
-// row is a request for count containers at one location.
+// row is a ResourceRequest: for count containers at one location.
 type row struct {
 	resource yarn.Resource
 	count    int32
@@ -28,12 +29,14 @@ type row struct {
 type requests struct {
 	key  requestKey
 	rows map[string]*row
-	// opportunities counts the nodes that reported since the last local container. It
-	// delays containers on other hosts than the named ones.
+	// opportunities is the number of node heartbeats since the last local
+	// container. It delays the allocation of containers on other hosts than the
+	// named ones.
 	opportunities int
 }
 
-// wanted returns the total: the count of the row for any host.
+// wanted returns the number of containers asked for: the count of the row for any
+// host.
 func (r *requests) wanted() int32 {
 	if any := r.rows[yarn.AnyHost]; any != nil {
 		return any.count
@@ -41,12 +44,12 @@ func (r *requests) wanted() int32 {
 	return 0
 }
 
-// table has the requests of an attempt, in the order of priorities.
+// table has the requests of an attempt, sorted by priority.
 type table struct {
 	keys []*requests
 }
 
-// set replaces the row of the request's key and name.
+// set replaces the row for the key and the resource name of a request.
 func (t *table) set(p *pb.ResourceRequest, resource yarn.Resource) {
 	key := requestKey{p.GetPriority().GetPriority(), p.GetAllocationRequestId(), executionTypeOf(p.GetExecutionTypeRequest().GetExecutionType())}
 	at, found := slices.BinarySearchFunc(t.keys, key, func(r *requests, key requestKey) int {
@@ -75,7 +78,7 @@ func (t *table) outstanding() int {
 	return total
 }
 
-// lower subtracts an allocated container from rows.
+// lower subtracts an allocated container from the rows with the given names.
 func (r *requests) lower(names ...string) {
 	for _, name := range names {
 		if row := r.rows[name]; row != nil {

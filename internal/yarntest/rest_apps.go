@@ -45,7 +45,7 @@ func (c *Cluster) restSubmit(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changed()
-	if c.byID[id] == nil { // a second submission is the same as the first
+	if c.byID[id] == nil { // a repeated submission has no effect
 		c.submit(id, Submission{
 			User: r.URL.Query().Get("user.name"), Name: body.Name, Type: body.Type, Queue: body.Queue, Managed: !body.Unmanaged,
 			Resource: yarn.Resource{MemoryMB: body.Resource.Memory, VCores: body.Resource.VCores}, MaxAttempts: body.MaxAttempts, KeepContainers: body.Keep,
@@ -55,8 +55,8 @@ func (c *Cluster) restSubmit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// withApplication calls serve with the application in a request's path and the lock
-// held.
+// withApplication returns a handler that calls serve with the application that the
+// request's path names, while it holds the lock.
 func (c *Cluster) withApplication(serve func(http.ResponseWriter, *http.Request, *application)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, err := yarn.ParseApplicationID(r.PathValue("id"))

@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// version is the simulated release of Hadoop.
+// version is the Hadoop release that the simulated cluster reports.
 const version = "3.4.1"
 
 func (c *Cluster) restInfo(m *master, w http.ResponseWriter) {

@@ -8,9 +8,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Restart ends the active ResourceManager and starts it again after the time down,
-// with its state store. Nodes register again at their next heartbeat, with their
-// containers.
+// Restart stops the active ResourceManager and starts it again after the time down.
+// It recovers from its state store. Nodes register again at their next heartbeat,
+// with their containers.
 func (c *Cluster) Restart(down time.Duration) {
 	c.do(func() {
 		m := c.active()
@@ -22,8 +22,9 @@ func (c *Cluster) Restart(down time.Duration) {
 	})
 }
 
-// Failover makes the active ResourceManager a standby, and another one active after
-// gap. Options.Masters must be 2 or more.
+// Failover makes the active ResourceManager a standby, and after gap another one
+// active. It fails if no ResourceManager is active or Options.Masters is less than
+// 2.
 func (c *Cluster) Failover(gap time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +46,7 @@ func (c *Cluster) Failover(gap time.Duration) error {
 func (c *Cluster) stopMaster(m *master, standby bool) {
 	c.log("the ResourceManager stops", "standby", standby)
 	m.up = standby
-	_ = m.serve(false) // only starting can fail
+	_ = m.serve(false) // it cannot fail: only serve(true) can
 	if !standby {
 		m.web.close()
 	}
@@ -68,7 +69,8 @@ func (c *Cluster) stopMaster(m *master, standby bool) {
 	}
 }
 
-// forget drops the state of an attempt that a ResourceManager has only in memory.
+// forget drops what a ResourceManager knows about an attempt only in memory, not in
+// its state store.
 func (c *Cluster) forget(a *attempt) {
 	for _, k := range a.held {
 		c.cancel(k.expiry)
@@ -84,7 +86,7 @@ func (c *Cluster) forget(a *attempt) {
 	clear(a.tokensFor)
 	clear(a.pendingReleases)
 	c.cancel(a.expiry)
-	// Containers that have exited and that their nodes know are reported again.
+	// Nodes report the containers again that have exited and that they still know.
 	if !a.ended {
 		for _, n := range c.nodes {
 			for _, k := range n.local {

@@ -21,8 +21,8 @@ const (
 // free returns the node's unused resources.
 func (n *Node) free() yarn.Resource { return add(n.spec.Resource, n.used, -1) }
 
-// demandChanged counts the requested containers, and makes nodes report while there
-// are any.
+// demandChanged counts the requested containers again. If there are any now, it
+// makes the nodes send heartbeats.
 func (c *Cluster) demandChanged() {
 	before := c.demand
 	c.demand = 0
@@ -39,9 +39,9 @@ func (c *Cluster) demandChanged() {
 	}
 }
 
-// schedule allocates containers on a node at its heartbeat, like CapacityScheduler: any
-// number of local ones, and few that are not (RegularContainerAllocator,
-// CapacityScheduler.canAllocateMore).
+// schedule allocates containers on a node at its heartbeat, like the
+// CapacityScheduler: any number of node-local and rack-local ones, and few others
+// (RegularContainerAllocator, CapacityScheduler.canAllocateMore).
 func (c *Cluster) schedule(n *Node) {
 	offSwitchCount := 0
 	total := yarn.Resource{}
@@ -64,8 +64,8 @@ func (c *Cluster) schedule(n *Node) {
 	}
 }
 
-// scheduleQueue allocates one container on the node to the first application of a queue
-// that can have one.
+// scheduleQueue allocates one container on the node to the first application of a
+// queue that can have one.
 func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality {
 	for _, app := range c.applications {
 		a := app.current()
@@ -118,8 +118,9 @@ func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, t
 	return got
 }
 
-// serve returns the row that a container on the node would serve. A node that the rows
-// forbid does not count as a missed opportunity.
+// serve returns the row that a container on the node would serve, and the
+// container's locality. If the rows rule out the node, its heartbeat does not count
+// as a missed opportunity.
 func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	any := r.rows[yarn.AnyHost]
 	if host := r.rows[n.spec.Host]; host != nil {
@@ -141,7 +142,8 @@ func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	if len(r.rows) == 1 {
 		return offSwitch, any
 	}
-	// The more locations are named, the longer others wait (getLocalityWaitFactor).
+	// The more locations are named, the longer the wait for a container elsewhere
+	// (getLocalityWaitFactor).
 	factor := min(float64(len(r.rows)-1)/float64(nodes), 1)
 	if math.Min(float64(nodes), float64(any.count)*factor) < float64(r.opportunities) {
 		return offSwitch, any
@@ -149,7 +151,7 @@ func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	return notAllocated, nil
 }
 
-// allocate allocates a container.
+// allocate allocates a container on the node for the row from.
 func (c *Cluster) allocate(a *attempt, n *Node, key requestKey, from *row) *container {
 	if a.countEpoch != c.epoch {
 		a.countEpoch, a.containerCount = c.epoch, 0
@@ -170,7 +172,7 @@ func (c *Cluster) allocate(a *attempt, n *Node, key requestKey, from *row) *cont
 	return k
 }
 
-// startMaster launches an ApplicationMaster.
+// startMaster starts an ApplicationMaster in its container.
 func (c *Cluster) startMaster(a *attempt, k *container) {
 	k.master, k.stage, a.master = true, launched, k
 	k.node.local[k.id] = k
@@ -178,7 +180,7 @@ func (c *Cluster) startMaster(a *attempt, k *container) {
 	c.launch(a)
 }
 
-// hold adds a container to the counts.
+// hold adds a container to the usage of its attempt, node and queue.
 func (c *Cluster) hold(k *container) {
 	k.counted = true
 	k.attempt.held = append(k.attempt.held, k)
@@ -188,10 +190,10 @@ func (c *Cluster) hold(k *container) {
 	q.used = add(q.used, k.resource, 1)
 }
 
-// drop removes a container from the counts.
+// drop removes a container from the usage of its attempt, node and queue.
 func (c *Cluster) drop(k *container) {
 	if !k.counted {
-		return // its node has not registered again at a restarted ResourceManager
+		return // its node has not registered again since the ResourceManager restarted
 	}
 	k.counted = false
 	same := func(other *container) bool { return other == k }

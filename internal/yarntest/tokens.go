@@ -16,13 +16,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// keys are the master keys of one kind of token: a token's password is the MAC of its
-// identifier by the key that the identifier names. Tokens of the current, the next and
-// the previous key are valid.
+// keys are the ids of the master keys for one kind of token: a token's password is
+// the MAC of its identifier with the key that the identifier names. Tokens made
+// with the current, the next or the previous key are valid.
 type keys struct {
 	current int32
-	// next is 0 unless a roll-over has begun, previous is 0 unless the old key is still
-	// valid.
+	// next is the key that a roll-over changes to, 0 if there is none. previous is
+	// the key before the current one, 0 if it is not valid any more.
 	next, previous int32
 	seed           uint64
 	kind           string
@@ -43,14 +43,14 @@ func invalidToken(format string, args ...any) error {
 	return &ipctest.Exception{Class: string(ipc.InvalidToken), Text: fmt.Sprintf(format, args...)}
 }
 
-// identifier encodes a token's identifier.
+// identifier encodes the identifier of a token.
 func identifier(message proto.Message) []byte {
-	// It cannot fail: these messages have no required fields.
+	// Marshal cannot fail: these messages have no required fields.
 	b, _ := proto.MarshalOptions{Deterministic: true}.Marshal(message)
 	return b
 }
 
-// amrmToken makes the attempt's token with a key.
+// amrmToken makes an AMRMToken of an attempt with a key.
 func (c *Cluster) amrmToken(a *attempt, key int32) security.Token {
 	id := identifier(&pb.AMRMTokenIdentifier{AttemptId: attemptIDProto(a.id), KeyId: proto.Int32(key)})
 	return security.Token{Identifier: id, Password: c.amrmKeys.password(key, id), Kind: security.KindAMRM}
@@ -74,7 +74,7 @@ func (c *Cluster) amrmPassword(id []byte) ([]byte, error) {
 	return c.amrmKeys.password(message.GetKeyId(), id), nil
 }
 
-// nmToken makes a token of an attempt for a node.
+// nmToken makes the NMToken of an attempt for a node.
 func (c *Cluster) nmToken(a *attempt, n *Node) security.Token {
 	id := identifier(&pb.NMTokenIdentifier{
 		AttemptId: attemptIDProto(a.id), NodeId: nodeIDProto(n.id), Submitter: proto.String(a.app.User), KeyId: proto.Int32(c.nmKeys.current),
@@ -99,7 +99,7 @@ func (n *Node) nmPassword(id []byte) ([]byte, error) {
 	return c.nmKeys.password(message.GetKeyId(), id), nil
 }
 
-// containerToken makes the token of an allocation.
+// containerToken makes the container token of an allocated container.
 func (c *Cluster) containerToken(k *container, expires time.Time) security.Token {
 	message := &pb.ContainerTokenIdentifier{
 		ContainerId:         containerIDProto(k.id),
@@ -125,7 +125,8 @@ func (c *Cluster) containerToken(k *container, expires time.Time) security.Token
 	}
 }
 
-// verifyContainerToken checks and decodes a container token.
+// verifyContainerToken checks and decodes a container token. It fails if the node
+// would refuse the token.
 func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIdentifier, error) {
 	c := n.cluster
 	message := &pb.ContainerTokenIdentifier{}
@@ -143,9 +144,9 @@ func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIde
 	return message, nil
 }
 
-// RollMasterKey begins a roll-over of the AMRMToken: every response of allocate has the
-// new token until the old key expires, after overlap. Connections that were made with
-// the old one stay open.
+// RollMasterKey begins a roll-over of the key of AMRMTokens: responses of allocate
+// have the new token until the old key expires, after overlap. Connections that
+// were made with the old token stay open.
 func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,8 +157,8 @@ func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.after(overlap, func() { c.amrmKeys.current, c.amrmKeys.next = c.amrmKeys.next, 0 })
 }
 
-// RollNodeKey replaces the key of NMTokens, so that every node's next container comes
-// with a new token. Tokens of the old key are valid for overlap.
+// RollNodeKey replaces the key of NMTokens, so that every node's next container
+// comes with a new token. Tokens made with the old key stay valid for overlap.
 func (c *Cluster) RollNodeKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// webServer serves the REST APIs of all daemons. The local address of a connection
-// identifies the daemon.
+// webServer serves the REST APIs of all ResourceManagers and NodeManagers. The local
+// address of a connection tells which one is meant.
 type webServer struct {
 	cluster   *Cluster
 	server    *http.Server
@@ -82,7 +82,8 @@ func (w *webServer) close() {
 // HTTPClient returns a client of the cluster's REST APIs, for yarnrest.Options.HTTP.
 func (c *Cluster) HTTPClient() *http.Client { return &http.Client{Transport: c.web.transport} }
 
-// ServeHTTP implements http.Handler. It passes a request to the daemon of its address.
+// ServeHTTP implements http.Handler. It passes a request to the daemon that listens
+// on the connection's local address.
 func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	address, _ := request.Context().Value(localAddress{}).(string)
 	c := w.cluster
@@ -101,7 +102,8 @@ func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Reques
 	http.NotFound(response, request)
 }
 
-// boundAddress returns the local address of connections to an endpoint.
+// boundAddress returns the local address that connections to an endpoint of a host
+// have.
 func (c *Cluster) boundAddress(host string, e endpoint) string {
 	if _, ok := c.network.(tcp); ok {
 		host = loopback(host)
@@ -115,7 +117,7 @@ func answer(response http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(response).Encode(value) // fails if the client has closed the connection
 }
 
-// refuse sends an error like Hadoop's GenericExceptionHandler.
+// refuse answers with an error in the format of Hadoop's GenericExceptionHandler.
 func refuse(response http.ResponseWriter, status int, class, message string) {
 	answer(response, status, map[string]any{"RemoteException": map[string]any{
 		"exception": class[strings.LastIndexByte(class, '.')+1:], "javaClassName": class, "message": message,
@@ -137,7 +139,7 @@ func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *
 	case m == active || info:
 		c.routes(m).ServeHTTP(response, request)
 	case active == nil:
-		// RMWebAppFilter does so if no ResourceManager is active.
+		// RMWebAppFilter answers so if no ResourceManager is active.
 		response.Header().Set("Refresh", "3; url="+request.URL.Path)
 		response.WriteHeader(http.StatusTemporaryRedirect)
 		_, _ = io.WriteString(response, "Can not find any active RM. Will retry in next 3 seconds.\n")
@@ -149,7 +151,7 @@ func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *
 	}
 }
 
-// routes returns the REST API of a ResourceManager.
+// routes returns the handler of a ResourceManager's REST API.
 func (c *Cluster) routes(m *master) http.Handler {
 	const cluster = "/ws/v1/cluster"
 	mux := http.NewServeMux()

@@ -81,7 +81,7 @@ func impossibleRequests(t *testing.T, s *System) {
 	refused(yarn.ErrInvalidLabelRequest, yarn.AllocateRequest{Asks: []yarn.ResourceRequest{labelled}})
 	foreign := yarn.ContainerID{Attempt: yarn.AttemptID{Application: yarn.ApplicationID{ClusterTimestamp: 1, Sequence: 1}, Attempt: 1}, ID: 1}
 	refused(yarn.ErrInvalidRelease, yarn.AllocateRequest{Releases: []yarn.ContainerID{foreign}})
-	// All of a refused request is ignored.
+	// A refused request has no effect at all.
 	refused(yarn.ErrInvalidBlacklist, yarn.AllocateRequest{Asks: []yarn.ResourceRequest{ask(yarn.AnyHost, 1, unit)}, BlacklistAdd: []string{yarn.AnyHost}})
 	a.expectNone()
 	a.finish()
@@ -105,7 +105,7 @@ func anywhere(t *testing.T, s *System) {
 	// Memory is rounded up to a multiple of the smallest container.
 	odd := a.get(1, ask(yarn.AnyHost, 1, yarn.Resource{MemoryMB: 200, VCores: 1}))
 	require.EqualValues(t, 256, odd[0].Resource.MemoryMB)
-	// A node's token is sent once.
+	// A node's NMToken is sent once.
 	for range 3 {
 		require.Empty(t, a.beat(yarn.AllocateRequest{}).NMTokens)
 	}
@@ -124,7 +124,7 @@ func onHost(t *testing.T, s *System) {
 			require.Equal(t, host.Name, container.Node.Host)
 		}
 	}
-	// Only on one host, although it has no room for all.
+	// Containers are allocated on this host only, although it has no room for all.
 	strict := asksAt(s.Hosts[0], 99)
 	strict[1].RelaxLocality, strict[2].RelaxLocality = false, false
 	var got []yarn.Container
@@ -148,8 +148,8 @@ func inRack(t *testing.T, s *System) {
 	for _, host := range s.Hosts {
 		a.get(2, ask(host.Rack, 2, unit), ask(yarn.AnyHost, 2, unit))
 	}
-	// A strict ask for a rack alone is never served: its delay counts nodes that could
-	// have been used, and the row for any host allows none
+	// A strict ask for a rack alone is never served: its delay counts nodes that
+	// could have been used, and the row for any host allows none
 	// (RegularContainerAllocator.tryAllocateOnNode).
 	rack, total := ask(s.Hosts[0].Rack, 1, unit), ask(yarn.AnyHost, 1, unit)
 	total.RelaxLocality = false
@@ -164,11 +164,13 @@ func lowering(t *testing.T, s *System) {
 	a := register(t, s)
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
-	// A number replaces the rest: the same number again asks for more containers.
+	// A number replaces what is left of the last one: to send the same number again
+	// asks for that many more containers.
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
 	a.get(2, asksAt(s.Hosts[0], 2)...)
-	// The host's row was lowered with the total.
+	// When containers were allocated, the host's row was lowered as well as the
+	// total.
 	a.get(1, ask(yarn.AnyHost, 1, unit))
 	a.expectNone()
 	a.finish()
@@ -181,7 +183,7 @@ func replacing(t *testing.T, s *System) {
 	got := a.get(1, ask(yarn.AnyHost, 2, unit), ask(yarn.AnyHost, 1, big))
 	require.Equal(t, big.MemoryMB, got[0].Resource.MemoryMB)
 	a.expectNone()
-	// Other ids are other rows.
+	// Requests with another allocation request id are rows of their own.
 	other := ask(yarn.AnyHost, 1, unit)
 	other.AllocationRequestID = 7
 	both := a.get(2, other, ask(yarn.AnyHost, 1, big))
@@ -190,7 +192,7 @@ func replacing(t *testing.T, s *System) {
 		ids[container.AllocationRequestID] = container.Resource.MemoryMB
 	}
 	require.Equal(t, map[int64]int64{7: unit.MemoryMB, 0: big.MemoryMB}, ids)
-	// A row that is removed before a node reports has no effect.
+	// A row that is removed before the next heartbeat of a node has no effect.
 	require.Empty(t, a.beat(yarn.AllocateRequest{Asks: []yarn.ResourceRequest{ask("no-such-host", 5, unit), ask(yarn.AnyHost, 0, unit)}}).Allocated)
 	a.expectNone()
 	a.finish()

@@ -18,7 +18,7 @@ func masterRestarts(t *testing.T, s *System) {
 	short := a.get(1, asksAt(s.Hosts[0], 1)...)[0]
 	a.start(short, "exit 5")
 	require.EqualValues(t, 5, a.awaitEnd(short.ID).ExitStatus)
-	// Containers that were not started are not known to the next ResourceManager.
+	// A restarted ResourceManager does not know containers that were not started.
 	idle := pair[1]
 	a.completed, a.updated = nil, nil
 	require.NoError(t, s.RestartMaster(a.ctx))
@@ -32,7 +32,8 @@ func masterRestarts(t *testing.T, s *System) {
 	a.register()
 	_, err = a.client.Allocate(a.ctx, yarn.AllocateRequest{ResponseID: 7})
 	require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest, "ids restart at 0")
-	// Earlier asks are forgotten, and new containers have the epoch in their ids.
+	// The ResourceManager has forgotten earlier requests, and ids of new containers
+	// have its epoch.
 	fresh := a.get(1, ask(yarn.AnyHost, 1, unit))[0]
 	require.EqualValues(t, 1, fresh.ID.Epoch())
 	require.Contains(t, fresh.ID.String(), "container_e01_")
@@ -45,7 +46,7 @@ func masterRestarts(t *testing.T, s *System) {
 	require.NoError(t, err)
 	require.ErrorIs(t, failed[idle.ID], yarn.ErrInvalidContainer, "it was allocated by a ResourceManager that is gone")
 
-	// Earlier ends are reported again.
+	// Ends of containers that were reported before the restart are reported again.
 	require.EqualValues(t, 5, a.awaitEnd(short.ID).ExitStatus)
 	a.await("all nodes are reported", func() bool {
 		a.beat(yarn.AllocateRequest{})
@@ -90,7 +91,8 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.updated = nil
 	require.NoError(t, s.StartNode(a.ctx, host))
 	a.await("the node is reported running", reported(yarn.NodeRunning))
-	// Its token is sent again, and the other node's is still valid.
+	// The NMToken of the node is sent again, and that of the other node is still
+	// valid.
 	delete(a.tokens, pair[0].Node)
 	back := a.get(1, asksAt(s.Hosts[0], 1)...)[0]
 	require.NotEmpty(t, a.tokens[back.Node].Password)
@@ -100,8 +102,8 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.finish()
 }
 
-// nodeIsReportedTwice stops and starts a node between two heartbeats of a, while another
-// ApplicationMaster follows the node's state.
+// nodeIsReportedTwice stops and starts a node between two heartbeats of a, while
+// another ApplicationMaster follows the node's state.
 func nodeIsReportedTwice(t *testing.T, s *System) {
 	a, follower := register(t, s), register(t, s)
 	host := s.Hosts[0].Name

@@ -26,7 +26,8 @@ func releases(t *testing.T, s *System) {
 		require.NoError(t, err)
 		return len(statuses) == 0 || statuses[0].State == yarn.ContainerComplete
 	})
-	// Each end is reported once, and releasing again is no error.
+	// The end of each container is reported once, and to release it again is no
+	// error.
 	a.completed = nil
 	a.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{idle.ID, busy.ID}})
 	a.expectNone()
@@ -46,7 +47,7 @@ func life(t *testing.T, s *System) {
 		require.Empty(t, a.completed, "each end is reported once")
 		statuses, failed, err := node.Statuses(a.ctx, []yarn.ContainerID{container.ID})
 		require.NoError(t, err)
-		if len(statuses) > 0 { // it may have forgotten by now
+		if len(statuses) > 0 { // the NodeManager may have forgotten the container by now
 			require.Equal(t, want, statuses[0].ExitStatus)
 		} else {
 			require.Len(t, failed, 1)
@@ -100,7 +101,7 @@ func nodeRefusals(t *testing.T, s *System) {
 	node := a.node(here)
 	forged := here
 	forged.Token.Password = []byte("forged")
-	// Such tokens fail the whole call.
+	// One such container token makes the whole call fail.
 	for _, wrong := range []yarn.Container{forged, there} {
 		_, _, err := node.StartContainers(a.ctx, []yarn.StartRequest{request(wrong, "sleep 1000"), request(here, "sleep 1000")})
 		require.ErrorIs(t, err, yarn.ErrInvalidToken)
@@ -116,12 +117,12 @@ func nodeRefusals(t *testing.T, s *System) {
 func wrongTokens(t *testing.T, s *System) {
 	a := register(t, s)
 	pair := a.onePerNode()
-	// The token of one node at another.
+	// A node refuses the NMToken of another.
 	otherNode := yarn.NewNodeClient(pair[0].Node, a.options(a.tokens[pair[1].Node]))
 	defer otherNode.Close()
 	_, _, err := otherNode.Statuses(a.ctx, nil)
 	require.ErrorIs(t, err, yarn.ErrInvalidToken)
-	// A forged token.
+	// The ResourceManager refuses a forged AMRMToken.
 	forged := a.token
 	forged.Password = []byte("forged")
 	forger := yarn.NewAMClient(s.Scheduler, a.options(forged))
@@ -130,7 +131,7 @@ func wrongTokens(t *testing.T, s *System) {
 	var remote *ipc.RemoteError
 	require.ErrorAs(t, err, &remote)
 	require.NotErrorIs(t, err, yarn.ErrInvalidToken, "a wrong password fails in SASL")
-	// The token of an application that has ended.
+	// The ResourceManager refuses the AMRMToken of an application that has ended.
 	a.finish()
 	a.await("it has ended", func() bool { return a.report().State.Ended() })
 	late := yarn.NewAMClient(s.Scheduler, a.options(a.token))

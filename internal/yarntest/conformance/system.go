@@ -12,26 +12,26 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// System is a cluster to test: two nodes in two racks, of at least 4 GiB and 4
-// cores each, and containers of at most 4096 MiB and 4 cores in steps of 128 MiB.
-// A container's command is "exit N" or "sleep N".
+// System is a cluster to test. It must have two nodes in two racks with at least 4
+// GiB and 4 cores each, and give containers of up to 4096 MiB and 4 cores, in steps
+// of 128 MiB. The tests use only "exit N" and "sleep N" as commands of containers.
 type System struct {
 	// Scheduler and Client are the addresses of ApplicationMasterProtocol and
-	// ApplicationClientProtocol. User submits the applications.
+	// ApplicationClientProtocol. User is the submitter of the applications.
 	Scheduler, Client []string
 	User              string
-	// Dial opens connections; nil for net.Dialer's.
+	// Dial opens connections to the cluster; nil means that of net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Hosts are the nodes.
 	Hosts []Host
 	// Submit starts an application with an unmanaged ApplicationMaster.
 	Submit func(ctx context.Context) (yarn.ApplicationID, error)
-	// Kill kills it.
+	// Kill kills an application.
 	Kill func(ctx context.Context, id yarn.ApplicationID) error
-	// RestartMaster ends the ResourceManager and starts it again, with recovery;
-	// it returns when nodes have registered again.
+	// RestartMaster restarts the ResourceManager, with recovery, and returns when
+	// the nodes have registered again.
 	RestartMaster func(ctx context.Context) error
-	// StopNode kills a NodeManager, which the ResourceManager gives up after some
+	// StopNode kills a NodeManager; the ResourceManager declares it lost after some
 	// seconds. StartNode starts it again.
 	StopNode, StartNode func(ctx context.Context, host string) error
 }
@@ -72,7 +72,7 @@ func Tests() []Test {
 	}
 }
 
-// testTimeout bounds a test.
+// testTimeout bounds the duration of a test.
 const testTimeout = 2 * time.Minute
 
 // heartbeatInterval is the time between heartbeats of an ApplicationMaster.
@@ -93,12 +93,13 @@ type attempt struct {
 	client *yarn.AMClient
 	last   int32
 	tokens map[yarn.NodeID]security.Token
-	// completed and updated are from all heartbeats, until a test clears them.
+	// completed and updated collect the containers and node reports of all
+	// heartbeats, until a test clears them.
 	completed []yarn.ContainerStatus
 	updated   []yarn.NodeReport
 }
 
-// submit submits an application and gets its token.
+// submit submits an application and gets its AMRMToken.
 func submit(t *testing.T, s *System) *attempt {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -201,7 +202,8 @@ func (a *attempt) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	return got
 }
 
-// expectNone checks that no container is allocated while nodes report several times.
+// expectNone checks that no container is allocated during several heartbeats of the
+// nodes.
 func (a *attempt) expectNone() {
 	a.t.Helper()
 	for range 25 {
