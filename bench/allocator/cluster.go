@@ -21,26 +21,26 @@ import (
 const (
 	// runTimeout bounds one measurement.
 	runTimeout = 3 * time.Minute
-	// hostsPerByte is the number of nodes for each value of the third byte of addresses.
+	// hostsPerByte is the number of nodes whose addresses have the same third byte.
 	hostsPerByte = 250
 	nodes        = 2000
 	racks        = 40
 	user         = "bench"
 )
 
-// host returns a node's name, a loopback address, which needs no resolver.
+// host returns a node's name: a loopback address, so that no name must be resolved.
 func host(node int) string {
 	return fmt.Sprintf("127.1.%d.%d", node/hostsPerByte, node%hostsPerByte+1)
 }
 
-// allocate measures how an ApplicationMaster gets and launches containers on a new
-// cluster.
+// allocate starts a simulated cluster and measures what an ApplicationMaster takes
+// to get and launch containers on it.
 func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("the measurement took longer than %v", runTimeout))
 	defer cancel()
 	specs := make([]yarntest.NodeSpec, nodes)
 	byHost := make(map[string]string, nodes)
-	// Each node has room for twice its share.
+	// Each node has room for about twice its share of the containers.
 	room := int64(2*containers/nodes + 8)
 	for i := range specs {
 		specs[i] = yarntest.NodeSpec{
@@ -77,7 +77,8 @@ func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err er
 	if err := master.Start(); err != nil {
 		return cost{}, err
 	}
-	// If the process ends early, stop waiting for its containers.
+	// If the ApplicationMaster's process ends early, stop waiting for its
+	// containers.
 	var over atomic.Bool
 	running, ended := context.WithCancelCause(ctx)
 	defer ended(nil)
@@ -99,8 +100,8 @@ func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err er
 	return measured, err
 }
 
-// masterCommand returns the ApplicationMaster's process as a NodeManager would start
-// it: this program in another role.
+// masterCommand returns the command of the ApplicationMaster's process: this
+// program, with the environment that a NodeManager would give it.
 func masterCommand(ctx context.Context, directory string, application *yarntest.Application, hadoop map[string]string,
 	racks map[string]string, containers int) (*exec.Cmd, error) {
 	spec := &launch.Spec{
@@ -142,8 +143,8 @@ func masterCommand(ctx context.Context, directory string, application *yarntest.
 	return master, nil
 }
 
-// watch measures a process from the registration of its application until its last
-// container runs.
+// watch measures the ApplicationMaster's process from its registration until the
+// last container runs.
 func watch(ctx context.Context, cluster *yarntest.Cluster, id yarn.ApplicationID, pid, containers int) (cost, error) {
 	if err := cluster.Await(ctx, func(v yarntest.View) bool { return v.Application(id).Registered }); err != nil {
 		return cost{}, err

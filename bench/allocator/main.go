@@ -1,12 +1,13 @@
 // Command allocator measures how long an ApplicationMaster takes, and how much CPU
 // time, to get and launch many containers: from its registration until a NodeManager
-// runs the last one. Each waiting task prefers three hosts, so containers are asked for
-// by host, by rack and anywhere, and asked for again as they are allocated.
+// runs the last one. Each waiting task prefers three hosts, so the ApplicationMaster
+// requests containers by host, by rack and anywhere, and changes these requests as
+// containers are allocated.
 //
 // The ApplicationMaster is a process of its own. The cluster is simulated in this
-// process: a ResourceManager and 2,000 NodeManagers that speak Hadoop's protocols over
-// loopback, each with a port of its own. The executors do not run, so none registers
-// with the driver.
+// process: a ResourceManager and 2,000 NodeManagers that speak Hadoop's protocols
+// over loopback, each with an address of its own. Containers run no process, so no
+// executor registers with the driver.
 //
 // Usage, from the module's root:
 //
@@ -39,16 +40,17 @@ func main() {
 	}
 }
 
-// The figure "growth" compares the CPU time per container for these two numbers.
+// The figure "growth" compares the CPU time per container for these two numbers of
+// containers.
 const (
 	few  = 100
 	many = 10_000
 )
 
-// cost is the time for all containers.
+// cost is the time that all containers took.
 type cost struct {
-	seconds    float64 // until the last one ran
-	cpuSeconds float64 // of the process, meanwhile
+	seconds    float64 // from the registration until the last container ran
+	cpuSeconds float64 // CPU time of the ApplicationMaster's process in that time
 }
 
 func measure(ctx context.Context) error {

@@ -9,10 +9,11 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// envTasks is the environment variable with the number of tasks.
+// envTasks is the environment variable that has the number of tasks.
 const envTasks = "BENCH_ALLOCATOR_TASKS"
 
-// replicas is how many hosts each task prefers, as those of a block in HDFS.
+// replicas is how many hosts each task prefers: by default, HDFS stores a block on
+// so many.
 const replicas = 3
 
 var nothing = bobbin.Func("nothing", func(*bobbin.Task, int) (int, error) { return 0, nil })
@@ -30,7 +31,7 @@ func runMaster() {
 		}
 		defer session.Close()
 		_, err = nothing.Run(ctx, session, make([]int, tasks), bobbin.Hosts(func(task int) []string {
-			// Neighbours in number are in different racks.
+			// Nodes with consecutive numbers are in different racks.
 			hosts := make([]string, replicas)
 			for i := range hosts {
 				hosts[i] = host((task*replicas + i) % nodes)

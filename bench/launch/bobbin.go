@@ -14,17 +14,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// settle is how long an application idles before its memory is read, so that
-// what starting took can be given back.
+// settle is how long an application idles before its memory is measured, so that it
+// can free what it needed only to start.
 const settle = 3 * time.Second
 
 // launched is what one launch took.
 type launched struct {
 	took      time.Duration
-	megabytes float64 // resident, of the AM and the executors
+	megabytes float64 // resident memory of the AM and the executors
 }
 
-// launch is the time from yarn-submit starting to the last executor registered.
+// launch measures one launch, from the start of yarn-submit until the last executor
+// has registered.
 func (b *bench) launch(ctx context.Context) (launched, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
@@ -42,7 +43,8 @@ func (b *bench) launch(ctx context.Context) (launched, error) {
 	return result, errors.Join(err, b.end(ctx, id))
 }
 
-// watch waits until the application has its executors and reads their memory.
+// watch waits until the application's executors have registered, and then measures
+// the memory of the AM and the executors.
 func (b *bench) watch(ctx context.Context, id string, began time.Time) (launched, error) {
 	var status page.Status
 	err := poll(ctx, 20*time.Millisecond, func() (bool, error) {

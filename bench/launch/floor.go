@@ -10,8 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// floor is the time from the submission of a shell command to its first line
-// running. The command tells by connecting to this process.
+// floor measures the time from the submission of an application, whose AM is a
+// shell command, until the command runs. The command shows that by connecting to
+// this process.
 func (b *bench) floor(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
@@ -45,7 +46,7 @@ func (b *bench) floor(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, errors.Join(err, context.Cause(ctx), b.end(ctx, application.ID))
 	}
-	_ = connection.Close() // it has said what it had to say
+	_ = connection.Close() // the connection itself was the message
 	return took, b.end(ctx, application.ID)
 }
 
@@ -67,7 +68,7 @@ func (b *bench) end(ctx context.Context, id string) error {
 	})
 }
 
-// poll asks again and again until the answer is yes, or ctx ends.
+// poll calls done every interval until it returns true or an error, or ctx ends.
 func poll(ctx context.Context, interval time.Duration, done func() (bool, error)) error {
 	for {
 		if ok, err := done(); ok || err != nil {

@@ -1,11 +1,13 @@
-// Command launch measures how long it takes from yarn-submit starting to both
-// executors registered, and what AM and executors hold in memory when idle,
-// beside the floor that the cluster itself sets: from the submission of an
-// application over REST, whose AM is a shell command, to its first line
-// running. The floor counts twice, as an executor takes a second hop: first
-// the AM's container, then the executor's.
+// Command launch measures the time from the start of yarn-submit until both
+// executors have registered, and the memory of the idle AM and executors.
 //
-// Floor and bobbin take turns on one cluster, which the benchmark starts.
+// For comparison it measures a floor, the time that YARN itself takes: from the
+// submission over REST of an application, whose AM is a shell command, until the
+// command runs. The floor counts twice, as two containers must start one after the
+// other: the AM's, then an executor's.
+//
+// The floor and bobbin are measured in turn on one cluster, which the benchmark
+// starts.
 //
 // Usage, from the module's root, after make build:
 //
@@ -49,7 +51,7 @@ func main() {
 type bench struct {
 	submit  string // path of yarn-submit
 	program string // path of the idle application
-	confDir string
+	confDir string // of Hadoop's configuration
 	rest    *yarnrest.Client
 }
 
@@ -72,12 +74,13 @@ func run(ctx context.Context, runs int, submit string) (err error) {
 	})
 }
 
-// heartbeat is NodeManagers' by default, which decides how long containers are
-// waited for.
+// heartbeat is the default interval of NodeManagers' heartbeats, on which the wait
+// for containers depends.
 const heartbeat = time.Second
 
-// anyMoment waits so that a run begins anywhere between two heartbeats, as a
-// user's does. The run before ended with one.
+// anyMoment waits for a random part of the heartbeat interval, so that a run begins
+// at any time between two heartbeats, as a user's does. The last run has ended with
+// a heartbeat.
 func anyMoment(ctx context.Context) error {
 	select {
 	case <-time.After(rand.N(heartbeat)):
@@ -87,8 +90,8 @@ func anyMoment(ctx context.Context) error {
 	}
 }
 
-// measure takes turns between the floor and bobbin. The first turn, in which
-// the daemons' JVMs are cold and the program is uploaded, does not count.
+// measure measures the floor and bobbin in turn. The first turn, in which the
+// daemons' JVMs are cold and the program is uploaded, does not count.
 func (b *bench) measure(ctx context.Context, runs int) error {
 	var floors, launches, memory []float64
 	for i := range runs + 1 {

@@ -11,9 +11,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// residentMemory adds up the resident memory, in MB of 1,000,000 bytes, of an
-// application's AM and executors on this machine. They are found by their
-// environment; the shells that NodeManagers start them by end when they do exec.
+// residentMemory returns the resident memory, in MB of 1,000,000 bytes, of an
+// application's AM and executors on this machine. It finds these processes by their
+// environment. The shells that NodeManagers start them with do not count: the
+// programs replace them (exec).
 func residentMemory(applicationID string) (float64, error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -25,7 +26,7 @@ func residentMemory(applicationID string) (float64, error) {
 	for _, process := range processes {
 		environment, err := os.ReadFile(filepath.Join(process, "environ"))
 		if err != nil || !bytes.Contains(environment, container) || !bytes.Contains(environment, []byte(launch.EnvRole+"=")) {
-			continue // of another user, gone, or something else
+			continue // another user's process, one that has ended, or one of something else
 		}
 		program, err := os.Readlink(filepath.Join(process, "exe"))
 		if err != nil || filepath.Base(program) == "bash" || filepath.Base(program) == "dash" {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a process may take to end.
+// stopTimeout is how long a child process may take to end before it is killed.
 const stopTimeout = 20 * time.Second
 
 // child is a process of this program in another role. It exchanges JSON values with
@@ -23,7 +23,8 @@ type child struct {
 	stdout  *json.Decoder
 }
 
-// startChild starts a process in a role. It ends with ctx and with this process.
+// startChild starts this program in a role. The child process ends when ctx or this
+// process ends.
 func startChild(ctx context.Context, role string, environment ...string) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -60,7 +61,7 @@ func (c *child) receive(value any) error {
 	return nil
 }
 
-// stop closes the process's stdin, which ends it, and waits for it.
+// stop closes the child's stdin, which makes it end, and waits until it has.
 func (c *child) stop() error {
 	_ = c.stdin.Close()
 	kill := time.AfterFunc(stopTimeout, func() { _ = c.command.Process.Kill() })

@@ -21,8 +21,8 @@ var increment = bobbin.Func("increment", func(_ *bobbin.Task, n int) (int, error
 // driverFigures are measured in the driver's process.
 type driverFigures struct {
 	TasksPerSecond float64
-	CPUMicros      float64 // user and system, a task
-	ExecutorKB     float64 // memory for a registered executor, in units of 1,000 bytes
+	CPUMicros      float64 // CPU time for each task in µs, user and system
+	ExecutorKB     float64 // memory for each registered executor, in units of 1,000 bytes
 }
 
 // drive is the driver function.
@@ -72,10 +72,10 @@ func runTasks(ctx context.Context, session *bobbin.Session, inputs []int) error 
 	return nil
 }
 
-// liveBytes returns the memory in use after a garbage collection.
+// liveBytes returns the size of the heap after a garbage collection, in bytes.
 func liveBytes() uint64 {
 	runtime.GC()
-	runtime.GC() // frees memory of finalizers and pools
+	runtime.GC() // the second one also frees objects with finalizers and those in pools
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return memory.HeapAlloc + memory.StackInuse

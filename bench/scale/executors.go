@@ -13,11 +13,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 )
 
-// share is the executors that one process runs.
+// share describes the executors that one process runs.
 type share struct {
-	Address      string // of the driver
-	Pass         []byte
-	First, Count int // their ids
+	Address      string // the driver's host:port
+	Pass         []byte // secret with which executors authenticate to the driver
+	First, Count int    // the executors' ids begin at First
 }
 
 // runExecutors runs executors until stdin ends.
@@ -52,13 +52,13 @@ func runExecutors(ctx context.Context) error {
 	if err := out.Encode(refused.Load()); err != nil {
 		return err
 	}
-	_ = in.Decode(&word) // the end of stdin
+	_ = in.Decode(&word) // wait for the end of stdin
 	return nil
 }
 
 // complaints receives an executor's warnings. The first one counts the executor as
-// refused: it retries its registration or has lost the driver. Only the first warning
-// of a process is printed.
+// refused: it retries its registration or has lost the driver. Only the first
+// warning of a process is printed.
 type complaints struct {
 	count *atomic.Int64
 	once  sync.Once

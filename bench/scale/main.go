@@ -1,6 +1,6 @@
 // Command scale measures a driver with 10,000 executors: how long they take to
-// register if all start at once, and the driver's memory and CPU time while Func.Run
-// calls a function from int to int.
+// register if all start at once, and the memory and CPU time of the driver while it
+// runs tasks that call a function from int to int (Func.Run).
 //
 // The driver is a user's program (bobbin.Main) in its own process, on a simulated
 // standalone cluster: this process is the master, and the executors share as many
@@ -37,7 +37,8 @@ const (
 const (
 	// timeout bounds the measurement.
 	timeout = 5 * time.Minute
-	// spareFiles is how many files the driver opens in addition to its connections.
+	// spareFiles is how many files the driver may open in addition to its
+	// connections.
 	spareFiles = 100
 )
 
@@ -57,17 +58,18 @@ func main() {
 	}
 }
 
-// round is what to measure; the driver reads it first.
+// round is the numbers of executors and tasks to measure with. It is the first value
+// that the driver reads from stdin.
 type round struct{ Executors, Tasks int }
 
 // outcome is what a round measured.
 type outcome struct {
 	driverFigures
 	registering time.Duration // from the start of the executors to the last one's registration
-	refused     int           // executors that did not register at their first attempt, or were lost
+	refused     int           // executors that did not register at their first try, or lost the driver
 }
 
-// measure is the process that a user starts.
+// measure runs the benchmark, in the process that a user starts.
 func measure(ctx context.Context) error {
 	r := round{}
 	flag.IntVar(&r.Executors, "executors", 10_000, "how many executors")
@@ -95,7 +97,7 @@ func measure(ctx context.Context) error {
 }
 
 // checkFiles returns an error if a process may not open as many files as the
-// driver needs. Go's runtime has raised the limit as far as a process may.
+// driver needs. Go's runtime has already raised the soft limit to the hard one.
 func checkFiles(executors int) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// secret is the secret of the cluster, which exists on loopback only.
+// secret is the standalone cluster's secret. It protects nothing: the cluster is on
+// loopback only.
 const secret = "measured, and no secret at all"
 
 // master is a standalone master for one application. It launches nothing: this
@@ -22,9 +23,9 @@ type master struct {
 	protocol.UnimplementedApplicationServer
 	protocol.UnimplementedFilesServer
 
-	executors int                            // that will come
+	executors int                            // the number that will register
 	command   chan *protocol.ExecutorCommand // of the application; it contains the address and secret of the driver
-	all       chan time.Time                 // when the last executor registered
+	all       chan time.Time                 // receives the time when the last executor registered
 
 	listener net.Listener
 	server   *grpc.Server
@@ -55,7 +56,7 @@ func (m *master) stop() {
 	m.serving.Wait()
 }
 
-// environment returns the environment of a driver on the cluster.
+// environment returns the environment variables that a driver on the cluster needs.
 func (m *master) environment() []string {
 	return []string{
 		"BOBBIN_MASTER=" + masterurl.StandaloneURL(m.listener.Addr().String()),

@@ -1,6 +1,7 @@
-// Command tasks measures how many empty tasks bobbin runs in a second on a real
-// cluster, and how long a task set of one task takes. For comparison it measures
-// Apache Spark on the same cluster, with as many executors of the same size.
+// Command tasks measures how many empty tasks per second bobbin runs on a real
+// Hadoop cluster, and how long a task set of one task takes. For comparison it
+// measures Apache Spark on the same cluster, with as many executors of the same
+// size.
 //
 // bobbin and Spark take turns on a cluster that the benchmark starts. bobbin runs
 // task sets one after the other for some seconds; Spark sums spark.range(0, n, 1, n)
@@ -33,9 +34,9 @@ import (
 const (
 	executors     = 2
 	executorCores = 2
-	driverCores   = 2 // Spark's driver has all that the machine has
+	driverCores   = 2 // bobbin's; Spark's driver may use all cores of the machine
 
-	sparkTasks = 10_000 // of one run
+	sparkTasks = 10_000 // in one run of Spark
 	tasksInSet = 20_000
 	sustained  = 5 * time.Second
 	roundTrips = 2000
@@ -128,7 +129,7 @@ func (b *bench) measure(ctx context.Context) error {
 	return figures.Print(os.Stdout, printed...)
 }
 
-// noops is what the application of that name writes.
+// noops is what the program bench/tasks/noops writes.
 type noops struct {
 	TasksPerSecond  float64
 	RoundTripMillis float64
@@ -143,7 +144,7 @@ func (b *bench) bobbin(ctx context.Context) (noops, error) {
 		"--executor-cores", strconv.Itoa(executorCores), "--driver-cores", strconv.Itoa(driverCores),
 		b.program, file, strconv.Itoa(tasksInSet), strconv.Itoa(int(sustained.Seconds())), strconv.Itoa(roundTrips))
 	command.Env = append(os.Environ(), "HADOOP_CONF_DIR="+b.confDir)
-	// yarn-submit kills the application on its way out.
+	// At SIGTERM, yarn-submit kills the application before it exits.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
 	if output, err := command.CombinedOutput(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// pysparkVersion is the Spark to compare with.
+// pysparkVersion is the release of Spark to compare with.
 const pysparkVersion = "4.3.0"
 
 // pyspark is an installation of Spark from its Python package.
@@ -42,7 +42,8 @@ func findPySpark(ctx context.Context) (*pyspark, error) {
 	return p, p.install(ctx)
 }
 
-// install installs Spark with pip. It renames the directory when it is complete.
+// install installs Spark with pip into a temporary directory, which it renames when
+// the installation is complete.
 func (p *pyspark) install(ctx context.Context) error {
 	if err := exec.CommandContext(ctx, p.python, "-m", "pip", "--version").Run(); err != nil {
 		return fmt.Errorf("no pip for %s, to install Spark with (%w): install it (Debian, Ubuntu: apt-get install python3-pip), "+

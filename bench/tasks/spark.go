@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// sparkRuns is how often Spark runs. The fastest run counts: the first has a cold
-// JVM.
+// sparkRuns is how often Spark runs the tasks. Only the fastest run counts, as the
+// JVM is cold in the first.
 const sparkRuns = 4
 
 //go:embed range.py
@@ -27,7 +27,7 @@ type rangeTimes struct {
 	Seconds []float64
 }
 
-// sparkRate returns how many tasks Spark runs in a second in its fastest run.
+// sparkRate returns the number of tasks per second of Spark's fastest run.
 func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, sparkTimeout)
 	defer cancel()
@@ -45,7 +45,8 @@ func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 		"PYTHONPATH="+b.pyspark.dir, "PYSPARK_PYTHON="+b.pyspark.python, "PYTHONDONTWRITEBYTECODE=1",
 		"JAVA_HOME="+b.pyspark.javaHome, "HADOOP_CONF_DIR="+b.confDir, "YARN_CONF_DIR="+b.confDir,
 		"SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_DIRS="+scratch)
-	// Python starts the driver's JVM: they end together.
+	// Python starts the driver's JVM. Their process group lets both be ended
+	// together.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
@@ -66,8 +67,9 @@ func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 	return rate, nil
 }
 
-// sparkSettings give Spark the resources that bobbin gets. They avoid work that is
-// not to be measured: uploading jars and drawing on the terminal.
+// sparkSettings returns Spark's properties. They give Spark the resources that
+// bobbin has, and avoid work that is not to be measured: to upload jars, and to
+// draw progress bars.
 func (b *bench) sparkSettings() map[string]string {
 	return map[string]string{
 		"spark.master":                        "yarn",
@@ -86,8 +88,8 @@ func (b *bench) sparkSettings() map[string]string {
 	}
 }
 
-// withoutSpark returns an environment without variables that configure another
-// Spark or Python.
+// withoutSpark returns environ without the variables that configure another
+// installation of Spark or Python.
 func withoutSpark(environ []string) []string {
 	return slices.DeleteFunc(environ, func(variable string) bool {
 		return strings.HasPrefix(variable, "SPARK_") || strings.HasPrefix(variable, "PYSPARK_") || strings.HasPrefix(variable, "PYTHON")

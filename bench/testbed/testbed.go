@@ -1,4 +1,4 @@
-// Package testbed is a real Hadoop cluster for a benchmark to measure on.
+// Package testbed starts a real Hadoop cluster for benchmarks to run on.
 package testbed
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// stopTimeout bounds the end of the cluster.
+// stopTimeout bounds how long the cluster may take to stop.
 const stopTimeout = time.Minute
 
-// Testbed is a cluster that runs.
+// Testbed is a running cluster.
 type Testbed struct {
-	ConfDir string           // of its clients
-	REST    *yarnrest.Client // its ResourceManager
+	ConfDir string           // directory with the Hadoop configuration of its clients
+	REST    *yarnrest.Client // client of its ResourceManager
 }
 
-// Use starts a cluster in a directory, has it measured, and stops it.
+// Use starts a cluster in a directory, calls measure, and stops the cluster.
 func Use(ctx context.Context, dir string, measure func(*Testbed) error) (err error) {
 	fmt.Fprintln(os.Stderr, "starting a Hadoop cluster")
 	hadoop, err := cluster.Start(ctx, cluster.Options{

@@ -1,7 +1,7 @@
-// Command noops runs tasks that do nothing: in sets of many, for the number of
-// tasks in a second, and in sets of one, for the time from asking to having the
-// result. It writes what it measured as JSON into a file of the machine that
-// its driver runs on.
+// Command noops runs tasks that do nothing: sets of many, to measure the number of
+// tasks per second, and sets of one, to measure the time until the result is there.
+// It writes the results as JSON into a local file of the machine that the driver
+// runs on.
 //
 //	noops FILE TASKS SECONDS ROUND-TRIPS
 package main
@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	warmUpSets  = 3 // before those that count
+	warmUpSets  = 3 // sets that run before those that are measured
 	warmUpTrips = 200
 )
 
 var noop = bobbin.Func("noop", func(_ *bobbin.Task, input int) (int, error) { return input, nil })
 
-// measured is what the file gets.
+// measured is the content of the file.
 type measured struct {
 	TasksPerSecond  float64
 	RoundTripMillis float64 // median
@@ -67,7 +67,8 @@ func run(ctx context.Context) error {
 	return os.WriteFile(os.Args[1], content, 0o644)
 }
 
-// throughput is tasks in a second, over sets of so many for at least so long.
+// throughput returns the number of tasks per second. It runs sets of the given
+// number of tasks, one after the other, for at least the time sustained.
 func throughput(ctx context.Context, session *bobbin.Session, tasks int, sustained time.Duration) (float64, error) {
 	inputs := make([]int, tasks)
 	for i := range inputs {
@@ -94,7 +95,7 @@ func throughput(ctx context.Context, session *bobbin.Session, tasks int, sustain
 	return float64(sets*tasks) / time.Since(began).Seconds(), nil
 }
 
-// roundTrip is the median time, in milliseconds, of sets of one task.
+// roundTrip returns the median time, in milliseconds, that a set of one task takes.
 func roundTrip(ctx context.Context, session *bobbin.Session, trips int) (float64, error) {
 	times := make([]float64, 0, trips)
 	for i := range warmUpTrips + trips {
