@@ -1,5 +1,5 @@
-// Package docker embeds the configuration of the Hadoop image, for programs that
-// start clusters of it.
+// Package docker embeds the Hadoop image's configuration, for programs that start
+// clusters from the image.
 package docker
 
 import "embed"

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// stopGrace is the time between SIGTERM and SIGKILL for daemons. It is less than
-// Docker's own for the container.
+// stopGrace is how long daemons may take to end after SIGTERM before they get
+// SIGKILL. It is shorter than the time that Docker gives the container.
 const stopGrace = 8 * time.Second
 
-// children are the child processes of this process. As the container's first
-// process it also reaps orphans, such as those of a NodeManager that was killed.
+// children manages this process's child processes. As this is the container's first
+// process, it also reaps orphans, such as the containers of a killed NodeManager.
 type children struct {
 	names  map[int]string // running children by process id
-	signal chan os.Signal // a child has ended
+	signal chan os.Signal // receives SIGCHLD when a child has ended
 }
 
 func newChildren() *children {
@@ -44,8 +44,8 @@ func (c *children) start(name string, command, environment []string) error {
 	return nil
 }
 
-// next waits for a child to end and returns its name and status; "" if ctx ends
-// first.
+// next waits until a child ends and returns its name and exit status. The name is
+// "" if ctx ends first.
 func (c *children) next(ctx context.Context) (name string, status syscall.WaitStatus) {
 	for {
 		if name, status, found := c.reap(); found {
@@ -59,7 +59,8 @@ func (c *children) next(ctx context.Context) (name string, status syscall.WaitSt
 	}
 }
 
-// reap reaps ended processes until one of them is a child.
+// reap reaps processes that have ended, until one of them is in names. found is
+// false if none is.
 func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
@@ -76,7 +77,8 @@ func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	}
 }
 
-// end stops all children, and kills those that do not stop within stopGrace.
+// end sends SIGTERM to all children, and SIGKILL to those that do not end within
+// stopGrace.
 func (c *children) end() {
 	c.tell(syscall.SIGTERM)
 	grace, cancel := context.WithTimeout(context.Background(), stopGrace)
@@ -84,7 +86,7 @@ func (c *children) end() {
 	for len(c.names) > 0 {
 		if name, _ := c.next(grace); name == "" {
 			c.tell(syscall.SIGKILL)
-			return // the container ends, and the rest with it
+			return // the container ends, and with it the processes that are left
 		}
 	}
 }

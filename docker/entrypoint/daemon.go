@@ -17,7 +17,8 @@ const (
 	fakeTime = "/etc/faketimerc"
 )
 
-// launch starts a daemon. It formats the NameNode's directory first if needed.
+// launch starts a daemon. Before a NameNode, it formats the NameNode's directory if
+// that is empty.
 func launch(ctx context.Context, c *children, name string, properties []string) error {
 	for _, dir := range []string{"tmp", "zookeeper"} {
 		if err := os.MkdirAll(filepath.Join(data, dir), 0o755); err != nil {
@@ -60,7 +61,8 @@ func format(ctx context.Context, c *children, start func(...string) error, prope
 	return nil
 }
 
-// generic returns properties as options of Hadoop's GenericOptionsParser.
+// generic returns properties as -D options, which Hadoop's GenericOptionsParser
+// reads.
 func generic(properties []string) []string {
 	var arguments []string
 	for _, property := range properties {
@@ -69,16 +71,18 @@ func generic(properties []string) []string {
 	return arguments
 }
 
-// java returns the command that runs a daemon, without the daemon's arguments.
-// HADOOP_HEAP limits its heap.
+// java returns the command that runs a daemon, without the daemon's arguments. The
+// environment variable HADOOP_HEAP limits the heap; its default is 256m.
 func java(daemon string) []string {
 	return []string{
 		"java",
-		// Many JVMs share a small machine: start fast, stay small.
+		// Many JVMs share a small machine, so these options make a JVM start fast
+		// and use little memory.
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx" + cmp.Or(os.Getenv("HADOOP_HEAP"), "256m"), "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"-Djava.net.preferIPv4Stack=true",
-		// Hosts may restart with another address.
+		// A host may get another address when it restarts, so cache addresses only
+		// briefly.
 		"-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=0",
 		"-Djava.io.tmpdir=" + filepath.Join(data, "tmp"),
 		"-Dlog4j.configuration=file:" + filepath.Join(conf, "log4j.properties"),
@@ -99,7 +103,7 @@ func environ() ([]string, error) {
 	if err != nil || len(libraries) == 0 {
 		return nil, fmt.Errorf("%s is there, but no libfaketime: install it in the image", fakeTime)
 	}
-	// The monotonic clock must be changed too: otherwise Java's timed waits end at
-	// once and the daemon spins.
+	// libfaketime must change the monotonic clock, too: otherwise Java's timed
+	// waits end at once and the daemon spins.
 	return append(environment, "LD_PRELOAD="+libraries[0]), nil
 }

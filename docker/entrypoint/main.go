@@ -1,18 +1,20 @@
-// Command hadoop-daemon is the entry point of the Hadoop image: it runs the
-// daemons that its arguments name, each a JVM, and is their init process.
+// Command hadoop-daemon is the entry point of the Hadoop image: it runs the daemons
+// that its arguments name, each in a JVM of its own, and is the container's init
+// process.
 //
 // Usage:
 //
 //	hadoop-daemon [-D NAME=VALUE]... DAEMON...
 //
-// Daemons are namenode, datanode, resourcemanager, nodemanager, zookeeper and
-// idle, which runs nothing and keeps the container up. Properties go to every
-// daemon, over those of /etc/hadoop. The file /etc/hadoop/overrides can hold
-// more of them, one NAME=VALUE a line; it is read at each start.
+// Daemons are namenode, datanode, resourcemanager, nodemanager, zookeeper and idle,
+// which starts no daemon and keeps the container up. Properties are for all daemons
+// except zookeeper, and override those in /etc/hadoop. The file
+// /etc/hadoop/overrides can have more properties, one NAME=VALUE in each line; it
+// is read at each start.
 //
-// When one daemon ends, the others are ended, and so is the container. Where
-// there is an /etc/faketimerc, as libfaketime reads it, the daemons have its
-// time.
+// When one daemon ends, hadoop-daemon stops the others, and the container ends. If
+// there is a file /etc/faketimerc, the daemons run with libfaketime, which takes
+// their time from that file.
 package main
 
 import (
@@ -32,7 +34,8 @@ func main() {
 	}
 }
 
-// run returns when a daemon or ctx has ended and all daemons have stopped.
+// run runs the daemons until one of them or ctx ends, and returns when all have
+// stopped.
 func run(ctx context.Context, arguments []string) error {
 	p, err := parse(arguments)
 	if err != nil {

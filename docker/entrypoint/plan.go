@@ -13,7 +13,7 @@ import (
 // idle is the argument that starts no daemon.
 const idle = "idle"
 
-// classes are the daemons' main classes.
+// classes has the main class of each daemon.
 var classes = map[string]string{
 	"namenode":        "org.apache.hadoop.hdfs.server.namenode.NameNode",
 	"datanode":        "org.apache.hadoop.hdfs.server.datanode.DataNode",
@@ -63,7 +63,7 @@ func (p *plan) set(property string) error {
 	return nil
 }
 
-// override adds the properties of a file, if it exists.
+// override adds the properties in a file, if that exists.
 func (p *plan) override(path string) error {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,9 +1,9 @@
-// Command image builds the Hadoop image of docker/Dockerfile with the jars that
-// Maven brings. Run it from the module's root: make docker-image.
+// Command image builds the Hadoop image from docker/Dockerfile and the jars that
+// Maven downloads. The command make docker-image runs it, from the module's root.
 //
-// The base is the one that -base names, or the public Debian image where it is
-// on this machine or can be pulled, or else a Debian that docker/base.sh makes
-// with debootstrap.
+// The base image is the one that -base names. By default it is the public Debian
+// image if that is on this machine or can be pulled, and otherwise a Debian image
+// that docker/base.sh makes with debootstrap.
 package main
 
 import (
@@ -57,8 +57,8 @@ func build(ctx context.Context, base, version, tag string) (err error) {
 	if err := createBuildContext(ctx, dir, jars); err != nil {
 		return err
 	}
-	// The host's network, so that the build uses the host's name servers and proxies
-	// to install packages.
+	// Use the host's network, so that the build reaches the host's name servers and
+	// proxies when it installs packages.
 	return run(ctx, nil, "docker", "build", "--network", "host", "--build-arg", "BASE="+base,
 		"--label", "bobbin.hadoop="+version, "--tag", tag, dir)
 }

@@ -1,10 +1,11 @@
-// Command hadoop-racks says for each host among its arguments, by name or by
-// address, in which rack it is: the script of net.topology.script.file.name. Hosts
-// that the table does not know are in /default-rack.
+// Command hadoop-racks is the script of net.topology.script.file.name: it prints
+// the rack of each host that its arguments name or give the address of. Hosts that
+// are not in its table are in /default-rack.
 //
-// Hadoop's own table of racks is no use to a cluster whose hosts get their
-// addresses when they start: a ResourceManager asks for addresses alone
-// (CachedDNSToSwitchMapping, which its RackResolver puts around every mapping).
+// Hadoop's own TableMapping does not work for a cluster whose hosts get their
+// addresses when they start: a ResourceManager looks up racks by address only
+// (CachedDNSToSwitchMapping, which its RackResolver puts around every mapping), and
+// the table has names.
 package main
 
 import (
@@ -18,11 +19,10 @@ import (
 
 const (
 	table = "/etc/hadoop/topology.table"
-	// elsewhere is the rack of unknown hosts
-	// (NetworkTopology.DEFAULT_RACK).
+	// elsewhere is the rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
 	elsewhere = "/default-rack"
-	// lookupTimeout limits the lookup of all names of the table, which delays the
-	// registration of a host.
+	// lookupTimeout bounds the lookup of all names in the table. A host's
+	// registration waits for the lookup.
 	lookupTimeout = 5 * time.Second
 )
 
@@ -39,8 +39,8 @@ func main() {
 	}
 }
 
-// racks returns the rack of each host. Each line of the table has a name and a
-// rack.
+// racks returns the rack of each host, which is a name or an IP address. Each line
+// of the table has a host's name and its rack.
 func racks(ctx context.Context, table string, hosts []string, lookup func(context.Context, string) ([]string, error)) []string {
 	known := map[string]string{}
 	for line := range strings.Lines(table) {
