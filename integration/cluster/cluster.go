@@ -1,15 +1,16 @@
-// Package cluster runs a real Hadoop cluster on this machine for tests: a
-// NameNode, a ResourceManager, and nodes that each run a DataNode and a
-// NodeManager, every one a JVM of its own that listens on loopback only.
+// Package cluster runs a real Hadoop cluster on this machine for tests: a NameNode,
+// a ResourceManager, and nodes that each run a DataNode and a NodeManager, every
+// one a JVM of its own that listens on loopback only.
 //
 // It needs Java, Maven (which downloads Hadoop's jars) and sh, but not root. Each
-// cluster has its own ports and its own directory, so many can run at the same time.
+// cluster has its own ports and its own directory, so many can run at the same
+// time.
 //
-// A node's DataNode and NodeManager have one host name, an address such as
-// 127.0.0.11, so that HDFS's block locations name YARN's nodes and locality is
-// real. A DataNode moves its data at 127.0.0.1, the address that the NameNode
-// sees it come from, and so wants clients with Hadoop's default of
-// dfs.client.use.datanode.hostname=false.
+// The DataNode and the NodeManager of a node have the same host name, an address
+// such as 127.0.0.11, so that the block locations of HDFS name YARN's nodes, and
+// tasks can be node-local. A DataNode transfers data at 127.0.0.1, the address from
+// which it connects to the NameNode. So clients must have
+// dfs.client.use.datanode.hostname=false, which is Hadoop's default.
 package cluster
 
 import (
@@ -28,17 +29,17 @@ import (
 )
 
 var (
-	// ErrNoCluster reports that a directory has no cluster.
+	// ErrNoCluster is the error of Attach if there is no cluster in the directory.
 	ErrNoCluster = errors.New("no cluster here")
-	// ErrRunning reports that the cluster of a directory is running already.
+	// ErrRunning is the error of Start if the cluster in the directory already runs.
 	ErrRunning = errors.New("the cluster already runs")
 )
 
 // masterHost is where the NameNode and the ResourceManager listen.
 const masterHost = "127.0.0.1"
 
-// startTimeout limits the start of the daemons, without downloads. It takes a few
-// seconds on an idle machine.
+// startTimeout bounds the start of the daemons, without downloads. On an idle
+// machine they start in a few seconds.
 const startTimeout = 3 * time.Minute
 
 const (
@@ -78,8 +79,8 @@ type Node struct {
 	LocalDir, LogDir string
 }
 
-// HTTPAddress returns host:port of the NodeManager's web server, as YARN names
-// it to clients.
+// HTTPAddress returns host:port of the NodeManager's web server, as YARN reports it
+// to clients.
 func (n *Node) HTTPAddress() string { return n.NodeManager.Address(HTTP) }
 
 // Start starts a cluster and returns when it is usable; see
@@ -109,9 +110,10 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start creates everything that end removes.
+// start creates everything that end removes: files, daemons and the guard.
 func (c *Cluster) start(ctx context.Context, options Options) (err error) {
-	// Remove containers and data of a cluster whose daemons were killed.
+	// Remove what is left of an earlier cluster whose daemons were killed:
+	// containers and data.
 	if err := errors.Join(sweep(ctx, c.paths.dir), c.paths.clean()); err != nil {
 		return err
 	}
@@ -143,7 +145,8 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	return nil
 }
 
-// lock makes this process the only one that starts or ends the cluster.
+// lock locks the cluster's directory: until it is unlocked, no other process can
+// start or stop the cluster.
 func (c *Cluster) lock() error {
 	unlock, err := tryLock(c.paths.lock())
 	if err != nil {
@@ -153,8 +156,8 @@ func (c *Cluster) lock() error {
 	return nil
 }
 
-// checkNotRunning returns ErrRunning when a daemon of an earlier cluster in the
-// directory runs.
+// checkNotRunning returns ErrRunning if a daemon of an earlier cluster in the same
+// directory is running.
 func (c *Cluster) checkNotRunning() error {
 	earlier, err := Attach(c.paths.dir)
 	if errors.Is(err, ErrNoCluster) {
@@ -171,7 +174,7 @@ func (c *Cluster) checkNotRunning() error {
 	return nil
 }
 
-// prepare chooses addresses and writes the configuration.
+// prepare chooses the daemons' addresses and writes their configuration.
 func (c *Cluster) prepare(options Options, java java, hadoop hadoop) error {
 	settings := properties{options: options, paths: c.paths, endpoints: map[string]map[Endpoint]string{}}
 	reserve := func(daemon string, hosts map[Endpoint]string) error {
@@ -224,7 +227,7 @@ func (c *Cluster) prepare(options Options, java java, hadoop hadoop) error {
 	return nil
 }
 
-// adopt creates the daemons from the state.
+// adopt sets the Cluster's daemons and nodes from the content of cluster.json.
 func (c *Cluster) adopt(file *stateFile) {
 	daemons := map[string]*Daemon{}
 	for _, s := range file.state.Daemons {
@@ -243,9 +246,9 @@ func (c *Cluster) adopt(file *stateFile) {
 	}
 }
 
-// Attach returns the cluster that another process has started in a directory
-// with Options.Detached, whether its daemons still run or not. ErrNoCluster
-// says that there is none.
+// Attach returns the cluster that another process has started in a directory with
+// Options.Detached, even if its daemons have ended. The error is ErrNoCluster if
+// there is none.
 func Attach(dir string) (*Cluster, error) {
 	dir, err := cleanDir(dir)
 	if err != nil {
@@ -264,7 +267,7 @@ func Attach(dir string) (*Cluster, error) {
 func (c *Cluster) launch(ctx context.Context) error {
 	c.logger.Info("starting the daemons", "dir", c.paths.dir, "nodes", len(c.nodes))
 	for _, daemon := range c.Daemons() {
-		// Logs of an earlier cluster in the same directory.
+		// Remove the logs of an earlier cluster in the same directory.
 		if err := os.RemoveAll(daemon.logFile); err != nil {
 			return err
 		}
@@ -312,8 +315,8 @@ func (c *Cluster) detach() error {
 	return nil
 }
 
-// ConfDir returns the directory of the clients' configuration (core-site.xml,
-// hdfs-site.xml, yarn-site.xml): the value for HADOOP_CONF_DIR.
+// ConfDir returns the directory with the configuration of the cluster's clients
+// (core-site.xml, hdfs-site.xml, yarn-site.xml), the value for HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return c.paths.client() }
 
 // NameNode returns the NameNode.
@@ -349,14 +352,15 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.end(ctx)
 }
 
-// nodeManagerGrace is the time for NodeManagers to stop when the whole cluster stops.
-// One that has just run an application would wait several seconds for the
-// application's end, to clean up what Stop removes anyway.
+// nodeManagerGrace is how long NodeManagers may take to end when the whole cluster
+// stops. One that has just run an application would wait several seconds for the
+// application's end, only to remove files that Stop removes anyway.
 const nodeManagerGrace = 3 * time.Second
 
 // end stops and removes all parts of the cluster. The caller holds its lock.
 func (c *Cluster) end(ctx context.Context) error {
-	// Nodes first: a NodeManager that stops still calls the ResourceManager.
+	// Stop the nodes first: a NodeManager still calls the ResourceManager while it
+	// stops.
 	nodes, masters := &errgroup.Group{}, &errgroup.Group{}
 	leaving, hurry := context.WithTimeout(ctx, nodeManagerGrace)
 	defer hurry()
@@ -388,8 +392,8 @@ func (c *Cluster) end(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// daemonEnviron returns the environment of the daemons. It has few variables of this
-// process, so that settings of another Hadoop installation do not reach them.
+// daemonEnviron returns the environment of the daemons. It has only a few of this
+// process's variables, so that those for another Hadoop installation have no effect.
 func daemonEnviron(dir string) []string {
 	environ := []string{marker + "=" + dir}
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"} {
@@ -405,7 +409,8 @@ func daemonCommand(java java, hadoop hadoop, p paths, name, class string) []stri
 	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.web())
 	return []string{
 		java.path,
-		// Six JVMs share a small machine: start fast, stay small.
+		// Six JVMs share a small machine, so these options make a JVM start fast
+		// and use little memory.
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx256m", "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"-Djava.net.preferIPv4Stack=true",

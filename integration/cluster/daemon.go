@@ -18,24 +18,27 @@ type Endpoint string
 
 // The endpoints of the daemons.
 const (
-	// RPC is where clients of a daemon call: ClientProtocol on the NameNode,
-	// ApplicationClientProtocol on the ResourceManager, ContainerManagementProtocol
-	// on a NodeManager, and the data transfer port of a DataNode.
+	// RPC is the address for a daemon's clients: they speak ClientProtocol to the
+	// NameNode, ApplicationClientProtocol to the ResourceManager,
+	// ContainerManagementProtocol to a NodeManager, and the data transfer protocol
+	// to a DataNode.
 	RPC Endpoint = "rpc"
 	// HTTP serves a daemon's web pages and REST interface.
 	HTTP Endpoint = "http"
-	// Scheduler is the ResourceManager's ApplicationMasterProtocol.
+	// Scheduler is where ApplicationMasters call the ResourceManager
+	// (ApplicationMasterProtocol).
 	Scheduler Endpoint = "scheduler"
-	// Tracker is where NodeManagers report to the ResourceManager.
+	// Tracker is where NodeManagers call the ResourceManager (ResourceTracker).
 	Tracker Endpoint = "tracker"
-	// Admin is the ResourceManager's administration protocol, and a DataNode's.
+	// Admin is where the ResourceManager or a DataNode serves its administration
+	// protocol.
 	Admin Endpoint = "admin"
-	// Localizer is where a NodeManager's localizers report to it.
+	// Localizer is where localizers call their NodeManager.
 	Localizer Endpoint = "localizer"
 )
 
-// stopGrace is the time between SIGTERM and SIGKILL. A NodeManager uses it to end
-// its containers.
+// stopGrace is how long a daemon may take to end after SIGTERM before it gets
+// SIGKILL. A NodeManager ends its containers in that time.
 const stopGrace = 10 * time.Second
 
 // Daemon is one process of a cluster. It is safe for concurrent use.
@@ -46,17 +49,17 @@ type Daemon struct {
 	endpoints map[Endpoint]string
 	environ   []string
 	logger    *slog.Logger
-	// record writes the daemon's process to disk; zero means none.
+	// record writes the daemon's current process to disk; a zero process means none.
 	record func(daemon string, current process) error
 
 	mu      sync.Mutex // locked while starting and stopping
 	current process    // zero if not running
-	// exited is closed when the current process has ended and was reaped; nil if
-	// another process started it.
+	// exited is closed when the current process has ended and was reaped; nil if it
+	// is not a child of this process.
 	exited chan struct{}
 }
 
-// Name returns the daemon's name in logs and paths, as "datanode-1".
+// Name returns the daemon's name in logs and paths, such as "datanode-1".
 func (d *Daemon) Name() string { return d.name }
 
 // Address returns host:port of an endpoint, or "" where the daemon has none.
@@ -85,7 +88,7 @@ func (d *Daemon) LogTail(lines int) string {
 }
 
 // Start starts a daemon that does not run, and returns when it listens on its
-// addresses. See Cluster.WaitReady for when the cluster takes part again.
+// addresses. To wait until the cluster uses the daemon, call Cluster.WaitReady.
 func (d *Daemon) Start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,8 +111,8 @@ func (d *Daemon) launch() error {
 	cmd := exec.Command(d.command[0], d.command[1:]...)
 	cmd.Env = d.environ
 	cmd.Stdout, cmd.Stderr = log, log
-	// Its own session, so that a Ctrl-C reaches only this process, which stops the
-	// daemons in order.
+	// The daemon gets its own session, so that a Ctrl-C reaches only this process,
+	// which stops the daemons in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", d.name, err)
@@ -197,7 +200,7 @@ func (d *Daemon) Kill() error {
 	return d.kill()
 }
 
-// killWait is the time that the kernel has to end a killed process.
+// killWait is how long to wait until the kernel has ended a process after SIGKILL.
 const killWait = 10 * time.Second
 
 func (d *Daemon) kill() error {

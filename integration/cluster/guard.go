@@ -13,20 +13,21 @@ import (
 	"time"
 )
 
-// Every daemon carries this variable in its environment with the cluster's
-// directory as value, which tells a cluster's daemons from all other processes.
+// marker is an environment variable of every daemon. Its value is the cluster's
+// directory, by which the cluster's daemons are told from all other processes.
 const marker = "BOBBIN_CLUSTER_DIR"
 
-// containerMark is how the environment of a cluster's containers begins a
-// variable: YARN sets LOG_DIRS in each of them.
+// containerMark returns the text with which the environment variable LOG_DIRS
+// begins in all containers of the cluster in a directory. YARN sets that variable.
 func containerMark(dir string) string { return "LOG_DIRS=" + dir + "/" }
 
-// guardScript stops a cluster whose owner has ended, even by SIGKILL: it reads a pipe
-// that only the owner can write, and end of file means that the owner has ended.
+// guardScript stops a cluster when its owner, the process that started it, has
+// ended, even by SIGKILL. It reads a pipe that only the owner can write: end of
+// file means that the owner has ended.
 //
-// It finds daemons and containers by their environment, so it needs no list of the
-// started ones and misses none. SIGTERM lets NodeManagers end their containers; then
-// it kills the rest until no process is left.
+// It finds daemons and containers by their environment, so it needs no list of them
+// and misses none. It first sends SIGTERM, at which NodeManagers end their
+// containers, and then kills what is left until there is no process any more.
 const guardScript = `
 read -r word
 [ "$word" = released ] && exit 0
@@ -62,7 +63,7 @@ while [ $left = yes ]; do
 done
 `
 
-// guard is the process that outlives the owner of a cluster.
+// guard is the process that runs guardScript, which outlives the cluster's owner.
 type guard struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -81,7 +82,7 @@ func startGuard(dir string) (*guard, error) {
 	return &guard{cmd: cmd, stdin: stdin}, nil
 }
 
-// release ends the guard; the daemons keep running.
+// release makes the guard end without stopping the daemons.
 func (g *guard) release() error {
 	_, err := io.WriteString(g.stdin, "released\n")
 	if closeErr := g.stdin.Close(); err == nil {
@@ -96,8 +97,8 @@ func (g *guard) release() error {
 	return nil
 }
 
-// sweep kills the remaining daemons and containers of the cluster of a directory,
-// and returns when none is left or ctx ends.
+// sweep kills the processes that are left of the cluster in a directory, and
+// returns when there are none or ctx ends.
 func sweep(ctx context.Context, dir string) error {
 	for {
 		left, err := belonging(dir)
@@ -117,7 +118,8 @@ func sweep(ctx context.Context, dir string) error {
 	}
 }
 
-// belonging returns the running processes of the cluster of a directory.
+// belonging returns the running daemons and containers of the cluster in a
+// directory.
 func belonging(dir string) ([]process, error) {
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

@@ -30,7 +30,7 @@ var hadoopVersionForm = regexp.MustCompile(`^\d+\.\d+\.\d+[A-Za-z0-9.-]*$`)
 type hadoop struct {
 	version   string
 	classPath []string // jars, in Maven's order
-	cacheDir  string   // cache for this release and this pom
+	cacheDir  string   // directory with cached results of Maven for this release and pom.xml
 }
 
 // Jars returns the paths of the jars that a Hadoop release's daemons run from, in
@@ -90,7 +90,7 @@ func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoo
 func cacheDir(version string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		// No home directory, as in some containers.
+		// There may be no home directory, for example in a container.
 		base = filepath.Join(os.TempDir(), fmt.Sprintf("bobbin-cache-%d", os.Getuid()))
 	}
 	sum := sha256.Sum256(pom)

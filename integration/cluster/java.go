@@ -21,12 +21,12 @@ const installJava = "install a Java runtime of version 17 or newer (Debian, Ubun
 // java is the Java runtime that runs the daemons.
 type java struct {
 	path    string // of the java command
-	version string // as it reports it, "17.0.15"
-	feature int    // 17
+	version string // as the command prints it, such as "17.0.15"
+	feature int    // feature release, such as 17
 }
 
-// findJava returns the Java of JAVA_HOME, otherwise the one on the PATH. It fails if
-// that is too old.
+// findJava returns the Java runtime in JAVA_HOME or, if that is not set, the one on
+// the PATH. It fails if that is older than minimumJava.
 func findJava(ctx context.Context) (java, error) {
 	path, from := "", "the PATH"
 	if home := os.Getenv("JAVA_HOME"); home != "" {
@@ -58,8 +58,8 @@ func findJava(ctx context.Context) (java, error) {
 
 var javaVersionLine = regexp.MustCompile(`version "((?:1\.)?(\d+)[^"]*)"`)
 
-// parseJavaVersion reads what java -version prints; a version before 9 calls
-// itself 1.8, and so on.
+// parseJavaVersion parses the output of java -version. Releases before 9 call
+// themselves 1.8 and so on.
 func parseJavaVersion(output string) (version string, feature int, ok bool) {
 	match := javaVersionLine.FindStringSubmatch(output)
 	if match == nil {

@@ -57,7 +57,8 @@ func (p paths) clean() error {
 	return errors.Join(errs...)
 }
 
-// log4j makes each daemon log to its standard error, which is its log file.
+// log4j is the Log4j configuration of all daemons. They log to standard error,
+// which is redirected to the daemon's log file.
 const log4j = `log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -71,13 +72,13 @@ log4j.logger.org.apache.hadoop.ipc.Client=WARN
 log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 `
 
-// webXML is an empty web application. The NameNode and the DataNode need one, and
-// only Hadoop's distribution has theirs, not its jars.
+// webXML describes an empty web application. The NameNode and the DataNode need one;
+// theirs is in Hadoop's distribution, but not in its jars.
 const webXML = `<web-app xmlns="http://java.sun.com/xml/ns/javaee" version="2.5"></web-app>
 `
 
-// fairScheduler defines the FairScheduler's queues. ApplicationMasters may use all of
-// a queue.
+// fairScheduler defines the FairScheduler's queues. ApplicationMasters may use all
+// of a queue.
 const fairScheduler = `<allocations>
   <queue name="default"/>
   <queue name="batch"/>
@@ -92,8 +93,9 @@ func (p paths) write(settings properties) error {
 	if err != nil {
 		return err
 	}
-	// The JVMs' only name service, so that no daemon waits for a DNS server. The
-	// first name of each line is the address itself, as daemons use that.
+	// The JVMs resolve names by this file only, so that no daemon waits for a DNS
+	// server. The first name in each line is the address itself, as daemons use the
+	// first one.
 	hosts := masterHost + " " + masterHost + " localhost " + hostname + "\n"
 	topology := ""
 	for _, node := range settings.options.Nodes {
@@ -161,8 +163,8 @@ func (s site) write(dir string) error {
 	return nil
 }
 
-// lastLines returns the last lines of an output, each cut to a few terminal lines,
-// without the banner that lists the class path.
+// lastLines returns the last count lines of a daemon's output, without the banner
+// that lists the class path. It truncates long lines.
 func lastLines(output []byte, count int) string {
 	const width = 400
 	var lines []string

@@ -14,24 +14,26 @@ import (
 // two racks.
 type Options struct {
 	// Dir is the directory for configuration, data and logs, created if needed.
-	// Default: a new directory below os.TempDir, which Stop removes. Of a directory
-	// given here, Stop leaves the logs.
+	// Default: a new directory below os.TempDir, which Stop removes. If Dir is set,
+	// Stop keeps the logs in it.
 	Dir string
-	// HadoopVersion is a Hadoop release, as "3.3.6". Default: DefaultHadoopVersion.
+	// HadoopVersion is a Hadoop release, such as "3.3.6". Default:
+	// DefaultHadoopVersion.
 	HadoopVersion string
 	// Nodes are the hosts that each run a DataNode and a NodeManager. Default:
 	// DefaultNodes.
 	Nodes []NodeSpec
-	// Core, HDFS and YARN override the fixture's own core-site, hdfs-site and
-	// yarn-site properties, for daemons and clients.
+	// Core, HDFS and YARN override this package's properties in core-site.xml,
+	// hdfs-site.xml and yarn-site.xml, for daemons and clients.
 	Core, HDFS, YARN Properties
-	// CapacityScheduler overrides the fixture's capacity-scheduler.xml.
+	// CapacityScheduler overrides this package's properties in
+	// capacity-scheduler.xml.
 	CapacityScheduler Properties
 	// FairScheduler selects YARN's FairScheduler instead of the CapacityScheduler,
 	// with the same queues.
 	FairScheduler bool
-	// Detached makes the daemons outlive this process; another process finds them
-	// by Attach. Otherwise they end with this process, however it ends.
+	// Detached makes the daemons outlive this process; another process can find them
+	// with Attach. Otherwise they end with this process, even if it is killed.
 	Detached bool
 	// Logger receives the progress of starting and stopping. Default: none.
 	Logger *slog.Logger
@@ -39,15 +41,16 @@ type Options struct {
 
 // NodeSpec is one host of a cluster.
 type NodeSpec struct {
-	// Host is the node's host name: an IPv4 loopback address, as only such
-	// literals resolve to a host of its own for every program without root.
-	// (Not 127.0.0.2, which some systems resolve to the machine's own name.)
+	// Host is the node's host name. It must be an IPv4 loopback address: only with
+	// such names each node can be a host of its own, to all programs and without
+	// root. It should not be 127.0.0.2, which some systems resolve to the machine's
+	// name.
 	Host string
-	// Rack is its place in the network topology, as "/rack-a".
+	// Rack is the node's place in the network topology, such as "/rack-a".
 	Rack string
-	// MemoryMB is what its NodeManager offers to containers. Default: 8192 MiB.
+	// MemoryMB is the memory for containers, in MiB. Default: 8192.
 	MemoryMB int
-	// VCores is what its NodeManager offers to containers. Default: 8.
+	// VCores is the number of virtual cores for containers. Default: 8.
 	VCores int
 }
 

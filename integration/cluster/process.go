@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// process identifies one process. Process ids are reused; together with the start
-// time and the boot they are unique.
+// process identifies one process. Process ids are reused, but an id is unique
+// together with the start time and the boot.
 type process struct {
 	PID int `json:"pid"`
-	// Start is the time of the process's start in clock ticks since boot, as
-	// field 22 of /proc/PID/stat.
+	// Start is the time when the process started, in clock ticks since boot: field
+	// 22 of /proc/PID/stat.
 	Start uint64 `json:"start"`
-	// Boot is the kernel's random id of this boot.
+	// Boot is the random id that the kernel has chosen at boot.
 	Boot string `json:"boot"`
 }
 

@@ -28,7 +28,7 @@ func (p properties) client() site {
 			"dfs.namenode.rpc-address":  namenode[RPC],
 			"dfs.namenode.http-address": namenode[HTTP],
 			"dfs.replication":           "1",
-			// Small, so that a file of a test spreads over the nodes.
+			// Blocks are small, so that a test's file spreads over the nodes.
 			"dfs.blocksize": strconv.Itoa(8 << 20),
 		}.with(p.options.HDFS),
 		yarn: Properties{
@@ -51,10 +51,10 @@ func (p properties) daemon() site {
 	s := p.client()
 	s.core = Properties{
 		"hadoop.tmp.dir": p.paths.tmp(),
-		// The mapping inside TableMapping, without its cache: with the cache on
-		// top, the NameNode would look up a DataNode by the address that it
-		// connects from, which is 127.0.0.1 for all of them, and not by its host
-		// name. The ResourceManager puts a cache of its own on top.
+		// This is TableMapping without its cache. With the cache, the NameNode
+		// would look up a DataNode's rack by the address that it connects from,
+		// which is 127.0.0.1 for all DataNodes, and not by its host name. The
+		// ResourceManager has a cache of its own.
 		"net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping$RawTableMapping",
 		"net.topology.table.file.name":          p.paths.topology(),
 		// Daemons start at the same time and wait for one another.
@@ -68,7 +68,8 @@ func (p properties) daemon() site {
 		"dfs.namenode.datanode.registration.ip-hostname-check": "false",
 		"dfs.namenode.fs-limits.min-block-size":                "1024",
 		"dfs.namenode.safemode.extension":                      "0",
-		// Data that is thrown away need not survive a power cut, nor keep disk free.
+		// The cluster's data is removed at the end, so it does not have to survive
+		// a power failure, and no disk space must be kept free.
 		"dfs.namenode.edits.noeditlogchannelflush": "true",
 		"dfs.namenode.resource.du.reserved":        "0",
 		"dfs.datanode.du.reserved":                 "0",
@@ -143,9 +144,9 @@ func (p properties) nodeManager(index int) site {
 	s.yarn = Properties{
 		"yarn.nodemanager.resource.memory-mb":  strconv.Itoa(node.MemoryMB),
 		"yarn.nodemanager.resource.cpu-vcores": strconv.Itoa(node.VCores),
-		// Kill containers that exceed their memory, and check often. With the default
-		// memory.enforced=true the NodeManager relies on cgroups, which are missing
-		// here, and checks nothing.
+		// Kill containers that exceed their memory, and check often. With the
+		// default memory.enforced=true the NodeManager relies on cgroups, which are
+		// missing here, and checks nothing.
 		"yarn.nodemanager.resource.memory.enforced": "false",
 		"yarn.nodemanager.pmem-check-enabled":       "true",
 		// A small Go program maps 1.5 GB of address space. With YARN's limit of 2.1

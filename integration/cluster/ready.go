@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// WaitReady returns when the cluster is usable: every DataNode has reported to
-// the NameNode, which has left safe mode, and every NodeManager is RUNNING in
-// the ResourceManager, which is active. It returns at once with the end of its
-// log when a daemon does not run, and with what is missing when ctx ends.
+// WaitReady returns nil when the cluster is usable: the NameNode has left safe mode
+// and knows all DataNodes, and the ResourceManager is active and knows all
+// NodeManagers as RUNNING. If a daemon does not run, the error has the end of its
+// log; if ctx ends, it says what is missing.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -35,16 +35,17 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	}
 }
 
-// missing reports what the cluster lacks to be usable.
+// missing returns what the cluster lacks to be usable, as an error; nil if nothing.
 func (c *Cluster) missing(ctx context.Context) error {
 	return Missing(ctx, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
 }
 
-// Missing reports what a cluster of n nodes lacks to be usable, as an error; nil if
-// nothing. It asks the web servers (host:port) of the NameNode and the
-// ResourceManager. A host in started counts once its daemons have reported after
-// that time, since the masters take some seconds to notice that a daemon was killed.
-// It works with any cluster, not only those of this package.
+// Missing returns what a cluster with the given number of nodes lacks to be usable,
+// as an error; nil if nothing. It asks the web servers of the NameNode and the
+// ResourceManager, given as host:port. A host in started counts only if its daemons
+// have sent a heartbeat after that time, since the NameNode and the ResourceManager
+// take some seconds to notice that a daemon was killed. Missing works with any
+// cluster.
 func Missing(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
 	if err := missingStorage(ctx, nameNode, nodes, started); err != nil {
 		return fmt.Errorf("namenode: %w", err)
@@ -83,7 +84,7 @@ func missingStorage(ctx context.Context, nameNode string, nodes int, started map
 	ready := 0
 	for address, node := range live {
 		host, _, _ := strings.Cut(address, ":")
-		heard := asked.Add(-time.Duration(node.LastContact+1) * time.Second) // or later
+		heard := asked.Add(-time.Duration(node.LastContact+1) * time.Second) // at this time or later
 		if node.Capacity > 0 && heard.After(started[host]) {
 			ready++
 		}
@@ -95,8 +96,8 @@ func missingStorage(ctx context.Context, nameNode string, nodes int, started map
 }
 
 func missingCompute(ctx context.Context, resourceManager string, nodes int, started map[string]time.Time) error {
-	// A ResourceManager that is starting lists nodes before it accepts calls of its
-	// administrator.
+	// While a ResourceManager starts, it lists nodes before it accepts calls of the
+	// administration protocol.
 	var info struct {
 		ClusterInfo struct {
 			HAState string `json:"haState"`
@@ -122,7 +123,7 @@ func missingCompute(ctx context.Context, resourceManager string, nodes int, star
 	running := 0
 	for _, node := range answer.Nodes.Node {
 		told := time.UnixMilli(node.LastHealthUpdate)
-		// A time in the future is from when the node's clock was wrong.
+		// If the time is in the future, the node's clock was wrong.
 		if begun, known := started[node.Host]; !known || told.After(begun) && told.Before(time.Now().Add(time.Minute)) {
 			running++
 		}
@@ -140,7 +141,7 @@ func getJSON(ctx context.Context, address, resource string, into any) error {
 		return err
 	}
 	request.Header.Set("Accept", "application/json")
-	// No idle connections, which would outlive the cluster.
+	// Keep no idle connections: they would outlive the cluster.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package containers runs the Hadoop cluster of docker/ for tests: each daemon's
-// host is a container with a name, an address and a disk of its own, on a
-// network of their own. Hosts can be killed, paused and disconnected, and their
-// clocks can be changed.
+// host is a container with a name, an address and a disk of its own, on a network
+// of their own. Hosts can be killed, paused and disconnected, and their clocks can
+// be changed.
 //
-// It needs the image of make docker-image. Tests that Inside runs are a host of that
-// network, so they and the programs that they start reach the cluster's hosts by
-// name, and are reached by them. That needs Linux, root, and the commands nsenter,
-// unshare and mount.
+// It needs the image that make docker-image builds. Inside runs tests as a host of
+// that network, so that they, and the programs that they start, can connect to the
+// cluster's hosts by name, and the hosts to them. That needs Linux, root, and the
+// commands nsenter, unshare and mount.
 package containers
 
 import (
@@ -109,7 +109,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// connect returns a client of an engine that has the image.
+// connect returns a client of a Docker engine that has the image.
 func connect(ctx context.Context, image string) (*client.Client, error) {
 	engine, err := newClient()
 	if err != nil {
@@ -139,7 +139,8 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := c.sweep(ctx); err != nil {
 		return err
 	}
-	// No reaper container: its image may be missing, and sweep does the same.
+	// Do not use testcontainers' reaper container: its image may be missing, and
+	// sweep removes what is left.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	return c.writeState()
 }
 
-// adopt creates the hosts from the state.
+// adopt sets the Cluster's hosts from its state.
 func (c *Cluster) adopt() {
 	for name, id := range c.state.Hosts {
 		c.hosts[name] = &Host{docker: c.docker, id: id, Name: name, Address: c.state.Addresses[name]}
@@ -246,7 +247,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() == nil || missing == nil {
-			missing = now // keep the last answer, not ctx's error
+			missing = now // if ctx has ended, keep the last answer instead of ctx's error
 		}
 		if err := c.checkRunning(ctx); err != nil && ctx.Err() == nil {
 			return err

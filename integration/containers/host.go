@@ -22,14 +22,14 @@ import (
 // Host is a host of the cluster. A host that was killed or stopped keeps its
 // disk, its name and its address.
 type Host struct {
-	// Name is the host's name in the cluster, as "worker-1".
+	// Name is the host's name in the cluster, such as "worker-1".
 	Name string
 	// Address is its IP address.
 	Address string
 
 	docker *client.Client
 	id     string
-	// changed reports whether the host has its own properties or clock.
+	// changed is set if Override or SetClock was called and not undone.
 	changed bool
 }
 
@@ -83,7 +83,8 @@ func (h *Host) Running(ctx context.Context) (bool, error) {
 	return found.State.Running, nil
 }
 
-// Override sets properties of the host's daemons, from their next start on.
+// Override sets properties of the host's daemons. They take effect at the next
+// start.
 func (h *Host) Override(ctx context.Context, properties map[string]string) error {
 	var text strings.Builder
 	for name, value := range properties {
@@ -93,8 +94,9 @@ func (h *Host) Override(ctx context.Context, properties map[string]string) error
 	return h.write(ctx, "/etc/hadoop/overrides", text.String())
 }
 
-// SetClock moves the clock of the host's daemons forward, from their next start on;
-// 0 is the real time. Go programs, which do not use libc, keep the real time.
+// SetClock moves the clock of the host's daemons forward; 0 is the real time. That
+// takes effect at the next start. Go programs, which do not use libc, keep the real
+// time.
 func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
 	h.changed = true
 	told := ""
@@ -208,7 +210,7 @@ func haState(ctx context.Context, address string) (string, error) {
 		return "", err
 	}
 	request.Header.Set("Accept", "application/json")
-	// No idle connections, and no redirect to another ResourceManager.
+	// Keep no idle connections, and follow no redirect to another ResourceManager.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {

@@ -65,7 +65,8 @@ func properties(options Options) map[string]string {
 			"yarn.resourcemanager.recovery.enabled": "true",
 			"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.ZKRMStateStore",
 			"hadoop.zk.address":                     ZooKeeper + ":2181",
-			// How long ZooKeeper waits for a silent ResourceManager.
+			// ZooKeeper ends the session of a ResourceManager that is silent for so
+			// long.
 			"yarn.resourcemanager.zk-timeout-ms":                               "5000",
 			"yarn.resourcemanager.ha.automatic-failover.zk-timeout-ms":         "5000",
 			"yarn.client.failover-sleep-base-ms":                               "200",
@@ -83,7 +84,8 @@ func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (t
 		Image: image, Cmd: spec.command, Labels: c.labels(), Networks: []string{c.state.Network},
 		ConfigModifier: func(config *container.Config) { config.Hostname = spec.name },
 		HostConfigModifier: func(config *container.HostConfig) {
-			// As with a name server, a host has its name whether it is up or not.
+			// A host's name can be resolved whether the host is up or not, as with
+			// a name server.
 			config.ExtraHosts = c.hostLines(":")
 			if spec.disk > 0 {
 				config.Tmpfs = map[string]string{"/hadoop/local": fmt.Sprintf("rw,exec,size=%d", spec.disk)}
@@ -118,8 +120,8 @@ func (c *Cluster) hostLines(separator string) []string {
 	return lines
 }
 
-// writeClientConf writes the clients' configuration: the image's, with this
-// cluster's properties, which win as they come last.
+// writeClientConf writes the clients' configuration: that of the image, followed by
+// this cluster's properties, which override it.
 func (c *Cluster) writeClientConf(options Options) error {
 	if err := os.MkdirAll(c.ConfDir(), 0o755); err != nil {
 		return err

@@ -17,9 +17,10 @@ import (
 // Inside.
 const stateVariable = "BOBBIN_TEST_CONTAINERS"
 
-// Inside starts a cluster, runs this very program again as the cluster's host
-// Client, where it calls tests, and removes the cluster when the program has ended.
-// It returns the program's exit code.
+// Inside starts a cluster and runs this program a second time, on the cluster's
+// host Client. There, Inside calls tests and returns its result. When the second
+// program has ended, the first removes the cluster and returns the second's exit
+// code.
 //
 // The program on that host sees this machine's files and processes. It has the
 // client's network and host name, resolves the cluster's hosts by name, and reaches
@@ -59,7 +60,8 @@ func inside(options Options, tests func(*Cluster) int) (code int, err error) {
 	return c.again(ctx, time.Since(began))
 }
 
-// again runs this program on the host Client.
+// again runs this program a second time, on the host Client, and returns its exit
+// code.
 func (c *Cluster) again(ctx context.Context, took time.Duration) (code int, err error) {
 	pid, err := c.Host(Client).pid(ctx)
 	if err != nil {

@@ -25,8 +25,8 @@ func (h *Host) setLink(ctx context.Context, up bool) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		// This thread is in the host's namespace from here on. The goroutine does not
-		// unlock it, so it ends with the goroutine.
+		// This thread enters the host's network namespace and stays there. As the
+		// goroutine does not unlock it, the thread ends with the goroutine.
 		runtime.LockOSThread()
 		done <- setLink(fmt.Sprintf("/proc/%d/ns/net", pid), "eth0", up)
 	}()

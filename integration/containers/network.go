@@ -19,9 +19,11 @@ import (
 )
 
 const (
-	// labelOwner labels everything that a process creates with that process.
+	// labelOwner is the label of networks and containers with the process that
+	// created them.
 	labelOwner = "bobbin.owner"
-	// labelNetwork labels containers with their cluster's network.
+	// labelNetwork is the label of containers with the name of their cluster's
+	// network.
 	labelNetwork = "bobbin.owner.cluster"
 )
 
@@ -37,8 +39,8 @@ func (s subnet) host(index int) string {
 }
 
 // createNetwork creates a network on the first free subnet. It checks the machine's
-// addresses, as an engine knows only its own networks, and two networks on one
-// subnet receive each other's packets.
+// addresses itself, as a Docker engine knows only its own networks, and two
+// networks on one subnet receive each other's packets.
 func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -78,8 +80,8 @@ func (c *Cluster) labels() map[string]string {
 	return map[string]string{labelOwner: owner(), labelNetwork: c.state.Network}
 }
 
-// owner identifies this process. Process ids are reused, a process id with a start
-// time is not.
+// owner returns an id of this process: its process id, which can be reused, and its
+// start time.
 func owner() string {
 	return strconv.Itoa(os.Getpid()) + "." + startTime(os.Getpid())
 }
@@ -105,7 +107,7 @@ func gone(owner string) bool {
 	return err != nil || startTime(pid) != start
 }
 
-// sweep removes what killed processes left.
+// sweep removes the containers and networks of processes that were killed.
 func (c *Cluster) sweep(ctx context.Context) error {
 	containers, err := c.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package text has a real text, counts its words without bobbin, and reads the output
-// of wordcount, for the demonstration and tests.
+// Package text provides a real text, counts its words without bobbin, and reads the
+// output of the program wordcount, for the command demo and for tests.
 package text
 
 import (

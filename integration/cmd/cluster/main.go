@@ -5,9 +5,9 @@
 //
 //	go run ./integration/cmd/cluster [-dir DIR] [-hadoop VERSION] [-timeout DURATION] up|down|status
 //
-// up returns when the cluster is usable, which then stays until down. On
-// standard output it prints the shell command that points clients to it, so
-// that eval "$(go run ./integration/cmd/cluster up)" sets up a shell.
+// The command up returns when the cluster is usable. The cluster runs until down. On
+// standard output, up prints a shell command that configures clients, so that
+// eval "$(go run ./integration/cmd/cluster up)" sets up a shell.
 package main
 
 import (

@@ -34,7 +34,7 @@ type portion struct {
 	Signal string // file to wait for; "" for none
 }
 
-// PreferredHosts returns the hosts with the text.
+// PreferredHosts returns the hosts that store the portion of the text.
 func (p portion) PreferredHosts() []string { return p.Split.PreferredHosts() }
 
 var count = bobbin.Func("count", func(task *bobbin.Task, p portion) (map[string]int64, error) {
@@ -109,7 +109,7 @@ var write = bobbin.Func("write", func(task *bobbin.Task, p part) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = file.Abort() }() // no effect after Commit
+	defer func() { _ = file.Abort() }() // Abort has no effect after Commit
 	text := bufio.NewWriter(file)
 	for _, line := range p.Lines {
 		fmt.Fprintf(text, "%s\t%d\n", line.Word, line.Count)
@@ -173,8 +173,8 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 	total := map[string]int64{}
 	var options []bobbin.Option
 	if signals[0] != "" {
-		// Ignore locality, so that tasks run in the order of the text: otherwise the
-		// waiting ones could be first.
+		// Ignore locality, so that tasks run in the order of the text. Otherwise
+		// those that wait for a file could take all cores first.
 		options = append(options, bobbin.Hosts(func(int) []string { return nil }))
 	}
 	for result, err := range count.Stream(ctx, session, portions, options...) {

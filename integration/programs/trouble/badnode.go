@@ -6,10 +6,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// badNodeVariable names the node on which executors of this program fail.
+// badNodeVariable is the environment variable with the host on which executors of
+// this program fail.
 const badNodeVariable = "TROUBLE_BAD_NODE"
 
-// exitBadNode is their exit code.
+// exitBadNode is the exit code of executors that fail on the bad node.
 const exitBadNode = 9
 
 // failOnBadNode exits if this is an executor on the bad node.

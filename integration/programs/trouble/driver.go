@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// returnError is a driver function that fails with a session open.
+// returnError is a driver function that opens a session and returns an error.
 func returnError(ctx context.Context, text string) error {
 	return inSession(ctx, func(*bobbin.Session) error { return errors.New(text) })
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// sight is what to look at, and the directory for the report.
+// sight is the input of a task that reports: the names of what to look at, and the
+// directory for the report.
 type sight struct {
 	Directory string
 	Names     []string
@@ -21,8 +22,8 @@ var lookTask = bobbin.Func("look", func(task *bobbin.Task, input sight) (int, er
 	return 0, input.report(task, task.Files(), fmt.Sprintf("task-%d", task.Index()))
 })
 
-// look makes the driver and two tasks report files and variables of their containers
-// to files in a directory.
+// look makes the driver and two tasks write the contents of files and environment
+// variables of their containers to files in a directory.
 //
 //	trouble look DIRECTORY NAME…
 //

@@ -1,4 +1,5 @@
-// Command trouble is a program that fails in the given way, for acceptance tests.
+// Command trouble is a program for acceptance tests that fails, or behaves
+// unusually, in the way that MODE names.
 //
 //	trouble MODE [ARGUMENT]
 package main
@@ -57,8 +58,8 @@ func main() {
 	})
 }
 
-// withText passes one argument. An argument in quotes is unquoted as a Go string, for
-// bytes that a command line cannot contain.
+// withText passes one argument. An argument in quotes is unquoted as a Go string,
+// for bytes that a command line cannot contain.
 func withText(run func(ctx context.Context, text string) error) mode {
 	return func(ctx context.Context, arguments []string) error {
 		if len(arguments) != 1 {
