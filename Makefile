@@ -117,7 +117,7 @@ COMPOSE = BOBBIN_HADOOP_IMAGE=$(HADOOP_IMAGE) $(shell docker compose version >/d
 .PHONY: integration-containers docker-image docker-up docker-down docker-shell docker-demo
 
 docker-image:
-	$(GO) run ./docker/image -tag $(HADOOP_IMAGE) $(if $(BASE),-base $(BASE)) $(if $(HADOOP_VERSION),-hadoop $(HADOOP_VERSION))
+	$(GO) run ./integration/cmd/image -tag $(HADOOP_IMAGE) $(if $(BASE),-base $(BASE)) $(if $(HADOOP_VERSION),-hadoop $(HADOOP_VERSION))
 
 docker-up: build
 	$(COMPOSE) up -d
