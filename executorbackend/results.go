@@ -27,8 +27,9 @@ func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate 
 	return update
 }
 
-// lostResult returns the last update of an attempt whose result cannot be sent. The
-// task runs again, and has not failed.
+// lostResult returns the last update of an attempt whose result cannot be stored.
+// The attempt fails and the task runs again, but this does not count as a failure
+// of the task.
 func lostResult(attempt uint64, err error) *wire.TaskUpdate {
 	return failed(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
 }

@@ -189,9 +189,9 @@ func (b *backlog) preferred(index int32) []int32 {
 // prefers reports whether any waiting task has preferences.
 func (b *backlog) prefers() bool { return b.waiting > b.live[NoPref] }
 
-// pop takes a waiting task for an executor at a level of locality off its list, and
-// returns its index; -1 if there is none. The caller must call launched if it
-// launches the task.
+// pop finds a waiting task that an executor can run at a level of locality, removes
+// it from the list for that level, and returns the task's index; -1 if there is
+// none. A caller that launches the task must call launched.
 func (b *backlog) pop(e *executor, level Locality) int32 {
 	switch level {
 	case ProcessLocal:

@@ -151,8 +151,9 @@ func (e *executor) updateAvailable() {
 	for _, set := range e.profile.sets {
 		set.executorChanged(e, change)
 		if !available && (len(set.histories) > 0 || set.copies.wanted > 0) {
-			// Without this executor, a task that avoided another one may have to
-			// run there.
+			// A retry or a copy avoids some executors only while others are
+			// available. With this one gone, it may be allowed to run on one that
+			// it avoided, so the next offer tries all executors.
 			set.exhausted = false
 		}
 	}

@@ -36,8 +36,8 @@ type Options struct {
 	// Addresses are the ResourceManagers' web addresses, at least one: "host:port",
 	// to which Scheme is added, or "http://host:port" or "https://host:port".
 	Addresses []string
-	// Scheme is that of NodeManagers, and of addresses without one: "http"
-	// (default) or "https".
+	// Scheme is "http" (the default) or "https". It is used for NodeManagers and for
+	// those of Addresses that include no scheme.
 	Scheme string
 	// WebProxy is the address of the web application proxy (yarn.web-proxy.address)
 	// if it runs outside the ResourceManager; else "".

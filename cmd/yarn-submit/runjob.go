@@ -63,8 +63,9 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 	return w, client.Usage(err)
 }
 
-// saveForWait makes the driver save what yarn-submit wait needs to collect the
-// results.
+// saveForWait makes the driver save the results, so that the command "yarn-submit
+// wait" can collect them later. It fails for a standalone cluster, which does not
+// keep results.
 func (w *runJob) saveForWait() (err error) {
 	if !w.target.keepsResults {
 		return errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: leave out --detach")

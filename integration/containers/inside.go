@@ -60,8 +60,9 @@ func inside(options Options, tests func(*Cluster) int) (code int, err error) {
 	return c.again(ctx, time.Since(began))
 }
 
-// again runs this program a second time, on the host Client, and returns its exit
-// code.
+// again runs this test binary a second time, in the network of the container
+// Client, and returns its exit code. took is how long the start of the cluster
+// took; the test binary's time limit is reduced by it.
 func (c *Cluster) again(ctx context.Context, took time.Duration) (code int, err error) {
 	pid, err := c.Host(Client).pid(ctx)
 	if err != nil {
