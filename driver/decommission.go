@@ -11,10 +11,10 @@ const stopTimeout = 10 * time.Second
 
 // Decommission announces that executors will be taken away. The cluster manager
 // calls it. The executors get no new tasks and are told to stop when they run none.
-// Those that still run tasks at the notice's deadline are killed, and the tasks run
-// again elsewhere, without counting a failure. An executor that has not registered
-// yet is decommissioned when it does. Of two notices, the one with the earlier
-// deadline is used.
+// Executors that still run tasks at the notice's deadline are killed; their tasks
+// run again elsewhere, and this does not count as a failure of the tasks. An
+// executor that has not registered yet is decommissioned when it registers. Of two
+// notices for an executor, the one with the earlier deadline is used.
 func (d *Driver) Decommission(ids []string, notice Notice) {
 	ids = slices.Clone(ids)
 	d.do(func(l *loop) { l.decommission(ids, notice) })
@@ -40,8 +40,8 @@ func newDecommissions() decommissions {
 	return decommissions{executors: map[*executor]struct{}{}, unregistered: map[string]Notice{}}
 }
 
-// announce keeps a notice for an executor that is not registered, unless there is
-// one with a deadline as early.
+// announce stores a notice for an executor that is not registered, unless a stored
+// notice for it has the same or an earlier deadline.
 func (d *decommissions) announce(id string, notice Notice) {
 	if known, ok := d.unregistered[id]; ok && !sooner(notice.Deadline, known.Deadline) {
 		return
@@ -50,7 +50,7 @@ func (d *decommissions) announce(id string, notice Notice) {
 	d.next = earliest(d.next, notice.Deadline)
 }
 
-// take removes and returns the notice for an executor that was not registered.
+// take removes and returns the notice that announce stored for an executor.
 func (d *decommissions) take(id string) (Notice, bool) {
 	notice, ok := d.unregistered[id]
 	delete(d.unregistered, id)
@@ -85,7 +85,7 @@ func (d *decommissions) dueBy(e *executor, due time.Time) {
 	d.next = earliest(d.next, e.decommission.due)
 }
 
-// keep keeps the notice for an executor that is lost but may register again.
+// keep stores the notice of a lost executor, in case the executor registers again.
 func (d *decommissions) keep(e *executor) {
 	if e.instance == 0 {
 		return
@@ -101,7 +101,8 @@ func (d *decommissions) keep(e *executor) {
 func (d *decommissions) remove(e *executor) { delete(d.executors, e) }
 
 // expired returns the registered executors that are due to be killed. It also
-// removes and returns the ids of unregistered ones whose deadlines have passed.
+// removes and returns the ids of unregistered executors whose deadlines have
+// passed.
 func (d *decommissions) expired(now time.Time) (executors []*executor, unregistered []string) {
 	if d.next.IsZero() || now.Before(d.next) {
 		return nil, nil
@@ -125,7 +126,7 @@ func (d *decommissions) expired(now time.Time) (executors []*executor, unregiste
 	return executors, unregistered
 }
 
-// sooner reports whether deadline a is before b. The zero time is no deadline.
+// sooner reports whether deadline a is before b. The zero time means no deadline.
 func sooner(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
 
 func (l *loop) decommission(ids []string, notice Notice) {
@@ -141,8 +142,8 @@ func (l *loop) decommission(ids []string, notice Notice) {
 	}
 }
 
-// startDecommission gives an executor no further tasks, and tells it to stop if it
-// runs none.
+// startDecommission makes an executor get no further tasks, and tells the executor
+// to stop if it runs none.
 func (l *loop) startDecommission(e *executor, notice Notice, own bool) {
 	first, changed := l.decommissions.begin(e, notice, own)
 	if !changed {

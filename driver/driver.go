@@ -45,8 +45,8 @@ type Options struct {
 	Hadoop        map[string]string // properties of Hadoop, which executors get when they bootstrap
 
 	// Identity authenticates executors that connect over the network. If it is nil,
-	// the driver does not listen, and all executors run in its process; see
-	// AttachLocal.
+	// the driver does not listen, and all executors run in the driver's process;
+	// see AttachLocal.
 	Identity *identity.Identity
 	// BindAddress is the host:port to listen on; port 0 means any free port.
 	BindAddress string
@@ -55,7 +55,7 @@ type Options struct {
 	Services func(d *Driver, server grpc.ServiceRegistrar)
 
 	// Manager is the cluster manager from which the driver requests executors. If
-	// it is nil, none are requested until SetManager is called.
+	// it is nil, no executors are requested until SetManager is called.
 	Manager ClusterManager
 	// RackOf returns the rack of a host, "" if it is not known. If RackOf is nil,
 	// no rack is known.
@@ -148,9 +148,9 @@ func (d *Driver) Status() Status {
 	return status
 }
 
-// Stop ends every task set with ErrStopped, tells every executor to stop, and
-// waits until they have, at most 5 s or until ctx ends. Then it waits for all
-// goroutines of the driver. The error names executors that had not stopped.
+// Stop ends every task set with ErrStopped, tells every executor to stop, and waits
+// until all have stopped, 5 s have passed or ctx ends. Then it waits for all
+// goroutines of the driver to end. The error names executors that had not stopped.
 func (d *Driver) Stop(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, stopWait)
 	defer cancel()
@@ -182,8 +182,8 @@ func (d *Driver) Stop(ctx context.Context) error {
 	return err
 }
 
-// shortList joins ids with commas; of more than ten, it joins ten and says how many
-// more there are.
+// shortList joins ids with commas. If there are more than ten, it joins the first
+// ten and adds how many were left out.
 func shortList(ids []string) string {
 	const most = 10
 	if len(ids) <= most {

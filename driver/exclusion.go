@@ -25,7 +25,7 @@ type ExclusionStatus struct {
 // exclusions are the executors and nodes that are excluded for all task sets.
 type exclusions map[excluded]ExclusionStatus
 
-// excluded is an executor, or a node if executor is "".
+// excluded names an excluded executor, or an excluded node if executor is "".
 type excluded struct{ executor, host string }
 
 func (x exclusions) add(event scheduler.Excluded) {
@@ -45,8 +45,8 @@ func (x exclusions) status() []ExclusionStatus {
 	})
 }
 
-// exclude logs an exclusion. If it is for all task sets, the status shows it, and
-// the next request names excluded nodes to the cluster manager.
+// exclude logs an exclusion. If the exclusion is for all task sets, the status
+// shows it, and the next request to the cluster manager names the excluded nodes.
 func (l *loop) exclude(event scheduler.Excluded) {
 	attributes := []any{"host", event.Host, "failures", event.Failures}
 	if event.Executor != "" {

@@ -51,7 +51,8 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	again := before != nil && from.executor == nil && before.instance != 0 && before.instance == r.GetInstance()
 	refusal := l.refusal(from, r, again)
 	if refusal == "" && again {
-		// The executor has noticed before the driver that its stream broke.
+		// The executor reconnects: it has noticed that its stream broke before the
+		// driver has.
 		if before.decommission != nil {
 			l.decommissions.keep(before)
 		}
@@ -151,8 +152,8 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 		l.arriveAtBarrier(e, arrival)
 	}
 	for _, update := range message.GetUpdates() {
-		// Attempts that the executor does not run are ignored: they were given up
-		// before, or have ended.
+		// Ignore updates of attempts that the executor does not run: they were
+		// given up before, or have ended.
 		if a := e.attempt(update.GetAttempt()); a != nil {
 			l.updateAttempt(a, update)
 		}
@@ -216,9 +217,9 @@ func streamEndText(reason error) string {
 	return "lost its connection to the driver: " + status.Convert(reason).Message()
 }
 
-// lose removes an executor that is lost, and returns the tasks that it ran, which
-// run again elsewhere. The loss of a decommissioning executor does not count as a
-// failure of them.
+// lose removes a lost executor and returns the tasks that ran on it; they run again
+// elsewhere. The loss of a decommissioning executor does not count as a failure of
+// its tasks.
 func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	loss.CountsAsFailure = loss.CountsAsFailure && e.decommission == nil
 	delete(l.executors, e.id)

@@ -8,9 +8,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// fetchWindow limits how many bytes of a task set's results the driver has: those
-// that it fetches from executors, and those that the listener has not released. A
-// result larger than this is fetched when there are no others.
+// fetchWindow limits the bytes of a task set's results in the driver: those that it
+// is fetching from executors, and those that the listener has not released. A
+// larger result is fetched when the driver has no other results of the set.
 const fetchWindow = 64 << 20
 
 // ResultSizeError ends a task set whose results exceed driver.maxResultSize.
@@ -55,8 +55,8 @@ func newFetches(c *config.Config, spec *TaskSet) fetches {
 	return f
 }
 
-// add queues a stored result. If two attempts of a task have one, only the first
-// counts in storedBytes.
+// add queues a stored result. If two attempts of a task have stored results, only
+// the first counts in storedBytes.
 func (f *fetches) add(a *attempt) {
 	if _, counted := f.sizes[a.index]; !counted {
 		f.sizes[a.index] = a.stored.size()
@@ -78,7 +78,7 @@ func (f *fetches) remove(a *attempt) {
 }
 
 // peek returns the first queued attempt whose executor still stores its result, and
-// drops those before it; nil if there is none.
+// removes the attempts before it from the queue. It returns nil if there is none.
 func (f *fetches) peek() *attempt {
 	for len(f.queue) > 0 {
 		if a := f.queue[0]; !a.killed && a.isAtExecutor() {
@@ -112,8 +112,8 @@ type storedResult struct {
 
 func (r *storedResult) size() int64 { return int64(r.update.GetStoredBytes()) }
 
-// resultStored handles an attempt that has ended and whose result its executor
-// stores.
+// resultStored handles the end of an attempt whose result the executor stores
+// instead of sending it.
 func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	if a.isStored() {
 		return // a repeated update
@@ -169,8 +169,8 @@ func (a *attempt) addPart(part []byte) {
 	a.stored.value = append(a.stored.value, part...)
 }
 
-// wholeResult returns an attempt's last update with its whole result: a stored one
-// arrives in parts, the last of them with that update.
+// wholeResult returns an attempt's last update, with the whole result in it. A
+// stored result arrives in parts, and the last update has only the last part.
 func (a *attempt) wholeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 	if !a.isStored() {
 		return last
@@ -184,8 +184,9 @@ func (a *attempt) wholeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 }
 
 // receiveResult counts a result before it is passed to the listener. It fails if
-// the result exceeds driver.maxResultSize; with TaskSet.Collect, if all results of
-// the set exceed it together, including those that executors still store.
+// the result exceeds driver.maxResultSize; with TaskSet.Collect, it fails if all
+// results of the set together exceed that limit, including those that executors
+// still store.
 func (set *runningSet) receiveResult(size int64) error {
 	f := &set.fetches
 	f.received += size

@@ -27,8 +27,8 @@ func (h *heldKeys) add(keys []string) {
 	}
 }
 
-// release removes a key. It reports whether the executor must be told: it held data
-// under the key.
+// release removes a key. It reports whether the executor held data under the key
+// and so must be told.
 func (h *heldKeys) release(key string) bool {
 	if _, held := h.keys[key]; !held {
 		return false

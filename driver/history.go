@@ -25,8 +25,8 @@ func (h *history) addExecutor(status ExecutorStatus, text string, now time.Time)
 	h.totals.ExecutorsLost++
 }
 
-// explain replaces the reason of an executor's loss by the one that the cluster
-// manager reported, unless the executor was being decommissioned.
+// explain replaces the reason of an executor's loss with the reason that the
+// cluster manager reported, unless the executor was being decommissioned.
 func (h *history) explain(id, text string) {
 	for i := len(h.executors) - 1; i >= 0; i-- {
 		if h.executors[i].ID == id {
@@ -49,8 +49,8 @@ func appendLatest[T any](list []T, item T) []T {
 	return append(list, item)
 }
 
-// Progress returns which part of the known tasks is done, 0 to 1, as of the event
-// loop's latest iteration. It does not wait for the event loop.
+// Progress returns the fraction of the known tasks that are done, 0 to 1, as of the
+// event loop's latest iteration. It does not wait for the event loop.
 func (d *Driver) Progress() float32 { return math.Float32frombits(d.progress.Load()) }
 
 func (l *loop) storeProgress() {

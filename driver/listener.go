@@ -7,7 +7,7 @@ import "time"
 // methods may call only [Submission.Release].
 type Listener interface {
 	// TaskDone receives the result of a task, once for each task. The results of a
-	// barrier set come when all its tasks have one.
+	// barrier set are delivered when all its tasks have results.
 	TaskDone(Result)
 	// TaskFailed receives an attempt that ended without a result. Its task is
 	// retried unless the task set ends.
@@ -38,8 +38,9 @@ const (
 	// unless the driver denied the attempt its commit.
 	FailedFunction FailureReason = iota
 	// LostExecutor means that the executor was lost while it ran the task, queued
-	// it or stored its result. It counts as a failure if the task was running and
-	// the cluster manager reports the loss as one, which it may do later.
+	// it or stored its result. If the task was running, the loss counts as a
+	// failure of the task, unless the executor was decommissioning or the cluster
+	// manager reports, maybe later, that the loss does not count.
 	LostExecutor
 	// KilledAttempt means that the driver killed the attempt. It does not count as
 	// a failure.

@@ -52,8 +52,8 @@ func (l *loop) expireExecutors() {
 	var ids []string
 	for _, e := range l.liveness.silent(l.executors, l.now) {
 		ids = append(ids, e.id)
-		// The loss counts as a failure now: the cluster manager would only report
-		// the kill.
+		// Count the loss as a failure here: the cluster manager would only report
+		// that the executor was killed.
 		text := fmt.Sprintf("said nothing for %v", l.now.Sub(e.lastHeard).Round(time.Millisecond))
 		l.lose(e, Loss{Text: text, CountsAsFailure: true})
 	}

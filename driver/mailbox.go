@@ -19,8 +19,8 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
-// put adds a message. If one is unsent, it merges the two: this is correct because
-// executors act on the fields of a message in a fixed order, see
+// put adds a message. If another message is unsent, put merges the two. This is
+// correct because executors act on the fields of a message in a fixed order, see
 // wire.DriverMessage.
 func (m *mailbox) put(message *wire.DriverMessage) {
 	m.mu.Lock()
@@ -107,9 +107,9 @@ func (m *mailbox) drain(stream wire.DriverSide) error {
 // besides its inputs.
 const itemOverhead = 64
 
-// sendSplit sends a message, as several if its inputs are much larger than
-// wire.MaxPart. Fields that executors act on before task sets and launches go with
-// the first message, fields that they act on after them with the last.
+// sendSplit sends a message, split into several if its inputs are much larger than
+// wire.MaxPart. The first has the fields that executors act on before task sets and
+// launches, the last has the fields that they act on afterwards.
 func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 	for {
 		sets, launches, size := 0, 0, 0

@@ -101,8 +101,8 @@ func (p *profiles) byID(id int) *resourceProfile {
 	return nil
 }
 
-// of returns the profile with the wanted resources, whatever its ID, and adds one
-// if there is none.
+// of returns the profile with the wanted resources, whatever its ID. If there is
+// none, of adds one and sets added.
 func (p *profiles) of(wanted profile.Profile) (r *resourceProfile, added bool) {
 	for _, r := range p.list {
 		if r.Same(wanted) {
@@ -128,7 +128,8 @@ func (p *profiles) total() int {
 }
 
 // unused returns the profiles that no task set has used for the idle timeout, and
-// when the next one reaches it. Profiles whose executors hold data are left out.
+// when the next profile reaches that timeout. Profiles whose executors hold data
+// are left out.
 func (p *profiles) unused(now time.Time, holdsData func(*resourceProfile) bool) (unused []*resourceProfile, next time.Time) {
 	for _, r := range p.list[1:] {
 		if r.sets > 0 || holdsData(r) {

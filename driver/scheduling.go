@@ -56,7 +56,7 @@ func schedulerMode(c *config.Config) pool.Mode {
 	return pool.FIFO
 }
 
-// poolOf returns the name of a task set's pool; "" without pools.
+// poolOf returns the name of a task set's pool; "" if scheduler.mode is FIFO.
 func (l *loop) poolOf(spec *TaskSet) string {
 	switch {
 	case schedulerMode(l.d.options.Config) == pool.FIFO:
@@ -102,8 +102,8 @@ func (l *loop) launch(e *executor, set *runningSet, launch *scheduler.Launch) {
 
 // registrationWait is how long an application waits for its executors to register.
 // They start together, but the first may register seconds before the last, if nodes
-// have to download the program. Until the deadline, tasks that prefer the host of a
-// missing executor wait for it (locality.wait), even if no executor runs there yet.
+// have to download the program. Until the deadline, tasks that prefer a host wait
+// for it (for locality.wait) even if no executor on that host has registered yet.
 type registrationWait struct {
 	timeout  time.Duration
 	deadline time.Time // zero before the first executor registers
@@ -172,8 +172,8 @@ const (
 	// blockedInterval is how long a task set may launch nothing, while tasks wait,
 	// before the reason is reported.
 	blockedInterval = 15 * time.Second
-	// maxBlockedChecks is how many task sets one check looks at, because for each
-	// the scheduler goes through all executors.
+	// maxBlockedChecks limits how many task sets one check looks at, because the
+	// scheduler goes through all executors for each of them.
 	maxBlockedChecks = 100
 )
 
@@ -196,8 +196,8 @@ func (b *blockedCheck) due(now time.Time, running bool) bool {
 	return !first
 }
 
-// checkBlocked finds out why task sets launch nothing, and logs reasons that a
-// person may have to remove. It returns when to call it again; the zero time means
+// checkBlocked finds out why task sets launch nothing, and logs the reasons that
+// may need a person's action. It returns when to call it again; the zero time means
 // never.
 func (l *loop) checkBlocked() (next time.Time) {
 	if !l.blocked.due(l.now, len(l.sets) > 0 && !l.stopping) {

@@ -8,8 +8,8 @@ import (
 )
 
 // maxForgetBytes is how many bytes of the shared inputs (TaskSet.Common) of ended
-// task sets an executor may keep. If it has more, a message is sent only to tell it
-// to forget these sets.
+// task sets an executor may keep until it gets another message. If it has more, it
+// is sent a message only to make it forget these sets.
 const maxForgetBytes = 256 << 10
 
 // sender builds all messages to executors. What one turn (iteration) of the event
@@ -87,8 +87,8 @@ func (s *sender) taskSet(e *executor, set *runningSet) {
 }
 
 // launch tells an executor to run an attempt. It adds the attempt to the message's
-// last launch if the two are alike and their ids consecutive, because a launch of
-// its own costs more than a short task.
+// last launch if the two are alike and their ids consecutive, because a separate
+// launch costs more than a short task.
 func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
 	set, e := a.set, a.executor
 	own := &wire.Launch{
@@ -132,7 +132,7 @@ func (s *sender) barrierPeers(set *runningSet, attempts []*attempt) {
 }
 
 // barrierRelease lets an attempt pass the barrier at which it waits; if problem is
-// not "", its wait fails with this error.
+// not "", the wait fails with that error instead.
 func (s *sender) barrierRelease(a *attempt, problem string) {
 	message := s.to(a.executor)
 	message.BarrierReleases = append(message.BarrierReleases, &wire.BarrierRelease{Attempt: uint64(a.id), Error: problem})
@@ -159,10 +159,10 @@ func (s *sender) kill(a *attempt, reason string) {
 	message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: validUTF8(reason)})
 }
 
-// forget tells an executor that a task set has ended. It waits for the next message
-// that is sent anyway, because a message of its own costs more than the tasks of a
-// short set. Only for a barrier set, or if the executor would keep more than
-// maxForgetBytes, it makes a message.
+// forget tells an executor that a task set has ended. This is sent with the next
+// message to the executor, because a separate message costs more than the tasks of
+// a short set. forget makes a message only for a barrier set, or if the executor
+// would keep more than maxForgetBytes.
 func (s *sender) forget(e *executor, set *runningSet) {
 	e.out.forget = append(e.out.forget, set.id)
 	e.out.forgetBytes += len(set.spec.Common)

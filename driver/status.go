@@ -43,8 +43,8 @@ type ExecutorStatus struct {
 	Done          int    `json:"done"`
 	Failed        int    `json:"failed"`
 	ResidentBytes uint64 `json:"residentBytes"`
-	// Holding is under how many keys the executor holds data (Task.Hold). Holds are
-	// the first of these keys.
+	// Holding is the number of keys under which the executor holds data
+	// (Task.Hold). Holds lists the first 20 of these keys, in alphabetical order.
 	Holding    int               `json:"holding,omitempty"`
 	Holds      []string          `json:"holds,omitempty"`
 	LogURLs    map[string]string `json:"logUrls,omitempty"`
@@ -111,8 +111,8 @@ type JobStatus struct {
 	// Counters are sums over tasks that are done and, as of their latest heartbeats,
 	// running attempts.
 	Counters map[string]int64 `json:"counters,omitempty"`
-	// Gauges are those of running attempts, as of their latest heartbeats, and
-	// peaks of all.
+	// Gauges are the gauges of running attempts, as of their latest heartbeats.
+	// Their peaks include tasks that are done.
 	Gauges map[string]GaugeStatus `json:"gauges,omitempty"`
 }
 
@@ -164,7 +164,7 @@ type Totals struct {
 	Locality        Locality `json:"locality"`
 }
 
-// Progress returns which part of the known tasks is done, 0 to 1.
+// Progress returns the fraction of the known tasks that are done, 0 to 1.
 func (t Totals) Progress() float32 {
 	all := t.Done + t.Running + t.Waiting
 	if all == 0 {

@@ -23,10 +23,9 @@ type Submission struct {
 	set    *runningSet
 }
 
-// Submit submits a task set, whose results go to the listener. It fails with
-// ErrStopped after the driver has stopped, and if the set cannot be sent to
-// executors; the listener is then not called. All other errors go to
-// Listener.Ended.
+// Submit submits a task set, whose results go to the listener. It fails if the set
+// is invalid or too large to be sent, and with ErrStopped if the driver has
+// stopped; the listener is then not called. All other errors go to Listener.Ended.
 func (d *Driver) Submit(spec TaskSet, listener Listener) (*Submission, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -58,10 +57,10 @@ type flow struct {
 	fetchPending atomic.Bool  // set if stored results are not fetched until some are released
 }
 
-// Release says that the listener has dropped results of so many bytes. The driver
-// fetches stored results from executors only as long as the results that are not
-// released take at most 64 MiB, or driver.maxResultSize if that is less. Others
-// stay at the executors until then.
+// Release reports that the listener has dropped results of this total size. The
+// driver fetches stored results from executors only as long as unreleased results
+// take at most 64 MiB, or driver.maxResultSize if that is less. The other results
+// stay at the executors.
 func (s *Submission) Release(bytes int) {
 	set := s.set
 	set.unreleased.Add(-int64(bytes))
@@ -70,8 +69,8 @@ func (s *Submission) Release(bytes int) {
 	}
 }
 
-// cancelWith cancels the set when ctx ends, until stop is called. If the set is
-// being cancelled, stop waits for it.
+// cancelWith cancels the set if ctx ends before stop is called. If the set is just
+// being cancelled, stop waits for that.
 func (s *Submission) cancelWith(ctx context.Context) (stop func()) {
 	cancelled := make(chan struct{})
 	stopCancel := context.AfterFunc(ctx, func() {
@@ -85,15 +84,15 @@ func (s *Submission) cancelWith(ctx context.Context) (stop func()) {
 	}
 }
 
-// CancelJob ends the job with an id with ErrCancelled and the reason, and kills its
-// tasks. It reports whether such a job was running. The tasks may end a little
-// later.
+// CancelJob kills the tasks of the job with the given id, and ends the job with
+// ErrCancelled and the reason. It reports whether such a job was running. The tasks
+// may end a little later.
 func (d *Driver) CancelJob(id uint64, reason string) bool {
 	return d.cancel(reason, func(set *runningSet) bool { return set.id == id }) > 0
 }
 
-// CancelGroup cancels all jobs of a group as CancelJob does, and returns how many
-// it cancelled.
+// CancelGroup cancels all jobs of a group as CancelJob does, and returns their
+// number.
 func (d *Driver) CancelGroup(group, reason string) int {
 	return d.cancel(reason, func(set *runningSet) bool { return set.spec.Group == group })
 }

@@ -21,14 +21,14 @@ type TaskSet struct {
 	Indexes []int
 
 	// Profile is the resource profile of the executors that run the tasks; nil for
-	// the default one. Its ID is ignored. Executors of this process run the tasks of
-	// every profile.
+	// the default one. Its ID is ignored. Executors in the driver's process run the
+	// tasks of every profile.
 	Profile *profile.Profile
 
-	// Priority orders task sets that run first in, first out: those of lower jobs
-	// first, within a job those of lower stages. If Priority.Job is 0, the set's
-	// own ID is its job. A set that repeats tasks of an earlier one, or belongs to
-	// the same job, gets that set's ID as its job, to keep its place.
+	// Priority orders task sets if scheduling is FIFO: by job, then by stage, lower
+	// numbers first. If Priority.Job is 0, the set's own ID is its job. The caller
+	// gives a set that repeats tasks of an earlier set, or continues its job, the
+	// earlier set's ID as job, so that both have the same place.
 	Priority pool.Priority
 
 	// Group is a name by which Driver.CancelGroup cancels several sets together;
@@ -45,7 +45,7 @@ type TaskSet struct {
 	Barrier bool
 
 	// Collect says that the caller keeps all results: driver.maxResultSize then
-	// limits their sum. Otherwise it limits the size of each.
+	// limits their total size. Otherwise it limits the size of each result.
 	Collect bool
 
 	CPUs        int // cores of each task; 0 means task.cpus

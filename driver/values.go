@@ -107,8 +107,8 @@ type Metrics struct {
 	RunNanos    uint64 `json:"runNanos"`    // time in the tasks' functions
 	EncodeNanos uint64 `json:"encodeNanos"` // time to encode results
 	ResultBytes uint64 `json:"resultBytes"` // size of encoded results
-	// BytesRead and BytesWritten count the bytes of files, as they are stored, that
-	// tasks opened and created with the context of the task.
+	// BytesRead and BytesWritten count the bytes, as stored, that tasks read and
+	// wrote in files opened or created with the task's context.
 	BytesRead    uint64 `json:"bytesRead"`
 	BytesWritten uint64 `json:"bytesWritten"`
 	// PeakMemoryBytes is the largest heap of an executor, measured at heartbeats and

@@ -28,7 +28,7 @@ var (
 )
 
 // CanCommit asks the driver whether this attempt may commit its output, and waits
-// for the reply. It fails if ctx or the attempt ends before.
+// for the reply. It fails if ctx or the attempt ends first.
 func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	e := t.engine
 	reply := make(chan bool, 1)
@@ -50,8 +50,8 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	}
 }
 
-// endCause returns why an attempt ended that is not among the engine's tasks any
-// more.
+// endCause returns why an attempt ended, if the engine has removed it from its
+// tasks.
 func (t *task) endCause() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (t *task) endCause() error {
 }
 
 // Barrier waits until all tasks of the barrier set have called it as often as this
-// one. It fails if ctx or the attempt ends before, if another task ended without
-// calling it, or if the task belongs to no barrier set.
+// task has. It fails if ctx or the attempt ends first, if another task ended
+// without calling it, or if the task belongs to no barrier set.
 func (t *task) Barrier(ctx context.Context) error {
 	e := t.engine
 	reply := make(chan string, 1)

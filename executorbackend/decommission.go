@@ -83,8 +83,8 @@ func (e *engine) watchDisk(quit <-chan struct{}) {
 }
 
 // testDisk writes and removes a file in the container's working directory, and
-// returns the error if it cannot. A full disk is no error, as it may have room
-// again later.
+// returns an error if that fails. A full disk is no error, as space may become free
+// again.
 func testDisk(directory string) error {
 	file, err := os.CreateTemp(directory, ".bobbin-disk-test-")
 	if err == nil {

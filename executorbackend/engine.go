@@ -239,8 +239,8 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 }
 
 // enqueue adds a task to those that wait for cores. Tasks that the driver launched
-// on free cores go before those that it queued here (Queued), because it has
-// reserved cores for them.
+// on free cores go before tasks that it queued here (Launch.Queued), because it
+// reserved cores for the former.
 func (e *engine) enqueue(t *task) {
 	if t.launch.GetQueued() {
 		e.waiting = append(e.waiting, t)
@@ -277,8 +277,8 @@ func (e *engine) dequeue() *task {
 	return t
 }
 
-// kill cancels an attempt's context. If the attempt had not started yet, or had
-// ended and its result is stored here, kill returns the update that reports it as
+// kill cancels an attempt's context. If the attempt has not started, or has ended
+// with its result stored here, kill returns an update that reports the attempt as
 // killed; else nil.
 func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	attempt, reason := kill.GetAttempt(), kill.GetReason()

@@ -11,7 +11,7 @@
 // If the connection breaks, an executor process gives up its tasks and tries to
 // register again for a few seconds. If it cannot continue (a killed task does not
 // end, its disk is lost, or it gets a signal), it asks the driver to decommission
-// it: it then gets no further task, and ends when its tasks have ended.
+// it; the executor then gets no further tasks and ends when its tasks have ended.
 package executorbackend
 
 import (
@@ -43,8 +43,8 @@ type Options struct {
 	Resources map[string][]string
 
 	// Shared is set if several executors share this process. They then have no data
-	// port, do not test the disk, and do not look for leaked goroutines, which
-	// would take in all goroutines of the process.
+	// port, do not test the disk, and do not look for leaked goroutines, because
+	// that search would cover all goroutines of the process.
 	Shared bool
 
 	// Decommission delivers a reason to decommission the executor, for example that
@@ -57,8 +57,8 @@ type Options struct {
 	Config *config.Config
 
 	// Prepare makes the context under which tasks run, and returns it with a
-	// function that releases what it made. boot is the driver's reply to the
-	// executor's first call. Run calls Prepare once, before it registers; Serve
+	// function that releases the context's resources. boot is the driver's reply to
+	// the executor's first call. Run calls Prepare once, before it registers; Serve
 	// does not. May be nil.
 	Prepare func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
 

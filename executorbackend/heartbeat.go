@@ -41,7 +41,7 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 				return
 			}
 			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Progress: e.progress()}
-			// In its own goroutine: this one must be able to notice that the send
+			// Send in another goroutine, so that this one can notice that the send
 			// blocks.
 			e.running.Go(func() { e.out.beat(beat) })
 			timer.Reset(interval)
@@ -50,8 +50,8 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 	return h
 }
 
-// stop stops the heartbeats. It returns an error if a send had blocked for too
-// long.
+// stop stops the heartbeats. It returns an error if a send has blocked for
+// network.timeout.
 func (h *heartbeats) stop() error {
 	close(h.quit)
 	return <-h.done

@@ -64,7 +64,7 @@ func taskSetName(label string) string {
 
 // runningLabels begins a new period of labels, and returns the labels of tasks that
 // have not ended. search is false if there is nothing to find: no task has ended
-// since the last search, and that found no suspects.
+// since the last search, and the last search found no suspects.
 func (e *engine) runningLabels(suspects bool) (running map[string]bool, search bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,7 +85,7 @@ func (e *engine) runningLabels(suspects bool) (running map[string]bool, search b
 
 // watchLeaks logs goroutines that still run although the tasks that started them
 // have ended. It returns when quit is closed. It logs a goroutine only if two
-// searches find it: at the first it may be about to end.
+// searches find it: at the first search, the goroutine may be about to end.
 func (e *engine) watchLeaks(quit <-chan struct{}) {
 	ticker := time.NewTicker(leakInterval)
 	defer ticker.Stop()

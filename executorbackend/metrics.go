@@ -29,7 +29,7 @@ func (t *task) measureProgress(m *wire.Metrics, ran time.Duration) {
 	m.BytesRead, m.BytesWritten = uint64(read), uint64(written)
 }
 
-// raisePeak sets the attempt's peak memory to bytes, unless it is higher.
+// raisePeak raises the attempt's peak memory to bytes, if the peak is lower.
 func (t *task) raisePeak(bytes uint64) {
 	for {
 		peak := t.peakMemory.Load()

@@ -44,7 +44,7 @@ func (o *outbox) put(updates ...*wire.TaskUpdate) {
 const reportDelay = windowWork / 2
 
 // report adds a window and an update, which may be nil. If more is true, further
-// updates will follow soon, and these wait for them up to reportDelay.
+// updates will follow soon, and this one waits for them, at most for reportDelay.
 func (o *outbox) report(window *wire.Window, more bool, update *wire.TaskUpdate) {
 	o.mu.Lock()
 	if o.window = window; update != nil {
@@ -76,8 +76,8 @@ func (o *outbox) beat(heartbeat *wire.Heartbeat) {
 	o.flush()
 }
 
-// hold adds a key under which a task holds data, and sends it: before any update
-// that is added later.
+// hold adds a key under which a task holds data, and sends the key. The driver gets
+// it before any update that is added later.
 func (o *outbox) hold(key string) {
 	key = wire.HoldKey(key)
 	o.mu.Lock()
@@ -130,8 +130,8 @@ func (o *outbox) arrive(arrival *wire.BarrierArrival) {
 	o.flush()
 }
 
-// blockedFor returns for how long the current send has not returned; 0 if nothing
-// is being sent.
+// blockedFor returns how long the current send has taken so far; 0 if nothing is
+// being sent.
 func (o *outbox) blockedFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -200,9 +200,9 @@ const (
 	maxHolds       = 1000 // largest number of keys in one message
 )
 
-// next removes what fits into one message, and returns it as a message. Updates, up
-// to wire.MaxPart bytes, are only taken once no more keys are left, so that the
-// driver gets the keys and a request for decommission before them. The caller may
+// next removes what fits into one message, and returns it as a message. It takes
+// updates, up to wire.MaxPart bytes, only when no keys are left, so that the driver
+// gets the keys and a request for decommission before the updates. The caller may
 // add a part of a stored result.
 func (o *outbox) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{

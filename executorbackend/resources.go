@@ -12,11 +12,11 @@ import (
 )
 
 // Discover returns the addresses of an executor's resources by name. amounts are
-// those that its container has. The addresses are those that the script
-// executor.resource.NAME.discoveryScript prints or, without a script, 0, 1 and so
-// on, as CUDA numbers the devices of a process. The scripts run in the working
-// directory, one after the other. The script of a resource does not run if the
-// settings give the resource to executors but this executor's profile does not.
+// the resources of the executor's container. The addresses are those that the
+// script executor.resource.NAME.discoveryScript prints or, without a script, 0, 1
+// and so on, as CUDA numbers the devices of a process. The scripts run in the
+// working directory, one after the other. A resource that the settings give to
+// executors but this executor's profile lacks is left out: its script does not run.
 // Discover fails if a script fails or prints too few addresses.
 func Discover(ctx context.Context, c *config.Config, amounts map[string]int64) (map[string][]string, error) {
 	resources := map[string][]string{}

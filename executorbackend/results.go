@@ -34,9 +34,9 @@ func lostResult(attempt uint64, err error) *wire.TaskUpdate {
 	return failed(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
 }
 
-// lastUpdate returns the update with which an attempt ends; nil if it was reported
-// as killed before. If the attempt was killed after its result was stored, it
-// removes the result. It is called with the lock held.
+// lastUpdate returns the update with which an attempt ends; nil if the attempt was
+// already reported as killed. If the attempt was killed after its result was
+// stored, lastUpdate removes the result. It is called with the lock held.
 func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	if update.GetState() == wire.TaskState_TASK_STATE_STORED {
 		var cause *killedError
@@ -51,9 +51,9 @@ func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	return update
 }
 
-// fetch sends one stored result to the driver in parts. The end of a fetch and a
-// kill of the attempt both remove the stored block: the one that finds it sends the
-// attempt's last update.
+// fetch sends one stored result to the driver in parts. When the fetch ends and
+// when the attempt is killed, the stored block is removed: whichever comes first
+// sends the attempt's last update.
 type fetch struct {
 	attempt uint64
 	sent    int64 // bytes sent so far

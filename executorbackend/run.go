@@ -145,8 +145,8 @@ func bootstrap(ctx context.Context, client wire.DriverClient, options Options, d
 
 // attach runs the executor over a stream to the driver, and over a new one each
 // time the connection breaks. The driver treats a new stream as a new executor with
-// the same id, and runs the tasks of the old one elsewhere; so these are cancelled
-// here before.
+// the same id, and runs the tasks of the old one elsewhere; so the executor cancels
+// its tasks before it connects again.
 func (x *executor) attach(ctx context.Context, client wire.DriverClient, driver string) error {
 	x.instance = rand.Uint64() | 1
 	var broken error // why the executor was disconnected, until it is registered again

@@ -34,8 +34,7 @@ func (e *engine) addSets(sets []*wire.TaskSet) {
 	}
 }
 
-// forgetSets removes task sets that have ended. Tasks of them that still run
-// continue.
+// forgetSets removes task sets that have ended. Their running tasks continue.
 func (e *engine) forgetSets(ids []uint64) {
 	for _, id := range ids {
 		if set := e.sets[id]; set != nil && set.hasShared {

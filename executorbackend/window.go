@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// windowWork is how much work an executor queues for each core, as the time
-	// that it takes: several times the round trip of a message to the driver.
+	// windowWork is the total duration of the tasks that an executor queues for
+	// each core: several times the round trip of a message to the driver.
 	windowWork = time.Millisecond
 	// maxWindow is the largest number of tasks that an executor queues for each
 	// core.
 	maxWindow = 512
-	// paceWeight is the number of latest tasks over which, roughly, durations are
+	// paceWeight is roughly the number of latest tasks whose durations are
 	// averaged.
 	paceWeight = 32
 	// stallTimeout is how long queued tasks wait if no task starts, before they are
@@ -22,7 +22,7 @@ const (
 	stallTimeout = 100 * time.Millisecond
 )
 
-// pace is the mean duration of the tasks of one set: that of the task that ended
+// pace is the mean duration of the tasks of one set, the set of the task that ended
 // last.
 type pace struct {
 	taskSet uint64
@@ -30,8 +30,8 @@ type pace struct {
 }
 
 // window adds the duration of a task that ended, and returns the executor's window:
-// how many tasks of the set the driver may queue at it. cores is the number of its
-// cores.
+// how many tasks of the set the driver may queue at the executor. cores is the
+// number of the executor's cores.
 func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
 	took = max(took, 1)
 	if p.taskSet != t.set.id {

@@ -340,9 +340,9 @@ func (c *Cluster) Daemons() []*Daemon {
 	return daemons
 }
 
-// Stop ends all daemons and containers, waits until they are gone, and removes
-// the cluster's data. Daemons have ten seconds to end by themselves, or until
-// ctx ends; what is left then is killed.
+// Stop ends all daemons and containers, waits until they are gone, and removes the
+// cluster's data. Daemons have ten seconds to end by themselves, NodeManagers
+// three, or until ctx ends; what is left then is killed.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.unlock == nil {
 		if err := c.lock(); err != nil {

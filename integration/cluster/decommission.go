@@ -17,7 +17,7 @@ import (
 
 // Decommission decommissions hosts: their NodeManagers get no further containers,
 // and stop when their containers have ended or the grace period is over. Hosts that
-// were decommissioned before and are not named are recommissioned.
+// an earlier call decommissioned and this call does not name are recommissioned.
 func (c *Cluster) Decommission(ctx context.Context, grace time.Duration, hosts ...string) error {
 	if err := os.WriteFile(c.paths.excludes(), []byte(strings.Join(append(hosts, ""), "\n")), 0o644); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 // directory, by which the cluster's daemons are told from all other processes.
 const marker = "BOBBIN_CLUSTER_DIR"
 
-// containerMark returns the text with which the environment variable LOG_DIRS
-// begins in all containers of the cluster in a directory. YARN sets that variable.
+// containerMark returns how the entry of LOG_DIRS begins in the environment of all
+// containers of the cluster in dir. YARN sets that variable.
 func containerMark(dir string) string { return "LOG_DIRS=" + dir + "/" }
 
 // guardScript stops a cluster when its owner, the process that started it, has

@@ -41,10 +41,9 @@ type Options struct {
 
 // NodeSpec is one host of a cluster.
 type NodeSpec struct {
-	// Host is the node's host name. It must be an IPv4 loopback address: only with
-	// such names each node can be a host of its own, to all programs and without
-	// root. It should not be 127.0.0.2, which some systems resolve to the machine's
-	// name.
+	// Host is the node's host name. It must be an IPv4 loopback address: only such
+	// addresses make each node a host of its own for all programs, without root. It
+	// should not be 127.0.0.2, which some systems resolve to the machine's name.
 	Host string
 	// Rack is the node's place in the network topology, such as "/rack-a".
 	Rack string

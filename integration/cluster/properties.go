@@ -110,7 +110,8 @@ func (p properties) resourceManager() site {
 		prefix + "root.default.maximum-capacity": "100",
 		prefix + "root.batch.capacity":           "50",
 		prefix + "root.batch.maximum-capacity":   "100",
-		// One user may use a queue's maximum, and AMs the whole cluster.
+		// One user may use a queue's maximum, and ApplicationMasters may use the
+		// whole cluster.
 		prefix + "root.default.user-limit-factor": "100",
 		prefix + "root.batch.user-limit-factor":   "100",
 		prefix + "maximum-am-resource-percent":    "1.0",

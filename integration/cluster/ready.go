@@ -42,10 +42,10 @@ func (c *Cluster) missing(ctx context.Context) error {
 
 // Missing returns what a cluster with the given number of nodes lacks to be usable,
 // as an error; nil if nothing. It asks the web servers of the NameNode and the
-// ResourceManager, given as host:port. A host in started counts only if its daemons
-// have sent a heartbeat after that time, since the NameNode and the ResourceManager
-// take some seconds to notice that a daemon was killed. Missing works with any
-// cluster.
+// ResourceManager, given as host:port. started has the times at which hosts were
+// started: the daemons of such a host count only if they have sent a heartbeat
+// since then, because the NameNode and the ResourceManager take some seconds to
+// notice that a daemon was killed. Missing works with any cluster.
 func Missing(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
 	if err := missingStorage(ctx, nameNode, nodes, started); err != nil {
 		return fmt.Errorf("namenode: %w", err)

@@ -45,8 +45,8 @@ const (
 	Client                = "client"            // where Inside runs the tests
 )
 
-// Options describe a cluster. The zero value is that of docker/compose.yaml: three
-// workers in two racks, and one ResourceManager.
+// Options describe a cluster. The zero value describes the cluster of
+// docker/compose.yaml: three workers in two racks, and one ResourceManager.
 type Options struct {
 	// Image is the Hadoop image. Default: DefaultImage.
 	Image string
@@ -56,7 +56,7 @@ type Options struct {
 	// Disks is the size in bytes, by worker name, of an in-memory disk for
 	// containers. Other workers use the machine's disk.
 	Disks map[string]int64
-	// Properties override those of docker/conf, for daemons and clients.
+	// Properties override the properties in docker/conf, for daemons and clients.
 	Properties map[string]string
 	// Logger receives the progress of starting and stopping. Default: none.
 	Logger *slog.Logger
@@ -233,10 +233,10 @@ func (c *Cluster) resourceManagers() []string {
 	return []string{ResourceManager}
 }
 
-// WaitReady returns when every worker's DataNode and NodeManager has reported
-// since the worker was last started, and a ResourceManager is active. If ctx ends
-// first, the error says what is missing; if a daemon has ended, it has the end of
-// its log.
+// WaitReady returns when every worker's DataNode and NodeManager has reported since
+// the worker was last started, and a ResourceManager is active. If ctx ends first,
+// the error says what is missing; if a daemon has ended, the error has the end of
+// the daemon's log.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -270,8 +270,8 @@ func (c *Cluster) missing(ctx context.Context) error {
 	}
 	var errs []error
 	for _, name := range c.resourceManagers() {
-		// A standby redirects to the active one by a name that only hosts of the
-		// network resolve, so ask each of them without following redirects.
+		// A standby ResourceManager redirects to the active one by a name that only
+		// hosts of the network resolve, so ask each without following redirects.
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := cluster.Missing(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()), started)
 		cancel()

@@ -41,7 +41,7 @@ func (h *Host) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Stop stops the host's daemons with SIGTERM.
+// Stop stops the host's daemons with SIGTERM, and kills them after 20 seconds.
 func (h *Host) Stop(ctx context.Context) error {
 	grace := 20
 	if err := h.docker.ContainerStop(ctx, h.id, container.StopOptions{Timeout: &grace}); err != nil {
@@ -94,9 +94,9 @@ func (h *Host) Override(ctx context.Context, properties map[string]string) error
 	return h.write(ctx, "/etc/hadoop/overrides", text.String())
 }
 
-// SetClock moves the clock of the host's daemons forward; 0 is the real time. That
-// takes effect at the next start. Go programs, which do not use libc, keep the real
-// time.
+// SetClock sets how far the clock of the host's daemons is ahead of the real time;
+// 0 resets it. The change takes effect at the next start. Go programs, which do not
+// use libc, keep the real time.
 func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
 	h.changed = true
 	told := ""

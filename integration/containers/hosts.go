@@ -65,8 +65,7 @@ func properties(options Options) map[string]string {
 			"yarn.resourcemanager.recovery.enabled": "true",
 			"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.ZKRMStateStore",
 			"hadoop.zk.address":                     ZooKeeper + ":2181",
-			// ZooKeeper ends the session of a ResourceManager that is silent for so
-			// long.
+			// ZooKeeper ends a ResourceManager's session after this much silence.
 			"yarn.resourcemanager.zk-timeout-ms":                               "5000",
 			"yarn.resourcemanager.ha.automatic-failover.zk-timeout-ms":         "5000",
 			"yarn.client.failover-sleep-base-ms":                               "200",

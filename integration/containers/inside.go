@@ -17,14 +17,14 @@ import (
 // Inside.
 const stateVariable = "BOBBIN_TEST_CONTAINERS"
 
-// Inside starts a cluster and runs this program a second time, on the cluster's
-// host Client. There, Inside calls tests and returns its result. When the second
-// program has ended, the first removes the cluster and returns the second's exit
-// code.
+// Inside starts a cluster and runs the calling test binary a second time, as a
+// process on the cluster's host Client. In that process, Inside calls tests and
+// returns the result. When that process has ended, Inside removes the cluster and
+// returns its exit code.
 //
-// The program on that host sees this machine's files and processes. It has the
-// client's network and host name, resolves the cluster's hosts by name, and reaches
-// no other network.
+// The second process sees this machine's files and processes. It has the client's
+// network and host name, resolves the cluster's hosts by name, and reaches no other
+// network.
 func Inside(options Options, tests func(*Cluster) int) int {
 	code, err := inside(options, tests)
 	if err != nil {

@@ -19,11 +19,10 @@ import (
 )
 
 const (
-	// labelOwner is the label of networks and containers with the process that
-	// created them.
+	// labelOwner labels networks and containers with the process that created them;
+	// see owner.
 	labelOwner = "bobbin.owner"
-	// labelNetwork is the label of containers with the name of their cluster's
-	// network.
+	// labelNetwork labels containers with the name of their cluster's network.
 	labelNetwork = "bobbin.owner.cluster"
 )
 

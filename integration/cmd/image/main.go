@@ -2,8 +2,8 @@
 // Maven downloads. The command make docker-image runs it, from the module's root.
 //
 // The base image is the one that -base names. By default it is the public Debian
-// image if that is on this machine or can be pulled, and otherwise a Debian image
-// that docker/base.sh makes with debootstrap.
+// image or one that docker/base.sh makes with debootstrap: whichever is on this
+// machine, else the public one if it can be pulled.
 package main
 
 import (
@@ -87,8 +87,8 @@ func createBuildContext(ctx context.Context, dir string, jars []string) error {
 	return nil
 }
 
-// findBase returns the public base image if there is one, otherwise the one built
-// earlier on this machine, and builds that if needed.
+// findBase returns the public base image or the one built earlier, if either is on
+// this machine. Otherwise it pulls the public one or, if that fails, builds one.
 func findBase(ctx context.Context) (string, error) {
 	for _, image := range []string{publicBase, ownBase} {
 		if exec.CommandContext(ctx, "docker", "image", "inspect", image).Run() == nil {
