@@ -33,7 +33,7 @@ type decommission struct {
 type decommissions struct {
 	executors    map[*executor]struct{}
 	unregistered map[string]Notice // notices for executors that have not registered, by executor id
-	next         time.Time         // no deadline is earlier; the zero time means that there is none
+	next         time.Time         // no deadline is earlier; the zero time means no deadline
 }
 
 func newDecommissions() decommissions {

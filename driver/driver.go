@@ -7,8 +7,8 @@
 // a [Listener]. Its state is in one struct, loop, which one goroutine, the event
 // loop, owns. Each executor is connected by a stream, whose goroutines pass its
 // messages to the event loop and send the messages that the event loop puts into
-// the executor's mailbox. So a slow executor delays no other. Callers must call
-// [Driver.Stop].
+// the executor's mailbox. So a slow executor does not delay others. Callers must
+// call [Driver.Stop].
 package driver
 
 import (

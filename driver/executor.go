@@ -179,8 +179,8 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 	}
 }
 
-// attempt returns the attempt with an id; nil if the executor neither runs it nor
-// stores its result.
+// attempt returns the attempt with the given id; nil if the executor neither runs
+// that attempt nor stores its result.
 func (e *executor) attempt(id uint64) *attempt { return e.attempts[scheduler.AttemptID(id)] }
 
 // streamEnded handles the end of an executor's stream. Both goroutines of the

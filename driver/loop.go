@@ -32,8 +32,8 @@ type event struct {
 // (iteration of run) handles the events that have arrived, does what is due at this
 // time, offers free cores, and sends each executor at most one message.
 //
-// Each part below, from cluster to values, owns its state and does not use loop: it
-// says what is due, and methods of loop do it.
+// Each of the fields from cluster to values owns its state and does not use loop:
+// the field says what is due, and methods of loop do it.
 type loop struct {
 	d       *Driver
 	logger  *slog.Logger

@@ -95,7 +95,8 @@ func (l *loop) expireLosses() {
 }
 
 // countFailures counts the loss of an executor as a failure of each task that ran
-// there. The loss was reported to the scheduler as one that does not count.
+// there. When the executor was lost, the scheduler was told that the loss does not
+// count.
 func (l *loop) countFailures(loss *unexplainedLoss) {
 	for _, lost := range loss.tasks {
 		if set := lost.set; !set.ended {

@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// resourceProfile is a resource profile with the numbers of its task sets and
-// executors.
+// resourceProfile is a resource profile, with the number of task sets that use it
+// and of its executors.
 type resourceProfile struct {
 	profile.Profile
 	inUse       bool             // executors are wanted: always for the default profile, for others until they are released
@@ -230,9 +230,9 @@ func (l *loop) allocate() (next time.Time) {
 	return next
 }
 
-// taskResources returns how much an executor of a profile has of further resources,
-// such as GPUs, by the names that tasks use. exists is false if there is no such
-// profile.
+// taskResources returns the amounts of further resources, such as GPUs, that an
+// executor of a profile has, by the names that tasks use. exists is false if there
+// is no such profile.
 func (d *Driver) taskResources(id int) (resources map[string]int64, exists bool) {
 	if id == profile.DefaultID {
 		return config.TaskResourceNames(d.options.Config, profile.Default(d.options.Config).Resources), true

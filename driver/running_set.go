@@ -21,12 +21,12 @@ type runningSet struct {
 	profile     *resourceProfile // resource profile of the executors that run the set
 	cpus        int              // cores of each task
 	resources   map[string]float64
-	pool        string // name of the scheduling pool; "" without pools
+	pool        string // name of the scheduling pool; "" if scheduler.mode is FIFO
 	slots       int    // how many of its tasks one executor runs at once
 	maxFailures int
 	sentTo      map[*executor]struct{} // executors that were sent spec.Common
 	submitted   time.Time
-	scheduled   bool // set once it was submitted to the scheduler
+	scheduled   bool // set once the set was submitted to the scheduler
 	ended       bool
 
 	done           int // tasks that are done

@@ -42,7 +42,7 @@ func (d *Driver) listen() error {
 		return fmt.Errorf("the driver cannot listen on %q: %w", d.options.BindAddress, err)
 	}
 	// Missing heartbeats reveal dead executors. Keepalive pings reveal dead
-	// connections sooner, and keep firewalls from closing idle ones.
+	// connections sooner, and keep firewalls from closing idle connections.
 	quarter := max(config.NetworkTimeout.In(d.options.Config)/4, time.Second)
 	d.listener = listener
 	d.server = grpc.NewServer(append(d.options.Identity.ServerOptions(),

@@ -69,8 +69,8 @@ func (s *TaskSet) indexOf(task int) int {
 	return task
 }
 
-// TaskError ends a task set if a task has failed too often, or with an error that
-// says that a retry cannot help.
+// TaskError ends a task set in which a task has failed too often, or with an error
+// that says that a retry cannot help.
 type TaskError struct {
 	Job        string
 	Index      int // index of the task

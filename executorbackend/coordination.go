@@ -101,7 +101,7 @@ func (t *task) Barrier(ctx context.Context) error {
 	defer e.mu.Unlock()
 	t.barrier = nil
 	if err != nil {
-		// The other tasks may have passed the barrier or not.
+		// It is not known whether the other tasks have passed the barrier.
 		t.broken = fmt.Errorf("the task's barrier was left before all had come: %w", err)
 		return err
 	}

@@ -26,8 +26,7 @@ var errStopped = errors.New("the executor was told to stop")
 // stream must end when ctx does, and allow CloseSend during Send. The contexts of
 // tasks derive from ctx. Serve returns nil when the driver stops the executor, and
 // an *ExitError if the driver refuses the executor or the stream breaks. Before it
-// returns, it cancels the running tasks and waits for them to end, but not for
-// long.
+// returns, it cancels the running tasks and waits up to 3 s for them to end.
 func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
 	x := newExecutor(options.withDefaults())
 	defer x.blocks.Close()
@@ -48,7 +47,7 @@ type engine struct {
 	mu              sync.Mutex
 	sets            map[uint64]*taskSet
 	peers           map[uint64][]*wire.BarrierPeer // where the tasks of barrier sets run, by task set
-	tasks           map[uint64]*task               // those that wait or run, by attempt id
+	tasks           map[uint64]*task               // tasks that wait or run, by attempt id
 	waiting         []*task                        // tasks that wait for cores, in the order in which they start
 	free            int                            // number of free cores
 	ended           bool                           // set when no task may start any more

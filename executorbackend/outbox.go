@@ -107,7 +107,8 @@ func (o *outbox) release(keys []string) {
 	o.mu.Unlock()
 }
 
-// fetch adds stored results that the driver has requested. It does not send them.
+// fetch adds requests of the driver for stored results, but does not send the
+// results.
 func (o *outbox) fetch(attempts []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

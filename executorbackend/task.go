@@ -32,9 +32,9 @@ type task struct {
 
 	// The engine's lock guards these.
 	started bool
-	began   time.Time   // when it got its cores; does not change after that
+	began   time.Time   // when the attempt got its cores; does not change after that
 	reaper  *time.Timer // calls reap if the attempt does not end; set when it is killed
-	stuck   bool        // set if it was reported as killed but still runs
+	stuck   bool        // set if the attempt was reported as killed but still runs
 	coordination
 
 	values     function.Values
@@ -180,7 +180,7 @@ func clean(text string) string {
 const ownFrames = "github.com/bobbin-yarn/bobbin"
 
 // trimStack removes frames from a stack trace that debug.Stack made in a deferred
-// call: those of bobbin that called the user's function, and those since the panic.
+// call: those of bobbin that called the user's function, and those after the panic.
 func trimStack(trace string) string {
 	lines := strings.Split(strings.TrimRight(trace, "\n"), "\n")
 	if len(lines) < 3 {

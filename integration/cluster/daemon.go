@@ -87,7 +87,7 @@ func (d *Daemon) LogTail(lines int) string {
 	return lastLines(content, lines)
 }
 
-// Start starts a daemon that does not run, and returns when it listens on its
+// Start starts a stopped daemon, and returns when the daemon listens on its
 // addresses. To wait until the cluster uses the daemon, call Cluster.WaitReady.
 func (d *Daemon) Start(ctx context.Context) error {
 	d.mu.Lock()

@@ -86,7 +86,8 @@ func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoo
 }
 
 // cacheDir returns the cache directory for a Hadoop release, and creates it if
-// needed. Its name has a hash of the pom, so a changed pom is resolved again.
+// needed. The directory's name has a hash of the pom, so that a changed pom is
+// resolved again.
 func cacheDir(version string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

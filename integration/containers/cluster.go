@@ -53,8 +53,8 @@ type Options struct {
 	// HA starts two ResourceManagers and a ZooKeeper, which keeps their state and
 	// elects one of them.
 	HA bool
-	// Disks is the size in bytes, by worker name, of an in-memory disk for
-	// containers. Other workers use the machine's disk.
+	// Disks has the size in bytes, by worker name, of an in-memory disk for YARN's
+	// containers. Workers without an entry use the machine's disk.
 	Disks map[string]int64
 	// Properties override the properties in docker/conf, for daemons and clients.
 	Properties map[string]string

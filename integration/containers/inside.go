@@ -61,8 +61,8 @@ func inside(options Options, tests func(*Cluster) int) (code int, err error) {
 }
 
 // again runs this test binary a second time, in the network of the container
-// Client, and returns its exit code. took is how long the start of the cluster
-// took; the test binary's time limit is reduced by it.
+// Client, and returns its exit code. took is how long the cluster's start took, by
+// which the binary's time limit is reduced.
 func (c *Cluster) again(ctx context.Context, took time.Duration) (code int, err error) {
 	pid, err := c.Host(Client).pid(ctx)
 	if err != nil {
