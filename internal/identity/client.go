@@ -17,8 +17,8 @@ var errOtherDriver = errors.New("the server at the driver's address is not this 
 	"(its certificate is another one): the driver may have ended and its port been taken")
 
 // DialOptions returns the options of a gRPC client that connects only to the driver
-// that made the pass, which it knows by its certificate, and sends the secret with
-// every call.
+// that made the pass (recognized by its certificate) and sends the pass's secret
+// with every call.
 func (p *Pass) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{

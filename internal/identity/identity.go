@@ -4,8 +4,8 @@
 // The driver makes an [Identity], a certificate and a secret, for each application
 // attempt, and keeps it in memory only. An executor gets a [Pass], the certificate
 // and the secret without the private key, in its container's credentials; never on
-// a command line, in an environment variable or in a log. It connects only to the
-// server with that certificate and sends the secret with every call
+// a command line, in an environment variable or in a log. The executor connects
+// only to the server with that certificate and sends the secret with every call
 // ([Pass.DialOptions], [Identity.ServerOptions]). On connections between other
 // processes of the application, both ends prove that they know the secret
 // ([Pass.PeerTLS]).
@@ -50,7 +50,7 @@ var (
 )
 
 // Identity is the driver's certificate, with its private key, and the secret of one
-// application attempt. Printing it does not reveal them.
+// application attempt. Printing an Identity does not reveal the key or the secret.
 type Identity struct {
 	certificate tls.Certificate
 	secret      [secretBytes]byte
@@ -87,8 +87,8 @@ func New() (*Identity, error) {
 	return id, nil
 }
 
-// Pass returns the pass for executors, encoded. It is put into the credentials of
-// their containers; ParsePass decodes it.
+// Pass returns the pass for executors, encoded. The pass is put into the
+// credentials of the executors' containers; ParsePass decodes it.
 func (i *Identity) Pass() []byte {
 	certificate := i.certificate.Certificate[0]
 	encoded := make([]byte, 0, len(passMagic)+secretBytes+len(certificate))
@@ -101,14 +101,14 @@ func (i *Identity) Pass() []byte {
 func (i Identity) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, "identity(hidden)") }
 
 // Pass is what a process needs to connect to the driver and the executors of one
-// application attempt. Printing it does not reveal its secret.
+// application attempt. Printing a Pass does not reveal its secret.
 type Pass struct {
 	certificate []byte // the driver's, DER-encoded
 	secret      [secretBytes]byte
 }
 
 // ParsePass decodes an encoded pass. It fails if the bytes are no pass of this
-// version; the error does not reveal them.
+// version; the error does not contain them.
 func ParsePass(encoded []byte) (*Pass, error) {
 	if len(encoded) < len(passMagic)+secretBytes || string(encoded[:len(passMagic)]) != passMagic {
 		return nil, fmt.Errorf("the pass to the driver (%d bytes) is not one that this version of bobbin makes: "+

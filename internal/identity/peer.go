@@ -22,8 +22,8 @@ var errOtherApplication = errors.New("the other end is not of this application (
 
 // PeerTLS returns the TLS configuration, for servers and clients, of connections
 // between processes of the application. All processes derive the same key from the
-// secret, so each end proves in TLS 1.3's handshake that it knows the secret. It
-// does not prove which process it is.
+// secret, so each end proves in TLS 1.3's handshake that it knows the secret.
+// Neither learns which process the other is.
 func (p *Pass) PeerTLS() (*tls.Config, error) {
 	seed, err := hkdf.Key(sha256.New, p.secret[:], nil, peerKey, ed25519.SeedSize)
 	if err != nil {

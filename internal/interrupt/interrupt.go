@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// sameSignal is how long after the first signal further ones are ignored:
+// sameSignal is how long further signals are ignored after the first one:
 // timeout(1) and other programs send a signal to a process and then to its
 // process group.
 const sameSignal = 300 * time.Millisecond
 
 // Context returns a context that ends at the first SIGINT or SIGTERM, with a
-// cause that names the signal. At the second one beforeExit is called, and the
-// process exits with code. stop restores the default handling of the signals and
-// waits for the goroutine that handles them.
+// cause that names the signal. At a second signal, Context calls beforeExit and
+// exits the process with code. stop restores the default handling of the
+// signals and waits for the goroutine that handles them.
 func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -58,7 +58,8 @@ func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 // errByHand is the cause of a context that SIGINT (Ctrl-C) has ended.
 var errByHand = errors.New("interrupted (Ctrl-C)")
 
-// IsByHand reports whether the cause of a context is SIGINT (Ctrl-C).
+// IsByHand reports whether cause, the cause of a context's end, is SIGINT
+// (Ctrl-C).
 func IsByHand(cause error) bool { return errors.Is(cause, errByHand) }
 
 func interrupted(received os.Signal) error {

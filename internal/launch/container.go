@@ -31,8 +31,8 @@ func LogURL(scheme, nodeHTTPAddress, container, user string) string {
 // and who may modify the application, besides its owner; "" for nobody. YARN's
 // format is "user1,user2 group1,group2", or "*" for all (AccessControlList.java
 // of Hadoop 3). The lists of the ApplicationMaster's container apply to the
-// application. Those of an application's first container on a node apply to all
-// of its containers and logs on that node.
+// application. On each node, the lists of the application's first container
+// apply to all of the application's containers and logs there.
 func ACLs(settings *config.Config) (view, modify string) {
 	viewers, modifiers := config.ACLs(settings)
 	return accessList(viewers), accessList(modifiers)

@@ -1,12 +1,12 @@
 // Package launch defines what a process of bobbin passes to a process that it
-// starts, itself or by YARN: its role, the description of the application,
-// secrets and the command line.
+// starts, directly or through YARN: the role, the description of the
+// application, secrets and the command line.
 package launch
 
 // Role is the role of a process that bobbin or YARN has started.
 type Role string
 
-// Roles. A process that a person starts has none.
+// Roles. A process that a person starts has no role.
 const (
 	RoleAM       Role = "am"
 	RoleLauncher Role = "launcher" // the ApplicationMaster in client mode, which launches executors for a driver elsewhere
@@ -29,18 +29,19 @@ const (
 	// EnvDriverID is the id of a driver that runs on a standalone cluster.
 	EnvDriverID = "BOBBIN_LAUNCH_DRIVER_ID"
 	// EnvContainer is the id that a standalone worker has given to the process.
-	// Processes that this one starts inherit it, so that the worker can find
-	// them too.
+	// Child processes inherit the variable, so that the worker can find them
+	// too.
 	EnvContainer = "BOBBIN_LAUNCH_CONTAINER"
 	// EnvResources are the addresses of other resources that a standalone worker
 	// has assigned to the process, in JSON: {"gpu": ["0", "1"]}.
 	EnvResources = "BOBBIN_LAUNCH_RESOURCES"
 
-	// EnvProperties are the settings for a program by which yarn-submit replaces
-	// itself: a JSON object of values by key.
+	// EnvProperties are the settings for a program that yarn-submit executes in
+	// its own place (exec) or that a standalone worker starts as a driver: a
+	// JSON object of values by key.
 	EnvProperties = "BOBBIN_LAUNCH_PROPERTIES"
-	// EnvReport is "json" if that program must print the application's report on
-	// stdout.
+	// EnvReport is "json" if the program that yarn-submit executes must print
+	// the application's report on stdout.
 	EnvReport = "BOBBIN_LAUNCH_REPORT"
 )
 

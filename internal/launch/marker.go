@@ -9,13 +9,13 @@ import (
 )
 
 // Marker is contained in every program that calls bobbin.Main, so that a
-// submission can recognize such programs before the upload. Its number changes
-// when this package becomes incompatible.
+// submission can recognize such programs before the upload. The number at its
+// end changes when this package becomes incompatible.
 const Marker = "bobbin/launch: this program calls bobbin.Main, contract 1"
 
 // mirrored is Marker backwards. Code that searches for Marker must not contain
-// it, since otherwise every program that can submit applications would seem to
-// call bobbin.Main.
+// Marker itself, since otherwise every program that can submit applications
+// would seem to call bobbin.Main.
 const mirrored = "1 tcartnoc ,niaM.nibbob sllac margorp siht :hcnual/nibbob"
 
 // KeepMarker keeps Marker in programs that call it: a linker drops the text of a

@@ -24,9 +24,10 @@ func ShellCommand(arguments []string) string {
 	return line.String()
 }
 
-// quote puts an argument into single quotes for the inner shell, and escapes the
-// result for the outer double quotes. It closes and reopens the single quotes
-// within {{ and }} and after <, so that the NodeManager replaces nothing.
+// quote puts an argument into single quotes for the inner shell, and escapes
+// the result for the outer double quotes. It closes and reopens the single
+// quotes between the two braces of {{ and }}, and after <, so that the
+// NodeManager replaces nothing.
 func quote(argument string) string {
 	var inner strings.Builder
 	inner.WriteByte('\'')
@@ -57,7 +58,7 @@ var doubleQuoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\
 //
 // A NodeManager writes the value between the double quotes of export NAME="…",
 // and removes all other pairs of equal braces (ContainerLaunch.java of Hadoop
-// 3). EnvironmentValue therefore puts "" between two such braces.
+// 3). EnvironmentValue therefore puts "" between the two braces of such a pair.
 func EnvironmentValue(value string) string {
 	if !strings.Contains(value, "{{") && !strings.Contains(value, "}}") {
 		return doubleQuoted.Replace(value)

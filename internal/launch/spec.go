@@ -29,15 +29,14 @@ type Spec struct {
 	// Pools is the content of the file scheduler.allocation.file, which is on
 	// the submitter's machine; "" if it is not set.
 	Pools string `json:"pools,omitempty"`
-	// Racks are the racks of the cluster's nodes by host, as of the submission.
-	// An ApplicationMaster is not allowed to request them from the
-	// ResourceManager.
+	// Racks has the rack of each host of the cluster, as of the submission. The
+	// ResourceManager does not let an ApplicationMaster request the racks.
 	Racks map[string]string `json:"racks,omitempty"`
-	// Nodes are the labels and resources of the same nodes, by host.
+	// Nodes has the label and resources of each host in Racks.
 	Nodes map[string]Node `json:"nodes,omitempty"`
-	// CacheDirs are the URIs of cache entries with files of the application. The
-	// ApplicationMaster updates their time of last use, so that no submission
-	// removes them.
+	// CacheDirs are the URIs of cache entries with files of the application.
+	// The ApplicationMaster updates their time of last use, so that no
+	// submission removes the entries.
 	CacheDirs []string `json:"cacheDirs,omitempty"`
 }
 
@@ -59,8 +58,8 @@ type LocalResource struct {
 	Archive   bool   `json:"archive,omitempty"`
 }
 
-// Encode returns the content of the secret SecretSpec. It fails if that exceeds
-// MaxSpecBytes.
+// Encode returns the content of the secret SecretSpec. It fails if the content
+// exceeds MaxSpecBytes.
 func (s *Spec) Encode() ([]byte, error) {
 	var encoded bytes.Buffer
 	compressed := gzip.NewWriter(&encoded)

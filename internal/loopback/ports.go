@@ -13,12 +13,12 @@ import (
 // Ports reserves TCP ports of loopback addresses for processes that will listen on
 // them. The zero value has none.
 //
-// For each port there is a socket that is bound with SO_REUSEADDR and never
-// listens. The kernel does not choose such a port for a process that asks for
-// any free port, nor for an outgoing connection. A process that asks for this
-// port can listen on it, because Go and Java set SO_REUSEADDR on listeners. So
-// no other process takes the port before the process listens, or while a test
-// has stopped it.
+// For each port, Ports has a socket that is bound with SO_REUSEADDR and never
+// listens. The kernel does not choose such a port for a process that asks for any
+// free port, nor for an outgoing connection. A process that asks for this very port
+// can listen on it, because Go and Java set SO_REUSEADDR on listeners. So no other
+// process takes the port before the process listens, or while a test has stopped
+// it.
 type Ports struct {
 	sockets []int
 }

@@ -52,7 +52,7 @@ func (e *UnknownError) Error() string {
 		"local-cluster[E,C,M] or bobbin://host:port; yarn-submit submits to yarn", e.URL)
 }
 
-// Of parses the setting master, or the URL unset if master is not set.
+// Of parses the setting master or, if that is not set, the URL in unset.
 func Of(settings *config.Config, unset string) (URL, error) {
 	return Parse(cmp.Or(config.Master.In(settings), unset))
 }
@@ -83,9 +83,9 @@ var localPattern = regexp.MustCompile(`^local(?:\[\s*(\d+|\*)\s*(?:,\s*(\d+)\s*)
 
 // parseLocal parses local (one core), local[N], local[*], local[N,F] and
 // local[*,F]. The star stands for GOMAXPROCS, which respects the CPU affinity
-// and control group of the process. F, the number of failures of one task that
-// fail its job, is 1 by default: a task that fails would run again on the same
-// machine.
+// and control group of the process. F is the number of failures of one task at
+// which its job fails. It is 1 by default, as a failed task would run again on
+// the same machine.
 func parseLocal(text string) (URL, error) {
 	parts := localPattern.FindStringSubmatch(text)
 	if parts == nil {

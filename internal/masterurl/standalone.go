@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// DefaultPort is the port of a standalone master if its URL has none.
+// DefaultPort is the port of a standalone master if the URL states no port.
 const DefaultPort = 7077
 
 // scheme starts the URLs of standalone masters.
 const scheme = "bobbin://"
 
-// ParseStandalone returns the addresses (host:port) of the masters in a URL such
-// as "bobbin://host:port,host:port". Several masters stand by for each other.
-// The default port is DefaultPort; an IPv6 address must be in brackets.
+// ParseStandalone returns the addresses (host:port) of the masters in a URL
+// such as "bobbin://host:port,host:port". If there are several masters, one is
+// active and the others stand by. The default port is DefaultPort; an IPv6
+// address must be in brackets.
 func ParseStandalone(url string) ([]string, error) {
 	wrong := func(reason string) error {
 		return fmt.Errorf("master %q: %s: it looks like bobbin://host:%d or bobbin://host1,host2", url, reason, DefaultPort)

@@ -40,8 +40,9 @@ const (
 	maxNumber = 1 << 20
 )
 
-// Load returns the pools that content describes or, if content is "", those that
-// the file named by the settings describes; nil if the settings name none.
+// Load returns the pools that content describes or, if content is "", those in the
+// file that the settings name. In the latter case, it returns nil if the settings
+// name no file or scheduler.mode is not FAIR.
 func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	described := []byte(content)
 	if content == "" {

@@ -16,8 +16,8 @@ const Self = "/proc/self"
 func Directory(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
 
 // ResidentBytes returns the resident memory (RSS) of the process with the given
-// directory in /proc. It computes it from the number of pages in the second field
-// of the file statm.
+// directory in /proc. The size is computed from the second field of the file statm,
+// a number of pages.
 func ResidentBytes(directory string) (uint64, error) {
 	name := filepath.Join(directory, "statm")
 	content, err := os.ReadFile(name)

@@ -18,11 +18,11 @@ const DefaultID = 0
 type Profile struct {
 	// ID distinguishes the executor profiles of an application.
 	ID int
-	// Memory is the size in bytes that the Go program may use. Overhead is what the
-	// container has beyond that, in bytes.
+	// Memory is the size in bytes that the Go program may use. Overhead is the size
+	// in bytes of the container beyond Memory.
 	Memory, Overhead config.Size
-	// Cores is the number of cores: how many tasks that take one core an executor
-	// runs at once.
+	// Cores is the number of cores. An executor runs that many tasks at once if
+	// each takes one core.
 	Cores int
 	// Resources are the amounts of YARN's further resource types, such as
 	// "yarn.io/gpu", that the container has.
@@ -30,9 +30,9 @@ type Profile struct {
 	// NodeLabel is the node label expression with which the containers are
 	// requested; "" means the default of the queue.
 	NodeLabel string
-	// Opportunistic is set if YARN is to allocate OPPORTUNISTIC containers: at
-	// once, though they may wait for their node or be preempted. Otherwise, they
-	// are GUARANTEED.
+	// Opportunistic requests containers of the type OPPORTUNISTIC instead of
+	// GUARANTEED: YARN allocates them at once, but they may wait on their node or
+	// be preempted.
 	Opportunistic bool
 }
 

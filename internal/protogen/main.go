@@ -1,7 +1,7 @@
 // Command protogen generates the Go code for every .proto file of the module.
 //
 // It compiles the files itself, and passes the result to the protoc-gen-go and
-// protoc-gen-go-grpc that go.mod names. So it needs nothing but Go: no protoc, and
+// protoc-gen-go-grpc that go.mod names. So protogen needs only Go: no protoc, and
 // no plug-in on the PATH.
 //
 // Usage, in the module's root directory:
@@ -98,8 +98,8 @@ func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file 
 	request.ProtoFile = append(request.ProtoFile, descriptor(file))
 }
 
-// descriptor returns the descriptor from the compiler if there is one. Only that
-// has the comments, which become doc comments of the generated code.
+// descriptor returns a file's descriptor: the compiler's, if file has one, because
+// only that includes the comments, which become doc comments of the generated code.
 func descriptor(file protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
 	if compiled, ok := file.(interface {
 		FileDescriptorProto() *descriptorpb.FileDescriptorProto

@@ -14,7 +14,7 @@ import (
 // target is the Go package of the program.
 const target = "./cmd/" + name
 
-// compile builds the program for a platform, as the file output.
+// compile builds the program for a platform and writes it to the file output.
 func (r *release) compile(ctx context.Context, p platform, output string) error {
 	output, err := filepath.Abs(output)
 	if err != nil {
@@ -35,8 +35,8 @@ func (r *release) compile(ctx context.Context, p platform, output string) error 
 	return nil
 }
 
-// buildEnvironment returns the variables that determine a binary, so that those of
-// the caller's environment do not.
+// buildEnvironment returns the variables that determine a binary, so that the
+// caller's environment does not affect it.
 func buildEnvironment(p platform) []string {
 	return []string{
 		"GOOS=" + p.system, "GOARCH=" + p.processor, "CGO_ENABLED=0",

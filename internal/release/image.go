@@ -22,7 +22,8 @@ import (
 const nobody = 65532
 
 // writeImage writes a container image as a tar archive. The archive is an OCI image
-// layout; its manifest.json is for releases of docker load that do not read those.
+// layout; its manifest.json is for versions of docker load that do not read OCI
+// layouts.
 func (r *release) writeImage(w io.Writer, p *program) error {
 	image, err := r.image(p)
 	if err != nil {
@@ -170,13 +171,13 @@ func imageLayer(entries []entry, at time.Time) (v1.Layer, error) {
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// certificates returns Mozilla's CA certificates as PEM. They are from a Go module
-// (golang.org/x/crypto), so they depend only on the module's version.
+// certificates returns Mozilla's CA certificates as PEM. The certificates are from
+// a Go module (golang.org/x/crypto), so they depend only on the module's version.
 func certificates() ([]byte, error) {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
-		// Some CAs are trusted only for certificates up to a date, or of some kind.
-		// PEM cannot express that, so they are left out.
+		// Some CAs are trusted only for some certificates, such as those issued
+		// before a date. PEM cannot express that, so these CAs are left out.
 		if root.Constraint != nil {
 			continue
 		}

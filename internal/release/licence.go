@@ -85,8 +85,8 @@ func goTool(ctx context.Context, directory string, args ...string) ([]byte, erro
 	return output, nil
 }
 
-// legalFile matches the names of files with licences, and of those that must
-// accompany them.
+// legalFile matches the names of licence files, and of NOTICE files, which must
+// accompany licences.
 var legalFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
 
 // readLicences reads the licence and NOTICE files in the module's directory.

@@ -18,7 +18,7 @@ type platform struct{ system, processor string }
 
 func (p platform) String() string { return p.system + "/" + p.processor }
 
-// all is the platforms of a release.
+// all lists the platforms of a release.
 var all = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 
 // release is a release that is being built.
@@ -63,7 +63,8 @@ func (r *release) make(ctx context.Context) error {
 	return writeChecksums(r.output)
 }
 
-// prepare builds the programs of all platforms and what is packed with them.
+// prepare builds the programs of all platforms, and the texts and man pages that
+// are packed with them.
 func (r *release) prepare(ctx context.Context, work string) error {
 	r.programs = map[platform]*program{}
 	for _, p := range r.platforms {
@@ -145,7 +146,7 @@ func (r *release) write(file string, content []byte) error {
 	})
 }
 
-// pack creates a file of the release, whose content write writes.
+// pack creates a file of the release and calls write to write its content.
 func (r *release) pack(file string, write func(io.Writer) error) (err error) {
 	created, err := os.Create(filepath.Join(r.output, file))
 	if err != nil {

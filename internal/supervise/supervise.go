@@ -39,11 +39,12 @@ func (e *NotReturned) Error() string {
 // Run calls function and returns its error. If function panics, the error
 // contains the stack trace.
 //
-// The function's context ends when ctx or application ends, or when the function
-// has not called sessionCreated within sessionTimeout (0 means no timeout). After
-// this timeout Run returns a *NoSession. If the function does not return within
-// Grace after the timeout or after the end of application, Run returns a
-// *NotReturned. After the end of ctx alone, Run waits for it without limit.
+// The function's context ends when ctx or application ends, or when the
+// function has not called sessionCreated within sessionTimeout (0 means no
+// timeout). After this timeout Run returns a *NoSession. If the function does
+// not return within Grace after the timeout or after the end of application,
+// Run returns a *NotReturned. If only ctx has ended, Run waits for the function
+// without limit.
 func Run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context, sessionCreated func()) error) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -12,7 +12,7 @@ const pipeDepth = 64
 // Pipe connects a driver and an executor in the same process. Messages are not
 // copied: a sender must not change a message that it has sent. After one side calls
 // CloseSend, the other receives the messages sent before, and then io.EOF. When ctx
-// ends, both sides get io.EOF.
+// ends, Send and Recv on both sides return io.EOF.
 func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
 	down := &half[*DriverMessage]{messages: make(chan *DriverMessage, pipeDepth), closed: make(chan struct{})}
 	up := &half[*ExecutorMessage]{messages: make(chan *ExecutorMessage, pipeDepth), closed: make(chan struct{})}
@@ -34,7 +34,7 @@ type pipeEnd[Out, In any] struct {
 }
 
 // Send sends a message. It fails with io.EOF if the other side has called
-// CloseSend: it would not receive the message.
+// CloseSend, because that side would not receive the message.
 func (p *pipeEnd[Out, In]) Send(message Out) error {
 	select {
 	case <-p.in.closed:

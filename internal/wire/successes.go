@@ -48,8 +48,8 @@ func (b *SuccessBuilder) Add(u *TaskUpdate) {
 	b.count++
 }
 
-// Take returns the updates that were added, encoded, and empties the builder; nil
-// if none were added.
+// Take returns the encoded updates, nil if none were added, and empties the
+// builder.
 func (b *SuccessBuilder) Take() *Successes {
 	built := b.built
 	*b = SuccessBuilder{}
@@ -75,8 +75,8 @@ type column struct {
 
 var errUnreadable = errors.New("malformed message of successes: its results or metrics do not match its attempts, or a number exceeds 64 bits")
 
-// Read returns a reader of the updates in the message. Each call of its Next
-// overwrites into and its metrics with the next update.
+// Read returns a reader of the updates in the message. Each call of the reader's
+// Next overwrites into and into.Metrics with the next update.
 func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 	if s == nil {
 		return SuccessReader{}
@@ -128,8 +128,8 @@ func (r *SuccessReader) Next() bool {
 	return true
 }
 
-// end ends reading with an error if results or metrics are left over, which belong
-// to no attempt. It always returns false, as the result of Next.
+// end is called after the last attempt. It sets the error if results or metrics are
+// left, as these belong to no attempt. It always returns false, which Next returns.
 func (r *SuccessReader) end() bool {
 	left := len(r.results)
 	for i := range r.columns[:r.used] {

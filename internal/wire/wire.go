@@ -5,9 +5,9 @@
 package wire
 
 const (
-	// Version is the version of the driver's protocol with executors. Both run the
-	// same binary, so nothing is negotiated: the driver refuses an executor with
-	// another version.
+	// Version is the version of the driver's protocol with executors. Driver and
+	// executors run the same binary, so nothing is negotiated: the driver refuses
+	// an executor with another version.
 	Version = 5
 
 	// MaxPart is the approximate size in bytes of the results or inputs in one
@@ -17,14 +17,14 @@ const (
 	MaxPart = 1 << 20
 
 	// MaxInput is the largest size in bytes of a task's input, and of the input
-	// that a task set's tasks share: each is sent in one message, and protobuf's
-	// limit is 2 GiB.
+	// that a task set's tasks share: each such input is sent in one message, and
+	// protobuf's limit is 2 GiB.
 	MaxInput = 1 << 30
 )
 
 // DriverSide is the driver's end of an executor's stream. The server stream of the
-// gRPC method Driver.Attach implements it, and closes when that method returns. The
-// one that Pipe returns has a CloseSend method for this.
+// gRPC method Driver.Attach implements it, and is closed when that method returns.
+// The DriverSide that Pipe returns has a CloseSend method instead.
 type DriverSide interface {
 	Send(*DriverMessage) error
 	Recv() (*ExecutorMessage, error)

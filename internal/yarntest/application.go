@@ -23,8 +23,8 @@ type Submission struct {
 	// first.
 	Queue string
 	// Managed gives the ApplicationMaster a container of the size Resource. An
-	// attempt begins once that is allocated; the test acts as the process in it.
-	// Attempts of an unmanaged application begin at once.
+	// attempt begins once the container is allocated; the test acts as the process
+	// in the container. Attempts of an unmanaged application begin at once.
 	Managed  bool
 	Resource yarn.Resource
 	// MaxAttempts limits the application's attempts, to at most Options.MaxAttempts,
@@ -42,7 +42,7 @@ type application struct {
 	attempts []*attempt
 	state    yarn.ApplicationState
 	final    yarn.FinalStatus
-	// stored is set once the final state is in the state store. Then the
+	// stored is set once the final state is in the state store. After that, the
 	// ApplicationMaster may stop.
 	stored      bool
 	diagnostics string
@@ -58,7 +58,8 @@ type attempt struct {
 	id  yarn.AttemptID
 	app *application
 	// launched is set once the ApplicationMaster is started, registered once it has
-	// registered, and ended once the attempt has ended.
+	// registered, and ended once the attempt has ended (finished, failed or
+	// killed).
 	launched, registered, finishing, ended bool
 
 	host           string
@@ -74,7 +75,8 @@ type attempt struct {
 	countEpoch     int64
 
 	table table
-	// blacklist has the blacklisted hosts and racks, and since when each is.
+	// blacklist has the blacklisted hosts and racks, each with the time when it was
+	// added.
 	blacklist map[string]time.Time
 	// heartbeats is the number of served heartbeats, and freed the sum of the
 	// resources of ended containers.
@@ -171,8 +173,8 @@ func (c *Cluster) newAttempt(app *application) {
 	app.attempts = append(app.attempts, a)
 	app.state = yarn.ApplicationAccepted
 	if app.Managed {
-		// The ApplicationMaster's container is requested like others, at the highest
-		// priority, which has the lowest number.
+		// The ApplicationMaster's container is requested like others, at the
+		// highest priority (the lowest number).
 		a.table.set(&pb.ResourceRequest{
 			Priority: &pb.Priority{Priority: proto.Int32(masterPriority)}, ResourceName: proto.String(yarn.AnyHost),
 			Containers: proto.Int32(1), AllocationRequestId: proto.Int64(-1),
@@ -205,7 +207,8 @@ func (c *Cluster) ping(a *attempt) {
 	})
 }
 
-// failAttempt ends an attempt that did not unregister, and begins the next.
+// failAttempt ends an attempt that did not unregister. Then it begins the next
+// attempt or, after MaxAttempts, ends the application.
 func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
 	if a.ended {
 		return
@@ -220,7 +223,8 @@ func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
 		"Application %v failed %d times due to %s. Failing the application.", app.id, len(app.attempts), diagnostics))
 }
 
-// closeAttempt ends an attempt and, unless the next one keeps them, its containers.
+// closeAttempt ends an attempt and its containers. If keep is set, it ends only the
+// ApplicationMaster's container and those that are not launched.
 func (c *Cluster) closeAttempt(a *attempt, keep bool) {
 	a.ended, a.registered, a.finishedAt = true, false, time.Now()
 	c.cancel(a.expiry)
@@ -273,7 +277,7 @@ type Application struct {
 	app     *application
 }
 
-// Submit starts an application. A managed one has an AMRMToken once its
+// Submit starts an application. A managed application has an AMRMToken once its
 // ApplicationStatus is Launched.
 func (c *Cluster) Submit(s Submission) *Application {
 	var app *application
@@ -319,7 +323,7 @@ func (a *Application) Fail(diagnostics string) {
 	a.cluster.do(func() { a.cluster.failAttempt(a.app.current(), diagnostics) })
 }
 
-// Kill ends the application as its user can.
+// Kill ends the application as if its user had killed it.
 func (a *Application) Kill(diagnostics string) {
 	a.cluster.do(func() { a.cluster.kill(a.app, diagnostics) })
 }
@@ -332,8 +336,8 @@ func (c *Cluster) kill(app *application, diagnostics string) {
 }
 
 // Surplus allocates n containers beyond those asked for, on nodes that have room. A
-// ResourceManager does so if it allocates containers before it receives a lower
-// number.
+// real ResourceManager does this if it allocates containers before it receives a
+// request that lowers their number.
 func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	c := a.cluster
 	c.do(func() {
@@ -350,9 +354,9 @@ func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	})
 }
 
-// Preempt announces to the ApplicationMaster that containers will be preempted: in
-// any case if strict, otherwise unless as many resources are released. After wait
-// it kills those that are left.
+// Preempt announces to the ApplicationMaster that containers will be preempted: if
+// strict, in any case; if not, unless the application releases as many resources.
+// After wait, it kills the containers that are left.
 func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
 	c := a.cluster
 	c.do(func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Cluster is a simulated YARN cluster of one or more ResourceManagers, and
+// Cluster is a simulated YARN cluster: one or more ResourceManagers, and
 // NodeManagers.
 type Cluster struct {
 	options Options
@@ -103,8 +103,8 @@ func (c *Cluster) start() error {
 	for i, spec := range c.options.Nodes {
 		n := &Node{
 			cluster: c, spec: spec, index: i, state: yarn.NodeRunning, reachable: true, local: map[yarn.ContainerID]*container{},
-			// A multiple of a hundredth of the interval, so that of many nodes
-			// several send heartbeats at the same time.
+			// There are only 100 phases, so that several of many nodes send
+			// heartbeats at the same time.
 			phase: c.options.NodeHeartbeat / 100 * time.Duration(c.random.IntN(100)),
 		}
 		n.registration = &registration{node: n}

@@ -16,14 +16,14 @@ type stage int
 const (
 	// An allocated container waits for the ApplicationMaster's next heartbeat.
 	allocated stage = iota
-	// An acquired one was sent to the ApplicationMaster and must be started within
-	// Options.AllocationExpiry.
+	// An acquired container was sent to the ApplicationMaster and must be started
+	// within Options.AllocationExpiry.
 	acquired
-	// A launched one has been reported by its node.
+	// A launched container is one that its node has reported as started.
 	launched
-	// A completed one has ended.
+	// A completed container has ended.
 	completed
-	// A forgotten one was allocated, but not launched when the ResourceManager
+	// A forgotten container was not launched yet when the ResourceManager
 	// restarted.
 	forgotten
 )
@@ -65,19 +65,21 @@ type container struct {
 	allocatedAt, acquiredAt, startedAt, endedAt time.Time
 	exit                                        yarn.ExitStatus
 	diagnostics                                 string
-	// reported is set once the ResourceManager knows of the exit.
+	// reported is set once the node has reported the exit to the ResourceManager.
 	reported bool
 }
 
 // State is a step in a container's life.
 type State string
 
-// The states of a container. They combine those at the ResourceManager and at the
-// node.
+// The states of a container. They combine the states at the ResourceManager (stage)
+// and at the node (process).
 const (
-	// Allocated means not sent to the ApplicationMaster yet.
+	// Allocated means that the ApplicationMaster has not received the container
+	// yet.
 	Allocated State = "allocated"
-	// Acquired means sent to the ApplicationMaster and not started.
+	// Acquired means that the ApplicationMaster has received the container, but not
+	// started it.
 	Acquired State = "acquired"
 	// Localizing and Running containers use resources of their node.
 	Localizing State = "localizing"
@@ -99,13 +101,12 @@ type Container struct {
 	Master bool
 	// Surplus is set if the container was not asked for (Application.Surplus).
 	Surplus bool
-	// Environment and Commands are those of the launch context; nil before the
-	// start.
+	// Environment and Commands are from the launch context; nil before the start.
 	Environment map[string]string
 	Commands    []string
-	// The times when the container reached each state; zero before.
+	// The times when the container reached each state; zero if it has not.
 	AllocatedAt, AcquiredAt, StartedAt, EndedAt time.Time
-	// Exit is yarn.ExitUnknown until it has ended.
+	// Exit is the exit status; yarn.ExitUnknown until the container has ended.
 	Exit yarn.ExitStatus
 }
 
@@ -168,8 +169,8 @@ func (k *container) status() *pb.ContainerStatus {
 	return s
 }
 
-// abnormal returns a status that does not come from the node, but that the
-// ResourceManager makes itself.
+// abnormal returns the status of a container that the ResourceManager, not the
+// node, has ended.
 func (k *container) abnormal(exit yarn.ExitStatus, diagnostics string) *pb.ContainerStatus {
 	return &pb.ContainerStatus{
 		ContainerId: containerIDProto(k.id),
@@ -207,7 +208,7 @@ func (c *Cluster) begin(k *container) {
 	})
 }
 
-// exit ends the container's process. The node reports that at once.
+// exit ends the container's process. The node reports the exit as soon as it can.
 func (c *Cluster) exit(k *container, status yarn.ExitStatus, diagnostics string) {
 	if !k.onNode() {
 		return

@@ -6,9 +6,10 @@
 // clients under test can run in a bubble of testing/synctest with a fake clock.
 // With TCP it listens on loopback, in real time. Clients connect with Cluster.Dial.
 //
-// It behaves like the CapacityScheduler and the NodeManagers of Hadoop 3.4: the
-// tests of package conformance run with both. Tests see its whole state as a View:
-// once (Inspect), after every change (Watch) or until a condition holds (Await).
+// The cluster behaves like the CapacityScheduler and the NodeManagers of Hadoop
+// 3.4: the tests of package conformance run with the simulator and with real
+// daemons. Tests see its whole state as a View: once (Inspect), after every change
+// (Watch) or until a condition holds (Await).
 //
 // Tests can make calls fail (Inject), and cause events of nodes (Node.Lose and
 // others), of the ResourceManager (Restart, Failover), of tokens (RollMasterKey,

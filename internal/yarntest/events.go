@@ -59,7 +59,7 @@ func (c *Cluster) at(when time.Time, action func()) *event {
 	return e
 }
 
-// cancel cancels an event; nil, or one that has happened, is ignored.
+// cancel cancels an event; it ignores nil and events that have happened.
 func (c *Cluster) cancel(e *event) {
 	if e != nil && e.index >= 0 {
 		heap.Remove(&c.events, e.index)

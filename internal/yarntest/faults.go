@@ -8,14 +8,14 @@ import (
 
 // Fault makes calls fail.
 type Fault struct {
-	// Host is the host of the called server: a node's, or "rm" for every
-	// ResourceManager; "" for all.
+	// Host is the host of the called server: the host of a node, or "rm" for every
+	// ResourceManager; "" for all servers.
 	Host string
-	// Method is the called method, such as "allocate"; "" for all.
+	// Method is the called method, such as "allocate"; "" for all methods.
 	Method string
-	// Times is the number of calls that the fault hits; 0 for all.
+	// Times is the number of calls that the fault hits; 0 for no limit.
 	Times int
-	// Chance is the probability that the fault hits a call; 0 hits all.
+	// Chance is the probability that the fault hits a call; 0 means 1.
 	Chance float64
 	// Effect is what happens to a call that is hit.
 	Effect ipctest.Fault
@@ -61,11 +61,12 @@ func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipcte
 	}
 }
 
-// SpoilTokens gives the next n containers invalid tokens: every call of
-// startContainers with one of them fails as a whole.
+// SpoilTokens gives the next n containers invalid tokens: a call of startContainers
+// with such a token fails for all its containers.
 func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.tokensToSpoil = n }) }
 
 // IgnoreBlacklists sets whether the scheduler allocates containers on blacklisted
-// nodes. The CapacityScheduler does with yarn.scheduler.include-port-in-node-name,
-// if the blacklist names hosts without ports.
+// nodes. The CapacityScheduler does this if
+// yarn.scheduler.include-port-in-node-name is set and the blacklist names hosts
+// without ports.
 func (c *Cluster) IgnoreBlacklists(ignore bool) { c.do(func() { c.ignoresBlacklists = ignore }) }

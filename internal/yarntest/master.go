@@ -10,12 +10,11 @@ import (
 )
 
 // master has the servers of one ResourceManager. The applications and nodes are in
-// Cluster, as only the active ResourceManager has any.
+// Cluster, as only the active ResourceManager knows them.
 type master struct {
 	cluster *Cluster
 	host    string
-	// up is set while the ResourceManager runs, and serving while it is the active
-	// one.
+	// up is set while the ResourceManager runs, and serving while it is active.
 	up, serving bool
 
 	scheduler, client *ipctest.Server

@@ -75,8 +75,8 @@ func (c *Cluster) registerMaster(_ context.Context, call ipctest.Call, request *
 	return response, nil
 }
 
-// tokenFor returns the attempt's NMToken for a node, nil if the attempt has it
-// already.
+// tokenFor returns the attempt's NMToken for a node, nil if the attempt already has
+// that token.
 func (c *Cluster) tokenFor(a *attempt, n *Node) *pb.NMToken {
 	if a.tokensFor[n] {
 		return nil
@@ -189,7 +189,8 @@ func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 			continue
 		}
 		if !k.counted {
-			// Its node has not registered again since the ResourceManager restarted.
+			// The container's node has not registered again since the
+			// ResourceManager restarted.
 			a.pendingReleases[k] = true
 			continue
 		}
@@ -219,7 +220,8 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 		ApplicationPriority:        &pb.Priority{Priority: proto.Int32(0)},
 	}
 	a.newlyCompleted = nil
-	// The real order is that of a hash map (DefaultAMSProcessor.handleNodeUpdates).
+	// A real ResourceManager sends them in the order of a hash map
+	// (DefaultAMSProcessor.handleNodeUpdates).
 	c.random.Shuffle(len(a.nodeUpdates), func(i, j int) { a.nodeUpdates[i], a.nodeUpdates[j] = a.nodeUpdates[j], a.nodeUpdates[i] })
 	for _, r := range a.nodeUpdates {
 		response.UpdatedNodes = append(response.UpdatedNodes, r.proto())
@@ -282,7 +284,7 @@ func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 		for _, k := range a.contract {
 			sum = add(sum, k.resource, 1)
 		}
-		// The memory is given in units of the smallest container, as by
+		// The memory is given in units of the smallest container, as in
 		// FiCaSchedulerApp.getAllocation.
 		unit := c.options.MinMemoryMB
 		message.Contract = &pb.PreemptionContract{Containers: ids, Resources: []*pb.PreemptionResourceRequest{{Resource: &pb.ResourceRequest{
@@ -322,7 +324,7 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 			a.app.trackingURL = request.GetTrackingUrl()
 		}
 		// The final state is stored after storeDelay. The application has finished
-		// once its ApplicationMaster has exited after that.
+		// once its ApplicationMaster has exited, which it does later.
 		c.after(storeDelay, func() {
 			if a.ended {
 				return
@@ -373,8 +375,8 @@ func (c *Cluster) applicationReport(_ context.Context, call ipctest.Call, reques
 	return &pb.GetApplicationReportResponse{Report: report}, nil
 }
 
-// complete ends a container at the ResourceManager, which reports that to the
-// application once.
+// complete ends a container at the ResourceManager. It reports the end if the
+// ApplicationMaster has received the container.
 func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 	if !k.held() {
 		return
@@ -399,8 +401,8 @@ func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 		return
 	}
 	if acquired && !k.attempt.ended {
-		// Do it later, so that the answer to a heartbeat that releases a container
-		// does not report the container's end already.
+		// Report the end later, so that the answer to a heartbeat that releases a
+		// container does not report the container's end already.
 		epoch := c.epoch
 		c.after(0, func() {
 			if c.epoch == epoch {

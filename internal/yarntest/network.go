@@ -91,8 +91,8 @@ func (e *memoryEndpoint) set(closed bool) {
 }
 
 // TCP returns the loopback network of this machine. A host whose name is an IP
-// address, such as 127.0.0.11, listens on that. Any other host listens on
-// 127.0.0.1; only Dial knows its name.
+// address, such as 127.0.0.11, listens on that address. Any other host listens on
+// 127.0.0.1, and only Dial resolves its name.
 func TCP() Network { return tcp{} }
 
 type tcp struct{}

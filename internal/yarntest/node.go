@@ -39,20 +39,20 @@ type Node struct {
 
 	used yarn.Resource
 	// held are the containers that the ResourceManager counts on the node, in the
-	// order of allocation; local are those that the NodeManager knows.
+	// order of allocation; local are the containers that the NodeManager knows.
 	held  []*container
 	local map[yarn.ContainerID]*container
-	// launches were started since the last heartbeat, cleanups will be stopped at
-	// the next, and unreported have ended while the node could not report to a
-	// ResourceManager.
+	// launches are containers started since the last heartbeat, cleanups those that
+	// the next heartbeat will stop, and unreported those that ended while the node
+	// could not report to a ResourceManager.
 	launches, cleanups, unreported []*container
 	pendingHeartbeat               *event
 	failing                        string // why every start of a container fails; "" if none does
 }
 
 // registration stands for a node from its registration until it is lost or removed,
-// as RMNodeImpl does: a node that comes back gets another registration, and the old
-// one keeps its last state.
+// as RMNodeImpl does: a node that comes back gets a new registration, and the old
+// registration keeps its last state.
 type registration struct {
 	node *Node
 	last yarn.NodeState // 0 until it is lost or removed
@@ -97,8 +97,8 @@ func (n *Node) nextHeartbeat() time.Time {
 	return n.cluster.began.Add(n.phase + count*interval)
 }
 
-// scheduleHeartbeat schedules the node's next heartbeat. It must be called when the
-// heartbeat would have an effect: idle nodes send none.
+// scheduleHeartbeat schedules the node's next heartbeat. It must be called whenever
+// a heartbeat would have an effect, because idle nodes send no heartbeats.
 func (n *Node) scheduleHeartbeat() {
 	if n.pendingHeartbeat != nil || !n.reachable {
 		return
@@ -151,7 +151,8 @@ func (n *Node) heartbeat() {
 }
 
 // register registers the node and its containers at the ResourceManager. Containers
-// that the ResourceManager knows or can recover keep running, the others end.
+// that the ResourceManager knows or can recover keep running; the other containers
+// end.
 func (n *Node) register() {
 	c := n.cluster
 	n.registration = &registration{node: n}
@@ -239,9 +240,9 @@ func (n *Node) halt(processes bool) {
 	n.launches, n.cleanups, n.unreported = nil, nil, nil
 }
 
-// nodeChanged queues a node report for every running application. It is only one
-// even if the node changes again before the next heartbeat
-// (RMAppImpl.pullRMNodeUpdates).
+// nodeChanged queues a node report for every running application. An application
+// gets only one report even if the node changes again before the
+// ApplicationMaster's next heartbeat (RMAppImpl.pullRMNodeUpdates).
 func (c *Cluster) nodeChanged(n *Node) {
 	c.log("node changed", "node", n.id, "state", n.state)
 	if n.registration == nil {

@@ -11,7 +11,7 @@ import (
 type UserGroup struct {
 	// Effective is the user on whose behalf the calls are made.
 	Effective string
-	// Real is the user who makes the calls; empty if it is Effective.
+	// Real is the user who makes the calls; empty if Effective makes them.
 	Real string
 }
 
@@ -24,8 +24,9 @@ func (u UserGroup) String() string {
 }
 
 // CurrentUser returns the user of this process on a cluster without Kerberos: the
-// name in HADOOP_USER_NAME, or else the operating system's. If HADOOP_PROXY_USER is
-// set, that is the effective user, and the other is the real one.
+// name in HADOOP_USER_NAME, or else the operating system's user. If
+// HADOOP_PROXY_USER names another user, that user is Effective, and the former is
+// Real.
 func CurrentUser() (UserGroup, error) {
 	name := os.Getenv("HADOOP_USER_NAME")
 	if name == "" {

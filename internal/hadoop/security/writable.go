@@ -10,8 +10,8 @@ var errTruncated = errors.New("the data ends too early")
 
 // appendVint appends n in the encoding of Hadoop's WritableUtils.writeVLong. From
 // -112 to 127, n is one byte. Otherwise the first byte encodes sign and length:
-// -113 to -120 for 1 to 8 bytes, -121 to -128 for 1 to 8 bytes of a negative
-// number's complement. The bytes follow, the highest first.
+// -113 to -120 mean that 1 to 8 bytes follow, -121 to -128 that 1 to 8 bytes of a
+// negative number's complement follow. The highest byte comes first.
 func appendVint(b []byte, n int64) []byte {
 	if n >= -112 && n <= 127 {
 		return append(b, byte(n))
@@ -68,8 +68,8 @@ func (r *writableReader) vint() (int64, error) {
 	return int64(value), nil
 }
 
-// count reads the number of the entries that follow. It fails if they cannot fit
-// into the rest of the input at size bytes or more each.
+// count reads the number of entries that follow. It fails if the rest of the input
+// is too short for them; size is the smallest size in bytes of an entry.
 func (r *writableReader) count(size int) (int, error) {
 	n, err := r.vint()
 	if err != nil {

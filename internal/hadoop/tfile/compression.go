@@ -9,10 +9,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Decompress returns a reader of one block that Hadoop compressed. It yields raw
-// bytes, or fewer if the block is truncated. compression is "none" or "gz": the
-// latter, as Hadoop's default codec writes it, is the zlib format, not that of
-// gzip.
+// Decompress returns a reader of one block that Hadoop compressed. raw is the size
+// in bytes after decompression; a truncated block yields fewer bytes. compression
+// is "none" or "gz", which in TFiles means the zlib format, not that of gzip.
 func Decompress(compression string, compressed io.Reader, raw int64) (io.Reader, error) {
 	switch compression {
 	case "none":

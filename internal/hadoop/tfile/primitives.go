@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// source is what the functions below read from.
+// source is the input of the functions in this file.
 type source interface {
 	io.Reader
 	io.ByteReader

@@ -9,8 +9,8 @@
 // meta blocks, and a trailer: the position of that index in 8 bytes, a version, and
 // the magic number again. The meta block BCFile.index lists the data blocks. A data
 // block contains records. A record is the length of its key, the key, and the value
-// in chunks. Before each chunk is its length, which is negative if another chunk
-// follows.
+// in chunks. Each chunk is preceded by its length, which is negative if another
+// chunk follows.
 package tfile
 
 import (
@@ -42,7 +42,7 @@ const (
 )
 
 // ErrFormat means that a file is not a TFile, is damaged, or is incomplete. Errors
-// that wrap it say where in the file.
+// that wrap ErrFormat name the part of the file that could not be read.
 var ErrFormat = errors.New("not a whole TFile")
 
 // Reader reads one TFile. It is not safe for concurrent use.
@@ -77,9 +77,9 @@ func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 	return r, nil
 }
 
-// failed returns err with what could not be read. The result wraps ErrFormat unless
-// the underlying file returned err; that the file ends too early counts as a wrong
-// format.
+// failed prefixes err with what, the part of the file that could not be read. The
+// result wraps ErrFormat unless the underlying file returned err. A file that ends
+// too early is a format error.
 func failed(what string, err error) error {
 	var broken *brokenFile
 	if errors.As(err, &broken) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 )
 
-// jksMagic is what a JKS truststore begins with.
+// jksMagic is the start of every JKS truststore.
 var jksMagic = []byte{0xfe, 0xed, 0xfe, 0xed}
 
 // Kinds of entries in a JKS truststore.
@@ -89,8 +89,8 @@ func readCertificate(in *cryptobyte.String, version uint32) (encoded []byte, ok 
 	return readLong(in)
 }
 
-// jksDigest returns the digest with which a JKS truststore with this content and
-// password ends.
+// jksDigest returns the digest at the end of a JKS truststore that has this content
+// and password.
 func jksDigest(content []byte, password string) []byte {
 	digest := sha1.New()
 	for _, unit := range utf16.Encode([]rune(password)) {

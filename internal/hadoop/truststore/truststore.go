@@ -14,9 +14,9 @@ import (
 )
 
 // Load returns the trusted certificates in a file. It recognizes the file's format
-// (JKS, PKCS12 or PEM) by the content. password is that of a truststore. As in
-// Java, an empty one skips the integrity check of a JKS truststore. Load fails if
-// the file cannot be read, the password is wrong, or the file contains no
+// (JKS, PKCS12 or PEM) by the content. password is the truststore's password. As in
+// Java, an empty password skips the integrity check of a JKS truststore. Load fails
+// if the file cannot be read, the password is wrong, or the file contains no
 // certificate.
 func Load(path, password string) (*x509.CertPool, error) {
 	content, err := os.ReadFile(path)
@@ -40,7 +40,7 @@ func Load(path, password string) (*x509.CertPool, error) {
 func decode(content []byte, password string) ([]*x509.Certificate, error) {
 	switch {
 	// The content decides, as a truststore whose configured type is "jks" may be
-	// PKCS12: Java reads both as that type (security property
+	// PKCS12: for that type, Java accepts both formats (security property
 	// keystore.type.compat).
 	case bytes.HasPrefix(content, jksMagic):
 		return decodeJKS(content, password)

@@ -12,7 +12,7 @@ import (
 // changed since the previous one.
 type AllocateRequest struct {
 	// ResponseID is the ResponseID of the last response; 0 in the first request. A
-	// request with the same ResponseID as the one before gets the same response
+	// request that repeats the previous ResponseID gets the previous response
 	// again.
 	ResponseID int32
 	// Progress of the application, 0 to 1.
@@ -58,15 +58,15 @@ type AllocateResponse struct {
 	ClusterNodes int32
 	// Preemption is the notice of coming preemptions; nil if there are none.
 	Preemption *Preemption
-	// NMTokens are for the nodes of allocated containers to which the
-	// ResourceManager has not yet given the application a valid token.
+	// NMTokens are the tokens for those nodes of allocated containers for which the
+	// application has not yet received a valid token.
 	NMTokens []NMToken
 }
 
-// Allocate sends a heartbeat. The ResourceManager fails an attempt that sends none
-// for yarn.am.liveness-monitor.expiry-interval-ms (10 min by default). A heartbeat
-// whose response was lost must be sent again with the same ResponseID. If the
-// response contains a new AMRMToken, Allocate uses it from then on.
+// Allocate sends a heartbeat. The ResourceManager fails an attempt that sends no
+// heartbeat for yarn.am.liveness-monitor.expiry-interval-ms (10 min by default). A
+// heartbeat whose response was lost must be sent again with the same ResponseID. If
+// the response contains a new AMRMToken, Allocate uses it from then on.
 func (c *AMClient) Allocate(ctx context.Context, request AllocateRequest) (*AllocateResponse, error) {
 	response := &pb.AllocateResponse{}
 	err := c.rpc.Call(ctx, "allocate", &pb.AllocateRequest{

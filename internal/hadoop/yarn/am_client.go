@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ApplicationMasterProtocol is the protocol's Java interface
+// ApplicationMasterProtocol is the name of the protocol's Java interface
 // (ApplicationMasterProtocolPB's ProtocolInfo; version 1).
 const ApplicationMasterProtocol = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
@@ -48,8 +48,8 @@ func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 // SetToken replaces the token that new connections use.
 func (c *AMClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
-// Serving returns which ResourceManager calls go to, as an index into NewAMClient's
-// addresses.
+// Serving returns the index, in NewAMClient's addresses, of the ResourceManager
+// that calls are sent to.
 func (c *AMClient) Serving() int { return c.rpc.Serving() }
 
 // Close closes the connection and waits until its goroutines have ended. Pending
@@ -60,9 +60,11 @@ func (c *AMClient) Close() error { return c.rpc.Close() }
 type RegisterRequest struct {
 	// Host is the host name on which the ApplicationMaster runs.
 	Host string
-	// RPCPort is the port of its RPC server for clients; -1 for none.
+	// RPCPort is the port of the ApplicationMaster's RPC server for clients; -1 for
+	// none.
 	RPCPort int32
-	// TrackingURL is the URL of its web interface; empty for none.
+	// TrackingURL is the URL of the ApplicationMaster's web interface; empty for
+	// none.
 	TrackingURL string
 }
 
@@ -133,8 +135,8 @@ type FinishRequest struct {
 }
 
 // Finish unregisters the attempt. It returns true once the ResourceManager has
-// stored that; if it returns false, call it again after a pause (Hadoop's client
-// waits 100 ms).
+// stored the final state; if it returns false, call Finish again after a pause
+// (Hadoop's client waits 100 ms).
 func (c *AMClient) Finish(ctx context.Context, request FinishRequest) (bool, error) {
 	response := &pb.FinishApplicationMasterResponse{}
 	err := c.rpc.Call(ctx, "finishApplicationMaster", &pb.FinishApplicationMasterRequest{

@@ -10,14 +10,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// ClientOptions configures an AMClient, a NodeClient or an RMClient. Only an
-// RMClient may do without Token. For the other fields, the zero value means the
+// ClientOptions configures an AMClient, a NodeClient or an RMClient. Token is
+// required, except for an RMClient. For the other fields, the zero value means the
 // default.
 type ClientOptions struct {
 	// Token authenticates the client: an AMRMToken for an AMClient, the node's
 	// NMToken for a NodeClient, or an RM delegation token for an RMClient.
 	Token security.Token
-	// Logger receives connections, retries and failovers. Default: none.
+	// Logger logs connections, retries and failovers. Default: none.
 	Logger *slog.Logger
 	// RetryFor is how long a call is retried while no server answers.
 	// Default: 15 min for the ResourceManager, 3 min for a NodeManager

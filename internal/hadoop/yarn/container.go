@@ -51,10 +51,10 @@ type Container struct {
 	// Token is the container token that StartContainers needs.
 	Token         security.Token
 	ExecutionType ExecutionType
-	// AllocationRequestID is that of the ResourceRequest for which the container
-	// was allocated; -1 if the request had none.
+	// AllocationRequestID is copied from the ResourceRequest for which the
+	// container was allocated; -1 if that request had none.
 	AllocationRequestID int64
-	// Version is how often the container's resource was changed.
+	// Version is the number of times that Resource was changed.
 	Version int32
 }
 

@@ -25,7 +25,7 @@ const (
 	FileResource ResourceType = 2
 )
 
-// Visibility is which containers of a NodeManager share a localized file.
+// Visibility says which containers on a NodeManager share a localized file.
 type Visibility int32
 
 // The visibilities of local resources, with the protocol's numbers.
@@ -44,7 +44,7 @@ const (
 // LocalResource is a file that a NodeManager fetches ("localizes") for a container.
 type LocalResource struct {
 	// URL is the file's URL: "hdfs://nn:8020/path", or with a name service in place
-	// of the address. A fragment has no meaning; the link's name is the key in
+	// of the address. A fragment is ignored: the link's name is the key in
 	// ContainerLaunchContext.LocalResources.
 	URL string
 	// Size, in bytes, and Timestamp, the modification time in milliseconds since
@@ -86,7 +86,7 @@ func (r LocalResource) proto() (*pb.LocalResource, error) {
 	return p, nil
 }
 
-// Access is a right that others can have on an application.
+// Access is a right on an application that users other than its owner can have.
 type Access int32
 
 // The access rights, with the protocol's numbers.
@@ -113,11 +113,11 @@ type ContainerLaunchContext struct {
 	// Tokens is the content of a credentials file; empty for none. The container
 	// finds the file through HADOOP_TOKEN_FILE_LOCATION.
 	Tokens []byte
-	// ACLs is to whom each right is granted: "user1,user2 group1,group2", or "*"
-	// for all.
+	// ACLs lists the users and groups that have each right: "user1,user2
+	// group1,group2", or "*" for all.
 	ACLs map[Access]string
 	// Shared is added to the fields above; nil adds nothing. No local resource,
-	// variable or right may be both here and there.
+	// variable or right may be both in Shared and in the fields above.
 	Shared *SharedLaunch
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ContainerManagementProtocol is the protocol's Java interface
+// ContainerManagementProtocol is the name of the protocol's Java interface
 // (ContainerManagementProtocolPB's ProtocolInfo; version 1).
 const ContainerManagementProtocol = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 
@@ -47,10 +47,10 @@ type StartRequest struct {
 	Launch         ContainerLaunchContext
 }
 
-// StartContainers starts containers that were allocated on the node. started are
-// those that the NodeManager accepted (it localizes their files later); failed has
-// its reason for each of the others. If err is not nil, any of them may have been
-// started, unless err wraps a *ipc.ConnectionError whose Sent is false.
+// StartContainers starts containers that were allocated on the node. started lists
+// the containers that the NodeManager accepted (it localizes their files later);
+// failed has an error for each of the others. If err is not nil, any container may
+// have been started, unless err wraps a *ipc.ConnectionError whose Sent is false.
 func (c *NodeClient) StartContainers(ctx context.Context, requests []StartRequest) (started []ContainerID, failed map[ContainerID]error, err error) {
 	message := &pb.StartContainersRequest{}
 	for _, request := range requests {
@@ -71,8 +71,8 @@ func (c *NodeClient) StartContainers(ctx context.Context, requests []StartReques
 }
 
 // StopContainers kills containers of the application on the node. stopped includes
-// containers that had ended shortly before; failed has an error for each that the
-// NodeManager does not know.
+// containers that had ended shortly before; failed has an error for each container
+// that the NodeManager does not know.
 func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (stopped []ContainerID, failed map[ContainerID]error, err error) {
 	response := &pb.StopContainersResponse{}
 	request := &pb.StopContainersRequest{ContainerIds: convert(ids, ContainerID.proto)}
@@ -82,8 +82,8 @@ func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (sto
 	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
 }
 
-// Statuses returns the statuses of containers. failed has an error for each that
-// the NodeManager does not know, or no longer knows.
+// Statuses returns the statuses of containers. failed has an error for each
+// container that the NodeManager does not know, or no longer knows.
 func (c *NodeClient) Statuses(ctx context.Context, ids []ContainerID) (statuses []ContainerStatus, failed map[ContainerID]error, err error) {
 	response := &pb.GetContainerStatusesResponse{}
 	request := &pb.GetContainerStatusesRequest{ContainerIds: convert(ids, ContainerID.proto)}

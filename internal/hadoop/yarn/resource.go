@@ -38,8 +38,8 @@ func (r Resource) String() string {
 	return b.String()
 }
 
-// Equal reports whether r and other are the same amounts. A type that one of them
-// lacks counts as 0.
+// Equal reports whether r and other are the same amounts. A resource type that r or
+// other lacks counts as 0.
 func (r Resource) Equal(other Resource) bool {
 	return r.MemoryMB == other.MemoryMB && r.VCores == other.VCores &&
 		contains(r.Others, other.Others) && contains(other.Others, r.Others)
@@ -55,7 +55,7 @@ func contains(a, b map[string]int64) bool {
 	return true
 }
 
-// Fits reports whether no amount in r exceeds that in limit.
+// Fits reports whether no amount in r exceeds the amount of the same type in limit.
 func (r Resource) Fits(limit Resource) bool {
 	if r.MemoryMB > limit.MemoryMB || r.VCores > limit.VCores {
 		return false
@@ -68,8 +68,8 @@ func (r Resource) Fits(limit Resource) bool {
 	return true
 }
 
-// proto sends no units, so that the ResourceManager uses those that it defines for
-// the types (ResourcePBImpl.newDefaultInformation).
+// proto sends no units, so that the ResourceManager uses its own unit for each type
+// (ResourcePBImpl.newDefaultInformation).
 func (r Resource) proto() *pb.Resource {
 	p := &pb.Resource{Memory: &r.MemoryMB, VirtualCores: &r.VCores}
 	for _, name := range slices.Sorted(maps.Keys(r.Others)) {

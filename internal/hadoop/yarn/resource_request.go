@@ -27,11 +27,11 @@ type ResourceRequest struct {
 	// Containers is the total number wanted, not an increment.
 	Containers int32
 	// RelaxLocality lets the scheduler allocate at other locations, as Hadoop's
-	// clients do by default. Within a priority it must be equal for all hosts, and
-	// for all racks.
+	// clients do by default. Within a priority, the requests for hosts must all
+	// have the same value, and so must those for racks.
 	RelaxLocality bool
-	// NodeLabel is a node label expression; empty for the queue's default. It is
-	// allowed only with AnyHost.
+	// NodeLabel is a node label expression; empty for the queue's default. A label
+	// is allowed only with AnyHost.
 	NodeLabel     string
 	ExecutionType ExecutionType
 	// AllocationRequestID (at least 0) is copied to the allocated containers.
@@ -70,7 +70,8 @@ func resourceRequest(p *pb.ResourceRequest) ResourceRequest {
 	}
 }
 
-// blacklist returns the change as a message; nil if nothing changes.
+// blacklist returns the message for a change of the blacklist; nil if nothing
+// changes.
 func blacklist(add, remove []string) *pb.ResourceBlacklistRequest {
 	if len(add)+len(remove) == 0 {
 		return nil

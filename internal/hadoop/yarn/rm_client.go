@@ -10,11 +10,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ApplicationClientProtocol is the protocol's Java interface
+// ApplicationClientProtocol is the name of the protocol's Java interface
 // (ApplicationClientProtocolPB's ProtocolInfo; version 1).
 const ApplicationClientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 
-// RMClient makes calls to the ResourceManager for a user: those that the REST API
+// RMClient makes, for a user, those calls to the ResourceManager that the REST API
 // cannot replace. It is safe for concurrent use.
 type RMClient struct{ rpc *ipc.Client }
 

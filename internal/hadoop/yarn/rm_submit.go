@@ -23,10 +23,10 @@ type Submission struct {
 	// cluster's limit.
 	MaxAttempts int32
 	// AttemptValidity is how long a failed attempt counts towards MaxAttempts; 0
-	// for ever.
+	// means for ever.
 	AttemptValidity time.Duration
 	// Resource is the size of the ApplicationMaster's container, and NodeLabel the
-	// label of the node it runs on; empty for the queue's default.
+	// label of the node on which that runs; empty for the queue's default.
 	Resource  Resource
 	NodeLabel string
 	AM        ContainerLaunchContext
@@ -35,7 +35,7 @@ type Submission struct {
 }
 
 // LogPatterns are Java regular expressions that select the log files to aggregate;
-// an empty one is not used.
+// an empty expression is not used.
 type LogPatterns struct {
 	Include, Exclude             string // for files aggregated after the application has ended
 	RolledInclude, RolledExclude string // for files aggregated while it runs

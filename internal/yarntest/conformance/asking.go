@@ -148,8 +148,9 @@ func inRack(t *testing.T, s *System) {
 	for _, host := range s.Hosts {
 		a.get(2, ask(host.Rack, 2, unit), ask(yarn.AnyHost, 2, unit))
 	}
-	// A strict ask for a rack alone is never served: its delay counts nodes that
-	// could have been used, and the row for any host allows none
+	// An ask for a rack, without other racks or hosts, is never served if the
+	// AnyHost row is strict: the scheduling delay counts only nodes that the
+	// AnyHost row allows, and it allows none
 	// (RegularContainerAllocator.tryAllocateOnNode).
 	rack, total := ask(s.Hosts[0].Rack, 1, unit), ask(yarn.AnyHost, 1, unit)
 	total.RelaxLocality = false
@@ -164,8 +165,8 @@ func lowering(t *testing.T, s *System) {
 	a := register(t, s)
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
-	// A number replaces what is left of the last one: to send the same number again
-	// asks for that many more containers.
+	// An ask replaces what is left of the last ask. When all of that was allocated,
+	// the same ask again asks for as many containers again.
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
 	a.get(2, asksAt(s.Hosts[0], 2)...)
@@ -178,12 +179,12 @@ func lowering(t *testing.T, s *System) {
 
 func replacing(t *testing.T, s *System) {
 	a := register(t, s)
-	// Rows of one priority and name are one row even if their sizes differ: the last
-	// one counts.
+	// Asks of the same priority and name are one row even if their sizes differ:
+	// the last ask counts.
 	got := a.get(1, ask(yarn.AnyHost, 2, unit), ask(yarn.AnyHost, 1, big))
 	require.Equal(t, big.MemoryMB, got[0].Resource.MemoryMB)
 	a.expectNone()
-	// Requests with another allocation request id are rows of their own.
+	// Asks with different allocation request ids are different rows.
 	other := ask(yarn.AnyHost, 1, unit)
 	other.AllocationRequestID = 7
 	both := a.get(2, other, ask(yarn.AnyHost, 1, big))
@@ -192,7 +193,7 @@ func replacing(t *testing.T, s *System) {
 		ids[container.AllocationRequestID] = container.Resource.MemoryMB
 	}
 	require.Equal(t, map[int64]int64{7: unit.MemoryMB, 0: big.MemoryMB}, ids)
-	// A row that is removed before the next heartbeat of a node has no effect.
+	// An ask for a host has no effect while the AnyHost row is 0.
 	require.Empty(t, a.beat(yarn.AllocateRequest{Asks: []yarn.ResourceRequest{ask("no-such-host", 5, unit), ask(yarn.AnyHost, 0, unit)}}).Allocated)
 	a.expectNone()
 	a.finish()

@@ -32,8 +32,8 @@ func masterRestarts(t *testing.T, s *System) {
 	a.register()
 	_, err = a.client.Allocate(a.ctx, yarn.AllocateRequest{ResponseID: 7})
 	require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest, "ids restart at 0")
-	// The ResourceManager has forgotten earlier requests, and ids of new containers
-	// have its epoch.
+	// The ResourceManager has forgotten earlier requests, and the ids of new
+	// containers contain its new epoch.
 	fresh := a.get(1, ask(yarn.AnyHost, 1, unit))[0]
 	require.EqualValues(t, 1, fresh.ID.Epoch())
 	require.Contains(t, fresh.ID.String(), "container_e01_")
@@ -91,8 +91,8 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.updated = nil
 	require.NoError(t, s.StartNode(a.ctx, host))
 	a.await("the node is reported running", reported(yarn.NodeRunning))
-	// The NMToken of the node is sent again, and that of the other node is still
-	// valid.
+	// The restarted node's NMToken is sent again, and the other node's NMToken is
+	// still valid.
 	delete(a.tokens, pair[0].Node)
 	back := a.get(1, asksAt(s.Hosts[0], 1)...)[0]
 	require.NotEmpty(t, a.tokens[back.Node].Password)

@@ -26,8 +26,8 @@ func releases(t *testing.T, s *System) {
 		require.NoError(t, err)
 		return len(statuses) == 0 || statuses[0].State == yarn.ContainerComplete
 	})
-	// The end of each container is reported once, and to release it again is no
-	// error.
+	// The end of each container is reported once, and releasing an ended container
+	// is no error.
 	a.completed = nil
 	a.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{idle.ID, busy.ID}})
 	a.expectNone()
@@ -101,7 +101,8 @@ func nodeRefusals(t *testing.T, s *System) {
 	node := a.node(here)
 	forged := here
 	forged.Token.Password = []byte("forged")
-	// One such container token makes the whole call fail.
+	// One forged container token, or one of another node, makes the whole call
+	// fail.
 	for _, wrong := range []yarn.Container{forged, there} {
 		_, _, err := node.StartContainers(a.ctx, []yarn.StartRequest{request(wrong, "sleep 1000"), request(here, "sleep 1000")})
 		require.ErrorIs(t, err, yarn.ErrInvalidToken)
@@ -117,7 +118,7 @@ func nodeRefusals(t *testing.T, s *System) {
 func wrongTokens(t *testing.T, s *System) {
 	a := register(t, s)
 	pair := a.onePerNode()
-	// A node refuses the NMToken of another.
+	// A node refuses the NMToken of another node.
 	otherNode := yarn.NewNodeClient(pair[0].Node, a.options(a.tokens[pair[1].Node]))
 	defer otherNode.Close()
 	_, _, err := otherNode.Statuses(a.ctx, nil)
