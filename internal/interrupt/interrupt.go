@@ -58,8 +58,7 @@ func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 // errByHand is the cause of a context that SIGINT (Ctrl-C) has ended.
 var errByHand = errors.New("interrupted (Ctrl-C)")
 
-// IsByHand reports whether cause, the cause of a context's end, is SIGINT
-// (Ctrl-C).
+// IsByHand reports whether the context with this cause was ended by Ctrl-C.
 func IsByHand(cause error) bool { return errors.Is(cause, errByHand) }
 
 func interrupted(received os.Signal) error {

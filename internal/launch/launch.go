@@ -36,9 +36,8 @@ const (
 	// has assigned to the process, in JSON: {"gpu": ["0", "1"]}.
 	EnvResources = "BOBBIN_LAUNCH_RESOURCES"
 
-	// EnvProperties are the settings for a program that yarn-submit executes in
-	// its own place (exec) or that a standalone worker starts as a driver: a
-	// JSON object of values by key.
+	// EnvProperties are the settings for a driver that yarn-submit (by exec) or
+	// a standalone worker starts: a JSON object of values by key.
 	EnvProperties = "BOBBIN_LAUNCH_PROPERTIES"
 	// EnvReport is "json" if the program that yarn-submit executes must print
 	// the application's report on stdout.

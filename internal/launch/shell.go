@@ -26,8 +26,8 @@ func ShellCommand(arguments []string) string {
 
 // quote puts an argument into single quotes for the inner shell, and escapes
 // the result for the outer double quotes. It closes and reopens the single
-// quotes between the two braces of {{ and }}, and after <, so that the
-// NodeManager replaces nothing.
+// quotes inside {{ and }} and after <, so that the NodeManager replaces
+// nothing.
 func quote(argument string) string {
 	var inner strings.Builder
 	inner.WriteByte('\'')

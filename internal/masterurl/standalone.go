@@ -16,9 +16,8 @@ const DefaultPort = 7077
 const scheme = "bobbin://"
 
 // ParseStandalone returns the addresses (host:port) of the masters in a URL
-// such as "bobbin://host:port,host:port". If there are several masters, one is
-// active and the others stand by. The default port is DefaultPort; an IPv6
-// address must be in brackets.
+// such as "bobbin://host:port,host:port". Of several masters, one is active.
+// The default port is DefaultPort; an IPv6 address must be in brackets.
 func ParseStandalone(url string) ([]string, error) {
 	wrong := func(reason string) error {
 		return fmt.Errorf("master %q: %s: it looks like bobbin://host:%d or bobbin://host1,host2", url, reason, DefaultPort)

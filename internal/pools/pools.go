@@ -41,8 +41,7 @@ const (
 )
 
 // Load returns the pools that content describes or, if content is "", those in the
-// file that the settings name. In the latter case, it returns nil if the settings
-// name no file or scheduler.mode is not FAIR.
+// file that the settings name; nil if Content returns none.
 func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	described := []byte(content)
 	if content == "" {

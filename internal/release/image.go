@@ -22,8 +22,7 @@ import (
 const nobody = 65532
 
 // writeImage writes a container image as a tar archive. The archive is an OCI image
-// layout; its manifest.json is for versions of docker load that do not read OCI
-// layouts.
+// layout; its manifest.json is for versions of docker load without OCI support.
 func (r *release) writeImage(w io.Writer, p *program) error {
 	image, err := r.image(p)
 	if err != nil {

@@ -63,8 +63,7 @@ func (r *release) make(ctx context.Context) error {
 	return writeChecksums(r.output)
 }
 
-// prepare builds the programs of all platforms, and the texts and man pages that
-// are packed with them.
+// prepare builds all programs, and gets the texts and man pages to pack.
 func (r *release) prepare(ctx context.Context, work string) error {
 	r.programs = map[platform]*program{}
 	for _, p := range r.platforms {

@@ -43,8 +43,7 @@ func (e *NotReturned) Error() string {
 // function has not called sessionCreated within sessionTimeout (0 means no
 // timeout). After this timeout Run returns a *NoSession. If the function does
 // not return within Grace after the timeout or after the end of application,
-// Run returns a *NotReturned. If only ctx has ended, Run waits for the function
-// without limit.
+// Run returns a *NotReturned. If only ctx ends, Run waits without limit.
 func Run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context, sessionCreated func()) error) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -53,9 +53,8 @@ func FromResources(encoded map[string]*Addresses) map[string][]string {
 const maxHoldKey = 512
 
 // HoldKey returns a key of held data (Task.Hold) in the form in which it is sent:
-// valid UTF-8, which protobuf requires, and short. A key that is invalid or too
-// long is replaced by its beginning and its SHA-256, so that different keys stay
-// different.
+// valid UTF-8, which protobuf requires, and short. An invalid or long key is
+// replaced by its beginning and its SHA-256, so that different keys stay different.
 func HoldKey(key string) string {
 	valid := strings.ToValidUTF8(key, "\uFFFD")
 	if valid == key && len(key) <= maxHoldKey {

@@ -58,8 +58,7 @@ type attempt struct {
 	id  yarn.AttemptID
 	app *application
 	// launched is set once the ApplicationMaster is started, registered once it has
-	// registered, and ended once the attempt has ended (finished, failed or
-	// killed).
+	// registered, and ended once the attempt has ended.
 	launched, registered, finishing, ended bool
 
 	host           string
@@ -75,8 +74,7 @@ type attempt struct {
 	countEpoch     int64
 
 	table table
-	// blacklist has the blacklisted hosts and racks, each with the time when it was
-	// added.
+	// blacklist has the blacklisted hosts and racks, each with the time of adding.
 	blacklist map[string]time.Time
 	// heartbeats is the number of served heartbeats, and freed the sum of the
 	// resources of ended containers.

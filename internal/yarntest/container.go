@@ -75,11 +75,9 @@ type State string
 // The states of a container. They combine the states at the ResourceManager (stage)
 // and at the node (process).
 const (
-	// Allocated means that the ApplicationMaster has not received the container
-	// yet.
+	// Allocated means that the ApplicationMaster has not received it yet.
 	Allocated State = "allocated"
-	// Acquired means that the ApplicationMaster has received the container, but not
-	// started it.
+	// Acquired means that the ApplicationMaster has received but not started it.
 	Acquired State = "acquired"
 	// Localizing and Running containers use resources of their node.
 	Localizing State = "localizing"

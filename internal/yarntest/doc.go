@@ -7,9 +7,9 @@
 // With TCP it listens on loopback, in real time. Clients connect with Cluster.Dial.
 //
 // The cluster behaves like the CapacityScheduler and the NodeManagers of Hadoop
-// 3.4: the tests of package conformance run with the simulator and with real
-// daemons. Tests see its whole state as a View: once (Inspect), after every change
-// (Watch) or until a condition holds (Await).
+// 3.4: the tests of package conformance run on both. Tests see the cluster's whole
+// state as a View: once (Inspect), after every change (Watch) or until a condition
+// holds (Await).
 //
 // Tests can make calls fail (Inject), and cause events of nodes (Node.Lose and
 // others), of the ResourceManager (Restart, Failover), of tokens (RollMasterKey,

@@ -66,7 +66,6 @@ func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipcte
 func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.tokensToSpoil = n }) }
 
 // IgnoreBlacklists sets whether the scheduler allocates containers on blacklisted
-// nodes. The CapacityScheduler does this if
-// yarn.scheduler.include-port-in-node-name is set and the blacklist names hosts
-// without ports.
+// nodes. The CapacityScheduler does if the blacklist lacks ports and
+// yarn.scheduler.include-port-in-node-name is set.
 func (c *Cluster) IgnoreBlacklists(ignore bool) { c.do(func() { c.ignoresBlacklists = ignore }) }

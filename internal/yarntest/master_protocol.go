@@ -189,8 +189,8 @@ func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 			continue
 		}
 		if !k.counted {
-			// The container's node has not registered again since the
-			// ResourceManager restarted.
+			// The node has not registered again since the ResourceManager
+			// restarted.
 			a.pendingReleases[k] = true
 			continue
 		}
@@ -220,7 +220,7 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 		ApplicationPriority:        &pb.Priority{Priority: proto.Int32(0)},
 	}
 	a.newlyCompleted = nil
-	// A real ResourceManager sends them in the order of a hash map
+	// A real ResourceManager uses the order of a hash map
 	// (DefaultAMSProcessor.handleNodeUpdates).
 	c.random.Shuffle(len(a.nodeUpdates), func(i, j int) { a.nodeUpdates[i], a.nodeUpdates[j] = a.nodeUpdates[j], a.nodeUpdates[i] })
 	for _, r := range a.nodeUpdates {

@@ -151,8 +151,7 @@ func (n *Node) heartbeat() {
 }
 
 // register registers the node and its containers at the ResourceManager. Containers
-// that the ResourceManager knows or can recover keep running; the other containers
-// end.
+// that the ResourceManager knows or can recover keep running; others end.
 func (n *Node) register() {
 	c := n.cluster
 	n.registration = &registration{node: n}

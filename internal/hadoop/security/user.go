@@ -25,8 +25,7 @@ func (u UserGroup) String() string {
 
 // CurrentUser returns the user of this process on a cluster without Kerberos: the
 // name in HADOOP_USER_NAME, or else the operating system's user. If
-// HADOOP_PROXY_USER names another user, that user is Effective, and the former is
-// Real.
+// HADOOP_PROXY_USER names another user, that one is Effective, the former Real.
 func CurrentUser() (UserGroup, error) {
 	name := os.Getenv("HADOOP_USER_NAME")
 	if name == "" {

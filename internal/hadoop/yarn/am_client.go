@@ -60,11 +60,9 @@ func (c *AMClient) Close() error { return c.rpc.Close() }
 type RegisterRequest struct {
 	// Host is the host name on which the ApplicationMaster runs.
 	Host string
-	// RPCPort is the port of the ApplicationMaster's RPC server for clients; -1 for
-	// none.
+	// RPCPort is the port of an RPC server for clients on Host; -1 for none.
 	RPCPort int32
-	// TrackingURL is the URL of the ApplicationMaster's web interface; empty for
-	// none.
+	// TrackingURL is the application's web interface; empty for none.
 	TrackingURL string
 }
 

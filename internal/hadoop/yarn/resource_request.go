@@ -70,8 +70,7 @@ func resourceRequest(p *pb.ResourceRequest) ResourceRequest {
 	}
 }
 
-// blacklist returns the message for a change of the blacklist; nil if nothing
-// changes.
+// blacklist returns a blacklist's change as a message; nil if nothing changes.
 func blacklist(add, remove []string) *pb.ResourceBlacklistRequest {
 	if len(add)+len(remove) == 0 {
 		return nil

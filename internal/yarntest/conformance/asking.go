@@ -148,9 +148,8 @@ func inRack(t *testing.T, s *System) {
 	for _, host := range s.Hosts {
 		a.get(2, ask(host.Rack, 2, unit), ask(yarn.AnyHost, 2, unit))
 	}
-	// An ask for a rack, without other racks or hosts, is never served if the
-	// AnyHost row is strict: the scheduling delay counts only nodes that the
-	// AnyHost row allows, and it allows none
+	// An ask for a rack only is never served if its AnyHost row is strict: the
+	// delay counts nodes that the AnyHost row allows, and it allows none
 	// (RegularContainerAllocator.tryAllocateOnNode).
 	rack, total := ask(s.Hosts[0].Rack, 1, unit), ask(yarn.AnyHost, 1, unit)
 	total.RelaxLocality = false

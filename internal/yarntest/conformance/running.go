@@ -101,8 +101,7 @@ func nodeRefusals(t *testing.T, s *System) {
 	node := a.node(here)
 	forged := here
 	forged.Token.Password = []byte("forged")
-	// One forged container token, or one of another node, makes the whole call
-	// fail.
+	// A container token that is forged or another node's makes the whole call fail.
 	for _, wrong := range []yarn.Container{forged, there} {
 		_, _, err := node.StartContainers(a.ctx, []yarn.StartRequest{request(wrong, "sleep 1000"), request(here, "sleep 1000")})
 		require.ErrorIs(t, err, yarn.ErrInvalidToken)

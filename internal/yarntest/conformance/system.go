@@ -20,8 +20,7 @@ type System struct {
 	// ApplicationClientProtocol. User is the submitter of the applications.
 	Scheduler, Client []string
 	User              string
-	// Dial opens connections to the cluster; nil means the Dial method of
-	// net.Dialer.
+	// Dial opens connections to the cluster; nil means a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Hosts are the nodes.
 	Hosts []Host
