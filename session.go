@@ -48,17 +48,17 @@ func NewSession(ctx context.Context) (*Session, error) {
 // until the driver function returns.
 func (s *Session) Close() { s.close(ErrClosed) }
 
-// Release undoes [Task.Hold] with the same key on all executors. Call it when no
-// task needs the data any more. It does not delete the data.
+// Release ends all holds on a key (see [Task.Hold]), on all executors. Call it when
+// no task needs the data any more. It does not delete the data.
 func (s *Session) Release(key string) { s.app.Driver.Release(key) }
 
-// ApplicationID returns the application's id: on YARN the one from the
-// ResourceManager, which all attempts of the application share; "local-…" on a
-// local master.
+// ApplicationID returns the application's id: on YARN, the id from the
+// ResourceManager, which all attempts of the application share; on a local master,
+// "local-…".
 func (s *Session) ApplicationID() string { return s.app.ID }
 
-// Files returns the file systems, HDFS and the local disk, which are accessed as
-// the user who submitted the application.
+// Files returns the file systems, HDFS and the local disk. They are accessed as the
+// user who submitted the application.
 func (s *Session) Files() *storage.Files { return s.app.Files }
 
 // Job is the state of a job, which is one call of [Function.Run] or
@@ -94,8 +94,8 @@ func (s *Session) Jobs() []Job {
 }
 
 // CancelJob ends a running job with [ErrCancelled] and kills its tasks; the cause
-// of their contexts has the reason. It reports whether the job was running. See
-// [Task] for tasks that ignore their context.
+// of the tasks' contexts includes the reason. It reports whether the job was
+// running. See [Task] for tasks that ignore their context.
 func (s *Session) CancelJob(id uint64, reason string) bool { return s.app.Driver.CancelJob(id, reason) }
 
 // CancelGroup cancels every running job of a [Group] as CancelJob does, and returns

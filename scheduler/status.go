@@ -5,8 +5,8 @@ type Demand struct {
 	// WaitingTasks is how many tasks wait for cores; WaitingCPUs is how many cores
 	// they need.
 	WaitingTasks, WaitingCPUs int
-	// RunningTasks is how many attempts have not ended, including queued ones and
-	// those of sets that are over; RunningCPUs is how many cores they use.
+	// RunningTasks is how many attempts have not ended, including queued attempts
+	// and attempts of sets that are over; RunningCPUs is how many cores they use.
 	RunningTasks, RunningCPUs int
 	// TasksWithPreferences is how many waiting tasks prefer a host or an executor.
 	TasksWithPreferences int
@@ -33,8 +33,8 @@ func (s *Scheduler) DemandOf(profile int) Demand {
 	return Demand{}
 }
 
-// PreferredHostsOf returns, for each host that waiting tasks of a resource profile
-// prefer, how many do. The cost grows with the number of hosts.
+// PreferredHostsOf returns, by host, how many waiting tasks of a resource profile
+// prefer the host. The cost grows with the number of hosts.
 func (s *Scheduler) PreferredHostsOf(profile int) map[string]int {
 	preferred := make(map[string]int)
 	if i, known := s.findProfile(profile); known {

@@ -24,26 +24,27 @@ type TaskSet struct {
 	// each task and does not keep the result. If it is nil, no task has
 	// preferences.
 	Preferences func(index int) Preferences
-	// Priority orders the sets of a FIFO pool, and those with an equal right to a
-	// core in a FAIR pool. A set that repeats tasks of an earlier set should have
-	// the same priority.
+	// Priority orders the sets of a FIFO pool, and sets of a FAIR pool that have an
+	// equal right to a core. A set that repeats tasks of an earlier set should have
+	// the same priority as that set.
 	Priority pool.Priority
 	// Profile is the resource profile of the executors that may run the tasks.
 	Profile int
 	// CPUs is how many cores each task uses; 0 means 1.
 	CPUs int
 	// Resources is how much each task uses of further resources, such as GPUs, by
-	// name: a whole number of addresses, or a fraction of one address.
+	// resource name: a whole number of addresses (of devices), or a fraction of
+	// one.
 	Resources map[string]float64
-	// MaxFailures is how many failures of one task make the set fail; 0 means 4, as
-	// in Spark.
+	// MaxFailures is how many failures of a single task make the set fail; 0 means
+	// 4, as in Spark.
 	MaxFailures int
 	// Pool is the name of the set's pool; "" means [pool.Default]. A pool that is
 	// not configured has weight 1, no minimum share, and mode FIFO. If Config.Mode
 	// is FIFO, there are no pools, and Pool has no effect.
 	Pool string
-	// Barrier is set if all tasks must run at the same time: either all are
-	// launched or none.
+	// Barrier is set if all tasks must run at the same time: all of them are
+	// launched together or none is.
 	Barrier bool
 }
 
@@ -62,30 +63,30 @@ type taskSet struct {
 	backlog
 	done    int
 	running []*attempt
-	// histories has the tasks, by index, that had an attempt that ended without a
+	// histories holds, by task index, the tasks of which an attempt ended without a
 	// result.
 	histories map[int32]*history
 	delay     delayClock
 
 	progress progress
-	// exhausted is set if the set could launch nothing on any free core at the
-	// level exhaustedAt or a more local one. Until that changes, offers try only
-	// executors that have become free since.
+	// exhausted is set if no free core could be used by the set at any locality
+	// level up to exhaustedAt. While it is set, offers try only executors that have
+	// become free since.
 	exhausted   bool
 	exhaustedAt Locality
 
 	copies copies
-	// durations are how long its successful attempts ran.
+	// durations holds how long the set's successful attempts ran.
 	durations speculation.Median
-	// exclusion has the executors and nodes that are excluded for the set.
+	// exclusion holds the executors and nodes on which the set must not run.
 	exclusion exclusion.Set
 	blocked   blockage
 	// barrier is nil unless the set is a barrier set.
 	barrier *barrier
 }
 
-// Submit adds a task set. It fails if there is a set with the same ID that is not
-// over, if the set has no tasks, or if a number is negative or a resource amount
+// Submit adds a task set. It fails if another set that is not over has the same ID,
+// if the set has no tasks, if a number is negative, or if a resource amount is
 // invalid.
 func (s *Scheduler) Submit(submitted TaskSet) error {
 	fail := func(format string, args ...any) error {
@@ -124,9 +125,9 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	return nil
 }
 
-// Cancel ends a task set and returns a [KillAttempt] for each of its attempts. No
-// other event of the set follows. Its attempts use their cores until their ends are
-// reported to Finished. An unknown set is ignored.
+// Cancel ends a task set and returns a [KillAttempt] for each of its attempts. The
+// set causes no further events. An attempt uses its cores until its end is reported
+// to Finished. An unknown set is ignored.
 func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 	set := s.sets[taskSet]
 	if set == nil {
@@ -136,7 +137,7 @@ func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 	return set.kill(nil, reason)
 }
 
-// endSet ends a set and removes all of it except its running attempts.
+// endSet ends a set and removes all its data except its running attempts.
 func (s *Scheduler) endSet(set *taskSet) {
 	set.over = true
 	p := set.profile

@@ -1,8 +1,8 @@
 package scheduler
 
 // SetWindow sets an executor's window: how many attempts of a task set may be
-// queued at it, beyond those that run on its cores. It replaces the earlier window.
-// An unknown executor is ignored.
+// queued at the executor in addition to those that run on its cores. It replaces
+// the executor's earlier window. An unknown executor is ignored.
 func (s *Scheduler) SetWindow(executor string, taskSet uint64, attempts int) {
 	if e := s.executors[executor]; e != nil {
 		e.window, e.windowSet = attempts, taskSet
@@ -12,8 +12,8 @@ func (s *Scheduler) SetWindow(executor string, taskSet uint64, attempts int) {
 	}
 }
 
-// QueuedAt returns how many attempts are queued at an executor, according to the
-// ends of attempts that were reported.
+// QueuedAt returns how many attempts are queued at an executor, as far as the ends
+// of earlier attempts have been reported.
 func (s *Scheduler) QueuedAt(executor string) int {
 	if e := s.executors[executor]; e != nil {
 		return e.queue.length
@@ -50,7 +50,7 @@ func (p *profile) fillWindows() {
 	}
 }
 
-// recallQueued recalls queued attempts if another set now goes before theirs.
+// recallQueued recalls the queued attempts if another set is now before theirs.
 func (p *profile) recallQueued(events []Event) []Event {
 	queued := p.queuedSet
 	if queued == nil || !p.pools.HasWork() {

@@ -19,16 +19,16 @@ type Rules struct {
 	// Multiplier sets how long an attempt may run: this many times the median
 	// duration of the set's successful attempts; 0 means 3.
 	Multiplier float64
-	// MinTaskRuntime is how long an attempt may run at least, whatever the median;
-	// 0 means 100 ms.
+	// MinTaskRuntime is how long every attempt may run, even if the median is
+	// short; 0 means 100 ms.
 	MinTaskRuntime time.Duration
-	// DurationThreshold is how long an attempt may run in a set with too few tasks
-	// for a median: no more than one executor runs at once. 0 means no limit.
+	// DurationThreshold is how long an attempt may run if the set has no more tasks
+	// than one executor runs at once, too few for a median. 0 means no limit.
 	DurationThreshold time.Duration
 }
 
-// WithDefaults returns the rules with each zero value that has a default replaced
-// by it.
+// WithDefaults returns the rules with zero values replaced by their defaults, if
+// they have any.
 func (r Rules) WithDefaults() Rules {
 	r.Quantile = cmp.Or(r.Quantile, 0.9)
 	r.Multiplier = cmp.Or(r.Multiplier, 3)
@@ -37,9 +37,9 @@ func (r Rules) WithDefaults() Rules {
 }
 
 // Limit returns how long an attempt of a task set may run before a copy is
-// launched, and false if there is no limit yet. slots is how many tasks of the set
-// the largest executor runs at once; durations are those of the set's successful
-// attempts.
+// launched, or false if there is no limit yet. slots is how many tasks of the set
+// the largest executor runs at once; durations holds the durations of the set's
+// successful attempts.
 func (r *Rules) Limit(tasks, done, slots int, durations *Median) (time.Duration, bool) {
 	switch {
 	case tasks > 1 && done >= max(int(math.Floor(r.Quantile*float64(tasks))), 1):

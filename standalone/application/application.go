@@ -25,7 +25,7 @@ import (
 )
 
 // ErrEnded is wrapped by the error of Application.Err if a master has ended the
-// application or refuses to take it back.
+// application or does not let it register again.
 var ErrEnded = errors.New("the master has ended the application")
 
 // Driver receives what masters report about executors; *driver.Driver implements
@@ -44,14 +44,14 @@ type Options struct {
 	// Dial are gRPC's dial options with the cluster's credentials
 	// (protocol.Credentials.DialOptions).
 	Dial []grpc.DialOption
-	// Description is the application as the masters get it. Start sets its
-	// Command.Program and Command.Files from Files.
+	// Description describes the application to the masters. Start sets
+	// Command.Program and Command.Files in it from Files.
 	Description *protocol.ApplicationDescription
-	// Files are the executors' program, which is the first, and the files that
-	// workers put beside it in an executor's working directory; nil for none.
+	// Files are the executors' program, which comes first, and the files that
+	// workers put into an executor's working directory; nil for none.
 	Files *Files
-	// TaskResources translates amounts by YARN's resource types to amounts by the
-	// names that tasks use, such as gpu; nil keeps the names.
+	// TaskResources converts amounts by YARN resource type to amounts by the
+	// resource names that tasks use, such as gpu; nil keeps the names.
 	TaskResources func(map[string]int64) map[string]int64
 	Driver        Driver
 	Logger        *slog.Logger // nil logs nothing
@@ -81,8 +81,8 @@ type Application struct {
 	following sync.WaitGroup
 }
 
-// NewID makes an application's id. The master cannot make it, because the driver
-// needs it before it registers.
+// NewID returns a new application id. The driver needs the id before it registers,
+// so the master cannot assign it.
 func NewID(now time.Time) string {
 	return "app-" + now.UTC().Format("20060102150405") + "-" + random(4)
 }
@@ -93,9 +93,10 @@ func random(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// Start registers an application with the master that leads and stays attached,
-// to later leaders too, until Close. It fails if no master accepts the application
-// within 60 s or before ctx ends, and at once if a master refuses it.
+// Start registers an application with the master that leads, and keeps it
+// registered, also with later leaders, until Close. It fails if no master accepts
+// the application within 60 s or before ctx ends, and at once if a master refuses
+// it.
 func Start(ctx context.Context, options Options) (*Application, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -154,7 +155,7 @@ func (a *Application) ExecutorRegistered(id string) {
 func (a *Application) Over() <-chan struct{} { return a.over }
 
 // Err returns why the application is over. It returns nil before Over is closed,
-// and if Finish ended the application.
+// and also if the application ended by Finish.
 func (a *Application) Err() error {
 	select {
 	case <-a.over:
@@ -164,10 +165,10 @@ func (a *Application) Err() error {
 	}
 }
 
-// Finish tells the master that the application has ended, and that it failed if
-// failure is not nil. It returns when the master has confirmed this; the master
-// then launches no more executors for it. If ctx ends first, Finish fails with
-// ctx's cause.
+// Finish tells the master that the application has ended; failure is nil if it
+// succeeded. Finish returns when the master has confirmed the end; the master then
+// launches no more executors for the application. If ctx ends first, Finish fails
+// with ctx's cause.
 func (a *Application) Finish(ctx context.Context, failure error) error {
 	finish := &protocol.Finish{Succeeded: failure == nil}
 	if failure != nil {
@@ -212,8 +213,8 @@ func (a *Application) setOver(err error) {
 	close(a.over)
 }
 
-// executorNumber parses an executor's id, a decimal number, and reports whether it
-// is one.
+// executorNumber parses an executor's id. It returns false if the id is not a
+// decimal number.
 func executorNumber(id string) (uint32, bool) {
 	number, err := strconv.ParseUint(id, 10, 32)
 	return uint32(number), err == nil

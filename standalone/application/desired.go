@@ -46,7 +46,7 @@ func (d *desired) executorRegistered(id uint32) {
 	changes.Registered = append(changes.Registered, id)
 }
 
-// executorEnded removes an ended executor: no later master has to be told of it.
+// executorEnded forgets an ended executor, so that no later master is told of it.
 func (d *desired) executorEnded(id uint32) {
 	delete(d.kills, id)
 	delete(d.registered, id)
@@ -57,14 +57,14 @@ func (d *desired) setFinish(finish *protocol.Finish) {
 	d.changes().Finish = finish
 }
 
-// acknowledge tells the master that the ends of executors were received whose
-// sequence number is at most sequence.
+// acknowledge tells the master that the application has received the ends of
+// executors up to this sequence number.
 func (d *desired) acknowledge(sequence uint64) {
 	changes := d.changes()
 	changes.Acknowledged = max(changes.Acknowledged, sequence)
 }
 
-// changes returns the message that is sent next, for the caller to add to.
+// changes returns the message that will be sent next. The caller adds to it.
 func (d *desired) changes() *protocol.ApplicationMessage {
 	if d.unsent == nil {
 		d.unsent = &protocol.ApplicationMessage{}
@@ -72,12 +72,12 @@ func (d *desired) changes() *protocol.ApplicationMessage {
 	return d.unsent
 }
 
-// beginStream drops what has not been sent on the previous stream. sendAll follows,
-// and sends everything.
+// beginStream drops what has not been sent on the previous stream. The caller then
+// calls sendAll, which includes all of it.
 func (d *desired) beginStream() { d.unsent, d.finishSent = nil, false }
 
-// sendAll puts the whole state into the next message, for a master that knows none
-// of it.
+// sendAll puts the whole state into the next message, for a master that knows
+// nothing of it.
 func (d *desired) sendAll() {
 	d.unsent = &protocol.ApplicationMessage{
 		Request:      d.request,
@@ -88,8 +88,8 @@ func (d *desired) sendAll() {
 	}
 }
 
-// takeUnsent returns the message to send, or nil if there is none, and counts it as
-// sent.
+// takeUnsent returns the message to send and marks it as sent, or returns nil if
+// there is none.
 func (d *desired) takeUnsent() *protocol.ApplicationMessage {
 	message := d.unsent
 	d.unsent = nil

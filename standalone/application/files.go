@@ -68,8 +68,8 @@ func hash(path string) (sum []byte, size int64, err error) {
 	return hasher.Sum(nil), size, err
 }
 
-// Described returns the files as messages of the protocol, in the order of
-// ReadFiles; nil if f is nil.
+// Described returns the files as protocol messages, in the order in which ReadFiles
+// got them; nil if f is nil.
 func (f *Files) Described() []*protocol.File {
 	if f == nil {
 		return nil
@@ -78,8 +78,8 @@ func (f *Files) Described() []*protocol.File {
 }
 
 // Upload asks a master which of the files it lacks, and uploads those. If some
-// cannot be read, it uploads the others and returns an error that wraps an
-// *UnreadableError for each.
+// files cannot be read, it uploads the others and returns an error that wraps one
+// *UnreadableError for each unreadable file.
 func (f *Files) Upload(ctx context.Context, master protocol.FilesClient) error {
 	if len(f.Described()) == 0 {
 		return nil

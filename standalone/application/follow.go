@@ -42,8 +42,8 @@ func (a *Application) followMasters(alive context.Context, current *attachment) 
 	}
 }
 
-// unlessFinished returns err, or nil if Finish was called: a master that has
-// recorded the application's end may no longer know the application.
+// unlessFinished returns err, or nil if Finish was called. After Finish, a master
+// that has recorded the application's end may no longer know the application.
 func (a *Application) unlessFinished(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -100,9 +100,9 @@ func (a *Application) serve(current *attachment) (over bool, err error) {
 }
 
 // send uploads the files that the master lacks, then sends the whole state once,
-// and changes afterwards. It returns an error only if a local file cannot be read,
-// because that would fail with every master. Once any master has all files, such an
-// error is only logged, so that it does not end a running application.
+// and only changes afterwards. It returns an error only if a local file cannot be
+// read, because that would fail with every master. Once any master has all files,
+// such an error is only logged and does not end the running application.
 func (a *Application) send(current *attachment) error {
 	err := a.options.Files.Upload(current.ctx, current.files)
 	var unreadable *UnreadableError
@@ -140,8 +140,8 @@ func (a *Application) send(current *attachment) error {
 	}
 }
 
-// receive handles a message of the master. It returns the application's end if the
-// master has ended it, or else nil.
+// receive handles a message from the master. If the message says that the master
+// has ended the application, receive returns that end, otherwise nil.
 func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.ApplicationEnd {
 	a.mu.Lock()
 	n := a.state.receive(order)

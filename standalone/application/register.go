@@ -17,9 +17,9 @@ const (
 	// roundTimeout bounds one round in which all masters are asked, as the
 	// registration timeout of Spark's StandaloneAppClient does.
 	roundTimeout = 20 * time.Second
-	// The pause between two rounds doubles from firstPause to lastPause. It stays
-	// far below deploy.reconnectTimeout (10 s), after which an application whose
-	// stream broke is lost.
+	// The pause between two rounds doubles from firstPause to lastPause. lastPause
+	// is well below deploy.reconnectTimeout (10 s): an application whose stream
+	// broke is lost if it is not attached again by then.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
@@ -96,9 +96,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // askAll opens a stream to all masters at once and sends each a hello, the first
-// message. Only a master that leads answers with a welcome. askAll returns the
-// stream to the first that does, and closes the others. If none does, it returns
-// the error of each.
+// message. Only the leading master answers with a welcome. askAll returns the
+// stream of the first welcome, and closes the other streams. If no master welcomes
+// the application, it returns the error of each.
 func (a *Application) askAll(searching, alive context.Context) (*attachment, []protocol.Refusal) {
 	round, endRound := context.WithTimeout(searching, roundTimeout)
 	defer endRound()
@@ -173,8 +173,8 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *atta
 	}, nil
 }
 
-// acceptTerm stores the term number of a leader. It returns false if a higher
-// number is stored: then another master has taken over.
+// acceptTerm stores a leader's term number. It returns false if a higher number is
+// already stored, which means that another master has taken over.
 func (a *Application) acceptTerm(term uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

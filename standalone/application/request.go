@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// Unlimited as a number of executors asks for as many as cores.max and the
-	// cluster allow.
+	// Unlimited, used as a number of executors, requests as many as cores.max and
+	// the cluster allow.
 	Unlimited = math.MaxInt32
-	// WholeWorker as the cores of a resource profile asks for one executor on each
-	// worker, with all cores that are free there.
+	// WholeWorker, used as the cores of a resource profile, requests one executor
+	// on each worker, with all free cores of the worker.
 	WholeWorker = 1 << 16
 )
 

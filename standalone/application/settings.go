@@ -6,8 +6,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Properties returns the settings that may go to other machines: all except the
-// cluster's credentials, which each machine has itself.
+// Properties returns the settings that may be sent to other machines: all except
+// the cluster's credentials, which every machine has from its own settings.
 func Properties(settings *config.Config) map[string]string {
 	properties := settings.Map()
 	for _, key := range []config.Key[string]{
@@ -19,9 +19,9 @@ func Properties(settings *config.Config) map[string]string {
 }
 
 // DriverSettings returns the settings of a driver on a standalone cluster. As in
-// Spark, an application that does not set the number of executors, or their cores,
-// gets as many as the cluster and cores.max allow. Dynamic allocation uses the
-// settings' defaults instead.
+// Spark, an application that does not set the number of executors, or the cores of
+// an executor, gets as many as the cluster and cores.max allow. With dynamic
+// allocation, the settings' defaults apply instead.
 func DriverSettings(settings *config.Config) (*config.Config, error) {
 	properties := Properties(settings)
 	if config.DynamicAllocation.In(settings) {

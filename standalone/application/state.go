@@ -59,7 +59,7 @@ func (s *state) executorEnded(id uint32) {
 	s.desired.executorEnded(id)
 }
 
-// effects are what the driver or the log must be told of a message from the master.
+// effects are what to tell the driver, or to log, after a message from the master.
 type effects struct {
 	launched  []*protocol.ApplicationExecutor // not known before
 	ends      []*protocol.ExecutorEnd

@@ -52,7 +52,7 @@ func (s *Cluster) report(ctx context.Context, id string) (*client.Report, bool, 
 	return report, ended, nil
 }
 
-// Kill ends a driver or an application. It fails if that has not ended within 30 s.
+// Kill ends a driver or an application. It fails if this takes longer than 30 s.
 func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	driver, err := isDriver(id)
 	if err != nil {
@@ -125,8 +125,9 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 }
 
 // Wait follows a driver or an application until it has ended. It returns a
-// *client.Failure if that did not succeed. If ctx ends or o.Timeout passes before,
-// Wait kills it, unless o.KeepRunning returns true.
+// *client.Failure if the driver or application did not succeed. If ctx ends or
+// o.Timeout passes first, Wait kills the driver or application, unless
+// o.KeepRunning returns true.
 func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	following, cancel := client.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -175,7 +176,7 @@ func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions)
 }
 
 // conclude prints the report of an ended driver or application. It returns a
-// *client.Failure if that did not succeed.
+// *client.Failure if the final status is not success.
 func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *client.Console) (*client.Report, error) {
 	if report.Times.Finished.IsZero() {
 		report.Times.Finished = time.Now().Truncate(time.Millisecond)

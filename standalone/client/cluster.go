@@ -67,14 +67,14 @@ func isDriver(id string) (bool, error) {
 	return false, client.Usagef("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)
 }
 
-// refused gives the error of a call to the masters the exit status of
-// client.Refused. If ctx has ended, the error is the reason of that.
+// refused wraps the error of a call to the masters in client.Refused, which sets
+// the exit status. If ctx has ended, the error is the reason for that instead.
 func refused(ctx context.Context, err error) error {
 	return client.Refused(client.Interrupted(ctx, err))
 }
 
-// refusedFor is refused for a call about one id. If the master does not know the
-// id, the error is an *unknownIDError.
+// refusedFor does the same as refused, for a call about one id. If the master does
+// not know the id, the error is an *unknownIDError.
 func refusedFor(ctx context.Context, id string, err error) error {
 	if status.Code(err) == codes.NotFound {
 		return client.Refused(&unknownIDError{id})
@@ -131,7 +131,7 @@ const (
 	finalKilled    = "KILLED"
 )
 
-// driverEnded returns the final status of a driver in a state, and whether the
+// driverEnded converts a driver's state to a final status, and reports whether the
 // driver has ended.
 func driverEnded(state string) (final string, ended bool) {
 	switch state {
@@ -145,7 +145,7 @@ func driverEnded(state string) (final string, ended bool) {
 	return finalUndefined, false
 }
 
-// applicationEnded is driverEnded for an application.
+// applicationEnded does the same as driverEnded, for an application.
 func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 	switch state := string(a.State); {
 	case a.Ended.IsZero():
@@ -158,8 +158,8 @@ func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 	return finalFailed, true
 }
 
-// driverReport converts a master's answer about a driver to a report. The answer
-// does not name the user.
+// driverReport converts a master's answer about a driver to a report. The caller
+// passes the user, whom the answer does not name.
 func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	state := strings.TrimPrefix(d.GetState().String(), "DRIVER_")
 	report := &client.Report{

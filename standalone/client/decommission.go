@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// Decommissioned is a worker that accepts no new executors and drivers, and stops
-// when those it runs have ended.
+// Decommissioned is a worker that accepts no new executors or drivers, and stops
+// when its running ones have ended.
 type Decommissioned struct {
 	cluster.WorkerStatus
 	// Earlier is set if the worker was being decommissioned before this request.
@@ -46,9 +46,9 @@ func (s *Cluster) Workers(ctx context.Context) ([]cluster.WorkerStatus, error) {
 	return slices.DeleteFunc(state.Workers, func(w cluster.WorkerStatus) bool { return w.State == cluster.WorkerDead }), nil
 }
 
-// Decommission decommissions workers. Each name is the id of a worker, or a host,
-// for all workers on it. It returns the workers' states after the master has
-// recorded the request. If a name is unknown, it decommissions none and fails.
+// Decommission decommissions workers. Each name is a worker's id, or a host for all
+// workers on it. It returns the workers' states after the master has recorded the
+// request. If any name is unknown, it fails and decommissions none.
 func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommissioned, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
@@ -108,8 +108,8 @@ func (s *Cluster) refresh(ctx context.Context, workers []Decommissioned) error {
 	return nil
 }
 
-// AwaitDecommissioned waits until the workers have ended, and updates them. If
-// ctx ends before, it fails, and the decommissioning goes on.
+// AwaitDecommissioned waits until the workers have ended, and updates them. If ctx
+// ends first, it fails, but the decommissioning continues.
 func (s *Cluster) AwaitDecommissioned(ctx context.Context, workers []Decommissioned, console *client.Console) error {
 	defer console.SetLive("")
 	for pause := firstInterval; ; pause = min(pause*3/2, time.Second) {

@@ -39,7 +39,7 @@ type snapshot struct {
 }
 
 // observer asks the masters for the state of one application, or of one driver and
-// its applications: each launch of a driver is another application.
+// its applications: each launch of the driver starts a new application.
 type observer struct {
 	cluster      *Cluster
 	id           string
@@ -60,7 +60,7 @@ func (s *Cluster) observerOf(id string) (*observer, error) {
 }
 
 // observe returns a snapshot with the processes that the master lists. If all is
-// set, it adds those of which any live worker has logs.
+// set, it adds the processes of which any live worker has logs.
 func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	snap := &snapshot{workers: map[string]bool{}}
 	if s.driver {
@@ -157,8 +157,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// discover asks the masters for the state, and follows processes that are new. The
-// first call fails if no master answers; later calls retry until one does.
+// discover asks the masters for the state and adds new processes. The first call
+// fails if no master answers; later calls retry until one answers.
 func (f *follower) discover(ctx context.Context, all bool) error {
 	for warned := false; ; warned = true {
 		snap, err := f.observe(ctx, all)
@@ -184,8 +184,8 @@ func (f *follower) discover(ctx context.Context, all bool) error {
 }
 
 // add follows a process, unless it is followed already. first is set for processes
-// that existed before FollowLogs was called: only of these it skips all but the
-// last selection.Tail lines.
+// that existed before FollowLogs was called: only for these, add skips all lines
+// before the last selection.Tail lines.
 func (f *follower) add(process processLogs, first bool) {
 	if f.followed[process.url] != nil || f.selection.Container != "" && f.selection.Container != process.container {
 		return
@@ -217,10 +217,10 @@ func (f *follower) poll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// findEnded asks workers whether processes still run that the master no longer
-// lists. That they are not listed does not mean that they have ended: a new master
-// may not know all of them, and the master does not wait for the executors of an
-// ended application.
+// findEnded considers the processes that the master no longer lists, and asks their
+// workers whether they still run. They may: a new master may not know all
+// processes, and the master does not wait for the executors of an ended
+// application.
 func (f *follower) findEnded(ctx context.Context) {
 	runsAt := map[string]workerRuns{}
 	for _, process := range f.order {
@@ -272,8 +272,8 @@ func (f *follower) read(ctx context.Context, process *followedProcess) error {
 	return nil
 }
 
-// finish is called when the driver or the application has ended. It passes on what
-// its processes still write until all have ended, for at most logs.EndTimeout.
+// finish is called after the end of the driver or application. It passes on the output
+// of its processes until all have ended, for at most logs.EndTimeout.
 func (f *follower) finish(ctx context.Context) error {
 	limit := time.Now().Add(logs.EndTimeout)
 	if err := f.discover(ctx, true); err != nil { // includes processes that started and ended between two polls
@@ -305,10 +305,10 @@ func (f *follower) finish(ctx context.Context) error {
 	return nil
 }
 
-// workerRuns is the set of processes that a worker runs, as the URLs of their logs.
+// workerRuns is the set of processes that a worker runs, by the URL of their logs.
 type workerRuns map[string]bool
 
-// runningAt asks a worker which processes it runs; nil if it does not answer.
+// runningAt returns the processes that a worker runs, or nil if it does not answer.
 func runningAt(ctx context.Context, worker string) workerRuns {
 	type run struct {
 		Logs string `json:"logs"`

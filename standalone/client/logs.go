@@ -24,8 +24,8 @@ const (
 	// stderrTailBytes is how much of a driver's stderr is searched for its last
 	// line.
 	stderrTailBytes = 4 << 10
-	// lineBytes is how many bytes are read for each line if only the last lines are
-	// wanted. If the lines are longer, fewer of them are returned, perhaps none.
+	// lineBytes is how many bytes are read per line if only the last lines are wanted.
+	// If lines are longer than that, fewer of them are returned, perhaps none.
 	lineBytes = 1 << 10
 	// pageTimeout bounds the wait for a worker's answer, but not the transfer of a
 	// log.
@@ -47,9 +47,9 @@ type processLogs struct {
 	url                 string
 }
 
-// Logs passes each log file of a driver and of its application's executors to
-// write. It includes those of ended processes if their workers still have them. It
-// fails if no worker has any.
+// Logs calls write with each log file of a driver and of its application's
+// executors, including those of ended processes whose workers still have the files.
+// It fails if no worker has any file.
 func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(file logs.File, content io.Reader) error) error {
 	processes, err := s.allLogs(ctx, id)
 	if err != nil {
@@ -137,8 +137,8 @@ func executorLog(application, executor, page string) processLogs {
 	return processLogs{container: application + "/" + executor, executor: executor, url: page}
 }
 
-// attempt returns the number of a driver's launch, and 1 for an executor, which is
-// launched only once.
+// attempt returns the number of the launch if the process is a driver. For an
+// executor, which is launched only once, it returns 1.
 func (p processLogs) attempt() int {
 	if launch, err := strconv.Atoi(path.Base(p.url)); err == nil && p.executor == logs.Driver {
 		return launch
@@ -198,9 +198,9 @@ func wholeLines(content io.Reader) (io.Reader, error) {
 	return lines, nil
 }
 
-// lastStderrLine returns the last line of a driver's stderr, in which its program
-// says why it failed, or "" if that cannot be read. logs is the URL of the driver's
-// logs.
+// lastStderrLine returns the last line of a driver's stderr, in which a failed
+// program gives the reason, or "" if stderr cannot be read. logs is the URL of the
+// driver's logs.
 func (s *Cluster) lastStderrLine(ctx context.Context, logs string) string {
 	if logs == "" {
 		return ""
@@ -243,8 +243,8 @@ func getJSON(ctx context.Context, page string, into any) error {
 	return nil
 }
 
-// getFrom requests a worker's page and returns its body from an offset, in bytes,
-// on. The caller must close the body.
+// getFrom requests a worker's page and returns its body, beginning at offset (in
+// bytes). The caller must close the body.
 func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 const (
 	// callTimeout bounds one call to one master, except uploads.
 	callTimeout = 20 * time.Second
-	// noLeaderTimeout is how long a call is retried while masters answer and none
-	// leads: an election is under way.
+	// noLeaderTimeout is how long a call is retried if masters answer but none
+	// leads, as during an election.
 	noLeaderTimeout = 60 * time.Second
 	// noAnswerTimeout is how long a call is retried while no master answers.
 	noAnswerTimeout = 5 * time.Second
@@ -47,9 +47,9 @@ func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 // Close ends the connections.
 func (m *Masters) Close() { m.masters.Close() }
 
-// Submit submits a driver. files are its program, which is the first, and the
-// files beside it. They go to every master that can be reached, so that the next
-// leader has them too.
+// Submit submits a driver. files are the driver's program, which comes first, and
+// the other files for its directory. They are uploaded to every master that can be
+// reached, so that a later leader has them too.
 func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescription, files *application.Files) (*protocol.DriverReply, error) {
 	described := files.Described()
 	if len(described) == 0 {
@@ -75,8 +75,8 @@ func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescri
 	return reply, err
 }
 
-// uploadToStandbys uploads files to the masters other than the leader, as far as
-// they can be reached.
+// uploadToStandbys uploads files to all masters except the leader. It skips masters
+// that cannot be reached.
 func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Files, leader string) {
 	ctx, cancel := context.WithTimeout(ctx, standbyTimeout)
 	defer cancel()
@@ -121,8 +121,8 @@ func (m *Masters) KillApplication(ctx context.Context, id string) error {
 }
 
 // Decommission asks the leader to decommission the workers with these ids: they
-// accept no new executors, and stop when the last one has ended. It returns once
-// the leader has recorded the request. It ignores unknown ids.
+// accept no new executors, and stop when their last one has ended. It returns once
+// the leader has recorded the request. Unknown ids are ignored.
 func (m *Masters) Decommission(ctx context.Context, workers []string) error {
 	return m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
 		_, err := cluster.DecommissionWorkers(ctx, &protocol.DecommissionRequest{WorkerIds: workers})
@@ -144,8 +144,8 @@ func (m *Masters) Status(ctx context.Context) (encoded []byte, err error) {
 	return encoded, err
 }
 
-// refuseStandby fails if a status is a standby's. Standbys answer Status too, but
-// do not know the cluster's state.
+// refuseStandby returns an error if the status is from a standby. Standbys answer
+// Status too, but do not know the cluster's state.
 func refuseStandby(encoded []byte) error {
 	var role struct {
 		Phase  string `json:"phase"`

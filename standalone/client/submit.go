@@ -20,9 +20,9 @@ const (
 	shippedArchive = ".archive-" // followed by the archive's name and suffix
 )
 
-// Submit submits a program as a driver. Unless yarn.submit.waitAppCompletion is
-// off it follows the driver to its end. If the driver did not succeed it returns
-// the report and a *client.Failure. If ctx ends meanwhile, it kills the driver.
+// Submit submits a program as a driver. It follows the driver to its end unless
+// yarn.submit.waitAppCompletion is off. If the driver did not succeed, it returns
+// the report and a *client.Failure. If ctx ends first, it kills the driver.
 func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, error) {
 	program, err := client.CheckProgram(job.Program, config.Platform.In(job.Settings))
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	return s.Wait(ctx, reply.GetDriverId(), client.WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})
 }
 
-// driver returns the description of a job's driver for the masters, and the files
-// to upload.
+// driver returns the description of a job's driver that is sent to the masters, and
+// the files to upload.
 func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.DriverDescription, *application.Files, error) {
 	named, err := client.LocalFiles(program.Path, job.Settings)
 	if err != nil {
@@ -85,8 +85,8 @@ func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.Dri
 	}, files, nil
 }
 
-// toDriver returns the files for a driver, the program first, and the settings by
-// which it finds them and passes them on to its executors.
+// toDriver returns the files for a driver, the program first, and settings that name
+// these files for the driver and its executors.
 func toDriver(program *client.Program, named []client.LocalFile, settings *config.Config) ([]application.LocalFile, map[string]string) {
 	properties := application.Properties(settings)
 	delete(properties, config.Master.Name())

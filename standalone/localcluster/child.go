@@ -45,9 +45,9 @@ func startChild(program string, role launch.Role, given instructions, name strin
 	command.Args[0] = "bobbin-" + string(role) // shown by ps
 	command.Env = append(ownEnvironment(os.Environ()), launch.EnvRole+"="+string(role))
 	command.Stdin, command.Stderr = read, os.Stderr
-	// A session of its own keeps the terminal's signals, such as that of Ctrl-C,
-	// from the process: the driver must stop its executors before it stops the
-	// cluster.
+	// The process gets a session of its own, so that it does not receive the
+	// terminal's signals, such as SIGINT at Ctrl-C: the driver must stop its
+	// executors before it stops the cluster.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	output, err := command.StdoutPipe()
 	if err != nil {
@@ -85,7 +85,7 @@ func startChild(program string, role launch.Role, given instructions, name strin
 }
 
 // ownEnvironment returns environ without the variables that set bobbin's settings:
-// the process gets its settings with its instructions.
+// the child gets its settings with its instructions.
 func ownEnvironment(environ []string) []string {
 	var own []string
 	for _, entry := range environ {

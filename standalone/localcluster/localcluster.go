@@ -37,9 +37,9 @@ type Options struct {
 	Workers int         // at least 1
 	Cores   int         // of each worker, at least 1
 	Memory  config.Size // of each worker, above 0
-	// Settings are for the master and the workers; nil for the defaults. If they set
-	// worker.dir, the cluster's files, which include the logs, stay below that
-	// directory. If not, they are temporary.
+	// Settings are for the master and the workers; nil for the defaults. If
+	// worker.dir is set, the cluster's files, including logs, are kept below that
+	// directory; otherwise they are temporary.
 	Settings *config.Config
 	// Program is the path of the program that all processes run. It must call Main
 	// with the role that launch.EnvRole names. "" is this process's program.
@@ -160,8 +160,8 @@ func (c *Cluster) start(ctx context.Context, options Options, secret []byte) err
 	return nil
 }
 
-// settingsOf returns the settings for the master and the workers: the given ones
-// without master, worker.dir and credentials. Unless log.level is set, the
+// settingsOf returns the settings for the master and the workers: the given
+// settings without master, worker.dir and credentials. Unless log.level is set, the
 // processes log only errors.
 func settingsOf(settings *config.Config) map[string]string {
 	values := settings.Map()
@@ -180,8 +180,8 @@ func settingsOf(settings *config.Config) map[string]string {
 	return values
 }
 
-// Stop stops the workers with what they run, and then the master. If ctx ends
-// before, Stop kills the processes. No process is left in any case.
+// Stop stops the workers and all that they run, and then the master. If ctx ends
+// first, Stop kills the remaining processes; it never leaves one running.
 func (c *Cluster) Stop(ctx context.Context) error {
 	// All are asked at once, because each may take a while to stop.
 	for _, worker := range c.workers {
@@ -201,8 +201,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// instructions are the first line on the stdin of a process of the cluster, in JSON.
-// They are secret, and no other process can read that pipe.
+// instructions are the first line, in JSON, on the stdin of a process of the cluster.
+// They include the secret; no other process can read that pipe.
 type instructions struct {
 	Secret    []byte            `json:"secret"`
 	Settings  map[string]string `json:"settings"`

@@ -28,8 +28,8 @@ import (
 // closed.
 var errParentEnded = errors.New("the application's process has ended or stopped the cluster")
 
-// Main runs this process as launch.RoleMaster, RoleWorker or RoleGuard until the
-// process that started it ends or closes its stdin, and returns the exit status.
+// Main runs this process as launch.RoleMaster, RoleWorker or RoleGuard, until its parent
+// process ends or closes this process's stdin. It returns the exit status.
 func Main(role launch.Role) int {
 	if role == launch.RoleGuard {
 		return guard.Main()

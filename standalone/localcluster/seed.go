@@ -12,9 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
 )
 
-// seed copies the program into the workers' cache, and links it into the master's
-// directory of uploaded files. If it fails, the program is sent to the master and
-// the workers as usual.
+// seed copies the program into the workers' cache, and links the copy into the
+// master's directory of uploaded files. If seed fails, the program is sent to the
+// master and the workers as usual.
 func (c *Cluster) seed(program string) (err error) {
 	source, err := os.Open(program)
 	if err != nil {

@@ -18,12 +18,12 @@ type ApplicationState string
 
 // States of an application.
 const (
-	// Waiting: its driver is attached, which means that it has a stream to this
-	// master, and it has no executor.
+	// Waiting: its driver is attached, which means that the driver has a stream to
+	// this master, and the application has no executor.
 	Waiting ApplicationState = "WAITING"
 	Running ApplicationState = "RUNNING"
-	// Unknown: the store or a worker named it, and it has not attached since this
-	// master leads.
+	// Unknown: the store or a worker named the application, which has not attached
+	// since this master leads.
 	Unknown  ApplicationState = "UNKNOWN"
 	Finished ApplicationState = "FINISHED"
 	Failed   ApplicationState = "FAILED"
@@ -47,8 +47,8 @@ type application struct {
 	since         time.Time // since when it has no stream
 
 	// complete is set when the application has been sent the list of all its
-	// executors. Until then, executors that workers report are added to it, and
-	// none is launched.
+	// executors. Until then, executors that workers report are added to the
+	// application, but no executor is launched for it.
 	complete       bool
 	completeBy     time.Time
 	expected       map[uint32]bool // ids that it named when it attached and no worker has reported yet
@@ -104,9 +104,9 @@ func (a *application) currentState() ApplicationState {
 	return Running
 }
 
-// hasGivenUp reports whether the application no longer expects an executor: when it
-// attached, it knew the id and did not name the executor, or the executor's end is
-// to be reported to it.
+// hasGivenUp reports whether the application no longer expects the executor: it knew
+// the id when it attached but did not name the executor, or it has yet to acknowledge
+// the executor's end.
 func (a *application) hasGivenUp(id uint32) bool {
 	if a.neverAttached {
 		return false
@@ -177,8 +177,8 @@ func (a *application) record() *ApplicationRecord {
 	return record
 }
 
-// nextExecutorID returns a new executor id. It reserves ids in the store before it
-// uses them, so that no later master uses one again.
+// nextExecutorID returns a new executor id. It reserves ids in the store before
+// using them, so that a later master does not assign them again.
 func (c *Cluster) nextExecutorID(a *application) uint32 {
 	a.highestID++
 	if a.highestID > a.reservedIDs {
@@ -189,7 +189,7 @@ func (c *Cluster) nextExecutorID(a *application) uint32 {
 }
 
 // AttachApplication registers an application, or attaches it again, and returns its
-// id. If it fails, the application must not try again.
+// id. An error means that the application must not try again.
 func (c *Cluster) AttachApplication(now time.Time, hello *protocol.ApplicationHello) (string, error) {
 	if err := checkVersion(hello.GetVersion()); err != nil {
 		return "", err
@@ -233,7 +233,7 @@ func (c *Cluster) newApplication(id string, now time.Time) *application {
 	return a
 }
 
-// expectApplication adds an application that a worker reports and that has not attached.
+// expectApplication adds an application that only a worker has reported so far.
 func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	a := c.newApplication(id, now)
 	a.since = now
@@ -241,9 +241,9 @@ func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	return a
 }
 
-// attach begins a stream of an application. It sends the application the ends of
-// executors that it has not acknowledged and, if it is complete, the list of its
-// executors.
+// attach begins a new stream of an application. It sends the application the ends
+// of executors that the application has not acknowledged and, if complete is set,
+// the list of its executors.
 func (c *Cluster) attach(now time.Time, a *application, hello *protocol.ApplicationHello) {
 	delete(c.effects.Applications, a.id) // orders for the earlier stream
 	a.registration = hello.GetRegistration()
@@ -300,8 +300,8 @@ func (c *Cluster) completeNow(a *application) {
 	clear(a.killed)
 	clear(a.registeredIDs)
 	c.dirty = true
-	// If a worker comes back that an earlier master had counted as lost, its
-	// executors and those that replaced them may exceed cores.max.
+	// If an earlier master counted a worker as lost and it comes back, its
+	// executors together with their replacements may exceed cores.max.
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(a.executors))) {
 		if c.coresLeft(a) < 0 {
 			c.kill(a.executors[id])

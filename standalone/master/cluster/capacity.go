@@ -15,8 +15,8 @@ type size struct {
 	resources map[string]int64 // amounts of further resources
 }
 
-// executorSize returns the size of an executor with the fewest cores that its profile
-// allows.
+// executorSize returns the size of a profile's executor with the minimum number of
+// cores.
 func executorSize(profile *protocol.ExecutorProfile) size {
 	return size{
 		cores: max(int(profile.GetCores()), 1), memory: profile.GetMemory() + profile.GetOverhead(), resources: profile.GetResources(),
@@ -34,8 +34,8 @@ type reservation struct {
 	resources map[string][]string // addresses, by the resource's name
 }
 
-// capacity is what a worker has, and how much of it is used. More can be used than
-// exists, if a worker comes back with executors that were replaced meanwhile.
+// capacity is what a worker has, and how much of it is used. This may be more than it
+// has, if it comes back with executors that were replaced meanwhile.
 type capacity struct {
 	cores, usedCores   int
 	memory, usedMemory int64
@@ -63,13 +63,13 @@ func (c *capacity) fits(s size, count int) bool {
 	return true
 }
 
-// fitsWhenUnused reports whether the size would fit if nothing were used.
+// fitsWhenUnused reports whether the size would fit on the worker if it were empty.
 func (c *capacity) fitsWhenUnused(s size) bool {
 	empty := capacity{cores: c.cores, memory: c.memory, resources: c.resources}
 	return empty.fits(s, 1)
 }
 
-// reserve chooses addresses for a size that fits, and marks all of it as used.
+// reserve marks a size that fits as used, and chooses addresses for it.
 func (c *capacity) reserve(s size) reservation {
 	r := reservation{cores: s.cores, memory: s.memory}
 	for name, amount := range s.resources {

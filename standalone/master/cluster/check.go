@@ -9,8 +9,8 @@ import (
 
 const (
 	maxIDBytes = 128
-	// maxCores and maxMemory bound what a worker may report, far above any machine
-	// and low enough that sums do not overflow.
+	// maxCores and maxMemory (bytes) bound what a worker may report. They are far
+	// above any machine, and low enough that sums do not overflow.
 	maxCores  = 1 << 20
 	maxMemory = 1 << 50
 )

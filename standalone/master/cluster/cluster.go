@@ -103,8 +103,8 @@ func (c *Cluster) newID(kind string, now time.Time) string {
 	}
 }
 
-// workersInOrder returns all workers in the order of their registration, also dead
-// ones that are still shown.
+// workersInOrder returns all workers in the order of their registration, including
+// dead ones that are still shown.
 func (c *Cluster) workersInOrder() []*worker {
 	all := make([]*worker, 0, len(c.workers))
 	for _, w := range c.workers {
@@ -120,7 +120,7 @@ type history[T any] struct {
 	entries []T
 }
 
-// add adds an entry and returns those that it removes.
+// add adds an entry and returns the entries that no longer fit the limit.
 func (h *history[T]) add(entry T) (removed []T) {
 	h.entries = append(h.entries, entry)
 	if over := len(h.entries) - h.limit; over > 0 {

@@ -69,8 +69,8 @@ func (d *driver) record() *DriverRecord {
 	return record
 }
 
-// SubmitDriver adds a driver. If the same submission, or one with the same
-// idempotency key, came before, it returns the driver of that one.
+// SubmitDriver adds a driver. If the same submission came before, or if
+// earlierSubmission finds a driver, it returns that driver instead.
 func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
 	if err := checkDriver(request.GetDescription()); err != nil {
 		return nil, err
@@ -100,9 +100,10 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	return d.reply(), nil
 }
 
-// earlierSubmission returns the driver that an earlier submission with the same idempotency
-// key started, or nil: one that has not ended, or else the last that succeeded.
-// Failed and killed drivers do not count, so that a pipeline can be tried again.
+// earlierSubmission returns the driver that was submitted earlier by the same user with the
+// same idempotency key: one that has not ended, or else the last that succeeded; nil if
+// there is none. Failed and killed drivers do not count, so that a pipeline can be tried
+// again.
 func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *driver {
 	if description.GetIdempotencyKey() == "" {
 		return nil
@@ -229,9 +230,9 @@ func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.
 }
 
 // takeOverDriver adds a launch of a driver that a worker reports and this master
-// does not know. If the driver is unknown, because the store was lost, it is added
-// too. If not, it has ended or was launched again elsewhere, and the worker is
-// ordered to stop the launch.
+// does not know. An unknown driver is added too, because the store may have been
+// lost. A known driver has ended or was launched again elsewhere, so the worker is
+// ordered to stop this launch.
 func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := &run{
 		key: runKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
@@ -259,8 +260,8 @@ func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.Driv
 	c.note("taking over a driver", "driver", d.id, "worker", w.id)
 }
 
-// reconcileDrivers compares a worker's expected drivers with those that it named when
-// it attached. It launches missing ones again or ends them.
+// reconcileDrivers compares the drivers that a worker should run with those that it
+// named when it attached. Missing drivers are launched again or ended.
 func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bool) {
 	for _, r := range w.runsInOrder() {
 		switch d := r.driver; {

@@ -46,9 +46,9 @@ func (c *Cluster) Take() Effects {
 	return taken
 }
 
-// orderWorker returns the next message, or order, for a worker, to which the caller
-// adds. If the worker is not attached, the message is not sent: AttachWorker makes
-// the orders again that are still needed.
+// orderWorker returns the next message, or order, for a worker. The caller adds to
+// it. If the worker is not attached, the message is never sent: AttachWorker later
+// creates the orders again that are still needed.
 func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	if !w.attached {
 		return &protocol.WorkerOrder{}
@@ -64,7 +64,7 @@ func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	return order
 }
 
-// orderApplication is orderWorker for an application.
+// orderApplication does the same as orderWorker, for an application.
 func (c *Cluster) orderApplication(a *application) *protocol.ApplicationOrder {
 	if !a.attached {
 		return &protocol.ApplicationOrder{}
@@ -88,13 +88,13 @@ func (c *Cluster) warn(text string, fields ...any) {
 	c.effects.Notes = append(c.effects.Notes, Note{Warning: true, Text: text, Fields: fields})
 }
 
-// put adds a record to the changes; nil deletes it from the store.
+// put adds to the changes that a record is stored, or deleted if record is nil.
 func (c *Cluster) put(kind, id string, record proto.Message) {
 	change := recovery.Record{Kind: kind, ID: id}
 	if record != nil {
 		data, err := proto.Marshal(record)
 		if err != nil {
-			// Only a string that is not UTF-8 fails, which gRPC does not let through.
+			// Marshal fails only for invalid UTF-8, which gRPC does not let through.
 			c.warn("cannot keep a record", "kind", kind, "id", id, "error", fmt.Sprint(err))
 			return
 		}

@@ -57,7 +57,7 @@ func (w *worker) executorsInOrder() []*executor {
 	return all
 }
 
-// addExecutor adds an executor whose reservation is in its worker's capacity already.
+// addExecutor adds an executor. Its worker's capacity already counts its reservation.
 func (c *Cluster) addExecutor(e *executor) {
 	e.worker.executors[e.key] = e
 	if e.application != nil {
@@ -144,8 +144,8 @@ func (c *Cluster) handleExecutorReport(now time.Time, w *worker, report *protoco
 }
 
 // takeOverExecutor adds a reported executor that is unknown, because the master was
-// restarted or the worker was lost. If its application does not expect it any more,
-// the worker is ordered to stop it.
+// restarted or the worker had been lost. If the application does not expect the
+// executor any more, the worker is ordered to stop it.
 func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.ExecutorReport) {
 	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
 	a := c.applications[key.application]
@@ -184,8 +184,8 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 	c.completeIfNoneExpected(a)
 }
 
-// reconcileExecutors compares a worker's expected executors with those that it named
-// when it attached. It launches missing ones again or ends them.
+// reconcileExecutors compares the executors that a worker should run with those that
+// it named when it attached. Missing executors are launched again or ended.
 func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executorKey]bool) {
 	for _, e := range w.executorsInOrder() {
 		launching := e.state == protocol.ExecutorState_EXECUTOR_LAUNCHING
@@ -199,7 +199,7 @@ func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executo
 		case launching && e.application.launchable():
 			c.orderLaunch(e) // the order was lost
 		case launching:
-			// Its application is detached, and the command comes from there.
+			// The executor's command comes from its application, which is detached.
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, "it had not been started on "+w.name(), 0)
 		default:
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, fmt.Sprintf("%s does not have it any more", w.name()), 0)

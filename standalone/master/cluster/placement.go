@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// candidate is a worker that has room for an executor, and what is assigned to it.
+// candidate is a worker with room for an executor, and what is assigned to it.
 type candidate struct {
 	worker       *worker
 	cores        int  // cores assigned in this placement
@@ -18,7 +18,7 @@ type candidate struct {
 	missingLocal *int // cores that tasks which prefer this host still need; one number for all its workers; nil if no task prefers it
 }
 
-// missing returns how many more cores tasks that prefer the host need there.
+// missing returns how many more cores the tasks that prefer this host need on it.
 func (c *candidate) missing() int {
 	if c.missingLocal == nil {
 		return 0
@@ -37,8 +37,8 @@ type placement struct {
 }
 
 // placeExecutors launches executors of one profile: as many as the application
-// requests, or as many as fit. It follows scheduleExecutorsOnWorkers of Spark's
-// Master.scala.
+// requests, or fewer if not all fit. It follows scheduleExecutorsOnWorkers of
+// Spark's Master.scala.
 func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol.ExecutorDemand, workers []*worker) {
 	profile := demand.GetProfile()
 	p := &placement{
@@ -135,9 +135,9 @@ func (p *placement) assign(c *candidate) {
 	}
 }
 
-// assignLocal assigns executors to workers on hosts where the tasks that prefer the
-// host need more cores. It begins with the host that lacks the most cores, and
-// reports whether it assigned any executor.
+// assignLocal assigns executors to workers on hosts that lack cores for the tasks
+// that prefer them. It begins with the host that lacks the most cores, and reports
+// whether it assigned any executor.
 func (p *placement) assignLocal() (assigned bool) {
 	if p.wholeWorker {
 		return false
@@ -158,8 +158,8 @@ func (p *placement) assignLocal() (assigned bool) {
 	}
 }
 
-// assignRest assigns the remaining executors: one to each worker in turn if spread
-// is set, or else as many as fit to each.
+// assignRest assigns the remaining executors: if spread is set, one to each worker
+// in turn; otherwise as many as fit to one worker after the other.
 func (p *placement) assignRest(spread bool) {
 	free := slices.Clone(p.candidates)
 	for len(free) > 0 {

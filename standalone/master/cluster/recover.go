@@ -14,9 +14,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// Recover adds the records of an earlier master. It must be called before all other
-// methods. The error names records that cannot be read; the others
-// have been added.
+// Recover adds the records that an earlier master stored. It must be called before
+// all other methods. The error names the records that cannot be read; all others
+// are added.
 func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 	var problems []string
 	var applications []*application
@@ -143,7 +143,7 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 	}
 }
 
-// skipNumber makes newID use only numbers above the one in an id.
+// skipNumber makes newID use only numbers above the number at the end of this id.
 func (c *Cluster) skipNumber(id string) {
 	if at := strings.LastIndexByte(id, '-'); at >= 0 {
 		if n, err := strconv.Atoi(id[at+1:]); err == nil && n < 1<<31 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Pause extends all timeouts by the time in which the master's process did not run and
-// could receive nothing.
+// Pause extends all timeouts by a time in which the master's process was suspended and
+// could not receive anything.
 func (c *Cluster) Pause(pause time.Duration) {
 	c.warn("the master has stood still; its machine is too busy, or it was stopped", "for", pause)
 	c.deadline = c.deadline.Add(pause)
@@ -20,7 +20,7 @@ func (c *Cluster) Pause(pause time.Duration) {
 }
 
 // Tick removes workers and applications whose timeout has passed. The caller calls it
-// at an interval, by which timeouts may be late.
+// at a fixed interval; timeouts are detected up to one interval late.
 func (c *Cluster) Tick(now time.Time) {
 	if c.phase == Recovering && !now.Before(c.deadline) {
 		c.endRecovery(now)

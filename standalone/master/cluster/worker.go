@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// address is a worker's host and port. At most one live worker has it.
+// address is a worker's host and port. No two live workers have the same address.
 type address struct {
 	host string
 	port uint32
@@ -50,8 +50,8 @@ func (w *worker) schedulable() bool { return w.attached && !w.dead && !w.decommi
 
 func (w *worker) name() string { return fmt.Sprintf("worker %s on %s", w.id, w.address.host) }
 
-// AttachWorker registers a worker, or attaches it again. If it
-// fails, the worker must not try again.
+// AttachWorker registers a worker, or attaches it again. An error means that the
+// worker must not try again.
 func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error {
 	if err := checkWorker(hello); err != nil {
 		return err
@@ -142,8 +142,8 @@ func (c *Cluster) Heartbeat(now time.Time, id string) {
 	}
 }
 
-// WorkerReport applies a worker's report on its executors and drivers that have
-// changed.
+// WorkerReport applies a worker's report on those of its executors and drivers that
+// have changed.
 func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.WorkerReport) {
 	w := c.workers[id]
 	if w == nil || !w.attached {
@@ -162,8 +162,8 @@ func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.Worker
 	c.orderWorker(w).Acknowledged = w.acknowledged
 }
 
-// WorkerDecommissioning notes that a worker decommissions itself. deadline is when
-// the worker stops what still runs there; zero for never.
+// WorkerDecommissioning notes that a worker decommissions itself. At the deadline,
+// the worker stops what still runs on it; zero for no deadline.
 func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadline time.Time) {
 	if w := c.workers[id]; w != nil && !w.dead {
 		w.lastHeard = now
@@ -174,8 +174,8 @@ func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadli
 	}
 }
 
-// Decommission asks workers to decommission themselves: those with the ids, and all
-// on the hosts. It returns how many it has asked.
+// Decommission asks the workers with the given ids, and all workers on the given
+// hosts, to decommission themselves. It returns how many workers it has asked.
 func (c *Cluster) Decommission(ids, hosts []string) int {
 	asked := 0
 	for _, w := range c.workersInOrder() {
@@ -227,7 +227,7 @@ func (w *worker) notice() *protocol.ExecutorNotice {
 	return notice
 }
 
-// UnregisterWorker removes a worker that stops and has ended its executors and drivers.
+// UnregisterWorker removes a stopping worker whose executors and drivers have ended.
 func (c *Cluster) UnregisterWorker(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
 		c.note("a worker has left", "worker", id, "host", w.address.host)
