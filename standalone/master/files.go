@@ -31,8 +31,8 @@ func openFileStore(dir string) (*fileStore, error) {
 
 func (s *fileStore) path(sum []byte) string { return filepath.Join(s.dir, hex.EncodeToString(sum)) }
 
-// touch reports whether the file with this SHA-256 exists, and sets the time of its
-// latest use.
+// touch sets the time of latest use of the file with this SHA-256 to now. It
+// returns false if there is no such file.
 func (s *fileStore) touch(sum []byte) bool {
 	if len(sum) != sha256.Size {
 		return false
@@ -98,8 +98,8 @@ func (s *fileStore) begin(sum []byte, size int64) (*draft, error) {
 	return &draft{store: s, sum: bytes.Clone(sum), size: size, file: file, hash: sha256.New()}, nil
 }
 
-// errWrongContent is wrapped if an upload has another size or SHA-256 than
-// announced.
+// errWrongContent is wrapped by the error of an upload whose size or SHA-256 is not
+// the announced one.
 var errWrongContent = errors.New("the content is not what was announced")
 
 func (d *draft) write(data []byte) error {
@@ -113,7 +113,7 @@ func (d *draft) write(data []byte) error {
 	return nil
 }
 
-// commit stores the file if its size and SHA-256 are those announced.
+// commit stores the file if its size and SHA-256 are those that were announced.
 func (d *draft) commit() error {
 	if d.got != d.size {
 		return fmt.Errorf("%w: it has %d of the %d bytes", errWrongContent, d.got, d.size)
@@ -136,8 +136,8 @@ func (d *draft) drop() {
 	_ = os.Remove(d.file.Name())
 }
 
-// removeOld removes the files and unfinished uploads that were not used after a
-// time, except files whose SHA-256 is in used.
+// removeOld removes files and unfinished uploads whose latest use was before a
+// given time, except files whose SHA-256 is in used.
 func (s *fileStore) removeOld(before time.Time, used map[string]bool) (removed int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

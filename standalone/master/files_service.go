@@ -35,8 +35,8 @@ func (s *filesService) Missing(ctx context.Context, request *protocol.MissingReq
 	return reply, nil
 }
 
-// unwanted answers a standby that wants to remove old files. Of the SHA-256 in the
-// request, it returns those of files that this leader neither has nor needs.
+// unwanted serves a standby that wants to remove old files. Of the SHA-256 sums in
+// the request, it returns those of files that this leader neither has nor needs.
 func (s *filesService) unwanted(ctx context.Context, request *protocol.MissingRequest) (*protocol.MissingReply, error) {
 	t, err := s.master.leader()
 	if err != nil {

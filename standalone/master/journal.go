@@ -16,8 +16,8 @@ const (
 	writeRetry   = time.Second
 )
 
-// entry is the changes of a batch of messages, and what is to be done once they are
-// stored.
+// entry holds the changes of a batch of messages, and what to do once the changes
+// are stored.
 type entry struct {
 	changes []recovery.Record
 	// The functions in deliver are called, and the channels in waiting closed, when
@@ -68,8 +68,8 @@ func (j *journal) wake() {
 	}
 }
 
-// close makes run return. Entries that are not in the store by then are dropped: their
-// callers get an error, and the next leader decides.
+// close makes run return. Entries that are not stored by then are dropped: their
+// callers get an error, and the next leader decides what happens.
 func (j *journal) close() {
 	j.mu.Lock()
 	j.closed = true

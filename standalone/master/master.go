@@ -36,17 +36,17 @@ type Options struct {
 	Settings *config.Config
 	// Host is the name at which the master listens and others reach it. It is required.
 	Host string
-	// Port is where it listens; 0 for a free one.
+	// Port is the port on which it listens; 0 for a free port.
 	Port int
-	// WebPort is the port of its page; 0 for a free one, -1 for no page.
+	// WebPort is the port of the web page; 0 for a free port, -1 for no page.
 	WebPort int
-	// WorkDir is the directory for uploaded files. It is required, and made if it does
-	// not exist.
+	// WorkDir is the directory for uploaded files. It is required, and created if it
+	// does not exist.
 	WorkDir string
 	// Credentials are the cluster's. They are required.
 	Credentials *protocol.Credentials
-	// Backend stores the state and elects the leader; nil for one in memory. The
-	// caller closes it.
+	// Backend stores the state and elects the leader; nil stores it in memory. The
+	// caller closes the backend.
 	Backend recovery.Backend
 	// Logger gets the log; nil for slog.Default().
 	Logger *slog.Logger
@@ -69,7 +69,7 @@ type Master struct {
 	leading atomic.Pointer[term] // nil while another master leads
 }
 
-// New returns a master that listens; Run starts it.
+// New returns a master that already listens. Run starts it.
 func New(options Options) (*Master, error) {
 	switch {
 	case options.Host == "":
@@ -188,8 +188,8 @@ func (m *Master) stopServing() {
 	timer.Stop()
 }
 
-// lead makes this master lead until the term or ctx ends. It fails if the state of
-// the earlier leader cannot be read.
+// lead makes this master the leader until the term or ctx ends. It fails if the
+// state that the earlier leader stored cannot be read.
 func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 	defer m.resign(lease)
 	t := m.newTerm(lease)

@@ -21,14 +21,14 @@ var errReplaced = status.Error(codes.Aborted, "a newer stream has taken this one
 // handlers are called by the event loop for the messages of a stream.
 type handlers[In any, Order proto.Message] struct {
 	streams streams[Order]
-	// attach handles the first message. If it fails, the peer must not try again.
+	// attach handles the first message. If it fails, the peer must not retry.
 	attach  func(now time.Time, first In) (id string, err error)
 	receive func(now time.Time, id string, out *outbox[Order], message In) // the first message too
 	detach  func(now time.Time, id string)
 }
 
-// serve passes the messages of a stream both ways until it ends. A later stream of
-// the same worker or application replaces it.
+// serve passes the messages of a stream both ways until the stream ends, or until a
+// later stream of the same worker or application replaces it.
 func serve[In any, Order proto.Message](t *term, stream interface {
 	Context() context.Context
 	Send(Order) error
@@ -89,9 +89,9 @@ func serve[In any, Order proto.Message](t *term, stream interface {
 	}
 }
 
-// outbox holds the message, or order, that a stream sends next. Orders that are
-// pushed before it is sent are merged into it, so that at most one message waits
-// for a slow peer.
+// outbox holds the one message, or order, that a stream sends next. Orders pushed
+// before it is sent are merged into it, so that a slow peer never has more than one
+// message waiting.
 type outbox[Order proto.Message] struct {
 	welcomed bool          // an order with the welcome was pushed; only the event loop uses it
 	ready    chan struct{} // holds a token while take has something to return
@@ -139,8 +139,8 @@ func (o *outbox[Order]) end(err error) {
 	}
 }
 
-// take waits for the next order. If there will be no more, over is set and err is
-// the error with which the stream ends.
+// take waits for the next order. If there are no more orders, over is true and err
+// is the error with which the stream ends.
 func (o *outbox[Order]) take(ctx context.Context) (order Order, over bool, err error) {
 	for {
 		o.mu.Lock()

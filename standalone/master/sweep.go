@@ -50,8 +50,8 @@ func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// needed returns the SHA-256 of files that must not be removed. Files used after
-// before need not be among them.
+// needed returns the SHA-256 sums of files that must not be removed. It may omit
+// files whose latest use was after before.
 func (m *Master) needed(ctx context.Context, before time.Time) (map[string]bool, error) {
 	if t := m.leading.Load(); t != nil {
 		var used map[string]bool

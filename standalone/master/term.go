@@ -18,17 +18,17 @@ import (
 
 const (
 	inboxSize = 1024
-	// maxBatch is how many messages are handled before the cluster schedules.
+	// maxBatch bounds the messages handled before Cluster.Schedule is called.
 	maxBatch = 1024
 	// tickInterval bounds how late a timeout may be detected.
 	tickInterval = 250 * time.Millisecond
-	// longPause is how late a tick must be for the process to count as suspended in
-	// the meantime.
+	// If a tick is late by more than longPause, the process counts as having been
+	// suspended meanwhile.
 	longPause = 2 * time.Second
 )
 
-// term is the time during which this master leads. Its state belongs to the event loop
-// of run, to which other goroutines send messages.
+// term is the time during which this master leads. Only the event loop, in run, uses
+// its state; other goroutines send messages to the loop.
 type term struct {
 	master  *Master
 	lease   recovery.Term
@@ -64,8 +64,8 @@ func (m *Master) newTerm(lease recovery.Term) *term {
 	}
 }
 
-// recover loads the state that an earlier master has left. Records that cannot be read
-// stay in the store and are logged.
+// recover loads the state that an earlier master stored. Records that cannot be read
+// are logged and stay in the store.
 func (t *term) recover(ctx context.Context) error {
 	records, err := t.lease.Load(ctx)
 	var damaged *recovery.DamagedError
@@ -79,7 +79,7 @@ func (t *term) recover(ctx context.Context) error {
 	return nil
 }
 
-// run leads until the context ends or the term does.
+// run leads until the context or the term ends.
 func (t *term) run(ctx context.Context) {
 	var writing sync.WaitGroup
 	writing.Go(t.journal.run)
@@ -171,7 +171,7 @@ func addOrders[Order proto.Message](e *entry, attached streams[Order], orders ma
 	}
 }
 
-// addEnds adds to an entry that streams end with err, after their orders.
+// addEnds adds to an entry that streams end with err after their orders are sent.
 func addEnds[Order proto.Message](e *entry, attached streams[Order], ids []string, err error) {
 	for _, id := range ids {
 		if out := attached[id]; out != nil {
@@ -202,7 +202,7 @@ func (t *term) endStreams() {
 	}
 }
 
-// post makes the event loop call do, and does not wait for that. If the loop has
+// post makes the event loop call do, without waiting for the call. If the loop has
 // ended, do is not called.
 func (t *term) post(do func(now time.Time)) {
 	select {
@@ -211,15 +211,15 @@ func (t *term) post(do func(now time.Time)) {
 	}
 }
 
-// commit makes the event loop call do, and waits until the effects are in the store.
-// It fails with the context's error or notLeading; do may then have been called or not.
+// commit makes the event loop call do, and waits until the effects are stored. It fails
+// with the context's error or with notLeading; do may have been called even then.
 func (t *term) commit(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: do, done: done}, done)
 }
 
-// query makes the event loop call do, which must change nothing, and waits until do
-// has returned, but not for the store.
+// query makes the event loop call do, and waits for its return but not for the
+// store. do must not change anything.
 func (t *term) query(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: func(now time.Time) { do(now); close(done) }}, done)

@@ -26,7 +26,7 @@ type certificateFiles struct {
 	problem error // why files that have changed since could not be used; nil if latest is current
 }
 
-// certified is what was read from the files.
+// certified holds what was read from the files.
 type certified struct {
 	certificate tls.Certificate
 	authority   *x509.CertPool
@@ -59,7 +59,7 @@ func FromCertificates(certificateFile, keyFile, authorityFile string) (*Credenti
 	return &Credentials{files: files}, nil
 }
 
-// current returns the certificates in use, and why changed files could not be used.
+// current returns the certificates in use, and why newer files could not be used.
 func (f *certificateFiles) current() (*certified, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,8 +92,8 @@ func (f *certificateFiles) stat() ([]os.FileInfo, error) {
 	return infos, nil
 }
 
-// areSame reports whether the files were neither written to nor replaced since they
-// were read.
+// areSame reports whether the files are the same as when they were read, neither
+// written to nor replaced.
 func areSame(infos, read []os.FileInfo) bool {
 	for i, info := range infos {
 		if !os.SameFile(info, read[i]) || !info.ModTime().Equal(read[i].ModTime()) || info.Size() != read[i].Size() {
@@ -119,12 +119,12 @@ func (f *certificateFiles) load() (*certified, error) {
 	return &certified{certificate, authority}, nil
 }
 
-// errUnread is joined to the error of a connection while renewed certificates cannot
-// be used.
+// errUnread is added to a connection's error if the renewed certificates cannot be
+// used.
 var errUnread = errors.New("the certificates that are used are old, as those that replaced them cannot be used")
 
-// explain adds to the error of a failed handshake that old certificates were used,
-// if the files have changed and the new ones cannot be used.
+// explain extends the error of a failed handshake if the files have changed and
+// cannot be used: it says that the old certificates were used.
 func (f *certificateFiles) explain(failure error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,8 +134,8 @@ func (f *certificateFiles) explain(failure error) error {
 	return fmt.Errorf("%w (%w: %w)", failure, errUnread, f.problem)
 }
 
-// transport uses the current certificates for each connection. gRPC's own transport
-// credentials would keep the first ones.
+// transport uses, for each connection, the certificates that are current then.
+// gRPC's own transport credentials would always use the first ones.
 type transport struct {
 	credentials *Credentials
 	server      bool

@@ -112,9 +112,9 @@ func (c *Credentials) verify(state tls.ConnectionState) error {
 	return nil
 }
 
-// Hand passes the credentials to a child process of the same user, and returns the
-// settings with which Load finds them. The key that was derived from a secret is
-// written to a file of mode 0600 in the existing directory dir. Certificates stay in
+// Hand passes the credentials to a child process of the same user, and returns
+// settings with which Load finds them there. It writes the key that was derived from
+// a secret to a file of mode 0600 in dir, which must exist. Certificates stay in
 // their files, where they can be renewed.
 func (c *Credentials) Hand(dir string) (map[string]string, error) {
 	if c.files != nil {

@@ -21,9 +21,9 @@ func Load(settings *config.Config) (*Credentials, error) {
 	return load(settings, false)
 }
 
-// LoadOrCreate is Load for processes that start a cluster: if no credentials are
-// set and ~/.bobbin/secret does not exist, it makes that file, with a random secret
-// and mode 0600.
+// LoadOrCreate does the same as Load, for processes that start a cluster: if no
+// credentials are set and ~/.bobbin/secret does not exist, it creates that file
+// with mode 0600 and a random secret.
 func LoadOrCreate(settings *config.Config) (*Credentials, error) {
 	return load(settings, true)
 }
@@ -96,8 +96,8 @@ func readSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// createSecret makes a file with a secret unless it exists. Several processes may call
-// it at once: all read the same complete secret.
+// createSecret creates a file with a random secret unless the file exists. Several
+// processes may call it at once: all then read the same complete secret.
 func createSecret(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil

@@ -19,8 +19,8 @@ const (
 	connectBackoff = 100 * time.Millisecond
 )
 
-// Masters are the known masters of a cluster, with a connection to each that was
-// called. They are safe for concurrent use.
+// Masters are the known masters of a cluster, and the connections to those that
+// have been called. Masters is safe for concurrent use.
 type Masters struct {
 	dial []grpc.DialOption
 
@@ -38,14 +38,14 @@ func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 	return &Masters{addresses: slices.Clone(addresses), dial: dial, connections: map[string]*grpc.ClientConn{}}
 }
 
-// All returns the addresses, the last known leader first.
+// All returns the masters' addresses, beginning with the last known leader.
 func (m *Masters) All() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.addresses)
 }
 
-// Learn adds a master unless its address is "". It reports whether it was unknown.
+// Learn adds a master and reports whether it was unknown; "" is ignored.
 func (m *Masters) Learn(address string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,7 +56,7 @@ func (m *Masters) Learn(address string) bool {
 	return true
 }
 
-// Prefer moves the master at a known address, which leads, to the front of All.
+// Prefer notes that the master at a known address leads: All returns it first.
 func (m *Masters) Prefer(address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -30,8 +30,8 @@ func ToAddresses(resources map[string][]string) map[string]*Addresses {
 	return named
 }
 
-// FromAddresses is the inverse of ToAddresses. It sorts addresses and drops repeated
-// ones.
+// FromAddresses is the inverse of ToAddresses, except that it sorts addresses and
+// drops duplicates.
 func FromAddresses(named map[string]*Addresses) map[string][]string {
 	if len(named) == 0 {
 		return nil

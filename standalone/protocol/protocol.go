@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// Version is the protocol's version. A master accepts its own version only.
+	// Version is the protocol's version. A master accepts only its own version.
 	// Version 2 derives keys from secrets with Argon2id, so a peer of version 1
-	// that has the same secret cannot connect.
+	// cannot connect even with the same secret.
 	Version = 2
 
 	// ChunkBytes bounds the data of one message of an upload or a fetch.
 	ChunkBytes = 256 << 10
 
-	// Unlimited, as ExecutorDemand.total, asks for as many executors as cores_max
-	// allows.
+	// Unlimited, used as ExecutorDemand.total, requests as many executors as
+	// cores_max allows.
 	Unlimited = math.MaxUint32
 )
 
@@ -31,8 +31,8 @@ const (
 	keepaliveTimeout = 5 * time.Second
 )
 
-// bufferBytes is a connection's read buffer. It is small, because a master has one for
-// each worker.
+// bufferBytes is the size of a connection's read buffer, small because a master has
+// one for each worker.
 const bufferBytes = 4 << 10
 
 // maxMessageBytes bounds one message. A worker's hello names all its executors.

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Refusal is the error of a call to one master.
+// Refusal is a master, and the error of a call to it.
 type Refusal struct {
 	Master string
 	Err    error
@@ -43,8 +43,8 @@ func AllDistrust(refusals []Refusal) bool {
 	return len(refusals) > 0 && !slices.ContainsFunc(refusals, func(r Refusal) bool { return !isDistrust(r.Err) })
 }
 
-// Explain returns the refusal in words, with a remedy if one is known. It keeps the
-// status code of the call.
+// Explain returns the refusal as a text for users, with a remedy if one is known.
+// The error has the status code of the call.
 func (r Refusal) Explain() error {
 	_, standby := LeaderOf(r.Err)
 	message := status.Convert(r.Err).Message()

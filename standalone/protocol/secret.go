@@ -36,7 +36,7 @@ func NewSecret() []byte {
 	return secretOf(seed)
 }
 
-// secretOf returns the secret that is keyPrefix and the seed of a key in
+// secretOf encodes the seed of a key as a secret: keyPrefix, then the seed in
 // hexadecimal.
 func secretOf(seed []byte) []byte { return hex.AppendEncode([]byte(keyPrefix), seed) }
 

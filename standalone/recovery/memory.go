@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Memory returns a backend in memory. Its first master leads at once, with no state.
-// Masters of one process may share it; one of them leads at a time.
+// Memory returns a backend in memory. The first master leads at once, with no state.
+// Several masters of one process may share the backend; one of them leads at a time.
 func Memory() Backend {
 	m := &memory{records: map[[2]string]Record{}, lead: make(chan struct{}, 1), closed: make(chan struct{})}
 	m.lead <- struct{}{}

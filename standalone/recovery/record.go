@@ -62,8 +62,8 @@ func Newest(changes []Record) []Record {
 	return newest
 }
 
-// Seal returns the record's data with a checksum over its name and content, which
-// Unseal checks.
+// Seal returns the record's data after a header with a checksum over kind, id and
+// data, which Unseal checks.
 func Seal(r Record) []byte {
 	sealed := make([]byte, sealBytes, sealBytes+len(r.Data))
 	copy(sealed, sealMagic)
@@ -71,7 +71,7 @@ func Seal(r Record) []byte {
 	return append(sealed, r.Data...)
 }
 
-// Unseal returns the record that was sealed, or an error if the bytes are damaged.
+// Unseal returns the record that Seal encoded, or an error if the bytes are damaged.
 func Unseal(kind, id string, sealed []byte) (Record, error) {
 	switch {
 	case len(sealed) < sealBytes:

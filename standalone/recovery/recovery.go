@@ -25,9 +25,9 @@ type Record struct {
 // Backend stores the state of a cluster's masters and elects their leader. Each master
 // opens its own.
 type Backend interface {
-	// Campaign waits until this master leads, and begins a term. Other masters get the
-	// address from Leader. It fails if the context ends or the backend is closed; if the
-	// store is unavailable, it retries.
+	// Campaign waits until this master leads, and begins a term. Leader returns the
+	// address to other masters. Campaign fails if the context ends or the backend is
+	// closed; if the store is unavailable, it retries.
 	Campaign(ctx context.Context, address string) (Term, error)
 	// Leader returns the last known address of the leader, or "". It does not block.
 	Leader() string
@@ -36,7 +36,7 @@ type Backend interface {
 }
 
 // Term is the time during which one master leads. The state can be read and written
-// only through it.
+// only through a Term.
 type Term interface {
 	// Number grows with every term of the cluster, so that workers and applications can
 	// recognize the newer of two leaders. It grows even if the store was lost, provided
@@ -63,9 +63,9 @@ var ErrLost = errors.New("this master is not the leader any more")
 // ErrClosed is returned if the backend is closed.
 var ErrClosed = errors.New("the store of the master's state is closed")
 
-// NextNumber returns the number of a term after one with the number last, 0 if there is
-// none. Numbers are milliseconds since 1970 if possible, so that those of a new store
-// are greater than those of a store that was lost.
+// NextNumber returns the number of the term after the one numbered last; last is 0 if
+// there was none. Numbers are milliseconds since 1970 if possible, so that a new
+// store's numbers are greater than those of a store that was lost.
 func NextNumber(last uint64) uint64 {
 	return max(last+1, uint64(max(time.Now().UnixMilli(), 0)))
 }

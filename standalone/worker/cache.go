@@ -77,8 +77,8 @@ func entryOf(file *protocol.File) string {
 	return CacheEntry(file.GetSha256(), file.GetExecutable())
 }
 
-// linkFiles links files into a working directory, and fetches those that the cache
-// lacks. The cache keeps their entries until release is called.
+// linkFiles links files into a working directory, and fetches files that the cache
+// lacks. The cache keeps the files' entries until release is called.
 func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory string) (release func(), err error) {
 	var entries []string
 	release = func() { c.release(entries) }
@@ -92,7 +92,7 @@ func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory
 	return release, nil
 }
 
-// linkFile links one file. If it succeeds, the entry stays in use until it is
+// linkFile links one file. If it succeeds, the file's entry stays in use until
 // released.
 func (c *cache) linkFile(ctx context.Context, file *protocol.File, directory string) error {
 	if err := checkFileName(file.GetName()); err != nil {
@@ -129,8 +129,8 @@ func (c *cache) release(entries []string) {
 	}
 }
 
-// obtain makes sure that the file's entry exists: it fetches it, or waits while
-// another caller does.
+// obtain makes sure that the file's entry exists: it fetches the file, or waits
+// while another caller fetches it.
 func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	entry := entryOf(file)
 	c.mu.Lock()
@@ -154,13 +154,13 @@ func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 		return context.Cause(ctx)
 	}
 	if current.err != nil && ctx.Err() == nil {
-		// It may have failed because the other caller's context ended.
+		// The fetch may have failed because the other caller's context ended.
 		return c.obtain(ctx, file)
 	}
 	return current.err
 }
 
-// makeEntry fetches the file into its entry, unless that exists and has the right
+// makeEntry fetches the file into its entry, unless the entry exists with the right
 // size.
 func (c *cache) makeEntry(ctx context.Context, file *protocol.File) error {
 	path := filepath.Join(c.directory, entryOf(file))

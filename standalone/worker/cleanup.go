@@ -20,8 +20,8 @@ type cleaner struct {
 	logger    *slog.Logger
 }
 
-// clean removes directories of applications and drivers that are not in use and have not
-// changed for the time to live, and cache entries that were not used for as long.
+// clean removes unused directories of applications and drivers in which nothing has
+// changed for the time to live (ttl), and cache entries that were not used for as long.
 func (c *cleaner) clean(inUse map[string]bool) error {
 	before := c.now().Add(-c.ttl)
 	owners, err := c.directory.owners()
@@ -49,8 +49,8 @@ func (c *cleaner) clean(inUse map[string]bool) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// changedSince reports whether anything in a directory has changed since then. It
-// ignores hard links to cache entries: their modification time is that of the
+// changedSince reports whether anything in a directory has changed since a time. It
+// ignores hard links to cache entries: their modification time is the time of the
 // entry's latest use in any directory.
 func changedSince(directory string, then time.Time) (bool, error) {
 	changed := errors.New("changed")

@@ -21,8 +21,8 @@ const (
 	// after the worker has sent its own, the hello.
 	welcomeTimeout = 20 * time.Second
 
-	// slowMaster is how long the worker waits for the other masters after one has
-	// refused it: a master that hangs must not delay the next round.
+	// After one master has refused the worker, it waits for the others for
+	// slowMaster only: a master that hangs must not delay the next round.
 	slowMaster = 3 * time.Second
 
 	// If no master leads, the worker asks all again after a pause, which doubles from
@@ -96,8 +96,8 @@ const (
 	streamEnded         // of a leader that welcomed the worker
 )
 
-// attach asks all masters at once, and serves the stream to the one that leads until it
-// ends.
+// attach asks all masters at once. If one leads, attach serves the stream to it until
+// the stream ends.
 func (c *connector) attach(ctx context.Context) outcome {
 	hello, err := c.hello(ctx)
 	if err != nil {
@@ -141,8 +141,8 @@ type answer struct {
 	err    error                   // if there is no stream
 }
 
-// askAll asks all masters at once. It returns the first that welcomes the worker,
-// or the error of each.
+// askAll asks all masters at once. It returns the first answer that welcomes the
+// worker, or each master's error if none does.
 func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
 	masters := c.masters.All()
 	answers := make(chan *answer, len(masters))
@@ -180,7 +180,7 @@ var errOtherLeads = errors.New("another master leads")
 var errSlow = errors.New("it does not answer")
 
 // ask sends a hello to a master and waits for the answer until round ends. The stream
-// lives as long as alive.
+// ends when alive ends.
 func (c *connector) ask(alive, round context.Context, master string, hello *protocol.WorkerHello) *answer {
 	ctx, end := context.WithCancelCause(alive)
 	a := &answer{master: master, end: end}
@@ -247,7 +247,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// causeOr returns the cause of ctx's end, or err if it has not ended.
+// causeOr returns the cause of ctx's end, or err if ctx has not ended.
 func causeOr(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -17,8 +17,8 @@ type decommission struct {
 	timer    *time.Timer
 }
 
-// startDecommission makes the worker accept nothing new and end when all that it runs has
-// ended. The master notifies applications, whose executors finish their tasks.
+// startDecommission makes the worker accept nothing new, and exit once all that it runs
+// has ended. The master notifies applications, whose executors finish their tasks.
 func (w *worker) startDecommission(reason string) {
 	if w.decommission != nil || w.stopping != nil {
 		return
@@ -40,7 +40,7 @@ func (d *decommission) message() *protocol.WorkerMessage {
 	return &protocol.WorkerMessage{Decommissioning: message}
 }
 
-// stoppingMessage is the message of a worker that stops all that it runs.
+// stoppingMessage tells the master that the worker stops all that it runs.
 func stoppingMessage() *protocol.WorkerMessage {
 	return &protocol.WorkerMessage{Decommissioning: &protocol.Decommissioning{Reason: errStopped.Error()}}
 }

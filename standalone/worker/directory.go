@@ -36,8 +36,8 @@ type processDirectory string
 
 func (d processDirectory) part(name string) string { return filepath.Join(string(d), name) }
 
-// prepare makes the directory and removes what an earlier process of the same name left
-// there, except its logs if again is set.
+// prepare creates the directory, and removes what an earlier process of the same name
+// left in it. If again is set, the logs are kept.
 func (d processDirectory) prepare(again bool) error {
 	old := []string{d.part(workPart), d.part(tmpPart), d.part(secretPart)}
 	if !again {
@@ -93,21 +93,21 @@ func checkID(id string) error {
 	return nil
 }
 
-// workDirectory is a worker's directory, which it has locked.
+// workDirectory is a worker's directory. The worker has locked it.
 type workDirectory struct {
 	path string
 	lock *os.File
 }
 
-// defaultDirectories is how many directories in the user's home are tried if worker.dir
-// is not set.
+// defaultDirectories is how many directories in the user's home are tried in turn if
+// worker.dir is not set.
 const defaultDirectories = 64
 
 // errTaken is returned if another worker has locked the directory.
 var errTaken = errors.New("another running worker uses this directory")
 
-// lockDirectory locks the directory at path, or the first free one in the user's home if
-// path is "". It makes the directory if it does not exist.
+// lockDirectory locks the directory at path or, if path is "", the first directory in
+// the user's home that is not locked. It creates the directory if necessary.
 func lockDirectory(path string) (*workDirectory, error) {
 	if path != "" {
 		directory, err := lockAt(path)
@@ -178,8 +178,8 @@ func (d *workDirectory) owners() ([]string, error) {
 	return owners, nil
 }
 
-// checkFileName returns an error if the name is not that of a file in the working
-// directory.
+// checkFileName returns an error unless the name is that of a file inside the
+// working directory.
 func checkFileName(name string) error {
 	if !filepath.IsLocal(name) || name == "." || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "") {
 		return fmt.Errorf("file name %q: want one in the working directory", name)
@@ -187,8 +187,8 @@ func checkFileName(name string) error {
 	return nil
 }
 
-// lockFile locks a file as long as it is open. It returns errTaken if another process has
-// locked it.
+// lockFile locks a file until it is closed. It returns errTaken if another process has
+// locked the file.
 func lockFile(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -27,11 +27,11 @@ import (
 const (
 	// FileName is the name of the file in the directory of a master's state.
 	FileName = "master.db"
-	// leaderName is the file beside it that names the process that has locked it.
+	// leaderName is the file beside master.db that names the lock's holder.
 	leaderName = "master.leader"
 
-	// lockWait is how long Open waits for the lock of the file, which a master that
-	// is stopping may still have.
+	// lockWait is how long Open waits for the lock of the file, which a stopping
+	// master may still hold.
 	lockWait = 300 * time.Millisecond
 )
 
@@ -56,7 +56,7 @@ type backend struct {
 	path string
 	file os.FileInfo // of the file that was locked
 	db   *bbolt.DB
-	// leader is not guarded by mu, which a write holds as long as the disk takes.
+	// leader is not guarded by mu, which is held while a write waits for the disk.
 	leader atomic.Pointer[string]
 
 	mu     sync.Mutex
@@ -64,9 +64,9 @@ type backend struct {
 	closed bool
 }
 
-// Open opens the state in a directory. It makes the directory and the file if they do
-// not exist, readable for this user alone. If another master has locked the file, the
-// error is an *InUseError.
+// Open opens the state in a directory. It creates the directory and the file if they
+// do not exist, accessible only to this user. If another master has locked the file,
+// the error is an *InUseError.
 func Open(directory string) (recovery.Backend, error) {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, fmt.Errorf("make recovery.directory: %w", err)
@@ -99,15 +99,15 @@ func Open(directory string) (recovery.Backend, error) {
 	return nil, fmt.Errorf("open the master's state in %s: %w", path, err)
 }
 
-// check reads the structure of the file, so that damage is found before a write.
+// check reads the structure of the file, to find damage before anything is written.
 func (b *backend) check() error {
 	return b.db.View(func(tx *bbolt.Tx) error {
 		file, err := os.Stat(b.path)
 		if err != nil {
 			return err
 		}
-		// The check runs in a goroutine of its own, where a fault on a missing page would
-		// end the program.
+		// tx.Check runs in its own goroutine, where a fault on a missing page would end
+		// the program.
 		if file.Size() < tx.Size() {
 			return damaged(b.path, fmt.Errorf("it has %d bytes of %d", file.Size(), tx.Size()))
 		}
@@ -128,8 +128,8 @@ func damaged(path string, err error) error {
 		"or move it away to begin with no applications, workers and drivers", path, err)
 }
 
-// holder returns the content of the leader's file in parentheses, for the text of
-// an error; "" if there is none.
+// holder returns the content of the leader's file in parentheses, for use in an
+// error text; "" if there is none.
 func holder(directory string) string {
 	text, err := os.ReadFile(filepath.Join(directory, leaderName))
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {

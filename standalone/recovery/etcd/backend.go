@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// retryPause is the longest pause between two attempts to be elected while the servers
-// do not answer.
+// retryPause is the longest pause before another attempt to be elected while the
+// servers do not answer.
 const retryPause = time.Second
 
 // backend is one master's connection to etcd, with which it stands for election.
@@ -68,8 +68,8 @@ func (b *backend) call(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, b.options.Timeout)
 }
 
-// stateKeys is the prefix of records' keys, leaderKeys that of the election's keys, and
-// termKey the key with the number of the newest term.
+// stateKeys and leaderKeys are the prefixes of the keys of records and of the election.
+// termKey is the key that holds the number of the newest term.
 func (b *backend) stateKeys() string  { return b.options.Directory + "/state/" }
 func (b *backend) leaderKeys() string { return b.options.Directory + "/leader" }
 func (b *backend) termKey() string    { return b.options.Directory + "/term" }

@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// candidate tries once to be elected, with a lease of its own.
+// candidate makes one attempt to be elected, with its own lease.
 func (b *backend) candidate(ctx context.Context, address string) (*term, error) {
 	call, done := b.call(ctx)
 	lease, err := b.client.Grant(call, int64(b.options.Lease/time.Second))
@@ -54,8 +54,8 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	if err := t.renewOnce(ctx); err != nil {
 		return nil, err
 	}
-	// If the lease expired while the candidate waited, its key is gone, which the
-	// election does not notice.
+	// If the lease expired while the candidate waited, the candidate's key is gone,
+	// but the election does not notice that.
 	seen, err := t.claim(ctx)
 	if err != nil {
 		return nil, err
@@ -66,10 +66,10 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	return t, nil
 }
 
-// abandonable returns a copy of the client with a context of its own, and the
-// function that ends this context. An election that is given up deletes its key
-// under the client's context, and blocks while no server answers. abandon makes it
-// return; the key is then deleted when the lease expires.
+// abandonable returns a copy of the client with its own context, and a function
+// that ends this context. An election that is given up deletes its key under the
+// client's context, and blocks while no server answers. abandon unblocks it; the
+// key is then deleted when the lease expires.
 func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	ctx, abandon := context.WithCancel(b.client.Ctx())
 	client := clientv3.NewCtxClient(ctx, clientv3.WithZapLogger(b.client.GetLogger()))

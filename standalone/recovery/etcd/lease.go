@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// renewals is how often a lease is renewed within its duration.
+	// renewals is how many times a lease is renewed within its duration.
 	renewals = 4
 	// renewPause is the pause before a failed renewal is tried again.
 	renewPause = 200 * time.Millisecond
@@ -34,8 +34,8 @@ func (t *term) renew(ctx context.Context) {
 	}
 }
 
-// renewOnce renews the lease, and retries until it may have expired. The new expiry is
-// counted from before the renewal was sent.
+// renewOnce renews the lease, and retries until the lease may have expired. The new
+// expiry is counted from the time just before the successful request was sent.
 func (t *term) renewOnce(ctx context.Context) error {
 	ctx, done := context.WithDeadline(ctx, t.until)
 	defer done()
@@ -57,8 +57,8 @@ func (t *term) renewOnce(ctx context.Context) error {
 	}
 }
 
-// keepAlive renews a lease once, and returns its new duration. The client's own call of
-// that name retries without a pause if no server can be reached.
+// keepAlive renews a lease once, and returns its new duration. The client's
+// KeepAliveOnce retries without a pause if no server can be reached.
 func (b *backend) keepAlive(ctx context.Context, lease clientv3.LeaseID) (time.Duration, error) {
 	ctx, done := context.WithTimeout(clientv3.WithRequireLeader(ctx), b.options.Timeout)
 	defer done() // it ends the stream, too

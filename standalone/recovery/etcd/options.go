@@ -25,12 +25,12 @@ type Options struct {
 	// Endpoints are the servers' URLs, all http:// or all https://.
 	Endpoints []string
 	// Directory is the prefix of the cluster's keys, such as /bobbin. Masters with the
-	// same one form a cluster.
+	// same Directory form a cluster.
 	Directory string
-	// TLS is for https:// endpoints. nil trusts the machine's authorities and has no
-	// client certificate.
+	// TLS is for https:// endpoints. nil means the machine's trusted authorities and
+	// no client certificate.
 	TLS *tls.Config
-	// Username and Password authenticate to the servers; "" for none.
+	// Username and Password authenticate to the servers; "" for no authentication.
 	Username, Password string
 	// Lease is how long after the leader's last renewal another master may lead: whole
 	// seconds, 0 for 10 s. Servers make it longer if their own elections take longer.

@@ -9,9 +9,9 @@ import (
 	"net/url"
 )
 
-// diagnose returns why calls to the servers fail, which the client does not report: it
-// retries after any error until its deadline. It returns nil if each server accepts a
-// connection.
+// diagnose returns why calls to the servers fail. The client does not report that: it
+// retries after any error until its deadline. diagnose returns nil if each server
+// accepts a connection.
 func (o *Options) diagnose(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, o.Timeout)
 	defer done()

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// batchChanges and batchBytes bound a transaction. Servers accept 128 changes and
-	// 1.5 MiB by default.
+	// batchChanges and batchBytes bound a transaction. By default, servers accept 128
+	// changes and 1.5 MiB.
 	batchChanges = 100
 	batchBytes   = 1 << 20
 	// maxRecord bounds a record's data, in bytes, so that a transaction has room
@@ -30,8 +30,8 @@ func (b *backend) recordKey(kind, id string) string {
 	return b.stateKeys() + url.PathEscape(kind) + "/" + url.PathEscape(id)
 }
 
-// names returns the kind and id of the record at a key. It fails for a key that
-// recordKey does not make.
+// names returns the kind and id of the record at a key. It fails for keys not made
+// by recordKey.
 func (b *backend) names(key string) (kind, id string, err error) {
 	escapedKind, escapedID, ok := strings.Cut(strings.TrimPrefix(key, b.stateKeys()), "/")
 	kind, err = url.PathUnescape(escapedKind)
@@ -44,7 +44,7 @@ func (b *backend) names(key string) (kind, id string, err error) {
 	return kind, id, nil
 }
 
-// Load reads all records at one revision.
+// Load reads all records at the same revision of the store.
 func (t *term) Load(ctx context.Context) ([]recovery.Record, error) {
 	b := t.backend
 	var records []recovery.Record
@@ -84,8 +84,8 @@ func (t *term) Load(ctx context.Context) ([]recovery.Record, error) {
 	return records, errors.Join(bad...)
 }
 
-// Write makes the changes in as few transactions as possible. Each takes effect only if
-// this master leads.
+// Write makes the changes in as few transactions as possible. A transaction takes
+// effect only if this master still leads.
 func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	if err := recovery.Check(changes); err != nil {
 		return err

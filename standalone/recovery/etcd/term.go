@@ -121,8 +121,8 @@ func (t *term) finish(why error) {
 	})
 }
 
-// watch ends the term when the key is gone. seen is the latest revision at which it
-// is known to have existed.
+// watch ends the term when this master's key is gone. seen is the latest revision
+// at which the key is known to have existed.
 func (t *term) watch(ctx context.Context, seen int64) {
 	for ctx.Err() == nil {
 		watch, stop := context.WithCancel(ctx)

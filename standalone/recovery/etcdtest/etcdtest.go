@@ -28,7 +28,7 @@ const startTimeout = time.Minute
 
 // Server is one etcd server with its data.
 type Server struct {
-	// Endpoint is its URL.
+	// Endpoint is the server's URL.
 	Endpoint string
 
 	directory string
@@ -44,9 +44,9 @@ func Start(t testing.TB) *Server {
 	return launch(t, "http", nil)
 }
 
-// StartTLS starts a server that uses TLS. Clients must have a certificate that an
-// authority in caFile has signed; those of Server.Client use the server's own. All
-// files are PEM.
+// StartTLS starts a server that uses TLS. Clients must have a certificate signed by
+// an authority in caFile; the client of Server.Client uses the server's
+// certificate. All files are PEM.
 func StartTLS(t testing.TB, caFile, certFile, keyFile string) *Server {
 	t.Helper()
 	authorities, err := os.ReadFile(caFile)
@@ -103,7 +103,7 @@ func launch(t testing.TB, scheme string, secure *tls.Config, arguments ...string
 // Client returns a client of the server.
 func (s *Server) Client() *clientv3.Client { return s.client }
 
-// Run starts the server again after Kill, with its data.
+// Run starts the server again after Kill. The server keeps its data.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(s.directory, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
