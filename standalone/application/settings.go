@@ -33,8 +33,8 @@ func DriverSettings(settings *config.Config) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorCount.Name()) {
 		properties[config.ExecutorCount.Name()] = strconv.Itoa(Unlimited)
 		if !settings.IsSet(config.RegisteredWait.Name()) {
-			// How many executors to wait for before tasks are scheduled is not
-			// known.
+			// The number of executors to wait for before tasks are scheduled is
+			// not known.
 			properties[config.RegisteredWait.Name()] = "0"
 		}
 	}

@@ -2,9 +2,9 @@
 // application: the master local-cluster[E,C,M], a master and E workers with C
 // cores and M of memory each, all of them processes of this same program.
 //
-// They exit with the process that started them, even if it is killed: each reads a
-// pipe that only that process can write, and exits at the pipe's end. Package guard
-// kills what a killed worker ran.
+// All exit when the process that started them exits or is killed: each reads a pipe
+// that only that process can write, and exits at the pipe's end. If a worker is
+// killed, package guard kills what it ran.
 package localcluster
 
 import (

@@ -38,8 +38,8 @@ type certified struct {
 // master's for the names by which it is reached.
 //
 // Each new connection reads the files if they have changed, so certificates can be
-// renewed. While the files do not match, because only some are replaced yet, the
-// earlier ones are used.
+// renewed. While the files do not match, because only some have been replaced, the
+// earlier certificates are used.
 func FromCertificates(certificateFile, keyFile, authorityFile string) (*Credentials, error) {
 	files := &certificateFiles{}
 	for _, file := range []struct {

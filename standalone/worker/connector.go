@@ -26,9 +26,9 @@ const (
 	slowMaster = 3 * time.Second
 
 	// If no master leads, the worker asks all again after a pause, which doubles from
-	// shortestPause to longestPause. Each pause is drawn from its upper half, so that
-	// workers do not all connect to a restarted master at once. longestPause is well
-	// below deploy.reconnectTimeout, within which the worker must have registered.
+	// shortestPause to longestPause. The actual pause is random, at least half as long,
+	// so that workers do not all connect to a restarted master at once. longestPause is
+	// well below deploy.reconnectTimeout, within which the worker must be registered.
 	shortestPause = 200 * time.Millisecond
 	longestPause  = 3 * time.Second
 )

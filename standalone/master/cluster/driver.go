@@ -69,8 +69,8 @@ func (d *driver) record() *DriverRecord {
 	return record
 }
 
-// SubmitDriver adds a driver. If the same submission came before, or if
-// earlierSubmission finds a driver, it returns that driver instead.
+// SubmitDriver adds a driver. If the same submission came before, or earlierSubmission
+// finds a driver, it returns that driver instead.
 func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
 	if err := checkDriver(request.GetDescription()); err != nil {
 		return nil, err
@@ -100,10 +100,9 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	return d.reply(), nil
 }
 
-// earlierSubmission returns the driver that was submitted earlier by the same user with the
-// same idempotency key: one that has not ended, or else the last that succeeded; nil if
-// there is none. Failed and killed drivers do not count, so that a pipeline can be tried
-// again.
+// earlierSubmission returns the user's driver with the same idempotency key that has
+// not ended, or else the last that succeeded; nil if there is none. Failed and killed
+// drivers do not count, so that a pipeline can be tried again.
 func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *driver {
 	if description.GetIdempotencyKey() == "" {
 		return nil

@@ -18,8 +18,8 @@ const (
 )
 
 // renew renews the lease, and ends the term before another master can be elected. The
-// election's session renews the lease too, but counts from when it read the answer, which
-// may be late.
+// election's session renews the lease too, but counts its expiry from when it
+// read the answer, which may be late.
 func (t *term) renew(ctx context.Context) {
 	for {
 		select {

@@ -32,8 +32,8 @@ type Options struct {
 	TLS *tls.Config
 	// Username and Password authenticate to the servers; "" for no authentication.
 	Username, Password string
-	// Lease is how long after the leader's last renewal another master may lead: whole
-	// seconds, 0 for 10 s. Servers make it longer if their own elections take longer.
+	// Lease is how long after the leader's last renewal another master can take over, in
+	// whole seconds; 0 for 10 s. Servers extend it if their own elections take longer.
 	Lease time.Duration
 	// Timeout bounds a call; 0 for 5 s.
 	Timeout time.Duration
