@@ -33,8 +33,7 @@ type TaskSet struct {
 	// CPUs is how many cores each task uses; 0 means 1.
 	CPUs int
 	// Resources is how much each task uses of further resources, such as GPUs, by
-	// resource name: a whole number of addresses (of devices), or a fraction of
-	// one.
+	// name: a whole number of addresses (devices), or a fraction of one.
 	Resources map[string]float64
 	// MaxFailures is how many failures of a single task make the set fail; 0 means
 	// 4, as in Spark.
@@ -69,9 +68,9 @@ type taskSet struct {
 	delay     delayClock
 
 	progress progress
-	// exhausted is set if no free core could be used by the set at any locality
-	// level up to exhaustedAt. While it is set, offers try only executors that have
-	// become free since.
+	// exhausted is set if no free core could be used by the set at any locality level
+	// up to exhaustedAt. Until a less local level is allowed, offers then try only
+	// executors that have become free since.
 	exhausted   bool
 	exhaustedAt Locality
 
