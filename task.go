@@ -9,13 +9,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// ErrCommitDenied is the error that a task returns if another attempt of it is
-// committing or has committed its output. It does not count as a failure of the
-// task: if the other attempt fails, the task is retried.
+// ErrCommitDenied is the error that an attempt of a task returns if another
+// attempt of the task is committing or has committed its output. It does not
+// count as a failure of the task. If the other attempt fails, the task runs
+// again.
 var ErrCommitDenied = function.ErrCommitDenied
 
-// errNoTask is the error of methods of a Task that a test has made, not an
-// executor.
+// errNoTask is the error of the methods that need an executor, if the Task was
+// made by a test.
 var errNoTask = errors.New("the task does not run on an executor")
 
 // Task is one attempt of a task. It is also the context that the task function
@@ -23,9 +24,10 @@ var errNoTask = errors.New("the task does not run on an executor")
 // its cause is the reason.
 //
 // Go cannot stop a function from outside. If a function does not return within
-// task.reaper.killTimeout after its attempt was killed, its executor is replaced
-// once its other tasks have ended. Goroutines that a function starts should end
-// before it returns; the executor's log names those that do not.
+// task.reaper.killTimeout after its attempt was killed, the executor that runs
+// it is replaced, once the executor's other tasks have ended. Goroutines that a
+// function starts should end before it returns; the executor's log names those
+// that do not.
 type Task struct {
 	context.Context
 	call function.Call
@@ -52,7 +54,8 @@ func (t *Task) CPUs() int { return t.call.CPUs }
 // ExecutorID returns the id of the executor that runs the attempt.
 func (t *Task) ExecutorID() string { return t.call.ExecutorID }
 
-// Host returns the host that runs the attempt, by the cluster's name for it.
+// Host returns the host that runs the attempt, under the name that the cluster
+// manager uses.
 func (t *Task) Host() string { return t.call.Host }
 
 // Resources returns the addresses of resources that the task may use, by
@@ -79,9 +82,9 @@ func (t *Task) Hold(key string) {
 }
 
 // CanCommit asks the driver whether this attempt may make its output visible.
-// Only one attempt of a task may, and another one, such as a speculative copy,
-// only after that one has failed or is lost. A task that may not commit must
-// return [ErrCommitDenied] instead of a result.
+// Only one attempt of a task may. If that attempt fails or is lost, another one,
+// such as a speculative copy, may. An attempt that may not must return
+// [ErrCommitDenied] instead of a result.
 func (t *Task) CanCommit(ctx context.Context) (bool, error) {
 	if t.call.Driver == nil {
 		return false, errNoTask
@@ -106,8 +109,9 @@ func (t *Task) CommitOutput(commit func() error) error {
 
 // Barrier waits until all tasks of the job, which must have the option
 // [Barrier], have called Barrier as often as this one. It fails if a task has
-// already ended, if ctx ends, or if this task is killed, as it is when another
-// task fails. After one failure all further calls of the task fail.
+// already ended, if ctx ends, or if this task is killed, for example because
+// another task has failed. After Barrier has failed, all further calls of this
+// task fail.
 func (t *Task) Barrier(ctx context.Context) error {
 	if t.call.Driver == nil {
 		return errNoTask

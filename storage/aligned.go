@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// overread is the largest size in bytes of one read past the end of a split, where
-// only the rest of a line is needed.
+// overread is the largest size in bytes of one read past the end of a split. It is
+// small because only the rest of a line is needed.
 const overread = 64 << 10
 
 // alignedReader reads the lines that belong to a split of an uncompressed file (see

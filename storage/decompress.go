@@ -10,7 +10,8 @@ import (
 )
 
 // compressionOf returns the compression that a file's name implies, or "". A
-// compressed file is one split, as it can only be read from its beginning.
+// compressed file is always one split, because it can only be read from its
+// beginning.
 func compressionOf(name string) string {
 	switch path.Ext(name) {
 	case ".gz":
@@ -69,8 +70,8 @@ func (r *decompressedReader) Close() error {
 	return err
 }
 
-// failed adds the split to an error of the decompressor; it returns nil and io.EOF
-// unchanged.
+// failed adds the split's name to an error of the decompressor, but returns nil and
+// io.EOF unchanged.
 func (r *decompressedReader) failed(err error) error {
 	if err == nil || err == io.EOF {
 		return err

@@ -21,11 +21,11 @@ type Options struct {
 	// Hadoop is the cluster's configuration. Without one there is no HDFS, and
 	// plain paths are local.
 	Hadoop *conf.Config
-	// User is the user name in HDFS; by default that in HADOOP_USER_NAME, or else
-	// the operating system's.
+	// User is the user name in HDFS. "" means the value of HADOOP_USER_NAME or, if
+	// that is not set, the operating system's user.
 	User string
 	// Timeout is how long an operation keeps trying to reach a NameNode; 0 means 30
-	// s. An earlier end of the operation's context takes precedence.
+	// s. An operation also fails when its context ends.
 	Timeout time.Duration
 	// Logger receives retries and failed clean-ups; nil discards them.
 	Logger *slog.Logger
@@ -84,8 +84,8 @@ func (f *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// system returns the file system with the given URI root, and calls open on first
-// use.
+// system returns the file system with the given URI root. The first call for a root
+// opens it with open.
 func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

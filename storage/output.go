@@ -69,7 +69,8 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 	}
 	o := Output{Path: target.uri(), JobID: jobID}
 	job := o.jobDir(target)
-	// This must precede check: afterwards no earlier attempt can commit.
+	// This must precede check, because only after the removal can no earlier
+	// attempt commit any more.
 	if err := o.removeEarlier(ctx, job); err != nil {
 		return Output{}, fmt.Errorf("output %s: removing what an earlier attempt left: %w", o.Path, err)
 	}
@@ -132,7 +133,7 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 	}
 	err = o.publish(ctx, target, staging, parts)
 	if err != nil {
-		// The rename may have succeeded and its response been lost, or another
+		// The rename may have succeeded although its response was lost, or another
 		// attempt of this job may have committed first.
 		committed, checkErr := o.check(ctx, target)
 		switch {
@@ -149,8 +150,8 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 	return nil
 }
 
-// publish checks that all parts are there and renames the directory they are in to
-// the target.
+// publish checks that the directory of finished parts is complete, and renames it
+// to the target.
 func (o Output) publish(ctx context.Context, target, staging location, parts int) error {
 	finished := staging.child(finishedDir)
 	entries, err := finished.system.list(ctx, finished.path, false)

@@ -18,8 +18,8 @@ type Part struct {
 }
 
 // Part creates the file part-<index> for the given attempt of a task. Each attempt
-// writes a file of its own, which becomes the part when it commits. When ctx ends,
-// writes and Commit return its error.
+// writes a file of its own, which Commit renames to the part. When ctx ends, writes
+// and Commit return its error.
 func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("output %s: the index of a part must not be negative, it is %d", o.Path, index)
@@ -58,9 +58,9 @@ func (p *Part) WriteString(s string) (int, error) { return p.writer.WriteString(
 // be deferred.
 func (p *Part) Abort() error { return p.writer.Abort() }
 
-// Commit closes the file and makes it the part. If another attempt of the task has
-// already committed the part, Commit removes this attempt's file and returns nil.
-// If Commit returns an error, the output may lack the part.
+// Commit closes this attempt's file and renames it to the part. If another attempt
+// of the task has already committed the part, Commit removes the file and returns
+// nil. If Commit returns an error, the output may lack the part.
 func (p *Part) Commit() error {
 	if err := p.writer.Close(); err != nil {
 		return err

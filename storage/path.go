@@ -14,7 +14,8 @@ const (
 	localRoot  = schemeFile + "://"
 )
 
-// knownSchemes lists the supported schemes in errors about other ones.
+// knownSchemes is the list of supported schemes that the error about an unsupported
+// scheme contains.
 const knownSchemes = "file:// and hdfs://"
 
 // location is a path and the file system it is in.
@@ -129,8 +130,8 @@ func (f *Files) hdfs(name, authority, rest, plain string) (location, error) {
 }
 
 // splitURI splits scheme://authority/path or scheme:/path. For a plain path, scheme
-// and authority are empty. A colon makes a scheme only if a valid scheme precedes
-// it and a slash follows it.
+// and authority are empty. Text before a colon is a scheme only if it is a valid
+// one and a slash follows the colon.
 func splitURI(name string) (scheme, authority, rest string) {
 	scheme, rest, ok := strings.Cut(name, ":")
 	if !ok || !isScheme(scheme) || !strings.HasPrefix(rest, "/") {

@@ -18,9 +18,8 @@ const (
 	// localSplitSize is the default size in bytes of a split of a file on the local
 	// disk.
 	localSplitSize = 32 << 20
-	// maxHosts is the largest number of hosts in a split: room for those of the
-	// block with the most bytes (HDFS stores three copies by default), and some
-	// more.
+	// maxHosts is the largest number of hosts in a split: the hosts of the block
+	// with the most bytes (HDFS stores three copies by default), and some more.
 	maxHosts = 5
 	// maxListings is the largest number of directories that Splits lists
 	// concurrently.
@@ -62,7 +61,7 @@ type inputWalk struct {
 }
 
 // splits returns the splits of e, a file or directory at l. above are the local
-// directories that lead to it, which descend checks for loops.
+// directories on the way to e, among which descend looks for loops.
 func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.FileInfo) ([]Split, error) {
 	if e.Dir {
 		return w.splitsBelow(ctx, l, above)
@@ -112,8 +111,8 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 }
 
 // descend appends the local directory l to above, the directories that lead to it.
-// It fails if l is one of them, reached again by a symbolic link. For HDFS it
-// returns nil: HDFS has no symbolic links.
+// It fails if l is itself one of these, to which a symbolic link led back. For HDFS
+// it returns nil: HDFS has no symbolic links.
 func descend(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil
@@ -158,8 +157,8 @@ func cut(e entry, options SplitOptions) []Split {
 	return splits
 }
 
-// hostsOf returns at most maxHosts hosts that store bytes of the range, those with
-// the most bytes first, and equal ones in the order of the blocks.
+// hostsOf returns at most maxHosts hosts that store bytes of the range. Hosts with
+// the most bytes are first; hosts with equally many are in the order of the blocks.
 func hostsOf(blocks []block, offset, length int64) []string {
 	// blocks is sorted by offset.
 	first, _ := slices.BinarySearchFunc(blocks, offset, func(b block, offset int64) int {

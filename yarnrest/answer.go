@@ -44,7 +44,7 @@ func (a answer) json() (jsonValue, error) {
 	return root, nil
 }
 
-// lacks returns the error of a response that lacks a required part.
+// lacks returns the error for a response without a required part.
 func (a answer) lacks(part string) error {
 	return &malformedError{a.url, fmt.Errorf("there is no %s in it", part)}
 }

@@ -32,8 +32,8 @@ func (s ApplicationState) Ended() bool {
 	return s == StateFinished || s == StateFailed || s == StateKilled
 }
 
-// FinalStatus is how an application ended, as its ApplicationMaster reported when
-// it unregistered.
+// FinalStatus is the outcome of an application that its ApplicationMaster reported
+// when unregistering.
 type FinalStatus string
 
 // The values of Hadoop's FinalApplicationStatus.
@@ -75,10 +75,10 @@ type Application struct {
 	UnmanagedAM          bool
 }
 
-// trackingURL returns a tracking URL of the ResourceManager's, or "" if the text
-// means none: "N/A", as after the end of an unmanaged ApplicationMaster
-// (RMAppAttemptImpl.java of Hadoop 3), to which the web server may have added a
-// scheme.
+// trackingURL returns a tracking URL that the ResourceManager reports, or "" if
+// text means that there is none. Such a text is "N/A", for example after an
+// unmanaged ApplicationMaster has ended (RMAppAttemptImpl.java of Hadoop 3); the
+// web server may have added a scheme.
 func trackingURL(text string) string {
 	if text == "N/A" || strings.HasSuffix(text, "://N/A") {
 		return ""
@@ -214,9 +214,10 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 	return ApplicationState(state), nil
 }
 
-// Kill asks the ResourceManager to kill an application, and adds the text to its
-// diagnostics. It returns once the request is accepted, possibly before the
-// application has ended. It returns nil if the application has ended already.
+// Kill asks the ResourceManager to kill an application, and to add the text to the
+// application's diagnostics. It returns once the request is accepted, possibly
+// before the application has ended. It returns nil if the application has ended
+// already.
 func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	target := map[string]any{"state": StateKilled}
 	if diagnostics != "" {
@@ -237,8 +238,8 @@ func (c *Client) SetLifetime(ctx context.Context, id string, lifetime time.Durat
 	if err != nil {
 		return err
 	}
-	// Started is by the ResourceManager's clock, which may differ from this
-	// machine's.
+	// Started is a time of the ResourceManager's clock, which may differ from this
+	// machine's clock.
 	expires := application.Started.Add(lifetime).Format(lifetimeLayout)
 	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "timeout"),
 		map[string]any{"timeout": map[string]string{"type": "LIFETIME", "expiryTime": expires}})

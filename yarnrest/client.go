@@ -46,7 +46,7 @@ type Options struct {
 	// authentication accept. Leave it empty if HTTP authenticates.
 	User string
 	// HTTP is the client that sends the requests, for example with TLS settings, a
-	// proxy or authentication. By default, a client that trusts RootCAs and uses no
+	// proxy or authentication. nil means a client that trusts RootCAs and uses no
 	// proxy.
 	HTTP *http.Client
 	// RootCAs are the CA certificates that the default HTTP client trusts; nil
@@ -76,7 +76,8 @@ type Client struct {
 	log            *slog.Logger
 
 	// active is the base URL of the ResourceManager that answered last. It may not
-	// be among addresses: a standby may redirect to the active one by another name.
+	// be among addresses: a standby may redirect to the active ResourceManager under
+	// another name.
 	active atomic.Pointer[string]
 }
 

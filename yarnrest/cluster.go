@@ -45,7 +45,7 @@ func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 	}, nil
 }
 
-// checkActive returns an error if the answer is that of a standby.
+// checkActive returns an error if a standby ResourceManager sent the answer.
 func checkActive(a answer) error {
 	root, err := a.json()
 	if err != nil {

@@ -33,7 +33,8 @@ func parseJSON(body []byte) (jsonValue, error) {
 	return jsonValue{v}, nil
 }
 
-// at returns the value at a path of object keys; an empty node if there is none.
+// at returns the value at a path of object keys; if there is none, an empty
+// jsonValue.
 func (n jsonValue) at(path ...string) jsonValue {
 	for _, key := range path {
 		m, _ := n.value.(map[string]any)
@@ -83,8 +84,8 @@ func (n jsonValue) text() string {
 	return ""
 }
 
-// float returns a number, also one written as a string; 0 for anything else and for
-// infinities.
+// float returns the value of a number, or of a string that contains a number. For
+// anything else, and for infinities, it returns 0.
 func (n jsonValue) float() float64 {
 	f, err := strconv.ParseFloat(strings.TrimSpace(n.text()), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
@@ -112,7 +113,7 @@ func (n jsonValue) int() int { return int(n.int64()) }
 
 func (n jsonValue) bool() bool { return strings.EqualFold(strings.TrimSpace(n.text()), "true") }
 
-// time returns the time of a number of milliseconds since 1970. For 0, which Hadoop
+// time converts a number of milliseconds since 1970 to a time. For 0, which Hadoop
 // writes for "not yet", it returns the zero time.
 func (n jsonValue) time() time.Time {
 	ms := n.int64()
@@ -122,7 +123,8 @@ func (n jsonValue) time() time.Time {
 	return time.UnixMilli(ms)
 }
 
-// strings returns a list of strings. Strings in it are split at commas.
+// strings returns the strings of a list. A string that contains commas is split
+// there.
 func (n jsonValue) strings() []string {
 	var list []string
 	for _, e := range n.list() {

@@ -43,9 +43,9 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("%s (%sHTTP %d from %s)", message, kind, e.Status, e.URL)
 }
 
-// Is reports whether e is ErrNotFound or ErrForbidden. The HTTP status alone does
-// not tell: Hadoop's GenericExceptionHandler answers 404 for every IOException, and
-// the NodeManager 503 for the logs of an unknown container.
+// Is reports whether e is ErrNotFound or ErrForbidden. The HTTP status does not
+// suffice: Hadoop's GenericExceptionHandler answers 404 for every IOException, and
+// the NodeManager answers 503 for the logs of an unknown container.
 func (e *RemoteError) Is(target error) bool {
 	switch target {
 	case ErrNotFound:
@@ -59,7 +59,7 @@ func (e *RemoteError) Is(target error) bool {
 	return false
 }
 
-// standby reports whether the response is that of a ResourceManager that is not
+// standby reports whether a ResourceManager sent the response because it is not
 // active.
 func (e *RemoteError) standby() bool {
 	return e.Exception == "StandbyException" || e.Exception == "RetriableException"
@@ -75,7 +75,7 @@ type UnavailableError struct {
 	Context error
 }
 
-// Attempt is the tries of one address.
+// Attempt describes the tries of one address.
 type Attempt struct {
 	Address string
 	Tries   int

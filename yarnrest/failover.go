@@ -22,8 +22,8 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// maxAnswerBytes is the largest size in bytes of a response. A list of a hundred
-// thousand applications is smaller.
+// maxAnswerBytes is the largest size in bytes of a response. Even a list of a
+// hundred thousand applications is smaller.
 const maxAnswerBytes = 256 << 20
 
 // request is one request to a REST API.
@@ -33,8 +33,8 @@ type request struct {
 	query  url.Values
 	body   []byte // JSON, or nil
 	accept string // media type, "" for JSON
-	// check returns an error for a successful response that a standby
-	// ResourceManager may send; nil accepts every one.
+	// check returns an error if a successful response is that of a standby
+	// ResourceManager. If check is nil, every response is accepted.
 	check func(answer) error
 }
 
@@ -60,10 +60,11 @@ func (e *errStandby) Error() string {
 	return "is not active"
 }
 
-// call sends a request to the active ResourceManager. It tries the one that
-// answered last, then all other addresses, and repeats this after a pause, until
-// one answers, the context ends, or MaxWait has passed. All requests can be
-// repeated: a second submission or kill of the same application has no effect.
+// call sends a request to the active ResourceManager. It tries the ResourceManager
+// that answered last, then all other addresses. After a pause it repeats this,
+// until one answers, the context ends, MaxWait has passed, or all errors are
+// permanent. All requests can be repeated: a second submission or kill of the same
+// application has no effect.
 func (c *Client) call(ctx context.Context, r request) (answer, error) {
 	start := time.Now()
 	var attempts []Attempt
@@ -148,8 +149,8 @@ func noteAttempt(attempts []Attempt, base string, err error) []Attempt {
 	return append(attempts, Attempt{Address: base, Tries: 1, Err: err})
 }
 
-// attempt sends a request to one ResourceManager. A *RemoteError is final; after
-// any other error, the next address is tried.
+// attempt sends a request to one ResourceManager. After a *RemoteError or
+// *malformedError, call gives up; after any other error, it tries the next address.
 func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string, r request) (answer, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -159,7 +160,7 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 		body, err = readAll(response)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		// The error does not wrap context.DeadlineExceeded, as the caller's
+		// The error does not wrap context.DeadlineExceeded, because the caller's
 		// deadline has not passed.
 		return answer{}, fmt.Errorf("gave no answer within %s", timeout.Round(time.Millisecond))
 	}
@@ -195,8 +196,8 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 	}
 }
 
-// send sends one request. It returns the cause in place of a *url.Error, because
-// callers report the address themselves.
+// send sends one request. Instead of a *url.Error it returns the error's cause,
+// because callers report the address themselves.
 func (c *Client) send(ctx context.Context, base string, r request) (*http.Response, error) {
 	query := url.Values{}
 	for k, v := range r.query {

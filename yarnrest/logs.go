@@ -37,10 +37,10 @@ func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]
 	return decodeLogFiles(root), nil
 }
 
-// decodeLogFiles decodes the response with a container's logs. It has a
-// containerLogsInfo for the files on the node and, if there are any, another for
-// the aggregated ones. The response is an object, a list in an object, or a list of
-// objects.
+// decodeLogFiles decodes the response that lists a container's logs. The response
+// has a containerLogsInfo for the files on the node and another one for aggregated
+// files, if there are any. The response is an object, a list in an object, or a
+// list of objects.
 func decodeLogFiles(root jsonValue) []LogFile {
 	var groups []jsonValue
 	for _, e := range root.list() {
@@ -78,9 +78,9 @@ type Log struct {
 func (l *Log) Close() error { return l.body.Close() }
 
 // OpenLog opens a log file of a container that runs or ran on the node. It reads
-// the last tail bytes, or all of it if tail is 0. When ctx ends, reads fail. The
-// response, and each Read, may take as long as Options.RequestTimeout. OpenLog
-// fails with ErrNotFound if there is no such file.
+// the last tail bytes of the file, or the whole file if tail is 0. When ctx ends,
+// reads fail. The response, and each Read, may take as long as
+// Options.RequestTimeout. OpenLog fails with ErrNotFound if there is no such file.
 func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tail int64) (*Log, error) {
 	query := url.Values{}
 	if tail > 0 {
@@ -113,14 +113,14 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 	return &Log{Reader: &exactReader{r: r, left: length, url: n.base + path}, Size: size, Offset: size - length, body: guard}, nil
 }
 
-// maxLogHeaderLines is the largest number of lines of the header, which normally
-// has seven.
+// maxLogHeaderLines is the largest number of lines accepted as the header of a log.
+// Normally there are seven.
 const maxLogHeaderLines = 32
 
 // readLogHeader reads the lines that the NodeManager sends before the bytes of a
 // log (LogToolUtils), and returns the file's size, which is in the line LogLength.
-// LogContents is the last line. For an empty file there is no header, only the line
-// that follows a log.
+// LogContents is the last line of this header. For an empty file there is no
+// header, only the line "End of LogType", which otherwise follows the log.
 func readLogHeader(r *bufio.Reader) (size int64, err error) {
 	size = -1
 	for range maxLogHeaderLines {
@@ -173,8 +173,8 @@ func (e *exactReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// silenceGuard ends a response's context if no bytes arrive for limit. The time
-// between two Reads, in which the caller does not ask for bytes, does not count.
+// silenceGuard ends a response's context if the caller waits for bytes longer than
+// limit. The time between two Reads does not count.
 type silenceGuard struct {
 	body   io.ReadCloser // nil before the response has arrived
 	ctx    context.Context

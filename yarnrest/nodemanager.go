@@ -13,7 +13,7 @@ import (
 const nodePath = "/ws/v1/node"
 
 // maxRedirects is the largest number of redirects that a request to a NodeManager
-// follows. Normal is one, to a log server.
+// follows. Normally there is at most one, to a log server.
 const maxRedirects = 3
 
 // NodeManager is a client of one NodeManager's REST API. It is safe for concurrent
@@ -69,8 +69,8 @@ func decodeNodeContainer(n jsonValue) NodeContainer {
 	}
 }
 
-// Containers returns the containers that the NodeManager knows. It soon forgets
-// those that have ended.
+// Containers returns the containers that the NodeManager knows. A NodeManager soon
+// forgets containers that have ended.
 func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 	_, root, err := n.get(ctx, pathOf(nodePath, "containers"))
 	if err != nil {

@@ -27,8 +27,8 @@ func (c *Client) Platform(ctx context.Context) (string, error) {
 	return platform(a, root)
 }
 
-// Platform returns the platform of the node, as [Client.Platform] does that of the
-// ResourceManager.
+// Platform returns the platform of the NodeManager's machine, in the same form as
+// [Client.Platform].
 func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()

@@ -8,10 +8,10 @@ import (
 )
 
 // Proxy returns a page of an application's web server, through the cluster's web
-// application proxy: that at yarn.web-proxy.address or, if it is not set, the
-// ResourceManager's. path is the page's path on the application's web server, such
-// as "/status". If the application has no web server, the proxy redirects
-// elsewhere, and Proxy fails.
+// application proxy. This is the one at yarn.web-proxy.address or, if that is not
+// set, the one in the ResourceManager. path is the page's path on the
+// application's web server, such as "/status". If the application has no web
+// server, the proxy redirects elsewhere, and Proxy fails.
 func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte, error) {
 	base := c.webProxy
 	if base == "" {
@@ -42,8 +42,8 @@ func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte,
 	return body, nil
 }
 
-// activeBase returns the base URL of the active ResourceManager, which it has to
-// find because a standby's web proxy does not redirect to it.
+// activeBase returns the base URL of the active ResourceManager. The web proxy of
+// a standby does not redirect there.
 func (c *Client) activeBase(ctx context.Context) (string, error) {
 	if active := c.active.Load(); active != nil {
 		return *active, nil

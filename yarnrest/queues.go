@@ -11,9 +11,9 @@ type Scheduler struct {
 	Queues []Queue
 }
 
-// Queue is a queue of the scheduler. Capacities are in percent: of the parent
-// queue, or of the cluster for absolute ones. Only the CapacityScheduler reports
-// them.
+// Queue is a queue of the scheduler. Capacities are in percent of the parent
+// queue; absolute capacities are in percent of the cluster. The FairScheduler
+// does not report capacities.
 type Queue struct {
 	Name             string // "default"
 	Path             string // "root.default"
@@ -53,8 +53,8 @@ func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
 	return s, nil
 }
 
-// Find returns the leaf queue to which an application is submitted that names
-// queue, a name or a path.
+// Find returns the leaf queue with the given name or path, to which an
+// application that names it is submitted.
 func (s *Scheduler) Find(queue string) (Queue, bool) {
 	for _, q := range s.Queues {
 		if q.Leaf && (q.Path == queue || q.Name == queue) {
@@ -117,8 +117,8 @@ func firstPresent(values ...jsonValue) jsonValue {
 	return jsonValue{}
 }
 
-// orRunning returns "RUNNING" for an empty state, which the root queue and
-// schedulers without queue states have.
+// orRunning returns state, or "RUNNING" if state is empty, as for the root queue
+// and with schedulers that have no queue states.
 func orRunning(state string) string {
 	if state == "" {
 		return "RUNNING"

@@ -10,10 +10,11 @@ import (
 type Resource struct {
 	MemoryMB int64 // MiB
 	VCores   int
-	// Types are resource types. In responses they are all types of the cluster,
-	// including memory-mb and vcores. In requests they are those other than memory
-	// and cores; when an application is submitted by REST, the ResourceManager
-	// ignores them (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
+	// Types are resource types. In a response, they are all types of the cluster,
+	// including memory-mb and vcores. In a request, they are the types other than
+	// memory and cores; the ResourceManager ignores these types when an application
+	// is submitted by REST (RMWebAppUtil.createAppSubmissionContextResource of
+	// Hadoop 3).
 	Types []ResourceType
 }
 

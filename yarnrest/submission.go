@@ -47,11 +47,11 @@ type SubmissionContext struct {
 	AM       ContainerSpec
 	// Resource is the size of the ApplicationMaster's container.
 	Resource Resource
-	// MaxAttempts is the largest number of attempts of the application; 0 for the
+	// MaxAttempts is the largest number of attempts of the application; 0 means the
 	// cluster's limit.
 	MaxAttempts int
 	// AttemptFailuresValidityInterval is how long a failed attempt counts towards
-	// MaxAttempts; 0 for ever.
+	// MaxAttempts; 0 means for ever.
 	AttemptFailuresValidityInterval time.Duration
 	UnmanagedAM                     bool
 	LogAggregation                  *LogAggregation
@@ -67,8 +67,8 @@ type ContainerSpec struct {
 	// backslashes must be escaped by a backslash.
 	Environment map[string]string
 	// Commands are joined by spaces to one command line, which the NodeManager puts
-	// between double quotes after "exec /bin/bash -c". It replaces <LOG_DIR> in it
-	// by the container's log directory.
+	// between double quotes after "exec /bin/bash -c". The NodeManager replaces
+	// <LOG_DIR> in the line by the container's log directory.
 	Commands []string
 	Secrets  map[string][]byte // by alias
 	ACLs     map[string]string // to whom ACLView or ACLModify is granted: "user1,user2 group1", or "*" for all
@@ -84,7 +84,8 @@ const (
 // copying it to the node.
 type LocalResourceType string
 
-// LocalResourceVisibility is which containers of a node share a local resource.
+// LocalResourceVisibility determines which containers on a node share a local
+// resource.
 type LocalResourceVisibility string
 
 // The types and visibilities of local resources.
@@ -107,8 +108,8 @@ type LocalResource struct {
 	Timestamp  int64 // in milliseconds since 1970; must be the file's modification time
 }
 
-// LogAggregation selects the log files to aggregate by regular expressions on their
-// names; "" is not used.
+// LogAggregation selects the log files to aggregate by regular expressions that
+// match their names. An expression "" is ignored.
 type LogAggregation struct {
 	Include, Exclude             string // for files aggregated after the application has ended
 	RolledInclude, RolledExclude string // for files aggregated while it runs
@@ -157,8 +158,8 @@ func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// optional sets a key of m unless value is the zero value, which means the server's
-// default.
+// optional sets m[key] to value. It omits the key if value is the zero value, so
+// that the server's default applies.
 func optional[T comparable](m map[string]any, key string, value T) {
 	var zero T
 	if value != zero {

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// A supervised driver that fails is restarted after a pause, which doubles with each
-	// failure up to longestRestart, and starts at firstRestart again if the driver ran for
-	// steadyRun. Spark's DriverRunner does the same without a longest pause.
+	// A supervised driver that fails is restarted after a pause. The first pause is
+	// firstRestart; each further one is twice as long, up to longestRestart. A run longer
+	// than steadyRun resets the pause to firstRestart. Spark's DriverRunner does the
+	// same, but its pauses have no limit.
 	firstRestart   = time.Second
 	longestRestart = time.Minute
 	steadyRun      = 5 * time.Second
@@ -32,8 +33,9 @@ type driverChanged struct {
 	report *protocol.DriverReport
 }
 
-// launchDriver starts a driver. It does nothing if it had the same order before. An
-// earlier launch of the driver is stopped, because this one replaces it.
+// launchDriver starts a driver. It does nothing if the worker has received this order, or
+// one for a later launch of the driver, before. If an earlier launch still runs,
+// launchDriver stops it.
 func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	id, launched := order.GetDriverId(), order.GetLaunch()
 	if known := w.reports.drivers[id]; known != nil {
@@ -102,9 +104,9 @@ func supervise(ctx context.Context, supervised bool, run func() (ending, error),
 	}
 }
 
-// driverEnding returns the state, exit code and text to report when a driver has
-// ended. cause is why the worker ended it, failure why it did not run; both may be
-// nil.
+// driverEnding returns the state, exit code and text to report when a driver has ended.
+// cause is the reason if the worker stopped the driver, and failure is the error if the
+// driver could not be run; both may be nil.
 func driverEnding(cause error, e ending, failure error) (protocol.DriverState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):
@@ -136,7 +138,7 @@ func (w *worker) driverChanged(e driverChanged) {
 	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killDriver stops a driver by the master's order. launched is the number of the
+// killDriver stops a driver because the master ordered it. launched is the number of the
 // launch to stop; 0 means any.
 func (w *worker) killDriver(id string, launched uint32) {
 	known := w.reports.drivers[id]
@@ -158,8 +160,8 @@ func (w *worker) killDriver(id string, launched uint32) {
 	}
 }
 
-// runDriver runs a driver's program once, until it ends, with settings for this
-// cluster and without launch.EnvRole.
+// runDriver runs a driver's program once and returns when it has ended. The program gets
+// the settings of this cluster, but no launch.EnvRole.
 func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, name string, again bool, started func(pid int)) (ending, error) {
 	description := order.GetDescription()
 	home := w.directory.processDirectory(order.GetDriverId(), name)
@@ -180,8 +182,9 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 	}, started)
 }
 
-// driverSettings returns the variable with a driver's settings. If the worker has a
-// secret and no certificates, it writes the key derived from it into the directory.
+// driverSettings returns the environment variable that contains a driver's settings. If
+// the worker has a secret and no certificates, driverSettings writes a key derived from
+// the secret into the directory.
 func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
 	credentials, err := w.options.Credentials.Hand(directory)
 	if err != nil {

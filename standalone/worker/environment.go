@@ -11,15 +11,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// reference is {{NAME}}, which the values of an application's variables may
-// contain. It is replaced by the value that the variable NAME has on the worker, as
-// NodeManagers do.
+// reference matches {{NAME}} in the value of an application's variable. As on a
+// NodeManager, it is replaced by the value of NAME in the environment before the
+// application's variables are added.
 var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
 
-// environment is the environment of a process, by name.
+// environment maps the names of a process's environment variables to their values.
 type environment map[string]string
 
-// inherited returns the worker's own environment without its settings and credentials.
+// inherited returns what processes inherit of the worker's own environment: all but
+// settings, credentials, and variables meant for the worker process only.
 func inherited(environ []string) environment {
 	e := environment{}
 	for _, entry := range environ {
@@ -36,8 +37,8 @@ func inherited(environ []string) environment {
 	return e
 }
 
-// add sets variables. In their values {{NAME}} is replaced by a variable that is set
-// already, <LOG_DIR> by logs and <CPS> by ":".
+// add sets variables. In their values, {{NAME}} is replaced by the value of a variable
+// that was set before, <LOG_DIR> by logs, and <CPS> by ":".
 func (e environment) add(variables map[string]string, logs string) {
 	before := maps.Clone(e)
 	marks := strings.NewReplacer("<LOG_DIR>", logs, "<CPS>", string(os.PathListSeparator))
@@ -48,7 +49,7 @@ func (e environment) add(variables map[string]string, logs string) {
 	}
 }
 
-// list returns the environment in the form of os/exec, sorted.
+// list returns the environment as sorted NAME=value strings, as os/exec expects.
 func (e environment) list() []string {
 	entries := make([]string, 0, len(e))
 	for _, name := range slices.Sorted(maps.Keys(e)) {

@@ -24,8 +24,8 @@ type executorChanged struct {
 	report *protocol.ExecutorReport
 }
 
-// launchExecutor starts an executor. It does nothing if it had the same order
-// before.
+// launchExecutor starts an executor. It does nothing if the worker has received the same
+// order before.
 func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	id := executorID{order.GetApplicationId(), order.GetExecutorId()}
 	if w.reports.executors[id] != nil {
@@ -65,9 +65,9 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	})
 }
 
-// executorEnding returns the state, exit code and text to report when an executor
-// has ended. cause is why the worker ended it, failure why it did not run; both may
-// be nil.
+// executorEnding returns the state, exit code and text to report when an executor has
+// ended. cause is the reason if the worker stopped the executor, and failure is the error
+// if the executor could not be run; both may be nil.
 func executorEnding(cause error, e ending, failure error) (protocol.ExecutorState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):
@@ -94,7 +94,7 @@ func (w *worker) executorChanged(e executorChanged) {
 	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killExecutor stops an executor by the master's order.
+// killExecutor stops an executor because the master ordered it.
 func (w *worker) killExecutor(id executorID) {
 	if r := w.running[id.application+"/"+strconv.FormatUint(uint64(id.executor), 10)]; r != nil {
 		r.end(errKilled)
@@ -134,9 +134,9 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 	}, started)
 }
 
-// writePass writes pass, the secret with which an executor authenticates to its
-// driver, into a file that only this user can read. It returns the variable that
-// names the file.
+// writePass writes pass, the secret with which an executor authenticates to its driver,
+// into a file that only this user can read. It returns the environment variable that
+// contains the file's path.
 func writePass(directory string, pass []byte) (map[string]string, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
@@ -195,8 +195,9 @@ func (w *worker) runIn(ctx context.Context, home processDirectory, spec launchSp
 	}, started)
 }
 
-// environmentOf returns a process's environment: the worker's own, then limits for the Go
-// runtime, then the application's variables, then bobbin's. Later ones win.
+// environmentOf returns a process's environment. It consists of the worker's own, the
+// process's directories, limits for the Go runtime, the application's variables and
+// bobbin's; of equal names, the last in this order is used.
 func (w *worker) environmentOf(home processDirectory, spec launchSpec) ([]string, error) {
 	e := inherited(os.Environ())
 	logs := home.part(logsPart)

@@ -15,28 +15,29 @@ import (
 )
 
 const (
-	// fetchTimeout bounds the search for a master that has the file with this
-	// SHA-256, and the time in which a transfer makes no progress.
+	// fetchTimeout limits how long masters are searched for a file, and how long a
+	// transfer may go without progress. fetchPause is the pause between rounds over all
+	// masters.
 	fetchTimeout = time.Minute
 	fetchPause   = time.Second
 )
 
-// masters are the masters that the worker knows. It fetches files from them.
+// masters are the masters that the worker knows and fetches files from.
 type masters struct{ *protocol.Masters }
 
 func newMasters(addresses []string, dial []grpc.DialOption) *masters {
 	return &masters{protocol.NewMasters(addresses, dial)}
 }
 
-// fetch writes the file with this SHA-256 to a writer, from any master that has it.
-// Each attempt calls restart first.
+// fetch fetches the file whose SHA-256 is hash from any master that has it, and writes
+// it to the rewriter. Each attempt first calls the rewriter's restart.
 func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	timeout := time.AfterFunc(fetchTimeout, giveUp)
 	defer timeout.Stop()
-	// Hundreds of workers may fetch from one master, so a transfer may take long. Only a
-	// try that gets farther than all earlier ones counts as progress.
+	// Hundreds of workers may fetch from one master, so a transfer may take long. Only
+	// bytes beyond those that earlier attempts received count as progress.
 	farthest := int64(0)
 	progress := func(got int64) {
 		if got > farthest {
@@ -63,13 +64,14 @@ func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	}
 }
 
-// rewriter is a writer that can start over.
+// rewriter is a writer whose restart discards what has been written.
 type rewriter interface {
 	io.Writer
 	restart() error
 }
 
-// errDisk is wrapped if a fetched file cannot be written to the local disk.
+// errDisk is wrapped by the error of a file that was fetched but cannot be written to
+// the local disk.
 var errDisk = errors.New("cannot be written here")
 
 // fetchFrom fetches a file from one master. After each part it calls progress with

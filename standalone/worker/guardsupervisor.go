@@ -10,11 +10,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// guardPause is the pause before the start of a guard is tried again.
+// guardPause is the pause after a failed attempt to start a guard.
 const guardPause = time.Second
 
 // guardSupervisor keeps a guard process (package guard) running beside the worker.
-// If a guard is killed, it starts another and tells it all sessions.
+// If the guard is killed, guardSupervisor starts a new one, which it tells all
+// sessions.
 type guardSupervisor struct {
 	program, mark string
 	logger        *slog.Logger
@@ -26,8 +27,8 @@ type guardSupervisor struct {
 	sessions map[int]bool
 }
 
-// superviseGuard starts a guard, and another whenever one ends, until close. It
-// fails if the first cannot be started.
+// superviseGuard starts a guard and, until close is called, replaces each guard
+// that ends. It fails if the first guard cannot be started.
 func superviseGuard(program, mark string, logger *slog.Logger) (*guardSupervisor, error) {
 	s := &guardSupervisor{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessions: map[int]bool{}}
 	if err := s.start(); err != nil {
@@ -53,7 +54,7 @@ func (s *guardSupervisor) start() error {
 	return nil
 }
 
-// restart replaces a guard that ends.
+// restart starts a new guard whenever the current one ends.
 func (s *guardSupervisor) restart() {
 	for {
 		var pause <-chan time.Time
@@ -102,7 +103,8 @@ func (s *guardSupervisor) remove(session int) {
 	}
 }
 
-// close kills all processes that are left, and ends the guard.
+// close makes the guard kill all processes that are left, and waits until it has
+// ended.
 func (s *guardSupervisor) close() error {
 	close(s.quit)
 	s.running.Wait()

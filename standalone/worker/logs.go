@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// OwnerLogs are the processes of an application or a driver that have logs: ids of
-// executors, or launches of the driver.
+// OwnerLogs lists the processes that have logs and belong to an application or a
+// driver: the ids of the application's executors, or the numbers of the driver's
+// launches.
 type OwnerLogs struct {
 	Owner     string   `json:"owner"`
 	Processes []string `json:"processes"`
@@ -99,7 +100,8 @@ func showLogs(w http.ResponseWriter, r *http.Request, directory *workDirectory) 
 	showPage(w, "logs", listed)
 }
 
-// rolled splits stdout.2 into name and number; the newest file has the number 0.
+// rolled splits the name of a log file, such as stdout.2, into base name and number.
+// The newest file has no number in its name; for it, rolled returns 0.
 func rolled(name string) (base string, number int) {
 	if at := strings.LastIndexByte(name, '.'); at > 0 {
 		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {

@@ -19,7 +19,8 @@ import (
 // lookupTimeout bounds the lookup of this machine's own name.
 const lookupTimeout = 10 * time.Second
 
-// machine is the worker's address, and what it has for executors and drivers.
+// machine is the worker's address and the resources that it offers to executors and
+// drivers.
 type machine struct {
 	host      string
 	port      int // 0 until the page's port is known
@@ -57,8 +58,9 @@ func defaultMemory(machine int64) config.Size {
 	return max(config.Size(machine)-config.GiB, config.GiB)
 }
 
-// findHost returns the name by which others reach this machine: its own name if that
-// resolves to the address by which it reaches the masters, or else the address.
+// findHost returns the host name or address at which others reach this machine. This is
+// name, if it resolves to the address from which this machine connects to the masters,
+// or else that address.
 func findHost(ctx context.Context, masters []string, name string, logger *slog.Logger) (string, error) {
 	address, err := route.Source(ctx, masters)
 	if err != nil {
@@ -76,7 +78,8 @@ func findHost(ctx context.Context, masters []string, name string, logger *slog.L
 	return address.String(), nil
 }
 
-// findResources returns the addresses of further resources, by name.
+// findResources returns the addresses of resources other than cores and memory, such as
+// GPUs, by resource name.
 func findResources(ctx context.Context, settings map[string]config.WorkerResource) (map[string][]string, error) {
 	var found map[string][]string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

@@ -25,7 +25,7 @@ func machineMemory() int64 {
 		return 0
 	}
 	total := memTotal(content)
-	// The limits in cgroups 2 and 1, as a container sees its own.
+	// A container sees its own limit in one of these files (cgroup versions 2 and 1).
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		content, err := os.ReadFile(name)
 		if err != nil {
@@ -78,8 +78,8 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts a command in a session of its own. The kernel kills it when this process
-// ends.
+// start starts a command in a new session. The kernel kills the started process when the
+// calling process ends.
 func (s *spawner) start(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	request := spawnRequest{command, make(chan error, 1)}
@@ -92,8 +92,8 @@ func (s *spawner) close() {
 	s.running.Wait()
 }
 
-// awaitExit returns when a child has ended, and leaves it a zombie, so that no other
-// process or session can get its number.
+// awaitExit returns when a child process has ended. The child stays a zombie, so that no
+// other process or session can get its number.
 func awaitExit(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

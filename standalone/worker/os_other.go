@@ -10,7 +10,7 @@ import (
 
 func machineMemory() int64 { return 0 }
 
-// errNotLinux is returned by all that a worker needs Linux for.
+// errNotLinux is the error of all functions that need Linux.
 var errNotLinux = errors.New("standalone workers run on Linux, whose kernel ends executors when their worker is gone")
 
 type spawner struct{}

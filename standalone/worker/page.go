@@ -27,7 +27,8 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = time.Minute
 	closeTimeout  = time.Second
-	// morePorts is how many further ports are tried if one is in use, as in Spark.
+	// morePorts is how many higher ports are tried, one after another, if the configured
+	// one is in use, as in Spark.
 	morePorts = 16
 	logsPath  = "/logs/"
 )
@@ -39,7 +40,7 @@ type page struct {
 	serving  sync.WaitGroup
 }
 
-// listen listens on the port, or on the next one that is free.
+// listen listens on the port or, if it is in use, on the next higher one that is free.
 func listen(host string, port int) (*page, error) {
 	for more := 0; ; more++ {
 		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))

@@ -11,13 +11,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// A worker writes its id into the lock file of its directory, and removes the id
-// when all its processes have ended. If the next worker finds an id there, the
-// earlier worker was killed, perhaps together with its guard (package guard). The
-// processes that are left of it are found by that id.
+// A worker writes its id into the lock file of its directory, and removes the id when all
+// its processes have ended. If the next worker finds an id there, the earlier worker was
+// killed, perhaps together with its guard (package guard). The processes that are left of
+// the earlier worker are found by its id.
 
-// workerIDForm is the form of ids that workerID makes. Only such an id is used to
-// find processes: a shorter text could also match those of other workers.
+// workerIDForm matches the ids that workerID makes. Any other text in the lock file is
+// ignored: processes are found by this prefix, and a shorter one could match those of
+// other workers.
 var workerIDForm = regexp.MustCompile(`^worker-\d{14}-[A-Za-z0-9.-]{1,64}-\d+-[0-9a-f]{6}$`)
 
 // predecessor returns the id of the worker that was killed in this directory, or "".

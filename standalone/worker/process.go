@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// outputTimeout bounds reading a process's output after the process and its session have
-// ended: a process of another user may keep the pipe open.
+// outputTimeout is how long a process's output is read after the process and its session
+// have ended. It is needed because a process of another user may keep the pipe open.
 const outputTimeout = time.Second
 
 // runner runs processes.
@@ -55,9 +55,9 @@ func (e ending) String() string {
 	}
 }
 
-// run runs a process until it and all that it started have ended. When ctx ends,
-// the process group gets SIGTERM and, after the grace period, SIGKILL. started is
-// called once the process runs. run fails if the process cannot be started.
+// run runs a process and returns when it, and all processes that it started, have ended.
+// When ctx ends, the process group gets SIGTERM and, after the grace period, SIGKILL.
+// started is called once the process runs. run fails if the process cannot be started.
 func (r *runner) run(ctx context.Context, p process, started func(pid int)) (ending, error) {
 	command := exec.Command(p.program, p.arguments...)
 	command.Args[0] = "./" + filepath.Base(p.program)
@@ -79,8 +79,8 @@ func (r *runner) run(ctx context.Context, p process, started func(pid int)) (end
 	exited := make(chan error, 1)
 	go func() { exited <- awaitExit(pid) }()
 	killed := r.awaitEnd(ctx, pid, p.mark, exited)
-	// Kill the other processes of its session. The process is a zombie until Wait, so no other
-	// session can have its number.
+	// Kill the other processes of its session. The process is a zombie until Wait, so no
+	// other session can have the same number.
 	since, _ := guard.Started(pid) // 0 makes Sweep look at all processes
 	if err := guard.Sweep(p.mark, map[int]bool{pid: true}, since); err != nil {
 		r.logger.Error("processes are left behind", "of", p.mark, "error", err)
@@ -161,8 +161,8 @@ func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	return o, nil
 }
 
-// closeInherited closes this process's copies of the write ends, so that the pipes
-// end with the processes that write to them.
+// closeInherited closes the worker's copies of the write ends, so that a pipe ends when
+// all processes that write to it have ended.
 func (o *outputs) closeInherited() {
 	for _, file := range o.inherited {
 		_ = file.Close()

@@ -10,10 +10,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// reports holds the latest report on each executor and driver. It is a state
-// machine without I/O. Every change gets a sequence number. The report of an ended
-// executor or driver stays until a master has acknowledged its number, so that the
-// end is not lost if the master changes.
+// reports holds the latest report on each executor and driver. It is a state machine
+// without I/O. Every change gets a sequence number. The report of an ended executor or
+// driver is kept until a master has acknowledged the report's sequence number, so that
+// a new master learns of the end too.
 type reports struct {
 	executors    map[executorID]*entry[*protocol.ExecutorReport]
 	drivers      map[string]*entry[*protocol.DriverReport]
@@ -59,8 +59,8 @@ func (r *reports) setDriver(report *protocol.DriverReport) *protocol.WorkerMessa
 	return &protocol.WorkerMessage{Report: &protocol.WorkerReport{Sequence: r.sequence, Drivers: []*protocol.DriverReport{sent}}}
 }
 
-// acknowledge drops reports of ended executors and drivers whose sequence number is
-// at most sequence.
+// acknowledge drops the reports on ended executors and drivers that have a sequence
+// number of at most sequence.
 func (r *reports) acknowledge(sequence uint64) {
 	if sequence <= r.acknowledged || sequence > r.sequence {
 		return

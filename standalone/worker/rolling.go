@@ -16,8 +16,9 @@ type logLimits struct {
 	older int   // number of files beside the newest one
 }
 
-// rollingLog is a file that is renamed to NAME.1 when it has reached its limit, NAME.1 to
-// NAME.2 and so on. It rolls between two lines if possible.
+// rollingLog is a log file NAME. When it has reached its limit, NAME.1 is renamed to
+// NAME.2 and so on, NAME is renamed to NAME.1, and a new NAME is begun, if possible after
+// a whole line.
 type rollingLog struct {
 	path    string
 	limits  logLimits
@@ -66,8 +67,8 @@ func (l *rollingLog) Write(data []byte) (int, error) {
 	return total, nil
 }
 
-// fitting returns how many bytes of data go into this file: all, the lines that fit, or a
-// part of a line that is longer than a file.
+// fitting returns how many bytes of data to write to the current file: all, the whole
+// lines that fit or, if a line is longer than an empty file's limit, a part of it.
 func (l *rollingLog) fitting(data []byte) int {
 	if l.limits.size <= 0 || l.written+int64(len(data)) <= l.limits.size {
 		return len(data)
@@ -112,8 +113,9 @@ func (l *rollingLog) numbered(number int) string {
 
 func (l *rollingLog) Close() error { return l.file.Close() }
 
-// follow copies a pipe to the log until the pipe's end or deadline. What cannot be
-// written, because the disk is full, is dropped: it must not block or end the process.
+// follow copies a pipe to the log until the pipe's end or deadline. Output that cannot be
+// written, for example because the disk is full, is dropped, because the process that
+// writes it must not be blocked or ended.
 func (l *rollingLog) follow(pipe io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	var failure error

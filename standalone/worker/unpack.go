@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// unpackInto unpacks an archive into a directory, which appears only when it is complete.
-// The name and the content determine the format, as for a NodeManager: .zip and .jar,
+// unpackInto unpacks an archive into a new directory, which exists only once all files
+// are in it. As for a NodeManager, name and content determine the format: .zip and .jar,
 // .tar, .tar.gz and .tgz.
 func (c *cache) unpackInto(archive, directory, name string) error {
 	return c.unpackWithin(maxUnpacked, archive, directory, name)
 }
 
-// maxUnpacked bounds the unpacked bytes of one archive, so that a small archive cannot
-// fill the disk.
+// maxUnpacked is the largest size in bytes of one archive's unpacked files, so that a
+// small archive cannot fill the disk.
 const maxUnpacked = 64 << 30
 
 func (c *cache) unpackWithin(most int64, archive, directory, name string) error {

@@ -1,11 +1,12 @@
 // Package worker is the worker of a standalone cluster. A worker registers with the
-// master that leads, sends heartbeats, and launches and stops executors and drivers by
-// the master's orders. Each is a process with a session, a directory and log files of its
-// own. The worker reports how they end, and serves a page with its status and their logs.
+// leading master, sends heartbeats, and launches and stops executors and drivers as that
+// master orders. Each is a process with a session, a directory and log files of its own.
+// The worker reports how they end, and serves a page with its status and their logs.
 //
-// A restarted master, or a new leader, gets the state of all that runs; executors and
-// drivers notice nothing. When the worker ends, even by SIGKILL, all that it runs ends
-// too: see package guard. The caller calls Run.
+// After a restart of the master, or a change of the leader, the worker reports all
+// running executors and drivers, which are not interrupted. When the worker ends, even by
+// SIGKILL, all processes that it started end too: see package guard. The caller calls
+// Run.
 package worker
 
 import (
@@ -29,18 +30,19 @@ import (
 type Options struct {
 	// Masters are the addresses, host:port, of all masters: at least one.
 	Masters []string
-	// Credentials are the cluster's. They are required.
+	// Credentials are the cluster's credentials. They are required.
 	Credentials *protocol.Credentials
 	// Settings are the worker's settings; nil for the defaults.
 	Settings *config.Config
 	// Cache is the directory for cached programs and files. Workers on one machine
 	// may share it. "" means a directory below the worker's own.
 	Cache string
-	// Decommission receives the reason when the worker is to be decommissioned: it then
-	// accepts nothing new, and ends when all that it runs has ended. It may be nil.
+	// Decommission receives the reason when the worker is to be decommissioned. The
+	// worker then starts no further executors or drivers, and ends when all that run have
+	// ended. Decommission may be nil.
 	Decommission <-chan string
-	// Registered is called each time the worker has registered with a master, host:port.
-	// It must not block, and may be nil.
+	// Registered is called with the master's host:port each time the worker has
+	// registered with a master. It must not block, and may be nil.
 	Registered func(master string)
 	Logger     *slog.Logger // nil logs nothing
 }
@@ -61,10 +63,10 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Run runs a worker until ctx ends, or until it is decommissioned and all that it runs
-// has ended; then it returns nil. All processes have ended when it returns. It fails if
-// the worker cannot be started, and with a *RefusedError if a master refuses it. It
-// waits for masters that cannot be reached.
+// Run runs a worker until ctx ends, or until the worker is decommissioned and its
+// executors and drivers have ended; then it returns nil. When Run returns, all processes
+// of the worker have ended. Run fails if the worker cannot be started, and with a
+// *RefusedError if a master refuses it. If no master can be reached, Run keeps trying.
 func Run(ctx context.Context, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -206,7 +208,7 @@ func workerID(began time.Time, host string, port int) string {
 	return fmt.Sprintf("worker-%s-%.64s-%d-%s", began.UTC().Format("20060102150405"), name, port, hex.EncodeToString(random))
 }
 
-// post sends an event to the loop. Only goroutines of w.tasks may call it.
+// post sends an event to the event loop. Only goroutines of w.tasks may call it.
 func (w *worker) post(e event) { w.events <- e }
 
 // ask calls question in the event loop and returns its result.
@@ -283,7 +285,8 @@ func (w *worker) loop(ctx context.Context) {
 	w.tasks.Wait()
 }
 
-// unregisterTimeout bounds the last messages to the master.
+// unregisterTimeout is how long an ending worker waits at most until its last messages
+// are sent to the master.
 const unregisterTimeout = 2 * time.Second
 
 // idle reports whether the worker is to end and nothing runs.
@@ -325,12 +328,12 @@ func (w *worker) handle(e event) {
 	}
 }
 
-// enqueue queues a message to the master. hello empties the queue, because it
-// contains the same state.
+// enqueue queues a message to the master. hello empties the queue, because its message
+// contains the whole state.
 func (w *worker) enqueue(message *protocol.WorkerMessage) { w.queue = append(w.queue, message) }
 
-// hello returns the worker's current state. Later changes are queued for the master that
-// receives it.
+// hello returns the first message to a master, with the worker's current state. Later
+// changes are queued.
 func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 	return ask(ctx, w, func() *protocol.WorkerHello {
 		hello := &protocol.WorkerHello{
@@ -376,8 +379,8 @@ func (w *worker) execute(order *protocol.WorkerOrder) {
 	}
 }
 
-// stop stops executors and drivers, and then the worker. It tells the master first,
-// so that the master launches nothing more here.
+// stop stops executors and drivers, and then the worker. It first tells the master, so
+// that the master launches nothing more on this worker.
 func (w *worker) stop(why error) {
 	if w.stopping != nil {
 		return
@@ -395,7 +398,8 @@ func (w *worker) stopAll(cause error) {
 	}
 }
 
-// refusal returns why the worker accepts nothing new; nil if it does.
+// refusal returns the reason if the worker accepts no more executors and drivers, else
+// nil.
 func (w *worker) refusal() error {
 	switch {
 	case w.stopping != nil:
@@ -415,8 +419,8 @@ func (w *worker) owners() map[string]bool {
 	return owners
 }
 
-// removeWork removes the working directories of an ended application's executors
-// once none of them runs. Their logs stay.
+// removeWork removes the working directories of an ended application's executors, but not
+// their logs. It does nothing while one of the executors runs.
 func (w *worker) removeWork(application string) {
 	if !w.ended[application] || w.owners()[application] {
 		return

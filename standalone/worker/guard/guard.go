@@ -1,13 +1,13 @@
 // Package guard kills all processes of a worker when the worker ends, even by SIGKILL.
 //
-// The processes of executors and drivers inherit two marks: a session, which the executor
-// or driver leads, and a variable in the environment. A process without either mark, such
-// as a daemon, is left alone. The guard is a process beside the worker. It reads a pipe
-// that only the worker writes. When the pipe is closed, because the worker has ended, it
-// kills processes with one of the marks until none is left.
+// The processes that executors and drivers start inherit two marks: the session whose
+// leader the executor or driver is, and an environment variable. A process without either
+// mark, such as a daemon, is left alone. The guard is a process beside the worker. It
+// reads a pipe that only the worker writes. When the worker ends, the pipe is closed, and
+// the guard kills processes with one of the marks until none is left.
 //
 // If guard and worker are killed at once, executors and drivers still end, because the
-// kernel sends each a signal when its worker ends. What they started may stay.
+// kernel kills each when its worker ends. Processes that they started may stay.
 package guard
 
 import (
@@ -29,11 +29,11 @@ import (
 )
 
 const (
-	// killTimeout is how long killed processes may take to end. Those that are stuck in
-	// the kernel, or run as another user, do not end.
+	// killTimeout is how long killed processes may take to end. A process that is stuck
+	// in the kernel, or runs as another user, does not end.
 	killTimeout = 30 * time.Second
-	// pollInterval is the time between two searches for killed processes. There is no
-	// notification for processes that are not children.
+	// pollInterval is the time between two checks whether killed processes have ended.
+	// The kernel notifies a process only about its own children.
 	pollInterval = 5 * time.Millisecond
 
 	name = "bobbin-guard" // in lists of processes
@@ -48,9 +48,9 @@ type Guard struct {
 	failure error // set when ended is closed
 }
 
-// Start starts a guard for this process. program must call Main in the role
-// launch.RoleGuard. mark is the prefix of launch.EnvContainer in the processes that are to
-// end with this one; no other process may have it.
+// Start starts a guard for this process. program is run in the role launch.RoleGuard, in
+// which it must call Main. The guard kills the processes whose launch.EnvContainer begins
+// with mark; no others may have such a value.
 func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -61,7 +61,8 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	command.Args[0] = name
 	command.Env = []string{launch.EnvRole + "=" + string(launch.RoleGuard)}
 	command.Stdin, command.Stderr = read, stderr
-	// In a session of its own it gets no signals to the worker's terminal or group.
+	// Because of its own session, the guard gets no signals that are sent to the worker's
+	// terminal or process group.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := command.Start(); err != nil {
 		_ = write.Close()
@@ -93,12 +94,12 @@ func (g *Guard) write(sign string, session int) error {
 	return nil
 }
 
-// Ended returns a channel that is closed when the guard has ended. Before Close,
-// that means it was killed.
+// Ended returns a channel that is closed when the guard has ended. If Close has not been
+// called, the guard was killed.
 func (g *Guard) Ended() <-chan struct{} { return g.ended }
 
-// Close makes the guard kill all processes that are left, and waits for its end. The error
-// names processes that did not end.
+// Close makes the guard kill all processes that are left, and waits until the guard has
+// ended. The error names processes that did not end.
 func (g *Guard) Close() error {
 	_ = g.pipe.Close()
 	<-g.ended
@@ -108,8 +109,8 @@ func (g *Guard) Close() error {
 	return nil
 }
 
-// Main is the main function in the role launch.RoleGuard. It returns the exit status when
-// the worker has ended and its processes are killed.
+// Main is the main function of a process in the role launch.RoleGuard. When the worker
+// has ended and its processes are killed, Main returns the exit status.
 func Main() int {
 	signal.Ignore(ignoredSignals...)
 	if len(os.Args) != 2 || os.Args[1] == "" {
@@ -126,8 +127,8 @@ func Main() int {
 	return 0
 }
 
-// readSessions reads the worker's pipe to its end, and returns the sessions that are
-// watched then.
+// readSessions reads the pipe until the worker closes it, and returns the sessions that
+// were added and not removed.
 func readSessions(worker io.Reader) map[int]bool {
 	sessions := map[int]bool{}
 	for lines := bufio.NewScanner(worker); lines.Scan(); {
@@ -147,13 +148,13 @@ func readSessions(worker io.Reader) map[int]bool {
 	return sessions
 }
 
-// Time is the start time of a process, in clock ticks since boot; 0 is before all
-// processes.
+// Time is the start time of a process, in clock ticks since boot; 0 is earlier than that
+// of any process.
 type Time uint64
 
-// Sweep kills every process of the sessions, and every process with a launch.EnvContainer
-// that begins with mark, except the calling process. It returns when none is left, or
-// fails after 30 s. It skips processes that started before since, to be faster.
+// Sweep kills every process of the sessions, and every process whose launch.EnvContainer
+// begins with mark, except the calling process. It returns when none is left, and fails
+// after 30 s. To be faster, it skips processes whose start time is before since.
 func Sweep(mark string, sessions map[int]bool, since Time) error {
 	deadline := time.Now().Add(killTimeout)
 	found := map[int]Time{} // start times, by process id
@@ -162,8 +163,8 @@ func Sweep(mark string, sessions map[int]bool, since Time) error {
 		if err := findProcesses(mark, sessions, since, found, kernel); err != nil {
 			return err
 		}
-		// A process loses its marks before it has ended, so found keeps it until
-		// then.
+		// A process that is ending loses its marks early, so it stays in found until it
+		// has ended.
 		maps.DeleteFunc(found, hasEnded)
 		if len(found) == 0 {
 			return nil

@@ -15,12 +15,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// ignoredSignals do not end a guard: it ends when its worker does.
+// ignoredSignals do not end a guard, because it must outlive its worker.
 var ignoredSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR}
 
-// findProcesses adds to found the live processes that have one of the marks and started
-// at since or later, except this one. It skips the kernel threads in kernel, and adds
-// those that it finds.
+// findProcesses finds the live processes, except the calling one, that have one of the
+// marks and a start time of at least since, and adds them to found. It skips the ids in
+// kernel, those of known kernel threads, and adds further ones to kernel.
 func findProcesses(mark string, sessions map[int]bool, since Time, found map[int]Time, kernel map[int]bool) error {
 	directory, err := os.Open("/proc")
 	if err != nil {
@@ -68,8 +68,8 @@ func hasEnded(pid int, started Time) bool {
 	return err != nil || p.started != started || p.ended()
 }
 
-// marked reports whether the process has a variable with this prefix. If its first thread
-// has ended, the other threads still have the environment.
+// marked reports whether the process has an environment variable that begins with
+// variable. If the first thread has ended, the environment is read from another thread.
 func (p processStatus) marked(directory string, variable []byte) bool {
 	if p.state != 'Z' && p.state != 'X' {
 		return hasVariable(directory, variable)
@@ -78,8 +78,9 @@ func (p processStatus) marked(directory string, variable []byte) bool {
 	return slices.ContainsFunc(threads, func(thread string) bool { return hasVariable(thread, variable) })
 }
 
-// hasVariable reads the environment of a process or a thread. It returns false for another
-// user's process, which cannot be read and is not the worker's.
+// hasVariable reads the environment of a process or a thread. It returns false for
+// another user's process, whose environment cannot be read, and which the worker did not
+// start.
 func hasVariable(directory string, variable []byte) bool {
 	environment, err := os.ReadFile(filepath.Join(directory, "environ"))
 	if err != nil {
@@ -91,13 +92,14 @@ func hasVariable(directory string, variable []byte) bool {
 // kernelThread is PF_KTHREAD of include/linux/sched.h.
 const kernelThread = 0x00200000
 
-// Started returns the start time of a process that has not been waited for.
+// Started returns the start time of a process, which may be a zombie.
 func Started(pid int) (Time, error) {
 	p, err := statusOf(procfs.Directory(pid))
 	return p.started, err
 }
 
-// processStatus has the fields 3, 9, 20 and 22 of /proc/PID/stat (proc_pid_stat(5)).
+// processStatus has what bobbin uses of the fields 3, 9, 20 and 22 of /proc/PID/stat
+// (proc_pid_stat(5)).
 type processStatus struct {
 	state   byte // of its first thread
 	kernel  bool // it is a kernel thread
@@ -105,12 +107,12 @@ type processStatus struct {
 	started Time
 }
 
-// ended reports whether the process is a zombie. If only its first thread has ended, the
-// others may run.
+// ended reports whether the process is a zombie. A process whose first thread has ended,
+// but which has others, is not.
 func (p processStatus) ended() bool { return (p.state == 'Z' || p.state == 'X') && p.threads <= 1 }
 
-// statusOf reads the stat in a process's directory. Its second field is the program's name
-// in parentheses, which may contain any character.
+// statusOf reads the file stat in a process's or thread's directory. The second field of
+// the file is the program's name in parentheses, which may contain any character.
 func statusOf(directory string) (processStatus, error) {
 	content, err := os.ReadFile(filepath.Join(directory, "stat"))
 	if err != nil {
@@ -137,5 +139,5 @@ func statusOf(directory string) (processStatus, error) {
 	return p, nil
 }
 
-// setProcessName sets the name in lists of processes, which would be "exe".
+// setProcessName sets the name that ps and top show; without it they show "exe".
 func setProcessName(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ignoredSignals do not end a guard: it ends when its worker does.
+// ignoredSignals do not end a guard, because it must outlive its worker.
 var ignoredSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 
 var errNotLinux = errors.New("find processes: workers run on Linux, which has /proc")
@@ -17,7 +17,7 @@ func findProcesses(string, map[int]bool, Time, map[int]Time, map[int]bool) error
 
 func hasEnded(int, Time) bool { return false }
 
-// Started returns the start time of a process that has not been waited for.
+// Started fails, because this system is not Linux.
 func Started(int) (Time, error) { return 0, errNotLinux }
 
 func setProcessName(string) {}

@@ -26,7 +26,7 @@ const protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 // (dfs.client.server-defaults.validity.period.ms).
 const defaultsValidity = time.Hour
 
-// ErrNotDirectory is what [Client.List] returns for a file.
+// ErrNotDirectory is the error of [Client.List] if the path is a file.
 var ErrNotDirectory = errors.New("is not a directory")
 
 // temporary lists the exceptions after which a call is retried.
@@ -34,8 +34,8 @@ var temporary = []ipc.ErrorClass{
 	// The datanodes have not yet reported a file's previous block, so the NameNode
 	// cannot add the next one.
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
-	// The NameNode has started and waits for its datanodes' reports. If an
-	// administrator set safe mode, the retries usually end before it does.
+	// The NameNode has started and waits for its datanodes' reports. Safe mode that
+	// an administrator has set usually lasts longer than the retries.
 	"org.apache.hadoop.hdfs.server.namenode.SafeModeException",
 }
 
@@ -73,7 +73,8 @@ func New(options Options) *Client {
 		Simple:   true,
 		User:     security.UserGroup{Effective: options.User},
 		Logger:   options.Logger,
-		// A third leaves time for another NameNode if one drops packets.
+		// With a third of the timeout, time is left for another NameNode if the
+		// first drops packets.
 		ConnectTimeout: options.Timeout / 3,
 		RetryFor:       options.Timeout,
 		Retriable:      temporary,
@@ -86,7 +87,7 @@ func NewClient(caller Caller) *Client { return &Client{caller: caller} }
 // Close closes the connections.
 func (c *Client) Close() error { return c.caller.Close() }
 
-// call makes a call that the NameNode may process twice: either the second time
+// call makes a call that may safely reach the NameNode twice: processing it again
 // changes nothing, or the NameNode answers it from its retry cache.
 func (c *Client) call(ctx context.Context, method string, request, response proto.Message) error {
 	return c.caller.Call(ctx, method, request, response, ipc.Idempotent())
@@ -129,8 +130,9 @@ func (c *Client) BlockLocations(ctx context.Context, path string, length uint64)
 	return response.Locations, nil
 }
 
-// List returns the entries of a directory; if locations is true, with the blocks of
-// the files. The NameNode answers in batches of by default 1000 entries.
+// List returns the entries of a directory. If locations is true, the entries of
+// files include their blocks. The NameNode answers in batches of by default 1000
+// entries.
 func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.FileStatus, error) {
 	var entries []*pb.FileStatus
 	request := &pb.GetListingRequest{Path: &path, StartAfter: []byte{}, NeedLocation: &locations}

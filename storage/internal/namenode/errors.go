@@ -21,8 +21,8 @@ var meanings = map[ipc.ErrorClass]error{
 }
 
 // PathError wraps err, the error of operation op on uri, in an *fs.PathError. If
-// the NameNode threw an exception of meanings, the result also wraps the error it
-// means. If ctx has ended, the result wraps the context's cause.
+// err is an exception that meanings lists, the result also wraps the exception's
+// meaning. If ctx has ended, the result wraps the context's cause.
 func PathError(ctx context.Context, op, uri string, err error) error {
 	if err == nil {
 		return nil

@@ -16,9 +16,9 @@ const connBuffer = 96 << 10
 // Options.SocketTimeout; methods that set deadlines do nothing.
 //
 // While a file is written, conn also hides failed writes from colinmarc/hdfs: the
-// library's goroutines that send a block end only once its last packet was sent.
-// The library gets the error when it next reads an acknowledgement; the Writer
-// finds it in the session.
+// library's goroutines that send a block end only once the block's last packet was
+// sent. The library learns of the error when it next reads an acknowledgement, and
+// the Writer gets the error from the session.
 type conn struct {
 	net.Conn
 	session *session
@@ -50,9 +50,9 @@ func (r timedReader) Read(p []byte) (int, error) {
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.reader.Read(p)
 	if err == io.EOF {
-		// A datanode marks the last packet, so the end of the connection is never
-		// the end of the data. After io.EOF, colinmarc/hdfs would reconnect to the
-		// same datanode forever.
+		// A datanode marks the last packet, so a connection that ends earlier has
+		// failed. After io.EOF, colinmarc/hdfs would reconnect to the same
+		// datanode forever.
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil && c.session.writing {

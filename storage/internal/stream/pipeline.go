@@ -19,8 +19,8 @@ const pipelineAttempts = 5
 // pipeline chooses the datanodes of a new file's blocks. For ten minutes after a
 // datanode has died, the NameNode still assigns blocks to it, and colinmarc/hdfs
 // cannot recover a block that it sends there. Therefore pipeline first connects to
-// each datanode of a block. Those that do not accept are excluded from all further
-// blocks of the file.
+// each datanode of a block. Datanodes that do not accept the connection are
+// excluded from all further blocks of the file.
 type pipeline struct {
 	session    *session
 	byHostName bool
@@ -77,8 +77,8 @@ func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, e
 }
 
 // try connects to all datanodes of a block at once, and returns those that do not
-// accept. If all do, it keeps the connection to the first, to which the block is
-// sent.
+// accept the connection. If all accept, it keeps the connection to the first
+// datanode, to which the block is sent.
 func (p *pipeline) try(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error) {
 	ctx, cancel := context.WithTimeout(p.session.ctx, connectTimeout)
 	defer cancel()

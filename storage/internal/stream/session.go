@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// connectTimeout limits connecting to a datanode. It is short, because a block
-	// has other datanodes.
+	// connectTimeout limits connecting to a datanode. It is short, because another
+	// of the block's datanodes can be tried.
 	connectTimeout = 10 * time.Second
 	// defaultSocketTimeout is the default of dfs.client.socket-timeout.
 	defaultSocketTimeout = 60 * time.Second
@@ -27,8 +27,8 @@ type Options struct {
 	NameNode *namenode.Client
 	// User is the user name in HDFS.
 	User string
-	// Hadoop is the Hadoop configuration by key, of which the settings for
-	// connections to datanodes are used.
+	// Hadoop is the Hadoop configuration by key. Only the settings for connections
+	// to datanodes are used.
 	Hadoop map[string]string
 	// SocketTimeout is how long one read from or one write to a datanode may take;
 	// 0 means 60 s.
@@ -188,9 +188,9 @@ func (s *session) fail(err error) {
 	}
 }
 
-// cause returns the reason for err, which an operation of colinmarc/hdfs returned:
-// the error of the last call to the NameNode (fromCall is then true), else that of
-// a broken connection, else err itself.
+// cause returns the reason for err, the error of an operation of colinmarc/hdfs:
+// if the last call to the NameNode failed, its error (fromCall is then true);
+// else, if a connection broke, the connection's error; else err.
 func (s *session) cause(err error) (cause error, fromCall bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,8 @@ type Settings struct {
 	Parents bool
 	// Mode is the permission bits of the file.
 	Mode fs.FileMode
-	// Replication and BlockSize (in bytes) are the NameNode's defaults if 0.
+	// Replication and BlockSize (in bytes) may be 0, which means the NameNode's
+	// defaults.
 	Replication int
 	BlockSize   int64
 }
@@ -113,8 +114,8 @@ func (w *Writer) answers(s *session) namenode.Handler {
 			return w.pipeline.addBlock(request)
 		case "complete":
 			// colinmarc/hdfs names the last block only in its first complete call.
-			// The NameNode needs it in every one: it ignores the last block until
-			// the previous one is reported.
+			// The NameNode needs it in every call, because it ignores the last
+			// block until the previous block is reported.
 			if w.complete == nil {
 				w.complete = bytes.Clone(request)
 			}
@@ -169,9 +170,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, w.err
 }
 
-// outcome returns the error to report for err, which an operation of colinmarc/hdfs
-// returned: the context's cause if the context has ended, else what session.cause
-// returns.
+// outcome returns the error to report for err, the error of an operation of
+// colinmarc/hdfs: the context's cause if the context has ended, else the result of
+// session.cause.
 func (w *Writer) outcome(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -221,8 +222,8 @@ func (w *Writer) Abort() error {
 	w.session.cancel()
 	w.session.fail(w.err)
 	w.session.closeConns()
-	// Only Close ends the library's goroutines that send a block. Its calls no
-	// longer reach the NameNode, because the session's context has ended.
+	// Only Close ends the library's goroutines that send a block. The library's
+	// calls no longer reach the NameNode, because the session's context has ended.
 	_ = w.file.Close()
 	w.session.close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), removalTimeout)
