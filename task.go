@@ -10,7 +10,7 @@ import (
 )
 
 // ErrCommitDenied is the error that an attempt of a task returns if another
-// attempt of the task is committing or has committed its output. It does not
+// attempt of the task is committing or has committed its output. This does not
 // count as a failure of the task. If the other attempt fails, the task runs
 // again.
 var ErrCommitDenied = function.ErrCommitDenied
@@ -24,10 +24,9 @@ var errNoTask = errors.New("the task does not run on an executor")
 // its cause is the reason.
 //
 // Go cannot stop a function from outside. If a function does not return within
-// task.reaper.killTimeout after its attempt was killed, the executor that runs
-// it is replaced, once the executor's other tasks have ended. Goroutines that a
-// function starts should end before it returns; the executor's log names those
-// that do not.
+// task.reaper.killTimeout after its attempt was killed, its executor is replaced
+// once the executor's other tasks have ended. Goroutines that a function starts
+// should end before it returns; the executor's log names those that do not.
 type Task struct {
 	context.Context
 	call function.Call
@@ -54,8 +53,7 @@ func (t *Task) CPUs() int { return t.call.CPUs }
 // ExecutorID returns the id of the executor that runs the attempt.
 func (t *Task) ExecutorID() string { return t.call.ExecutorID }
 
-// Host returns the host that runs the attempt, under the name that the cluster
-// manager uses.
+// Host returns the host that runs the attempt, as the cluster manager names it.
 func (t *Task) Host() string { return t.call.Host }
 
 // Resources returns the addresses of resources that the task may use, by
@@ -110,8 +108,7 @@ func (t *Task) CommitOutput(commit func() error) error {
 // Barrier waits until all tasks of the job, which must have the option
 // [Barrier], have called Barrier as often as this one. It fails if a task has
 // already ended, if ctx ends, or if this task is killed, for example because
-// another task has failed. After Barrier has failed, all further calls of this
-// task fail.
+// another task failed. After one failure, all further calls by this task fail.
 func (t *Task) Barrier(ctx context.Context) error {
 	if t.call.Driver == nil {
 		return errNoTask

@@ -10,8 +10,7 @@ import (
 )
 
 // compressionOf returns the compression that a file's name implies, or "". A
-// compressed file is always one split, because it can only be read from its
-// beginning.
+// compressed file is one split: it can only be read from its beginning.
 func compressionOf(name string) string {
 	switch path.Ext(name) {
 	case ".gz":

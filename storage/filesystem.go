@@ -17,9 +17,8 @@ type Info struct {
 	Size int64
 	// ModTime is when the content was last changed. HDFS stores milliseconds.
 	ModTime time.Time
-	// AccessTime is when the content was last read, as precisely as the file system
-	// records it. HDFS does so to the hour by default
-	// (dfs.namenode.accesstime.precision).
+	// AccessTime is when the content was last read, as precisely as it is recorded:
+	// in HDFS by default to the hour (dfs.namenode.accesstime.precision).
 	AccessTime time.Time
 	// Dir is true for a directory.
 	Dir bool

@@ -69,8 +69,7 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 	}
 	o := Output{Path: target.uri(), JobID: jobID}
 	job := o.jobDir(target)
-	// This must precede check, because only after the removal can no earlier
-	// attempt commit any more.
+	// This must precede check: after the removal, no earlier attempt can commit.
 	if err := o.removeEarlier(ctx, job); err != nil {
 		return Output{}, fmt.Errorf("output %s: removing what an earlier attempt left: %w", o.Path, err)
 	}

@@ -76,9 +76,9 @@ type Application struct {
 }
 
 // trackingURL returns a tracking URL that the ResourceManager reports, or "" if
-// text means that there is none. Such a text is "N/A", for example after an
-// unmanaged ApplicationMaster has ended (RMAppAttemptImpl.java of Hadoop 3); the
-// web server may have added a scheme.
+// text means that there is none. One is "N/A", as after the end of an unmanaged
+// ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3); the web server may add a
+// scheme.
 func trackingURL(text string) string {
 	if text == "N/A" || strings.HasSuffix(text, "://N/A") {
 		return ""
@@ -216,7 +216,7 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 
 // Kill asks the ResourceManager to kill an application, and to add the text to the
 // application's diagnostics. It returns once the request is accepted, possibly
-// before the application has ended. It returns nil if the application has ended
+// before the application's end, and returns nil if the application has ended
 // already.
 func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	target := map[string]any{"state": StateKilled}

@@ -76,8 +76,7 @@ type Client struct {
 	log            *slog.Logger
 
 	// active is the base URL of the ResourceManager that answered last. It may not
-	// be among addresses: a standby may redirect to the active ResourceManager under
-	// another name.
+	// be among addresses: a standby may name the active one differently.
 	active atomic.Pointer[string]
 }
 

@@ -33,8 +33,7 @@ func parseJSON(body []byte) (jsonValue, error) {
 	return jsonValue{v}, nil
 }
 
-// at returns the value at a path of object keys; if there is none, an empty
-// jsonValue.
+// at returns the value at a path of object keys; jsonValue{} if there is none.
 func (n jsonValue) at(path ...string) jsonValue {
 	for _, key := range path {
 		m, _ := n.value.(map[string]any)
@@ -123,8 +122,7 @@ func (n jsonValue) time() time.Time {
 	return time.UnixMilli(ms)
 }
 
-// strings returns the strings of a list. A string that contains commas is split
-// there.
+// strings returns a list's strings. A string that contains commas is split there.
 func (n jsonValue) strings() []string {
 	var list []string
 	for _, e := range n.list() {

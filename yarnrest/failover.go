@@ -63,7 +63,7 @@ func (e *errStandby) Error() string {
 // call sends a request to the active ResourceManager. It tries the ResourceManager
 // that answered last, then all other addresses. After a pause it repeats this,
 // until one answers, the context ends, MaxWait has passed, or all errors are
-// permanent. All requests can be repeated: a second submission or kill of the same
+// permanent. Requests can be repeated: a second submission or kill of an
 // application has no effect.
 func (c *Client) call(ctx context.Context, r request) (answer, error) {
 	start := time.Now()

@@ -8,10 +8,9 @@ import (
 )
 
 // Proxy returns a page of an application's web server, through the cluster's web
-// application proxy. This is the one at yarn.web-proxy.address or, if that is not
-// set, the one in the ResourceManager. path is the page's path on the
-// application's web server, such as "/status". If the application has no web
-// server, the proxy redirects elsewhere, and Proxy fails.
+// application proxy (yarn.web-proxy.address, by default the ResourceManager).
+// path is the page's path on that web server, such as "/status". If the
+// application has none, the proxy redirects elsewhere, and Proxy fails.
 func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte, error) {
 	base := c.webProxy
 	if base == "" {

@@ -53,8 +53,7 @@ func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
 	return s, nil
 }
 
-// Find returns the leaf queue with the given name or path, to which an
-// application that names it is submitted.
+// Find returns the leaf queue whose name or path is queue.
 func (s *Scheduler) Find(queue string) (Queue, bool) {
 	for _, q := range s.Queues {
 		if q.Leaf && (q.Path == queue || q.Name == queue) {
@@ -117,8 +116,8 @@ func firstPresent(values ...jsonValue) jsonValue {
 	return jsonValue{}
 }
 
-// orRunning returns state, or "RUNNING" if state is empty, as for the root queue
-// and with schedulers that have no queue states.
+// orRunning returns state, or "RUNNING" if it is empty: some schedulers and the
+// root queue report no state.
 func orRunning(state string) string {
 	if state == "" {
 		return "RUNNING"

@@ -12,9 +12,8 @@ type Resource struct {
 	VCores   int
 	// Types are resource types. In a response, they are all types of the cluster,
 	// including memory-mb and vcores. In a request, they are the types other than
-	// memory and cores; the ResourceManager ignores these types when an application
-	// is submitted by REST (RMWebAppUtil.createAppSubmissionContextResource of
-	// Hadoop 3).
+	// memory and cores; when an application is submitted by REST, these are ignored
+	// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
 	Types []ResourceType
 }
 

@@ -84,8 +84,7 @@ const (
 // copying it to the node.
 type LocalResourceType string
 
-// LocalResourceVisibility determines which containers on a node share a local
-// resource.
+// LocalResourceVisibility says which containers on a node share a local resource.
 type LocalResourceVisibility string
 
 // The types and visibilities of local resources.

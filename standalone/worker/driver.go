@@ -20,8 +20,7 @@ import (
 const (
 	// A supervised driver that fails is restarted after a pause. The first pause is
 	// firstRestart; each further one is twice as long, up to longestRestart. A run longer
-	// than steadyRun resets the pause to firstRestart. Spark's DriverRunner does the
-	// same, but its pauses have no limit.
+	// than steadyRun resets the pause to firstRestart. Spark's DriverRunner has no limit.
 	firstRestart   = time.Second
 	longestRestart = time.Minute
 	steadyRun      = 5 * time.Second
@@ -33,9 +32,8 @@ type driverChanged struct {
 	report *protocol.DriverReport
 }
 
-// launchDriver starts a driver. It does nothing if the worker has received this order, or
-// one for a later launch of the driver, before. If an earlier launch still runs,
-// launchDriver stops it.
+// launchDriver starts a driver. It does nothing if the worker knows this launch or a
+// later one. If an earlier launch still runs, launchDriver stops it.
 func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	id, launched := order.GetDriverId(), order.GetLaunch()
 	if known := w.reports.drivers[id]; known != nil {
@@ -105,8 +103,7 @@ func supervise(ctx context.Context, supervised bool, run func() (ending, error),
 }
 
 // driverEnding returns the state, exit code and text to report when a driver has ended.
-// cause is the reason if the worker stopped the driver, and failure is the error if the
-// driver could not be run; both may be nil.
+// cause is set if the worker stopped the driver, failure if the driver could not be run.
 func driverEnding(cause error, e ending, failure error) (protocol.DriverState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):
@@ -182,9 +179,9 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 	}, started)
 }
 
-// driverSettings returns the environment variable that contains a driver's settings. If
-// the worker has a secret and no certificates, driverSettings writes a key derived from
-// the secret into the directory.
+// driverSettings returns the environment variable with a driver's settings. If the worker
+// has a secret but no certificates, it writes a key derived from the secret into the
+// directory.
 func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
 	credentials, err := w.options.Credentials.Hand(directory)
 	if err != nil {

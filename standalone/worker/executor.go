@@ -66,8 +66,7 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 }
 
 // executorEnding returns the state, exit code and text to report when an executor has
-// ended. cause is the reason if the worker stopped the executor, and failure is the error
-// if the executor could not be run; both may be nil.
+// ended. cause is set if the worker stopped the executor, failure if it could not be run.
 func executorEnding(cause error, e ending, failure error) (protocol.ExecutorState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):

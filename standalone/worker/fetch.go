@@ -16,8 +16,7 @@ import (
 
 const (
 	// fetchTimeout limits how long masters are searched for a file, and how long a
-	// transfer may go without progress. fetchPause is the pause between rounds over all
-	// masters.
+	// transfer may make no progress. fetchPause is between rounds over all masters.
 	fetchTimeout = time.Minute
 	fetchPause   = time.Second
 )
@@ -70,8 +69,7 @@ type rewriter interface {
 	restart() error
 }
 
-// errDisk is wrapped by the error of a file that was fetched but cannot be written to
-// the local disk.
+// errDisk is in the error if a fetched file cannot be written to the local disk.
 var errDisk = errors.New("cannot be written here")
 
 // fetchFrom fetches a file from one master. After each part it calls progress with

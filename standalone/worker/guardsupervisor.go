@@ -14,8 +14,7 @@ import (
 const guardPause = time.Second
 
 // guardSupervisor keeps a guard process (package guard) running beside the worker.
-// If the guard is killed, guardSupervisor starts a new one, which it tells all
-// sessions.
+// If the guard is killed, a new one is started and told all sessions.
 type guardSupervisor struct {
 	program, mark string
 	logger        *slog.Logger
@@ -103,8 +102,7 @@ func (s *guardSupervisor) remove(session int) {
 	}
 }
 
-// close makes the guard kill all processes that are left, and waits until it has
-// ended.
+// close makes the guard kill all processes that are left, and then ends it.
 func (s *guardSupervisor) close() error {
 	close(s.quit)
 	s.running.Wait()

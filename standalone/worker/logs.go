@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// OwnerLogs lists the processes that have logs and belong to an application or a
-// driver: the ids of the application's executors, or the numbers of the driver's
-// launches.
+// OwnerLogs lists those processes of an application (ids of executors) or of a
+// driver (numbers of launches) that have logs.
 type OwnerLogs struct {
 	Owner     string   `json:"owner"`
 	Processes []string `json:"processes"`

@@ -19,8 +19,7 @@ import (
 // lookupTimeout bounds the lookup of this machine's own name.
 const lookupTimeout = 10 * time.Second
 
-// machine is the worker's address and the resources that it offers to executors and
-// drivers.
+// machine is the worker's address and its resources for executors and drivers.
 type machine struct {
 	host      string
 	port      int // 0 until the page's port is known

@@ -27,8 +27,7 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = time.Minute
 	closeTimeout  = time.Second
-	// morePorts is how many higher ports are tried, one after another, if the configured
-	// one is in use, as in Spark.
+	// morePorts is how many higher ports are tried if the configured one is in use.
 	morePorts = 16
 	logsPath  = "/logs/"
 )

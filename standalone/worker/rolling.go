@@ -113,9 +113,8 @@ func (l *rollingLog) numbered(number int) string {
 
 func (l *rollingLog) Close() error { return l.file.Close() }
 
-// follow copies a pipe to the log until the pipe's end or deadline. Output that cannot be
-// written, for example because the disk is full, is dropped, because the process that
-// writes it must not be blocked or ended.
+// follow copies a pipe to the log until the pipe's end or deadline. If the disk is full,
+// output is dropped, because its process must not block or end.
 func (l *rollingLog) follow(pipe io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	var failure error

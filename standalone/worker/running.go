@@ -40,8 +40,7 @@ type finished struct {
 	ended time.Time
 }
 
-// begin adds an executor or driver, and returns a context. When the context ends,
-// the executor or driver is stopped.
+// begin adds an executor or driver, and returns a context whose end stops it.
 func (w *worker) begin(r *running) context.Context {
 	ctx, end := context.WithCancelCause(context.Background())
 	r.end, r.began, r.state = end, time.Now(), "launching"

@@ -102,8 +102,7 @@ func (r *running) status() RunStatus {
 	}
 }
 
-// stateName returns the name that users see for a state of the protocol, such as
-// "exited" for EXECUTOR_EXITED.
+// stateName returns the name of a state for users: "exited" for EXECUTOR_EXITED.
 func stateName(state string) string {
 	_, name, _ := strings.Cut(state, "_")
 	return strings.ToLower(name)

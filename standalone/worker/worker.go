@@ -3,10 +3,9 @@
 // master orders. Each is a process with a session, a directory and log files of its own.
 // The worker reports how they end, and serves a page with its status and their logs.
 //
-// After a restart of the master, or a change of the leader, the worker reports all
-// running executors and drivers, which are not interrupted. When the worker ends, even by
-// SIGKILL, all processes that it started end too: see package guard. The caller calls
-// Run.
+// A restarted master, or a new leader, gets a report of all executors and drivers, which
+// are not interrupted. When the worker ends, even by SIGKILL, all processes that it
+// started end too: see package guard. The caller calls Run.
 package worker
 
 import (
@@ -38,8 +37,8 @@ type Options struct {
 	// may share it. "" means a directory below the worker's own.
 	Cache string
 	// Decommission receives the reason when the worker is to be decommissioned. The
-	// worker then starts no further executors or drivers, and ends when all that run have
-	// ended. Decommission may be nil.
+	// worker then starts no executors or drivers, and ends after the running ones. It may
+	// be nil.
 	Decommission <-chan string
 	// Registered is called with the master's host:port each time the worker has
 	// registered with a master. It must not block, and may be nil.
@@ -285,8 +284,7 @@ func (w *worker) loop(ctx context.Context) {
 	w.tasks.Wait()
 }
 
-// unregisterTimeout is how long an ending worker waits at most until its last messages
-// are sent to the master.
+// unregisterTimeout is how long an ending worker tries to send its last messages.
 const unregisterTimeout = 2 * time.Second
 
 // idle reports whether the worker is to end and nothing runs.
@@ -398,8 +396,7 @@ func (w *worker) stopAll(cause error) {
 	}
 }
 
-// refusal returns the reason if the worker accepts no more executors and drivers, else
-// nil.
+// refusal returns why the worker accepts no executors and drivers; nil if it does.
 func (w *worker) refusal() error {
 	switch {
 	case w.stopping != nil:

@@ -1,10 +1,10 @@
 // Package guard kills all processes of a worker when the worker ends, even by SIGKILL.
 //
-// The processes that executors and drivers start inherit two marks: the session whose
-// leader the executor or driver is, and an environment variable. A process without either
-// mark, such as a daemon, is left alone. The guard is a process beside the worker. It
-// reads a pipe that only the worker writes. When the worker ends, the pipe is closed, and
-// the guard kills processes with one of the marks until none is left.
+// Executors and drivers have two marks, which processes that they start inherit: a
+// session of their own, and an environment variable. A process without either mark, such
+// as a daemon, is left alone. The guard is a process beside the worker. It reads a pipe
+// that only the worker writes. When the worker ends, the pipe is closed, and the guard
+// kills processes with one of the marks until none is left.
 //
 // If guard and worker are killed at once, executors and drivers still end, because the
 // kernel kills each when its worker ends. Processes that they started may stay.
@@ -153,8 +153,8 @@ func readSessions(worker io.Reader) map[int]bool {
 type Time uint64
 
 // Sweep kills every process of the sessions, and every process whose launch.EnvContainer
-// begins with mark, except the calling process. It returns when none is left, and fails
-// after 30 s. To be faster, it skips processes whose start time is before since.
+// begins with mark, except the calling process. It returns when none is left; after 30 s
+// it fails. To be faster, it skips processes whose start time is before since.
 func Sweep(mark string, sessions map[int]bool, since Time) error {
 	deadline := time.Now().Add(killTimeout)
 	found := map[int]Time{} // start times, by process id

@@ -78,9 +78,8 @@ func (p processStatus) marked(directory string, variable []byte) bool {
 	return slices.ContainsFunc(threads, func(thread string) bool { return hasVariable(thread, variable) })
 }
 
-// hasVariable reads the environment of a process or a thread. It returns false for
-// another user's process, whose environment cannot be read, and which the worker did not
-// start.
+// hasVariable reads the environment of a process or a thread. It returns false if it
+// cannot read that, because the process is another user's and so not the worker's.
 func hasVariable(directory string, variable []byte) bool {
 	environment, err := os.ReadFile(filepath.Join(directory, "environ"))
 	if err != nil {
@@ -98,8 +97,7 @@ func Started(pid int) (Time, error) {
 	return p.started, err
 }
 
-// processStatus has what bobbin uses of the fields 3, 9, 20 and 22 of /proc/PID/stat
-// (proc_pid_stat(5)).
+// processStatus is from fields 3, 9, 20 and 22 of /proc/PID/stat (proc_pid_stat(5)).
 type processStatus struct {
 	state   byte // of its first thread
 	kernel  bool // it is a kernel thread

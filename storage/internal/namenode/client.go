@@ -34,8 +34,8 @@ var temporary = []ipc.ErrorClass{
 	// The datanodes have not yet reported a file's previous block, so the NameNode
 	// cannot add the next one.
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
-	// The NameNode has started and waits for its datanodes' reports. Safe mode that
-	// an administrator has set usually lasts longer than the retries.
+	// The NameNode has started and waits for its datanodes' reports. Safe mode set
+	// by an administrator usually lasts longer than the retries, so the call fails.
 	"org.apache.hadoop.hdfs.server.namenode.SafeModeException",
 }
 
@@ -73,8 +73,7 @@ func New(options Options) *Client {
 		Simple:   true,
 		User:     security.UserGroup{Effective: options.User},
 		Logger:   options.Logger,
-		// With a third of the timeout, time is left for another NameNode if the
-		// first drops packets.
+		// This leaves time for another NameNode if the first drops packets.
 		ConnectTimeout: options.Timeout / 3,
 		RetryFor:       options.Timeout,
 		Retriable:      temporary,
@@ -130,9 +129,8 @@ func (c *Client) BlockLocations(ctx context.Context, path string, length uint64)
 	return response.Locations, nil
 }
 
-// List returns the entries of a directory. If locations is true, the entries of
-// files include their blocks. The NameNode answers in batches of by default 1000
-// entries.
+// List returns the entries of a directory. If locations is true, those of files
+// include the blocks. The NameNode answers in batches of by default 1000 entries.
 func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.FileStatus, error) {
 	var entries []*pb.FileStatus
 	request := &pb.GetListingRequest{Path: &path, StartAfter: []byte{}, NeedLocation: &locations}

@@ -17,8 +17,8 @@ const connBuffer = 96 << 10
 //
 // While a file is written, conn also hides failed writes from colinmarc/hdfs: the
 // library's goroutines that send a block end only once the block's last packet was
-// sent. The library learns of the error when it next reads an acknowledgement, and
-// the Writer gets the error from the session.
+// sent. The library gets the error when it next reads an acknowledgement; the
+// Writer gets it from the session.
 type conn struct {
 	net.Conn
 	session *session

@@ -39,8 +39,7 @@ type Settings struct {
 	Parents bool
 	// Mode is the permission bits of the file.
 	Mode fs.FileMode
-	// Replication and BlockSize (in bytes) may be 0, which means the NameNode's
-	// defaults.
+	// Replication and BlockSize (in bytes): 0 means the NameNode's default.
 	Replication int
 	BlockSize   int64
 }
