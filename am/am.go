@@ -82,9 +82,9 @@ type applicationMaster struct {
 	rm        *yarn.AMClient
 }
 
-// serve runs an attempt and then unregisters it, unless it was interrupted or the
-// ResourceManager refuses it. The error is why the application failed, nil if it
-// succeeded.
+// serve runs an attempt and then unregisters it, unless the attempt was interrupted
+// or the ResourceManager refuses its calls. The error is why the application failed,
+// nil if it succeeded.
 func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Driver, error)) (code int, err error) {
 	m := &applicationMaster{Attempt: attempt, began: time.Now()}
 	m.Files = storage.New(storage.Options{Hadoop: m.Hadoop, User: m.Spec.User, Logger: m.Logger})
@@ -145,8 +145,9 @@ func outcomeOf(err error) outcome {
 	}
 }
 
-// driverOutcome returns the outcome after the driver has ended with failure and the
-// registration at the ResourceManager with registering. Both may be nil.
+// driverOutcome returns the outcome after the driver has ended. failure is the
+// driver's error, and registering that of the registration at the ResourceManager;
+// both may be nil.
 func driverOutcome(failure, registering error) outcome {
 	if failure == nil {
 		return outcomeOf(registering)

@@ -21,8 +21,8 @@ type executorContexts struct {
 }
 
 // newExecutorContexts prepares launch contexts for executors that connect to the
-// driver at address. The secret pass goes into the containers' credentials, which
-// only the user and the NodeManagers can read.
+// driver at address. pass, the application's secret, goes into the containers'
+// credentials, which only the user and the NodeManagers can read.
 func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*executorContexts, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)

@@ -32,8 +32,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// releaseAllTimeout bounds ReleaseAll. The ResourceManager confirms releases within
-// a heartbeat or two.
+// releaseAllTimeout is how long ReleaseAll waits at most. The ResourceManager
+// confirms releases within one or two heartbeats.
 const releaseAllTimeout = 5 * time.Second
 
 // Options configure an Allocator. All fields but Load, Racks, Nodes and LogDirectory
@@ -103,8 +103,8 @@ type launchOutcome struct {
 	err error
 }
 
-// loadedContract is a preemption contract and the number of running tasks by
-// executor.
+// loadedContract is a preemption contract together with the number of tasks that
+// each executor runs.
 type loadedContract struct {
 	contract
 	tasks map[string]int
@@ -187,9 +187,9 @@ func (a *Allocator) send(add func(*messages)) {
 	}
 }
 
-// Run registers the application and keeps its executors until ctx ends; then it
-// returns nil. The error is why the application cannot go on: a *TooManyFailures, an
-// *Unfit, or an error of calls to the ResourceManager.
+// Run registers the application and keeps as many executors as the driver requests.
+// It returns nil when ctx ends, or an error if the application cannot go on: a
+// *TooManyFailures, an *Unfit, or the error of a call to the ResourceManager.
 func (a *Allocator) Run(ctx context.Context) error {
 	// Launches and rack look-ups end with Run.
 	working, stop := context.WithCancel(ctx)
@@ -316,8 +316,8 @@ func (a *Allocator) report(working context.Context) {
 }
 
 // heartbeat sends a heartbeat, applies the answer, and returns how long to wait
-// before the next one. It registers the application first if needed. The error is
-// why the application cannot go on.
+// before the next one. It registers the application first if needed. It returns an
+// error if the application cannot go on.
 func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Duration, error) {
 	if !a.heartbeats.registered {
 		if err := a.Register(working); err != nil {
@@ -493,7 +493,7 @@ func (a *Allocator) publish() {
 	a.published.Status = status
 }
 
-// Status returns the last published status. Its lists must not be changed.
+// Status returns the last published status. The caller must not change its slices.
 func (a *Allocator) Status() Status {
 	a.published.Lock()
 	defer a.published.Unlock()

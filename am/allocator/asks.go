@@ -10,19 +10,19 @@ const anywhere = "*"
 // asks is a copy of the ResourceRequests that the ResourceManager holds for one
 // priority: the number of containers to allocate on each host, in each rack and
 // anywhere. A heartbeat replaces numbers, and the ResourceManager lowers them as it
-// allocates. So heartbeats must have only the numbers that change: to send one again
-// would ask again for containers that were allocated meanwhile.
+// allocates. So a heartbeat must contain only the numbers that change: repeating a
+// number would ask again for containers that were allocated in the meantime.
 type asks struct {
 	rackOf   func(host string) string
 	believed map[string]int // the numbers that the ResourceManager should have
 	byHosts  map[string]int // by rack, the sum of the numbers of its hosts
-	// replaced has the old values of the numbers that the last heartbeat replaced.
-	// The containers in its answer were allocated before, and lowered the old
-	// values.
+	// replaced has the old value of each number that the last heartbeat replaced.
+	// The containers in that heartbeat's answer were allocated before the
+	// replacement, and lowered the old values.
 	replaced map[string]int
-	// unsure has the racks whose number the ResourceManager may not have lowered:
-	// it may have allocated a container in the rack as an off-switch one, if its
-	// delay for rack-local containers is the longer one
+	// unsure has the racks whose number the ResourceManager may not have lowered: it
+	// may have allocated a container in the rack as an off-switch one, if it delays
+	// rack-local containers for longer than off-switch ones
 	// (RegularContainerAllocator.canAssign).
 	unsure map[string]struct{}
 }
@@ -49,9 +49,10 @@ func newAsks(rackOf func(string) string) asks {
 	}
 }
 
-// change sets the numbers for total containers at the given locations, and returns
-// those to send. The numbers of hosts and racks may add up to more than total: the
-// ResourceManager allocates no more than the number for anywhere.
+// change sets the numbers to ask for: total containers anywhere, and the numbers of
+// locations on hosts and in racks. It returns the numbers to send. Those of hosts
+// and racks may add up to more than total: the ResourceManager allocates at most
+// total.
 func (a *asks) change(total int, locations locations) []ask {
 	wanted := make(map[string]int, 2*len(locations.hosts)+1)
 	clear(a.byHosts)
@@ -100,9 +101,10 @@ func (a *asks) change(total int, locations locations) []ask {
 }
 
 // allocated lowers the numbers as the ResourceManager did when it allocated a
-// container on host: by one at the closest level that asked for one, and at the
-// levels above (LocalityAppPlacementAllocator.allocate and canAllocate). It returns
-// that level. It must be called in the order of the answer's containers.
+// container on host: by one at the closest level that asked for a container, and at
+// the levels above (LocalityAppPlacementAllocator.allocate and canAllocate). It
+// returns the closest level. It must be called for an answer's containers in their
+// order.
 func (a *asks) allocated(host string) closeness {
 	rack := a.rackOf(host)
 	level := elsewhere
@@ -131,8 +133,8 @@ func (a *asks) before(name string) int {
 	return a.believed[name]
 }
 
-// lower lowers the number of name by one. If a heartbeat has replaced the number, it
-// lowers the old value instead and returns false.
+// lower subtracts one from the number of the location name. If the last heartbeat
+// replaced that number, lower lowers the old value instead and returns false.
 func (a *asks) lower(name string) bool {
 	if count, ok := a.replaced[name]; ok {
 		a.replaced[name] = max(0, count-1)
@@ -146,18 +148,18 @@ func (a *asks) lower(name string) bool {
 	return true
 }
 
-// answered must be called after allocated for all containers of an answer.
+// answered must be called once allocated was called for all containers of an answer.
 func (a *asks) answered() { clear(a.replaced) }
 
-// stuck reports whether a host in the rack is asked for but the rack is not, because
-// other hosts used up its number. The ResourceManager then allocates nothing to the
-// application on that host.
+// stuck reports whether containers are asked for on a host of the rack but not in
+// the rack, because containers on other hosts used up the rack's number. The
+// ResourceManager then allocates nothing to the application on that host.
 func (a *asks) stuck(rack string) bool {
 	return a.believed[rack] == 0 && a.byHosts[rack] > 0 && a.believed[anywhere] > 0
 }
 
 // forget resets all numbers, because the ResourceManager has restarted and forgotten
-// them. The next change returns all of them.
+// them. The next call of change returns all numbers.
 func (a *asks) forget() {
 	clear(a.believed)
 	clear(a.byHosts)
@@ -165,7 +167,7 @@ func (a *asks) forget() {
 	clear(a.unsure)
 }
 
-// outstanding returns how many containers are asked for and not allocated.
+// outstanding returns how many of the requested containers are not allocated yet.
 func (a *asks) outstanding() int { return a.believed[anywhere] }
 
 // compareNames orders names with anywhere last, so that a message reads from

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// minPause and maxPause bound the pause before failed containers are asked for
-	// again.
+	// minPause and maxPause are the shortest and the longest pause before
+	// replacements of failed containers are requested.
 	minPause = time.Second
 	maxPause = 30 * time.Second
-	// quietPeriod is the time without failures after a pause that resets the pause
-	// to zero: the next failed container is then asked for again at once.
+	// quietPeriod is the time without failures after a pause that resets the pause to
+	// zero: the next failed container is then replaced at once.
 	quietPeriod = time.Minute
 )
 
 // backoff delays the replacement of failed containers: those that were released
-// unused, refused by their node, or ended in failure. The first ones are asked for
-// again at once. Later ones wait until the current round of failures ends; each
+// unused, refused by their node, or ended in failure. The first replacements are
+// requested at once. Later ones wait until the current round of failures ends; each
 // round lasts twice as long as the one before. Containers that are wanted for other
 // reasons do not wait.
 type backoff struct {
@@ -47,8 +47,8 @@ func (b *backoff) failed(cause string, now time.Time) (begins bool) {
 	return begins
 }
 
-// expire ends the round if its time is over, and reports whether containers were
-// waiting for that.
+// expire ends the round if its time is over, and reports whether replacements were
+// waiting for the end.
 func (b *backoff) expire(now time.Time) bool {
 	if b.held == 0 || now.Before(b.until) {
 		return false

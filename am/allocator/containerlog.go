@@ -11,17 +11,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// containerLog writes a file in the ApplicationMaster's log directory that lists
-// the application's containers and their nodes. As the ResourceManager forgets a
-// container when it ends, the command yarn-submit logs finds the container's logs
-// by this file.
+// containerLog writes a file in the ApplicationMaster's log directory that lists the
+// application's containers and their nodes. The command yarn-submit logs reads it to
+// find the logs of ended containers, which the ResourceManager has forgotten.
 type containerLog struct {
 	file   *os.File // nil if there is no file
 	logger *slog.Logger
 }
 
-// openContainerLog opens the file in a directory, or none if directory is "". In
-// client mode, it writes a first entry that says so.
+// openContainerLog opens the file in directory; if directory is "", nothing is
+// written. In client mode, the file's first entry records that mode.
 func openContainerLog(directory string, clientMode bool, logger *slog.Logger) *containerLog {
 	if directory == "" {
 		return &containerLog{logger: logger}

@@ -26,8 +26,8 @@ func (s *state) takeNotices() []notice {
 }
 
 // nodesChanged applies the ResourceManager's node reports, and returns the nodes
-// that it has lost. Launches on those have failed, even if the node is back
-// already. The ends of their containers come with the answers to heartbeats.
+// that were lost. Launches on a lost node have failed, even if the node is back
+// already. The ends of its containers come with the answers to heartbeats.
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
 	for _, report := range chronological(reports) {
 		if s.topology.report(report) {
@@ -50,8 +50,8 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 	return lost
 }
 
-// chronological returns the reports with those of lost nodes first. If a node was
-// lost and is back, an answer has two reports of it, in random order
+// chronological moves the reports of lost nodes to the front. If a node was lost and
+// is back, an answer has two reports of it, in random order
 // (DefaultAMSProcessor.handleNodeUpdates iterates over a hash map).
 func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
 	var before, after []yarn.NodeReport
@@ -128,8 +128,8 @@ type contract struct {
 	deadline   time.Time
 }
 
-// preemptionWarning returns the shortest time from the heartbeat whose answer has
-// the notice of a preemption to the preemption itself, by the cluster's settings.
+// preemptionWarning returns, by the cluster's settings, the shortest time between
+// the heartbeat whose answer announces a preemption and the preemption itself.
 func preemptionWarning(hadoop *conf.Config, heartbeat time.Duration) time.Duration {
 	const defaultWait = 15 * time.Second // Hadoop's default for both keys
 	key := "yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill"

@@ -105,9 +105,9 @@ func (e *exclusions) has(host string) bool {
 	return ok
 }
 
-// refresh computes the active exclusions again if something has changed or one has
-// expired, and reports whether other hosts are excluded than before. count returns
-// the number of nodes for each wanted profile.
+// refresh computes the active exclusions again if something has changed or an
+// exclusion has expired, and reports whether the set of excluded hosts has changed.
+// count returns the number of nodes for each wanted profile.
 func (e *exclusions) refresh(now time.Time, count func() nodeCounts) bool {
 	if !e.stale && (e.nextExpiry.IsZero() || now.Before(e.nextExpiry)) {
 		return false
@@ -177,8 +177,8 @@ func (e *exclusions) lift(x exclusion) {
 	e.lifted = e.lifted[max(0, len(e.lifted)-maxLifted):]
 }
 
-// need is the resources and the node label that a profile's executors need of a
-// node, or those that a node has.
+// need is what a profile's executors need of a node, or what a node offers:
+// resources and a node label.
 type need struct {
 	size  yarn.Resource
 	label string

@@ -47,8 +47,8 @@ var byCluster = map[yarn.ExitStatus]exitReason{
 	yarn.ExitKilledByApplicationMaster:  {text: "stopped by the ApplicationMaster"},
 }
 
-// classifyExit returns, for a container that ended without having been released,
-// what to tell the driver and the reason.
+// classifyExit classifies the end of a container that was not released: it returns
+// what to tell the driver, and the reason.
 func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, exitReason) {
 	cause := exitStatus(status)
 	if reason, ok := byCluster[cause]; ok {
@@ -113,7 +113,7 @@ func usage(diagnostics string) string {
 	return "it used more than its container has"
 }
 
-// lastLine returns the last line of a text that is not blank.
+// lastLine returns the last line that is not blank.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])

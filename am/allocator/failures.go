@@ -19,8 +19,8 @@ type failureCounts struct {
 	recent  []time.Time // when they failed, the oldest first; empty if validity is 0
 	last    string      // the message about the last one
 	reasons map[string]*FailureCount
-	// tolerating is set if there are max failures, and the application goes on only
-	// because enough executors run.
+	// tolerating is true if at least max executors have failed and the application
+	// goes on only because enough executors run.
 	tolerating bool
 }
 

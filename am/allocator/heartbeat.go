@@ -26,19 +26,20 @@ type heartbeats struct {
 
 	registered bool // with the current ResourceManager
 	responseID int32
-	// unanswered is a heartbeat without an answer, nil for none. It is sent again
-	// unchanged: if the ResourceManager has served it, it repeats its answer and
+	// unanswered is the heartbeat that got no answer, or nil. It is sent again
+	// unchanged: a ResourceManager that has served it before repeats the answer and
 	// ignores the request's content (ApplicationMasterService.allocate).
 	unanswered *yarn.AllocateRequest
 	failures   int // failed heartbeats and registrations in a row
 }
 
 // errForgotten is the error of send if the ResourceManager has restarted and does
-// not know the application: it must register, and send everything, again.
+// not know the application: the ApplicationMaster must register, and send
+// everything, again.
 var errForgotten = errors.New("the ResourceManager does not know this application any more, it must be registered again")
 
-// register registers the application. It returns neither a response nor an error if
-// the application is registered already, as the answer to an earlier try was lost.
+// register registers the application. It returns nil for both results if the
+// application is registered already because the answer to an earlier try was lost.
 func (h *heartbeats) register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
 	granted, err := h.rm.Register(ctx, request)
 	if errors.Is(err, yarn.ErrInvalidMasterRequest) {
@@ -103,8 +104,8 @@ const (
 	// interval. NodeManagers send a heartbeat every second by default, so
 	// containers on free nodes are allocated within that time.
 	eagerPeriod = 3 * time.Second
-	// pendingInterval is the longest interval of heartbeats while containers are
-	// asked for and not allocated.
+	// pendingInterval is the longest interval of heartbeats while requested
+	// containers are not allocated yet.
 	pendingInterval = time.Second
 )
 

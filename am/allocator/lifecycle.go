@@ -13,8 +13,8 @@ import (
 )
 
 // launched records that a NodeManager accepted an executor, which from then on must
-// register with the driver within launchTimeout. One in an OPPORTUNISTIC container
-// has no such limit, as the container may be queued on its node.
+// register with the driver within launchTimeout. An executor in an OPPORTUNISTIC
+// container has no such limit, as the container may be queued on its node.
 func (s *state) launched(id yarn.ContainerID, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.started {
@@ -54,9 +54,9 @@ func (s *state) expireLaunches(now time.Time) {
 	s.awaited = nil
 }
 
-// launchFailed gives up an executor that could not be started, unless it has
-// registered with the driver: then it was started, and only the NodeManager's
-// answer was lost.
+// launchFailed gives up an executor that could not be started. It does nothing if
+// the executor has registered with the driver: only the NodeManager's answer was
+// lost.
 func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.state != stateLaunching {

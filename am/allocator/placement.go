@@ -48,8 +48,8 @@ func place(in placement) locations {
 	}
 }
 
-// share is a host's share of the executors, or that of a rack for its hosts that
-// cannot run executors.
+// share is a host's share of the executors. A rack has a share, too, for those of
+// its hosts that cannot run executors.
 type share struct {
 	name      string
 	rack      bool
@@ -60,15 +60,15 @@ type share struct {
 	gets      int     // executors to ask for
 }
 
-// nearRemainder is the fraction of the smallest remainder that gets an executor from
-// which on hosts with smaller remainders are asked for, too.
+// nearRemainder is a fraction of the smallest remainder that gets an executor. Hosts
+// whose remainder is at least this fraction of it are asked for, too.
 const nearRemainder = 0.75
 
 // byTasks chooses hosts by the tasks that prefer them. Each host gets the integer
-// part of the number of executors that it lacks, those that lack most first. The
-// executors that are left go to the hosts with the largest remainders. Hosts with
-// nearly as large a remainder are asked for, too, so that YARN can take the first
-// one with room.
+// part of the number of executors that it lacks; hosts that lack most come first.
+// The executors that are left go to the hosts with the largest remainders. Hosts
+// with nearly as large a remainder are asked for, too, so that YARN can take the
+// first host with room.
 func byTasks(in placement) locations {
 	shares, tasks, pool := sharesOf(in)
 	left := min(in.missing, in.localityAware)
@@ -153,8 +153,8 @@ func sharesOf(in placement) (shares []share, tasks, executors int) {
 	return shares, tasks, executors
 }
 
-// manyNodes is the number of nodes for each missing executor above which spread
-// names no host.
+// manyNodes is a number of nodes for each missing executor. If there are more nodes
+// than that, spread names no host.
 const manyNodes = 4
 
 // spread chooses the nodes with the fewest executors, among equals first those that

@@ -92,8 +92,9 @@ func (p *profileState) remove(e *executor) {
 	decrement(p.byRack, e.rack)
 }
 
-// surplus returns as many executors as exceed the demand, of those that no
-// NodeManager is known to have accepted, the youngest first.
+// surplus returns the executors to release because there are more than the driver
+// wants: only ones that no NodeManager is known to have accepted, the youngest
+// first.
 func (p *profileState) surplus() []*executor {
 	n := min(p.live-p.demand.Total, len(p.starting))
 	if n <= 0 {

@@ -19,7 +19,7 @@ import (
 const (
 	// rackTimeout bounds one call of a rackLookup.
 	rackTimeout = 30 * time.Second
-	// resolveTimeout bounds the look-up of the hosts' IP addresses in it.
+	// resolveTimeout bounds the look-up of the hosts' IP addresses in such a call.
 	resolveTimeout = 5 * time.Second
 	// defaultScriptHosts is the default of net.topology.script.number.args.
 	defaultScriptHosts = 100

@@ -41,8 +41,8 @@ func (t *topology) knownRack(host string) (string, bool) {
 	return rack, rack != ""
 }
 
-// hasRack reports whether the host's rack was reported or looked up, even if that
-// failed.
+// hasRack reports whether the host's rack was reported or looked up, even if the
+// look-up failed.
 func (t *topology) hasRack(host string) bool {
 	_, ok := t.racks[host]
 	return ok
@@ -103,7 +103,7 @@ func (t *topology) usable(host string) bool {
 }
 
 // serves reports whether a NodeManager of the host can run an executor with the
-// need, as far as is known.
+// need. If it is not known what the host offers, serves assumes that it is enough.
 func (t *topology) serves(host string, n need) bool {
 	offer, known := t.offers[host]
 	return t.usable(host) && (!known || n.size.Fits(offer.size) && n.label == offer.label)

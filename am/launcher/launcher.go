@@ -41,8 +41,8 @@ const (
 	dialTimeout = 5 * time.Second
 )
 
-// NodeManager has the calls of a NodeManager that the launcher makes;
-// *yarn.NodeClient implements it. Its calls are not retried.
+// NodeManager has the methods of a NodeManager's client that the launcher calls;
+// *yarn.NodeClient implements it. The methods do not retry.
 type NodeManager interface {
 	StartContainers(ctx context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
 	StopContainers(ctx context.Context, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
@@ -138,10 +138,10 @@ func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func
 	}
 }
 
-// Stop stops released containers: it removes those that are not started yet from
-// the queue, and tells the NodeManager to stop the others. It tries that only once,
-// as the ResourceManager makes the node stop released containers, too, a heartbeat
-// or two later.
+// Stop stops released containers: those that are not started yet leave the queue,
+// and the NodeManager is told to stop the others. It is told only once, as the
+// ResourceManager makes the node stop released containers, too, one or two
+// heartbeats later.
 func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.ContainerID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -65,9 +65,9 @@ func (n *nodeQueue) stopTimer() {
 	}
 }
 
-// step makes the next call to a NodeManager: it stops containers, asks which have
-// been started, or starts some. The caller holds the mutex, which step unlocks
-// while it makes the call or reports outcomes.
+// step makes the next call to a NodeManager: it stops containers, asks which
+// containers an earlier call has started, or starts containers. The caller holds the
+// mutex, which step unlocks while it makes the call or reports outcomes.
 func (l *Launcher) step(node *nodeQueue) {
 	l.expire(node)
 	if !node.hasWork() {
@@ -165,7 +165,7 @@ func (n *nodeQueue) untilExpiry(now time.Time) time.Duration {
 	return max(wait, 0)
 }
 
-// pause makes no call to a node until wait has passed.
+// pause prevents calls to a node until wait has passed.
 func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	if l.closed {
 		return
@@ -182,8 +182,8 @@ func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	node.timer = timer
 }
 
-// call runs do, which makes one call to a NodeManager for a batch, with the mutex
-// unlocked. It cancels do's context after callTimeout.
+// call unlocks the mutex and runs do, which makes one call to a NodeManager for a
+// batch. It cancels do's context after callTimeout.
 func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*launchItem, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -339,8 +339,8 @@ func isConnectionRefusal(err error) bool {
 	return errors.As(err, &remote) && remote.Fatal
 }
 
-// backOff pauses before the next call to a node, the longer the more have failed in
-// a row.
+// backOff delays the next call to a node, for longer the more calls have failed in a
+// row.
 func (l *Launcher) backOff(node *nodeQueue) {
 	delay := maxRetryDelay
 	if node.failures < 10 {
@@ -351,8 +351,8 @@ func (l *Launcher) backOff(node *nodeQueue) {
 	l.pause(node, delay)
 }
 
-// requeue puts executors back to the front of the queue. It drops those that were
-// stopped meanwhile, and stops them on the node if they may have been started.
+// requeue puts executors back to the front of the queue. Executors that were stopped
+// meanwhile are dropped, and stopped on the node if they may have been started.
 func (l *Launcher) requeue(node *nodeQueue, items []*launchItem) {
 	var kept []*launchItem
 	for _, item := range items {
@@ -366,9 +366,9 @@ func (l *Launcher) requeue(node *nodeQueue, items []*launchItem) {
 	node.starts = append(kept, node.starts...)
 }
 
-// conclude reports the outcomes of executors, where nil means started. It reports
-// nothing for those that were stopped meanwhile, and stops them on the node if they
-// were started.
+// conclude reports the outcomes of executors; a nil outcome means started. Executors
+// that were stopped meanwhile are not reported, and if they were started, they are
+// stopped on the node.
 func (l *Launcher) conclude(node *nodeQueue, items []*launchItem, outcome func(*launchItem) error) {
 	var wanted []*launchItem
 	for _, item := range items {

@@ -123,8 +123,8 @@ func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
 	return false
 }
 
-// resolve looks up the proxies' addresses. A host whose look-up fails keeps those of
-// the last successful one.
+// resolve looks up the proxies' addresses. If the look-up of a host fails, resolve
+// keeps the addresses that the last successful look-up returned.
 func (g *gate) resolve(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()

@@ -85,8 +85,8 @@ func Serve(o Options) (*Server, error) {
 	return serve(o.BindAddress, func(page http.Handler) http.Handler { return gate.before(viewers.before(page)) }, o.Status)
 }
 
-// serve starts the server on a free port of host. guard wraps its handler and
-// decides which requests reach it.
+// serve starts the server on a free port of host. guard wraps the server's handler
+// and decides which requests reach that handler.
 func serve(host string, guard func(http.Handler) http.Handler, status func() Status) (*Server, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {

@@ -23,11 +23,11 @@ const (
 	// driver's own wait for a reason, after which their tasks count as failed.
 	reportTimeout = 5 * time.Second
 	// orphanInterval is how often giveUpOrphans looks for ended executors after
-	// that.
+	// reportTimeout has passed.
 	orphanInterval = time.Second
-	// orphanTimeout is the time after the disconnection when executors that still
-	// run are given up, too. An ApplicationMaster tries to reach the driver for
-	// less long.
+	// orphanTimeout is how long after the disconnection executors that still run are
+	// given up, too. An ApplicationMaster gives up trying to reach the driver
+	// sooner.
 	orphanTimeout = 15 * time.Second
 )
 
@@ -35,7 +35,8 @@ const (
 var errReplaced = errors.New("another stream of the ApplicationMaster has replaced this one")
 
 // Manager is the cluster manager of a driver in client mode (driver.ClusterManager).
-// The driver's Options have it as Manager, and its Register in Services.
+// It must be the Manager of the driver's Options, and their Services must call its
+// method Register.
 type Manager struct {
 	logger   *slog.Logger
 	driver   *driver.Driver // set by Register
@@ -108,8 +109,8 @@ func (m *Manager) ExecutorRegistered(id string) {
 // Finish tells the ApplicationMaster how the application ended: it succeeded if
 // failure is nil, and otherwise failed with failure as the diagnostics. The
 // ApplicationMaster reports this to the ResourceManager. Finish returns when an
-// ApplicationMaster has confirmed it and launches no further executor, or with
-// ctx's cause when ctx ends. Then the driver must be stopped.
+// ApplicationMaster has confirmed it and launches no further executor, or with ctx's
+// cause when ctx ends. The caller must then stop the driver.
 func (m *Manager) Finish(ctx context.Context, failure error) error {
 	finish := &wire.Finish{Succeeded: failure == nil}
 	if failure != nil {
@@ -246,8 +247,8 @@ func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
 	m.reportLost(lost)
 }
 
-// reportLost reports executors as lost with their ApplicationMaster. The caller
-// must not hold mu: the driver's event loop may be waiting for it.
+// reportLost reports executors as lost with their ApplicationMaster. The caller must
+// not hold mu: the driver's event loop may be waiting for mu.
 func (m *Manager) reportLost(ids []string) {
 	for _, id := range ids {
 		m.driver.ExecutorLost(id, driver.Loss{Text: "was ended by YARN with the ApplicationMaster that had launched it"})
