@@ -145,9 +145,9 @@ func outcomeOf(err error) outcome {
 	}
 }
 
-// driverOutcome returns the outcome after the driver has ended. failure is the
-// driver's error, and registering that of the registration at the ResourceManager;
-// both may be nil.
+// driverOutcome returns the outcome after the driver has ended with the error
+// failure and the registration at the ResourceManager with registering. Both may be
+// nil.
 func driverOutcome(failure, registering error) outcome {
 	if failure == nil {
 		return outcomeOf(registering)

@@ -34,7 +34,8 @@ type Driver struct {
 	// Join connects to the driver and returns the lowest executor id that earlier
 	// attempts did not use. It is nil if the driver is in this process.
 	Join func(ctx context.Context) (firstID int, err error)
-	// Run returns when the driver is done. Its error is why the application failed.
+	// Run returns when the driver is done, with the reason if the application
+	// failed.
 	Run func(ctx context.Context) error
 }
 

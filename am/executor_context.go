@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// executorContexts makes executors' ContainerLaunchContexts. What they have in
-// common is encoded only once.
+// executorContexts makes executors' ContainerLaunchContexts. The part that they
+// share is encoded only once.
 type executorContexts struct {
 	shared *yarn.SharedLaunch
 	env    map[string]string // variables set by executorEnv.*

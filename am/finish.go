@@ -35,8 +35,8 @@ func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary
 }
 
 // unregister repeats the request until the ResourceManager has stored the final
-// status, and reports whether it has. If the ResourceManager does not know the
-// attempt after a restart, unregister registers it again.
+// status, and then returns true. If the ResourceManager does not know the attempt
+// after a restart, unregister registers the attempt again.
 func (m *applicationMaster) unregister(ctx context.Context, request yarn.FinishRequest) bool {
 	for {
 		done, err := m.rm.Finish(ctx, request)

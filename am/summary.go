@@ -56,9 +56,9 @@ func formatHosts(exclusions []allocator.Exclusion) string {
 	return strings.Join(hosts, ", ")
 }
 
-// failureDiagnostics returns the reason why the application failed and, if executors
-// have ended, which may be the cause, the summary. It truncates the reason so that
-// both have about maxDiagnostics bytes at most.
+// failureDiagnostics returns the reason why the application failed. If executors
+// have ended, which may be the cause, it adds the summary. It truncates the reason
+// so that both together have at most about maxDiagnostics bytes.
 func failureDiagnostics(reason, summary string) string {
 	if !strings.Contains(summary, " ended=") {
 		summary = ""

@@ -1,9 +1,9 @@
 package block
 
-// settle finds room for a new block, in memory or in a file: blocks that were not
-// used for long leave memory for it, or it goes to a file itself. It is called with
-// the lock held, and releases it while it writes. If a file cannot be written, it
-// writes no further blocks that could make room; its next call tries again.
+// settle finds room for a new block: blocks that were not used for long leave
+// memory, or the new block goes to a file. The caller holds the lock, which settle
+// releases while it writes. If a file cannot be written, settle writes no further
+// blocks to make room; the next call tries again.
 func (s *Store) settle(b *entry) (err error) {
 	if b.size == 0 {
 		return nil
@@ -31,8 +31,8 @@ func (s *Store) settle(b *entry) (err error) {
 	return nil
 }
 
-// full reports whether the blocks in memory exceed the limit, without those that
-// are being written to files. It is called with the lock held.
+// full reports whether the blocks in memory, except those that are being written to
+// files, exceed the limit. It is called with the lock held.
 func (s *Store) full() bool { return s.memory-s.spilling > s.options.Memory }
 
 // spill writes a block, which must be pinned, to a file. The block leaves memory

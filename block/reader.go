@@ -45,7 +45,7 @@ func (s *Store) Open(id ID) (*Reader, error) {
 // Size returns the block's size in bytes.
 func (r *Reader) Size() int64 { return r.block.size }
 
-// Checksum returns the checksum that Put computed of the i-th chunk.
+// Checksum returns the checksum that Put computed for the i-th chunk.
 func (r *Reader) Checksum(i int64) uint32 { return r.block.sums[i] }
 
 // ReadAt implements io.ReaderAt. It fails with ErrDamaged if the block's file
@@ -67,8 +67,8 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Bytes returns the block's bytes from offset from up to, and without, offset to.
-// The caller must not change them. It fails as ReadAt does.
+// Bytes returns the block's bytes from offset from (inclusive) to offset to
+// (exclusive). The caller must not change them. Bytes fails as ReadAt does.
 func (r *Reader) Bytes(from, to int64) ([]byte, error) {
 	if from < 0 || from > to || to > r.block.size {
 		return nil, fmt.Errorf("read block %s: bytes %d to %d of %d", r.block.id, from, to, r.block.size)
@@ -98,7 +98,7 @@ func (r *Reader) Release() {
 var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
 
 // readFile reads len(p) bytes of the block's file, from offset off, into p. It
-// checks each chunk that it reads. The block must have that many bytes after off.
+// checks each chunk that it reads. The block must not end before off+len(p).
 func (r *Reader) readFile(p []byte, off int64) (int, error) {
 	buffer := chunks.Get().(*[ChunkSize]byte)
 	defer chunks.Put(buffer)

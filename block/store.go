@@ -22,11 +22,11 @@ var (
 
 // Options configure a Store.
 type Options struct {
-	// Memory is the most bytes that blocks in memory may take. Blocks that cannot
-	// leave memory may exceed it.
+	// Memory is the most bytes that blocks in memory may take. Only blocks that
+	// cannot leave memory may make them exceed it.
 	Memory int64
 	// Directory is where the store creates a directory for its files when it writes
-	// the first. "" means the system's directory for temporary files.
+	// the first file. "" means the system's directory for temporary files.
 	Directory string
 	// Logger gets a warning when a block cannot be written to a file. May be nil.
 	Logger *slog.Logger
@@ -140,9 +140,9 @@ func (s *Store) pin(b *entry) {
 	b.pins++
 }
 
-// unpin reverses one pin. After the last one, a removed block is freed, one that is
-// in a file leaves memory, and any other becomes the most recently used one. It is
-// called with the lock held, and releases it while it removes a file.
+// unpin reverses one pin. When no pin is left, a removed block is freed, a block
+// that is in a file leaves memory, and any other becomes the most recently used one.
+// unpin is called with the lock held, and releases it while it removes a file.
 func (s *Store) unpin(b *entry) {
 	b.pins--
 	if b.pins > 0 || s.closed {

@@ -24,7 +24,7 @@ func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) 
 			return nil, err
 		}
 	}
-	// Assume that the nodes are of the program's platform; checkPlatform asks
+	// Assume that the nodes have the program's platform; checkPlatform asks
 	// them later.
 	if built := platformOf(path); !platformSet && supported(built) {
 		platform = built
@@ -68,8 +68,8 @@ func siblingName(program, platform string) string {
 }
 
 // buildsOf returns the paths of a program's builds for cluster nodes, by
-// platform: the program itself, and files named by siblingName beside it or
-// beside the file that it links to.
+// platform: the program itself, and the files that siblingName names for the
+// program or, if it is a link, for its target.
 func buildsOf(program string) map[string]string {
 	builds := map[string]string{}
 	if own := platformOf(program); supported(own) {

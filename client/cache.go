@@ -13,9 +13,9 @@ import (
 )
 
 // A cache entry is a directory in HDFS with one file, named by the file's
-// SHA-256. The directory's modification time is the time of its last use. That
-// of the file must never change: a NodeManager compares it with the timestamp in
-// the LocalResource.
+// SHA-256. The directory's modification time is the time of the entry's last
+// use. The file's must never change: a NodeManager compares it with the
+// timestamp in the LocalResource.
 
 // pruneLimit is the maximum number of cache entries that one submission removes.
 const pruneLimit = 100
@@ -93,8 +93,8 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 }
 
 // prune removes the cache entries that were last used before a time, except
-// those in inUse. From these it removes incomplete uploads that are older than
-// partMaxAge.
+// those in inUse. From the entries in inUse it removes incomplete uploads that
+// are older than partMaxAge.
 func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) error {
 	entries, err := s.files.List(ctx, s.cache())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +115,7 @@ func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) er
 		if removed == pruneLimit || keep[entry.Path] || !entry.ModTime.Before(before) {
 			continue
 		}
-		// Another submission may have used it since List.
+		// Another submission may have used the entry since List.
 		if info, err := s.files.Stat(ctx, entry.Path); err != nil || !info.ModTime.Before(before) {
 			continue
 		}

@@ -96,8 +96,8 @@ func CheckApplicationID(id string) error {
 	return nil
 }
 
-// UnknownApplication returns err with the exit status ExitCluster. If err says
-// that the ResourceManager does not know the application, the text explains
+// UnknownApplication returns err with the exit status ExitCluster. If the
+// ResourceManager does not know the application, the error's text explains
 // that.
 func UnknownApplication(id string, err error) error {
 	var answer *yarnrest.RemoteError

@@ -53,8 +53,8 @@ func (c *Console) Print(format string, args ...any) {
 	c.draw()
 }
 
-// Write writes lines that stay. Each call must pass complete lines. A logger can
-// write to the console by it.
+// Write writes lines that stay, for loggers that write to the console. Each
+// call must pass complete lines.
 func (c *Console) Write(lines []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

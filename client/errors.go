@@ -23,16 +23,16 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// Failed gives err the exit status ExitFailed, unless it has one already. It
-// returns nil for nil.
+// Failed gives err the exit status ExitFailed, unless err has a status already.
+// It returns nil if err is nil.
 func Failed(err error) error { return withCode(ExitFailed, err) }
 
-// Usage gives err the exit status ExitUsage, unless it has one already. It
-// returns nil for nil.
+// Usage gives err the exit status ExitUsage, unless err has a status already.
+// It returns nil if err is nil.
 func Usage(err error) error { return withCode(ExitUsage, err) }
 
-// Refused gives err the exit status ExitCluster, unless it has one already. It
-// returns nil for nil.
+// Refused gives err the exit status ExitCluster, unless err has a status
+// already. It returns nil if err is nil.
 func Refused(err error) error { return withCode(ExitCluster, err) }
 
 func withCode(code int, err error) error {
@@ -62,8 +62,8 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// Interrupted returns err, or the cause of ctx if ctx has ended and err is not
-// nil.
+// Interrupted returns the cause of ctx, as Failed, if ctx has ended and err is
+// not nil. Otherwise it returns err.
 func Interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return Failed(context.Cause(ctx))

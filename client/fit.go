@@ -57,8 +57,8 @@ func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	return nil
 }
 
-// minResource returns the smaller amount of each resource of two maximum
-// allocations. A memory or core count of 0 means no limit.
+// minResource returns, for each resource, the smaller of two maximum
+// allocations. A memory size or core count of 0 means no limit.
 func minResource(a, b yarnrest.Resource) yarnrest.Resource {
 	if b.MemoryMB > 0 && (a.MemoryMB == 0 || b.MemoryMB < a.MemoryMB) {
 		a.MemoryMB = b.MemoryMB

@@ -112,9 +112,9 @@ func (a *statusPoller) ask(ctx context.Context, rest *yarnrest.Client, id string
 	})
 }
 
-// fetchProgress requests the progress from the ApplicationMaster. It returns nil
-// if there is no answer or the answer has an unknown format, as that of another
-// version of bobbin may: the application can still be followed to its end.
+// fetchProgress requests the progress from the ApplicationMaster. It returns
+// nil if there is no answer or its format is unknown, perhaps because another
+// version of bobbin sent it: the application can still be followed to its end.
 func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progress {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -129,8 +129,8 @@ func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progr
 	return progress
 }
 
-// poll requests the application's report from the ResourceManager, and retries
-// while no ResourceManager answers or it has not recovered the application.
+// poll requests the application's report from the ResourceManager. It retries
+// while none answers, or a restarted one has not recovered the application.
 func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	began := time.Now()
 	for warned := false; ; warned = true {
@@ -164,7 +164,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	}
 }
 
-// Sleep waits for d. If ctx ends before, it returns the cause.
+// Sleep waits for d. If ctx ends first, it returns ctx's cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -221,8 +221,8 @@ func (f *follower) showState(application *yarnrest.Application) {
 	}
 }
 
-// showWaitReason prints why the application is waiting, unless it was the last
-// reason printed.
+// showWaitReason prints why the application is waiting, unless it printed the
+// same reason last.
 func (f *follower) showWaitReason(diagnostics string) {
 	sentence, details := waitReason(diagnostics)
 	if sentence == "" || sentence == f.reason {

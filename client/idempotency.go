@@ -15,10 +15,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// An application has its idempotency key as a tag. The ResourceManager converts
-// tags to lower case and accepts at most 100 ASCII characters
-// (ApplicationSubmissionContextPBImpl.java of Hadoop 3). A key that would not
-// survive this is replaced by its SHA-256.
+// The idempotency key of an application is one of its tags. The ResourceManager
+// converts tags to lower case and accepts at most 100 ASCII characters
+// (ApplicationSubmissionContextPBImpl.java of Hadoop 3). A key that this would
+// change, or that is too long, is replaced by its SHA-256.
 const (
 	keyTag       = "bobbin-key:"
 	keyDigestTag = "bobbin-key-sha256:"
@@ -53,9 +53,9 @@ func tagsOf(settings *config.Config) []string {
 	return tags
 }
 
-// applicationForKey returns the application that a submission with the key
-// follows instead of submitting another one: the oldest that has not ended, or
-// else the latest that has succeeded, or nil. Failed and killed ones are
+// applicationForKey returns the application to follow instead of submitting
+// another one with the same key: the oldest that has not ended, or else the
+// latest that has succeeded, or nil. Failed and killed applications are
 // ignored, so that a pipeline can retry.
 func (c *Cluster) applicationForKey(ctx context.Context, key string) (*yarnrest.Application, error) {
 	all, err := c.applicationsWithKey(ctx, key)
@@ -94,8 +94,8 @@ func compareStart(a, b yarnrest.Application) int {
 }
 
 // secondCheckDelay is the time between the two checks of findEarlier. If two
-// submissions are made at the same moment, the later one may miss the other at
-// the first check.
+// submissions are made at the same moment, the first check may miss the other
+// one.
 const secondCheckDelay = 250 * time.Millisecond
 
 // findEarlier looks, after the submission, for an older application with the

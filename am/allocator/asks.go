@@ -49,10 +49,9 @@ func newAsks(rackOf func(string) string) asks {
 	}
 }
 
-// change sets the numbers to ask for: total containers anywhere, and the numbers of
-// locations on hosts and in racks. It returns the numbers to send. Those of hosts
-// and racks may add up to more than total: the ResourceManager allocates at most
-// total.
+// change sets the numbers to ask for: total containers anywhere, and those of
+// locations on hosts and in racks. It returns the numbers to send. Hosts and racks
+// may add up to more than total, but the ResourceManager allocates at most total.
 func (a *asks) change(total int, locations locations) []ask {
 	wanted := make(map[string]int, 2*len(locations.hosts)+1)
 	clear(a.byHosts)
@@ -101,10 +100,9 @@ func (a *asks) change(total int, locations locations) []ask {
 }
 
 // allocated lowers the numbers as the ResourceManager did when it allocated a
-// container on host: by one at the closest level that asked for a container, and at
-// the levels above (LocalityAppPlacementAllocator.allocate and canAllocate). It
-// returns the closest level. It must be called for an answer's containers in their
-// order.
+// container on host: by one at the closest level that asked for one and at the
+// levels above (LocalityAppPlacementAllocator.allocate and canAllocate). It returns
+// the closest level. It must be called in the order of an answer's containers.
 func (a *asks) allocated(host string) closeness {
 	rack := a.rackOf(host)
 	level := elsewhere
@@ -170,8 +168,8 @@ func (a *asks) forget() {
 // outstanding returns how many of the requested containers are not allocated yet.
 func (a *asks) outstanding() int { return a.believed[anywhere] }
 
-// compareNames orders names with anywhere last, so that a message reads from
-// the closest level to the farthest.
+// compareNames orders names so that a message reads from the closest level to the
+// farthest: anywhere comes last.
 func compareNames(x, y string) int {
 	switch {
 	case x == y:

@@ -231,7 +231,7 @@ func (n nodeCounts) exhausted() bool {
 	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded >= c.count })
 }
 
-// isLast reports whether a profile would have no node left if the host was excluded.
+// isLast reports whether excluding the host would leave a profile without a node.
 func (n nodeCounts) isLast(active map[string]exclusion, host string) bool {
 	if _, excluded := active[host]; excluded {
 		return false
@@ -263,8 +263,8 @@ func (e *exclusions) changes() (add, remove []string) {
 	return add, remove
 }
 
-// forget makes the next changes return all exclusions, because the ResourceManager
-// has restarted.
+// forget makes the next call of changes return all exclusions, because the
+// ResourceManager has restarted.
 func (e *exclusions) forget() {
 	clear(e.sent)
 	e.unsent = len(e.active) > 0
@@ -283,8 +283,8 @@ func (e *exclusions) list() []Exclusion {
 	return listed
 }
 
-// notes returns messages about lifted exclusions, and about a user's list that
-// leaves no node.
+// notes returns messages about lifted exclusions, and one if the user's list leaves
+// no node.
 func (e *exclusions) notes() []string {
 	notes := slices.Clone(e.lifted)
 	if e.noNodeLeft {

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// exitReason is why an executor ended, and what that counts towards.
+// exitReason is why an executor ended, and towards what its end counts.
 type exitReason struct {
 	text    string // shown with the counts
 	failure bool   // counts towards executor.maxNumFailures

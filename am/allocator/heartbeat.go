@@ -33,9 +33,9 @@ type heartbeats struct {
 	failures   int // failed heartbeats and registrations in a row
 }
 
-// errForgotten is the error of send if the ResourceManager has restarted and does
-// not know the application: the ApplicationMaster must register, and send
-// everything, again.
+// errForgotten is the error of send if the ResourceManager has restarted and
+// forgotten the application, which must then be registered, and everything sent,
+// again.
 var errForgotten = errors.New("the ResourceManager does not know this application any more, it must be registered again")
 
 // register registers the application. It returns nil for both results if the
@@ -119,8 +119,8 @@ type pace struct {
 // change makes next return the initial interval again, for eagerPeriod.
 func (p *pace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
 
-// next returns how long to wait before the next heartbeat. missing is set if the
-// application asks for containers.
+// next returns how long to wait before the next heartbeat. missing is true while
+// requested containers are not allocated yet.
 func (p *pace) next(missing bool, now time.Time) time.Duration {
 	if !missing {
 		return p.idle

@@ -74,8 +74,8 @@ func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	s.giveUp(e, reason, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
 }
 
-// giveUpOnExcluded gives up the executors on excluded nodes that no NodeManager is
-// known to have accepted yet.
+// giveUpOnExcluded gives up executors on excluded nodes, except those that a
+// NodeManager is known to have accepted.
 func (s *state) giveUpOnExcluded(now time.Time) {
 	for _, p := range s.profiles {
 		for _, e := range slices.SortedFunc(maps.Keys(p.starting), youngestFirst) {

@@ -16,7 +16,7 @@ type limits struct {
 	checksCores bool
 }
 
-// take applies the answer to a registration. Limits are never lowered, as a
+// take applies the answer to a registration. It never lowers limits, as a
 // ResourceManager that has just restarted may not know all nodes yet.
 func (l *limits) take(granted *yarn.RegisterResponse) {
 	l.known = true

@@ -15,8 +15,7 @@ type locations struct {
 // placement is the input for choosing the locations of one profile's executors.
 type placement struct {
 	missing int // executors to ask for
-	// localityAware is how many executors the waiting tasks that prefer a host could
-	// use.
+	// localityAware is how many executors waiting tasks with preferences could use.
 	localityAware int
 	hostTasks     map[string]int                   // by host, the waiting tasks that prefer it
 	byHost        map[string]int                   // the profile's executors by host

@@ -65,8 +65,8 @@ func (p *profileState) asksChanged() bool {
 	return n != p.asks.outstanding() || p.replan && n > 0
 }
 
-// localityAware returns how many executors the waiting tasks that prefer a host
-// could use.
+// localityAware returns how many executors the waiting tasks with preferences could
+// use, or toAsk if there are none.
 func (p *profileState) localityAware(taskCPUs int) int {
 	if p.demand.LocalityAware == 0 {
 		return p.toAsk()
@@ -92,9 +92,8 @@ func (p *profileState) remove(e *executor) {
 	decrement(p.byRack, e.rack)
 }
 
-// surplus returns the executors to release because there are more than the driver
-// wants: only ones that no NodeManager is known to have accepted, the youngest
-// first.
+// surplus returns the executors to release because the driver wants fewer: only ones
+// that no NodeManager is known to have accepted, the youngest first.
 func (p *profileState) surplus() []*executor {
 	n := min(p.live-p.demand.Total, len(p.starting))
 	if n <= 0 {

@@ -85,9 +85,8 @@ func addressesOf(ctx context.Context, hosts []string) []string {
 	return addresses
 }
 
-// rackTable reads racks from a file, each line of which has an address or host name
-// and a rack (TableMapping). Hosts that are not in the file are in the default
-// rack.
+// rackTable reads racks from a file (TableMapping). Each line has an address or host
+// name, and a rack. Hosts that are not in the file are in the default rack.
 func rackTable(path string, hosts, addresses []string) ([]string, error) {
 	file, err := os.Open(path)
 	if err != nil {

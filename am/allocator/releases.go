@@ -14,10 +14,9 @@ type release struct {
 
 // releaseTimeout is how long to wait for the confirmation of a release. A
 // ResourceManager that knows the container confirms it within two heartbeats. After
-// a restart, a ResourceManager knows the container only when the container's node
-// has registered. That takes half a minute
-// (yarn.resourcemanager.connect.retry-interval.ms), and never happens if the
-// container was not started or the node is dead.
+// a restart, it learns of the container when the node registers, which takes half a
+// minute (yarn.resourcemanager.connect.retry-interval.ms), or never if the container
+// was not started or the node is dead.
 const releaseTimeout = time.Minute
 
 // release queues the release of a container, unless it is being released already.

@@ -167,8 +167,8 @@ func (s *state) needs() []need {
 	return needs
 }
 
-// containerFailed delays the replacement of a container that failed or never ran an
-// executor, if many do.
+// containerFailed counts a container that failed or never ran an executor, and
+// delays its replacement if there are many.
 func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
 	if p.backoff.failed(cause, now) {
 		s.changed = true

@@ -57,8 +57,8 @@ func (t *topology) addRacks(racks map[string]string) {
 	}
 }
 
-// report applies a node report, and reports whether the best hosts for executors may
-// have changed.
+// report applies a node report. It returns true if other hosts than before may now
+// be the best ones for executors.
 func (t *topology) report(report yarn.NodeReport) (changed bool) {
 	host := report.ID.Host
 	states := t.nodes[host]

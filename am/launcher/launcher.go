@@ -22,18 +22,18 @@ import (
 const (
 	// callTimeout bounds one call to a NodeManager.
 	callTimeout = time.Minute
-	// launchTimeout is how long an executor waits for a NodeManager that cannot be
-	// reached, is starting, or refuses the token. A NodeManager restarts in less.
-	// If the machine is dead, the ResourceManager notices only after ten minutes,
-	// in which another node could run the executor.
+	// launchTimeout is how long the launch of an executor is retried if its
+	// NodeManager cannot be reached, is starting, or refuses the token. A
+	// NodeManager restarts sooner. The ResourceManager notices a dead machine only
+	// after ten minutes, by which time another node could run the executor.
 	launchTimeout = 45 * time.Second
 	// minRetryDelay and maxRetryDelay bound the pause between two tries to reach a
 	// NodeManager.
 	minRetryDelay = 200 * time.Millisecond
 	maxRetryDelay = 5 * time.Second
 	// idleTimeout is how long an unused connection to a NodeManager stays open, and
-	// maxIdle is the largest number of such connections, since connections to
-	// thousands of nodes would take much memory.
+	// maxIdle is how many unused connections may be open: connections to thousands
+	// of nodes would take much memory.
 	idleTimeout = 30 * time.Second
 	maxIdle     = 128
 	// dialTimeout bounds the opening of a connection, during which a worker is
@@ -234,8 +234,8 @@ func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 	return node
 }
 
-// schedule queues a node for a worker if the node has work, no worker, and no
-// timer. It starts another worker if there are fewer than threads.
+// schedule queues a node for a worker if the node has work, no worker, and no timer.
+// It starts another worker if fewer than threads run.
 func (l *Launcher) schedule(node *nodeQueue) {
 	if l.closed || node.busy || node.queued || node.timer != nil || !node.hasWork() {
 		return

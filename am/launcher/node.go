@@ -110,9 +110,9 @@ func (l *Launcher) step(node *nodeQueue) {
 	}
 }
 
-// take removes the executors for the next call from the queue: the first one, and
-// unless it must be alone in its call, all others with the same context and the same
-// askFirst.
+// take removes the executors for the next call from the queue: the first one and all
+// others with the same context and the same askFirst. An executor that must be alone
+// in its call is not combined with others.
 func (n *nodeQueue) take() []*launchItem {
 	first := n.starts[0]
 	other := func(item *launchItem) bool {
@@ -285,7 +285,7 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem
 	l.conclude(node, running, func(*launchItem) error { return nil })
 }
 
-// failed decides whether the executors of a failed call are tried again, and when.
+// failed decides whether and when the executors of a failed call are tried again.
 func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 	if l.closed || batch[0].ctx.Err() != nil {
 		return // the launches were cancelled

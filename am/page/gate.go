@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// lookupInterval is how long the IP addresses of the web proxies are used before
-	// they are looked up again.
+	// lookupInterval is how often, at most, the web proxies' IP addresses are looked
+	// up.
 	lookupInterval = 10 * time.Second
 	// lookupTimeout bounds the look-up of those addresses.
 	lookupTimeout = 5 * time.Second

@@ -34,8 +34,8 @@ type Status struct {
 	Details  []ExecutorDetail `json:"executorDetails"`
 }
 
-// TaskCounts has numbers of tasks, except for Failed: that is the number of failed
-// attempts at tasks.
+// TaskCounts has numbers of tasks, and in Failed the number of their failed
+// attempts.
 type TaskCounts struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`

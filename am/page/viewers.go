@@ -21,8 +21,8 @@ const proxyUserCookie = "proxy-user"
 const groupsTimeout = 5 * time.Second
 
 // viewers decides which users may read the page, like Spark's
-// SecurityManager.checkUIViewPermissions. Unless all users may, it refuses requests
-// without a user name.
+// SecurityManager.checkUIViewPermissions. It refuses requests without a user name,
+// unless all users may read the page.
 type viewers struct {
 	all      bool
 	users    []string

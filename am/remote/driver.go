@@ -69,8 +69,8 @@ type Options struct {
 	Pass    *identity.Pass // authenticates the ApplicationMaster to the driver
 	Attempt int            // number of the application's attempt
 	Host    string         // the ApplicationMaster's host
-	// NetworkTimeout determines how soon a silent connection counts as broken:
-	// keepalive pings are sent, and must be answered, within a quarter of it each.
+	// NetworkTimeout determines when a silent connection counts as broken: it is
+	// pinged after a quarter of it, and must answer within another quarter.
 	NetworkTimeout time.Duration
 	// DisconnectIsFailure makes the application fail if the driver is gone after it
 	// was joined; otherwise the application then succeeds.
@@ -139,7 +139,7 @@ func (r *Driver) Decommission(ids []string, notice driver.Notice) {
 	r.report(func(report *wire.ManagerReport) { report.Notices = append(report.Notices, encoded) })
 }
 
-// report lets add put something into the next report, and wakes the sender.
+// report calls add to put something into the next report, and wakes the sender.
 func (r *Driver) report(add func(*wire.ManagerReport)) {
 	r.mu.Lock()
 	if r.sent == len(r.reports) || full(r.reports[len(r.reports)-1]) {
@@ -190,7 +190,7 @@ func (r *Driver) Status() driver.Status {
 }
 
 // Join connects to the driver, and returns the lowest id that no executor has had.
-// The connection is kept, and made again if it breaks, until Stop.
+// Until Stop, the connection is kept, and made again if it breaks.
 func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, disconnect) // ctx bounds the first connection only

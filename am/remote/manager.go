@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// reportTimeout is how long to wait for an ApplicationMaster that was
-	// disconnected to reconnect and report why executors ended. After that, YARN is
-	// assumed to have ended them with the ApplicationMaster. It is shorter than the
-	// driver's own wait for a reason, after which their tasks count as failed.
+	// reportTimeout is how long to wait for a disconnected ApplicationMaster to
+	// reconnect and report why executors ended. After that, YARN is assumed to have
+	// ended them with the ApplicationMaster. It is shorter than the driver's own
+	// wait for a reason, after which the executors' tasks count as failed.
 	reportTimeout = 5 * time.Second
 	// orphanInterval is how often giveUpOrphans looks for ended executors after
 	// reportTimeout has passed.
@@ -35,8 +35,7 @@ const (
 var errReplaced = errors.New("another stream of the ApplicationMaster has replaced this one")
 
 // Manager is the cluster manager of a driver in client mode (driver.ClusterManager).
-// It must be the Manager of the driver's Options, and their Services must call its
-// method Register.
+// The driver's Options must have it as Manager, and their Services call Register.
 type Manager struct {
 	logger   *slog.Logger
 	driver   *driver.Driver // set by Register
@@ -128,9 +127,9 @@ func (m *Manager) Finish(ctx context.Context, failure error) error {
 	}
 }
 
-// send lets add put something into the next order, if an ApplicationMaster is
-// connected. If none is, nothing is lost: attach sends everything to the next one.
-// The caller holds mu.
+// send calls add to put something into the next order, if an ApplicationMaster is
+// connected. Otherwise nothing is lost: attach sends everything to the next one. The
+// caller holds mu.
 func (m *Manager) send(add func(*wire.ManagerOrder)) {
 	if m.link == nil {
 		return
@@ -149,7 +148,7 @@ func (l *managerLink) signal() {
 	}
 }
 
-// countID raises maxID to an executor's id if that is larger. The caller holds mu.
+// countID raises maxID to an executor's id if the id is larger. The caller holds mu.
 func (m *Manager) countID(id string) {
 	if number, err := strconv.Atoi(id); err == nil {
 		m.maxID = max(m.maxID, number)
@@ -202,8 +201,8 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 	return m.link, nil
 }
 
-// detach handles the end of a stream. If it was the current one, the executors are
-// given up unless an ApplicationMaster joins in time.
+// detach handles the end of a stream. If the stream was the current one, executors
+// are given up unless an ApplicationMaster joins in time.
 func (m *Manager) detach(link *managerLink) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,8 +218,8 @@ func (m *Manager) detach(link *managerLink) {
 	m.orphans = time.AfterFunc(reportTimeout, func() { m.giveUpOrphans(link, since) })
 }
 
-// giveUpOrphans reports executors of an ApplicationMaster that has been disconnected
-// since the given time as lost: those that have ended, and after orphanTimeout all.
+// giveUpOrphans reports executors as lost if their ApplicationMaster is disconnected
+// since the given time: those that have ended, and after orphanTimeout all.
 func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
 	live := map[string]struct{}{}
 	if time.Since(since) < orphanTimeout {

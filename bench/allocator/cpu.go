@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// cpuTime returns the sum of the CPU times of a process's threads. No thread's time
-// is missing, as a Go program's threads do not end.
+// cpuTime returns the sum of the CPU times of a process's threads. It misses no
+// time, as the threads of a Go program do not end.
 func cpuTime(pid int) (time.Duration, error) {
 	threads, err := filepath.Glob(filepath.Join(procfs.Directory(pid), "task/*/schedstat"))
 	if err != nil || len(threads) == 0 {

@@ -50,8 +50,8 @@ func (b *bench) floor(ctx context.Context) (time.Duration, error) {
 	return took, b.end(ctx, application.ID)
 }
 
-// end kills an application and waits until its containers are gone, so that
-// the next run finds an idle cluster.
+// end kills an application and waits until no container of it is left, so that the
+// next run finds an idle cluster.
 func (b *bench) end(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), runTimeout)
 	defer cancel()

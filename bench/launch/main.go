@@ -79,8 +79,8 @@ func run(ctx context.Context, runs int, submit string) (err error) {
 const heartbeat = time.Second
 
 // anyMoment waits for a random part of the heartbeat interval, so that a run begins
-// at any time between two heartbeats, as a user's does. The last run has ended with
-// a heartbeat.
+// at any time between two heartbeats, as a user's submission does. The previous run
+// ended at a heartbeat.
 func anyMoment(ctx context.Context) error {
 	select {
 	case <-time.After(rand.N(heartbeat)):

@@ -12,9 +12,9 @@ import (
 )
 
 // residentMemory returns the resident memory, in MB of 1,000,000 bytes, of an
-// application's AM and executors on this machine. It finds these processes by their
-// environment. The shells that NodeManagers start them with do not count: the
-// programs replace them (exec).
+// application's AM and executors on this machine. It finds the processes by their
+// environment. NodeManagers start them with shells, which do not count: the programs
+// replace them (exec).
 func residentMemory(applicationID string) (float64, error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

@@ -68,8 +68,8 @@ func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 }
 
 // sparkSettings returns Spark's properties. They give Spark the resources that
-// bobbin has, and avoid work that is not to be measured: to upload jars, and to
-// draw progress bars.
+// bobbin has, and turn off what is not to be measured: uploads of jars, and progress
+// bars.
 func (b *bench) sparkSettings() map[string]string {
 	return map[string]string{
 		"spark.master":                        "yarn",

@@ -114,8 +114,8 @@ func (c *Client) connect(ctx context.Context, address string) (*tls.Conn, error)
 }
 
 // keep keeps a connection for another fetch, for a quarter of the timeout. If
-// MaxFetches connections are kept already, it closes the one that was unused for
-// the longest time.
+// MaxFetches connections are kept already, it closes the one that was unused
+// longest.
 func (c *Client) keep(address string, connection *tls.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,8 @@ type Options struct {
 	// TLS is the configuration for mutual TLS that identity.Pass.PeerTLS returns.
 	TLS *tls.Config
 	// Timeout is how long nothing may be sent or received on a connection before it
-	// is closed. A client keeps an idle connection for a quarter of it. 0 means two
-	// minutes.
+	// is closed. A client closes an idle connection after a quarter of Timeout. 0
+	// means two minutes.
 	Timeout time.Duration
 	// MaxFetches is how many fetches of a client may be open at once; further ones
 	// wait. 0 means 64. A server ignores it.

@@ -16,8 +16,8 @@ import (
 // errSkipped is the error of reading a block after the next one was yielded.
 var errSkipped = errors.New("the fetch has gone on to the next block")
 
-// reply reads the peer's reply to one request. Its connection is closed if ctx
-// ends.
+// reply reads the peer's reply to one request. If ctx ends, the connection is
+// closed.
 type reply struct {
 	ctx        context.Context
 	address    string
@@ -52,8 +52,8 @@ func (r *reply) close() bool {
 	return complete
 }
 
-// next returns the next block of the reply, whose id is id, or the error with which
-// the peer replied.
+// next returns the next block of the reply, or the error with which the peer
+// replied. id is the block's id.
 func (r *reply) next(id block.ID) (*Block, error) {
 	if r.err != nil {
 		return nil, r.failed(id, r.err)
@@ -70,8 +70,8 @@ func (r *reply) next(id block.ID) (*Block, error) {
 	return r.current, nil
 }
 
-// status reads a status byte. It returns nil if it is found, else the error that
-// the status means.
+// status reads a status byte. It returns nil for the status found, and for any other
+// the error that the status means.
 func (r *reply) status(id block.ID) error {
 	status, err := r.input.ReadByte()
 	if err != nil {
@@ -122,8 +122,8 @@ type Block struct {
 	err   error
 }
 
-// Read reads the block's bytes, after it has checked their checksums. It fails with
-// an *Error or, if the fetch's context ended, with the cause.
+// Read reads the block's bytes. It checks each chunk before it returns bytes of it.
+// It fails with an *Error or, if the fetch's context ended, with the cause.
 func (b *Block) Read(p []byte) (int, error) {
 	if len(b.chunk) == 0 && b.err == nil {
 		if b.chunk, b.err = b.nextChunk(); b.err != nil {

@@ -102,8 +102,8 @@ func (s *Server) reply(connection net.Conn, ids []block.ID) error {
 	return w.Flush()
 }
 
-// send writes a block to the reply, or that it is missing or damaged. It returns an
-// error only if writing fails.
+// send writes a block to the reply, or the status that the block is missing or
+// damaged. It returns an error only if writing fails.
 func (s *Server) send(w *bufio.Writer, id block.ID) error {
 	reader, err := s.store.Open(id)
 	if errors.Is(err, block.ErrNotFound) {
