@@ -9,10 +9,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/role"
 )
 
-// Main runs this process in its role and exits; it does not return. A program that
-// is started by hand is driver and executor in one process. On YARN the program is
-// started as ApplicationMaster and as executors. Code before the call of Main runs
-// in all of these processes.
+// Main runs this process in its role and exits; it does not return. A program
+// started by hand is driver and executor in one process. On YARN, the same program
+// is started as the ApplicationMaster and as each executor. Code before the call of
+// Main runs in all of these processes.
 //
 // In client mode (BOBBIN_MASTER=yarn BOBBIN_SUBMIT_DEPLOY_MODE=client, or
 // yarn-submit submit --deploy-mode client) the driver runs in this process and the

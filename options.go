@@ -15,7 +15,7 @@ import (
 // Option sets an option of one job.
 type Option func(*jobOptions)
 
-// jobOptions is a job's task set, with the options that are not fields of it.
+// jobOptions is a job's task set, with the options that TaskSet has no fields for.
 type jobOptions struct {
 	driver.TaskSet
 	hosts     func(index int) []string
@@ -118,29 +118,29 @@ type ResourceProfile struct {
 	// Overhead is the memory of the container beyond Memory. The default is computed
 	// from Memory by executor.memoryOverhead and executor.memoryOverheadFactor.
 	Overhead string
-	// Cores is the number of tasks of one CPU that an executor runs at once. The
-	// default is executor.cores.
+	// Cores is the number of tasks that an executor runs at once if each uses one
+	// core (see [CPUs]). The default is executor.cores.
 	Cores int
 	// Resources are the amounts of other YARN resource types of each executor, such
-	// as {"yarn.io/gpu": 1}. They replace those of the settings; an empty map that is
-	// not nil requests none.
+	// as {"yarn.io/gpu": 1}. The default is the settings' amounts; an empty map that
+	// is not nil requests none.
 	Resources map[string]int64
 	// NodeLabel is the node label expression of the executors. The default is
 	// yarn.executor.nodeLabelExpression.
 	NodeLabel string
 }
 
-// OnExecutors runs the job's tasks on executors of a resource profile. They are
-// requested for the first job with the profile and also run later jobs with an
-// equal one. Their number is executor.instances or, with
+// OnExecutors runs the job's tasks on executors of a resource profile. The first
+// job with the profile makes the driver request these executors, and later jobs
+// with an equal profile use them too. There are executor.instances of them or, with
 // dynamicAllocation.enabled, as many as the tasks need. A local master runs all
 // tasks on its only executor.
 func OnExecutors(p ResourceProfile) Option {
 	return func(o *jobOptions) { o.executors = &p }
 }
 
-// profile returns r as a profile.Profile, with the settings' values for zero
-// fields.
+// profile converts r to a profile.Profile. Zero fields get the values of the
+// settings.
 func (r *ResourceProfile) profile(settings *config.Config) (*profile.Profile, error) {
 	p := profile.Default(settings)
 	if r.Memory != "" {

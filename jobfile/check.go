@@ -29,7 +29,8 @@ type checker struct {
 	lookup    func(string) (string, bool)
 }
 
-// path resolves a path in the job file against the file's directory.
+// path resolves a path that is written in the job file. Relative paths start at
+// the job file's directory.
 func (c *checker) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -150,7 +151,7 @@ func (c *checker) stepNames() []string {
 	return names
 }
 
-// checkCycles reports each cycle of steps that need one another, once.
+// checkCycles reports each cycle in the keys needs of the steps once.
 func (c *checker) checkCycles() {
 	names := c.stepNames()
 	const (

@@ -14,7 +14,7 @@ type decoder struct {
 	*reporter
 }
 
-// decodable is a type with its own decoding.
+// decodable is a type that decodes itself from a node.
 type decodable interface {
 	decode(d *decoder, n *node)
 	// schema returns the JSON Schema of the type.
@@ -53,7 +53,7 @@ func (d *decoder) readSlice(n *node, into reflect.Value) {
 	}
 }
 
-// field describes a key of a mapping, which is a field of a struct.
+// field describes a key of a mapping. The key stands for a field of a struct.
 type field struct {
 	name, doc string
 	required  bool
@@ -61,7 +61,7 @@ type field struct {
 	index     int
 }
 
-// fieldsOf returns the keys of a struct type, as its field tags say.
+// fieldsOf returns the keys of a struct type, from the tags of its fields.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
@@ -112,9 +112,9 @@ func namesOf(t reflect.Type) []string {
 	return names
 }
 
-// unknown reports an unknown key, with a suggestion: the name that this format
-// has for a key of another format, a key with a similar spelling, or the place
-// where this key is allowed.
+// unknown reports an unknown key. It suggests the key of job files with the same
+// meaning (see synonyms), a key with a similar spelling, or the place where this
+// key is allowed.
 func (d *decoder) unknown(key *node, t reflect.Type) {
 	known := namesOf(t)
 	if meant, ok := synonyms[strings.ToLower(strings.ReplaceAll(key.text, "-", "_"))]; ok && slices.Contains(known, meant) {
@@ -140,7 +140,7 @@ func (d *decoder) unknown(key *node, t reflect.Type) {
 	d.report(key.at, "unknown key %q; known here are %s", key.text, listing(known))
 }
 
-// synonyms maps keys of similar formats to the keys of job files.
+// synonyms maps keys of other job formats to keys of job files.
 var synonyms = map[string]string{
 	"run": "command", "script": "command", "cmd": "command", "args": "command", "entrypoint": "command", "commands": "command",
 	"depends": "needs", "depends_on": "needs", "dependencies": "needs", "after": "needs", "requires": "needs",

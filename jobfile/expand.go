@@ -15,7 +15,7 @@ import (
 // maxTasks is the maximum number of tasks in a step.
 const maxTasks = 100_000
 
-// maxLine is the maximum length of a line in a file of items, in bytes.
+// maxLine is the maximum length of a line in the file tasks.lines, in bytes.
 const maxLine = 64 << 10
 
 // expand returns a step's tasks.
@@ -85,8 +85,8 @@ func (c *checker) combine(tasks *Tasks) []command.Task {
 	return rows
 }
 
-// checkNames checks the names of task values, from which the names of
-// placeholders and environment variables are made.
+// checkNames checks the names of task values. They are used as placeholders and in
+// the names of environment variables.
 func (c *checker) checkNames(written *combinations) {
 	var names []Text
 	for _, axis := range written.Matrix {
@@ -148,8 +148,8 @@ func (c *checker) product(matrix Matrix, at Position) ([]command.Task, bool) {
 	return rows, true
 }
 
-// included returns a row of include as a task. Its values are in the same order
-// as those of the other tasks.
+// included returns the task for a row of include. The task's values have the same
+// order as the values of other tasks.
 func (c *checker) included(written *combinations, row Row) (command.Task, bool) {
 	if len(row) == 0 {
 		return command.Task{}, false
@@ -205,7 +205,8 @@ func describe(row Row) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// nearestValue suggests a value of the matrix that a row of exclude may mean.
+// nearestValue returns the end of an error message about a row of exclude that
+// matches nothing: a similar name or value of the matrix, or the values there are.
 func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	var names []string
 	for _, axis := range matrix {

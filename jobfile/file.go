@@ -1,6 +1,7 @@
 package jobfile
 
-// File is a decoded job file. A key that is not in the file has the zero value.
+// File is a decoded job file. A field has the zero value if its key is not in the
+// file.
 type File struct {
 	Name        Text        `yaml:"name" doc:"The application's name. The default is the file's name."`
 	Queue       Text        `yaml:"queue" doc:"The queue to submit to."`

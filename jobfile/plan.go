@@ -9,16 +9,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// defaultShell executes commands that are a text; it stops when a line of it
-// fails.
+// defaultShell executes commands that are written as one text. It stops at the
+// first line that fails.
 var defaultShell = []string{"sh", "-e", "-c"}
 
 // Overrides are command line options that change a job.
 type Overrides struct {
-	// Retries replaces the retries of every step; nil keeps those in the file.
+	// Retries replaces the number of retries of every step; nil keeps the numbers in
+	// the file.
 	Retries *int
-	// Collect is collected by every step, in addition to the patterns in the
-	// file.
+	// Collect has patterns of files that every step collects, in addition to the
+	// patterns in the job file.
 	Collect []command.Collect
 }
 
@@ -47,8 +48,8 @@ func (j *Job) Name() string {
 	return cmp.Or(j.File.Name.Value, strings.TrimSuffix(base, filepath.Ext(base)))
 }
 
-// collects returns the patterns that a step collects: those of the job and its
-// own.
+// collects returns the patterns of files that a step collects: the job's patterns,
+// then the step's.
 func (j *Job) collects(step int) Collects {
 	return slices.Concat(j.File.Collect, j.File.Steps.List[step].Collect)
 }
@@ -86,8 +87,8 @@ func (j *Job) step(number int, over Overrides) command.Step {
 	return step
 }
 
-// command returns the program of a step and its arguments. A local script is
-// named ./script.sh, since it is localized in the task's directory.
+// command returns the program of a step and the program's arguments. A local script
+// becomes ./script.sh, because it is localized into the task's working directory.
 func (j *Job) command(step *Step) []string {
 	if !step.Command.Shell {
 		args := values(step.Command.Args)

@@ -25,8 +25,8 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.At.Line, p.At.Column, p.Text)
 }
 
-// Problems are all problems of a job file. The error text has a line for each of
-// them.
+// Problems are all problems of a job file. The error text has one line for each
+// problem.
 type Problems []Problem
 
 func (p Problems) Error() string {

@@ -16,8 +16,8 @@ type Setting struct {
 	At         Position
 }
 
-// Settings returns the settings that the file's keys stand for and those below
-// conf. It fails if both set the same key.
+// Settings returns the settings that keys such as queue stand for, and the settings
+// below the key conf. It fails if both set the same setting.
 func (j *Job) Settings() ([]Setting, error) {
 	var all []Setting
 	add := func(key, value string, at Position) {
@@ -102,7 +102,7 @@ func (j *Job) script(step *Step) (path string, ok bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// paths resolves paths in the file against its directory. It leaves URIs
+// paths resolves paths relative to the job file's directory. It leaves URIs
 // unchanged.
 func (j *Job) paths(names []Text) []string {
 	all := make([]string, len(names))

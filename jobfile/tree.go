@@ -23,8 +23,8 @@ const (
 
 func (k kind) String() string { return [...]string{"nothing", "a value", "a list", "a mapping"}[k] }
 
-// node is a YAML node in which aliases are resolved. Scalars have the text that
-// the file has.
+// node is a YAML node in which aliases are resolved. The text of a scalar is as
+// written in the file.
 type node struct {
 	kind    kind
 	at      Position
@@ -46,15 +46,15 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// treeBuilder converts the parser's nodes into nodes.
+// treeBuilder converts the YAML library's nodes into values of type node.
 type treeBuilder struct {
 	*reporter
 	anchors map[string]*node
 	nodes   int
 }
 
-// maxNodes is the maximum number of nodes after aliases are resolved: a few
-// lines with aliases can expand to billions of nodes.
+// maxNodes is the maximum number of nodes after aliases are resolved. Without a
+// maximum, a few lines with aliases could expand to billions of nodes.
 const maxNodes = 1 << 20
 
 // parse parses a file that has one document. It returns nil if the file is empty
@@ -105,8 +105,8 @@ func parseYAML(content []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(content, 0)
 }
 
-// syntaxAdvice returns advice on how to correct common syntax errors; "" for
-// others.
+// syntaxAdvice returns advice on how to correct a common syntax error; "" if the
+// error is not a common one.
 func syntaxAdvice(message string) string {
 	for _, known := range []struct{ part, advice string }{
 		{"mapping value is not allowed", `: put text with ": " in it in quotes, or below a |`},

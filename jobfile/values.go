@@ -71,8 +71,8 @@ func (f *Flag) decode(d *decoder, n *node) {
 
 func (*Flag) schema() schema { return schema{"type": "boolean"} }
 
-// Duration is a positive duration. A unit is required, because people read a
-// number without one as minutes or as milliseconds.
+// Duration is a positive duration. A unit is required, because a bare number could
+// be read as minutes or as milliseconds.
 type Duration struct {
 	Value time.Duration
 	At    Position
@@ -118,8 +118,8 @@ func (s *Size) decode(d *decoder, n *node) {
 	}
 }
 
-// binaryUnit returns a suggestion for a size with a unit such as MiB, which
-// users of Skein write.
+// binaryUnit returns a suggestion for a size with a unit such as MiB, as in
+// specifications of Skein.
 func binaryUnit(text string) string {
 	compact := strings.ToLower(strings.ReplaceAll(text, " ", ""))
 	if short, ok := strings.CutSuffix(compact, "ib"); ok {
@@ -198,7 +198,7 @@ type Environment []Variable
 // Variable is an environment variable.
 type Variable struct {
 	Name, Value Text
-	Inherited   bool // the file has no value: it is that of the process's own environment
+	Inherited   bool // the file gives no value; Value is copied from this process's environment
 }
 
 func (e *Environment) decode(d *decoder, n *node) {
@@ -264,7 +264,7 @@ func (*Command) schema() schema {
 	}}
 }
 
-// Shell is the program and arguments that execute commands that are a text.
+// Shell is the program, with arguments, that executes commands written as one text.
 type Shell []Text
 
 func (s *Shell) decode(d *decoder, n *node) {
@@ -308,7 +308,8 @@ func (*Matrix) schema() schema {
 		"additionalProperties": schema{"type": "array", "minItems": 1, "items": new(Text).schema()}}
 }
 
-// Tasks is a number of tasks, a list of items, or combinations of values.
+// Tasks defines the tasks of a step: by their number, by a list of items (a task
+// for each), or by combinations of values.
 type Tasks struct {
 	Count        Number
 	Items        []Text

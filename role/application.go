@@ -61,8 +61,8 @@ type driverOptions struct {
 	hadoop   *conf.Config // nil if there is no Hadoop configuration
 	files    *storage.Files
 	pools    string // content of the pools file; "" to read the file that the settings name
-	// host is where executors reach the driver, bind the address on which it
-	// listens. Both are "" if the only executor is in this process.
+	// host is the host at which executors reach the driver; bind is the address on
+	// which the driver listens. Both are "" if the only executor is in this process.
 	host, bind string
 	racks      map[string]string // of the cluster's nodes, by host
 	manager    driver.ClusterManager
@@ -142,8 +142,8 @@ type capacity struct {
 	resources map[string][]string // addresses by resource name
 }
 
-// CheckFits fails if tasks that use so many cores and resources can never run on
-// an executor of a resource profile. A nil profile is the default one.
+// CheckFits fails if a task that uses cpus cores and these amounts of resources is
+// too large for an executor of a resource profile; nil means the default profile.
 func (a *Application) CheckFits(cpus int, resources map[string]float64, executors *profile.Profile) error {
 	if executors != nil && cpus > executors.Cores {
 		return fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", cpus, executors.Cores)

@@ -50,8 +50,8 @@ func runByHand(function func(ctx context.Context) error) error {
 	}
 }
 
-// RunLocal runs a driver function with an executor in this process, as the
-// settings' local master says, and returns its error.
+// RunLocal runs a driver function with an executor in this process, and returns the
+// function's error. The settings name a local master, such as local[2].
 func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context.Context) error) error {
 	if err := function.Problems(); err != nil {
 		return err
@@ -85,7 +85,8 @@ func givenSettings() (*config.Config, error) {
 }
 
 // hadoopConfig returns this machine's Hadoop configuration, overridden by the
-// settings hadoop.*. It returns nil if there is neither.
+// settings hadoop.*. It returns nil if the machine has no configuration and there
+// are no such settings.
 func hadoopConfig(settings *config.Config) (*conf.Config, error) {
 	overrides := config.Hadoop.In(settings)
 	hadoop, err := conf.FromEnvironment(overrides)

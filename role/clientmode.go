@@ -68,8 +68,8 @@ func runClientMode(settings *config.Config, function func(ctx context.Context) e
 	return err
 }
 
-// consoleWriter returns stderr. If stdout is a terminal, too, the result does
-// not look like a terminal, so that the console has no live line: it would mix
+// consoleWriter returns a writer to stderr. If stdout is a terminal, it hides that
+// stderr is one too, so that the console updates no line in place: that would mix
 // with the program's output.
 func consoleWriter(stderr *os.File) io.Writer {
 	if term.IsTerminal(int(os.Stdout.Fd())) {
@@ -126,8 +126,8 @@ func (c *clientMode) run(ctx context.Context) error {
 	return c.driveAndFollow(ctx, drive)
 }
 
-// addresses returns the host at which the cluster reaches this process, and the
-// address on which the driver listens.
+// addresses returns the host at which the cluster's nodes can reach this process,
+// and the address on which the driver listens.
 func (c *clientMode) addresses(ctx context.Context) (host, bind string, err error) {
 	managers, err := c.cluster.Hadoop().ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
@@ -136,9 +136,9 @@ func (c *clientMode) addresses(ctx context.Context) (host, bind string, err erro
 	return driverAddresses(ctx, c.settings, managers)
 }
 
-// follow calls drive and follows the application until both have ended. The end
-// of the application ends alive, the context of drive. The end of ctx kills the
-// application.
+// driveAndFollow calls drive and follows the application until both have ended.
+// When the application ends, the context alive of drive ends. When ctx ends, the
+// application is killed.
 func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive context.Context) error) error {
 	alive, over := context.WithCancelCause(ctx)
 	following, kill := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -164,9 +164,9 @@ func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive contex
 }
 
 // result returns the application's error; nil if it succeeded. outcome is the
-// error that the cluster reports, failure that of the driver function. If the
+// error that the cluster reports; failure is the driver function's error. If the
 // driver function did not return after the application's end and
-// yarn.am.clientModeExitOnError is false, result first waits for it.
+// yarn.am.clientModeExitOnError is false, result first waits for the function.
 func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 	if abandoned := (*supervise.NotReturned)(nil); errors.As(failure, &abandoned) && !config.AMExitOnError.In(c.settings) {
 		c.console.Warn("waiting for the driver function, which does not return (%s is false)", config.AMExitOnError.Name())
@@ -241,7 +241,7 @@ func (c *clientMode) drive(alive context.Context) error {
 	if alive.Err() != nil {
 		return err
 	}
-	// If no ApplicationMaster has joined the driver yet, Finish waits for one
+	// If no ApplicationMaster has connected to the driver yet, Finish waits for that
 	// until the application has ended.
 	if c.manager.Finish(alive, err) == nil {
 		c.stopDriver(alive)

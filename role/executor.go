@@ -98,7 +98,7 @@ func givenResources() (map[string][]string, error) {
 }
 
 // prepareTasks returns a function that adds the file systems to the context of
-// tasks, with the Hadoop configuration and the user of the driver.
+// tasks. They use the driver's Hadoop configuration and user.
 func prepareTasks(logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
 		var hadoop *conf.Config // nil if the driver has no Hadoop configuration
@@ -123,7 +123,7 @@ func logURLs(page string) map[string]string {
 }
 
 // decommissionRequests returns a channel that receives a reason when this
-// process receives decommissionSignal. The caller must call stop.
+// process receives decommissionSignal. stop ends this; the caller must call it.
 func decommissionRequests() (reasons <-chan string, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, decommissionSignal)

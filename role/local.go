@@ -71,8 +71,8 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	return a.run(ctx, context.Background(), 0, function)
 }
 
-// forOneExecutor turns off the settings by which the driver would release the
-// only executor or wait for another one.
+// forOneExecutor turns off settings that make no sense with a single executor: they
+// would make the driver release it or wait for a second one.
 func forOneExecutor(settings *config.Config) (*config.Config, error) {
 	off := map[string]string{}
 	for _, key := range []config.Key[bool]{config.DynamicAllocation, config.Speculation, config.ExcludeTasks} {

@@ -36,9 +36,9 @@ func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config
 	return standalone{masters: masters, credentials: cluster.Credentials(), logger: logger}.run(ctx, settings, function)
 }
 
-// fitToWorkers lowers executor.memory to the memory of a worker if it is not
-// set. It fails if an executor would still be larger than a worker: there never
-// are larger ones.
+// fitToWorkers lowers the default of executor.memory to the memory of a worker. It
+// fails if an executor would still be larger than a worker, because such an
+// executor could never start.
 func fitToWorkers(settings *config.Config, master masterurl.URL) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorMem.Name()) && config.ExecutorMem.In(settings) > master.Memory {
 		fitted, err := settings.With(map[string]string{config.ExecutorMem.Name(): fmt.Sprintf("%dm", master.Memory/config.MiB)})

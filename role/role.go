@@ -3,8 +3,9 @@
 // the cluster of its master URL; ApplicationMaster, with the driver or without;
 // executor; and the processes of a local cluster.
 //
-// Application is the state of a process with a driver. Every such role creates
-// one by startDriver and calls the user's driver function by its method run.
+// Application is the state of a process with a driver. Each role that has a driver
+// creates an Application with startDriver, and calls the user's driver function
+// with Application.run.
 package role
 
 import (
@@ -59,8 +60,8 @@ func exit(err error) int {
 	return exitStatus(err)
 }
 
-// exitStatus returns the result of err's method ExitStatus() int, if the driver
-// function's error has one, and otherwise client.ExitCode(err).
+// exitStatus returns the exit status for a driver function's error: the result of
+// the error's method ExitStatus() int if it has one, else client.ExitCode(err).
 func exitStatus(err error) int {
 	var own interface{ ExitStatus() int }
 	if errors.As(err, &own) {

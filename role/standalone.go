@@ -43,8 +43,8 @@ func runStandalone(ctx context.Context, master masterurl.URL, settings *config.C
 	return standalone{masters: master.Addresses, credentials: credentials, driverID: driverID, logger: logger}.run(ctx, settings, function)
 }
 
-// givenDriverID returns the standalone cluster's id for this driver; "" if the
-// cluster did not start it.
+// givenDriverID returns the id of this driver in the standalone cluster; "" if the
+// cluster did not start the driver.
 func givenDriverID() (string, error) {
 	id := os.Getenv(launch.EnvDriverID)
 	// The variable is removed, since otherwise an application that this program

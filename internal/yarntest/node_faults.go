@@ -25,8 +25,8 @@ func (n *Node) Lose() {
 	})
 }
 
-// Disconnect makes the NodeManager unreachable: its processes keep running, and the
-// ResourceManager gives it up after Options.NodeExpiry.
+// Disconnect makes the NodeManager unreachable. Its containers keep running; the
+// ResourceManager counts the node as lost after Options.NodeExpiry.
 func (n *Node) Disconnect() {
 	n.cluster.do(func() {
 		n.halt(false)
@@ -39,9 +39,9 @@ func (n *Node) Disconnect() {
 	})
 }
 
-// Reconnect ends Lose, Disconnect or a decommission: the NodeManager registers
-// again. Surviving processes end if the ResourceManager counts their containers as
-// ended.
+// Reconnect makes the NodeManager register again after Lose, Disconnect or a
+// decommission. Containers that still run on the node are killed if the
+// ResourceManager considers them ended.
 func (n *Node) Reconnect() error {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
@@ -58,8 +58,8 @@ func (n *Node) Reconnect() error {
 	return nil
 }
 
-// Restart stops the NodeManager and starts it again after the time down. With
-// recovery its containers keep running, otherwise they are killed.
+// Restart stops the NodeManager and starts it again after the time down. Its
+// containers keep running if recovery is true; otherwise they are killed.
 func (n *Node) Restart(down time.Duration, recovery bool) {
 	c := n.cluster
 	c.do(func() {
@@ -82,8 +82,8 @@ func (n *Node) Restart(down time.Duration, recovery bool) {
 	})
 }
 
-// Unhealthy makes the node's health check fail, with a report that says why. The
-// node's containers are lost.
+// Unhealthy makes the node's health check fail; report is the reason. The node's
+// containers are lost.
 func (n *Node) Unhealthy(report string) {
 	n.cluster.do(func() {
 		if n.active() {
@@ -95,7 +95,7 @@ func (n *Node) Unhealthy(report string) {
 	})
 }
 
-// Healthy ends Unhealthy.
+// Healthy reverses Unhealthy: the node's health check succeeds again.
 func (n *Node) Healthy() {
 	n.cluster.do(func() {
 		if n.state == yarn.NodeUnhealthy {
@@ -107,7 +107,7 @@ func (n *Node) Healthy() {
 }
 
 // Decommission starts to decommission the node: it gets no more containers, and is
-// removed when it has none, or after the timeout.
+// removed when the last one has ended, after timeout at the latest.
 func (n *Node) Decommission(timeout time.Duration) {
 	n.cluster.do(func() {
 		if !n.active() {
@@ -125,7 +125,7 @@ func (n *Node) Decommission(timeout time.Duration) {
 	})
 }
 
-// Recommission ends Decommission before the node is removed.
+// Recommission cancels Decommission, unless the node has been removed already.
 func (n *Node) Recommission() {
 	n.cluster.do(func() {
 		if n.state == yarn.NodeDecommissioning {

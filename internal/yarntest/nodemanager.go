@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// yarnException is the class of NodeManagers' exceptions that have no class of
-// their own.
+// yarnException is the Java class of a NodeManager's exceptions that need no more
+// specific class.
 const yarnException = "org.apache.hadoop.yarn.exceptions.YarnException"
 
 // serve starts the node's server.
@@ -32,7 +32,7 @@ func (n *Node) serve() error {
 	return nil
 }
 
-// failure returns a node's exception about one container.
+// failure converts an error about one container to a NodeManager's answer.
 func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	class, text := yarnException, err.Error()
 	if exception, ok := err.(*ipctest.Exception); ok {
@@ -41,7 +41,7 @@ func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	return &pb.ContainerException{ContainerId: id, Exception: &pb.SerializedException{ClassName: &class, Message: &text}}
 }
 
-// caller returns the attempt that the NMToken of a call belongs to.
+// caller returns the application attempt to which a call's NMToken was issued.
 func caller(call ipctest.Call) yarn.AttemptID {
 	message := &pb.NMTokenIdentifier{}
 	if proto.Unmarshal(call.Identifier, message) != nil {
@@ -73,7 +73,7 @@ func (n *Node) startContainers(_ context.Context, call ipctest.Call, request *pb
 	return response, nil
 }
 
-// start starts a container after the same checks as ContainerManagerImpl's.
+// start starts a container after the same checks as Hadoop's ContainerManagerImpl.
 func (n *Node) start(caller yarn.AttemptID, token *pb.ContainerTokenIdentifier, launch *pb.ContainerLaunchContext) error {
 	c := n.cluster
 	id := containerIDOf(token.GetContainerId())

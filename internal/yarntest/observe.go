@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// View is the state of a cluster. It is valid only during the call of the function
-// that it is passed to.
+// View is the state of a cluster. It is passed to a function, and is valid only
+// until that function returns.
 type View struct{ cluster *Cluster }
 
 // watcher is a function that is called after every change.
@@ -48,8 +48,8 @@ func (c *Cluster) Watch(f func(View)) (end func()) {
 // errClosed is Await's error if the cluster is closed before the condition holds.
 var errClosed = errors.New("the cluster was closed")
 
-// Await returns when a condition holds, which it checks now and after every change.
-// It returns an error if ctx ends or the cluster is closed first.
+// Await waits until a condition holds. It checks the condition now and after every
+// change. It returns an error if ctx ends or the cluster is closed first.
 func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	met := make(chan struct{}, 1)
 	end := c.Watch(func(v View) {
@@ -71,8 +71,8 @@ func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	}
 }
 
-// Containers returns an application's containers, sorted by id, without those of its
-// ApplicationMasters.
+// Containers returns an application's containers, sorted by id, except the
+// containers of its ApplicationMasters.
 func (v View) Containers(id yarn.ApplicationID) []Container {
 	own := map[yarn.ContainerID]*container{}
 	for containerID, k := range v.cluster.containers {
@@ -88,7 +88,7 @@ func (v View) Containers(id yarn.ApplicationID) []Container {
 }
 
 // Live returns the containers that an application has received and that have not
-// ended, in the order of their allocation, without its ApplicationMaster's.
+// ended, in the order of their allocation, except its ApplicationMaster's.
 func (v View) Live(id yarn.ApplicationID) []Container {
 	var containers []Container
 	if app := v.cluster.byID[id]; app != nil {
@@ -101,13 +101,14 @@ func (v View) Live(id yarn.ApplicationID) []Container {
 	return containers
 }
 
-// Held returns the number of Live containers. It is cheap enough for a Watch.
+// Held returns the number of containers that Live returns. It is fast enough to be
+// called in Watch.
 func (v View) Held(id yarn.ApplicationID) int {
 	return v.count(id, func(k *container) bool { return k.stage != allocated })
 }
 
-// Running returns the number of an application's containers that run on their nodes,
-// without its ApplicationMaster's.
+// Running returns how many containers of an application run on their nodes, not
+// counting its ApplicationMaster's.
 func (v View) Running(id yarn.ApplicationID) int {
 	return v.count(id, func(k *container) bool { return k.process == running })
 }
@@ -140,8 +141,8 @@ func (v View) Processes(id yarn.ApplicationID) int {
 	return n
 }
 
-// Asked returns the number of containers that an application asks for and that are
-// not allocated.
+// Asked returns the number of containers that an application has requested and that
+// are not allocated yet.
 func (v View) Asked(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().table.outstanding()
@@ -149,8 +150,8 @@ func (v View) Asked(id yarn.ApplicationID) int {
 	return 0
 }
 
-// Heartbeats returns the number of served heartbeats of the application's current
-// attempt, without repeated ones.
+// Heartbeats returns how many heartbeats of the application's current attempt were
+// answered. A repeated heartbeat counts once.
 func (v View) Heartbeats(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().heartbeats
@@ -158,8 +159,8 @@ func (v View) Heartbeats(id yarn.ApplicationID) int {
 	return 0
 }
 
-// Rows returns the ResourceRequests that the ResourceManager holds for an
-// application.
+// Rows returns the ResourceRequests that the ResourceManager has stored for an
+// application's current attempt.
 func (v View) Rows(id yarn.ApplicationID) []yarn.ResourceRequest {
 	app := v.cluster.byID[id]
 	if app == nil {
@@ -250,6 +251,6 @@ func (v View) Free(host string) yarn.Resource {
 // Serving reports whether a ResourceManager is active.
 func (v View) Serving() bool { return v.cluster.active() != nil }
 
-// Violations returns what ApplicationMasters did wrong: they started a container on
-// a node that they had blacklisted before the container was allocated.
+// Violations describes mistakes of ApplicationMasters: each is the start of a
+// container on a node that was blacklisted before the container was allocated.
 func (v View) Violations() []string { return slices.Clone(v.cluster.violations) }

@@ -8,14 +8,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Options configure a Cluster. A zero field means its default. Defaults of times are
-// Hadoop's (yarn-default.xml) unless noted.
+// Options configure a Cluster. A zero field means the default. Durations have the
+// defaults of Hadoop (yarn-default.xml) unless noted.
 type Options struct {
-	// Nodes are the NodeManagers. Default: two nodes in two racks of 8192 MiB and
-	// 8 cores.
+	// Nodes are the NodeManagers. Default: two nodes with 8192 MiB and 8 cores each,
+	// in different racks.
 	Nodes []NodeSpec
-	// Queues are the leaf queues below root. Default: one, "default", with the whole
-	// cluster.
+	// Queues are the leaf queues below root. Default: a single queue, "default", that
+	// can use the whole cluster.
 	Queues []QueueSpec
 	// Network connects clients with the cluster. Default: Memory().
 	Network Network
@@ -26,23 +26,23 @@ type Options struct {
 	// calls a Fault with a Chance hits.
 	Seed uint64
 
-	// MaxContainer is the largest container (yarn.scheduler.maximum-allocation-mb
-	// and others). Default: 8192 MiB and 4 cores.
+	// MaxContainer is the size of the largest container that can be requested
+	// (yarn.scheduler.maximum-allocation-mb and -vcores). Default: 8192 MiB and 4 cores.
 	MaxContainer yarn.Resource
 	// MinMemoryMB is the unit, in MiB, to which the memory of containers is rounded
 	// up (yarn.scheduler.minimum-allocation-mb). Default: 1, unlike Hadoop's 1024.
 	MinMemoryMB int64
 	// NodeHeartbeat is the interval of a NodeManager's heartbeats. Default: 1 s.
 	NodeHeartbeat time.Duration
-	// OffSwitchPerHeartbeat is how many containers, of those that are neither
-	// node-local nor rack-local, a node gets with one heartbeat
+	// OffSwitchPerHeartbeat is how many containers that are neither node-local nor
+	// rack-local may be allocated on a node at each of its heartbeats
 	// (yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments).
 	// Default: 1.
 	OffSwitchPerHeartbeat int
 	// NodeLocalityDelay is the number of node heartbeats that pass before a
 	// container for a named host is allocated on another host of its rack
-	// (yarn.scheduler.capacity.node-locality-delay). Default: 40, and no more than
-	// there are nodes.
+	// (yarn.scheduler.capacity.node-locality-delay). Default: 40. The
+	// number of nodes is the upper limit.
 	NodeLocalityDelay int
 	// AllocationExpiry is the time within which an allocated container must be
 	// started. Default: 10 min.
@@ -62,15 +62,15 @@ type Options struct {
 	// PreemptionWait is the time from the notice of a preemption until the
 	// container is killed. Default: 15 s.
 	PreemptionWait time.Duration
-	// RecoveryTime is how long after a restart the REST API does not know running
-	// applications. Default: 1500 ms.
+	// RecoveryTime is how long after a restart the REST API answers "not found" for
+	// running applications. Default: 1500 ms.
 	RecoveryTime time.Duration
 
 	// Process decides what the process of a container does once it is localized.
 	// Default: it runs until it is stopped. It must not call the Cluster.
 	Process func(Container) Process
-	// NodePages serves the NodeManagers' REST API. On TCP that takes another
-	// listener for each node.
+	// NodePages makes NodeManagers serve their REST API. If Network is TCP, this
+	// takes one more listener for each node.
 	NodePages bool
 	// Logger receives events at debug level. Default: none.
 	Logger *slog.Logger
@@ -91,8 +91,8 @@ type NodeSpec struct {
 // QueueSpec is one leaf queue below root.
 type QueueSpec struct {
 	Name string
-	// Capacity is the guaranteed share of the cluster and MaxCapacity the largest
-	// one, in percent. Default: 100.
+	// Capacity is the guaranteed share of the cluster, and MaxCapacity the maximum
+	// share, in percent. Default: 100 for each.
 	Capacity, MaxCapacity float64
 }
 
@@ -100,14 +100,14 @@ type QueueSpec struct {
 type Process struct {
 	// Localizing is how long localization takes.
 	Localizing time.Duration
-	// Never makes localization last until the container is stopped.
+	// Never means that localization does not end before the container is stopped.
 	Never bool
-	// Ends makes it exit with Exit after the time After; otherwise it runs until
-	// it is stopped.
+	// Ends makes the process exit with status Exit after the time After. Otherwise
+	// the process runs until it is stopped.
 	Ends  bool
 	After time.Duration
 	Exit  yarn.ExitStatus
-	// Diagnostics is reported with the exit status.
+	// Diagnostics is the text that the NodeManager reports with the exit status.
 	Diagnostics string
 }
 

@@ -38,14 +38,15 @@ func (c *Cluster) total() yarn.Resource {
 	return total
 }
 
-// share returns r's share of total, from 0 to 1: that of memory or of cores,
-// whichever is larger (the dominant share).
+// share returns r's dominant share of total: its share of the memory or of the
+// cores, from 0 to 1, whichever is larger.
 func share(r, total yarn.Resource) float64 {
 	memory := float64(r.MemoryMB) / float64(max(total.MemoryMB, 1))
 	return max(memory, float64(r.VCores)/float64(max(total.VCores, 1)))
 }
 
-// byNeed returns the queues, those that use the least of their guarantee first.
+// byNeed returns the queues sorted by how much of their guaranteed share they use,
+// the lowest first.
 func (c *Cluster) byNeed(total yarn.Resource) []*queue {
 	if len(c.queues) == 1 {
 		return c.queues
@@ -62,8 +63,8 @@ func (q *queue) allows(more, total yarn.Resource) bool {
 	return q.spec.MaxCapacity >= 100 || share(add(q.used, more, 1), total)*100 <= q.spec.MaxCapacity
 }
 
-// preemptionRound preempts containers of queues that use more than their guarantee,
-// for queues below theirs that wait for containers, like
+// preemptionRound preempts containers of queues above their guaranteed share if
+// queues below it wait for containers, like Hadoop's
 // ProportionalCapacityPreemptionPolicy.
 func (c *Cluster) preemptionRound() {
 	c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
@@ -121,8 +122,8 @@ func (c *Cluster) pending(q *queue) yarn.Resource {
 }
 
 // preempt announces that containers of an attempt will be preempted. After wait it
-// kills those that are left, unless strict is false and the attempt has released as
-// many resources by then.
+// kills those of them that still exist. If strict is false, it kills none if the
+// attempt has released as many resources in the meantime, from any containers.
 func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait time.Duration) {
 	var sum yarn.Resource
 	for _, k := range containers {

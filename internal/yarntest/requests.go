@@ -9,15 +9,15 @@ import (
 )
 
 // requestKey identifies a set of requests in the ResourceManager's scheduler
-// (SchedulerRequestKey). It has an execution type, too, as Hadoop keeps
-// opportunistic requests in another table.
+// (SchedulerRequestKey). The execution type is part of it here, because Hadoop
+// keeps opportunistic requests in another table.
 type requestKey struct {
 	priority      int32
 	allocationID  int64
 	executionType yarn.ExecutionType
 }
 
-// row is a ResourceRequest: for count containers at one location.
+// row is a ResourceRequest: a request for count containers at one location.
 type row struct {
 	resource yarn.Resource
 	count    int32
@@ -29,14 +29,13 @@ type row struct {
 type requests struct {
 	key  requestKey
 	rows map[string]*row
-	// opportunities is the number of node heartbeats since the last local
-	// container. It delays the allocation of containers on other hosts than the
-	// named ones.
+	// opportunities is the number of node heartbeats since a node-local or rack-local
+	// container was allocated. Other hosts get containers only when it is high enough.
 	opportunities int
 }
 
-// wanted returns the number of containers asked for: the count of the row for any
-// host.
+// wanted returns the number of requested containers: the count of the row for
+// yarn.AnyHost.
 func (r *requests) wanted() int32 {
 	if any := r.rows[yarn.AnyHost]; any != nil {
 		return any.count
@@ -69,7 +68,7 @@ func (t *table) set(p *pb.ResourceRequest, resource yarn.Resource) {
 	}
 }
 
-// outstanding returns how many containers are asked for.
+// outstanding returns how many containers are requested and not yet allocated.
 func (t *table) outstanding() int {
 	total := 0
 	for _, r := range t.keys {
@@ -78,7 +77,8 @@ func (t *table) outstanding() int {
 	return total
 }
 
-// lower subtracts an allocated container from the rows with the given names.
+// lower subtracts 1 from the counts of the rows with the given names, and deletes
+// rows whose count becomes 0.
 func (r *requests) lower(names ...string) {
 	for _, name := range names {
 		if row := r.rows[name]; row != nil {

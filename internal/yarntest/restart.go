@@ -9,8 +9,8 @@ import (
 )
 
 // Restart stops the active ResourceManager and starts it again after the time down.
-// It recovers from its state store. Nodes register again at their next heartbeat,
-// with their containers.
+// The ResourceManager then recovers from its state store. At their next heartbeats,
+// nodes register again and report their containers.
 func (c *Cluster) Restart(down time.Duration) {
 	c.do(func() {
 		m := c.active()
@@ -22,9 +22,9 @@ func (c *Cluster) Restart(down time.Duration) {
 	})
 }
 
-// Failover makes the active ResourceManager a standby, and after gap another one
-// active. It fails if no ResourceManager is active or Options.Masters is less than
-// 2.
+// Failover makes the active ResourceManager a standby and, after the time gap,
+// activates another one. It fails if no ResourceManager is active or
+// Options.Masters is less than 2.
 func (c *Cluster) Failover(gap time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +69,8 @@ func (c *Cluster) stopMaster(m *master, standby bool) {
 	}
 }
 
-// forget drops what a ResourceManager knows about an attempt only in memory, not in
-// its state store.
+// forget drops what a ResourceManager has about an attempt in memory only, and
+// loses when it stops. It keeps what is in the state store.
 func (c *Cluster) forget(a *attempt) {
 	for _, k := range a.held {
 		c.cancel(k.expiry)
@@ -86,7 +86,7 @@ func (c *Cluster) forget(a *attempt) {
 	clear(a.tokensFor)
 	clear(a.pendingReleases)
 	c.cancel(a.expiry)
-	// Nodes report the containers again that have exited and that they still know.
+	// Nodes that still know an exited container report it again.
 	if !a.ended {
 		for _, n := range c.nodes {
 			for _, k := range n.local {
@@ -98,7 +98,7 @@ func (c *Cluster) forget(a *attempt) {
 	}
 }
 
-// activate makes a ResourceManager the active one, with the state store's content.
+// activate makes a ResourceManager the active one, with the state in the store.
 func (c *Cluster) activate(m *master) {
 	if c.active() != nil || c.closed {
 		return

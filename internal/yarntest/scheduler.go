@@ -21,8 +21,8 @@ const (
 // free returns the node's unused resources.
 func (n *Node) free() yarn.Resource { return add(n.spec.Resource, n.used, -1) }
 
-// demandChanged counts the requested containers again. If there are any now, it
-// makes the nodes send heartbeats.
+// demandChanged recounts the requested containers. If there are any now, it makes
+// the nodes send heartbeats.
 func (c *Cluster) demandChanged() {
 	before := c.demand
 	c.demand = 0
@@ -40,7 +40,8 @@ func (c *Cluster) demandChanged() {
 }
 
 // schedule allocates containers on a node at its heartbeat, like the
-// CapacityScheduler: any number of node-local and rack-local ones, and few others
+// CapacityScheduler. It stops after Options.OffSwitchPerHeartbeat containers that
+// are neither node-local nor rack-local
 // (RegularContainerAllocator, CapacityScheduler.canAllocateMore).
 func (c *Cluster) schedule(n *Node) {
 	offSwitchCount := 0
@@ -64,8 +65,8 @@ func (c *Cluster) schedule(n *Node) {
 	}
 }
 
-// scheduleQueue allocates one container on the node to the first application of a
-// queue that can have one.
+// scheduleQueue allocates one container on the node, to the first application of
+// the queue that has a request which the node can serve.
 func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality {
 	for _, app := range c.applications {
 		a := app.current()
@@ -91,7 +92,8 @@ func (a *attempt) blacklists(n *Node) bool {
 	return host || rack
 }
 
-// scheduleRequests allocates one container on the node for one key, if it can.
+// scheduleRequests allocates one container on the node for the requests r, if
+// locality, free resources and the queue's limit allow it.
 func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, total yarn.Resource) locality {
 	any := r.rows[yarn.AnyHost]
 	if any == nil || any.label != n.spec.Label {
@@ -118,9 +120,9 @@ func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, t
 	return got
 }
 
-// serve returns the row that a container on the node would serve, and the
-// container's locality. If the rows rule out the node, its heartbeat does not count
-// as a missed opportunity.
+// serve returns the row that a container on the node would satisfy, and the
+// container's locality. If the rows do not allow the node at all, its heartbeat is
+// not counted in opportunities.
 func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	any := r.rows[yarn.AnyHost]
 	if host := r.rows[n.spec.Host]; host != nil {
@@ -142,7 +144,7 @@ func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	if len(r.rows) == 1 {
 		return offSwitch, any
 	}
-	// The more locations are named, the longer the wait for a container elsewhere
+	// The wait for a container elsewhere grows with the number of named locations
 	// (getLocalityWaitFactor).
 	factor := min(float64(len(r.rows)-1)/float64(nodes), 1)
 	if math.Min(float64(nodes), float64(any.count)*factor) < float64(r.opportunities) {
@@ -151,7 +153,7 @@ func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	return notAllocated, nil
 }
 
-// allocate allocates a container on the node for the row from.
+// allocate allocates a container on the node. from is the row that it satisfies.
 func (c *Cluster) allocate(a *attempt, n *Node, key requestKey, from *row) *container {
 	if a.countEpoch != c.epoch {
 		a.countEpoch, a.containerCount = c.epoch, 0
@@ -180,7 +182,7 @@ func (c *Cluster) startMaster(a *attempt, k *container) {
 	c.launch(a)
 }
 
-// hold adds a container to the usage of its attempt, node and queue.
+// hold adds a container to the resources that its attempt, node and queue use.
 func (c *Cluster) hold(k *container) {
 	k.counted = true
 	k.attempt.held = append(k.attempt.held, k)
@@ -190,7 +192,8 @@ func (c *Cluster) hold(k *container) {
 	q.used = add(q.used, k.resource, 1)
 }
 
-// drop removes a container from the usage of its attempt, node and queue.
+// drop subtracts a container from the resources that its attempt, node and queue
+// use.
 func (c *Cluster) drop(k *container) {
 	if !k.counted {
 		return // its node has not registered again since the ResourceManager restarted

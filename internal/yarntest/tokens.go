@@ -16,9 +16,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// keys are the ids of the master keys for one kind of token: a token's password is
-// the MAC of its identifier with the key that the identifier names. Tokens made
-// with the current, the next or the previous key are valid.
+// keys are the ids of the master keys for one kind of token. A token's identifier
+// names a key, and the token's password is the MAC of the identifier with this key.
+// Tokens made with the current, the next or the previous key are valid.
 type keys struct {
 	current int32
 	// next is the key that a roll-over changes to, 0 if there is none. previous is
@@ -144,9 +144,9 @@ func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIde
 	return message, nil
 }
 
-// RollMasterKey begins a roll-over of the key of AMRMTokens: responses of allocate
-// have the new token until the old key expires, after overlap. Connections that
-// were made with the old token stay open.
+// RollMasterKey begins to replace the key of AMRMTokens. The old key expires after
+// overlap; until then, responses to allocate contain the new token. Connections
+// made with the old token stay open.
 func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,8 +157,8 @@ func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.after(overlap, func() { c.amrmKeys.current, c.amrmKeys.next = c.amrmKeys.next, 0 })
 }
 
-// RollNodeKey replaces the key of NMTokens, so that every node's next container
-// comes with a new token. Tokens made with the old key stay valid for overlap.
+// RollNodeKey replaces the key of NMTokens: an attempt receives a new token for a
+// node with its next container there. Old tokens stay valid for the time overlap.
 func (c *Cluster) RollNodeKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

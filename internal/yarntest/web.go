@@ -14,7 +14,7 @@ import (
 )
 
 // webServer serves the REST APIs of all ResourceManagers and NodeManagers. The local
-// address of a connection tells which one is meant.
+// address of a connection determines which of them serves it.
 type webServer struct {
 	cluster   *Cluster
 	server    *http.Server
@@ -102,8 +102,8 @@ func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Reques
 	http.NotFound(response, request)
 }
 
-// boundAddress returns the local address that connections to an endpoint of a host
-// have.
+// boundAddress returns the local address, at the server, of connections to an
+// endpoint of a host.
 func (c *Cluster) boundAddress(host string, e endpoint) string {
 	if _, ok := c.network.(tcp); ok {
 		host = loopback(host)
