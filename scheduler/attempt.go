@@ -39,17 +39,17 @@ type attempt struct {
 	// launched.
 	needsCopy      bool
 	previous, next *attempt // its neighbours in the queue of its executor; nil if it is not queued
-	// since is when it got its cores or, while it is queued, when it was queued, as
-	// time on the scheduler's clock. took is how long it ran, once its result is
+	// since is the time, on the scheduler's clock, at which the attempt was queued or,
+	// if it has cores, got them. took is how long it ran; 0 until its result is
 	// pending.
 	since, took time.Duration
-	// other is the other running attempt of the same task (its original or its
-	// copy), nil if there is none.
+	// other is the other running attempt of the task: the speculative copy of this
+	// attempt or, for a copy, the original; nil if there is none.
 	other *attempt
 	// resources are the GPUs and the like that it has reserved at its executor.
 	resources resource.Reservation
-	// inSet and inExecutor are its indexes in the lists running of its set and its
-	// executor.
+	// inSet and inExecutor are the attempt's indexes in set.running and in
+	// executor.running.
 	inSet, inExecutor int32
 }
 
@@ -58,7 +58,7 @@ func byID(attempts []*attempt) []*attempt {
 	return slices.SortedFunc(slices.Values(attempts), func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 }
 
-// attempts has all attempts whose outcome is not known. With each change it updates
+// attempts has all attempts whose outcome is not known. When they change, it updates
 // the free cores of executors, the cores that pools use, and the demand of
 // profiles.
 type attempts struct {

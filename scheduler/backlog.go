@@ -20,8 +20,8 @@ const (
 	// taskRetry waits to be launched again.
 	taskRetry
 	taskRunning
-	// taskBuffered has a result, in a barrier set in which other tasks have none
-	// yet: the result does not count before they do.
+	// taskBuffered, in a barrier set, has a result, which does not count until all
+	// tasks of the set have one.
 	taskBuffered
 	taskDone
 )
@@ -31,12 +31,12 @@ const (
 type backlog struct {
 	states []taskState
 	cpus   int // number of cores that each task takes
-	// waiting is how many tasks wait; retries is how many of these were launched
-	// before.
+	// waiting is how many tasks wait to be launched; retries is how many of these
+	// have been launched before.
 	waiting, retries int
-	// live counts, for each level of locality at which tasks may wait for a better
-	// core, the locations that have both waiting tasks and an available executor.
-	// For NoPref, it counts the waiting tasks without preferences.
+	// live counts, for ProcessLocal, NodeLocal and RackLocal, the executors, hosts and
+	// racks that waiting tasks prefer and that have an available executor. For NoPref,
+	// it counts the waiting tasks without preferences.
 	live [Localities]int
 	// noPref lists the waiting tasks without preferences; anywhere lists those with
 	// preferences, for launching them on any executor.
@@ -136,8 +136,9 @@ func (b *backlog) newLocation() *location {
 	return p
 }
 
-// listFresh fills the lists of tasks at each location, ordered by index. Before,
-// end of a location is the length of its list; all lists share one allocation.
+// listFresh fills each location's list of tasks, ordered by index. When it is
+// called, a location's end must be the length of its list. All lists share one
+// allocation.
 func (b *backlog) listFresh() {
 	room := make([]int32, len(b.taskLocations))
 	for _, p := range b.locations {
@@ -166,7 +167,7 @@ func (b *backlog) joinRack(p *location) {
 	}
 }
 
-// drop removes all tasks when the set has ended.
+// drop removes all tasks. It is called when the set has ended.
 func (b *backlog) drop(c *cluster) {
 	b.addWaiting(-b.waiting, b.live[NoPref]-b.waiting)
 	for _, p := range b.locations {
@@ -178,7 +179,7 @@ func (b *backlog) drop(c *cluster) {
 	*b = backlog{states: b.states, cpus: b.cpus}
 }
 
-// preferred returns the indexes, in locations, of those that a task prefers.
+// preferred returns the indexes in b.locations of a task's preferred locations.
 func (b *backlog) preferred(index int32) []int32 {
 	if b.first == nil {
 		return nil
@@ -231,8 +232,8 @@ func (b *backlog) retry(index int32) {
 	b.count(index, 1)
 }
 
-// listRetry adds a task that is to be retried to the lists of its locations. Tasks
-// of barrier sets are not listed, as they are all launched together.
+// listRetry adds a task that must be retried to the lists of its locations. It is
+// not needed for barrier sets, whose tasks are all launched together.
 func (b *backlog) listRetry(index int32) {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
@@ -249,8 +250,8 @@ func (b *backlog) listRetry(index int32) {
 	}
 }
 
-// count updates all numbers of waiting tasks for one task that begins (change is 1)
-// or stops (-1) to wait.
+// count updates the counts of waiting tasks when a task begins to wait (change is
+// 1) or stops waiting (-1).
 func (b *backlog) count(index int32, change int) {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
@@ -273,7 +274,7 @@ func (b *backlog) addWaiting(tasks, withPreferences int) {
 	b.demand.TasksWithPreferences += withPreferences
 }
 
-// countAt changes how many waiting tasks prefer a location.
+// countAt adds change to the number of waiting tasks that prefer a location.
 func (b *backlog) countAt(p *location, change int) {
 	crossed := crossing(&p.waiting, change)
 	if p.host == nil {
@@ -291,7 +292,7 @@ func (b *backlog) countAt(p *location, change int) {
 	}
 }
 
-// countInRack changes how many hosts of a rack have waiting tasks.
+// countInRack adds change to the number of hosts of a rack with waiting tasks.
 func (b *backlog) countInRack(g *rackGroup, change int) {
 	crossed := crossing(&g.waiting, change)
 	if g.rack.available > 0 {
@@ -326,8 +327,7 @@ func (b *backlog) executorChanged(e *executor, change int) {
 			b.live[ProcessLocal] += change
 		}
 	}
-	// A host or a rack becomes live with its first available executor, and stops to
-	// be live with its last.
+	// A host or a rack is live only while it has an available executor.
 	first := max(change, 0)
 	if e.host.available == first {
 		if p := b.hosts[e.host]; p != nil && p.waiting > 0 {

@@ -11,8 +11,8 @@ import (
 //
 // A barrier set is launched when there are enough free cores for all its tasks, on
 // executors that are not excluded for them. It takes the most local of the free
-// cores, and does not wait for better ones. Until then it uses no core, and other
-// sets run. If it has been unable to launch for Config.BarrierReserveDelay,
+// cores, and does not wait for more local ones. Before the launch it uses no core,
+// and other sets run. If it has been unable to launch for Config.BarrierReserveDelay,
 // although all executors together have enough cores for it, no other set of its
 // profile gets a core until it is launched. So it waits at most for running
 // attempts to end.
@@ -21,15 +21,15 @@ import (
 // are retried. The TaskDone events of all tasks are returned together, when all
 // have results. Tasks of barrier sets are never copied.
 type barrier struct {
-	// buffered has, for each task, the attempt that succeeded, or 0. count is how
-	// many tasks have one.
+	// buffered has, for each task, the attempt that succeeded; 0 if none has yet.
+	// count is how many tasks have such an attempt.
 	buffered []AttemptID
 	count    int
 	// restarting is set while the set's attempts are being killed so that all tasks
 	// can be retried.
 	restarting bool
-	// passedOver is the time since which there are too few free cores for the set;
-	// zero if there are enough, or if all executors together are too small.
+	// passedOver is when the set began to wait for free cores; zero if it does not
+	// wait, or if all executors together have too few cores for it.
 	passedOver time.Time
 }
 
@@ -102,10 +102,9 @@ type freeExecutor struct {
 	slots int
 }
 
-// assign chooses an executor for each task of a barrier set; it returns nil if
-// there is none for some task. It starts with tasks that are excluded from
-// executors, continues with those that prefer a location, and spreads the others
-// over the executors.
+// assign chooses an executor for each task of a barrier set; it returns nil if some
+// task cannot be placed. Tasks from which executors are excluded are placed first,
+// then tasks that prefer a location. The others are spread over the executors.
 func (set *taskSet) assign(free []freeExecutor) []*executor {
 	order := make([]int32, len(set.states))
 	for i := range order {
@@ -145,8 +144,8 @@ func (set *taskSet) assign(free []freeExecutor) []*executor {
 	return assigned
 }
 
-// suitsBetter reports whether e is better for a task than other: e is more local
-// or, at the same level, has room for more tasks.
+// suitsBetter reports whether e is better for a task than other: more local or, if
+// they are equally local, with room for more tasks.
 func (set *taskSet) suitsBetter(index int32, e, other freeExecutor) bool {
 	if len(set.preferred(index)) > 0 {
 		if here, there := set.locality(index, e.executor), set.locality(index, other.executor); here != there {

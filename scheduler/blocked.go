@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// blocked says since when a task set has been unable to continue with the present
-// executors.
+// blockage records that a task set cannot continue with the present executors.
 type blockage struct {
-	// since is when it was found to be blocked; zero if it can continue.
+	// since is when the set was found to be blocked; zero if it can continue.
 	since time.Time
-	// abort is when the set is aborted if it is still blocked.
+	// abort is the time at which the set is aborted if it is still blocked then.
 	abort time.Time
 }
 
@@ -79,9 +78,9 @@ func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait tim
 	return 0, "", 0
 }
 
-// excludedEverywhere looks for a waiting task that is excluded from every executor
-// that is large enough for it. It returns the index of the task and the number of
-// these executors; 0 executors if there is no such task.
+// excludedEverywhere looks for a waiting task for which all large enough executors
+// are excluded. It returns the task's index and the number of these executors; 0
+// executors if there is no such task.
 func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 	if !set.exclusion.HasFailures() && !s.exclusion.Any() {
 		return 0, 0
@@ -150,7 +149,7 @@ func (s *Scheduler) nextAbort() time.Time {
 // WaitReason is why no task of a set is launched.
 type WaitReason int
 
-// The reasons, starting with those that the ends of other tasks cannot change.
+// The reasons to wait. Other tasks' ends can change only AllBusy and those after it.
 const (
 	// NotBlocked: no task of the set waits, or the next offer launches one.
 	NotBlocked WaitReason = iota
@@ -172,8 +171,8 @@ const (
 	WaitingForLocality
 )
 
-// WhyWaiting returns why no task of a set is launched, and the same as text that
-// continues "the set waits: ". It looks at all executors, so call it only for sets
+// WhyWaiting returns why no task of a set is launched, as a WaitReason and as text to
+// append to "the set waits: ". It looks at all executors, so call it only for sets
 // that have waited for some time.
 func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	set := s.sets[taskSet]

@@ -7,7 +7,7 @@ import (
 )
 
 // cluster is the executors of one resource profile, with their hosts and racks. It
-// finds executors by their free cores. It knows no tasks.
+// finds executors by their free cores. It has no data about tasks.
 type cluster struct {
 	// rackOf returns the rack of a host, "" if it is not known.
 	rackOf    func(host string) string
@@ -54,8 +54,8 @@ func inOrder(executors map[string]*executor) []*executor {
 	return slices.SortedFunc(maps.Values(executors), func(a, b *executor) int { return cmp.Compare(a.order, b.order) })
 }
 
-// reference returns the host with a name, which it creates if there is none, and
-// adds a reference to it.
+// reference adds a reference to the host with a name, and returns the host. It
+// creates the host if there is none.
 func (c *cluster) reference(name string) *host {
 	h := c.hosts[name]
 	if h == nil {
@@ -103,8 +103,8 @@ func (c *cluster) setRack(h *host, name string) {
 	h.rack.available += h.available
 }
 
-// setAvailable records whether an executor gets tasks: its free cores are then
-// offered, else not.
+// setAvailable records whether an executor is available, so that its free cores are
+// offered to task sets.
 func (c *cluster) setAvailable(e *executor, available bool) {
 	change := 1
 	if available {
@@ -192,8 +192,8 @@ func (z *sizes) add(e *executor, change int) {
 	*z = append(*z, size{example: e, executors: change})
 }
 
-// fit returns how many executors are large enough for a task of a set, whether
-// they are busy or not.
+// fit returns how many executors, busy or not, are large enough for a task of a
+// set.
 func (z sizes) fit(set *taskSet) int {
 	executors := 0
 	for _, size := range z {

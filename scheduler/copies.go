@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// copyLevel is a level after all levels of locality: at it, sets launch speculative
-// copies of slow attempts, on any executor and after all waiting tasks.
+// copyLevel follows the levels of locality. At this level, a set launches speculative
+// copies of slow attempts: on any executor, and after all its waiting tasks.
 const copyLevel = Any + 1
 
-// Straggler is an attempt that has run for too long, so that a copy of it is to be
-// launched.
+// Straggler is an attempt that has run for so long that a copy of it is needed.
 type Straggler struct {
 	Attempt  AttemptID
 	TaskSet  uint64
 	Index    int
 	Executor string
-	// RunTime is how long it has run; Limit is how long it may run without a copy.
+	// RunTime is how long the attempt has run. Limit is how long an attempt may run
+	// before it is copied.
 	RunTime, Limit time.Duration
 }
 
-// copies are the attempts of a set of which speculative copies are to be launched.
+// copies has the attempts of a set that need a speculative copy.
 type copies struct {
 	// list has the attempts to copy, in the order in which they were found. Some
 	// may have ended since.
@@ -57,8 +57,8 @@ func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
 	return stragglers
 }
 
-// findStragglers requests copies of the attempts that have run for longer than
-// limit, and returns these attempts.
+// findStragglers marks attempts that have run for longer than limit as needing a
+// copy, and returns them.
 func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 	var stragglers []Straggler
 	first := len(set.copies.list)
@@ -101,9 +101,9 @@ func (p *profile) launchCopy(set *taskSet, e *executor) bool {
 	return false
 }
 
-// copyAvoids reports whether the copy of an attempt must not run on an executor:
-// the attempt itself runs there or on the same host, and in the latter case another
-// host has a large enough executor.
+// copyAvoids reports whether the copy of an attempt must not run on an executor. This
+// is the attempt's own executor and, if another host has a large enough executor,
+// every executor on the attempt's host.
 func (set *taskSet) copyAvoids(a *attempt, e *executor) bool {
 	if a.executor == e {
 		return true

@@ -6,7 +6,8 @@
 // # What the owner does
 //
 //  1. Call [Scheduler.AddExecutor], [Scheduler.DecommissionExecutor] and
-//     [Scheduler.RemoveExecutor] as executors register, decommission and are lost.
+//     [Scheduler.RemoveExecutor] when an executor registers, begins to decommission
+//     or is lost.
 //  2. Call [Scheduler.Submit] for each task set, and [Scheduler.Cancel] to end one.
 //  3. Call [Scheduler.Advance] with the time, then [Scheduler.Finished] for each
 //     attempt that ended, and [Scheduler.ResultPending] if an attempt ended whose
@@ -31,9 +32,9 @@
 //
 // # Words
 //
-//   - Task set: tasks that do the same with different inputs; tasks are known by
-//     their index. A set is over when it is done, has failed, or was aborted or
-//     cancelled.
+//   - Task set: tasks that run the same function with different inputs. A task is
+//     identified by its index. A set is over when it is done, has failed, or was
+//     aborted or cancelled.
 //   - Attempt: one launch of a task. It is running, queued (waits at its executor
 //     for a core), dequeued (was queued, and has a core by now) or has its result
 //     pending (has run, and uses no core). Its outcome ends it.
@@ -45,7 +46,7 @@
 //   - Available: an executor that is neither decommissioning nor excluded, so that
 //     it gets tasks.
 //   - Window: how many attempts of a set an executor may queue. Recall: the request
-//     to return queued attempts.
+//     to an executor to return its queued attempts.
 //   - Failure: a failed attempt that counts towards the limit of its task. Killed
 //     and recalled attempts, and those whose executor was preempted, do not count.
 //   - Copy: a speculative second attempt beside a straggler.
@@ -54,7 +55,7 @@
 // # Order
 //
 // Free cores go to task sets as the tree of pools says; see package pool. A set
-// that takes none of the free cores is skipped. Within a set, tasks to be retried
+// that can use none of the free cores is skipped. Within a set, tasks to be retried
 // go first, then the others in the order of their indexes. The executor with the
 // most free cores gets the next task; among equals, the one that has waited
 // longest.
@@ -64,7 +65,7 @@
 //
 // # Locality
 //
-// A free core takes the most local task of a set. A task with preferences is not
+// On a free core, a set launches its most local task. A task with preferences is not
 // launched on a less local core at once: the set leaves that core to others for
 // some time. This is delay scheduling, with one wait for each level.
 //
@@ -82,9 +83,8 @@
 //
 // The work of an event does not grow with the number of executors or tasks. A
 // freed core is offered to the sets with waiting tasks in order, to each in
-// constant time, and a FAIR pool finds the next of n children in O(log n). Only if
-// a set is new, has a task to retry or has a level opened, an offer looks at all
-// free executors or at all preferred locations of the set, whichever are fewer. A
-// waiting task takes 1 byte; one with preferences takes 4 more, and 8 for each
-// location.
+// constant time, and a FAIR pool finds the next of n children in O(log n). An offer
+// looks at all free executors, or at all preferred locations of a set if these are
+// fewer, only if the set is new, has a task to retry or has a level opened. A waiting
+// task takes 1 byte; a task with preferences takes 4 more, and 8 for each location.
 package scheduler

@@ -8,9 +8,9 @@ import "time"
 // [KillExecutor].
 type Event interface{ event() }
 
-// TaskDone reports that a task has its result, from this attempt. It is returned
-// once for each task. For a barrier set, it is returned for all tasks when the last
-// one has a result: keep the result of each attempt until its TaskDone or
+// TaskDone reports that Attempt has produced the task's result. It is returned once
+// for each task. A barrier set's TaskDone events are returned together when its
+// last task has a result: keep the result of each attempt until its TaskDone or
 // AttemptEnded.
 type TaskDone struct {
 	TaskSet uint64
@@ -24,7 +24,7 @@ type AttemptEnded struct {
 	TaskSet uint64
 	Index   int
 	Attempt AttemptID
-	// Failures is how many attempts of the task have failed and count.
+	// Failures is how many attempts of the task count as failures.
 	Failures int
 	Reason   string
 }
@@ -39,12 +39,12 @@ type TaskSetDone struct {
 // a [KillAttempt] for each other attempt of the set follows.
 type TaskSetFailed struct {
 	TaskSet uint64
-	// Index is the task that failed, Attempt its latest attempt.
+	// Index is the index of the task that failed, Attempt the id of its last attempt.
 	Index   int
 	Attempt AttemptID
-	// Failures is how many attempts of the task failed.
+	// Failures is how many attempts of the task count as failures.
 	Failures int
-	// Reason is that of the latest failure.
+	// Reason is the reason of the latest failure.
 	Reason string
 }
 
@@ -52,7 +52,7 @@ type TaskSetFailed struct {
 // executors. The set is aborted at the time Until if it still cannot continue then.
 type TaskSetUnschedulable struct {
 	TaskSet uint64
-	// Index is a task that no executor may run; -1 if it is all tasks of the set.
+	// Index is the index of a task that no executor may run; -1 means all tasks.
 	Index  int
 	Reason string
 	// Until is when the set is aborted.
@@ -62,8 +62,8 @@ type TaskSetUnschedulable struct {
 	IdleExecutor string
 }
 
-// TaskSetAborted reports that a set was ended because it could not continue for too
-// long. Only a [KillAttempt] for each of its attempts follows.
+// TaskSetAborted reports that a set was ended because it had been unable to continue
+// for too long. Only a [KillAttempt] for each of its attempts follows.
 type TaskSetAborted struct {
 	TaskSet uint64
 	Reason  string
@@ -107,7 +107,8 @@ type KillAttempt struct {
 }
 
 // Recall asks an executor to return the attempts that it has queued, with the
-// result [Recalled]: it is to run no more tasks, or another set goes before theirs.
+// result [Recalled]: the executor must run no more tasks, or another set must run
+// before them.
 type Recall struct {
 	Executor string
 }

@@ -15,8 +15,8 @@ type Executor struct {
 	Host string
 	// Rack is the host's rack, "" if it is not known; see Config.RackOf.
 	Rack string
-	// Profile is the id of its resource profile. It runs the tasks of sets with
-	// this profile.
+	// Profile is the id of the executor's resource profile. The executor runs only
+	// tasks of sets with this profile.
 	Profile int
 	// Cores is how many cores its tasks may use at the same time.
 	Cores int
@@ -36,38 +36,38 @@ type Loss struct {
 	Reason string
 	// CountsAsFailure is set if the application may have caused the loss (the
 	// process exited, or was killed for its memory), and not if the executor was
-	// preempted, killed on request, or on a lost node. If it is set, every task
-	// that was running on the executor has failed; but not a task that was queued
-	// there, which may not have started. Such a task is retried without being
-	// queued.
+	// preempted, killed on request, or on a lost node. If it is set, the loss
+	// is a failure of every task that was running on the executor, but not of a task
+	// that was queued there, because that may not have started. The queued task is
+	// retried, but not queued again.
 	CountsAsFailure bool
 }
 
-// executor is an executor and the attempts that it has been sent.
+// executor is an executor and the attempts that were sent to it.
 type executor struct {
 	Executor
 	profile         *profile
 	host            *host
 	free            int
 	decommissioning bool
-	// excluded is set if it, or its node, is excluded for the application.
+	// excluded is set if the executor or its node is excluded for the application.
 	excluded bool
-	// available is set if it gets tasks: it is neither decommissioning nor
+	// available is set if the executor gets tasks: it is neither decommissioning nor
 	// excluded.
 	available bool
 	resources resource.Inventory
 	// newlyFree is set if it is in the list newlyFree of its cluster.
 	newlyFree bool
-	// running are all attempts that it was sent and that have not ended, including
-	// those in its queue.
+	// running are the attempts that were sent to the executor and have not ended,
+	// including the queued ones.
 	running []*attempt
 	queue   queue
-	// window is how many attempts of the set with the id windowSet may be queued at
-	// it.
+	// window is how many attempts may be queued at the executor, all of the set with
+	// the id windowSet.
 	window    int
 	windowSet uint64
 	links     [scopes]executorLinks
-	// order is its number in the order in which executors were added, from 1.
+	// order counts executors from 1, in the order in which they were added.
 	order uint64
 }
 
@@ -152,8 +152,8 @@ func (e *executor) updateAvailable() {
 		set.executorChanged(e, change)
 		if !available && (len(set.histories) > 0 || set.copies.wanted > 0) {
 			// A retry or a copy avoids some executors only while others are
-			// available. With this one gone, it may be allowed to run on one that
-			// it avoided, so the next offer tries all executors.
+			// available. Without e, it may be allowed on an executor that it avoided
+			// before, so the next offer tries all executors.
 			set.exhausted = false
 		}
 	}

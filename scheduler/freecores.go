@@ -15,8 +15,8 @@ type freeCores struct {
 	executors int
 }
 
-// scope says which freeCores a list belongs to: an executor is in one list of its
-// cluster, one of its rack and one of its host.
+// scope is what a freeCores covers. An executor is in three lists: one for its
+// cluster, one for its rack and one for its host.
 type scope int
 
 const (

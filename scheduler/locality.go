@@ -50,13 +50,13 @@ type delays struct {
 	running int
 }
 
-// delayClock measures how long a set has left cores unused to wait for more local
-// ones. It starts when the set leaves a core that it could have taken, stops when
+// delayClock measures how long a set has left cores unused while it waits for more
+// local cores. It starts when the set does not take a core that is free, stops when
 // the set takes all cores that it is offered, and is never reset.
 type delayClock struct {
 	running bool
-	// since is when the clock was started, if it runs. before is how long it had
-	// run before that.
+	// since is when the clock was last started or stopped. before is how long it had
+	// run until then.
 	since  time.Time
 	before time.Duration
 }
@@ -83,9 +83,10 @@ func (d *delays) setRunning(set *taskSet, running bool) {
 }
 
 // allowed returns the least local level that is open to a set. A level opens when
-// the set's delay clock has run for the waits of all closer levels that are live:
-// those at which the set has both waiting tasks and executors. It also returns how
-// long the clock has yet to run until the next level opens; 0 if all are open.
+// the set's delay clock has run for the waits of all more local levels that
+// are live (see backlog.live; NodeLocal also counts as live while executors are
+// expected). It also returns how much longer the clock must run
+// until the next level opens; 0 if all levels are open.
 func (d *delays) allowed(set *taskSet) (Locality, time.Duration) {
 	elapsed := set.delay.elapsed(d.clock.now)
 	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {

@@ -8,10 +8,10 @@ type Launch struct {
 	Index int
 	// Number is how many attempts of the task there were before this one.
 	Number int
-	// Executor is the id of the executor that is to run it.
+	// Executor is the id of the executor that must run the attempt.
 	Executor string
 	Locality Locality
-	// Speculative is set if it is a copy of a running attempt.
+	// Speculative is set if the attempt is a copy of another running attempt.
 	Speculative bool
 	// Queued is set if the attempt waits at its executor until a core is free
 	// there; see [Scheduler.SetWindow]. The executor may return it as [Recalled].
@@ -98,8 +98,8 @@ type progress struct {
 	begun, launched bool
 	// full is set when the set takes no more cores in this offer.
 	full bool
-	// atNewlyFree is set while the candidates are the newly free executors. After
-	// that, they are those for level, once listed is set.
+	// atNewlyFree is set while the candidates are the newly free executors. Later,
+	// when listed is set, they are the candidates for level.
 	atNewlyFree bool
 	level       Locality
 	listed      bool
@@ -108,12 +108,13 @@ type progress struct {
 	candidates    candidates
 }
 
-// candidates are places where a set may launch tasks. Each launches one task in
-// turn, so that tasks spread over them. Those that cannot launch one are dropped.
+// candidates are executors, or hosts or racks, where a set may launch tasks. The set
+// launches one task at each in turn, so that its tasks are spread. A candidate where
+// it cannot launch a task is dropped.
 type candidates struct {
 	list []candidate
-	// current is the index of the next candidate. The first kept elements of list
-	// have launched a task in this round.
+	// current is the index of the next candidate. list[:kept] are the candidates where
+	// a task was launched in this round.
 	current, kept int
 }
 
@@ -137,7 +138,7 @@ func (r *progress) reset() {
 }
 
 // next calls launch with one candidate after the other until launch returns true.
-// It returns false if no candidate can launch a task.
+// It returns false if launch returns false for every candidate.
 func (c *candidates) next(launch func(candidate) bool) bool {
 	for len(c.list) > 0 {
 		if c.current == len(c.list) {
@@ -156,9 +157,8 @@ func (c *candidates) next(launch func(candidate) bool) bool {
 	return false
 }
 
-// begin prepares a set for an offer. An exhausted set (see taskSet) can launch
-// tasks only on newly free executors, or at a level of locality that has opened
-// since.
+// begin prepares a set for an offer. An exhausted set (see taskSet) can launch tasks
+// only on newly free executors, or at a level of locality that has opened since then.
 func (p *profile) begin(set *taskSet) {
 	r := &set.progress
 	r.begun = true
@@ -181,8 +181,8 @@ func (p *profile) launchNext(set *taskSet) bool {
 		}) {
 			return true
 		}
-		// The last task of a location may have been launched, so that its level is no
-		// longer live and another has opened.
+		// If the last waiting task of a location was launched above, the location's
+		// level may no longer be live, which opens the next level.
 		r.atNewlyFree = false
 		if level, _ := p.delays.allowed(set); level <= set.exhaustedAt {
 			r.level, r.onlyNewlyFree = copyLevel+1, true

@@ -39,7 +39,7 @@ const (
 // ignores an unknown attempt, whose executor was removed or whose end was reported
 // before. If the task is done already or the set is over, it only frees the cores.
 //
-// The end is taken to be at the time of the latest Advance or Offer.
+// The time of the latest Advance or Offer is used as the time of the end.
 func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 	a := s.attempts.byID[id]
 	if a == nil {
@@ -50,9 +50,9 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 }
 
 // ResultPending reports that an attempt has run for the duration took, and that its
-// result is still at its executor. Its cores become free at once, and no copy of it
-// is launched any more. If its executor is lost before Finished is called, its task
-// is retried, but has not failed. An unknown attempt is ignored.
+// result is still at its executor. The attempt's cores become free at once, and it
+// is no longer copied. If the executor is lost before Finished is called, the task
+// is retried, but this does not count as a failure. An unknown attempt is ignored.
 func (s *Scheduler) ResultPending(id AttemptID, took time.Duration) {
 	a := s.attempts.byID[id]
 	if a == nil || a.state == attemptResultPending {

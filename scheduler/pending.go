@@ -2,22 +2,23 @@ package scheduler
 
 import "slices"
 
-// pending lists waiting tasks in the order in which they are launched: those that
-// prefer one location, those without preferences, or all with preferences. A task
-// may be in several of these lists. When it is launched from one of them, the
-// others drop it later, when they reach it.
+// pending is a list of waiting tasks in the order in which they are launched. There
+// is a list for each location (the tasks that prefer it), one for tasks without
+// preferences, and one for all tasks with preferences. A task may be in several
+// lists. A task launched from one list stays in the others until pop reaches it.
 type pending struct {
 	// fresh are the indexes of the tasks that were not launched before, in order;
-	// nil means all indexes from 0 up to end. Those before position next have been
-	// taken.
+	// nil means all indexes below end. The first next of them are no longer in the
+	// list.
 	fresh     []int32
 	next, end int32
-	// retries are the indexes of the tasks that wait to be retried. They go first.
+	// retries are the indexes of the tasks that wait to be retried. They are launched
+	// before the fresh ones.
 	retries []int32
 }
 
-// pop takes the first task that may run on an executor off the list, and returns
-// its index; -1 if there is none.
+// pop removes the first task that may run on an executor from the list, and returns
+// the task's index; -1 if there is none.
 func (p *pending) pop(b *backlog, e *executor) int32 {
 	for i := 0; i < len(p.retries); {
 		index := p.retries[i]
@@ -76,8 +77,8 @@ type rackGroup struct {
 	waiting int
 }
 
-// pop takes a task for an executor from the next host that has one, and returns its
-// index; -1 if there is none.
+// pop removes a task that may run on an executor from the list of the next host that
+// has such a task. It returns the task's index; -1 if there is none.
 func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 	for left := len(g.hosts); left > 0; {
 		if g.next >= len(g.hosts) {
@@ -100,7 +101,7 @@ func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 	return -1
 }
 
-// list adds a host to the rotation, unless it is in it already.
+// list adds a host to the rotation, unless it is already there.
 func (g *rackGroup) list(p *location) {
 	if !p.listed {
 		p.listed = true

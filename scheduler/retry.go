@@ -9,8 +9,8 @@ import (
 
 // history counts the attempts of a task that ended without a result.
 type history struct {
-	// attempts is how many attempts ended so; failures is how many of these count
-	// as failures.
+	// attempts is how many attempts ended without a result; failures is how many of
+	// these count as failures.
 	attempts, failures int
 	// failedExecutor and failedHost are the executor and the host of the latest
 	// failure.
@@ -33,9 +33,9 @@ func (set *taskSet) history(index int32) *history {
 }
 
 // avoids reports whether a task must not be retried on an executor. If exclusion is
-// enabled, these are the executors that are excluded for the task. Otherwise, a
-// task avoids the host of its latest failure if another host has a large enough
-// executor, and the executor of its latest failure if the same host has another.
+// enabled, a task avoids the executors that are excluded for it. Otherwise, it
+// avoids the host of its latest failure if another host has a large enough executor,
+// and the executor of its latest failure if the same host has another such executor.
 func (set *taskSet) avoids(index int32, e *executor) bool {
 	h := set.histories[index]
 	switch {
@@ -84,10 +84,10 @@ func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int
 	return h.failures, set.kill(events, fmt.Sprintf("task %d of %s failed %d times", a.index, set.name, h.failures))
 }
 
-// CountFailure adds a failure of a task for the loss of an executor that was first
-// reported to RemoveExecutor without CountsAsFailure. It returns how often the task
-// has failed; 0 if the task is done or its set is over. If it has failed too often,
-// the caller must cancel the set.
+// CountFailure counts the loss of an executor as a failure of a task, after the loss
+// was reported to RemoveExecutor without CountsAsFailure. It returns how often the
+// task has failed; 0 if the task is done or its set is over. If the task has failed
+// too often, the caller must cancel the set.
 func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	set := s.sets[taskSet]
 	if set == nil || set.states[index] == taskDone {
@@ -98,8 +98,8 @@ func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	return h.failures
 }
 
-// excludeForSet counts an attempt's failure towards the exclusions for its set, and
-// appends the events that follow.
+// excludeForSet counts an attempt's failure, and appends the events if this excludes
+// the executor, and perhaps its node, for the set.
 func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	set, e := a.set, a.executor
 	s.mayBlock[set.id] = set
@@ -117,8 +117,8 @@ func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	return events
 }
 
-// excludeForApplication counts the failures of a set that succeeded towards the
-// exclusions for the application, and appends the events that follow.
+// excludeForApplication counts the failures of a set that succeeded, and appends the
+// events for executors and nodes that these exclude for the application.
 func (s *Scheduler) excludeForApplication(events []Event, set *taskSet) []Event {
 	if !set.exclusion.HasFailures() {
 		return events
@@ -150,7 +150,7 @@ func (s *Scheduler) onHost(host string) []*executor {
 	return slices.DeleteFunc(inOrder(s.executors), func(e *executor) bool { return e.Host != host })
 }
 
-// endExclusions ends the exclusions for the application whose time is over.
+// endExclusions ends those exclusions for the application whose time is over.
 func (s *Scheduler) endExclusions(events []Event) []Event {
 	ended := s.exclusion.Expire(s.clock.now)
 	for _, x := range ended {
@@ -166,5 +166,5 @@ func (s *Scheduler) endExclusions(events []Event) []Event {
 }
 
 // ExcludedNodes returns the nodes, sorted, that are excluded for the application.
-// An executor that is added there gets no tasks.
+// An executor that is added on such a node gets no tasks.
 func (s *Scheduler) ExcludedNodes() []string { return s.exclusion.Nodes() }

@@ -12,16 +12,16 @@ import (
 
 // Config configures a scheduler.
 type Config struct {
-	// LocalityWaitProcess, LocalityWaitNode and LocalityWaitRack are how long a
-	// task set leaves free cores unused while it waits for one in an executor, on a
-	// host or in a rack that its tasks prefer. 0 means that it does not wait.
+	// LocalityWaitProcess, LocalityWaitNode and LocalityWaitRack are how long a task
+	// set leaves free cores unused while it waits for a core of an executor, host or
+	// rack that its tasks prefer. 0 means that it does not wait.
 	LocalityWaitProcess, LocalityWaitNode, LocalityWaitRack time.Duration
 	// RackOf returns a host's rack, "" if it is not known. It is called when a host
 	// is first mentioned, and must not block. If it is nil or returns "", the
-	// host's rack is the one that the first executor there names.
+	// rack is taken from Executor.Rack of the first executor on the host.
 	RackOf func(host string) string
-	// Mode is how task sets share the executors: FIFO by their priority, FAIR by
-	// their pools.
+	// Mode is how task sets share the executors: by their priority (FIFO) or by their
+	// pools (FAIR).
 	Mode pool.Mode
 	// Pools are the configured pools if Mode is FAIR; see [pool.Check].
 	Pools []pool.Pool
@@ -51,9 +51,9 @@ type Scheduler struct {
 	exclusion exclusion.Application
 	// barriers is the number of barrier sets.
 	barriers int
-	// mayBlock are the sets that may become unable to continue with the present
-	// executors: barrier sets, and those with a failure that may exclude an
-	// executor.
+	// mayBlock are the sets that may be blocked while nothing is excluded for the
+	// application: barrier sets, and sets with a failure that may exclude an executor.
+	// It also has the sets that have been found blocked.
 	mayBlock map[uint64]*taskSet
 
 	executorsAdded, setsSubmitted uint64
@@ -82,7 +82,7 @@ func New(config Config) *Scheduler {
 // clock has the latest time that the owner of the scheduler has passed.
 type clock struct {
 	now time.Time
-	// elapsed is the time since the first one that was passed.
+	// elapsed is the time from the first time that the owner passed until now.
 	elapsed time.Duration
 }
 
@@ -98,8 +98,8 @@ func (c *clock) advance(now time.Time) {
 }
 
 // Offer launches tasks on the free cores at the time now, queues tasks at executors
-// with a window, and returns the attempts to launch. Its events are a [Recall] for
-// each executor that must return its queued attempts; act on them before the
+// with a window, and returns the attempts to launch. The events are a [Recall] for
+// each executor that must return its queued attempts; act on the events before the
 // launches. It is cheap if there is nothing to launch. Call it after anything that
 // adds executors, cores or tasks, and at [Scheduler.NextDeadline]. If now is before
 // the time of an earlier call, the earlier call's time is used.
@@ -118,8 +118,8 @@ func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
 // Advance ends the exclusions that are due at the time now, and aborts task sets
 // that have been unable to continue for too long. Call it before reporting what
 // happened, and at [Scheduler.NextDeadline]; then call Offer. It returns
-// [ExclusionEnded], [TaskSetUnschedulable] and [TaskSetAborted] events, the latter
-// followed by a [KillAttempt] for each attempt of the set.
+// [ExclusionEnded], [TaskSetUnschedulable] and [TaskSetAborted] events. A
+// TaskSetAborted is followed by a [KillAttempt] for each attempt of the set.
 func (s *Scheduler) Advance(now time.Time) []Event {
 	s.clock.advance(now)
 	var events []Event
@@ -129,8 +129,8 @@ func (s *Scheduler) Advance(now time.Time) []Event {
 	return s.checkBlocked(events)
 }
 
-// NextDeadline returns the earliest time at which something happens even if nothing
-// is reported: a level of locality opens to a set that leaves cores unused, an
+// NextDeadline returns the earliest time at which something changes just because
+// time passes: a level of locality opens to a set that leaves cores unused, an
 // exclusion ends, or a blocked set is aborted. Call Advance and Offer then. It
 // returns false if there is no such time.
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
@@ -159,16 +159,16 @@ type profile struct {
 	demand Demand
 	pools  *pool.Tree[*taskSet]
 
-	// config, delays and attempts are the scheduler's.
+	// config, delays and attempts are shared with the scheduler and all profiles.
 	config   *Config
 	delays   *delays
 	attempts *attempts
 
-	// queuedSet is the set whose attempts were queued at executors last; nil if
-	// there is none or they were recalled.
+	// queuedSet is the last set whose attempts were queued at executors; nil if there
+	// is none or the attempts were recalled.
 	queuedSet *taskSet
-	// offered are the sets that the current offer has reached. reserved is set when
-	// the remaining free cores are reserved for a barrier set.
+	// offered are the sets that have been offered cores in the current offer. reserved
+	// is set when the remaining free cores are reserved for a barrier set.
 	offered  []*taskSet
 	reserved bool
 	// reservedFor is the barrier set for which the latest offer reserved cores.

@@ -27,9 +27,9 @@ type task struct {
 // NewCoordinator returns a coordinator without tasks.
 func NewCoordinator() *Coordinator { return &Coordinator{sets: map[uint64]map[int]*task{}} }
 
-// MayCommit reports whether an attempt of a task may commit its output. If it was
-// allowed, further calls allow it again as long as it runs. If it was denied, a
-// later call may allow it, if the attempt that was allowed ends without success.
+// MayCommit reports whether an attempt of a task may commit its output. An
+// attempt that was allowed to is allowed again while it runs. An attempt that was
+// denied may be allowed later, if the allowed attempt ends without success.
 func (c *Coordinator) MayCommit(taskSet uint64, index int, attempt uint64) bool {
 	t := c.task(taskSet, index)
 	if _, ended := t.ended[attempt]; ended {

@@ -3,8 +3,8 @@
 //
 // Failures are counted at three levels: a [Task] avoids executors and nodes where
 // it failed itself, a [Set] those where several of its tasks failed, and an
-// [Application] those where tasks of successful sets failed. Only failures that
-// count towards a task's limit are to be reported here.
+// [Application] those where tasks of successful sets failed. Callers report only
+// failures that count towards a task's limit.
 package exclusion
 
 import (
@@ -17,8 +17,8 @@ import (
 // Rules configure how many failures exclude an executor or a node. 0 means the
 // default in parentheses, the same as Spark's.
 type Rules struct {
-	// Enabled turns exclusion on. These rules then replace the rule that a failed
-	// task is retried on another host if there is one.
+	// Enabled turns exclusion on. Without it, a failed task is just retried on another
+	// host if there is one.
 	Enabled bool
 	// TaskAttemptsPerExecutor (1) is how many times a task may fail on an executor
 	// before the executor is excluded for the task; TaskAttemptsPerNode (2) is the
@@ -31,8 +31,8 @@ type Rules struct {
 	SetFailedTasksPerExecutor, SetFailedExecutorsPerNode int
 	// ApplicationFailedTasksPerExecutor (2) and ApplicationFailedExecutorsPerNode
 	// (2) are the same for the application. Only failures in sets that succeeded
-	// count, for the duration Timeout: the failures in other sets may be caused by
-	// their tasks.
+	// count, for the duration Timeout: failures in other sets may be the fault of
+	// the tasks.
 	ApplicationFailedTasksPerExecutor, ApplicationFailedExecutorsPerNode int
 	// Timeout (1 hour) is how long an exclusion for the application lasts.
 	Timeout time.Duration
@@ -87,8 +87,8 @@ type Task struct {
 	excluded
 }
 
-// AddFailure counts a failure of the task on an executor, and excludes the executor
-// and the node for it as the rules say.
+// AddFailure counts a failure of the task on an executor. It excludes the executor
+// and the node for the task if the rules require that.
 func (t *Task) AddFailure(rules *Rules, executor, node string) {
 	if t.onExecutor == nil {
 		t.onExecutor, t.onNode = map[string]int{}, map[string]int{}
@@ -165,7 +165,7 @@ type executorExclusion struct {
 // Exclusion is the beginning or the end of an executor's or a node's exclusion for
 // the application.
 type Exclusion struct {
-	// Executor is the id of the executor; "" if the exclusion of a node has ended.
+	// Executor is the executor's id; "" if this is the end of a node's exclusion.
 	Executor, Node string
 	// Tasks is how many tasks failed on the executor. If the exclusion of the
 	// executor also excludes its node, Executors is how many executors of the node
@@ -229,8 +229,8 @@ func (x *Application) exclude(rules *Rules, executor, node string, tasks int, un
 	return begun
 }
 
-// RemoveExecutor drops the counted failures on an executor that is lost. If the
-// executor is excluded, it remains so.
+// RemoveExecutor drops the counted failures on an executor that is lost. An excluded
+// executor stays excluded.
 func (x *Application) RemoveExecutor(executor string) { delete(x.failures, executor) }
 
 // Expire ends the exclusions whose time is over by now, and returns them.

@@ -2,9 +2,9 @@
 //
 // Task sets are the leaves of a [Tree] of pools. A FIFO pool serves its children
 // in order; a FAIR pool serves the child that is furthest below its share. The
-// tree has for each node how many cores it uses and whether it has tasks to launch,
-// and no executors, hosts or localities: a task set that finds no suitable executor
-// is skipped for the rest of an offer.
+// tree records how many cores each node uses and whether it has tasks to launch. It
+// has no data about executors, hosts or localities: the caller skips a task set that
+// finds no suitable executor for the rest of an offer.
 //
 // The caller adds a leaf for each task set, calls [Node.Enqueue] if the leaf has
 // tasks to launch and [Node.AddCores] if the number of cores it uses changes. To
@@ -35,8 +35,8 @@ func (m Mode) String() string {
 	return "FIFO"
 }
 
-// Pool describes a pool. The executors of each resource profile are shared among
-// the pools separately.
+// Pool describes a pool. The pools share the executors of each resource profile
+// separately.
 type Pool struct {
 	// Name is unique among all pools.
 	Name string

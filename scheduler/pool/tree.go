@@ -30,16 +30,16 @@ type Node[L Leaf] struct {
 	parent *Node[L]
 	isPool bool
 	mode   Mode
-	// weight and minShare are those of a Pool, 1 and 0 for a leaf.
+	// weight and minShare are Weight and MinShare of a Pool; 1 and 0 for a leaf.
 	weight, minShare int
-	// rank orders siblings that have an equal right to a core.
+	// rank orders the children of a FIFO pool, and equal children of a FAIR pool.
 	rank rank
 	// cores is how many cores the running attempts of the node and its descendants
 	// use.
 	cores int
 
-	// queue are the children with work: sorted by rank in a FIFO pool, a binary
-	// heap in a FAIR pool, whose first child has the most right to a core.
+	// queue are the children with work. In a FIFO pool they are sorted by rank. In a
+	// FAIR pool they are a binary heap; the child due the next core is first.
 	queue []*Node[L]
 	// queued is set while the node is among its parent's children with work. index
 	// is its index in the heap of a FAIR parent; -1 while it is skipped.
@@ -47,8 +47,8 @@ type Node[L Leaf] struct {
 	index  int
 
 	// The other fields are the state of one offer. skipped is how many children at
-	// the front of a FIFO pool take no more cores; skippedChildren are those of a
-	// FAIR pool. drained is set when a child has run out of work.
+	// the front of a FIFO pool's queue are skipped; skippedChildren are the skipped
+	// children of a FAIR pool. drained is set when a child has run out of work.
 	skipped          int
 	skippedChildren  []*Node[L]
 	drained, visited bool
@@ -84,8 +84,8 @@ func (t *Tree[L]) addPool(parent *Node[L], pool Pool) *Node[L] {
 }
 
 // AddLeaf adds a leaf to a pool. If the root is FAIR, a pool with an unknown name
-// is created with weight 1 and mode FIFO. If it is FIFO, there are no pools, and
-// the name has no effect. sequence orders leaves of equal priority.
+// is created with weight 1 and mode FIFO. If the root is FIFO, there are no pools,
+// and the name has no effect. sequence orders leaves of equal priority.
 func (t *Tree[L]) AddLeaf(pool string, priority Priority, sequence uint64, leaf L) *Node[L] {
 	if priority.Job == 0 {
 		priority.Job = math.MaxUint64
@@ -151,8 +151,8 @@ func (t *Tree[L]) Next() (*Node[L], int) {
 	}
 }
 
-// Skip excludes a node that Next has returned or visited from the rest of the
-// offer.
+// Skip excludes a node from the rest of the offer. Next must have returned or visited
+// the node in this offer.
 func (n *Node[L]) Skip() {
 	parent := n.parent
 	if parent.mode == FIFO {
@@ -164,8 +164,8 @@ func (n *Node[L]) Skip() {
 	parent.skippedChildren = append(parent.skippedChildren, n)
 }
 
-// EndOffer ends an offer: it makes skipped nodes take part in the next one, and
-// removes nodes without work from the queues.
+// EndOffer ends an offer. It returns skipped nodes to their queues, for the next
+// offer, and removes nodes without work.
 func (t *Tree[L]) EndOffer() {
 	for i, n := range slices.Backward(t.visited) {
 		t.visited[i], n.visited = nil, false
@@ -213,10 +213,10 @@ func (n *Node[L]) Precedes(other *Node[L]) bool {
 	return n.parent == other.parent && n.parent.mode == FIFO && n.Compare(other) < 0
 }
 
-// before reports whether n has more right to a core than its sibling m in a FAIR
-// pool, as in Spark. Nodes below their minimum share go first, the one that uses
-// the smallest part of it before the others; then the node that uses the fewest
-// cores for its weight.
+// before reports whether n gets a core before its sibling m in a FAIR pool, as in
+// Spark. Nodes below their minimum share go first, in the order of the part of the
+// minimum share that they use; then the others, in the order of cores per weight.
+// The lowest value goes first.
 func (n *Node[L]) before(m *Node[L]) bool {
 	below, otherBelow := n.cores < n.minShare, m.cores < m.minShare
 	if below != otherBelow {
@@ -260,15 +260,15 @@ func (n *Node[L]) Dequeue() {
 	}
 }
 
-// position returns the index that a child has, or would get, in the queue of a FIFO
-// pool.
+// position returns the index of a child in the queue of a FIFO pool, or the index at
+// which to insert it.
 func (n *Node[L]) position(child *Node[L]) int {
 	i, _ := slices.BinarySearchFunc(n.queue, child, (*Node[L]).Compare)
 	return i
 }
 
-// AddCores records that the attempts of a leaf use this many more cores; fewer if
-// cores is negative.
+// AddCores adds cores, which may be negative, to the number of cores that a leaf and
+// its ancestors use.
 func (n *Node[L]) AddCores(cores int) {
 	for ; n != nil; n = n.parent {
 		n.cores += cores

@@ -20,8 +20,8 @@ const wholeAddress = 1_000_000_000
 // request.
 const maxRequest = 1 << 16
 
-// Inventory is the resources of one executor and what is free of them, ordered by
-// name.
+// Inventory is the resources of one executor, ordered by name, and their free
+// amounts.
 type Inventory struct{ resources []resource }
 
 type resource struct {
@@ -50,8 +50,8 @@ type part struct {
 	amount            int64
 }
 
-// NewInventory returns an inventory of the given addresses, by the name of their
-// resource, all of them free. It fails if a resource has the same address twice.
+// NewInventory returns an inventory in which all addresses are free. named has the
+// addresses by resource name. It fails if a resource has the same address twice.
 func NewInventory(named map[string][]string) (Inventory, error) {
 	var v Inventory
 	for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -67,8 +67,8 @@ func NewInventory(named map[string][]string) (Inventory, error) {
 	return v, nil
 }
 
-// NewRequests returns requests of the given amounts, by the name of the resource.
-// It fails if an amount is neither a fraction of 1 nor a whole number up to 65536.
+// NewRequests returns requests of the given amounts by resource name. It fails if an
+// amount is neither a fraction of 1 nor a whole number up to 65536.
 func NewRequests(amounts map[string]float64) (Requests, error) {
 	var requests Requests
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
@@ -127,17 +127,17 @@ func (r *resource) has(amount int64) bool {
 	return false
 }
 
-// Fit returns for how many tasks, at most limit, there is room if all addresses are
-// free.
+// Fit returns how many tasks, at most limit, the resources suffice for if all
+// addresses are free.
 func (v *Inventory) Fit(requests Requests, limit int) int {
 	return v.fit(requests, limit, wholeAddress)
 }
 
-// FitFree returns for how many tasks, at most limit, there is room now.
+// FitFree returns how many tasks, at most limit, the free amounts suffice for.
 func (v *Inventory) FitFree(requests Requests, limit int) int { return v.fit(requests, limit, 0) }
 
-// fit returns for how many tasks there is room if the free amount of each address
-// is at least least.
+// fit returns how many tasks, at most limit, the resources suffice for. It assumes
+// that at least the amount least of each address is free.
 func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	for _, request := range requests {
 		at := v.find(request.name)
@@ -153,9 +153,9 @@ func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	return limit
 }
 
-// Reserve takes the requested amounts, which must be free, and returns what it
-// took. A fraction is taken from the address that has the least left of those that
-// have enough, to keep other addresses whole.
+// Reserve takes the requested amounts, which must be free, and returns what it took.
+// A fraction is taken from the address with the least free amount that suffices, so
+// that other addresses stay whole.
 func (v *Inventory) Reserve(requests Requests) Reservation {
 	var reserved Reservation
 	for _, request := range requests {
@@ -182,7 +182,7 @@ func (v *Inventory) Release(reserved Reservation) {
 	}
 }
 
-// Addresses returns the addresses of a reservation by the name of their resource.
+// Addresses returns the addresses of a reservation by resource name.
 func (v *Inventory) Addresses(reserved Reservation) map[string][]string {
 	named := map[string][]string{}
 	for _, p := range reserved {
