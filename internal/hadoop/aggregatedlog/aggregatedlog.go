@@ -30,7 +30,7 @@ type Entry struct {
 	place     place
 }
 
-// place says where the content of an entry is in the file.
+// place says where in the file an entry's content is.
 type place struct {
 	block, record, part int   // in a TFile: of the block, and of the record
 	offset, compressed  int64 // in the indexed format
@@ -38,19 +38,20 @@ type place struct {
 
 // File is an open file of aggregated logs. It is not safe for concurrent use.
 type File interface {
-	// Entries returns the log files in it, in their order in the file.
+	// Entries returns the containers' log files, in their order in the file.
 	Entries() []Entry
-	// Open returns a reader of an entry's content. It makes the reader that the
-	// previous Open returned invalid.
+	// Open returns a reader of an entry's content. It invalidates the reader that
+	// the previous call returned.
 	Open(entry Entry) (io.Reader, error)
 	// Owner returns the user of the application; "" if the file does not name it.
 	Owner() string
 }
 
-// Open reads the list of the logs in a file of size bytes. complete is the length
-// of its valid part according to its checksum file (see ReadChecksum); negative if
-// it has none. Open reads all of a TFile, but only the end of an indexed file. It
-// fails with ErrFormat if the file has another format or is not complete.
+// Open opens a file of size bytes and lists the logs in it. complete is the length
+// in bytes of the file's valid part according to its checksum file (see
+// ReadChecksum); negative if there is no checksum file. Open reads all of a TFile,
+// but only the end of an indexed file. It fails with ErrFormat if the file has
+// another format or is not complete.
 func Open(file io.ReaderAt, size, complete int64, application string) (File, error) {
 	if complete >= 0 {
 		size = min(size, complete)
@@ -71,8 +72,8 @@ func Open(file io.ReaderAt, size, complete int64, application string) (File, err
 	return nil, fmt.Errorf("%w: it begins neither as a TFile nor as an indexed file of %s", ErrFormat, application)
 }
 
-// problem wraps err in ErrFormat if err wraps format, the decoder's error for
-// invalid input. Other errors, those of the file system, are returned unchanged.
+// problem wraps err in ErrFormat if err wraps format, a decoder's error for invalid
+// input. It returns other errors, those of the file system, unchanged.
 func problem(err, format error) error {
 	if errors.Is(err, format) {
 		return fmt.Errorf("%w: %w", ErrFormat, err)

@@ -14,18 +14,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// An indexed file begins with the SHA-256 of the application ID. Then follow the
-// logs, each compressed separately; the index, a serialized Java object; the length
-// of the index in 4 bytes; and the SHA-256 again. A NodeManager that aggregates
-// logs while the application runs appends all of this each time; the last index
-// contains all logs.
+// An indexed file consists of the SHA-256 of the application ID; the logs, each
+// compressed separately; the index, a serialized Java object; the length of the
+// index in 4 bytes; and the SHA-256 again. A NodeManager that aggregates logs
+// repeatedly, while the application runs, appends all of this each time. The last
+// index lists the logs of the whole file.
 const (
 	indexTrailer = 4 + sha256.Size
-	// maxIndex is the largest size in bytes of an index, which is read into memory.
-	// NodeManagers log a warning if theirs is larger.
+	// maxIndex is the largest index, in bytes, that is read into memory. A
+	// NodeManager that writes a larger one logs a warning.
 	maxIndex = 64 << 20
-	// indexPackage is the outer class, with its package, of the index's Java
-	// classes.
+	// indexPackage precedes the names of the index's Java classes: their package
+	// and outer class.
 	indexPackage = "org.apache.hadoop.yarn.logaggregation.filecontroller.ifile.LogAggregationIndexedFileController$"
 )
 
@@ -69,8 +69,8 @@ func (i *indexedLogs) Entries() []Entry { return i.entries }
 
 func (i *indexedLogs) Owner() string { return i.owner }
 
-// readIndex reads the decoded index: for each time that the NodeManager aggregated
-// logs, the logs by container.
+// readIndex collects the entries of a decoded index, which lists the logs by the
+// time when the NodeManager aggregated them, and then by container.
 func (i *indexedLogs) readIndex(value any) error {
 	index, err := objectOf(value, "IndexedLogsMeta")
 	if err != nil {

@@ -14,15 +14,15 @@ const (
 	buckets         = 10000
 )
 
-// Each user has a directory below yarn.nodemanager.remote-app-log-dir. In it there
-// is one for each suffix: "logs", "logs-tfile", "logs-ifile", or what is
-// configured. Since Hadoop 3.3 the files of an application are in
+// Below yarn.nodemanager.remote-app-log-dir, each user has a directory, with one
+// subdirectory for each suffix: "logs", "logs-tfile", "logs-ifile" or a configured
+// one. Since Hadoop 3.3, an application's files are in
 // USER/bucket-SUFFIX/0001/APPLICATION; before, they were in
 // USER/SUFFIX/APPLICATION.
 
-// ApplicationDir returns the path of the directory with an application's files,
-// relative to the user's directory. suffixed is the name of the directory below the
-// user's. It returns "" if the application ID is invalid.
+// ApplicationDir returns the path of an application's directory, relative to the
+// user's. suffixed is the first element of the path, "SUFFIX" or "bucket-SUFFIX".
+// In the latter case the result is "" if the application ID is invalid.
 func ApplicationDir(suffixed, application string) string {
 	if !strings.HasPrefix(suffixed, bucketPrefix) {
 		return suffixed + "/" + application
@@ -46,7 +46,7 @@ const (
 	Archive        // a Hadoop archive (.har), which this package cannot read
 )
 
-// KindOf returns the kind of a file with this name.
+// KindOf returns the kind of the file with the given name.
 func KindOf(name string) Kind {
 	switch {
 	case strings.HasSuffix(name, temporaryEnding):
@@ -59,8 +59,8 @@ func KindOf(name string) Kind {
 	return Logs
 }
 
-// Node returns the node ID, "host:port", that a file's name contains. In the name,
-// a time in milliseconds may follow it.
+// Node returns the node ID, "host:port", that a file's name contains. The name may
+// end in a time in milliseconds, which Node ignores.
 func Node(name string) string {
 	parts := strings.Split(strings.TrimSuffix(name, temporaryEnding), "_")
 	const millis = 13
@@ -74,8 +74,8 @@ func Node(name string) string {
 }
 
 // ReadChecksum decodes the content of a checksum file: the name of an indexed file,
-// and the length in bytes of its valid part. After that part, the file may be
-// incomplete.
+// and the length in bytes of that file's valid part. What follows the valid part
+// may be incomplete.
 func ReadChecksum(content []byte) (file string, complete int64, err error) {
 	if len(content) < 4 {
 		return "", 0, fmt.Errorf("%w: a checksum file of %d bytes", ErrFormat, len(content))

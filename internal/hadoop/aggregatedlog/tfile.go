@@ -17,9 +17,9 @@ const (
 	versionKey = "VERSION"
 )
 
-// tfileLogs is an open TFile of logs. It has a record for each container: the key
-// is the container ID; the value is a sequence of log files, each with name, length
-// and content.
+// tfileLogs is an open TFile of logs. The TFile has a record for each container:
+// its key is the container ID; its value is the container's log files one after the
+// other, each as name, length and content.
 type tfileLogs struct {
 	reader  *tfile.Reader
 	entries []Entry
@@ -39,7 +39,7 @@ func (t *tfileLogs) Entries() []Entry { return t.entries }
 
 func (t *tfileLogs) Owner() string { return t.owner }
 
-// index lists the log files, for which it reads the whole TFile.
+// index reads the whole TFile to list its log files.
 func (t *tfileLogs) index() error {
 	at := place{block: -1}
 	for {
@@ -123,7 +123,7 @@ func (t *tfileLogs) open(entry Entry) (io.Reader, error) {
 	}
 }
 
-// keyText decodes a record's key: a string as Java's DataOutput.writeUTF writes it.
+// keyText decodes a record's key, which Java's DataOutput.writeUTF has encoded.
 func keyText(key []byte) (string, error) {
 	if len(key) < 2 || int(binary.BigEndian.Uint16(key)) != len(key)-2 {
 		return "", fmt.Errorf("%w: the key %q is no text", ErrFormat, key)
@@ -169,8 +169,8 @@ func skip(r io.Reader, n int64) error {
 	return unexpected(err)
 }
 
-// unexpected returns the error of a truncated TFile if err is the end of the input,
-// else err.
+// unexpected returns the error for a truncated TFile if err means the end of the
+// input; otherwise it returns err.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", ErrFormat, io.ErrUnexpectedEOF)

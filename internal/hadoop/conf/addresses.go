@@ -20,11 +20,11 @@ var rmPorts = map[string]string{
 	"yarn.resourcemanager.webapp.https.address":     "8090",
 }
 
-// defaultNameNodePort is the NameNode's RPC port if a URI has none
+// defaultNameNodePort is the NameNode's RPC port for a URI without a port
 // (HdfsClientConfigKeys).
 const defaultNameNodePort = "8020"
 
-// HTTPSOnly reports whether the web servers of the daemons use HTTPS:
+// HTTPSOnly reports whether the daemons' web servers use only HTTPS:
 // yarn.http.policy is HTTPS_ONLY.
 func (c *Config) HTTPSOnly() bool {
 	policy, _ := c.Get("yarn.http.policy")
@@ -134,11 +134,11 @@ func (c *Config) DefaultFS() string {
 // whose path is ignored. "" and a URI without a host, such as "hdfs:///data", stand
 // for fs.defaultFS.
 //
-// The URI's host is a name service if it is one of dfs.nameservices or if
-// dfs.ha.namenodes.<host> is set. Its addresses are
+// A URI's host without a port is a name service if it is one of dfs.nameservices or
+// if dfs.ha.namenodes.<host> is set. The name service's addresses are
 // dfs.namenode.rpc-address.<host>.<id> for each id in dfs.ha.namenodes.<host>, or
-// dfs.namenode.rpc-address.<host> if it has only one NameNode. Any other host is
-// that of the NameNode; its port is the URI's, or 8020.
+// dfs.namenode.rpc-address.<host> if there are no ids. Any other host is that of the
+// only NameNode; its port is the URI's, or else 8020.
 func (c *Config) NameNodes(fsURI string) ([]string, error) {
 	uri := fsURI
 	if uri == "" {
@@ -234,7 +234,7 @@ func (c *Config) SecurityEnabled() bool {
 }
 
 // splitHostPort splits "host:port", "host" or "[v6]:port", also within a URI, as
-// Hadoop's NetUtils does. The port is defaultPort if address has none.
+// Hadoop's NetUtils does. An address without a port gets defaultPort.
 func splitHostPort(address, defaultPort string) (host, port string, err error) {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		address, _, _ = strings.Cut(rest, "/")
@@ -257,8 +257,8 @@ func splitHostPort(address, defaultPort string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// isWildcard reports whether host is an address such as 0.0.0.0, at which only a
-// server can listen.
+// isWildcard reports whether host is an address such as 0.0.0.0: a server can
+// listen at it, but a client cannot connect to it.
 func isWildcard(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsUnspecified()

@@ -21,8 +21,8 @@ import (
 var ErrNotConfigured = errors.New("no Hadoop configuration: set HADOOP_CONF_DIR to the directory that holds core-site.xml and yarn-site.xml")
 
 // siteFiles are read in this order. A later file overrides an earlier one, except
-// for final parameters. sslClient is first so that it overrides no key of another
-// file: Hadoop keeps its settings apart (SSLFactory).
+// for final parameters. sslClient comes first so that it overrides no other file:
+// Hadoop keeps its settings separate (SSLFactory).
 var siteFiles = []string{sslClient, "core-site.xml", "hdfs-site.xml", "yarn-site.xml"}
 
 const (
@@ -75,16 +75,17 @@ func Load(dir string) (*Config, error) {
 	return raw.resolve(os.LookupEnv, systemProperties()), nil
 }
 
-// existsAsLink reports whether path exists, possibly as a dangling symbolic link:
-// that is an error to report, whereas a missing file is not.
+// existsAsLink reports whether path exists, if only as a dangling symbolic link. A
+// dangling link is an error to report, whereas a missing file is not.
 func existsAsLink(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// FromEnvironment loads the directory in HADOOP_CONF_DIR, else in YARN_CONF_DIR,
-// else $HADOOP_HOME/etc/hadoop. overrides replace the values of their keys. It
-// fails with ErrNotConfigured if none of the three variables is set.
+// FromEnvironment loads the directory that HADOOP_CONF_DIR names, else the one that
+// YARN_CONF_DIR names, else $HADOOP_HOME/etc/hadoop. The values in overrides, by
+// key, replace those of the files. FromEnvironment fails with ErrNotConfigured if
+// none of the three variables is set.
 func FromEnvironment(overrides map[string]string) (*Config, error) {
 	load := func(variable, dir string) (*Config, error) {
 		c, err := Load(dir)
@@ -104,7 +105,7 @@ func FromEnvironment(overrides map[string]string) (*Config, error) {
 	return nil, ErrNotConfigured
 }
 
-// with returns a copy of c in which overrides replace the values of their keys.
+// with returns a copy of c with the values in overrides in place of c's.
 func (c *Config) with(overrides map[string]string) *Config {
 	if len(overrides) == 0 {
 		return c
@@ -116,17 +117,17 @@ func (c *Config) with(overrides map[string]string) *Config {
 	return &Config{explicit: explicit, defaults: resolveDefaults(explicit, os.LookupEnv, systemProperties())}
 }
 
-// FromMap returns a configuration with the values that Map returned in another
-// process. It does not expand variables: Map's values are expanded, and the
-// environment of a container may differ. Built-in defaults and deprecated names
-// apply as after Load.
+// FromMap returns a configuration with values that another process obtained from
+// Map. It does not expand variables: the values are already expanded, and this
+// process's environment may differ. Built-in defaults and deprecated names apply as
+// after Load.
 func FromMap(values map[string]string) *Config {
 	explicit := make(map[string]setting, len(values))
 	for key, value := range values {
 		explicit[currentName(key)] = setting{value: value, source: "the configuration shipped by the client"}
 	}
-	// If a key is there under its current and a deprecated name, the current name
-	// wins, whatever the order in which the map was iterated.
+	// If a key is given under both its current and a deprecated name, the current
+	// name wins, whatever the order of iteration.
 	for key, value := range values {
 		if currentName(key) == key {
 			explicit[key] = setting{value: value, source: "the configuration shipped by the client"}
@@ -145,9 +146,9 @@ func (c *Config) lookup(key string) (setting, bool) {
 	return s, ok
 }
 
-// Map returns the expanded values of all keys that are set explicitly, which a
-// client sends to its containers (see FromMap). It leaves out built-in defaults,
-// and the keys of ssl-client.xml, which name local files and may be passwords.
+// Map returns the expanded values of all keys that are set explicitly; a client
+// sends them to its containers (see FromMap). Map leaves out built-in defaults, and
+// the keys of ssl-client.xml, which name local files and may be passwords.
 func (c *Config) Map() map[string]string {
 	m := make(map[string]string, len(c.explicit))
 	for key, s := range c.explicit {
@@ -166,9 +167,9 @@ func (c *Config) Source(key string) string {
 	return s.source
 }
 
-// systemProperties returns values for those of Java's system properties that Hadoop
-// configurations use as variables and that have a meaning outside a JVM. As in
-// Hadoop, they take precedence over keys of the same name.
+// systemProperties returns values for some of Java's system properties: those that
+// Hadoop configurations use as variables and that make sense outside a JVM. As in
+// Hadoop, they take precedence over configuration keys of the same name.
 func systemProperties() map[string]string {
 	p := map[string]string{"java.io.tmpdir": os.TempDir()}
 	if u, err := user.Current(); err == nil {

@@ -12,9 +12,9 @@ const (
 	yarnDefault = "yarn-default.xml"
 )
 
-// builtin holds the defaults of the keys that bobbin reads, and of the keys to
-// which their values commonly refer. Defaults that are empty in Hadoop are left
-// out, as an empty value counts as none.
+// builtin has the defaults of the keys that bobbin reads, and of keys that those
+// defaults commonly refer to. It leaves out defaults that are empty in Hadoop,
+// because an empty value counts as none.
 var builtin = map[string]builtinDefault{
 	"fs.defaultFS":                   {"file:///", coreDefault},
 	"hadoop.rpc.protection":          {"authentication", coreDefault},

@@ -16,13 +16,13 @@ type expander struct {
 	raw    func(key string) (string, bool)
 }
 
-// expand replaces the variables in value, the leftmost innermost one first, so that
-// a name can itself contain variables. A name env.X is that of an environment
-// variable (env.X-y means y if X is unset, env.X:-y means y if X is unset or
-// empty). Other names are looked up among the system properties, then among the
-// keys. As in Hadoop, the first variable without a value ends the expansion and
-// stays as it is. If a variable's value contains the variable itself, expand
-// returns value unchanged.
+// expand replaces the variables in value. Innermost variables come first, from left
+// to right, so that a name can itself contain variables. A name env.X stands for
+// the environment variable X (env.X-y means y if X is unset, env.X:-y means y if X
+// is unset or empty). Other names are looked up among the system properties. Names
+// not found so far are looked up as keys. As in Hadoop, expansion ends at the first
+// variable without a value and leaves it unchanged. If a variable's value contains
+// the variable itself, expand returns value unchanged.
 func (x *expander) expand(value string) (string, error) {
 	result := value
 	for range maxSubstitutions {
@@ -44,7 +44,7 @@ func (x *expander) expand(value string) (string, error) {
 }
 
 // findVariable finds the first ${name} whose name contains no brace, dollar sign or
-// space: of nested variables, the innermost.
+// space: the innermost of nested variables.
 func findVariable(s string) (start, end int, ok bool) {
 	start = -1
 	for i := 0; i < len(s); i++ {
@@ -78,8 +78,8 @@ func (x *expander) variable(name string) (string, bool) {
 	return x.raw(name)
 }
 
-// environment returns the value of "X", "X-default" or "X:-default", where X is an
-// environment variable.
+// environment returns the value of v, which is "X", "X-default" or "X:-default" for
+// an environment variable X.
 func (x *expander) environment(v string) (string, bool) {
 	for i := range len(v) {
 		switch {
@@ -98,8 +98,8 @@ func (x *expander) environment(v string) (string, bool) {
 	return x.env(v)
 }
 
-// resolve expands all properties. The result does not depend on env or system any
-// more.
+// resolve expands the variables in all properties. The result no longer depends on
+// env and system.
 func (r *rawProperties) resolve(env func(string) (string, bool), system map[string]string) *Config {
 	explicit := make(map[string]setting, len(r.values))
 	x := &expander{env: env, system: system, raw: func(key string) (string, bool) {
@@ -117,8 +117,8 @@ func (r *rawProperties) resolve(env func(string) (string, bool), system map[stri
 	return &Config{explicit: explicit, defaults: expandDefaults(x)}
 }
 
-// resolveDefaults expands the variables in the built-in defaults, given keys whose
-// values are already expanded.
+// resolveDefaults expands the variables in the built-in defaults. The values in
+// explicit must already be expanded.
 func resolveDefaults(explicit map[string]setting, env func(string) (string, bool), system map[string]string) map[string]setting {
 	return expandDefaults(&expander{env: env, system: system, raw: func(key string) (string, bool) {
 		key = currentName(key)

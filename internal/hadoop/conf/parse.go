@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Limits, far above what real configurations need. They end loops of includes, and
-// keep a wrong file, such as a device or a dump, from filling memory.
+// Limits, far above what real configurations need. They stop includes that form a
+// loop, and keep a wrong file, such as a device or a dump, from filling memory.
 const (
 	maxFileBytes    = 8 << 20
 	maxTotalBytes   = 32 << 20
@@ -23,8 +23,8 @@ const (
 	maxElementDepth = 64
 )
 
-// reader returns the content of a file; its errors wrap fs.ErrNotExist if the file
-// does not exist.
+// reader returns the content of a file. If the file does not exist, the error wraps
+// fs.ErrNotExist.
 type reader func(path string) ([]byte, error)
 
 func readFile(path string) (content []byte, err error) {
@@ -61,9 +61,9 @@ func newRawProperties() *rawProperties {
 	return &rawProperties{values: map[string]rawProperty{}, finals: map[string]bool{}}
 }
 
-// set stores one property. As in Configuration.loadProperty, a final property
-// cannot be set again, not even in the same file, and an empty value sets nothing
-// but may be final.
+// set stores one property. As in Configuration.loadProperty, a property that is
+// final cannot be set again, not even in the same file. An empty value sets
+// nothing, but can make the property final.
 func (r *rawProperties) set(p property, source string) {
 	name := currentName(p.name)
 	if p.value != "" && !r.finals[name] {
@@ -96,14 +96,14 @@ func parseNested(r *rawProperties, path string, read reader, depth int) error {
 	return p.run()
 }
 
-// property is a property element while it is read.
+// property is a property element that is being read.
 type property struct {
 	name, value string
 	final       bool
 }
 
 // parser reads one file. Like Hadoop's parser, it accepts elements in unexpected
-// places. Unlike it, it reports two mistakes that Hadoop ignores: a wrong root
+// places. It reports two mistakes that Hadoop's parser ignores: a wrong root
 // element, and a property without a name.
 type parser struct {
 	raw   *rawProperties
@@ -283,8 +283,8 @@ func (p *parser) include(e xml.StartElement) error {
 	return nil
 }
 
-// readInclude reads an included file. If the file does not exist, it returns
-// missing as true and no error.
+// readInclude reads an included file. If the file does not exist, readInclude
+// reports it as missing and returns no error.
 func (p *parser) readInclude(href string) (missing bool, err error) {
 	path, err := includePath(p.path, href)
 	if err != nil {
@@ -301,8 +301,8 @@ func (p *parser) readInclude(href string) (missing bool, err error) {
 	return false, err
 }
 
-// includePath returns the path of an include's href, which may be relative to the
-// including file.
+// includePath returns the path of the file that href names. A relative href is
+// relative to the including file.
 func includePath(from, href string) (string, error) {
 	if u, err := url.Parse(href); err == nil && u.Scheme != "" {
 		if u.Scheme != "file" {

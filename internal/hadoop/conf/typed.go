@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Get returns the value of a key with its variables expanded and surrounding white
-// space removed, or its built-in default, and whether there is one. A value that
-// cannot be expanded, for example because its variables form a circle, is returned
-// unexpanded.
+// Get returns the value of a key or its built-in default, and whether there is
+// either. Variables are expanded and surrounding white space is removed. If
+// expansion fails, for example because variables form a circle, Get returns the
+// unexpanded value.
 func (c *Config) Get(key string) (string, bool) {
 	s, ok := c.lookup(key)
 	return strings.TrimSpace(s.value), ok
@@ -36,8 +36,8 @@ func (c *Config) text(key string) (string, error) {
 	return strings.TrimSpace(s.value), nil
 }
 
-// invalid returns the error for a value that is not what want describes. It
-// includes where the value was set.
+// invalid returns the error that a key's value is not what want describes. The
+// error says where the value was set.
 func (c *Config) invalid(key, want string) error {
 	s, _ := c.lookup(key)
 	return fmt.Errorf("%s = %q (set in %s) is not %s", key, strings.TrimSpace(s.value), s.source, want)

@@ -27,19 +27,19 @@ type Client struct {
 	// ctx ends with Close, which also ends attempts to connect.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// running counts the attempts to connect and the connections, for which Close
-	// waits.
+	// running counts attempts to connect and open connections; Close waits for all
+	// of them.
 	running sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
 	token  security.Token
-	// at is the index, in addresses, of the address to use.
+	// at is the index in addresses of the one that calls go to.
 	at      int
 	current *connection
 	dialing *attempt
-	// connections are all connections that have not ended: the current one, and
-	// others that only wait for responses to their calls.
+	// connections are those that have not ended: the current connection, and
+	// earlier ones that still wait for responses.
 	connections map[*connection]struct{}
 }
 
@@ -51,8 +51,8 @@ type attempt struct {
 	err        error
 }
 
-// NewClient returns a client of the service at addresses (host:port), which are
-// tried in this order. It connects with the first call.
+// NewClient returns a client of the service at addresses (host:port), which it
+// tries in this order. The client connects when the first call is made.
 func NewClient(addresses []string, options Options) *Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Client{
@@ -76,16 +76,16 @@ func newClientID() []byte {
 	return id
 }
 
-// SetToken replaces the token that new connections use. An open connection stays
-// open.
+// SetToken replaces the token that the client uses for new connections. Open
+// connections are not affected.
 func (c *Client) SetToken(token security.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.token = token
 }
 
-// Serving returns the index, in NewClient's addresses, of the address that calls go
-// to: once a server has been found, the one that served last.
+// Serving returns the index, in NewClient's addresses, of the address that new
+// calls go to: after a successful call, that of the server that answered it.
 func (c *Client) Serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,9 +146,9 @@ func (c *Client) simpleProtocol() string {
 	return c.options.Protocol[strings.LastIndexByte(c.options.Protocol, '.')+1:]
 }
 
-// connect returns the current connection, or waits for the current attempt to
-// connect, which it starts if there is none. If ctx ends, the attempt continues for
-// other calls.
+// connect returns the current connection. If there is none, it waits for an attempt
+// to connect, and starts one unless one is under way. If ctx ends, the attempt
+// continues for other calls.
 func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -179,8 +179,8 @@ func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	}
 }
 
-// dial makes the attempt. If the server cannot be reached or is not the active one,
-// the next attempt goes to the next address.
+// dial tries to connect for the calls that wait for try. If the server cannot be
+// reached or is a standby, the next attempt goes to the next address.
 func (c *Client) dial(try *attempt, token security.Token) {
 	defer c.running.Done()
 	opened, err := open(c.ctx, try.address, c.id, token, c.options)
@@ -221,9 +221,8 @@ func (c *Client) forget(connection *connection) {
 	}
 }
 
-// failover makes new calls go to the next address, unless that has already happened
-// since connection was opened. The connection finishes its calls and closes once it
-// is idle.
+// failover makes new calls go to the next address, unless connection is no longer
+// the current one. The connection finishes its calls and closes when it is idle.
 func (c *Client) failover(connection *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,20 +15,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// errIdle is why a connection ended that no call had used for IdleTimeout.
+// errIdle means that no call has used the connection for IdleTimeout.
 var errIdle = errors.New("the connection was idle")
 
-// pending is a call that waits for its response. The mutex of its connection guards
-// sent and waiting.
+// pending is a call that waits for its response. sent and waiting are guarded by
+// its connection's mutex.
 type pending struct {
 	id    int32
 	frame []byte
 	// sent is true once the writer has begun to send the frame.
 	sent bool
-	// waiting is false once the caller no longer waits. A call that was sent stays
-	// in the table until its response arrives, so that a silent server is noticed.
+	// waiting is false once the caller no longer waits. Even then, a call that was
+	// sent stays in the table until its response arrives, so that the connection
+	// notices a silent server.
 	waiting bool
-	// answer receives one result, from whoever removes the call from the table.
+	// answer receives the call's result once, from the goroutine that removes the
+	// call from the table.
 	answer chan answer
 }
 
@@ -55,19 +57,19 @@ type connection struct {
 	loops sync.WaitGroup
 
 	mu sync.Mutex
-	// failed is why the connection ended; nil before.
+	// failed is the reason why the connection ended; nil while it is open.
 	failed error
 	calls  map[int32]*pending
 	// owed is the number of calls in the table that were sent.
 	owed int
-	// heard is when the server last sent anything or, if later, when a call was
-	// sent while no other one was unanswered. used is when a call last began or
-	// ended.
+	// heard is the time since which the server's silence counts: when it last sent
+	// anything or, if later, when a call was sent while no other call was
+	// unanswered. used is when a call last began or ended.
 	heard, used time.Time
 }
 
-// start starts the goroutines of the connection that h has opened. gone is called
-// once, when both have ended.
+// start starts the two goroutines of the connection that h has opened. It calls
+// gone once, when both goroutines have ended.
 func start(h *handshake, gone func(*connection)) *connection {
 	now := time.Now()
 	c := &connection{
@@ -133,15 +135,15 @@ func (c *connection) register(call *pending) error {
 	if c.failed != nil {
 		return &ConnectionError{Address: c.address, Err: c.failed}
 	}
-	// If the same call was sent before, the new one replaces it: either response
-	// will do.
+	// An earlier attempt of the same call may still be in the table. The new
+	// attempt replaces it, and takes the response to either.
 	c.remove(call.id)
 	c.calls[call.id] = call
 	c.used = time.Now()
 	return nil
 }
 
-// abandon notes that the caller of a call no longer waits.
+// abandon records that the caller no longer waits for call.
 func (c *connection) abandon(call *pending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +164,7 @@ func (c *connection) remove(id int32) *pending {
 	return call
 }
 
-// alive reports whether the connection has not ended.
+// alive reports whether the connection is still open.
 func (c *connection) alive() bool {
 	select {
 	case <-c.ended:
@@ -172,8 +174,8 @@ func (c *connection) alive() bool {
 	}
 }
 
-// fail ends the connection. Its calls fail with cause if that is a *RemoteError,
-// else with a *ConnectionError that wraps it.
+// fail ends the connection. Its pending calls fail: with cause if that is a
+// *RemoteError, otherwise with a *ConnectionError that wraps cause.
 func (c *connection) fail(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +188,7 @@ func (c *connection) failLocked(cause error) {
 	}
 	c.failed = cause
 	close(c.ended)
-	// The connection is given up, so an error of Close does not matter.
+	// The connection is not used any more, so an error of Close does not matter.
 	_ = c.conn.Close()
 	c.logger.Debug("disconnected", "reason", cause, "calls", len(c.calls))
 	var remote *RemoteError
@@ -199,8 +201,8 @@ func (c *connection) failLocked(cause error) {
 	}
 }
 
-// write sends calls and, while the server is silent, pings. It also checks
-// regularly whether to end the connection.
+// write sends calls, and pings while the server is silent. It also checks regularly
+// whether to end the connection.
 func (c *connection) write() {
 	interval := max(min(c.options.PingInterval, c.options.IdleTimeout, c.options.CallTimeout)/4, time.Millisecond)
 	ticker := time.NewTicker(interval)
@@ -276,13 +278,13 @@ func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	return silence, false
 }
 
-// lastWords is how long the server may still send an exception after a write has
-// failed.
+// lastWords is how long the client waits for an exception from the server after a
+// write has failed.
 const lastWords = time.Second
 
 // hearOut ends the connection after a failed write. A server that refuses a client
-// sends an exception and closes the connection at once; hearOut lets read get that
-// exception.
+// sends an exception and closes the connection at once, so hearOut first gives the
+// read goroutine time to receive the exception.
 func (c *connection) hearOut(cause error) {
 	if c.conn.SetReadDeadline(time.Now().Add(lastWords)) == nil {
 		select {
@@ -293,7 +295,7 @@ func (c *connection) hearOut(cause error) {
 	c.fail(cause)
 }
 
-// chunk is how many bytes are written under one deadline.
+// chunk is how many bytes are written before WriteTimeout begins again.
 const chunk = 256 << 10
 
 // send writes a frame, through the SASL security layer if there is one.
@@ -351,14 +353,15 @@ func (c *connection) receive(body []byte) error {
 		if remote != nil && (remote.Fatal || id < 0) {
 			return remote
 		}
-		// A call may have been sent twice; its second response is ignored.
+		// The call may have been sent twice, and this is the second response.
 		return nil
 	}
 	c.remove(id)
 	c.used = c.heard
 	if remote != nil && remote.Fatal {
-		// End the connection before the caller gets the exception, so that its next
-		// call does not use it. For other calls, the connection was lost.
+		// End the connection before the caller gets the exception, so that the
+		// caller's next call uses another. The other calls fail with a lost
+		// connection.
 		err = fmt.Errorf("the server closed the connection over another call: %v", remote)
 		c.failLocked(err)
 	}
@@ -366,7 +369,7 @@ func (c *connection) receive(body []byte) error {
 	return err
 }
 
-// asError converts a nil *RemoteError to a nil error.
+// asError returns remote as an error: a nil error if remote is nil.
 func asError(remote *RemoteError) error {
 	if remote == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 // ErrClosed is the error of calls on a closed Client.
 var ErrClosed = errors.New("the client is closed")
 
-// ErrorClass is the Java class name of a server's exception. It is an error so
-// that errors.Is finds it in a RemoteError:
+// ErrorClass is the Java class name of a server's exception. It implements error so
+// that errors.Is can test a RemoteError for it:
 //
 //	errors.Is(err, ipc.StandbyException)
 type ErrorClass string
@@ -33,7 +33,7 @@ const (
 // Error returns the class name without its package.
 func (c ErrorClass) Error() string { return string(c[strings.LastIndexByte(string(c), '.')+1:]) }
 
-// ErrorDetail is the kind of an error: an RpcErrorCodeProto of the protocol.
+// ErrorDetail is the kind of an error: a value of the enum RpcErrorCodeProto.
 type ErrorDetail int32
 
 // String returns the protocol's name of the kind.
@@ -53,8 +53,8 @@ type RemoteError struct {
 	Fatal bool
 }
 
-// NewRemoteError returns the RemoteError for an exception's class name and text, as
-// a server sends them. The text may include the stack trace.
+// NewRemoteError returns a RemoteError for the class name and the text of an
+// exception that a server sent. The text may include the stack trace.
 func NewRemoteError(class, text string) *RemoteError {
 	message, stack := text, ""
 	if at := strings.Index(text, "\n\tat "); at >= 0 {
@@ -76,7 +76,7 @@ func remoteError(header *pb.ResponseHeader) *RemoteError {
 	return remote
 }
 
-// Error returns "ShortClass: message".
+// Error returns "Class: message", with the class name without its package.
 func (e *RemoteError) Error() string {
 	class := e.Class.Error()
 	if class == "" {
@@ -88,18 +88,18 @@ func (e *RemoteError) Error() string {
 	return class + ": " + e.Message
 }
 
-// Is reports whether target is the ErrorClass of the exception.
+// Is reports whether target is the exception's ErrorClass.
 func (e *RemoteError) Is(target error) bool {
 	class, ok := target.(ErrorClass)
 	return ok && class == e.Class
 }
 
-// ConnectionError means that a connection could not be made or was lost.
+// ConnectionError means that connecting failed or a connection was lost.
 type ConnectionError struct {
 	// Address is the server's host:port.
 	Address string
-	// Sent is true if the call may have reached the server, so that it is unknown
-	// whether it was processed.
+	// Sent is true if the call may have reached the server; the server may then
+	// have processed it.
 	Sent bool
 	// Err is the cause.
 	Err error
@@ -115,16 +115,16 @@ func (e *ConnectionError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// CallError is the error of every failed call. Err is a *RemoteError, a
+// CallError is the error of every failed call. Err is or wraps a *RemoteError, a
 // *ConnectionError, the context's error or ErrClosed.
 type CallError struct {
-	// Method is the names of protocol and method, without Java package:
+	// Method names the protocol, without its Java package, and the method:
 	// "ApplicationMasterProtocolPB.allocate".
 	Method string
-	// Address is the host:port that was tried last, or all of them if none was
+	// Address is the host:port that was tried last; all addresses if none was
 	// tried.
 	Address string
-	// Attempts is how many times the call was tried, and Elapsed for how long.
+	// Attempts is how many times the call was tried, and Elapsed the total time.
 	Attempts int
 	Elapsed  time.Duration
 	Err      error

@@ -17,12 +17,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// sealOverhead is how many bytes longer than MaxResponse a frame under a SASL
-// security layer may be.
+// sealOverhead is how many bytes more than MaxResponse a frame under a SASL layer
+// may have.
 const sealOverhead = 1 << 10
 
-// errNoIdentity means that the client has no token, and that Options.Simple does
-// not let it just state a user's name.
+// errNoIdentity means that the client has no token, and that Options.Simple is not
+// set, which would let it just state a user's name.
 var errNoIdentity = errors.New("no token was given, and authentication by name alone is not allowed (ipc.Options.Simple)")
 
 // handshake is a connection that is being opened.
@@ -64,7 +64,7 @@ func open(ctx context.Context, address string, clientID []byte, token security.T
 		conn:     conn,
 		reader:   bufio.NewReader(conn),
 	}
-	// When ctx ends, interrupt current reads and writes.
+	// When ctx ends, interrupt reads and writes that are under way.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	err = h.run()
 	if !stop() && err == nil {
@@ -77,7 +77,7 @@ func open(ctx context.Context, address string, clientID []byte, token security.T
 	return h, nil
 }
 
-// explain replaces a network error by one that names the timeout, if ctx has timed
+// explain makes a network error name the timeout as its cause, if ctx has timed
 // out.
 func (h *handshake) explain(ctx context.Context, err error) error {
 	var lost *ConnectionError
@@ -108,9 +108,9 @@ func (h *handshake) run() error {
 	return h.sendContext()
 }
 
-// sendContext sends the connection context: the protocol to be called and, without
-// a token, the user. With a token it must not contain a user, as the token
-// identifies the user.
+// sendContext sends the connection context: the protocol that will be called and,
+// if the client has no token, the user. A token identifies the user, who must then
+// not be in the context.
 func (h *handshake) sendContext() error {
 	message := &pb.ConnectionContext{Protocol: &h.options.Protocol}
 	if h.token.IsZero() {
@@ -164,8 +164,8 @@ func (h *handshake) authenticate() (sasl.Mechanism, error) {
 	}
 }
 
-// finish handles the server's success message, after which the client must have
-// succeeded too.
+// finish handles the server's success message. It fails if the client's side of the
+// exchange has not succeeded.
 func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	if message.Token != nil {
 		answer, err := mechanism.Step(message.GetToken())
@@ -205,8 +205,8 @@ func (h *handshake) initiate(auths []*pb.SaslMessage_SaslAuth) (sasl.Mechanism, 
 				Method: auth.Method, Mechanism: auth.Mechanism, Protocol: auth.Protocol, ServerId: auth.ServerId,
 			}},
 		}
-		// A server with only one mechanism saves a round trip: its offer contains
-		// the challenge.
+		// A server with only one mechanism includes the challenge in its offer,
+		// which saves a round trip.
 		if auth.Challenge != nil {
 			answer, err := mechanism.Step(auth.GetChallenge())
 			if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// Options configures a Client. Protocol must be set, and Token or Simple. For the
-// other fields, the zero value means the default, which is Hadoop's
-// (core-default.xml) unless noted otherwise.
+// Options configures a Client. Protocol must be set, and either Token or Simple.
+// For other fields, zero means the default, which is Hadoop's (core-default.xml)
+// unless noted otherwise.
 type Options struct {
 	// Protocol is the Java interface whose methods are called, such as
 	// "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB".
@@ -29,8 +29,8 @@ type Options struct {
 	// User is the user on whose behalf a client without a token makes its calls.
 	User security.UserGroup
 	// QOPs are the acceptable SASL qualities of protection, the preferred one
-	// first. A server that offers none of them is refused; Hadoop's servers offer
-	// those in hadoop.rpc.protection. Default: auth-conf, auth-int, auth.
+	// first. The client refuses a server that offers none of them; Hadoop's servers
+	// offer those in hadoop.rpc.protection. Default: auth-conf, auth-int, auth.
 	QOPs []sasl.QOP
 
 	// Dial opens connections. On Linux, a TCP connection ends when the peer's
@@ -41,36 +41,37 @@ type Options struct {
 	// Default: none.
 	Logger *slog.Logger
 
-	// ConnectTimeout limits connecting and authenticating together. Default: 20 s
-	// (ipc.client.connect.timeout).
+	// ConnectTimeout limits the time for connecting and authenticating together.
+	// Default: 20 s (ipc.client.connect.timeout).
 	ConnectTimeout time.Duration
-	// CallTimeout limits how long one attempt of a call may take, from sending it
-	// to its response. A call's context can only shorten it. Default: 2 min
-	// (ipc.client.rpc-timeout.ms).
+	// CallTimeout limits the time of one attempt of a call, from sending it until
+	// its response arrives. The call's context can only shorten the time. Default:
+	// 2 min (ipc.client.rpc-timeout.ms).
 	CallTimeout time.Duration
-	// PingInterval is how long the server may be silent while calls wait before a
-	// ping tests the connection. Default: 1 min (ipc.ping.interval).
+	// PingInterval is how long the server may be silent, while calls wait for
+	// responses, before the client sends a ping. Default: 1 min
+	// (ipc.ping.interval).
 	PingInterval time.Duration
 	// IdleTimeout is how long a connection without calls is kept open. Default: 10
 	// s (ipc.client.connection.maxidletime).
 	IdleTimeout time.Duration
-	// WriteTimeout limits the sending of each 256 KiB of a message. Default: 1 min
-	// (not a setting in Hadoop).
+	// WriteTimeout limits the time for sending each 256 KiB of a message. Default:
+	// 1 min (not a setting in Hadoop).
 	WriteTimeout time.Duration
 	// MaxResponse is the largest size in bytes of a message from the server.
 	// Default: 128 MiB (ipc.maximum.response.length).
 	MaxResponse int
 
-	// RetryFor is how long a call is tried again if it has certainly not been
-	// processed or is Idempotent. A negative value means a single attempt. Default:
-	// 45 s (Hadoop counts attempts instead).
+	// RetryFor is how long a failed call is tried again, if it is Idempotent or the
+	// server has certainly not processed it. If negative, there is a single
+	// attempt. Default: 45 s (Hadoop counts attempts instead).
 	RetryFor time.Duration
 	// Retriable lists exceptions that, like RetriableException, mean that the call
 	// was not processed but may succeed later. Default: none.
 	Retriable []ErrorClass
-	// RetryDelay is the pause after the first round over all addresses. It doubles
-	// after each further round, up to RetryMaxDelay; a random part of up to a half
-	// is subtracted. Defaults: 100 ms and 5 s.
+	// RetryDelay is the pause after all addresses have been tried once. The pause
+	// doubles after each further round, up to RetryMaxDelay; a random part of it,
+	// up to a half, is subtracted. Defaults: 100 ms and 5 s.
 	RetryDelay    time.Duration
 	RetryMaxDelay time.Duration
 }

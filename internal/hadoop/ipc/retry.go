@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/pb"
 )
 
-// retryCall is one call of Client.Call with all its attempts. They have the same
-// call id, by which a server's retry cache recognizes the call.
+// retryCall is one call of Client.Call with all its attempts. All have the same
+// call id, by which the server's retry cache recognizes a repeated call.
 type retryCall struct {
 	callOptions
 	client   *Client
@@ -24,8 +24,8 @@ type retryCall struct {
 	began    time.Time
 	address  string
 	attempts int
-	// failures is the number of failed attempts that were not repeated at once. It
-	// determines the pauses.
+	// failures is the number of failed attempts, except those with the verdict
+	// again. It determines the pauses.
 	failures int
 	// cause is why the previous attempt failed.
 	cause error
@@ -38,8 +38,8 @@ const (
 	giveUp verdict = iota
 	// again means to try again at once.
 	again
-	// nextAddress means to try the next address at once, after a pause if all have
-	// been tried.
+	// nextAddress means to try the next address: at once, or after a pause if all
+	// addresses have been tried.
 	nextAddress
 	// pause means to try again after a pause.
 	pause
@@ -86,8 +86,8 @@ func (r *retryCall) frame(request proto.Message) ([]byte, error) {
 	}, request)
 }
 
-// interrupted returns err. If ctx has ended, it returns the context's error
-// together with why an attempt failed before, if one did.
+// interrupted returns err unless ctx has ended. In that case it returns the
+// context's error, together with the reason why an attempt failed, if one did.
 func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -102,7 +102,7 @@ func (r *retryCall) interrupted(ctx context.Context, err error) error {
 }
 
 // judge returns what to do after an attempt that failed with err. connection is the
-// one the call was made on; nil if there was none.
+// one that the attempt used; nil if it had none.
 func (r *retryCall) judge(err error, connection *connection) verdict {
 	var lost *ConnectionError
 	var remote *RemoteError
@@ -125,8 +125,8 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 		case errors.Is(err, errIdle):
 			return again
 		case connection != nil && !connection.alive():
-			// The server could be reached a moment ago. Whether it still can, the
-			// next attempt to connect shows.
+			// The server could be reached a moment ago. The next attempt to connect
+			// shows whether it still can.
 			return pause
 		default:
 			return nextAddress
@@ -136,8 +136,7 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 	}
 }
 
-// wait makes the pause that decision requires. It reports whether there is time for
-// another attempt.
+// wait pauses as decision requires. It reports whether to make another attempt.
 func (r *retryCall) wait(ctx context.Context, decision verdict, cause error) bool {
 	options := &r.client.options
 	if decision == again {

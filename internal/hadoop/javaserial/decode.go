@@ -15,7 +15,7 @@ import (
 
 // ErrFormat means that a stream is not the output of ObjectOutputStream, is
 // truncated, or contains elements that this package does not support. Errors that
-// wrap it say at which byte.
+// wrap ErrFormat state the position in bytes.
 var ErrFormat = errors.New("not a stream of Java objects that can be read")
 
 // Type codes, the first byte of each element.
@@ -51,7 +51,7 @@ const (
 	maxDepth = 200
 )
 
-// Decode returns the first object of a stream. Its errors wrap ErrFormat.
+// Decode returns the first object in a stream. Its errors wrap ErrFormat.
 func Decode(stream []byte) (any, error) {
 	d := &decoder{stream: stream}
 	value, err := d.first()
@@ -61,8 +61,8 @@ func Decode(stream []byte) (any, error) {
 	return value, nil
 }
 
-// decoder is a position in a stream, with the elements before it that the rest of
-// the stream may refer to by number.
+// decoder reads a stream. It remembers the elements that it has read, because later
+// parts of the stream may refer to them by number.
 type decoder struct {
 	stream  []byte
 	at      int
@@ -135,9 +135,9 @@ func (d *decoder) int64() (int64, error) {
 	return int64(binary.BigEndian.Uint64(b)), nil
 }
 
-// utf reads a string in Java's modified UTF-8, after its length in 2 bytes. The
-// encoding differs from UTF-8 in NUL and in characters above U+FFFF, which utf
-// leaves as they are.
+// utf reads a string: its length in 2 bytes, and its bytes in Java's modified
+// UTF-8. That encoding differs from UTF-8 for NUL and for characters above U+FFFF;
+// utf does not convert them.
 func (d *decoder) utf() (string, error) {
 	n, err := d.uint16()
 	if err != nil {
@@ -152,9 +152,8 @@ func (d *decoder) remember(value any) int {
 	return len(d.handles) - 1
 }
 
-// enter is called before a nested element is decoded, and leave after it. enter
-// fails if the nesting is deeper than maxDepth; kind is what is nested, for the
-// error.
+// enter must be called before a nested element is decoded, and leave after that.
+// enter fails if the nesting is deeper than maxDepth; its error names kind.
 func (d *decoder) enter(kind string) error {
 	if d.depth == maxDepth {
 		return fmt.Errorf("%s lie more than %d deep in one another", kind, maxDepth)
@@ -165,7 +164,7 @@ func (d *decoder) enter(kind string) error {
 
 func (d *decoder) leave() { d.depth-- }
 
-// content decodes one element that is a value, not a class description.
+// content decodes one element that is a value rather than a class description.
 func (d *decoder) content() (any, error) {
 	if err := d.enter("objects"); err != nil {
 		return nil, err
@@ -242,8 +241,8 @@ func (c *classDesc) className() string {
 	return c.name
 }
 
-// classDesc reads a class description; it returns nil if the stream has a null
-// there.
+// classDesc reads a class description; the result is nil if the stream contains
+// null in its place.
 func (d *decoder) classDesc() (*classDesc, error) {
 	if err := d.enter("classes"); err != nil {
 		return nil, err
@@ -310,7 +309,7 @@ func (d *decoder) newClassDesc() (*classDesc, error) {
 	return desc, err
 }
 
-// annotation reads what a class's own writeObject method wrote, up to its end
+// annotation reads what the writeObject method of a class wrote, including the end
 // marker.
 func (d *decoder) annotation() ([]any, error) {
 	var all []any
@@ -382,8 +381,8 @@ func (d *decoder) object() (any, error) {
 	return object, nil
 }
 
-// part reads the fields of object that belong to one of its classes, and what that
-// class's writeObject wrote.
+// part reads the part of object that belongs to one of its classes: that class's
+// fields, and what its writeObject method wrote.
 func (d *decoder) part(desc *classDesc, object *Object) error {
 	switch {
 	case desc.flags&scSerializable != 0:

@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// Credentials are tokens and secrets, each with an alias, as YARN gives them to a
-// container. The zero value is empty and ready to use. A change must not be
-// concurrent with another use.
+// Credentials are the tokens and secrets that YARN gives to a container, each under
+// an alias. The zero value is empty and ready to use. Credentials must not be used
+// while another goroutine changes them.
 type Credentials struct {
 	tokens  map[string]Token
 	secrets map[string][]byte
 }
 
-// SetToken stores t under alias. It replaces any token there.
+// SetToken stores t under alias, in place of any token there.
 func (c *Credentials) SetToken(alias string, t Token) {
 	if c.tokens == nil {
 		c.tokens = map[string]Token{}
@@ -31,10 +31,10 @@ func (c *Credentials) Token(alias string) (Token, bool) {
 	return t, ok
 }
 
-// TokenOfKind returns the token of the given kind whose alias is first in
-// alphabetical order, and whether there is one. AMRMTokens are searched this way,
-// because their alias is the ResourceManager's address in some versions of Hadoop
-// and empty in others.
+// TokenOfKind returns a token of the given kind, and whether there is one; of
+// several, the one with the alphabetically first alias. It serves to find
+// AMRMTokens, whose alias is the ResourceManager's address in some versions of
+// Hadoop and empty in others.
 func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 	for _, t := range c.Tokens() {
 		if t.Kind == kind {
@@ -47,7 +47,7 @@ func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 // Tokens yields the aliases and tokens, ordered by alias.
 func (c *Credentials) Tokens() iter.Seq2[string, Token] { return inOrder(c.tokens) }
 
-// SetSecret stores secret under alias. It replaces any secret there.
+// SetSecret stores secret under alias, in place of any secret there.
 func (c *Credentials) SetSecret(alias string, secret []byte) {
 	if c.secrets == nil {
 		c.secrets = map[string][]byte{}
@@ -75,7 +75,7 @@ func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-// String returns only how many tokens and secrets there are.
+// String returns the numbers of tokens and secrets, and nothing of their content.
 func (c *Credentials) String() string {
 	return fmt.Sprintf("credentials (%d tokens, %d secrets, withheld)", len(c.tokens), len(c.secrets))
 }
@@ -83,5 +83,5 @@ func (c *Credentials) String() string {
 // Format writes String for every verb, so that no format prints a secret.
 func (c *Credentials) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, c.String()) }
 
-// LogValue makes slog log String.
+// LogValue makes slog log the result of String.
 func (c *Credentials) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -17,20 +17,20 @@ import (
 // path of its credentials file.
 const TokenFileVariable = "HADOOP_TOKEN_FILE_LOCATION"
 
-// maxCredentials is the largest size in bytes of a credentials file. Real ones have
-// a few kilobytes.
+// maxCredentials is the largest size in bytes of a credentials file. Usual ones
+// have a few kilobytes.
 const maxCredentials = 16 << 20
 
-// credentialsMagic is what a credentials file begins with (Credentials.java).
+// credentialsMagic begins every credentials file (Credentials.java).
 const credentialsMagic = "HDTS"
 
-// Format is the encoding of a credentials file. The number is the version byte in
+// Format is the encoding of a credentials file. Its value is the version byte in
 // the file.
 type Format byte
 
 const (
-	// Writable is version 0, Hadoop's Writable encoding. Every Hadoop reads it, and
-	// YARN writes it.
+	// Writable is version 0, Hadoop's Writable encoding. YARN writes it, and every
+	// version of Hadoop reads it.
 	Writable Format = 0
 	// Protobuf is version 1, a protobuf message.
 	Protobuf Format = 1
@@ -121,7 +121,7 @@ func ReadCredentials(r io.Reader) (*Credentials, error) {
 
 func (c *Credentials) decodeWritable(body []byte) error {
 	r := writableReader{body}
-	// A token consists of at least five lengths of one byte, a secret of two.
+	// A token is at least five lengths of one byte each; a secret is at least two.
 	n, err := r.count(5)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
@@ -195,9 +195,9 @@ func ReadCredentialsFile(path string) (*Credentials, error) {
 // ErrNoCredentialsFile means that HADOOP_TOKEN_FILE_LOCATION is not set.
 var ErrNoCredentialsFile = errors.New(TokenFileVariable + " is not set: this process was not started by YARN")
 
-// CredentialsFromEnvironment reads the credentials file whose path is in
-// HADOOP_TOKEN_FILE_LOCATION. It fails with ErrNoCredentialsFile if that is not
-// set.
+// CredentialsFromEnvironment reads the credentials file that
+// HADOOP_TOKEN_FILE_LOCATION names. It fails with ErrNoCredentialsFile if the
+// variable is not set.
 func CredentialsFromEnvironment() (*Credentials, error) {
 	path := os.Getenv(TokenFileVariable)
 	if path == "" {

@@ -25,12 +25,12 @@ const (
 // Token is a Hadoop token: whoever has its Identifier and Password may act as the
 // user in the identifier. The zero Token means no token.
 type Token struct {
-	// Identifier contains the user and what the token is for. Its encoding depends
-	// on Kind.
+	// Identifier says who the user is and what the token is for. Its encoding
+	// depends on Kind.
 	Identifier []byte
 	// Password is the secret that proves possession of the token.
 	Password []byte
-	// Kind is what the token is for, such as KindAMRM.
+	// Kind is the kind of the token, such as KindAMRM.
 	Kind string
 	// Service identifies the server that accepts the token, often as "host:port".
 	// ResourceManagers leave it empty in an AMRMToken.
@@ -47,16 +47,16 @@ func (t Token) String() string {
 	return fmt.Sprintf("token kind %q service %q (identifier %d bytes, password withheld)", t.Kind, t.Service, len(t.Identifier))
 }
 
-// Format writes String for every verb, so that no format prints the password.
+// Format writes String's result for every verb, so that none prints the password.
 func (t Token) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, t.String()) }
 
-// LogValue makes slog log kind and service only.
+// LogValue makes slog log only the token's kind and service.
 func (t Token) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("kind", t.Kind), slog.String("service", t.Service))
 }
 
-// MarshalText returns String: a token is encoded as JSON only by mistake, for
-// example in a log.
+// MarshalText returns the result of String, without the password, because a token
+// is encoded as JSON only by mistake, for example in a log.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // Proto returns the token as a protobuf message.
@@ -73,24 +73,23 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// TokenFromProto returns the token in a protobuf message; the zero Token if p is
-// nil.
+// TokenFromProto returns the token in the protobuf message p; the zero Token if p
+// is nil.
 func TokenFromProto(p *pb.Token) Token {
 	return Token{Identifier: p.GetIdentifier(), Password: p.GetPassword(), Kind: p.GetKind(), Service: p.GetService()}
 }
 
-// EncodeURL returns the token, including its password, as Hadoop's
-// Token.encodeToUrlString does: its Writable encoding in unpadded URL-safe base64.
+// EncodeURL returns the token, including its password, in the format of Hadoop's
+// Token.encodeToUrlString: unpadded URL-safe base64 of its Writable encoding.
 func (t Token) EncodeURL() string {
 	return base64.RawURLEncoding.EncodeToString(t.appendWritable(nil))
 }
 
-// DecodeTokenURL decodes a token that EncodeURL or Hadoop's encodeToUrlString
-// encoded.
+// DecodeTokenURL decodes the result of EncodeURL or of Hadoop's encodeToUrlString.
 func DecodeTokenURL(s string) (Token, error) {
 	data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(s), "="))
 	if err != nil {
-		// The cause is not wrapped, because it may quote the secret.
+		// Do not wrap the cause: it may quote the secret.
 		return Token{}, errors.New("token string is not URL-safe base64: pass it as Hadoop's encodeToUrlString printed it")
 	}
 	r := writableReader{data}

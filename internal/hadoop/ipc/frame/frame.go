@@ -19,13 +19,13 @@ import (
 // Version is the version of the RPC protocol.
 const Version = 9
 
-// AuthProtocol says, in the opening, what follows it (Server.AuthProtocol).
+// AuthProtocol says, in the opening, what comes next (Server.AuthProtocol).
 type AuthProtocol byte
 
 const (
-	// AuthNone means that the connection context follows, without authentication.
+	// AuthNone means that the connection context comes next: no authentication.
 	AuthNone AuthProtocol = 0
-	// AuthSASL means that a SASL exchange follows.
+	// AuthSASL means that a SASL exchange comes next.
 	AuthSASL AuthProtocol = 0xdf
 )
 
@@ -39,15 +39,15 @@ const (
 // NoRetryCount is the retry count of messages that are not calls.
 const NoRetryCount int32 = -1
 
-// magic is what every connection begins with.
+// magic begins every connection.
 const magic = "hrpc"
 
 // OpeningSize is the size of an opening in bytes.
 const OpeningSize = len(magic) + 3
 
-// directSize is the largest length of a frame for which Read allocates the whole
-// buffer at once. For a longer one the buffer grows as bytes arrive, as the length
-// may be wrong.
+// directSize is the largest length in bytes of a frame for which Read allocates the
+// whole buffer at once. For a longer frame the buffer grows as bytes arrive,
+// because a wrong length would waste memory.
 const directSize = 64 << 10
 
 // Opening returns the first bytes of a connection: the magic, the version, service
@@ -56,8 +56,7 @@ func Opening(auth AuthProtocol) []byte {
 	return append([]byte(magic), Version, 0, byte(auth))
 }
 
-// ParseOpening decodes an opening. It fails if the opening is not one of this
-// version.
+// ParseOpening decodes an opening. It fails if b is not an opening of this version.
 func ParseOpening(b []byte) (AuthProtocol, error) {
 	if len(b) != OpeningSize || string(b[:len(magic)]) != magic {
 		return 0, fmt.Errorf("the connection does not begin with %q", magic)
@@ -102,8 +101,8 @@ func Read(r io.Reader, limit int) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// unexpected replaces io.EOF, which means an end between frames, for an end inside
-// one.
+// unexpected replaces io.EOF, which means that the connection ended between frames,
+// by io.ErrUnexpectedEOF, for an end inside a frame.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -111,7 +110,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// Append appends a frame with the messages to b.
+// Append appends to b one frame that contains the messages.
 func Append(b []byte, messages ...proto.Message) ([]byte, error) {
 	start := len(b)
 	b = append(b, 0, 0, 0, 0)
@@ -141,7 +140,7 @@ func Next(body []byte, message proto.Message) (rest []byte, err error) {
 }
 
 // RequestHeader returns the header of a client's message. retry is how many times
-// the message was sent before, or NoRetryCount.
+// the message was sent before; NoRetryCount if the message is not a call.
 func RequestHeader(callID int32, clientID []byte, retry int32) *pb.RequestHeader {
 	if clientID == nil {
 		clientID = []byte{}

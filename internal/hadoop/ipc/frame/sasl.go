@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// Side is the side of a connection that sends a message: their headers differ.
+// Side is the side that sends a message; it determines the type of header.
 type Side int
 
 const (
@@ -35,7 +35,7 @@ func (s Side) AppendSASL(b []byte, message *pb.SaslMessage) ([]byte, error) {
 	}, message)
 }
 
-// sealed returns the token in a frame that side s sent under a SASL security layer.
+// sealed returns the SASL token, the protected bytes, in a frame from side s.
 func (s Side) sealed(body []byte) ([]byte, error) {
 	var callID int32
 	var rest []byte
@@ -66,8 +66,8 @@ func (s Side) sealed(body []byte) ([]byte, error) {
 }
 
 // AppendSealed protects plain, the bytes of one or more frames, with a SASL
-// security layer, and appends the result to b: one frame for each piece of at most
-// layer.MaxPiece bytes.
+// security layer, in pieces of at most layer.MaxPiece bytes. It appends a frame for
+// each piece to b.
 func (s Side) AppendSealed(b []byte, layer sasl.Layer, plain []byte) ([]byte, error) {
 	for len(plain) > 0 {
 		piece := plain[:min(len(plain), layer.MaxPiece())]
@@ -83,8 +83,8 @@ func (s Side) AppendSealed(b []byte, layer sasl.Layer, plain []byte) ([]byte, er
 	return b, nil
 }
 
-// UnsealReader reads frames that a SASL security layer protects, and yields the
-// bytes of the frames inside.
+// UnsealReader reads frames that a SASL security layer protects, and returns the
+// bytes that they contain, which are frames too.
 type UnsealReader struct {
 	peer  Side
 	r     io.Reader
@@ -93,14 +93,14 @@ type UnsealReader struct {
 	plain []byte
 }
 
-// NewUnsealReader returns a reader of what peer sends on r. A protected frame may
-// have at most limit bytes.
+// NewUnsealReader returns a reader of what the side peer sends on r. limit is the
+// maximum length of a protected frame in bytes.
 func NewUnsealReader(peer Side, r io.Reader, layer sasl.Layer, limit int) *UnsealReader {
 	return &UnsealReader{peer: peer, r: r, layer: layer, limit: limit}
 }
 
-// Read reads bytes of unprotected frames. A protected frame may contain a part of
-// one, or several.
+// Read reads the unprotected bytes. A protected frame may contain several
+// unprotected frames, or a part of one.
 func (u *UnsealReader) Read(p []byte) (int, error) {
 	for len(u.plain) == 0 {
 		body, err := Read(u.r, u.limit)

@@ -44,8 +44,8 @@ type connection struct {
 	calls   sync.WaitGroup
 }
 
-// serve handles requests until the connection ends, then waits until calls have
-// returned.
+// serve handles requests until the connection ends. It returns when all handlers of
+// calls have returned.
 func (c *connection) serve() {
 	defer c.calls.Wait()
 	c.reader = bufio.NewReader(c.conn)
@@ -171,8 +171,8 @@ func (c *connection) newMechanism() sasl.Mechanism {
 	return c.mechanism
 }
 
-// verify checks the client's SASL response. After a success, messages are protected
-// by the security layer, if there is one.
+// verify checks the client's SASL response. If it is valid, the security layer, if
+// any, protects all later messages.
 func (c *connection) verify(response []byte) error {
 	rspauth, err := c.mechanism.Step(response)
 	if err != nil {
@@ -237,8 +237,7 @@ func (c *connection) call(header *pb.RequestHeader, rest []byte) error {
 	return nil
 }
 
-// answer runs a call's handler and sends its response, except where fault says
-// otherwise.
+// answer runs a call's handler and sends the response, with the given fault.
 func (c *connection) answer(call Call, handle handler, raw []byte, fault Fault) {
 	if !c.pause(fault.Before) {
 		return
@@ -277,7 +276,7 @@ func (c *connection) answer(call Call, handle handler, raw []byte, fault Fault) 
 	}
 }
 
-// pause waits for d, and reports whether the server still runs.
+// pause waits for d. It returns false, at once, if the server is closed.
 func (c *connection) pause(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -321,9 +320,9 @@ func (c *connection) refuse(id int32, err error) {
 	c.fail(id, &Exception{Class: exception.Class, Text: exception.Text, Fatal: true}, pb.ResponseHeader_FATAL_UNAUTHORIZED)
 }
 
-// send writes a response. Like Java's server, it sends the response as one piece
-// under a security layer, whatever its length. Errors are ignored: the client may
-// have gone.
+// send writes a response. Under a security layer it protects the response as one
+// piece, however long it is, as Java's server does. It ignores errors: the client
+// may have disconnected.
 func (c *connection) send(header *pb.ResponseHeader, messages ...proto.Message) {
 	header.ServerIpcVersion = proto.Uint32(frame.Version)
 	b, err := frame.Append(nil, append([]proto.Message{header}, messages...)...)

@@ -2,9 +2,9 @@ package ipctest
 
 import "time"
 
-// Fault is what goes wrong with one call. With the zero Fault, nothing does.
+// Fault says what goes wrong with one call; nothing if it is the zero Fault.
 type Fault struct {
-	// Before is the delay before the call is handled, After that before its
+	// Before is the delay before the call is handled; After is the delay before the
 	// response is sent.
 	Before, After time.Duration
 	// Refuse closes the connection instead of handling the call. Break handles the
@@ -14,6 +14,6 @@ type Fault struct {
 	Lose bool
 	// Duplicate sends the response twice.
 	Duplicate bool
-	// Exception is thrown instead of handling the call.
+	// Exception is what the server sends instead of handling the call.
 	Exception *Exception
 }

@@ -28,8 +28,8 @@ type Options struct {
 	// LateChallenge makes the server send its challenge only after the client has
 	// initiated a mechanism, as servers that offer several mechanisms do.
 	LateChallenge bool
-	// Fault returns what is to go wrong with a call; it is called before the call
-	// is handled. If Fault is nil, nothing goes wrong.
+	// Fault returns what is to go wrong with a call, before the call is handled. If
+	// the field is nil, nothing goes wrong.
 	Fault func(protocol, method string, call Call) Fault
 }
 
@@ -45,20 +45,20 @@ type Exception struct {
 
 func (e *Exception) Error() string { return e.Class + ": " + e.Text }
 
-// Call describes a call and its connection to the handler.
+// Call tells a handler about a call and its connection.
 type Call struct {
 	ID         int32
 	RetryCount int32
 	ClientID   []byte
-	// User is the effective user whose name the client states; empty with a token.
+	// User is the effective user whom the client names; empty if it has a token.
 	User string
-	// Identifier is the identifier of the client's token; nil without one.
+	// Identifier is the identifier of the client's token; nil if it has none.
 	Identifier []byte
 
 	connection *connection
 }
 
-// Drop closes the call's connection.
+// Drop closes the connection that the call came on.
 func (c Call) Drop() { _ = c.connection.conn.Close() }
 
 // Write writes bytes to the call's connection without framing.
@@ -88,8 +88,8 @@ type Server struct {
 	pings       chan struct{}
 }
 
-// New returns a server that serves the connections that ServeConn and Serve
-// give it. The caller must Close it.
+// New returns a server of the connections that are passed to ServeConn, or accepted
+// by listeners that are passed to Serve. The caller must Close the server.
 func New(options Options) *Server {
 	if len(options.QOPs) == 0 {
 		options.QOPs = []sasl.QOP{sasl.Auth}
@@ -117,8 +117,8 @@ func NewServer(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve starts to accept connections from listener, until Close closes listener. It
-// returns at once.
+// Serve accepts connections from listener in the background, and returns at once.
+// Close closes listener.
 func (s *Server) Serve(listener net.Listener) {
 	s.mu.Lock()
 	s.listener = listener
@@ -134,8 +134,7 @@ func (s *Server) Serve(listener net.Listener) {
 	})
 }
 
-// ServeConn starts to serve a connection, which the server closes. It returns at
-// once.
+// ServeConn serves conn in the background and closes it. It returns at once.
 func (s *Server) ServeConn(conn net.Conn) {
 	c := &connection{server: s, conn: conn}
 	s.mu.Lock()
@@ -194,7 +193,7 @@ func (s *Server) Connections() int {
 	return s.accepted
 }
 
-// Pings returns a channel that holds a value after a ping has arrived.
+// Pings returns a channel that receives a value when a ping has arrived.
 func (s *Server) Pings() <-chan struct{} { return s.pings }
 
 // Close ends the contexts of handlers, closes all connections, and waits for the

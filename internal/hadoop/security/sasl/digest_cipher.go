@@ -22,8 +22,8 @@ const (
 	cipherRC440 digestCipher = "rc4-40"
 )
 
-// digestCiphers returns the ciphers from the strongest to the weakest, the order in
-// which Java prefers them.
+// digestCiphers returns the ciphers from the strongest to the weakest, in Java's
+// order of preference.
 func digestCiphers() []digestCipher {
 	return []digestCipher{cipher3DES, cipherRC4, cipherDES, cipherRC456, cipherRC440}
 }
@@ -38,8 +38,8 @@ func pickCipher(offered []string) (digestCipher, error) {
 	return "", fmt.Errorf("none of the ciphers offered (%q) is known: the server must offer one of %q", offered, digestCiphers())
 }
 
-// keyBytes returns how many bytes of H(A1) go into the cipher's key (RFC 2831,
-// 2.4).
+// keyBytes returns how many bytes of H(A1) the cipher's key is derived from (RFC
+// 2831, 2.4).
 func (c digestCipher) keyBytes() int {
 	switch c {
 	case cipherRC440:
@@ -52,14 +52,13 @@ func (c digestCipher) keyBytes() int {
 }
 
 // crypter encrypts or decrypts the messages of one direction of a connection. Its
-// state carries over from message to message.
+// state continues from one message to the next.
 type crypter struct {
 	stream cipher.Stream
 	block  cipher.BlockMode
 }
 
-// newCrypter returns the crypter of one direction. key is the sealing key of that
-// direction.
+// newCrypter returns the crypter of the direction that has key as its sealing key.
 func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, error) {
 	var block cipher.Block
 	var err error
@@ -87,8 +86,8 @@ func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, 
 	return &crypter{block: cipher.NewCBCDecrypter(block, iv)}, nil
 }
 
-// desKey spreads 56 bits over the upper 7 bits of 8 bytes. The lowest bits are for
-// parity, which DES ignores.
+// desKey spreads 56 bits over 8 bytes, 7 in each. The lowest bit of each byte is
+// for parity, which DES ignores.
 func desKey(bits []byte) []byte {
 	key := make([]byte, 8)
 	for i := range 56 {
@@ -99,7 +98,7 @@ func desKey(bits []byte) []byte {
 	return key
 }
 
-// seal returns message, padding and mac, encrypted.
+// seal returns message, padding and mac, encrypted together.
 func (c *crypter) seal(message, mac []byte) []byte {
 	out := make([]byte, 0, len(message)+len(mac)+des.BlockSize+trailerSize)
 	out = append(out, message...)
@@ -121,7 +120,7 @@ func (c *crypter) seal(message, mac []byte) []byte {
 // errSealed means that an encrypted message is malformed.
 var errSealed = errors.New("a sealed message is malformed")
 
-// open decrypts a message that seal encrypted, with a MAC of macSize bytes.
+// open decrypts what seal returned for a message and a MAC of macSize bytes.
 func (c *crypter) open(sealed []byte, macSize int) (message, mac []byte, err error) {
 	if len(sealed) < macSize || c.block != nil && len(sealed)%des.BlockSize != 0 {
 		return nil, nil, errSealed

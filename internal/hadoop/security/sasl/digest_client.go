@@ -23,13 +23,13 @@ type DigestClient struct {
 	Rand io.Reader
 }
 
-// digestClient is the client's side of an exchange. It answers the server's
-// challenge with a response, and does not answer the server's rspauth.
+// digestClient is the client's side of an exchange. It replies to the server's
+// first message, the challenge, but not to its last, the rspauth.
 type digestClient struct {
 	config DigestClient
 	digest digest
 	cipher digestCipher
-	// peerMaxBuf is the maxbuf in the server's challenge, in bytes.
+	// peerMaxBuf is the largest wrapped piece, in bytes, that the server accepts.
 	peerMaxBuf int
 	responded  bool
 	complete   bool
@@ -155,8 +155,8 @@ func (c *digestClient) respond(message []byte) ([]byte, error) {
 	return c.response(challenge), nil
 }
 
-// response encodes the client's response, with the directives in the order of
-// Java's client.
+// response encodes the client's response. Its directives are in the order in which
+// Java's client sends them.
 func (c *digestClient) response(challenge digestChallenge) []byte {
 	var parts []string
 	if challenge.utf8 {
@@ -181,8 +181,8 @@ func (c *digestClient) response(challenge digestChallenge) []byte {
 	return []byte(strings.Join(parts, ","))
 }
 
-// finish checks the server's last message, which proves that the server knows the
-// password.
+// finish checks the server's last message (rspauth), which proves that the server
+// knows the password.
 func (c *digestClient) finish(message []byte) error {
 	directives, err := parseDirectives(message)
 	if err != nil {

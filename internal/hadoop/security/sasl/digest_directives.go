@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// directive is one name=value of a DIGEST-MD5 message, unquoted.
+// directive is one name=value of a DIGEST-MD5 message; the value is unquoted.
 type directive struct{ name, value string }
 
-// parseDirectives splits a DIGEST-MD5 message (RFC 2831, 7.1: a list separated by
-// commas, in which white space and empty elements are ignored).
+// parseDirectives splits a DIGEST-MD5 message: a list separated by commas, in which
+// white space and empty elements are ignored (RFC 2831, 7.1).
 func parseDirectives(message []byte) ([]directive, error) {
 	var directives []directive
 	rest := string(message)
@@ -37,8 +37,8 @@ func parseDirectives(message []byte) ([]directive, error) {
 	}
 }
 
-// parseValue parses a token or quoted string at the start of s, and returns it
-// unquoted with the rest of s.
+// parseValue parses the token or quoted string at the start of s. It returns the
+// value, unquoted, and the rest of s.
 func parseValue(s string) (value, rest string, err error) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, ", \t\r\n")
@@ -68,7 +68,7 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// once collects directives that must not occur twice, by name.
+// once contains the values of directives that must not occur twice, by name.
 type once map[string]string
 
 func (o once) set(d directive) error {

@@ -11,23 +11,23 @@ import (
 // Names and limits in RFC 2831. Sizes are in bytes.
 const (
 	digestName = "DIGEST-MD5"
-	// maxChallenge and maxResponse are the largest sizes of the messages (2.1.1,
-	// 2.1.2).
+	// maxChallenge and maxResponse are the largest sizes of a challenge (2.1.1) and
+	// of a response (2.1.2).
 	maxChallenge = 2048
 	maxResponse  = 4096
-	// defaultMaxBuf is the maxbuf of a peer that sends none: the largest wrapped
-	// piece that it accepts.
+	// defaultMaxBuf is the maxbuf, the largest wrapped piece that a peer accepts,
+	// of a peer that does not send one.
 	defaultMaxBuf = 65536
-	// maxMaxBuf is the largest maxbuf: 24 bits.
+	// maxMaxBuf is the largest value of maxbuf: it has 24 bits.
 	maxMaxBuf = 1<<24 - 1
-	// firstUse is the nonce count (nc), always 1, because nonces are not reused.
+	// firstUse is the nonce count (nc), always 1: each nonce is used once.
 	firstUse = "00000001"
-	// noBody is appended to A2 if messages are signed or encrypted, in place of a
-	// body's hash.
+	// noBody is appended to A2, in place of the hash of a body, if messages are
+	// signed or encrypted.
 	noBody = ":00000000000000000000000000000000"
 )
 
-// digest is the input from which both sides compute their hashes.
+// digest holds the values from which both sides compute their hashes.
 type digest struct {
 	username, realm, password string
 	nonce, cnonce             string
@@ -46,8 +46,8 @@ func (d digest) sessionKey() [md5.Size]byte {
 	return md5.Sum([]byte(a1))
 }
 
-// response returns the proof that a side knows the password: the client's if verb
-// is AUTHENTICATE, the server's if it is empty.
+// response returns the proof that one side knows the password. It is the client's
+// if verb is AUTHENTICATE, and the server's if verb is empty.
 func (d digest) response(verb string) string {
 	a2 := verb + ":" + d.uri
 	if d.qop != Auth {
@@ -60,8 +60,8 @@ func (d digest) response(verb string) string {
 	return hex.EncodeToString(proof[:])
 }
 
-// encode returns s in ISO 8859-1 if possible, else unchanged. RFC 2831 and Java do
-// so even if the charset is UTF-8.
+// encode returns s in ISO 8859-1 if that is possible, otherwise unchanged. RFC 2831
+// and Java do this even if the charset is UTF-8.
 func (d digest) encode(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -73,7 +73,7 @@ func (d digest) encode(s string) string {
 	return b.String()
 }
 
-// newNonce returns 30 random bytes in hexadecimal, as many as Java's.
+// newNonce returns 30 random bytes in hexadecimal. Java's nonces have 30 bytes too.
 func newNonce(random io.Reader) (string, error) {
 	var b [30]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

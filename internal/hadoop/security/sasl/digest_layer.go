@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// macSize is how many bytes of an HMAC are sent.
+	// macSize is how many bytes of each HMAC are sent.
 	macSize = 10
-	// trailerSize is the size in bytes of the message type (always 1) and the
-	// sequence number, which follow the MAC.
+	// trailerSize is the size in bytes of what follows the MAC: the message type
+	// (always 1) and the sequence number.
 	trailerSize = 6
-	// confOverhead is by how many bytes sealing makes a message longer at most, as
-	// Java computes it.
+	// confOverhead is the largest number of bytes that encryption and the MAC add
+	// to a message, as Java computes it.
 	confOverhead = 26
 )
 
-// Constants that go into the signing and sealing keys, so that the directions have
-// different keys (RFC 2831, 2.3 and 2.4).
+// Constants that are hashed into the signing and sealing keys, so that each
+// direction has different keys (RFC 2831, 2.3 and 2.4).
 const (
 	signClient = "Digest session key to client-to-server signing key magic constant"
 	signServer = "Digest session key to server-to-client signing key magic constant"
@@ -36,16 +36,17 @@ type digestLayer struct {
 	out, in  direction
 }
 
-// direction is the state of one direction of a connection. A message's MAC includes
-// its number, so that messages cannot be dropped, repeated or reordered.
+// direction is the state of one direction of a connection. The MAC of each message
+// covers the message's number, so that a message that was dropped, repeated or
+// reordered is noticed.
 type direction struct {
 	signKey [md5.Size]byte
 	crypter *crypter
 	number  uint32
 }
 
-// newDigestLayer returns one side's security layer; nil for QOP Auth. key is H(A1).
-// peerMaxBuf is the largest wrapped piece, in bytes, that the peer accepts.
+// newDigestLayer returns the security layer of one side; nil for QOP Auth. key is
+// H(A1). peerMaxBuf is the largest wrapped piece, in bytes, that the peer accepts.
 func newDigestLayer(key [md5.Size]byte, qop QOP, name digestCipher, client bool, peerMaxBuf int) (Layer, error) {
 	if qop == Auth {
 		return nil, nil
@@ -118,7 +119,7 @@ func (l *digestLayer) Unwrap(wrapped []byte) ([]byte, error) {
 	return message, nil
 }
 
-// mac returns the MAC of the direction's next message.
+// mac returns the MAC of message as the next message in this direction.
 func (d *direction) mac(message []byte) []byte {
 	hash := hmac.New(md5.New, d.signKey[:])
 	var number [4]byte

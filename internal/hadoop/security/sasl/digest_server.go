@@ -12,22 +12,22 @@ import (
 
 // DigestServer configures the server's side of a DIGEST-MD5 exchange.
 type DigestServer struct {
-	// Protocol and ServerID form the digest-uri that clients must send,
+	// Protocol and ServerID form the digest-uri that clients must send:
 	// Protocol/ServerID. ServerID is also the realm.
 	Protocol, ServerID string
 	// QOPs are the qualities of protection that the server offers.
 	QOPs []QOP
 	// Ciphers are the ciphers that the server offers for AuthConf. Default: all.
 	Ciphers []string
-	// Password returns the password of a user. An error ends the exchange.
+	// Password returns the password of a user. If it fails, so does the exchange.
 	Password func(username string) (string, error)
 	// Rand is the source of the server's nonce. Default: crypto/rand.
 	Rand io.Reader
 }
 
-// digestServer is the server's side of an exchange. Its first Step ignores the
-// message and returns the challenge; its second takes the client's response and
-// returns the rspauth.
+// digestServer is the server's side of an exchange. The first call of Step ignores
+// its argument and returns the challenge; the second handles the client's response
+// and returns the rspauth.
 type digestServer struct {
 	config   DigestServer
 	nonce    string

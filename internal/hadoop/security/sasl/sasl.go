@@ -25,27 +25,27 @@ type Mechanism interface {
 	// Name returns the mechanism's registered name.
 	Name() string
 	// Step handles the peer's message and returns the reply; nil if there is none.
-	// It fails if the message is invalid or authentication fails; the caller must
+	// It fails if the message is invalid or authentication fails. The caller must
 	// then close the connection.
 	Step(message []byte) (answer []byte, err error)
 	// Complete reports whether the exchange has succeeded on this side.
 	Complete() bool
-	// Layer returns the security layer for the connection after a complete
-	// exchange; nil for QOP Auth.
+	// Layer returns the security layer for the connection once the exchange is
+	// complete; nil for QOP Auth.
 	Layer() Layer
 }
 
-// Layer is a security layer. Wrap and Unwrap may be called concurrently with each
-// other, but not with themselves. The peer must unwrap pieces in the order in which
-// they were wrapped.
+// Layer is a security layer. Wrap and Unwrap may run concurrently with each other,
+// but two calls of the same method may not. The peer must unwrap pieces in the
+// order in which they were wrapped.
 type Layer interface {
-	// Wrap protects a piece of at most MaxPiece bytes. Longer pieces do not fail:
-	// Hadoop's servers send them.
+	// Wrap protects a piece, which should have at most MaxPiece bytes. Wrap accepts
+	// longer pieces too, because Hadoop's servers send them.
 	Wrap(piece []byte) ([]byte, error)
 	// Unwrap verifies, and for AuthConf decrypts, a piece that the peer wrapped.
 	Unwrap(wrapped []byte) ([]byte, error)
-	// MaxPiece returns the largest size, in bytes before wrapping, of a piece that
-	// the peer accepts.
+	// MaxPiece returns the maximum size of a piece before wrapping, in bytes, so
+	// that the peer accepts the wrapped piece.
 	MaxPiece() int
 	// QOP returns AuthInt or AuthConf.
 	QOP() QOP
