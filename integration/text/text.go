@@ -22,7 +22,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errEnough stops the walk over the sources.
+// errEnough ends WriteGoSources's walk over the source files.
 var errEnough = errors.New("enough text")
 
 // WriteGoSources writes the Go distribution's own source texts to w, one after
@@ -58,7 +58,7 @@ func WriteGoSources(ctx context.Context, w io.Writer, limit int64) (int64, error
 	return written, err
 }
 
-// Count counts the words of a text, which are separated by Unicode white space.
+// Count returns how often each word of text, delimited by white space, occurs.
 func Count(text []byte) map[string]int64 {
 	counts := map[string]int64{}
 	for word := range bytes.FieldsSeq(text) {
@@ -67,8 +67,8 @@ func Count(text []byte) map[string]int64 {
 	return counts
 }
 
-// ReadCounts reads the part files that wordcount wrote. It fails if the words of all
-// files, in the order of the file names, are not sorted and unique.
+// ReadCounts reads the part files in dir that wordcount wrote. It fails unless the
+// words of all files, read in the order of the file names, are sorted and unique.
 func ReadCounts(ctx context.Context, files *storage.Files, dir string) (map[string]int64, error) {
 	entries, err := files.List(ctx, dir)
 	if err != nil {
@@ -114,7 +114,7 @@ func readPart(file io.Reader, previous string, counts map[string]int64) (last st
 	}
 }
 
-// Top returns the n most frequent words; equal counts are sorted by word.
+// Top returns the n most frequent words, sorted by falling count, then by word.
 func Top(counts map[string]int64, n int) []string {
 	before := func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
@@ -131,7 +131,7 @@ func Top(counts map[string]int64, n int) []string {
 	return top
 }
 
-// Difference describes how two counts differ; "" if they are equal.
+// Difference describes how got differs from want; "" if they are equal.
 func Difference(want, got map[string]int64) string {
 	if maps.Equal(want, got) {
 		return ""

@@ -57,7 +57,7 @@ type Options struct {
 	Ratio float64
 }
 
-// Work is the work that there is for the executors of a pool.
+// Work describes the tasks that the executors of a pool have to run.
 type Work struct {
 	// Executors is how many executors are needed to run all waiting and running
 	// tasks at once: 2.5 for ten tasks if an executor runs four.
@@ -82,7 +82,7 @@ type Pool struct {
 	checkAt   time.Time // no idle executor times out earlier; the zero time means never
 }
 
-// Executor is an executor of a pool, from Add to Remove.
+// Executor is an executor of a pool, between Add and Remove.
 type Executor struct {
 	// ID is the id that was passed to Add.
 	ID string
@@ -110,8 +110,8 @@ func (p *Pool) Add(id string, now time.Time) *Executor {
 	return e
 }
 
-// Remove removes an executor that is lost or gets no more tasks. It does nothing if
-// the executor was removed before.
+// Remove removes an executor that is lost or must get no more tasks. It does
+// nothing if the executor has already been removed.
 func (p *Pool) Remove(e *Executor) {
 	if e.index < 0 {
 		return
@@ -126,7 +126,7 @@ func (p *Pool) Remove(e *Executor) {
 // Busy records that the executor runs a task.
 func (e *Executor) Busy() { e.busy = true }
 
-// Idle records that the executor has run no task since now.
+// Idle records that the executor runs no task any more; its idle time begins now.
 func (e *Executor) Idle(now time.Time) {
 	e.busy, e.idleSince = false, now
 	e.pool.checkBy(e)
@@ -148,7 +148,7 @@ func (p *Pool) timeout(e *Executor) time.Duration {
 	return p.options.IdleTimeout
 }
 
-// checkBy makes the pool check an idle executor when its timeout expires.
+// checkBy makes the pool check e, which is idle, when its idle timeout expires.
 func (p *Pool) checkBy(e *Executor) {
 	if e.index < 0 {
 		return
@@ -160,14 +160,15 @@ func (p *Pool) checkBy(e *Executor) {
 	}
 }
 
-// Update adapts the target to the work. It removes from the pool, and returns, the
-// executors that the caller must decommission. The target does not count them.
+// Update adapts the target to the work. It also removes executors from the pool and
+// returns them: the caller must decommission them. The target does not include
+// them.
 func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
 	p.begun = p.begun || work.Executors > 0
 	if !p.begun {
 		return nil
 	}
-	// Sums of fractions may be slightly above a whole number.
+	// Sums of fractions may be slightly above a whole number: do not round them up.
 	const rounding = 1e-9
 	p.useful = p.options.Max
 	if need := math.Ceil(work.Executors*p.options.Ratio - rounding); need < float64(p.options.Max) {
@@ -181,7 +182,7 @@ func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
 	return p.fall(now)
 }
 
-// rise raises the target if tasks have waited for long enough.
+// rise raises the target if tasks have waited for the backlog timeout.
 func (p *Pool) rise(now time.Time) {
 	if !p.backlog {
 		p.riseAt, p.increment = time.Time{}, 1
@@ -194,8 +195,8 @@ func (p *Pool) rise(now time.Time) {
 		return
 	}
 	p.riseAt = now.Add(p.options.SustainedBacklogTimeout)
-	// Executors that run already count: with a lower target, waiting would only
-	// take longer.
+	// Count executors that already run, even if they exceed the target: raising the
+	// target to their number alone would help no waiting task.
 	wanted := max(p.target, min(len(p.executors), p.useful)) + p.increment
 	if p.target = min(wanted, p.useful); p.target == wanted {
 		p.increment = min(2*p.increment, Unbounded/4)
@@ -241,8 +242,8 @@ func (p *Pool) fall(now time.Time) []*Executor {
 	return expired
 }
 
-// Next returns when to call Update even if nothing has changed; the zero time means
-// never.
+// Next returns the time at which to call Update even if nothing changes until then;
+// the zero time means never.
 func (p *Pool) Next() time.Time {
 	var next time.Time
 	if p.begun && len(p.executors) > p.useful {

@@ -6,7 +6,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// FromConfig returns the options of dynamic allocation that the settings give.
+// FromConfig returns the options that the settings of dynamic allocation define.
 func FromConfig(c *config.Config) Options {
 	or := func(set *time.Duration, otherwise time.Duration) time.Duration {
 		if set != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // encodeRecords encodes records, which must have the same schema, as an Arrow IPC
-// stream. No records have no schema, and are encoded as no bytes.
+// stream. An empty slice has no schema; it is encoded as no bytes.
 func encodeRecords(records []arrow.Record) ([]byte, error) {
 	if len(records) == 0 {
 		return nil, nil

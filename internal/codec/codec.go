@@ -18,8 +18,8 @@ var (
 var (
 	encoder = mustEncMode(cbor.EncOptions{Time: cbor.TimeRFC3339Nano, TimeTag: cbor.EncTagRequired})
 	decoder = mustDecMode(cbor.DecOptions{
-		// Values come from the same program over authenticated connections, so the
-		// limits are high, and strings may contain any bytes, as in Go.
+		// Values come from the same program over authenticated connections: the
+		// limits are therefore high. As in Go, strings may contain any bytes.
 		MaxArrayElements: 1<<31 - 1,
 		MaxMapPairs:      1<<31 - 1,
 		MaxNestedLevels:  1 << 10,
@@ -45,9 +45,9 @@ func mustDecMode(options cbor.DecOptions) cbor.DecMode {
 	return mode
 }
 
-// Check returns an error if values of a type cannot be sent: the type contains a
+// Check returns an error if values of type t cannot be sent: because t contains a
 // channel, a function, an unsafe pointer, or a struct whose fields are all
-// unexported. It cannot check what interfaces contain.
+// unexported. Check cannot see what the values of interfaces will be.
 func Check(t reflect.Type) error {
 	if t == recordType || t == recordsType {
 		return nil
@@ -74,7 +74,7 @@ func Encode[T any](value T) ([]byte, error) {
 	return encoded, nil
 }
 
-// Decode decodes a value of type T from what Encode returned for it.
+// Decode decodes what Encode returned for a value of type T.
 func Decode[T any](data []byte) (T, error) {
 	var value T
 	switch reflect.TypeFor[T]() {

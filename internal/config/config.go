@@ -20,8 +20,9 @@ import (
 	"github.com/spf13/viper"
 )
 
-// keyDelimiter replaces viper's default, the dot: with that, locality.wait could
-// not be both a value and the parent of locality.wait.node.
+// keyDelimiter separates the parts of keys for viper, in place of its default, the
+// dot. With the dot, locality.wait could not both have a value and be the parent of
+// locality.wait.node.
 const keyDelimiter = "::"
 
 // Config is a checked set of values. It is immutable and safe for concurrent
@@ -32,7 +33,7 @@ type Config struct {
 	source map[string]string // where each value was set, for messages
 }
 
-// Sources are the sources from which Load takes values. Zero fields are skipped.
+// Sources are what Load takes values from. Zero fields are skipped.
 type Sources struct {
 	// Flags are values from the command line, by key.
 	Flags map[string]string
@@ -48,7 +49,7 @@ type Sources struct {
 	DefaultsFile string
 }
 
-// Placed is a value in a file, and its position, such as "job.yaml:3:10".
+// Placed is a value in a file, with its position, such as "job.yaml:3:10".
 type Placed struct{ Value, Place string }
 
 // Load reads and checks the values of all sources. The error joins one error
@@ -117,12 +118,12 @@ func Load(sources Sources) (*Config, error) {
 	return config, nil
 }
 
-// submission is the source that Source names for values that another process has
-// passed on.
+// submission is what Source returns for values that FromMap received from the
+// process that submitted the application.
 const submission = "the submission"
 
-// FromMap returns the configuration with values that another process has
-// obtained from Map, as in a container.
+// FromMap returns the configuration with the given values, which another process
+// obtained from Map; a container uses it for the submitter's values.
 func FromMap(values map[string]string) (*Config, error) {
 	source := make(map[string]string, len(values))
 	for key := range values {
@@ -143,8 +144,8 @@ func Default() *Config {
 	return config
 }
 
-// Map returns the values that were set, by key, without defaults. FromMap is its
-// inverse.
+// Map returns the values that were set, by key, without defaults. FromMap restores
+// a configuration from them.
 func (c *Config) Map() map[string]string { return maps.Clone(c.set) }
 
 // IsSet reports whether any source sets the key.
@@ -170,8 +171,8 @@ func (c *Config) value(setting *Setting) string {
 	return setting.Default
 }
 
-// With returns a copy with further values set, which it checks as Load does. The
-// other values keep their sources.
+// With returns a copy of c in which values are set too. It checks the copy as Load
+// does. The sources of other values stay the same.
 func (c *Config) With(values map[string]string) (*Config, error) {
 	set, source := map[string]string{}, map[string]string{}
 	maps.Copy(set, c.set)
@@ -185,7 +186,7 @@ func (c *Config) With(values map[string]string) (*Config, error) {
 	return checked(set, source)
 }
 
-// Without returns a copy in which a key is not set.
+// Without returns a copy of c in which key is not set.
 func (c *Config) Without(key string) (*Config, error) {
 	set, source := maps.Clone(c.set), maps.Clone(c.source)
 	delete(set, key)
@@ -216,8 +217,8 @@ func checked(set, source map[string]string) (*Config, error) {
 	return config, errors.Join(problems...)
 }
 
-// checkValue checks the value of a key, which is that of a setting or begins
-// with a prefix.
+// checkValue checks the value of a key, which names a setting or begins with the
+// prefix of a family.
 func checkValue(key, value string) error {
 	if setting, ok := registry.byKey[key]; ok {
 		return setting.check(value)
@@ -230,9 +231,9 @@ func checkValue(key, value string) error {
 
 type variable struct{ name, value string }
 
-// environmentValues returns the settings in an environment. It skips variables
-// that start with LaunchPrefix, which bobbin's processes pass to each other, and
-// confDir, which names a directory.
+// environmentValues returns the settings in an environment, by key, and an error
+// for each unknown variable. It skips variables that start with LaunchPrefix, and
+// confDir: they are not settings.
 func environmentValues(environ []string) (map[string]variable, []error) {
 	found := map[string]variable{}
 	var problems []error
@@ -265,7 +266,7 @@ func checkKey(key string) error {
 	return fmt.Errorf("unknown key %q%s", key, didYouMean(key, slices.Collect(maps.Keys(registry.byKey))))
 }
 
-// describe returns a setting with its value and source, for an error.
+// describe returns a setting's key with its value and source, for use in an error.
 func describe[T any](c *Config, key Key[T]) string {
 	return fmt.Sprintf("%s=%s (from %s)", key.Name(), c.value(key.setting), c.Source(key.Name()))
 }

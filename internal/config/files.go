@@ -17,10 +17,10 @@ const (
 	defaultsName = "bobbin-defaults.conf"
 )
 
-// FromEnvironment calls Load with sources, the environment of this process and
-// the defaults file. That is the first of $BOBBIN_CONF_DIR/bobbin-defaults.conf,
-// ~/.bobbin/bobbin-defaults.conf and /etc/bobbin/bobbin-defaults.conf that
-// exists.
+// FromEnvironment calls Load with sources, this process's environment and the
+// defaults file. The defaults file is the first that exists of
+// $BOBBIN_CONF_DIR/bobbin-defaults.conf, ~/.bobbin/bobbin-defaults.conf and
+// /etc/bobbin/bobbin-defaults.conf.
 func FromEnvironment(sources Sources) (*Config, error) {
 	defaults, err := findDefaults(siteDir)
 	if err != nil {
@@ -30,7 +30,8 @@ func FromEnvironment(sources Sources) (*Config, error) {
 	return Load(sources)
 }
 
-// findDefaults returns the path of the defaults file; "" if there is none.
+// findDefaults returns the path of the defaults file; "" if there is none. site is
+// the directory to search last.
 func findDefaults(site string) (string, error) {
 	var directories []string
 	if named := os.Getenv(confDir); named != "" {
@@ -56,9 +57,9 @@ type property struct {
 	line       int
 }
 
-// readProperties reads a file in the format of spark-defaults.conf: one
-// property a line, the key separated from its value by white space, '=' or ':'.
-// Lines that begin with '#' are comments.
+// readProperties reads a file in the format of spark-defaults.conf: each line is a
+// property, with white space, '=' or ':' between key and value. Lines that begin
+// with '#' are comments.
 func readProperties(path string) ([]property, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// didYouMean returns the end of an error that suggests the candidate nearest to
-// a misspelt name; "" if none is near.
+// didYouMean returns a suggestion to append to an error about a misspelt name: the
+// candidate nearest to the name. It returns "" if no candidate is near.
 func didYouMean(name string, candidates []string) string {
 	if nearest, ok := Nearest(name, candidates); ok {
 		return ", did you mean " + nearest + "?"
@@ -14,9 +14,9 @@ func didYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Nearest returns the candidate with the smallest edit distance to name, if that
-// is at most a third of the name's length. Of several it returns the first in
-// byte order.
+// Nearest returns the candidate with the smallest edit distance to name, if the
+// distance is at most a third of the name's length. Of several such candidates it
+// returns the first in byte order.
 func Nearest(name string, candidates []string) (string, bool) {
 	best, distance := "", len(name)/3+1
 	for _, candidate := range slices.Sorted(slices.Values(candidates)) {

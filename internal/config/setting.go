@@ -20,7 +20,7 @@ const (
 	LaunchPrefix = "BOBBIN_LAUNCH_"
 )
 
-// Setting describes a key.
+// Setting describes one setting: its key, default, unit and meaning.
 type Setting struct {
 	Key     string
 	Default string // as a user would write it; "" if there is none
@@ -66,16 +66,15 @@ func (k Key[T]) In(c *Config) T {
 	return value
 }
 
-// Prefix is a family of keys with a common beginning, after which the user
-// chooses a name.
+// Prefix is a family of keys: they begin with the same prefix and continue with a
+// name that the user chooses.
 type Prefix struct {
 	Key     string // the common beginning, with the dot at its end
 	Meaning string
 	check   func(name, value string) error // nil if any value is valid
 }
 
-// In returns the values in c of the family's keys, by the part of the key after
-// the prefix.
+// In returns the values in c of the family's keys, by the name after the prefix.
 func (p Prefix) In(c *Config) map[string]string {
 	found := map[string]string{}
 	for key, value := range c.set {
@@ -86,8 +85,8 @@ func (p Prefix) In(c *Config) map[string]string {
 	return found
 }
 
-// registry contains all settings. The initialization of this package's variables
-// fills it; afterwards it does not change.
+// registry contains all settings. It is filled while the variables of this package
+// are initialized, and does not change later.
 var registry = struct {
 	settings   []*Setting
 	prefixes   []Prefix
@@ -127,15 +126,15 @@ func define[T any](key, def, unit, meaning string, parse func(string) (T, error)
 
 func prefix(key, meaning string) Prefix { return checkedPrefix(key, meaning, nil) }
 
-// checkedPrefix defines a family of keys. check checks the part after the
-// prefix, and the value.
+// checkedPrefix defines a family of keys. The function check gets a key's name
+// after the prefix, and the key's value.
 func checkedPrefix(key, meaning string, check func(name, value string) error) Prefix {
 	p := Prefix{Key: key, Meaning: meaning, check: check}
 	registry.prefixes = append(registry.prefixes, p)
 	return p
 }
 
-// prefixOf returns a key's family and the part of the key after the prefix.
+// prefixOf returns a key's family, if any, and the key's name after the prefix.
 func prefixOf(key string) (family Prefix, name string, ok bool) {
 	for _, p := range registry.prefixes {
 		if name, ok := strings.CutPrefix(key, p.Key); ok && name != "" {
@@ -145,8 +144,8 @@ func prefixOf(key string) (family Prefix, name string, ok bool) {
 	return Prefix{}, "", false
 }
 
-// rule adds a check that concerns several settings. It runs if each value has
-// passed its own check.
+// rule registers a check that concerns several settings. The check runs only if all
+// values have passed their own checks.
 func rule(check func(*Config) error) struct{} {
 	registry.rules = append(registry.rules, check)
 	return struct{}{}
@@ -202,7 +201,7 @@ func size(key, def, meaning string) Key[Size] {
 	return define(key, def, "size", meaning, ParseSize)
 }
 
-// optionalSize defines a size without a default; it is nil if not set.
+// optionalSize defines a size without a default, whose value is nil if not set.
 func optionalSize(key, meaning string) Key[*Size] {
 	return define(key, "", "size", meaning, func(s string) (*Size, error) {
 		if s == "" {
@@ -213,7 +212,7 @@ func optionalSize(key, meaning string) Key[*Size] {
 	})
 }
 
-// factor defines a number of at least 0 that need not be whole.
+// factor defines a setting that is a number of at least 0, not necessarily whole.
 func factor(key, def, meaning string) Key[float64] {
 	return define(key, def, "number", meaning, func(s string) (float64, error) {
 		f, err := strconv.ParseFloat(s, 64)
@@ -228,8 +227,8 @@ func duration(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, ParseDuration)
 }
 
-// interval defines a time of at least 1 ms: with a shorter period a process
-// would never rest.
+// interval defines a setting that is a period of at least 1 ms: with a shorter one,
+// a process would be busy all the time.
 func interval(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, func(s string) (time.Duration, error) {
 		d, err := ParseDuration(s)
@@ -240,7 +239,7 @@ func interval(key, def, meaning string) Key[time.Duration] {
 	})
 }
 
-// optionalDuration defines a time without a default; it is nil if not set.
+// optionalDuration defines a time without a default; its value is nil if not set.
 func optionalDuration(key, meaning string) Key[*time.Duration] {
 	return define(key, "", "time", meaning, func(s string) (*time.Duration, error) {
 		if s == "" {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// The driver, and in cluster mode the ApplicationMaster in whose process it
-// runs.
+// The driver and the ApplicationMaster. In cluster mode they share a process.
 var (
 	DriverMemory = size("driver.memory", "1g", "Memory of the container in which the ApplicationMaster and the driver run. Go's memory limit (GOMEMLIMIT) "+
 		"is nine tenths of it. In client mode the driver has its machine's memory, and the ApplicationMaster `yarn.am.memory`.")

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Executors that are requested and released as the tasks need.
+// Dynamic allocation: executors are requested and released as tasks need them.
 var (
 	DynamicAllocation = boolean("dynamicAllocation.enabled", "false", "Whether executors are asked for while tasks are pending, and "+
 		"removed when they are idle. The limits below hold for each resource profile.")
@@ -34,8 +34,8 @@ var (
 )
 
 // MaxExecutors returns the maximum number of executors of one resource profile:
-// executor.instances or, with dynamic allocation,
-// dynamicAllocation.maxExecutors; math.MaxInt32 if that is not set.
+// executor.instances or, with dynamic allocation, dynamicAllocation.maxExecutors.
+// The result is math.MaxInt32 if there is no maximum.
 func MaxExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorCount.In(c)

@@ -46,8 +46,8 @@ const (
 	ExecutionOpportunistic = "opportunistic"
 )
 
-// One late or lost heartbeat must be harmless. Spark requires only that the
-// interval is less than the timeout (SparkConf.validateSettings).
+// The interval is limited so that one late or lost heartbeat does no harm. Spark
+// requires only that it is less than the timeout (SparkConf.validateSettings).
 var _ = rule(func(c *Config) error {
 	if ExecutorHeartbeat.In(c) > NetworkTimeout.In(c)/2 {
 		return fmt.Errorf("%s must be at most half of %s: the driver would give up executors between two of their heartbeats",
@@ -56,15 +56,15 @@ var _ = rule(func(c *Config) error {
 	return nil
 })
 
-// Overhead is the memory of a container beyond that of its Go program.
+// Overhead is the part of a container's memory that is not for its Go program.
 type Overhead struct {
 	amount Key[*Size]
 	factor Key[float64]
 	memory Key[Size]
 }
 
-// overhead defines memoryOverhead and memoryOverheadFactor of the executor or
-// the driver; of is "executor" or "driver".
+// overhead defines the keys memoryOverhead and memoryOverheadFactor. of is
+// "executor" or "driver", with which the keys begin.
 func overhead(of string, memory Key[Size], meaning string) Overhead {
 	return Overhead{
 		amount: optionalSize(of+".memoryOverhead", meaning),
@@ -75,14 +75,14 @@ func overhead(of string, memory Key[Size], meaning string) Overhead {
 	}
 }
 
-// Name returns the key memoryOverhead with its prefix.
+// Name returns the key of the amount, such as "executor.memoryOverhead".
 func (o Overhead) Name() string { return o.amount.Name() }
 
-// In returns the overhead for the memory that is set in c.
+// In returns the overhead for the amount of memory that c sets.
 func (o Overhead) In(c *Config) Size { return o.Of(c, o.memory.In(c)) }
 
-// Of returns the overhead for another amount of memory: memoryOverhead if it is
-// set in c, otherwise memory times the factor.
+// Of returns the overhead for the given amount of memory: memoryOverhead if c sets
+// it, otherwise memory times the factor.
 func (o Overhead) Of(c *Config, memory Size) Size {
 	if amount := o.amount.In(c); amount != nil {
 		return *amount
@@ -91,8 +91,8 @@ func (o Overhead) Of(c *Config, memory Size) Size {
 	return Size(min(float64(memory)*o.factor.In(c), most))
 }
 
-// checkVariable checks the name of an environment variable of a container. A
-// NodeManager writes it into a shell script without quotes.
+// checkVariable checks the name of an environment variable of a container. The name
+// must be valid in a shell, because NodeManagers write it unquoted into a script.
 func checkVariable(name, _ string) error {
 	if !isVariable(name) {
 		return fmt.Errorf("%q is no name of an environment variable: want letters, digits and _, a digit not first", name)
@@ -103,7 +103,7 @@ func checkVariable(name, _ string) error {
 	return nil
 }
 
-// isVariable reports whether a shell accepts the name for a variable.
+// isVariable reports whether name is the valid name of a shell variable.
 func isVariable(name string) bool {
 	for i, b := range []byte(name) {
 		letter := b == '_' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'

@@ -15,8 +15,8 @@ var (
 		"Executors that fail one after the other are replaced after growing delays, up to 30 s.", 1)
 	FailureValidity = duration("executor.failuresValidityInterval", "0", "Failures of executors that are older than this do not count towards "+
 		"`executor.maxNumFailures`. With 0 all count.")
-	// TolerateWhenRunning is 0 if it is not set: then too many failures always
-	// fail the application.
+	// TolerateWhenRunning is 0 if it is not set; too many failures then always end
+	// the application.
 	TolerateWhenRunning = number("executor.failures.tolerateWhenRunning", "", "If at least this many executors are registered, the application "+
 		"continues although `executor.maxNumFailures` have failed. It fails once fewer are left. If it is not set, the application fails in any case.", 1)
 )
@@ -33,7 +33,7 @@ var (
 	ExcludeTimeout = duration("excludeOnFailure.timeout", "1h", "How long executors and nodes stay excluded.")
 )
 
-// Executors and nodes that run no tasks.
+// Exclusions from running tasks: executors and nodes on which tasks fail.
 var (
 	ExcludeTasks = boolean("excludeOnFailure.enabled", "false", "Whether executors and nodes on which tasks fail repeatedly get no further tasks. "+
 		"Without it a failed task is only retried on another node, if there is one.")

@@ -13,7 +13,7 @@ const (
 	RecoveryEtcd       = "ETCD"
 )
 
-// Where standalone masters store their state, from which a new leader recovers
+// Where standalone masters store their state, so that the next leader can recover
 // it.
 var (
 	RecoveryMode = oneOf("recovery.mode", RecoveryNone, "Where a standalone master stores its applications, workers and drivers. NONE: in memory; a restarted "+

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Resources besides memory and cores: those of containers, and what tasks use of
-// them.
+// Resources besides memory and cores: how much containers have, and how much tasks
+// use.
 var (
 	executorResource = checkedPrefix("executor.resource.", "How much of a resource each executor has, with Spark's names: "+
 		"`executor.resource.gpu.amount=1` and `executor.resource.fpga.amount=1` ask for the types that `yarn.resourceGpuDeviceName` and "+
@@ -40,15 +40,15 @@ var _ = rule(func(c *Config) error {
 	return errors.Join(executor, driver)
 })
 
-// ExecutorResources returns the amounts of YARN resource types besides memory
-// and cores in an executor's container, by type; nil if there are none.
+// ExecutorResources returns how much of each YARN resource type, besides memory and
+// cores, an executor's container has; nil if it has none.
 func ExecutorResources(c *Config) map[string]int64 {
 	amounts, _ := executorResources(c) // the rule has checked them
 	return amounts
 }
 
-// AMResources returns the amounts of YARN resource types besides memory and
-// cores in the ApplicationMaster's container, by type; nil if there are none.
+// AMResources returns how much of each YARN resource type, besides memory and
+// cores, the ApplicationMaster's container has; nil if it has none.
 func AMResources(c *Config) map[string]int64 {
 	amounts, _ := amResources(c) // the rule has checked them
 	return amounts
@@ -58,8 +58,8 @@ func executorResources(c *Config) (map[string]int64, error) {
 	return mergeAmounts(c, executorYARNResource, executorResource)
 }
 
-// amResources includes the driver's resources unless the driver runs in the
-// client.
+// amResources is AMResources with the error of mergeAmounts. The amounts include
+// the driver's, except in client mode.
 func amResources(c *Config) (map[string]int64, error) {
 	if ClientMode(c) {
 		return mergeAmounts(c, amYARNResource)
@@ -74,7 +74,7 @@ const (
 )
 
 // ResourceScripts returns the commands that print the addresses of an executor's
-// resources, by the name that tasks use; nil if there are none.
+// resources, by the resource names that tasks use; nil if there are none.
 func ResourceScripts(c *Config) map[string]string {
 	var scripts map[string]string
 	for name, script := range executorResource.In(c) {
@@ -88,8 +88,8 @@ func ResourceScripts(c *Config) map[string]string {
 	return scripts
 }
 
-// TaskResourceNames returns amounts by the resource names that tasks use, given
-// amounts by YARN resource type.
+// TaskResourceNames converts amounts by YARN resource type, such as "yarn.io/gpu",
+// to amounts by the names that tasks use, such as "gpu".
 func TaskResourceNames(c *Config, amounts map[string]int64) map[string]int64 {
 	var named map[string]int64
 	for typ, amount := range amounts {
@@ -107,8 +107,8 @@ func TaskResourceNames(c *Config, amounts map[string]int64) map[string]int64 {
 	return named
 }
 
-// mergeAmounts returns the amounts of several families of keys, by YARN resource
-// type. It fails if keys set different amounts of the same type.
+// mergeAmounts returns the amounts that keys of several families set, by YARN
+// resource type. It fails if two keys set different amounts of one type.
 func mergeAmounts(c *Config, families ...Prefix) (map[string]int64, error) {
 	var amounts map[string]int64
 	keys := map[string]string{} // the key that sets each amount
@@ -159,8 +159,8 @@ func parseResourceType(s string) (string, error) {
 	return s, nil
 }
 
-// checkYARNAmount checks the rest of a key below a prefix for YARN resource
-// types, and its value.
+// checkYARNAmount checks a key for a YARN resource type, of which name is the part
+// after the prefix, and the key's value.
 func checkYARNAmount(name, value string) error {
 	switch strings.TrimSuffix(name, amountSuffix) {
 	case "memory", "memory-mb":
@@ -171,8 +171,8 @@ func checkYARNAmount(name, value string) error {
 	return checkAmount(name, value)
 }
 
-// checkExecutorResource checks the rest of a key below executor.resource, and
-// its value.
+// checkExecutorResource checks a key that begins with "executor.resource.", of
+// which name is the rest, and the key's value.
 func checkExecutorResource(name, value string) error {
 	if typ, ok := strings.CutSuffix(name, scriptSuffix); ok {
 		_, err := parseResourceType(typ)
@@ -201,8 +201,8 @@ func parseAmount(value string) (int64, error) {
 	return amount, nil
 }
 
-// TaskResources returns how much each task uses of its executor's resources, by
-// name; nil if it uses none.
+// TaskResources returns how much of each of its executor's resources a task uses,
+// by resource name; nil if it uses none.
 func TaskResources(c *Config) map[string]float64 {
 	var amounts map[string]float64
 	for name, value := range taskResource.In(c) {
@@ -218,7 +218,7 @@ func TaskResources(c *Config) map[string]float64 {
 	return amounts
 }
 
-// checkTaskAmount checks the rest of a key below task.resource, and its value.
+// checkTaskAmount checks a key's value, and its name after "task.resource.".
 func checkTaskAmount(name, value string) error {
 	resource, ok := strings.CutSuffix(name, amountSuffix)
 	if !ok || resource == "" || strings.Contains(resource, ".") {

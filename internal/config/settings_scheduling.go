@@ -56,8 +56,9 @@ var (
 		"executor runs at once, for which a median says little, a task is slow after this time. If it is not set, such a job is treated as any other.")
 )
 
-// LocalityWaits returns how long a task waits for a core in the process, on the
-// node and in the rack of its data: each value as set, or else locality.wait.
+// LocalityWaits returns how long a task waits for a free core in the process, on
+// the node and in the rack that has its data. locality.wait applies to those that
+// are not set.
 func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 	or := func(k Key[*time.Duration]) time.Duration {
 		if own := k.In(c); own != nil {
@@ -68,7 +69,7 @@ func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 	return or(localityWaitProcess), or(localityWaitNode), or(localityWaitRack)
 }
 
-// fraction defines a number from least to most that need not be whole.
+// fraction defines a number from least to most, not necessarily whole.
 func fraction(key, def, meaning string, least, most float64) Key[float64] {
 	return define(key, def, "number", meaning, func(s string) (float64, error) {
 		n, err := strconv.ParseFloat(s, 64)

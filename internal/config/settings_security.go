@@ -47,7 +47,7 @@ var _ = rule(func(c *Config) error {
 	return nil
 })
 
-// ACL lists the users and groups that have a right.
+// ACL lists the users and groups that have a certain right.
 type ACL struct{ Users, Groups []string }
 
 // ACLs returns who may view the application and who may modify it. Both are
@@ -77,7 +77,7 @@ func ACLsWithoutEffect(c *Config) []string {
 	return keys
 }
 
-// union returns a and then b, without duplicates.
+// union returns the elements of a, then those of b, without duplicates.
 func union(a, b []string) []string {
 	var all []string
 	for _, name := range slices.Concat(a, b) {
@@ -102,9 +102,9 @@ var redaction = define("redaction.regex", `(?i)secret|passw(or)?d|token|credenti
 		return pattern, nil
 	})
 
-// Redact returns the value of a setting or of an environment variable as it may
-// be shown: Redacted if redaction.regex matches the key or the value. It returns
-// redaction.regex itself unchanged.
+// Redact returns value, or Redacted if redaction.regex matches the key or the
+// value. The key is that of a setting or the name of an environment variable. The
+// value of redaction.regex itself is not redacted.
 func (c *Config) Redact(key, value string) string {
 	pattern, err := redaction.parse(c.value(redaction.setting))
 	if err != nil { // c has not been checked yet

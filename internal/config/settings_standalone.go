@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// CoresMax is a setting of the application, not of the master.
+// CoresMax is set by each application; the master's value does not count.
 var CoresMax = number("cores.max", "", "The largest number of cores that the executors of an application use together on a standalone cluster. If it is not set, "+
 	"`deploy.defaultCores` of the master.", 1)
 
@@ -63,8 +63,8 @@ var (
 		"0 is no limit.")
 )
 
-// RecoveryWait returns how long a master that recovers waits for the workers and
-// applications in its store to register again.
+// RecoveryWait returns how long a recovering master waits until the workers and
+// applications in its stored state have registered again.
 func RecoveryWait(c *Config) time.Duration {
 	if own := RecoveryTimeout.In(c); own != nil {
 		return *own
@@ -72,8 +72,8 @@ func RecoveryWait(c *Config) time.Duration {
 	return WorkerTimeout.In(c)
 }
 
-// parseExpiry parses the time after which a silent peer is given up. It must be
-// at least 1s, because a master checks only four times a second.
+// parseExpiry parses the time for which a peer may be silent before it is
+// considered dead: at least 1s, because a master checks only four times a second.
 func parseExpiry(s string) (time.Duration, error) {
 	d, err := ParseDuration(s)
 	if err == nil && d < time.Second {
@@ -105,7 +105,7 @@ type WorkerResource struct {
 }
 
 // WorkerResources returns a worker's resources besides cores and memory, by the
-// name that tasks use; nil if there are none.
+// names that tasks use; nil if there are none.
 func WorkerResources(c *Config) map[string]WorkerResource {
 	var resources map[string]WorkerResource
 	values := workerResource.In(c)

@@ -2,7 +2,7 @@ package config
 
 import "fmt"
 
-// What is submitted and to where, and how yarn-submit follows it.
+// What is submitted, where it runs, and how yarn-submit follows it.
 var (
 	Master = text("master", "", "Where the program runs: `yarn`, `local`, `local[N]` (N task slots), `local[N,F]` (a task may fail F-1 times), "+
 		"`local[*]` (a slot for each core), `local-cluster[E,C,M]` (a standalone cluster on this machine, of E workers with C cores and M MiB each, "+
@@ -40,7 +40,7 @@ var (
 	Supervise = boolean("driver.supervise", "false", "Whether a standalone cluster restarts a driver that was submitted to it and has failed, or whose worker was "+
 		"lost. A driver that ends without an error, or is killed, is not restarted.")
 
-	// Hadoop overrides keys of the Hadoop configuration.
+	// Hadoop is the family of keys that override the Hadoop configuration.
 	Hadoop = prefix("hadoop.", "A key of Hadoop's configuration. It overrides the files in HADOOP_CONF_DIR: `hadoop.dfs.replication=2`.")
 )
 

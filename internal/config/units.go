@@ -45,7 +45,7 @@ func ParseSize(s string) (Size, error) {
 // MiB returns the size in mebibytes, the unit of memory in YARN, rounded up.
 func (s Size) MiB() int64 { return int64((s + MiB - 1) / MiB) }
 
-// String returns the size in the largest unit that divides it.
+// String returns the size in the largest unit of which it is a whole number.
 func (s Size) String() string {
 	for _, unit := range []struct {
 		size Size

@@ -25,7 +25,7 @@ type Call struct {
 	// Resources are the addresses of resources that the attempt may use, by
 	// resource name.
 	Resources map[string][]string
-	// Hold tells the driver that the executor keeps data under a key.
+	// Hold tells the driver that this executor keeps data under a key.
 	Hold func(key string)
 	// Driver sends the attempt's requests to the driver.
 	Driver Driver
@@ -39,11 +39,11 @@ type Call struct {
 type Driver interface {
 	// CanCommit reports whether this attempt may commit its output.
 	CanCommit(ctx context.Context) (bool, error)
-	// Barrier waits until all tasks of a barrier task set have called it equally
-	// often.
+	// Barrier waits until each task of a barrier task set has called Barrier as
+	// many times as this one.
 	Barrier(ctx context.Context) error
-	// Peers returns where the tasks of a barrier task set run, by index; nil for
-	// other task sets.
+	// Peers returns where each task of a barrier task set runs, by task index; nil
+	// for other task sets.
 	Peers() []Peer
 }
 
@@ -54,11 +54,11 @@ type Peer struct {
 }
 
 // ErrCommitDenied is the error of a task attempt that may not commit its output.
-// It does not count as a failure.
+// The attempt does not count as a failure.
 var ErrCommitDenied = errors.New("another attempt of the task commits its output")
 
-// Body decodes the input of a call, calls the user's task function, and encodes
-// its result. It may panic.
+// Body runs an attempt: it decodes the call's input, calls the user's task function
+// and encodes the result. It panics if that function does.
 type Body func(ctx context.Context, call Call) ([]byte, error)
 
 var registry = struct {
@@ -67,8 +67,8 @@ var registry = struct {
 	problems []error
 }{bodies: map[string]Body{}}
 
-// Register registers a body under a name, which must be unique. Initializers of
-// package variables call it and cannot handle an error, so Problems returns it.
+// Register registers a body under a name, which must be unique. Problems returns
+// any error, because initializers of package variables cannot handle one.
 func Register(name string, body Body) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -83,22 +83,22 @@ func Register(name string, body Body) {
 	registry.bodies[name] = body
 }
 
-// Reject makes Problems return the reason why a function cannot be registered.
+// Reject records why the named function cannot be registered; Problems returns it.
 func Reject(name string, reason error) {
 	registry.Lock()
 	defer registry.Unlock()
 	registry.problems = append(registry.problems, fmt.Errorf("function %q: %w", name, reason))
 }
 
-// Problems returns all errors of registrations, joined; nil if there are none.
+// Problems returns the errors of all registrations, joined; nil if there are none.
 func Problems() error {
 	registry.RLock()
 	defer registry.RUnlock()
 	return errors.Join(registry.problems...)
 }
 
-// Lookup returns the body with a name. If there is none, the error lists the
-// registered names.
+// Lookup returns the body that is registered under name. If there is none, the
+// error lists the registered names.
 func Lookup(name string) (Body, error) {
 	registry.RLock()
 	defer registry.RUnlock()

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxValueName is the maximum length of the name of a counter or gauge, in
-// bytes. It is limited because every report of values contains it.
+// maxValueName is the maximum length in bytes of the name of a counter or gauge.
+// Names are limited because every report of the values contains them.
 const maxValueName = 100
 
 // Values are the counters and gauges of one attempt. They are safe for concurrent
@@ -40,7 +40,7 @@ func (v *Values) Set(gauge string, n int64) {
 	v.gauges[gauge] = n
 }
 
-// Read returns copies of the counters and gauges by name; nil for none.
+// Read returns copies of the counters and gauges, by name; nil if there are none.
 func (v *Values) Read() (counters, gauges map[string]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -52,8 +52,8 @@ var values = struct {
 	names map[string]string // "counter" or "gauge", by name
 }{names: map[string]string{}}
 
-// RegisterValue registers the name of a counter or gauge, which must be unique
-// among both. kind is "counter" or "gauge". Problems returns its error.
+// RegisterValue registers the name of a counter or gauge; kind is "counter" or
+// "gauge". The name must be unique among both kinds. Problems returns any error.
 func RegisterValue(kind, name string) {
 	values.Lock()
 	defer values.Unlock()

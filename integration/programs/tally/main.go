@@ -1,5 +1,5 @@
-// Command tally adds up the squares of its tasks' numbers slowly, so that tests can
-// inject faults while it runs.
+// Command tally computes the sum of squares with one slow task for each number, so
+// that tests can inject faults while it runs.
 //
 //	tally PAUSE TASKS [OUT]
 //
@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// number is the input of one task.
+// number is the input of one task, which squares Value and takes at least Pause.
 type number struct {
 	Value int64
 	Pause time.Duration

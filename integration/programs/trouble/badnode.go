@@ -6,14 +6,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// badNodeVariable is the environment variable with the host on which executors of
-// this program fail.
+// badNodeVariable is the environment variable that names the bad node: the host on
+// which this program's executors fail.
 const badNodeVariable = "TROUBLE_BAD_NODE"
 
 // exitBadNode is the exit code of executors that fail on the bad node.
 const exitBadNode = 9
 
-// failOnBadNode exits if this is an executor on the bad node.
+// failOnBadNode exits if this process is an executor on the bad node.
 func failOnBadNode() {
 	bad := os.Getenv(badNodeVariable)
 	if bad != "" && os.Getenv(launch.EnvRole) == string(launch.RoleExecutor) && os.Getenv("NM_HOST") == bad {

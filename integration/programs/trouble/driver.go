@@ -15,13 +15,13 @@ func returnError(ctx context.Context, text string) error {
 
 func panicInDriver(_ context.Context, text string) error { panic(text) }
 
-// exit exits the process without reporting an error.
+// exit ends the process with the given exit status, without reporting an error.
 func exit(_ context.Context, status int) error {
 	os.Exit(status)
 	return nil
 }
 
-// crash makes the Go runtime end the process.
+// crash panics in another goroutine, which makes the Go runtime end the process.
 func crash(ctx context.Context, _ []string) error {
 	go func() {
 		var nothing *int
@@ -31,13 +31,14 @@ func crash(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// noSession never creates a session.
+// noSession creates no session and waits until its context ends.
 func noSession(ctx context.Context, _ []string) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// secondTime creates a file and ends the process; if the file exists, it succeeds.
+// secondTime creates a file and ends the process with status 1. If the file exists
+// already, it runs tasks that succeed.
 func secondTime(ctx context.Context, name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return succeed(ctx, 4)

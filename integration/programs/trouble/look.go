@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// sight is the input of a task that reports: the names of what to look at, and the
-// directory for the report.
+// sight is the input of a task that reports what it sees: the names of files and
+// variables, and the directory for the report.
 type sight struct {
 	Directory string
 	Names     []string
@@ -22,8 +22,8 @@ var lookTask = bobbin.Func("look", func(task *bobbin.Task, input sight) (int, er
 	return 0, input.report(task, task.Files(), fmt.Sprintf("task-%d", task.Index()))
 })
 
-// look makes the driver and two tasks write the contents of files and environment
-// variables of their containers to files in a directory.
+// look makes the driver and two tasks write what they see in their containers, the
+// contents of files and environment variables, to files in a directory.
 //
 //	trouble look DIRECTORY NAME…
 //
@@ -42,7 +42,7 @@ func look(ctx context.Context, arguments []string) error {
 	})
 }
 
-// report writes a line name=content for each name.
+// report writes a line name=content for each name to the file that as names.
 func (s sight) report(ctx context.Context, files *storage.Files, as string) error {
 	var seen strings.Builder
 	for _, name := range s.Names {

@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// endProcess makes the first attempt of task 0 kill its executor, as the kernel does
-// when memory is short.
+// endProcess makes the first attempt of task 0 kill its executor with SIGKILL, as
+// the kernel does when memory is short.
 var endProcess = bobbin.Func("end process", func(task *bobbin.Task, _ int) (int, error) {
 	if task.Index() == 0 && task.Attempt() == 0 {
 		self, err := os.FindProcess(os.Getpid())
@@ -22,7 +22,7 @@ var endProcess = bobbin.Func("end process", func(task *bobbin.Task, _ int) (int,
 	return task.Attempt(), nil
 })
 
-// lose runs n tasks; the first attempt of task 0 kills its executor.
+// lose runs n tasks. The first attempt of task 0 kills its executor.
 func lose(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		attempts, err := endProcess.Run(ctx, session, indices(tasks))

@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// mode is a driver function that gets the arguments after the mode's name.
+// mode is a driver function; its arguments are those after the mode's name.
 type mode func(ctx context.Context, arguments []string) error
 
 var modes = map[string]mode{
@@ -58,8 +58,8 @@ func main() {
 	})
 }
 
-// withText passes one argument. An argument in quotes is unquoted as a Go string,
-// for bytes that a command line cannot contain.
+// withText returns a mode that passes its only argument to run. An argument in
+// quotes is unquoted as a Go string, for bytes that a command line cannot contain.
 func withText(run func(ctx context.Context, text string) error) mode {
 	return func(ctx context.Context, arguments []string) error {
 		if len(arguments) != 1 {
@@ -83,7 +83,7 @@ func withNumber(run func(ctx context.Context, n int) error) mode {
 	})
 }
 
-// inSession runs the part of a driver function that needs executors.
+// inSession opens a session and calls run with it.
 func inSession(ctx context.Context, run func(session *bobbin.Session) error) error {
 	session, err := bobbin.NewSession(ctx)
 	if err != nil {

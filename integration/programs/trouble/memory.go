@@ -16,7 +16,7 @@ var fill = bobbin.Func("fill", func(task *bobbin.Task, mebibytes int) (int, erro
 	return 0, hold(task, mebibytes)
 })
 
-// hold uses n MiB of physical memory until ctx ends, and returns its cause.
+// hold uses the given physical memory until ctx ends, and returns the cause.
 func hold(ctx context.Context, mebibytes int) error {
 	memory := make([]byte, mebibytes*mebibyte)
 	for i := 0; i < len(memory); i += pageSize {

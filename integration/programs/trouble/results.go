@@ -26,7 +26,7 @@ var produce = bobbin.Func("produce", func(task *bobbin.Task, mebibytes int) (pro
 	return produced{content, crc32.ChecksumIEEE(content)}, nil
 })
 
-// check returns an error if the result is damaged.
+// check returns an error if the result's size or its checksum is wrong.
 func (p produced) check(mebibytes int) error {
 	if len(p.Content) != mebibytes*mebibyte || crc32.ChecksumIEEE(p.Content) != p.Sum {
 		return fmt.Errorf("a result of %d bytes is not the one of %d MiB that its task returned", len(p.Content), mebibytes)

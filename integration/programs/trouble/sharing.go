@@ -11,14 +11,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// slowFirst writes a part of an output. The first attempt of task 0 runs until it is
-// killed, and then tries to commit its part.
+// slowFirst writes a part of an output. The first attempt of task 0 waits until it
+// is killed, and even then tries to commit its part.
 var slowFirst = bobbin.Func("slow first", func(task *bobbin.Task, _ int) (int, error) {
 	output, err := bobbin.SharedValue[storage.Output](task)
 	if err != nil {
 		return 0, err
 	}
-	// The killed attempt's part must still exist when it tries to commit.
+	// The killed attempt's part must still exist when the attempt tries to commit
+	// it.
 	part, err := output.Part(context.WithoutCancel(task), task.Index(), task.Attempt())
 	if err != nil {
 		return 0, err
@@ -33,7 +34,8 @@ var slowFirst = bobbin.Func("slow first", func(task *bobbin.Task, _ int) (int, e
 	return task.Attempt(), task.CommitOutput(part.Commit)
 })
 
-// straggle writes an output with a task whose first attempt never ends by itself.
+// straggle writes an output with six tasks, one of which has a first attempt that
+// never ends by itself.
 //
 //	trouble straggle OUT
 func straggle(ctx context.Context, out string) error {
@@ -54,7 +56,7 @@ func straggle(ctx context.Context, out string) error {
 	})
 }
 
-// farewell runs until it is killed, and writes the reason to a file.
+// farewell runs until it is killed, and then writes the reason to a file.
 var farewell = bobbin.Func("farewell", func(task *bobbin.Task, directory string) (int, error) {
 	<-task.Done()
 	name := farewellName(directory, task.Index())
@@ -81,9 +83,9 @@ func writeFile(ctx context.Context, files *storage.Files, name, text string) err
 	return files.Rename(ctx, name+unfinished, name)
 }
 
-// cancelJob runs two tasks that end only with their job, cancels the job, and runs
-// other tasks on the same cores. It ends when both killed tasks have written their
-// files.
+// cancelJob runs a job of two tasks that end only when the job is cancelled,
+// cancels it, and runs other tasks on the same cores. It returns when both killed
+// tasks have written their files.
 //
 //	trouble cancel DIRECTORY
 func cancelJob(ctx context.Context, directory string) error {
@@ -127,7 +129,7 @@ var nap = bobbin.Func("nap", func(task *bobbin.Task, millis int) (int, error) {
 	}
 })
 
-// share runs a job in each of two pools until a file exists.
+// share runs a job in each of two pools, and cancels both jobs when a file exists.
 //
 //	trouble share FILE
 func share(ctx context.Context, file string) error {
@@ -160,7 +162,7 @@ var device = bobbin.Func("device", func(task *bobbin.Task, _ int) (string, error
 	return fmt.Sprint(task.ExecutorID(), task.Resources()["gpu"]), nil
 })
 
-// devices prints the device that each of n tasks got.
+// devices runs n tasks and prints the executor and the GPUs that each got.
 func devices(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		got, err := device.Run(ctx, session, indices(tasks))
@@ -178,7 +180,7 @@ var meet = bobbin.Func("meet", func(task *bobbin.Task, _ int) (int, error) {
 	return len(task.BarrierTasks()), nil
 })
 
-// gather runs n tasks of a barrier set.
+// gather runs n tasks of a barrier set, which wait for each other ten times.
 func gather(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		peers, err := meet.Run(ctx, session, indices(tasks), bobbin.Barrier())

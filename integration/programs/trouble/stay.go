@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// stayed is the file to which a task writes its process id, and a file that it waits
-// for; "" for none.
+// stayed is the input of a task: Process is the file to which it writes its process
+// id; Signal is the file for which it then waits, or "" for none.
 type stayed struct{ Process, Signal string }
 
 var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayed) (int, error) {
@@ -25,9 +25,9 @@ var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayed) (int, e
 	return task.Attempt(), awaitFile(task, task.Files(), input.Signal)
 })
 
-// stay runs two tasks that wait for a file, and then two that do not. They write
-// their process ids to the files first-0, first-1, second-0 and second-1 of a
-// directory. stay fails if a task was attempted twice.
+// stay runs two tasks that wait for FILE, and then two that wait for nothing. The
+// tasks write their process ids to the files first-0, first-1, second-0 and
+// second-1 in DIRECTORY. stay fails if a task needed more than one attempt.
 //
 //	trouble stay DIRECTORY FILE
 func stay(ctx context.Context, arguments []string) error {

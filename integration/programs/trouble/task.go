@@ -18,7 +18,7 @@ var fail = bobbin.Func("fail", func(task *bobbin.Task, text string) (int, error)
 
 var panicTask = bobbin.Func("panic", func(_ *bobbin.Task, text string) (int, error) { panic(text) })
 
-// flaky fails until the given attempt.
+// flaky fails in the given number of attempts and then succeeds.
 var flaky = bobbin.Func("flaky", func(task *bobbin.Task, failures int) (int, error) {
 	if task.Attempt() < failures {
 		return 0, errors.New("not yet")
@@ -32,7 +32,7 @@ var wait = bobbin.Func("wait", func(task *bobbin.Task, _ int) (int, error) {
 	return 0, context.Cause(task)
 })
 
-// until ends when a file exists.
+// until ends when the file at path exists.
 var until = bobbin.Func("until", func(task *bobbin.Task, path string) (int, error) {
 	return 0, awaitFile(task, task.Files(), path)
 })

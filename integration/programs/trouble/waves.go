@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// waves runs n tasks that wait for a file, and then waits for a second file without
-// running any.
+// waves runs n tasks that wait for FIRST-FILE. Then the driver waits for
+// SECOND-FILE, without running tasks.
 //
 //	trouble waves TASKS FIRST-FILE SECOND-FILE
 func waves(ctx context.Context, arguments []string) error {
