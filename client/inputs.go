@@ -32,8 +32,8 @@ var reservedNames = []string{
 	"launch_container.sh", "container_tokens", "default_container_executor.sh", "default_container_executor_session.sh", "tmp",
 }
 
-// inputs returns the program and the files of yarn.files and yarn.archives. It
-// fails if a name is invalid or used twice, or a local file does not exist.
+// inputs returns the program and the entries of yarn.files and yarn.archives.
+// It fails if a name is invalid or used twice, or a local file does not exist.
 func inputs(program *Program, files, archives []string) ([]input, error) {
 	if err := checkName(program.Name); err != nil {
 		return nil, Usagef("the program %s: %w", program.Path, err)
@@ -112,8 +112,8 @@ func newInput(entry string, archive bool) (input, error) {
 
 func hasSuffixFold(path, ending string) bool { return strings.HasSuffix(strings.ToLower(path), ending) }
 
-// checkName fails if a file in a container's working directory cannot have the
-// name.
+// checkName fails if name is not a valid file name for a container's working
+// directory.
 func checkName(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
@@ -136,8 +136,8 @@ type LocalFile struct {
 }
 
 // LocalFiles returns the files and archives that the settings name, for a
-// cluster without a shared file system. It fails if one is not on this machine
-// or has the same name as the program.
+// cluster without a shared file system. It fails if a file is not on this
+// machine or has the same name as the program.
 func LocalFiles(program string, settings *config.Config) ([]LocalFile, error) {
 	name := filepath.Base(program)
 	named, err := inputs(&Program{Path: program, Name: name}, config.Files.In(settings), config.Archives.In(settings))

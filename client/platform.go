@@ -16,16 +16,16 @@ import (
 const (
 	// platformWait is the timeout of the requests for the nodes' platform. Many
 	// clusters do not let clients reach NodeManagers; the submission then
-	// continues without it.
+	// continues without the check.
 	platformWait = 2 * time.Second
 	// platformSample is the maximum number of nodes that are asked.
 	platformSample = 8
 )
 
-// checkPlatform checks that the program's platform is that of the nodes, unless
-// yarn.platform is set. It asks the ResourceManager first, which clients can
-// always reach, and some nodes only if the ResourceManager's platform is another
-// one.
+// checkPlatform checks that the program is built for the nodes' platform,
+// unless yarn.platform is set. It asks the ResourceManager first, which clients
+// can always reach. If the ResourceManager's platform differs, it also asks
+// some nodes.
 func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings *config.Config, console *Console) error {
 	if settings.IsSet(config.Platform.Name()) {
 		return nil
@@ -58,9 +58,9 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 	return nil
 }
 
-// clusterPlatform returns the nodes' platform, or "" if it is unknown. This is
-// the ResourceManager's platform if that is the expected one, otherwise the most
-// frequent one in a sample of nodes. It takes up to platformWait if the nodes
+// clusterPlatform returns the nodes' platform, or "" if it is unknown: the
+// expected platform if the ResourceManager has it, otherwise the most frequent
+// platform in a sample of nodes. It takes up to platformWait if the nodes
 // cannot be reached.
 func (c *Cluster) clusterPlatform(ctx context.Context, expected string) string {
 	manager := c.managerPlatform(ctx)

@@ -75,9 +75,9 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	return &preflightResult{applicationID: application.ID, queue: name, racks: racks, nodes: capacities}, nil
 }
 
-// checkHeartbeat fails if the ApplicationMaster's heartbeat interval is too long
-// for the time after which the ResourceManager considers a silent
-// ApplicationMaster dead.
+// checkHeartbeat fails if the ApplicationMaster's heartbeat interval is too
+// long for the ResourceManager's expiry interval, after which it considers a
+// silent ApplicationMaster dead.
 func (c *Cluster) checkHeartbeat(settings *config.Config) error {
 	const usual = 10 * time.Minute
 	expiry, err := c.hadoop.Duration("yarn.am.liveness-monitor.expiry-interval-ms", usual, time.Millisecond)
@@ -105,8 +105,8 @@ func nodeCapacity(node yarnrest.Node) launch.Node {
 	return capacity
 }
 
-// checkLabels fails if the cluster does not have a node label of the settings.
-// Otherwise the application would fail only when it requests executors.
+// checkLabels fails if the settings name a node label that the cluster does not
+// have. Otherwise the application would fail only when it requests executors.
 func (c *Cluster) checkLabels(ctx context.Context, settings *config.Config) error {
 	keys := slices.DeleteFunc([]config.Key[string]{config.AMLabel, config.ExecutorLabel}, func(key config.Key[string]) bool {
 		return key.In(settings) == ""

@@ -15,19 +15,20 @@ import (
 
 // Program is a local executable that has passed CheckProgram.
 type Program struct {
-	Path        string // file name in a container's working directory
-	Name        string // in a container's working directory
+	Path        string // on the local disk
+	Name        string // file name in a container's working directory
 	Platform    string // the platform it was built for, such as "linux/amd64"
 	Size        int64  // bytes
 	Interpreter string // its dynamic linker; "" for a static program
 }
 
-// machines maps Go's processor names, as in yarn.platform, to those of ELF.
+// machines maps Go's processor names, as in yarn.platform, to ELF machine
+// types.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// CheckProgram fails if nodes of a platform ("linux/amd64") cannot run a file as
-// ApplicationMaster and executor. The error says what the file is and how to
-// build the right one.
+// CheckProgram fails if nodes of a platform ("linux/amd64") cannot run a file
+// as ApplicationMaster and executor. The error says what the file is and how to
+// build a suitable program.
 func CheckProgram(path, platform string) (*Program, error) {
 	file, err := os.Open(path)
 	if err != nil {

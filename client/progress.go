@@ -10,7 +10,8 @@ import (
 )
 
 // Progress is the progress that an ApplicationMaster reports at the path
-// api/status below its tracking URL. Fields that it does not report are zero.
+// api/status below its tracking URL. A field is zero if the ApplicationMaster
+// does not report it.
 type Progress struct {
 	State     string         `json:"state"`
 	Executors ExecutorCounts `json:"executors"`
@@ -18,8 +19,8 @@ type Progress struct {
 	Failures []FailureCount `json:"failures"`
 	// Exclusions are the hosts on which no executors are started.
 	Exclusions []Exclusion `json:"exclusions"`
-	// Notes are conditions that the user should look at, such as why no executor
-	// starts.
+	// Notes describe conditions that need the user's attention, such as why no
+	// executor starts.
 	Notes    []string   `json:"notes,omitempty"`
 	Tasks    TaskCounts `json:"tasks"`
 	TaskSets []TaskSet  `json:"taskSets"`
@@ -67,8 +68,8 @@ func parseStatus(body []byte) (*Progress, error) {
 	return parsed, nil
 }
 
-// current returns the first unfinished task set, or else the totals of all
-// tasks.
+// current returns the first unfinished task set. If all are finished, it
+// returns the totals of all task sets.
 func (s *Progress) current() TaskSet {
 	for _, set := range s.TaskSets {
 		if set.Done < set.Total {
@@ -109,7 +110,8 @@ func (s *Progress) tasks() string {
 }
 
 // display shows an application's progress: on a terminal as the live line,
-// otherwise as a line for each change, at a limited rate.
+// which is redrawn in place; otherwise as one line for each change, at a
+// limited rate.
 type display struct {
 	console *Console
 	began   time.Time // when the application was submitted

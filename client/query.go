@@ -13,7 +13,7 @@ import (
 )
 
 // Status returns an application's report. It fails if the ResourceManager does
-// not know the application, as it forgets old ones.
+// not know the application or has forgotten it.
 func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -33,8 +33,8 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	return report, nil
 }
 
-// hasEnded reports whether an application has ended; true also if the
-// ResourceManager does not know it.
+// hasEnded reports whether an application has ended or is unknown to the
+// ResourceManager.
 func (c *Cluster) hasEnded(ctx context.Context, id string) (bool, error) {
 	state, err := c.rest.State(ctx, id)
 	if errors.Is(err, yarnrest.ErrNotFound) {
@@ -70,7 +70,7 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 	}
 }
 
-// Listed is one application of a list.
+// Listed is one application in the result of List.
 type Listed struct {
 	ApplicationID string    `json:"applicationId"`
 	Name          string    `json:"name"`
@@ -104,8 +104,8 @@ func (s Selection) Matches(name string) bool {
 	if s.Name == "" {
 		return true
 	}
-	// path.Match treats a slash specially; in a name it is an ordinary
-	// character.
+	// path.Match treats a slash specially, but names may contain slashes as
+	// ordinary characters.
 	matches, err := path.Match(strings.ReplaceAll(s.Name, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && matches
 }
@@ -125,8 +125,8 @@ func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// List returns applications of bobbin, the newest first: those whose type is the
-// default (BOBBIN) or the one in the settings.
+// List returns bobbin's applications, newest first. Their type is the default
+// (BOBBIN) or the type in the settings.
 func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, error) {
 	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: c.types}
 	for _, tag := range selection.Tags {

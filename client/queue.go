@@ -8,10 +8,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// chooseQueue returns the queue to submit to. asked says that the user named it;
-// it must then exist. Otherwise name is the default queue: if a
-// CapacityScheduler does not have it, chooseQueue returns the largest queue.
-// Other schedulers choose a queue by placement rules.
+// chooseQueue returns the queue to submit to. asked is true if the user gave
+// the name; the queue must then exist. Otherwise name is the default queue: if
+// a CapacityScheduler does not have that queue, chooseQueue returns the largest
+// one. Other schedulers choose a queue by placement rules.
 func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
 	if queue, ok := scheduler.Find(name); ok {
 		if queue.State != "RUNNING" {
@@ -47,7 +47,7 @@ func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console
 const capacityScheduler = "capacityScheduler"
 
 // largestLeaf returns the running leaf queue with the largest share of the
-// cluster, or the first of several.
+// cluster; if several are equal, the first.
 func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found bool) {
 	for _, queue := range scheduler.Queues {
 		if queue.Leaf && queue.State == "RUNNING" && (!found || queue.AbsoluteCapacity > largest.AbsoluteCapacity) {

@@ -21,7 +21,8 @@ type Report struct {
 	Diagnostics string `json:"diagnostics"` // the text of YARN or the program
 	TrackingURL string `json:"trackingUrl"`
 	Times       Times  `json:"times"`
-	// Progress is what the ApplicationMaster reports; nil if it does not run.
+	// Progress is what the ApplicationMaster reports; nil if no
+	// ApplicationMaster is running.
 	Progress *Progress `json:"progress,omitempty"`
 	// Summary is what the ApplicationMaster reported at the end: tasks,
 	// locality, executors and their failures.

@@ -102,8 +102,8 @@ func amEnvironment(settings *config.Config, user string) map[string]string {
 	return environment
 }
 
-// acls returns the access lists of users who may view and modify the
-// application, besides its owner and the cluster's administrators.
+// acls returns the lists of users who may view and modify the application, in
+// addition to its owner and the cluster's administrators.
 func acls(settings *config.Config) map[string]string {
 	lists := map[string]string{}
 	view, modify := launch.ACLs(settings)
@@ -129,22 +129,22 @@ func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 	return &rules
 }
 
-// Driver says how the ApplicationMaster and the executors reach a driver in this
-// process.
+// Driver says how the ApplicationMaster and the executors reach and
+// authenticate to a driver in this process.
 type Driver struct {
 	Address string // host:port
 	Pass    []byte // the credentials (identity.Identity) with which they register
 }
 
-// unmanaged reports whether the ApplicationMaster runs in this process, outside
-// of a container.
+// unmanaged reports whether the ApplicationMaster runs in this process, not in
+// a container.
 func unmanaged(settings *config.Config) bool {
 	return config.ClientMode(settings) && config.UnmanagedAM.In(settings)
 }
 
-// toClientMode changes the submission context for a driver in this process: the
-// ApplicationMaster only launches executors, or is an unmanaged one, without a
-// container.
+// toClientMode changes the submission context for a driver in this process. The
+// ApplicationMaster's container then only launches executors, or there is none
+// if the ApplicationMaster is unmanaged.
 func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 	if unmanaged(r.settings) {
 		context.UnmanagedAM = true

@@ -11,8 +11,8 @@ import (
 )
 
 // submitApplication submits an application to the ResourceManager: by REST, or
-// by RPC if the ApplicationMaster's container needs further resource types,
-// which the REST API ignores.
+// by RPC if the ApplicationMaster's container needs resources other than memory
+// and vcores, which the REST API ignores.
 func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.SubmissionContext) error {
 	if len(submitted.Resource.Types) == 0 || submitted.UnmanagedAM {
 		return c.rest.SubmitApplication(ctx, submitted)
@@ -44,7 +44,7 @@ func refusalMessage(err error) string {
 	return ""
 }
 
-// rpcSubmission converts a submission context for REST into one for RPC.
+// rpcSubmission converts a submission context of the REST API to RPC's type.
 func rpcSubmission(s *yarnrest.SubmissionContext) (yarn.Submission, error) {
 	id, err := yarn.ParseApplicationID(s.ID)
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 )
 
 // stager puts an application's files into HDFS, where NodeManagers fetch them:
-// large files into a cache that all submissions of the user share, small ones
-// into a directory of the application, which is kept if
-// yarn.preserveStagingFiles is set.
+// large files into a cache that all submissions of the user share, small files
+// into the application's own directory. With yarn.preserveStagingFiles that
+// directory is below preserved and is kept.
 //
 //	<base>/cache/<sha-256>/<name>
 //	<base>/staging/<application id>/<name>
@@ -108,7 +108,8 @@ func (s *stager) findInput(ctx context.Context, in input) (staged, error) {
 	return entry, nil
 }
 
-// findRemote returns a file that is named by its hdfs:// URI; it is not copied.
+// findRemote returns the location of an input that is an hdfs:// URI. Such a
+// file is not copied.
 func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
 	info, err := s.files.Stat(ctx, in.path)
 	switch {
@@ -123,8 +124,8 @@ func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
 }
 
 // upload uploads the files that are not in HDFS yet, and returns all files as
-// resources to localize. Afterwards remove removes the application's own
-// directory, even if upload has failed, unless it is to be kept.
+// resources to localize. Even if upload fails, remove can then remove the
+// application's own directory, unless that is to be kept.
 func (s *stager) upload(ctx context.Context, files []staged, application string) ([]launch.LocalResource, error) {
 	if err := s.assignTargets(ctx, files, application); err != nil {
 		return nil, s.stagingError(err)
@@ -226,10 +227,10 @@ func (s *stager) makeBase(ctx context.Context) error {
 	return s.checkBase(ctx)
 }
 
-// checkBase fails if the user's directory for bobbin's files belongs to or can be
-// written by another user: containers execute its files as this user. If there is
-// no directory it fails with fs.ErrNotExist. An unknown owner is accepted: the
-// local disk does not always report one; HDFS does.
+// checkBase fails if another user owns or can write to the user's directory for
+// bobbin's files, because containers execute the files in it as this user. If
+// the directory does not exist, checkBase fails with fs.ErrNotExist. It accepts
+// an unknown owner, which only a local disk may report, not HDFS.
 func (s *stager) checkBase(ctx context.Context) error {
 	info, err := s.files.Stat(ctx, s.base)
 	if err != nil {
@@ -244,8 +245,8 @@ func (s *stager) checkBase(ctx context.Context) error {
 }
 
 // uploadOne writes the file under a temporary name and renames it. So no reader
-// sees an incomplete file, and if two submissions upload the same file the first
-// one wins.
+// sees an incomplete file. If two submissions upload the same file, the copy
+// that is renamed first is kept.
 func (s *stager) uploadOne(ctx context.Context, file *staged, application string) error {
 	began := time.Now()
 	part := file.dir + "/." + file.base + "." + application + partSuffix
@@ -323,7 +324,7 @@ func (s *stager) remove(ctx context.Context) error {
 		return fmt.Errorf("removing the staging directory: %w", err)
 	}
 	s.staging = ""
-	// This fails if another application has files there.
+	// This fails if another application has files in that directory.
 	_ = s.files.Remove(ctx, s.base+"/staging")
 	return nil
 }

@@ -22,7 +22,7 @@ type ExecutorCounts struct {
 	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
 }
 
-// FailureCount counts the executors that have ended for one reason.
+// FailureCount is the number of executors that have ended for one reason.
 type FailureCount struct {
 	Reason string `json:"reason"`
 	Count  int    `json:"count"`
@@ -92,7 +92,7 @@ func (s *Progress) rows(now time.Time) []row {
 	return append(rows, list("notes", s.Notes)...)
 }
 
-// list returns a row for each line, the first one with the label.
+// list returns a row for each line; the first row has the label.
 func list(label string, lines []string) []row {
 	var rows []row
 	for _, line := range lines {
@@ -143,8 +143,8 @@ func exclusionLines(exclusions []Exclusion, now time.Time) []string {
 	return columns(cells)
 }
 
-// maxCell is the maximum length of a cell in characters; --json prints all of
-// it.
+// maxCell is the maximum length of a table cell, in characters; --json prints
+// the whole text.
 const maxCell = 160
 
 // columns pads cells to columns, and aligns numbers in the first column to the

@@ -20,8 +20,8 @@ const (
 	// cleanupTimeout is the timeout of the work after an application has ended
 	// or the process was interrupted.
 	cleanupTimeout = 30 * time.Second
-	// answerNotice is the time without an answer from the cluster after which a
-	// message is printed.
+	// answerNotice is how long the cluster may take to answer before a message
+	// is printed.
 	answerNotice = 3 * time.Second
 	// pruneTimeout is the timeout of the removal of old cache entries.
 	pruneTimeout = 30 * time.Second
@@ -38,9 +38,9 @@ type Job struct {
 	// accepted the application; it may be nil.
 	Submitted func(id string)
 	// Driver starts the driver of an application in client mode. Its arguments
-	// are the application's id and the racks of the cluster's nodes by host. It
-	// is called before anything is uploaded. It is nil in cluster mode, and if
-	// the ApplicationMaster runs in this process too.
+	// are the application's id and the racks of the cluster's nodes by host.
+	// Driver is called before anything is uploaded. It is nil in cluster mode,
+	// and in client mode if the ApplicationMaster runs in this process, too.
 	Driver func(id string, racks map[string]string) (*Driver, error)
 }
 
@@ -138,8 +138,8 @@ func (r *Running) Close() {
 	}
 }
 
-// limitLifetime sets the application's timeout in the ResourceManager, for an
-// application that this process does not follow.
+// limitLifetime makes the ResourceManager enforce the timeout of an application
+// that this process does not follow.
 func (r *Running) limitLifetime(ctx context.Context) error {
 	timeout := config.SubmitTimeout.In(r.submission.job.Settings)
 	if timeout <= 0 || r.submission.existing != nil {
@@ -169,8 +169,8 @@ type submission struct {
 	job     Job
 	stager  *stager
 	id      string // the application's id, from when the cluster may know it
-	// existing is the application with the same idempotency key that is followed
-	// instead of submitting one; nil if there is none.
+	// existing is an application with the same idempotency key, which is
+	// followed instead of a new one; nil if there is none.
 	existing *yarnrest.Application
 }
 
@@ -194,7 +194,8 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 	return request, nil
 }
 
-// prepare makes all checks that need no upload, and then uploads the files.
+// prepare first makes all checks that are possible before the upload, then
+// uploads the files.
 func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
 	var files []staged
 	var checked *preflightResult
@@ -240,8 +241,8 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	}, nil
 }
 
-// submit submits the application to the ResourceManager. The end of ctx does not
-// interrupt the request, because the outcome must be known.
+// submit submits the application to the ResourceManager. The end of ctx does
+// not interrupt the request, because its outcome must be known.
 func (s *submission) submit(ctx context.Context, request *request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -270,8 +271,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	if message := refusalMessage(err); message != "" {
 		return Refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
 	}
-	// The cluster may have accepted the application even so, and nobody would
-	// follow it.
+	// The cluster may have accepted the application despite the error, and no
+	// process would follow it.
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	if killing := s.cluster.rest.Kill(ctx, s.id, "its submission did not complete"); killing != nil {
@@ -280,8 +281,9 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	return Refused(err)
 }
 
-// submitted prints that the application was submitted, and follows an older
-// application with the same idempotency key instead if there is one.
+// submitted prints that the application was submitted. If there is an older
+// application with the same idempotency key, submitted makes the submission
+// follow that one instead.
 func (s *submission) submitted(ctx context.Context, accepted *yarnrest.SubmissionContext) error {
 	s.job.Console.Print("submitted %s to queue %s", s.id, accepted.Queue)
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
@@ -301,7 +303,7 @@ func (s *submission) submitted(ctx context.Context, accepted *yarnrest.Submissio
 }
 
 // follow follows the application to its end. It kills the application if ctx
-// ends or the timeout is exceeded before.
+// ends or the timeout passes first.
 func (s *submission) follow(ctx context.Context) (*Report, error) {
 	follower := s.cluster.newFollower(s.id, config.ReportPeriod.In(s.job.Settings), s.job.Console)
 	if s.existing != nil {

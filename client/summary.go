@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// summaryPrefix starts the line of the diagnostics in which bobbin's
-// ApplicationMaster sums up the application. It is available as long as the
-// ResourceManager remembers the application.
+// summaryPrefix starts the summary line that bobbin's ApplicationMaster adds to
+// the diagnostics. The line is available as long as the ResourceManager
+// remembers the application.
 const summaryPrefix = "summary: "
 
 // parseSummary returns the key=value pairs of the summary line, or nil if there
@@ -75,8 +75,8 @@ var localities = []struct{ key, words string }{
 // row is a line with a label.
 type row struct{ label, text string }
 
-// summaryRows describes a summary. Pairs with unknown keys, from a newer version
-// of bobbin, come last and unchanged.
+// summaryRows describes a summary. Pairs with unknown keys, which a newer
+// version of bobbin may report, come last and unchanged.
 func summaryRows(pairs map[string]string) []row {
 	rest := maps.Clone(pairs)
 	take := func(key string) (string, bool) {

@@ -17,8 +17,8 @@ type WaitOptions struct {
 	// Timeout is the time after which the application is killed; 0 means never.
 	Timeout time.Duration
 	// KeepRunning is called with the cause of ctx when ctx ends. It reports
-	// whether the application continues; otherwise, or if KeepRunning is nil, it
-	// is killed.
+	// whether the application is to continue. If not, or if KeepRunning is nil,
+	// the application is killed.
 	KeepRunning func(cause error) bool
 }
 
@@ -77,7 +77,8 @@ func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnre
 	return nil, Refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
 }
 
-// timeoutError is the cause of a context that WithTimeout has ended.
+// timeoutError is the cause of a context of WithTimeout whose timeout has
+// passed.
 type timeoutError struct{ timeout time.Duration }
 
 func (e *timeoutError) Error() string {
@@ -93,7 +94,7 @@ func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 	return context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
 }
 
-// killReason returns the reason for a kill that the ResourceManager records.
+// killReason returns the reason that the ResourceManager records for the kill.
 func killReason(cause error) string {
 	var late *timeoutError
 	if errors.As(cause, &late) {

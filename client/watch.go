@@ -13,8 +13,8 @@ import (
 // Screen is where Watch shows an application.
 type Screen struct {
 	Out io.Writer
-	// Size returns a terminal's columns and rows. If it is nil, Out is no
-	// terminal and each report is one line.
+	// Size returns the terminal's columns and rows. It is nil if Out is not a
+	// terminal; each report is then one line.
 	Size func() (columns, rows int)
 	// Paint returns the name of a state in colour; nil means no colour.
 	Paint func(state string) string
@@ -30,9 +30,9 @@ const (
 )
 
 // Watch fetches and shows an application's report at each interval until the
-// application or ctx has ended: on the whole screen of a terminal, otherwise as
-// one line. At the end it prints the last report. It returns nil if the
-// application has ended, even if it did not succeed.
+// application or ctx has ended. A report fills the screen of a terminal;
+// otherwise it is one line. At the end it prints the last report. It returns
+// nil if the application has ended, even if it did not succeed.
 func Watch(ctx context.Context, screen Screen, interval time.Duration, fetch func(ctx context.Context) (*Report, error)) error {
 	if screen.Size != nil {
 		fmt.Fprint(screen.Out, enterScreen)
@@ -80,8 +80,8 @@ func (r *Report) hasEnded() bool {
 	return r.State == stateFinished || r.State == stateFailed || r.State == stateKilled
 }
 
-// show shows a report, and problem, which says why there is no newer one; "" for
-// none.
+// show shows a report. problem says why there is no newer report; "" if this is
+// the newest.
 func (s Screen) show(problem string, report *Report) {
 	now := time.Now()
 	if s.Size == nil {

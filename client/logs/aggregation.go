@@ -51,15 +51,15 @@ func (a *aggregation) open(ctx context.Context) (*archive, error) {
 	})
 }
 
-// poll opens the logs in HDFS and calls visit with them, until visit returns no
-// pending nodes or the limit is reached. mayUpload reports whether a node may
-// still upload logs; nodes returns the nodes to ask for that. visit must close
-// the archive.
+// poll repeatedly opens the logs in HDFS and passes them to visit, until visit
+// returns no pending nodes or archiveLimit is reached. mayUpload reports
+// whether a node may still upload logs; nodes returns the nodes to ask. visit
+// must close the archive.
 func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit func(archived *archive, mayUpload func(node string) bool) (pending []string, err error)) error {
 	for {
 		began := time.Now()
-		// Ask the nodes before reading HDFS, so that what is read has everything
-		// that nodes without logs have uploaded.
+		// Ask the nodes before reading HDFS: if a node has nothing left to
+		// upload, all its logs are then in what is read.
 		mayUpload, err := a.uploading(ctx, nodes())
 		if err != nil {
 			return err
@@ -85,7 +85,8 @@ func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit fun
 	}
 }
 
-// someOf joins at most four names, or three and the number of the others.
+// someOf joins the names. If there are more than four, it joins three and the
+// number of the others.
 func someOf(names []string, kind string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	const most = 3
@@ -95,11 +96,11 @@ func someOf(names []string, kind string) string {
 	return strings.Join(names, ", ")
 }
 
-// uploading asks the nodes whether they may still upload logs, and returns a
-// function with their answers. A node may if it knows the application, or if it
-// does not answer and the ResourceManager has not forgotten the application. A
-// node that was not asked may, too. No node may once the ResourceManager reports
-// the end of log aggregation.
+// uploading asks the nodes about the application, and returns a function that
+// reports whether a node may still upload logs: if it knows the application, if
+// it does not answer and the ResourceManager has not forgotten the application,
+// or if it was not asked. It is false for all nodes once the ResourceManager
+// reports the end of log aggregation.
 func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
 	application, err := a.cluster.rest.Application(ctx, a.id)
 	if ctx.Err() != nil {

@@ -31,8 +31,8 @@ type archivedNode struct {
 	logs aggregatedlog.File
 }
 
-// archivedFile is a container's log file, in one piece for each time that its
-// node aggregated it.
+// archivedFile is a container's log file. It has one piece for each time that
+// the node aggregated the file.
 type archivedFile struct {
 	name   string
 	size   int64
@@ -70,9 +70,9 @@ func (c *Reader) rolls() bool {
 	return err == nil && seconds > 0
 }
 
-// openArchive opens an application's aggregated logs, which is empty if there
-// are none. user is the application's owner, or "" if unknown. It calls warn for
-// files that it cannot read.
+// openArchive opens an application's aggregated logs; the archive is empty if
+// there are none. user is the application's owner, or "" if unknown.
+// openArchive calls warn for each file that it cannot read.
 func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(warning string)) (*archive, error) {
 	a := &archive{files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
 	for _, root := range c.archiveRoots() {
@@ -100,7 +100,7 @@ func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(war
 	return a, nil
 }
 
-// names returns the names of the directories in dir; nil if dir does not exist.
+// names returns the names of dir's subdirectories; nil if dir does not exist.
 func names(ctx context.Context, files *storage.Files, dir string) ([]string, error) {
 	infos, err := files.List(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +118,7 @@ func names(ctx context.Context, files *storage.Files, dir string) ([]string, err
 	return result, nil
 }
 
-// addUser adds the application's files in the directory of one user.
+// addUser adds the application's files in dir, the directory of one user.
 func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning string)) error {
 	suffixes, err := names(ctx, a.files, dir)
 	if err != nil {
@@ -213,7 +213,7 @@ func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[s
 	return nil
 }
 
-// pendingAge is the age from which an incomplete file is reported as damaged.
+// pendingAge is the age at which an incomplete file is reported as damaged.
 const pendingAge = 10 * time.Minute
 
 func (a *archive) close() error {

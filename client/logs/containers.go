@@ -15,8 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// list lists the containers of all attempts, and those that only HDFS knows.
-// known says whether the ResourceManager knows the application.
+// list lists the containers of all application attempts, and those of which
+// only HDFS has logs. known says whether the ResourceManager knows the
+// application.
 func (r *reader) list(ctx context.Context, known bool) error {
 	attempts := attemptsOf(r.archive.containers())
 	if known {
@@ -39,9 +40,9 @@ func (r *reader) list(ctx context.Context, known bool) error {
 	return r.listArchived()
 }
 
-// listAttempt lists an attempt's containers: that of the ApplicationMaster,
-// those in its container list (launch.ContainersFile), and those that are
-// running.
+// listAttempt lists an attempt's containers: the ApplicationMaster's container,
+// the containers in its container list (launch.ContainersFile), and the running
+// ones.
 func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
 	r.add(containerInfo{id: attempt.ContainerID, executor: Driver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
 	found, err := r.listFromArchive(attempt)
@@ -83,8 +84,8 @@ func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAt
 	return nil
 }
 
-// listFromArchive lists the containers in an attempt's container list, if the
-// archive has that list.
+// listFromArchive lists the containers in an attempt's container list, if that
+// file is in the archive.
 func (r *reader) listFromArchive(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
 	containerList, found, err := r.archive.containerList(attempt.ContainerID)
 	if found && err == nil {
@@ -172,8 +173,8 @@ func parseList(containerList []byte) []launch.ContainerEvent {
 // maxListBytes is the maximum size of a container list, far above any real one.
 const maxListBytes = 64 << 20
 
-// attemptsOf returns the attempts of an application that the ResourceManager has
-// forgotten: container 1 of each attempt is the ApplicationMaster's.
+// attemptsOf finds the attempts of an application that the ResourceManager has
+// forgotten by their containers: container 1 is the ApplicationMaster's.
 func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	var attempts []yarnrest.ApplicationAttempt
 	for _, id := range containers {
@@ -185,8 +186,9 @@ func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	return attempts
 }
 
-// attemptAndNumber returns the attempt and the number at the end of a container
-// id such as container_e2_1700000000000_0001_01_000002; 0 and 0 if it has none.
+// attemptAndNumber returns the attempt and the container number at the end of a
+// container id: 1 and 2 for container_e2_1700000000000_0001_01_000002. It
+// returns 0 and 0 for an invalid id.
 func attemptAndNumber(id string) (attempt, number int) {
 	parts := strings.Split(id, "_")
 	if len(parts) < 3 {

@@ -21,7 +21,7 @@ const (
 	// once.
 	MaxReaders = 8
 	// EndTimeout is how long to wait for containers to end after their
-	// application.
+	// application has ended.
 	EndTimeout = 30 * time.Second
 )
 
@@ -29,7 +29,7 @@ const (
 // their first lines on, until the application has ended. The lines of a file
 // come in order, and calls of write do not overlap. A node that does not answer
 // is asked again until the application has ended. Logs that a node uploads to
-// HDFS meanwhile are read there.
+// HDFS in the meantime are read from HDFS.
 func (c *Reader) FollowLogs(ctx context.Context, id string, selection Selection, console *client.Console, write func(Line) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (f *follower) application(ctx context.Context) (*yarnrest.Application, erro
 	}
 }
 
-// discover finds the containers of ApplicationMasters and those that are
-// running. Executors that have ended are found in container lists.
+// discover finds the ApplicationMasters' containers and all running containers.
+// Executors that have ended are found in container lists.
 func (f *follower) discover(ctx context.Context) error {
 	attempts, err := f.cluster.rest.Attempts(ctx, f.id)
 	var unreachable *yarnrest.UnavailableError
@@ -187,8 +187,8 @@ func (f *follower) addEntries(master *followedContainer, line []byte) {
 	}
 }
 
-// poll reads new lines of all containers. It reads container lists first,
-// because these name other containers.
+// poll reads new lines of all containers. It reads the container lists first,
+// to find further containers.
 func (f *follower) poll(ctx context.Context) error {
 	for _, container := range slices.Clone(f.order) {
 		if container.containerList != nil && !container.done {
@@ -293,16 +293,16 @@ func (f *follower) finish(ctx context.Context, application *yarnrest.Application
 	return nil
 }
 
-// unread reports whether a container's logs were not read to their end. With
-// gone it considers containers whose nodes do not have the logs or do not
-// answer, otherwise the others.
+// unread reports whether the logs of any container were not read to their end.
+// If gone is true, it considers only containers whose nodes do not have the
+// logs or do not answer, otherwise only the other containers.
 func (f *follower) unread(gone bool) bool {
 	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.unreachable) == gone })
 }
 
-// readArchive reads in HDFS the logs that are no longer on the nodes, and waits
-// until nodes have uploaded them. It also reads the rest of logs that were read
-// on nodes, which may have been removing files then.
+// readArchive waits until nodes have uploaded the logs that are no longer on
+// them, and reads these logs from HDFS. It also reads the rest of logs that
+// were read from nodes, which may already have been removing files.
 func (f *follower) readArchive(ctx context.Context, user string) error {
 	if !f.cluster.aggregates() || f.cluster.rolls() && !f.unread(true) {
 		return nil
@@ -323,8 +323,8 @@ func (f *follower) readArchive(ctx context.Context, user string) error {
 	})
 }
 
-// readFrom reads an archive, and returns the nodes that may still upload missing
-// logs.
+// readFrom reads an archive, and returns the nodes that may still upload logs
+// that it lacks.
 func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload func(node string) bool) (pending []string, err error) {
 	archivedIDs := archived.containers()
 	if err := f.discoverArchived(ctx, archived, archivedIDs); err != nil {

@@ -1,4 +1,4 @@
-// Package logs reads what an application's containers write: once with
+// Package logs reads the log files of an application's containers: once with
 // [Reader.Logs], or line by line while the application runs with
 // [Reader.FollowLogs].
 //
@@ -11,7 +11,7 @@
 //   - internal/hadoop/aggregatedlog for files that log aggregation writes to HDFS,
 //   - yarnrest/logs.go for the answers of a NodeManager's web server.
 //
-// For another kind of cluster, implement [Source] and read it by a [Tail].
+// For another kind of cluster, implement [Source] and read it with a [Tail].
 package logs
 
 import (
@@ -55,9 +55,9 @@ type File struct {
 	Host      string `json:"host"`     // host:port of the NodeManager's web server
 	Name      string `json:"file"`
 	Size      int64  `json:"size"` // bytes, of the whole file
-	// Offset is how many bytes of the file were passed on before. It is not 0
-	// for the rest of a file of which the first part was read on its node and
-	// the rest in HDFS.
+	// Offset is the position of the content in the file, in bytes. It is above
+	// 0 if the first part was read from the node and passed on before, and the
+	// content is the rest, from HDFS.
 	Offset int64 `json:"offset,omitempty"`
 }
 
@@ -81,7 +81,7 @@ const (
 type Source interface {
 	// List lists the files that exist now.
 	List(ctx context.Context) ([]FileInfo, error)
-	// Open reads a file from the byte offset from; size is the length that List
+	// Open reads a file from byte offset "from" on; size is the size that List
 	// returned. It fails with ErrShorter if the file is shorter than from.
 	Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error)
 }

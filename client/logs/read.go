@@ -32,11 +32,11 @@ func (c containerInfo) describe(name, host string, size int64) File {
 }
 
 // Logs passes every log file of an application's containers to write, in the
-// order in which the containers started. write need not read all of the content.
-// Logs reads aggregated files in HDFS and others on the nodes, also of
-// containers that are running. Files that nodes are uploading to HDFS come last,
-// because Logs waits for them. It prints warnings about lost logs and nodes that
-// do not answer. It fails if there is no log at all.
+// order in which the containers started. write need not read all of the
+// content. Logs reads aggregated files from HDFS and all others, also those of
+// running containers, from the nodes. Files that nodes are uploading to HDFS
+// come last, because Logs waits for them. It prints warnings about lost logs
+// and nodes that do not answer. It fails if there is no log at all.
 func (c *Reader) Logs(ctx context.Context, id string, selection Selection, console *client.Console, write func(file File, content io.Reader) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -128,8 +128,8 @@ func (r *reader) selects(container *readContainer) bool {
 	return r.selection.Container == "" || r.selection.Container == container.id
 }
 
-// readContainer reads a container's logs in HDFS, or what is not there on its
-// node.
+// readContainer reads a container's logs from HDFS, or from its node if they
+// are not in HDFS.
 func (r *reader) readContainer(ctx context.Context, container *readContainer) error {
 	switch {
 	case r.ended && r.archive.has(container.id):
@@ -163,7 +163,7 @@ func (r *reader) readContainer(ctx context.Context, container *readContainer) er
 		container.problem = err
 	case errors.As(err, &gone):
 		container.problem = err
-		// There may be no files but rolled ones.
+		// The container may have no files except rolled ones.
 		container.done = !r.ended && len(container.written) > 0 && errors.Is(err, yarnrest.ErrNotFound)
 	case errors.As(err, &broken):
 		container.problem = err
@@ -212,8 +212,8 @@ func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 	return nil
 }
 
-// answerNotice is the time without an answer from a node after which a message
-// is printed.
+// answerNotice is how long a node may take to answer before a message is
+// printed.
 const answerNotice = 3 * time.Second
 
 // noticeSilence prints a message if answered is not called within answerNotice.
@@ -224,8 +224,7 @@ func (r *reader) noticeSilence(node string) (answered func() bool) {
 // endPause is the time between two checks of whether a container has ended.
 const endPause = 100 * time.Millisecond
 
-// awaitEnd waits until a container of an application that has ended has ended,
-// too.
+// awaitEnd waits for the end of a container whose application has ended.
 func (r *reader) awaitEnd(ctx context.Context, container *readContainer) error {
 	for r.waitedForEnd < EndTimeout {
 		answered := r.noticeSilence(container.node)
@@ -242,8 +241,8 @@ func (r *reader) awaitEnd(ctx context.Context, container *readContainer) error {
 	return nil
 }
 
-// readArchived passes on the part of a container's logs in HDFS that was not
-// passed on before.
+// readArchived passes a container's logs in HDFS to write, except the parts
+// that write has received before.
 func (r *reader) readArchived(container *readContainer) error {
 	for _, file := range r.archive.filesOf(container.id) {
 		from, known := container.written[file.name]
@@ -290,14 +289,14 @@ func (r *reader) writeFile(container *readContainer, file File, from int64, cont
 	return nil
 }
 
-// brokenLog is an error of reading a log, as opposed to one of the function
-// write.
+// brokenLog is an error of reading a log, as opposed to an error of the
+// function write.
 type brokenLog struct{ err error }
 
 func (b *brokenLog) Error() string { return b.err.Error() }
 func (b *brokenLog) Unwrap() error { return b.err }
 
-// countedReader counts the bytes that were read and stores the error, except
+// countedReader counts the bytes read and stores a read error other than
 // io.EOF.
 type countedReader struct {
 	r   io.Reader
@@ -374,8 +373,8 @@ func (r *reader) explain(container *readContainer) string {
 	return container.problem.Error()
 }
 
-// readRest reads in HDFS the logs that nodes were moving when they were read
-// there, and waits for those that nodes have yet to upload.
+// readRest reads from HDFS the logs that nodes may have been moving there while
+// their local files were read, and waits for logs that are not uploaded yet.
 func (r *reader) readRest(ctx context.Context) error {
 	isOpen := func(c *readContainer) bool { return r.selects(c) && !c.done }
 	isMoving := func(c *readContainer) bool { return r.selects(c) && c.moving }
@@ -427,9 +426,9 @@ func (r *reader) readRest(ctx context.Context) error {
 	return nil
 }
 
-// pollArchive reads HDFS again and again until visit returns no pending nodes or
-// the time limit of aggregation is reached. If HDFS cannot be read, it prints a
-// warning and returns nil.
+// pollArchive reads HDFS repeatedly until visit returns no pending nodes or
+// archiveLimit is reached. If HDFS cannot be read, it prints a warning and
+// returns nil.
 func (r *reader) pollArchive(ctx context.Context, nodes func() []string, visit func(mayUpload func(node string) bool) (pending []string, err error)) error {
 	var failure error
 	err := r.aggregation.poll(ctx, nodes, func(archived *archive, mayUpload func(node string) bool) (pending []string, err error) {

@@ -32,8 +32,8 @@ const (
 
 // Tail reads the log files of one container while they grow. A file may be
 // rolled: renamed, with a new file created under its name. Tail recognizes a
-// renamed file by the bytes that it read last, so it neither loses nor repeats
-// lines.
+// renamed file by the last bytes read from it, so no lines are lost or
+// repeated.
 type Tail struct {
 	files map[string]*tailedFile
 	line  func(file string, text []byte) error
@@ -44,7 +44,7 @@ type Tail struct {
 }
 
 // WriteError is an error of the function that receives the lines, as opposed to
-// one of reading them.
+// an error of reading them.
 type WriteError struct{ Err error }
 
 func (w *WriteError) Error() string { return w.Err.Error() }
@@ -57,7 +57,7 @@ func NewTail(line func(file string, text []byte) error, skip func(name string) b
 }
 
 // listAttempts is how often Read lists the files if they do not match what was
-// read before, because they may be rolled after they were listed.
+// read before: files may be rolled just after they are listed.
 const listAttempts = 3
 
 // Read passes on the lines written since the last call.
@@ -91,9 +91,9 @@ func (c *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
 	return nil
 }
 
-// rolledSuffix matches the number that logging libraries append to the name of a
-// rolled file. A date is recognized as such a suffix only if the current file
-// exists.
+// rolledSuffix matches the number that logging libraries append to the name of
+// a rolled file. Other suffixes, such as dates, are recognized only if the
+// current file exists.
 var rolledSuffix = regexp.MustCompile(`\.\d+$`)
 
 // family is a log file and the rolled files that have its older lines.
@@ -102,9 +102,8 @@ type family struct {
 	files []FileInfo
 }
 
-// families groups files by the current file that they were rolled from, such as
-// "stderr" and "stderr.1". Each group is in the order in which its files were
-// written.
+// families groups each current file with the files rolled from it, such as
+// "stderr" with "stderr.1". A group's oldest file comes first.
 func families(listed []FileInfo) []family {
 	byBase := map[string][]FileInfo{}
 	var bases []string
@@ -145,7 +144,7 @@ func age(name, base string) int {
 	return number
 }
 
-// known returns the files of a family of which something was read.
+// known returns those files of a family from which bytes were read before.
 func (c *Tail) known(family family) []*tailedFile {
 	var known []*tailedFile
 	for _, state := range c.files {
@@ -221,8 +220,8 @@ func startOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 	}
 }
 
-// isSame reports whether a file has, before state.offset, the bytes that were
-// read last.
+// isSame reports whether the bytes of a file before state.offset are
+// state.last, the bytes that were read last.
 func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile) (bool, error) {
 	if file.Size < state.offset {
 		return false, nil
@@ -238,7 +237,7 @@ func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile
 }
 
 // openAgain opens a file at the end of the part that was read. It fails with
-// ErrShorter if the bytes before differ.
+// ErrShorter if the bytes before that offset differ.
 func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedFile) (io.ReadCloser, error) {
 	if file.Size < state.offset {
 		return nil, ErrShorter
@@ -259,9 +258,9 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 }
 
 // recognize finds, by content, the new names of files that were renamed or
-// copied. A file with unknown content is new. If a file has disappeared, it has
-// ended if final is true; otherwise recognize fails with ErrShorter, so that the
-// files are listed again.
+// copied. A file with unknown content is new. If a known file is not found,
+// recognize treats it as ended if final is true; otherwise it fails with
+// ErrShorter, so that the files are listed again.
 func (c *Tail) recognize(ctx context.Context, source Source, family family, final bool) error {
 	matched := map[string]*tailedFile{}
 	known := c.known(family)
@@ -314,8 +313,8 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, fina
 	return nil
 }
 
-// findOrigin returns the state of the file that was renamed or copied to this
-// one; nil if there is none.
+// findOrigin returns the state for a file that is a renamed or copied known
+// file; nil if it is neither.
 func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unmatched *[]*tailedFile, matched map[string]*tailedFile) (*tailedFile, error) {
 	for i, state := range *unmatched {
 		same, err := isSame(ctx, source, file, state)
@@ -358,7 +357,8 @@ func (c *Tail) readMore(ctx context.Context, source Source, file FileInfo, state
 	return errors.Join(ignoreEOF(err), content.Close())
 }
 
-// addBytes passes on the lines that end in piece, the next part of a file.
+// addBytes adds piece, the next bytes of a file, and passes on the lines that
+// are complete now.
 func (c *Tail) addBytes(state *tailedFile, piece []byte) error {
 	state.offset += int64(len(piece))
 	state.last = append(state.last, piece...)
@@ -400,7 +400,7 @@ func (c *Tail) end(state *tailedFile) error {
 	return c.flush(state)
 }
 
-// Close passes on all incomplete lines.
+// Close passes on the incomplete last line of each file.
 func (c *Tail) Close() error {
 	var errs []error
 	for _, state := range c.files {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// commandGroups lists the commands as the help shows them. Commands that are not
-// in it come last.
+// commandGroups lists the commands as the help shows them. Commands that are
+// not listed here come last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -105,7 +105,7 @@ func flagsText(flags *pflag.FlagSet, width int) string {
 }
 
 // flagUsage splits a flag's usage, "`NAME`: meaning", into the name of the
-// flag's value, "" if it takes none, and the meaning.
+// flag's value and the meaning. The name is "" if the flag takes no value.
 func flagUsage(f *pflag.Flag) (name, text string) {
 	name, text = pflag.UnquoteUsage(f)
 	return name, strings.TrimPrefix(text, name+": ")

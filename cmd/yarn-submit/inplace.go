@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runInPlace replaces this process by the program, which runs its driver
-// function in the same process. It returns under the same conditions as replace.
+// runInPlace replaces this process by the program, which then runs the driver.
+// It returns under the same conditions as replace.
 func (s submission) runInPlace(t terminal) error {
 	properties := s.settings.Map()
 	var environment []string
@@ -72,9 +72,9 @@ func localEnvironment(t terminal, settings *config.Config) []string {
 }
 
 // replace replaces this process by a program (exec), so that the program's exit
-// status, signals and output take the place of its own. It returns only if that
-// fails. If t.waitForChild is set, it runs the program as a child process
-// instead and returns when that has ended.
+// status, signals and output take the place of its own. It returns only if the
+// exec fails. But if t.waitForChild is set, replace runs the program as a child
+// process and returns when the child has ended.
 func replace(t terminal, program string, argv, environment []string) error {
 	path, err := filepath.Abs(program)
 	if err != nil {

@@ -77,7 +77,8 @@ func printList(w io.Writer, applications []client.Listed, colours bool) error {
 	return nil
 }
 
-// took returns how long an application has run so far or, if it has ended, ran.
+// took returns how long an application has run: until its end, or so far if it
+// has not ended.
 func took(a client.Listed) string {
 	end := a.Finished
 	if end.IsZero() {

@@ -22,8 +22,8 @@ type lineWriter struct {
 	colour  map[string]int // index in lineColours, by container
 }
 
-// firstWidth is the initial width of names. Most names fit, so that few lines
-// are aligned differently.
+// firstWidth is the initial width of the column of names. Most names fit, so
+// that the column rarely has to be widened.
 const firstWidth = len("executor 1")
 
 func newLineWriter(w io.Writer) *lineWriter {

@@ -23,8 +23,8 @@ import (
 )
 
 func main() {
-	// For yarn-submit run, the cluster runs this binary in these roles too. What
-	// they do comes from the driver, not from a command line.
+	// For yarn-submit run, the cluster runs this binary in these roles, too. In
+	// these roles it is told what to do by the driver, not by a command line.
 	switch launch.Role(os.Getenv(launch.EnvRole)) {
 	case launch.RoleExecutor, launch.RoleLauncher, launch.RoleMaster, launch.RoleWorker, launch.RoleGuard:
 		command.Main(nil)
@@ -56,8 +56,8 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	return client.ExitCode(err)
 }
 
-// hint returns what to check, to be appended to the text of some errors; "" for
-// others.
+// hint returns advice on what to check, to be appended to the text of err; ""
+// if there is none for this error.
 func hint(err error) string {
 	var untrusted x509.UnknownAuthorityError
 	if errors.As(err, &untrusted) {

@@ -19,7 +19,7 @@ type processFlags struct {
 	properties string
 }
 
-// addProcess adds the flags. name is the name of the process and of its
+// addProcess adds the flags to c. name is the name of the process and of its
 // directory.
 func addProcess(c *cobra.Command, name string) *processFlags {
 	f := &processFlags{}
@@ -58,8 +58,8 @@ func (f *processFlags) load(name string) (*config.Config, error) {
 	return settings, nil
 }
 
-// checkPort fails if port is not between least and 65535. least is 0, or -1 if
-// -1 means no port.
+// checkPort fails if port is not between least and 65535. least is 0, or -1 for
+// a flag whose value -1 means no port.
 func checkPort(flag string, port, least int) error {
 	if port < least || port > 65535 {
 		return client.Usage(fmt.Errorf("--%s %d: want %d to 65535", flag, port, least))

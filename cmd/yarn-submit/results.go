@@ -108,8 +108,8 @@ func (f *resultCollector) close() {
 	}
 }
 
-// run collects the results of an application that ended with err. It returns its
-// own errors joined with err, which comes last.
+// run collects the results of an application that ended with err. It returns
+// its own errors joined with err; err comes last.
 func (f *resultCollector) run(ctx context.Context, report *client.Report, err error) error {
 	ctx, cancel := finishContext(ctx)
 	defer cancel()
@@ -180,8 +180,8 @@ func ofStep(name string) string {
 	return " of step " + name
 }
 
-// results reads the outcomes of the tasks, and returns them with the directory
-// they are in.
+// results reads the outcomes of the tasks, and returns them with their
+// directory.
 func (f *resultCollector) results(ctx context.Context, summary *command.Summary) (directory string, results *command.Results, err error) {
 	if f.ownDirectory { // on a standalone cluster the report has the driver's id instead
 		summary.ApplicationID = f.newestApplication(ctx)
@@ -206,7 +206,7 @@ func (f *resultCollector) results(ctx context.Context, summary *command.Summary)
 }
 
 // newestApplication returns the id of the application with the newest results;
-// "" if there are none. A driver that was restarted has several.
+// "" if there are none. Each restart of a driver has an id of its own.
 func (f *resultCollector) newestApplication(ctx context.Context) string {
 	entries, err := f.files.List(ctx, f.plan.Results)
 	if err != nil || len(entries) == 0 {
@@ -235,9 +235,8 @@ func (f *resultCollector) writeSummary(results *command.Results, summary command
 	return nil
 }
 
-// removeLate removes files that a killed driver writes after its directory was
-// removed, until recordsTimeout has passed. Writing them creates the directory
-// again.
+// removeLate repeatedly removes directory until recordsTimeout has passed,
+// because a killed driver that is still writing files creates it again.
 func (f *resultCollector) removeLate(ctx context.Context, directory string) {
 	for deadline := time.Now().Add(recordsTimeout); time.Now().Before(deadline); {
 		select {

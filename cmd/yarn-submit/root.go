@@ -59,7 +59,7 @@ func commandNames() []string {
 	return names
 }
 
-// flagError adds a similar flag to the error for an unknown one.
+// flagError adds to an unknown-flag error the name of a similar flag.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

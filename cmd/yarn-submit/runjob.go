@@ -63,9 +63,9 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 	return w, client.Usage(err)
 }
 
-// saveForWait makes the driver save the results, so that the command "yarn-submit
-// wait" can collect them later. It fails for a standalone cluster, which does not
-// keep results.
+// saveForWait makes the driver save the results, so that the command
+// "yarn-submit wait" can collect them later. It fails for a standalone cluster,
+// where only the submitting process can find the results.
 func (w *runJob) saveForWait() (err error) {
 	if !w.target.keepsResults {
 		return errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: leave out --detach")
@@ -85,7 +85,8 @@ func (w *runJob) saveForWait() (err error) {
 	return err
 }
 
-// position returns the place of a setting in a job file as file:line:column.
+// position returns the place in a job file as file:line:column, or only the
+// file if the line is unknown.
 func position(file string, at jobfile.Position) string {
 	if at.Line == 0 {
 		return file

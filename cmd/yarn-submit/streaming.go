@@ -45,9 +45,9 @@ func (s submission) checkStreaming() error {
 	return nil
 }
 
-// stream prints the log lines of the application's containers, if --logs is
-// given, from when the application has an id. The caller must call end when the
-// application has ended.
+// stream makes job print the log lines of the application's containers once the
+// application has been submitted, if --logs is given. The caller must call end
+// when the application has ended.
 func (s submission) stream(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
 	if !s.logs {
 		return func() {}
@@ -61,9 +61,9 @@ func (s submission) stream(ctx context.Context, t terminal, cluster clusterClien
 	return printed.end
 }
 
-// begin prints an application's log lines in the background. It does not stop
-// when ctx ends, because the application is then killed and its last lines are
-// wanted, too.
+// begin prints an application's log lines in the background. Printing does not
+// stop when ctx ends: the application is then killed, and its last lines are to
+// be printed, too.
 func (s *logPrinter) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {

@@ -85,7 +85,8 @@ func (d target) connect(t terminal, settings *config.Config, verbose bool) (clus
 	return yarnCluster{cluster, logs.Of(cluster)}, nil
 }
 
-// namedTarget loads the settings of a command that has only --master to set one.
+// namedTarget loads the settings of a command whose only flag for a setting is
+// --master.
 func namedTarget(c *cobra.Command) (target, *config.Config, error) {
 	flags := map[string]string{}
 	if master := c.Flags().Lookup("master"); master != nil && master.Changed {
@@ -112,16 +113,16 @@ func connectStandalone(t terminal, c *cobra.Command) (*standalone.Cluster, error
 	return standalone.Connect(settings, t.logger(false))
 }
 
-// onCluster makes run the action of c, with a client of the cluster that
-// --master, the environment or the defaults file names.
+// onCluster makes c call run with a client of the cluster that --master, the
+// environment or the defaults file names.
 func onCluster(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient) error) {
 	onTarget(t, c, func(c *cobra.Command, args []string, cluster clusterClient, _ target, _ *config.Config) error {
 		return run(c, args, cluster)
 	})
 }
 
-// onTarget does the same as onCluster for a run that needs the target and
-// settings, too.
+// onTarget does the same as onCluster, but also passes the target and the
+// settings to run.
 func onTarget(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient, target target, settings *config.Config) error) {
 	c.Flags().String("master", "", "`MASTER`: the cluster: yarn (default), bobbin://HOST:PORT,…")
 	c.RunE = func(c *cobra.Command, args []string) error {

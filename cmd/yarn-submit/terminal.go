@@ -15,8 +15,8 @@ import (
 type terminal struct {
 	stdout  io.Writer
 	console *client.Console
-	// sameScreen is true if both are the same terminal, so that results need not
-	// repeat messages.
+	// sameScreen is true if stdout and console are the same terminal, so that
+	// results need not repeat messages.
 	sameScreen bool
 	// waitForChild is true if this process has work to do after the program,
 	// which must then run as a child process instead of replacing it.
@@ -45,8 +45,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// hasColours reports whether w is a terminal that shows colours and NO_COLOR is
-// not set.
+// hasColours reports whether to write colours to w: w is a terminal that shows
+// them, and NO_COLOR is not set.
 func hasColours(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -59,7 +59,7 @@ const (
 )
 
 // stateColour returns the escape sequence of the colour for a state or final
-// status; "" for none.
+// status; "" if it has no colour.
 func stateColour(state string) string {
 	switch state {
 	case "RUNNING", "SUCCEEDED":

@@ -109,8 +109,8 @@ func newWaitResults(t terminal, target target, settings *config.Config, collect 
 	return w, err
 }
 
-// begin checks, before waiting for the application, whether it saves results. It
-// fails if the flags ask for results and there will be none.
+// begin checks, before waiting for the application, whether it saves results.
+// It fails if the flags request results but there will be none.
 func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id string) error {
 	if !w.keepsResults {
 		if w.requested {
@@ -167,8 +167,8 @@ func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	return plan, nil
 }
 
-// end collects the results of an application that ended with err. It returns its
-// own errors joined with err, which comes last.
+// end collects the results of an application that ended with err. It returns
+// its own errors joined with err; err comes last.
 func (w *waitResults) end(ctx context.Context, report *client.Report, err error) error {
 	if w.files == nil {
 		return err // nothing to collect, or another user's results

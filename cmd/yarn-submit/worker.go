@@ -83,8 +83,8 @@ func newWorker(t terminal) *cobra.Command {
 }
 
 const (
-	// secretTimeout is how long a worker waits for the secret file, which a
-	// master that was started at the same time may be about to write.
+	// secretTimeout is how long a worker waits for the secret file: a master
+	// started at the same time may not have written the file yet.
 	secretTimeout = 5 * time.Second
 	secretPause   = 50 * time.Millisecond
 )
