@@ -2,10 +2,9 @@ package bobbin
 
 import "github.com/bobbin-yarn/bobbin/internal/function"
 
-// Counter is a sum that tasks add to, and that the driver can read while they
-// run. Each task counts once: what an attempt has added is subtracted again if
-// the attempt fails, is killed or lost, or if another attempt of the task
-// succeeds first.
+// Counter is a sum that tasks add to, and that the driver can read while they run.
+// Each task counts once: an attempt's additions are subtracted again if the attempt
+// fails, is killed or lost, or if another attempt of the task succeeds first.
 type Counter struct{ name string }
 
 // NewCounter registers a counter. Its name must be unique among the counters and
@@ -41,9 +40,9 @@ func (g *Gauge) Set(task *Task, value int64) { task.call.Values.Set(g.name, valu
 
 // GaugeValue is a gauge over all running attempts.
 type GaugeValue struct {
-	// Attempts is the number of running attempts that have set the gauge. Sum,
-	// Min and Max are computed from their values as of the last heartbeats; all
-	// are 0 if there are none.
+	// Attempts is the number of running attempts that have set the gauge. Sum, Min
+	// and Max are computed from the values in these attempts' last heartbeats. If
+	// there are no such attempts, all four are 0.
 	Attempts      int
 	Sum, Min, Max int64
 	// Peak is the largest value that any attempt, running or ended, has reported

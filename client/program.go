@@ -22,8 +22,7 @@ type Program struct {
 	Interpreter string // its dynamic linker; "" for a static program
 }
 
-// machines maps Go's processor names, as in yarn.platform, to ELF machine
-// types.
+// machines maps Go's processor names, as in yarn.platform, to ELF machines.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
 // CheckProgram fails if nodes of a platform ("linux/amd64") cannot run a file

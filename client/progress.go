@@ -10,8 +10,7 @@ import (
 )
 
 // Progress is the progress that an ApplicationMaster reports at the path
-// api/status below its tracking URL. A field is zero if the ApplicationMaster
-// does not report it.
+// api/status below its tracking URL. Fields that are not reported are zero.
 type Progress struct {
 	State     string         `json:"state"`
 	Executors ExecutorCounts `json:"executors"`
@@ -109,9 +108,8 @@ func (s *Progress) tasks() string {
 	return text
 }
 
-// display shows an application's progress: on a terminal as the live line,
-// which is redrawn in place; otherwise as one line for each change, at a
-// limited rate.
+// display shows an application's progress: on a terminal as a line that is
+// redrawn, otherwise as a line for each change, at a limited rate.
 type display struct {
 	console *Console
 	began   time.Time // when the application was submitted

@@ -21,8 +21,7 @@ type Report struct {
 	Diagnostics string `json:"diagnostics"` // the text of YARN or the program
 	TrackingURL string `json:"trackingUrl"`
 	Times       Times  `json:"times"`
-	// Progress is what the ApplicationMaster reports; nil if no
-	// ApplicationMaster is running.
+	// Progress is what the running ApplicationMaster reports; nil if none runs.
 	Progress *Progress `json:"progress,omitempty"`
 	// Summary is what the ApplicationMaster reported at the end: tasks,
 	// locality, executors and their failures.

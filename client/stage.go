@@ -108,8 +108,7 @@ func (s *stager) findInput(ctx context.Context, in input) (staged, error) {
 	return entry, nil
 }
 
-// findRemote returns the location of an input that is an hdfs:// URI. Such a
-// file is not copied.
+// findRemote locates an input that is an hdfs:// URI. It is not copied.
 func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
 	info, err := s.files.Stat(ctx, in.path)
 	switch {

@@ -194,8 +194,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 	return request, nil
 }
 
-// prepare first makes all checks that are possible before the upload, then
-// uploads the files.
+// prepare makes all checks that need no upload, and then uploads the files.
 func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
 	var files []staged
 	var checked *preflightResult
@@ -282,8 +281,7 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 }
 
 // submitted prints that the application was submitted. If there is an older
-// application with the same idempotency key, submitted makes the submission
-// follow that one instead.
+// application with the same idempotency key, s then follows that one.
 func (s *submission) submitted(ctx context.Context, accepted *yarnrest.SubmissionContext) error {
 	s.job.Console.Print("submitted %s to queue %s", s.id, accepted.Queue)
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {

@@ -17,9 +17,9 @@ import (
 )
 
 // collect uploads the files that match the step's patterns to the results
-// directory. Each attempt has its own subdirectory there, so files that a lost
-// attempt has left cause no conflict. If the files exceed the limits, the task
-// fails.
+// directory. Each task attempt has its own subdirectory, so there is no
+// conflict with files of a lost attempt. If the files exceed the limits, the
+// task fails.
 func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, input Task) error {
 	if len(c.Step.Collect) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, i
 		return nil
 	}
 	if len(sources) > 0 {
-		// The submitter may have removed the directory; see recorder.write.
+		// The submitter may have removed c.Results; see recorder.write.
 		if exists, err := t.Files().Exists(t, c.Results); err != nil || !exists {
 			return firstOf(err, fmt.Errorf("%s is gone", c.Results))
 		}
@@ -88,7 +88,7 @@ func (l Limits) exceeded(files int, bytes int64) string {
 	return ""
 }
 
-// errLimit ends the search of matches when the limit is exceeded.
+// errLimit stops the search for matches when the limit is exceeded.
 var errLimit = errors.New("limit")
 
 // matches returns the regular files below root that match a pattern, at most
@@ -117,8 +117,8 @@ func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 	return names, err
 }
 
-// upload copies one file. It fails if the file's size has changed, because then
-// a process that the command has left is still writing to it.
+// upload copies one file. It fails if the file's size has changed: a process
+// that the command has left behind must still be writing to it.
 func upload(ctx context.Context, files *storage.Files, root *os.Root, name, target string, size int64) error {
 	source, err := root.Open(name)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package command runs commands as the tasks of an application, for yarn-submit
-// run. A [Plan] lists the steps, each with its command and tasks, and the steps
-// that each one needs. The driver runs the plan ([Main]) and writes task
-// outcomes and collected files to a results directory, which the submitter reads
-// ([ReadResults], [Results.Collect]).
+// run. A [Plan] lists the steps. Each step has a command, its tasks, and the
+// steps that must pass before it starts. The driver runs the plan ([Main]) and
+// writes task outcomes and collected files to a results directory, which the
+// submitter reads ([ReadResults], [Results.Collect]).
 package command
 
 import (

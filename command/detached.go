@@ -16,9 +16,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Detached is part of the plan if the submitter does not follow the application.
-// The driver then saves what yarn-submit wait needs of the plan in the results
-// directory.
+// Detached is part of the plan if the submitter does not follow the
+// application. The driver then saves, in the results directory, the part of the
+// plan that yarn-submit wait needs.
 type Detached struct {
 	// Directory is the submitter's working directory. [Plan.MoveTo] replaces it
 	// by the working directory of the process that collects the results.
@@ -30,8 +30,8 @@ type Detached struct {
 // savedPlan is the name of the file with the saved part of the plan.
 const savedPlan = "plan.json"
 
-// ErrNoSavedPlan is the error if an application has saved no plan, or its
-// results were collected already.
+// ErrNoSavedPlan is the error for an application that has saved no plan or
+// whose results were collected already.
 var ErrNoSavedPlan = errors.New("no results are kept")
 
 // outline returns the plan without commands and environments, which may contain
@@ -62,7 +62,7 @@ func (p *Plan) save(ctx context.Context, files *storage.Files, directory string)
 
 // ReadSavedPlan reads the part of the plan that [ReadResults] and
 // [Results.Collect] need from an application's results directory. It fails with
-// ErrNoSavedPlan if there is none, also if the driver has not started yet.
+// ErrNoSavedPlan if no plan is saved, or not yet by the driver.
 func ReadSavedPlan(ctx context.Context, files *storage.Files, directory string) (*Plan, error) {
 	file, err := files.Open(ctx, directory+"/"+savedPlan)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,14 +15,14 @@ const tasksDirectory = ".bobbin-tasks"
 // PlanFile is the file name of a plan that is localized for the driver.
 const PlanFile = "bobbin-plan.json"
 
-// notForTasks are the files in a container's working directory to which task
-// directories have no links: those of the NodeManager and of this package.
+// notForTasks are the files of the NodeManager and of this package in a
+// container's working directory. Task directories have no links to them.
 var notForTasks = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
 	"default_container_executor_session.sh", "tmp", tasksDirectory, PlanFile}
 
 // makeDirectory creates the working directory of one attempt, with links to the
-// localized files. In a container it is below the container's working directory,
-// which the NodeManager deletes even if remove is never called.
+// localized files. In a container, it is created below the container's working
+// directory, which the NodeManager deletes even if remove is never called.
 func (c *common) makeDirectory(attempt invocation) (directory string, remove func() error, err error) {
 	name := fmt.Sprintf("%s%d-%d", stepPrefix(attempt.step), attempt.index, attempt.attempt)
 	links := c.Links
@@ -72,7 +72,7 @@ func shippedLinks() ([]Link, error) {
 	return links, nil
 }
 
-// stepPrefix returns the prefix of the names of a step's files.
+// stepPrefix returns the name prefix of a step's output files and directories.
 func stepPrefix(step string) string {
 	if step == "" {
 		return ""

@@ -29,8 +29,9 @@ type download struct {
 }
 
 // Collect downloads the collected files of all tasks to the directories that the
-// plan names. It replaces existing files; each file appears when it is complete.
-// If two files would have the same path, Collect fails and downloads none.
+// plan names. It replaces existing files; a file appears only when it is
+// complete. If two files would have the same path, Collect fails and downloads
+// none.
 func (r *Results) Collect(ctx context.Context, files *storage.Files) (Collected, error) {
 	var copied Collected
 	downloads, err := r.downloads()
@@ -76,8 +77,8 @@ func (r *Results) downloads() ([]download, error) {
 	return downloads, nil
 }
 
-// fetch downloads one file. It never writes outside of directory, even if a link
-// in it leads out.
+// fetch downloads one file. It never writes outside of directory, even if
+// directory contains links that lead out.
 func fetch(ctx context.Context, files *storage.Files, source, directory string, file File) (err error) {
 	defer func() {
 		if err != nil {

@@ -138,7 +138,7 @@ func (e *engine) run(ctx context.Context) error {
 }
 
 // needs returns passed if a step may start, waiting if a step that it needs has
-// not ended, or blocked and the name of the step that blocks it.
+// not ended, or blocked if such a step, named by because, is blocked.
 func (e *engine) needs(step int, states []stepState) (because string, state stepState) {
 	state = passed
 	for _, need := range e.plan.Steps[step].Needs {
@@ -170,8 +170,8 @@ func (e *engine) step(ctx context.Context, number int) error {
 	}
 	options := []bobbin.Option{
 		bobbin.Name(cmp.Or(step.Name, step.Command[0])), bobbin.Shared(shared),
-		// The scheduler counts failures of commands and losses of executors
-		// together. Only the latter may fail the job: a command that fails its
+		// The scheduler counts failed commands and lost executors together, but
+		// only lost executors may fail the job: a command that fails in its
 		// last attempt is an outcome.
 		bobbin.MaxFailures(step.Retries + max(1, e.plan.MaxFailures)),
 	}
@@ -214,8 +214,8 @@ func (e *engine) step(ctx context.Context, number int) error {
 // driver keeps in memory, and which the step's error names.
 const keptFailures = 10
 
-// stepError returns the error of a step with failed tasks: the error of the
-// first one with its output, then a line for each of the others.
+// stepError returns the error of a step with failed tasks: the first task's
+// error and output, then a line for each further one.
 func stepError(step Step, failures []*Outcome) error {
 	if len(failures) == 0 {
 		return nil

@@ -32,10 +32,10 @@ type invocation struct {
 }
 
 // execute runs a command to its end and writes its stdout and stderr to one
-// file. The outcome says how the command ended. execute fails if that says
-// nothing about the command, for example because ctx has ended. When ctx ends or
-// the timeout is exceeded, the command's process group gets SIGTERM, and SIGKILL
-// after killGrace.
+// file. The outcome says how the command ended. execute fails only for reasons
+// other than the command, such as the end of ctx. When ctx ends or the timeout
+// is exceeded, the command's process group gets SIGTERM, and SIGKILL after
+// killGrace.
 func execute(ctx context.Context, i invocation) (Outcome, error) {
 	output, err := i.createOutput()
 	if err != nil {
@@ -93,14 +93,14 @@ func (i invocation) start(ctx context.Context, output *os.File) error {
 	command.WaitDelay = killGrace
 	err = command.Run()
 	if command.Process != nil {
-		// Kill processes of its group that the command has left.
+		// Kill the processes that the command has left in its process group.
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	}
 	return err
 }
 
-// locate returns the path of the program. It searches the working directory and
-// then PATH, so a localized file needs no ./ before its name.
+// locate returns the path of the program. It searches the working directory,
+// then PATH, so localized files need no ./ before their names.
 func (i invocation) locate() (string, error) {
 	name := i.args[0]
 	if filepath.IsAbs(name) {

@@ -125,8 +125,8 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 	return suite
 }
 
-// problem returns why a task did not succeed, and whether the JUnit file reports
-// that as a failure or else as skipped. The task must not have succeeded.
+// problem describes why a task did not succeed. The JUnit file reports the task
+// as failed if failure is true, otherwise as skipped.
 func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRan bool) (failure bool, problem *junitProblem) {
 	step, results := &r.plan.Steps[number], &r.Steps[number]
 	problem = &junitProblem{Type: string(outcome.Status), Message: outcome.Message}

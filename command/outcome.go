@@ -21,8 +21,8 @@ const (
 	Succeeded Status = "succeeded"
 	Failed    Status = "failed"
 	TimedOut  Status = "timed out"
-	// Skipped means that the task was not started because a step that its step
-	// needs has failed.
+	// Skipped means that the task was not started, because a step that its step
+	// needs has failed or was skipped.
 	Skipped Status = "skipped"
 	// Unfinished means that the task was killed or lost, or was not started for
 	// another reason.
@@ -34,7 +34,7 @@ type Outcome struct {
 	Index  int    `json:"index"`
 	Status Status `json:"status"`
 	Exit   int    `json:"exit"` // exit status of the command; -1 if there is none
-	// Try is the number of the attempt, starting at 1.
+	// Try is the number of the last attempt; the first attempt is 1.
 	Try      int           `json:"try,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
 	Duration time.Duration `json:"duration,omitempty"`
@@ -120,8 +120,8 @@ type failed struct{ text string }
 func (f *failed) Error() string { return f.text }
 
 // ExitStatus returns the exit status for bobbin.Main if the driver runs on this
-// machine: that of the command, or 1 if that is above 125. A shell uses these
-// for commands that it cannot execute and for signals.
+// machine: the command's status, or 1 if that is unknown or above 125. Shells
+// use statuses above 125 for commands that they cannot execute and for signals.
 func (f *failed) ExitStatus() int {
 	const most = 125
 	if status, found := ExitStatus(f.text); found && status >= 1 && status <= most {
@@ -130,7 +130,7 @@ func (f *failed) ExitStatus() int {
 	return 1
 }
 
-// failure removes the text that the scheduler has put around a command's error.
+// failure removes the text that the scheduler has put before a command's error.
 func failure(err error) error {
 	if _, text, ok := strings.Cut(err.Error(), errorMark); ok {
 		return &failed{errorMark + text}
@@ -144,8 +144,8 @@ const errorMark = "command: "
 
 var exitStatus = regexp.MustCompile(`(?m)` + errorMark + `(?:step \S+: )?task \d+ exited with status (\d+)`)
 
-// ExitStatus returns the exit status of the failed command that an application's
-// diagnostics name.
+// ExitStatus finds the exit status of the failed command in an application's
+// diagnostics.
 func ExitStatus(diagnostics string) (status int, found bool) {
 	match := exitStatus.FindStringSubmatch(diagnostics)
 	if match == nil {

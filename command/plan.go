@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Plan is a job of commands: steps that may need each other, each with tasks
-// that run the same command. Whoever creates a plan ensures that step names are
+// Plan is a job of commands. A step may need other steps to pass first. All
+// tasks of a step run the same command. The creator ensures that step names are
 // unique and that no step needs itself, directly or through others.
 type Plan struct {
 	// Name is the job's name in messages and in the JUnit file.
@@ -60,34 +60,34 @@ type Link struct {
 type Step struct {
 	Name  string   `json:"name,omitempty"`
 	Needs []string `json:"needs,omitempty"` // names of the steps that must pass before this one starts
-	// Command is the program and its arguments. In these, in the values of
-	// Environment, in WorkingDirectory and in Collect, [Step.Expand] replaces
-	// placeholders by values of the task.
+	// Command is the program and its arguments. [Step.Expand] replaces
+	// placeholders by values of the task in Command, Environment's values,
+	// WorkingDirectory and Collect.
 	Command     []string          `json:"command"`
 	Environment map[string]string `json:"environment,omitempty"`
-	// OwnDirectory makes each task attempt run in a new directory, instead of
+	// OwnDirectory makes each task attempt run in a new directory instead of
 	// the executor's working directory.
 	OwnDirectory bool `json:"ownDirectory,omitempty"`
 	// WorkingDirectory is an absolute path, or relative to the task's directory.
 	WorkingDirectory string `json:"workingDirectory,omitempty"`
-	// Retries is how often a failed command is retried. Tasks that are lost with
-	// their executor are not counted here; task.maxFailures limits them.
+	// Retries is how often a failed command is retried. Losses of a task with
+	// its executor are not counted here; task.maxFailures limits them.
 	Retries     int           `json:"retries,omitempty"`
 	TaskTimeout time.Duration `json:"taskTimeout,omitempty"` // maximum duration of one attempt; 0 means no limit
 	Timeout     time.Duration `json:"timeout,omitempty"`     // maximum duration of the step; 0 means no limit
 	// FailFast stops the step when the last attempt of any task has failed.
 	// Otherwise the other tasks run to their end.
 	FailFast bool `json:"failFast,omitempty"`
-	// AllowFailure lets the steps that need this one start, and the application
-	// succeed, even if this step fails.
+	// If AllowFailure is true, a failure of this step does not fail the
+	// application, and the steps that need this one start anyway.
 	AllowFailure bool      `json:"allowFailure,omitempty"`
 	CPUs         int       `json:"cpus,omitempty"` // cores for each task; 0 means task.cpus
 	Collect      []Collect `json:"collect,omitempty"`
 	Tasks        Tasks     `json:"tasks"`
 }
 
-// Tasks are the tasks of a step. If no task has values, they are encoded in JSON
-// as their number, because a plan may be passed on a command line.
+// Tasks are the tasks of a step. If no task has values, their JSON is only
+// their number, because a plan may be passed on a command line.
 type Tasks []Task
 
 // MarshalJSON encodes the tasks, or their number if no task has values.
@@ -129,7 +129,7 @@ type Task struct {
 	Values []Value `json:"values,omitempty"`
 }
 
-// Value is a value of a task, and its name.
+// Value is a named value of a task.
 type Value struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
@@ -165,8 +165,8 @@ func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string 
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// Target returns the directory on the submitter's machine to which the files of
-// one task that match collect's pattern are copied.
+// Target returns the directory on the submitter's machine for the files that
+// one task collects by collect's pattern.
 func (s *Step) Target(collect Collect, index int) string {
 	return s.Expand(collect.Directory, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)
 }
@@ -199,8 +199,8 @@ func Variable(value string) string {
 	return "MATRIX_" + strings.ToUpper(value)
 }
 
-// ReadPlan reads a plan that [Plan.Write] has written, and removes the file if
-// remove is true. The NodeManager removes the copy in a container.
+// ReadPlan reads a plan that [Plan.Write] has written. If remove is true it
+// then removes the file. A container's copy is removed by the NodeManager.
 func ReadPlan(path string, remove bool) (*Plan, error) {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
@@ -233,7 +233,7 @@ func (p *Plan) Write(path string) error {
 	return os.WriteFile(path, encoded, 0o600)
 }
 
-// check fails if the engine would wait forever for a step of the plan, or fail
+// check fails if the plan would make the engine wait forever for a step or fail
 // with an unclear error.
 func (p *Plan) check() error {
 	if len(p.Steps) == 0 {

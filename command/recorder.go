@@ -17,17 +17,17 @@ const (
 	// files. partEnding ends the names of files that are being written.
 	reportDirectory = "report"
 	partEnding      = ".part"
-	// Outcomes are written firstFlush after the start, so that a short job that
-	// is killed leaves some. The interval then grows up to slowestFlush, so that
-	// a long job does not leave thousands of files.
+	// Outcomes are first written firstFlush after the start, so that even a
+	// short job that is killed leaves some. The interval then grows up to
+	// slowestFlush, so that a long job does not leave thousands of files.
 	firstFlush   = time.Second
 	slowestFlush = 15 * time.Second
-	// flushTimeout is the timeout of writing one file, lastFlush that of writing
-	// the last one.
+	// flushTimeout is the timeout of writing one report file, lastFlush the
+	// timeout of writing the last one.
 	flushTimeout = time.Minute
 	lastFlush    = 20 * time.Second
-	// The output of the first fullTails failed tasks is recorded as it is, that
-	// of further ones cut to the last shortTail bytes.
+	// Outcome.Tail is recorded unchanged for the first fullTails failed tasks;
+	// for further ones, only its last shortTail bytes.
 	fullTails = 1000
 	shortTail = 512
 )
@@ -53,8 +53,8 @@ const (
 )
 
 // recorder writes the outcomes of steps and tasks to report files while the job
-// runs. A file is complete once it has its name, so that it remains if the
-// driver is killed. A nil recorder records nothing.
+// runs. A file gets its final name when it is complete, so files with that name
+// are valid even if the driver is killed. A nil recorder records nothing.
 type recorder struct {
 	files     *storage.Files
 	directory string // URI of the application's results

@@ -26,8 +26,8 @@ type Results struct {
 // StepResults are the outcomes of one step.
 type StepResults struct {
 	Started, Ended bool
-	// Because names the step whose failure is the reason for skipping this one;
-	// "" if it was not skipped.
+	// Because names the needed step that did not pass, so that this step was
+	// skipped; "" if this step was not skipped.
 	Because string
 	// Problem says why the step failed; "" if it succeeded or has not ended.
 	Problem string
@@ -136,13 +136,13 @@ func (s *StepResults) Counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// Open reports whether any step has started and its end was not recorded.
+// Open reports whether a step has started whose end was not recorded.
 func (r *Results) Open() bool {
 	return slices.ContainsFunc(r.Steps, func(s StepResults) bool { return s.Started && !s.Ended })
 }
 
-// Unmatched returns the patterns that matched no file of any task, and the name
-// of the step of each.
+// Unmatched returns the patterns that matched no file of any task; steps[i] is
+// the name of the step of patterns[i].
 func (r *Results) Unmatched() (steps, patterns []string) {
 	for i, step := range r.Steps {
 		misses := map[string]int{}

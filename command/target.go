@@ -19,9 +19,9 @@ func ParseCollect(text, base string) (Collect, error) {
 	return NewCollect(text[:separator], text[separator+1:], base)
 }
 
-// NewCollect returns a Collect with a pattern and a directory, which it resolves
-// against base. It fails if the pattern is invalid, absolute or leads out of the
-// task's working directory.
+// NewCollect returns a Collect of pattern and directory. It resolves a relative
+// directory against base. It fails if the pattern is invalid, absolute or leads
+// out of the task's working directory.
 func NewCollect(pattern, directory, base string) (Collect, error) {
 	switch {
 	case pattern == "":
@@ -57,8 +57,8 @@ func (s *Step) ByTask() {
 }
 
 // Collision looks for two tasks whose collected files could have the same path.
-// If there are any, the error names both; step is the index of the second one's
-// step, and collect that of its pattern.
+// If there are two, the error names both; step is the index of the second
+// task's step, and collect the index of its pattern.
 func (p *Plan) Collision() (step, collect int, err error) {
 	type owner struct {
 		step, task int

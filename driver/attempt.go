@@ -17,8 +17,8 @@ type attempt struct {
 	killed          bool // set when the executor was told to kill it
 	requestedCommit bool
 	// awaitsBarrierSet is set if the attempt succeeded in a barrier set, whose
-	// tasks run at the same time: its result counts when all tasks of the set have
-	// one.
+	// tasks run at the same time: this result counts only when all tasks of the set
+	// have a result.
 	awaitsBarrierSet bool
 	lossText         string // how its executor was lost; "" if it was not
 
@@ -34,8 +34,8 @@ func (a *attempt) isAtExecutor() bool { return a.executor.attempts[a.id] != nil 
 
 func (a *attempt) isStored() bool { return a.stored != nil }
 
-// updateAttempt handles an executor's report about an attempt: that it has ended,
-// or a part of its result.
+// updateAttempt handles an executor's report that an attempt has ended, or a part
+// of the attempt's result.
 func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	var outcome scheduler.Outcome
 	switch update.GetState() {
@@ -92,13 +92,13 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	}
 }
 
-// coreTime returns how long an attempt used its cores.
+// coreTime returns how long an attempt occupied its cores.
 func coreTime(m *wire.Metrics) time.Duration {
 	return time.Duration(m.GetDecodeNanos() + m.GetRunNanos() + m.GetEncodeNanos())
 }
 
 // countEnd updates the numbers of running attempts and stored results when an
-// attempt has ended at its executor or is lost with it.
+// attempt has ended at its executor or was lost with the executor.
 func (a *attempt) countEnd() {
 	set := a.set
 	delete(set.reporting, a.id)
@@ -110,9 +110,9 @@ func (a *attempt) countEnd() {
 	set.fetches.remove(a)
 }
 
-// act carries out the scheduler's events. This may end a task set for a reason that
-// the scheduler does not know, such as too large results; later events of that set
-// are ignored.
+// act carries out the scheduler's events. Doing so may end a task set for a reason
+// unknown to the scheduler, such as results that are too large; act ignores later
+// events of that set.
 func (l *loop) act(events []scheduler.Event) {
 	for _, event := range events {
 		switch event := event.(type) {
@@ -191,8 +191,8 @@ func (l *loop) taskDone(a *attempt) {
 	set.listener.TaskDone(result)
 }
 
-// attemptFailed handles the end of an attempt without a result that counts.
-// failures is how often its task has failed so far.
+// attemptFailed handles an attempt that has ended without a result that counts.
+// failures is how often the attempt's task has failed so far.
 func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 	a := l.attempts[id]
 	if a == nil || a.set.ended {
@@ -214,7 +214,7 @@ func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 }
 
 // reportFailure tells the listener that an attempt has ended without a result.
-// failures is how often its task has failed so far.
+// failures is how often the attempt's task has failed so far.
 func (a *attempt) reportFailure(failures int) {
 	failure := TaskFailure{
 		Index: a.set.spec.indexOf(a.index), AttemptNumber: a.number, ExecutorID: a.executor.id, Host: a.executor.host,
@@ -250,8 +250,8 @@ func (l *loop) answerCommit(e *executor, attempt uint64) {
 	l.send.commitReply(e, attempt, allowed)
 }
 
-// endCommit tells the commit coordinator that an attempt has ended which had asked
-// whether it may commit its output.
+// endCommit tells the commit coordinator that an attempt has ended, if the attempt
+// has asked whether it may commit its output.
 func (l *loop) endCommit(a *attempt, succeeded bool) {
 	if a.requestedCommit && !a.set.ended {
 		l.commits.AttemptEnded(a.set.id, a.index, uint64(a.id), succeeded)

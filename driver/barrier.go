@@ -11,8 +11,8 @@ import (
 )
 
 // barrier is the state of a barrier set (tasks that run at the same time) since its
-// latest launch: the scheduler launches all its tasks together, and all again if
-// one fails.
+// latest launch. The scheduler launches all tasks of the set together; if one
+// fails, it launches all of them again.
 type barrier struct {
 	tasks    int
 	attempts []scheduler.AttemptID // attempts of the tasks launched so far, in the order of the tasks
@@ -25,8 +25,8 @@ func newBarrier(tasks int) *barrier {
 	return &barrier{tasks: tasks, arrived: map[scheduler.AttemptID]struct{}{}}
 }
 
-// launched adds an attempt that was launched, and reports whether all tasks have
-// one now.
+// launched adds an attempt that was launched, and reports whether all tasks of the
+// set are launched now.
 func (b *barrier) launched(id scheduler.AttemptID) bool {
 	b.attempts = append(b.attempts, id)
 	return b.complete()
@@ -34,9 +34,9 @@ func (b *barrier) launched(id scheduler.AttemptID) bool {
 
 func (b *barrier) complete() bool { return len(b.attempts) == b.tasks }
 
-// arrive records that an attempt, which has passed so many barriers, waits at the
-// next one. It returns the attempts to release: all that wait, if every task has
-// arrived or no further barrier can be passed; else none.
+// arrive records that an attempt, which has passed the given number of barriers,
+// waits at the next one. It returns the attempts to release: all waiting ones if
+// every task has arrived or no further barrier can be passed, otherwise none.
 func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []scheduler.AttemptID {
 	if _, again := b.arrived[id]; again {
 		return nil
@@ -54,9 +54,9 @@ func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []sch
 	return b.release()
 }
 
-// succeeded records that a task has ended. It will not arrive at another barrier,
-// so no barrier can be passed any more. It returns the waiting attempts, which are
-// released with an error.
+// succeeded records that a task has succeeded. That task will not arrive at another
+// barrier, so no further barrier can be passed. succeeded returns the waiting
+// attempts, which are released with an error.
 func (b *barrier) succeeded(index int) []scheduler.AttemptID {
 	if b.problem == "" {
 		b.problem = fmt.Sprintf("task %d has ended after %d barriers: all tasks of the set must come to the same barriers", index, b.passed)
@@ -71,7 +71,7 @@ func (b *barrier) release() []scheduler.AttemptID {
 }
 
 // launchedInBarrier records the launch of an attempt of a barrier set. When all
-// tasks are launched, it tells their executors where the others run.
+// tasks are launched, it tells each task's executor where the other tasks run.
 func (l *loop) launchedInBarrier(a *attempt) {
 	set := a.set
 	if set.barrier == nil || set.barrier.complete() {
@@ -103,7 +103,8 @@ func (l *loop) releaseFromBarrier(b *barrier, released []scheduler.AttemptID) {
 	}
 }
 
-// dropBarrier drops results of a barrier set that ends before all tasks have one.
+// dropBarrier discards the results of a barrier set that ends before all tasks have
+// one.
 func (l *loop) dropBarrier(set *runningSet) {
 	if set.barrier == nil {
 		return
@@ -130,7 +131,7 @@ func (l *loop) endUnschedulable() {
 }
 
 // barrierTooLarge returns why the tasks of a barrier set can never all run at the
-// same time; "" if they can, or may when more executors have registered.
+// same time; "" if they can now, or may be able to with more executors.
 func (l *loop) barrierTooLarge(set *runningSet) string {
 	slots, executors := 0, 0
 	switch {

@@ -15,8 +15,8 @@ type ClusterManager interface {
 	// RequestExecutors says which executors the driver wants. It replaces the
 	// previous request.
 	RequestExecutors(Request)
-	// KillExecutors kills executors. The manager starts others in their place if
-	// there are then fewer than the latest request wants.
+	// KillExecutors kills executors. The manager starts other executors if fewer
+	// than in the latest request are left.
 	KillExecutors(ids []string)
 	// ExecutorRegistered reports that an executor has registered.
 	ExecutorRegistered(id string)
@@ -25,7 +25,7 @@ type ClusterManager interface {
 // Request says which executors a driver wants.
 type Request struct {
 	// Demands has one element for each profile, in the order of the profiles' ids.
-	// Of a profile without an element, no executor is wanted.
+	// If a profile has no element, no executors of the profile are wanted.
 	Demands []Demand
 	// ExcludedNodes are the hosts, sorted, on which no further executor may be
 	// started.
@@ -36,10 +36,10 @@ type Request struct {
 // hosts their tasks prefer.
 type Demand struct {
 	Profile profile.Profile
-	// Total is how many executors are wanted, including those that run already.
+	// Total is how many executors are wanted, including those already running.
 	Total int
-	// HostTasks is, for each host, how many waiting tasks prefer it. A task that
-	// prefers several hosts counts for each of them.
+	// HostTasks has, for each host, the number of waiting tasks that prefer the
+	// host. A task that prefers several hosts counts for each of them.
 	HostTasks map[string]int
 	// LocalityAware is how many waiting tasks have a preferred host or executor.
 	LocalityAware int
@@ -63,8 +63,8 @@ func (r Request) Total() int {
 type Loss struct {
 	Text string
 	// CountsAsFailure is set if the tasks that ran on the executor may have caused
-	// the loss: it then counts as one failure of each. It is false if the cluster
-	// took the executor away.
+	// the loss, which then counts as one failure of each of these tasks. It is
+	// false if the cluster took the executor away.
 	CountsAsFailure bool
 }
 
@@ -77,8 +77,8 @@ type Notice struct {
 	Deadline time.Time
 }
 
-// requestInterval is the least time between two requests to the cluster manager.
-// Each replaces the one before, so that changes in between are sent together.
+// requestInterval is the minimum time between two requests to the cluster manager.
+// Changes during this time are sent together, in the next request.
 const requestInterval = 100 * time.Millisecond
 
 // cluster decides when to send a request to the cluster manager. Without a manager,
@@ -94,8 +94,8 @@ type cluster struct {
 // set sets the manager. The next request is sent to it at once.
 func (c *cluster) set(manager ClusterManager) { *c = cluster{manager: manager, changed: true} }
 
-// nextRequest reports whether a request is due. If it is not, next is when it will
-// be, or the zero time if nothing has changed.
+// nextRequest reports whether a request is due. If not, next is when one will be
+// due; the zero time means never, because nothing has changed.
 func (c *cluster) nextRequest(now time.Time) (due bool, next time.Time) {
 	if c.manager == nil || !c.changed {
 		return false, time.Time{}
@@ -106,7 +106,7 @@ func (c *cluster) nextRequest(now time.Time) (due bool, next time.Time) {
 	return true, time.Time{}
 }
 
-// request sends a request if it differs from the last.
+// request sends a request if it differs from the last request sent.
 func (c *cluster) request(request Request, now time.Time) {
 	c.changed = false
 	if c.manager == nil || c.requested && slices.EqualFunc(request.Demands, c.last.Demands, Demand.equal) &&

@@ -85,8 +85,7 @@ func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit fun
 	}
 }
 
-// someOf joins the names. If there are more than four, it joins three and the
-// number of the others.
+// someOf joins up to four names; of more, three and the number of the others.
 func someOf(names []string, kind string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	const most = 3

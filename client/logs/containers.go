@@ -15,9 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// list lists the containers of all application attempts, and those of which
-// only HDFS has logs. known says whether the ResourceManager knows the
-// application.
+// list lists the containers of all attempts, and any others with logs in HDFS.
+// known says whether the ResourceManager knows the application.
 func (r *reader) list(ctx context.Context, known bool) error {
 	attempts := attemptsOf(r.archive.containers())
 	if known {
@@ -186,9 +185,8 @@ func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	return attempts
 }
 
-// attemptAndNumber returns the attempt and the container number at the end of a
-// container id: 1 and 2 for container_e2_1700000000000_0001_01_000002. It
-// returns 0 and 0 for an invalid id.
+// attemptAndNumber returns the last two numbers of a container id, 1 and 2 for
+// container_e2_1700000000000_0001_01_000002; 0 and 0 if the id is invalid.
 func attemptAndNumber(id string) (attempt, number int) {
 	parts := strings.Split(id, "_")
 	if len(parts) < 3 {

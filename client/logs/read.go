@@ -128,8 +128,8 @@ func (r *reader) selects(container *readContainer) bool {
 	return r.selection.Container == "" || r.selection.Container == container.id
 }
 
-// readContainer reads a container's logs from HDFS, or from its node if they
-// are not in HDFS.
+// readContainer reads a container's logs from HDFS, and those that are not in
+// HDFS from its node.
 func (r *reader) readContainer(ctx context.Context, container *readContainer) error {
 	switch {
 	case r.ended && r.archive.has(container.id):

@@ -357,8 +357,7 @@ func (c *Tail) readMore(ctx context.Context, source Source, file FileInfo, state
 	return errors.Join(ignoreEOF(err), content.Close())
 }
 
-// addBytes adds piece, the next bytes of a file, and passes on the lines that
-// are complete now.
+// addBytes adds piece, a file's next bytes, and passes on the complete lines.
 func (c *Tail) addBytes(state *tailedFile, piece []byte) error {
 	state.offset += int64(len(piece))
 	state.last = append(state.last, piece...)

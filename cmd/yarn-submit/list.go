@@ -77,8 +77,7 @@ func printList(w io.Writer, applications []client.Listed, colours bool) error {
 	return nil
 }
 
-// took returns how long an application has run: until its end, or so far if it
-// has not ended.
+// took returns how long an application has run, or ran if it has ended.
 func took(a client.Listed) string {
 	end := a.Finished
 	if end.IsZero() {

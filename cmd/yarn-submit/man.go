@@ -52,9 +52,8 @@ func writePage(c *cobra.Command, directory string) error {
 	return os.WriteFile(filepath.Join(directory, name), readableFlags(page.Bytes()), 0o644)
 }
 
-// manualFlag matches a flag with its default value, and the name of the flag's
-// value before the meaning: "\fB--tail\fP=0", "\t\fBN\fR: only the last N
-// lines".
+// manualFlag matches a flag with its default value, and the value's name before
+// the meaning: "\fB--tail\fP=0", "\t\fBN\fR: only the last N lines".
 var manualFlag = regexp.MustCompile(`(?m)(?:^\.PP\n)?^(\\fB-.*\\fP)(?:=.*|\[=.*\])\n\t(?:\\fB(.+?)\\fR: )?`)
 
 // readableFlags rewrites flags in the form in which users type them.

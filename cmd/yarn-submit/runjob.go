@@ -85,8 +85,7 @@ func (w *runJob) saveForWait() (err error) {
 	return err
 }
 
-// position returns the place in a job file as file:line:column, or only the
-// file if the line is unknown.
+// position returns file:line:column, or only the file if the line is unknown.
 func position(file string, at jobfile.Position) string {
 	if at.Line == 0 {
 		return file

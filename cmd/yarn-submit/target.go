@@ -85,7 +85,7 @@ func (d target) connect(t terminal, settings *config.Config, verbose bool) (clus
 	return yarnCluster{cluster, logs.Of(cluster)}, nil
 }
 
-// namedTarget loads the settings of a command whose only flag for a setting is
+// namedTarget loads the settings of a command that has only the setting flag
 // --master.
 func namedTarget(c *cobra.Command) (target, *config.Config, error) {
 	flags := map[string]string{}

@@ -11,7 +11,7 @@ import (
 )
 
 // stopGrace is how long daemons may take to end after SIGTERM before they get
-// SIGKILL. It is shorter than the time that Docker gives the container.
+// SIGKILL. It is shorter than the time that Docker gives the container to stop.
 const stopGrace = 8 * time.Second
 
 // children manages this process's child processes. As this is the container's first
@@ -59,8 +59,8 @@ func (c *children) next(ctx context.Context) (name string, status syscall.WaitSt
 	}
 }
 
-// reap reaps processes that have ended, until one of them is in names. found is
-// false if none is.
+// reap reaps processes that have ended, up to the first one in names. found is
+// false if none of them is in names.
 func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)

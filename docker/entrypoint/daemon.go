@@ -17,8 +17,8 @@ const (
 	fakeTime = "/etc/faketimerc"
 )
 
-// launch starts a daemon. Before a NameNode, it formats the NameNode's directory if
-// that is empty.
+// launch starts a daemon. If this is a NameNode whose directory is empty, launch
+// formats the directory first.
 func launch(ctx context.Context, c *children, name string, properties []string) error {
 	for _, dir := range []string{"tmp", "zookeeper"} {
 		if err := os.MkdirAll(filepath.Join(data, dir), 0o755); err != nil {
@@ -72,7 +72,7 @@ func generic(properties []string) []string {
 }
 
 // java returns the command that runs a daemon, without the daemon's arguments. The
-// environment variable HADOOP_HEAP limits the heap; its default is 256m.
+// environment variable HADOOP_HEAP is the maximum heap size; the default is 256m.
 func java(daemon string) []string {
 	return []string{
 		"java",
@@ -92,8 +92,8 @@ func java(daemon string) []string {
 	}
 }
 
-// environ returns the daemons' environment: that of this process and, if the
-// container has a fake time, libfaketime.
+// environ returns the daemons' environment: this process's environment and, if the
+// container has a fake time, the variables for libfaketime.
 func environ() ([]string, error) {
 	environment := os.Environ()
 	if told, err := os.Stat(fakeTime); err != nil || told.Size() == 0 {

@@ -9,8 +9,8 @@
 // Daemons are namenode, datanode, resourcemanager, nodemanager, zookeeper and idle,
 // which starts no daemon and keeps the container up. Properties are for all daemons
 // except zookeeper, and override those in /etc/hadoop. The file
-// /etc/hadoop/overrides can have more properties, one NAME=VALUE in each line; it
-// is read at each start.
+// /etc/hadoop/overrides can contain more properties, one NAME=VALUE per line;
+// hadoop-daemon reads it at each start.
 //
 // When one daemon ends, hadoop-daemon stops the others, and the container ends. If
 // there is a file /etc/faketimerc, the daemons run with libfaketime, which takes
@@ -34,8 +34,8 @@ func main() {
 	}
 }
 
-// run runs the daemons until one of them or ctx ends, and returns when all have
-// stopped.
+// run runs the daemons until one of them or ctx ends. It returns when all daemons
+// have stopped.
 func run(ctx context.Context, arguments []string) error {
 	p, err := parse(arguments)
 	if err != nil {

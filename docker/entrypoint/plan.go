@@ -13,7 +13,7 @@ import (
 // idle is the argument that starts no daemon.
 const idle = "idle"
 
-// classes has the main class of each daemon.
+// classes maps each daemon's name to its main class.
 var classes = map[string]string{
 	"namenode":        "org.apache.hadoop.hdfs.server.namenode.NameNode",
 	"datanode":        "org.apache.hadoop.hdfs.server.datanode.DataNode",
@@ -63,7 +63,7 @@ func (p *plan) set(property string) error {
 	return nil
 }
 
-// override adds the properties in a file, if that exists.
+// override adds the properties in a file. The file need not exist.
 func (p *plan) override(path string) error {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

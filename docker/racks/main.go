@@ -1,6 +1,6 @@
-// Command hadoop-racks is the script of net.topology.script.file.name: it prints
-// the rack of each host that its arguments name or give the address of. Hosts that
-// are not in its table are in /default-rack.
+// Command hadoop-racks is the script of net.topology.script.file.name: its
+// arguments are host names or addresses, and it prints each host's rack. The rack
+// of a host that is not in its table is /default-rack.
 //
 // Hadoop's own TableMapping does not work for a cluster whose hosts get their
 // addresses when they start: a ResourceManager looks up racks by address only
@@ -21,8 +21,8 @@ const (
 	table = "/etc/hadoop/topology.table"
 	// elsewhere is the rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
 	elsewhere = "/default-rack"
-	// lookupTimeout bounds the lookup of all names in the table. A host's
-	// registration waits for the lookup.
+	// lookupTimeout is the timeout of looking up all names in the table. A node's
+	// registration with YARN or HDFS waits for that.
 	lookupTimeout = 5 * time.Second
 )
 
@@ -39,8 +39,8 @@ func main() {
 	}
 }
 
-// racks returns the rack of each host, which is a name or an IP address. Each line
-// of the table has a host's name and its rack.
+// racks returns the rack of each of hosts, which are names or IP addresses. Each
+// line of the table has a host's name and the host's rack.
 func racks(ctx context.Context, table string, hosts []string, lookup func(context.Context, string) ([]string, error)) []string {
 	known := map[string]string{}
 	for line := range strings.Lines(table) {
