@@ -40,12 +40,12 @@ unit:
 	GORACE="atexit_sleep_ms=50 $$GORACE" $(GO) test -race -timeout 30m ./...
 
 # Runs against real Hadoop clusters that the tests start. Needs Java 17 and Maven, and for clusters in containers root and
-# Docker; with-engine starts an engine if none runs. Three packages run at a time, the longest first: they mostly wait.
+# Docker; with-engine starts an engine if none runs. Two packages run at a time, the longest first: they mostly wait.
 integration:
 	docker/with-engine $(MAKE) integration-with-engine
 
 integration-with-engine: build docker-image
-	$(GO) test -tags integration -count=1 -p 3 -timeout 45m ./integration/acceptance ./integration/faults ./integration/...
+	$(GO) test -tags integration -count=1 -p 2 -timeout 45m ./integration/acceptance ./integration/faults ./integration/...
 
 # Tests on other Hadoop releases and schedulers than the default cluster's.
 CLUSTERS = 3.3.6/capacity 3.5.0/capacity 3.4.3/fair
