@@ -102,6 +102,8 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 		back = append(back, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RECALLED})
 	}
 	p.send(&wire.ExecutorMessage{Updates: back})
+	// The streams of two executors have no common order.
+	await(t, d, func(status driver.Status) bool { return status.Jobs[0].Running == 1 })
 	other := join(t, d, "2", "h", 1)
 	for i := range 98 {
 		again := other.launches(1)[0]
