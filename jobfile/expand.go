@@ -206,7 +206,8 @@ func describe(row Row) string {
 }
 
 // nearestValue returns the end of an error message about a row of exclude that
-// matches nothing: a similar name or value of the matrix, or the values there are.
+// matches nothing. It suggests a similar name or value of the matrix; without one,
+// it says that the name is unknown or lists the name's values.
 func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	var names []string
 	for _, axis := range matrix {

@@ -86,9 +86,9 @@ func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) err
 }
 
 // Rename moves a file or a directory within one file system. It fails with
-// fs.ErrExist if to exists, even if to is an empty directory. The move is atomic
-// and includes the check, except on local file systems without RENAME_NOREPLACE,
-// where the check precedes the move.
+// fs.ErrExist if the target exists, even as an empty directory. This check and the
+// move are one atomic operation, except on local file systems without
+// RENAME_NOREPLACE, where the check precedes the move.
 func (f *Files) Rename(ctx context.Context, from, to string) error {
 	a, err := f.begin(ctx, from)
 	if err != nil {

@@ -235,7 +235,7 @@ func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 }
 
 // schedule queues a node for a worker if the node has work, no worker, and no timer.
-// It starts another worker if fewer than threads run.
+// It starts another worker if fewer than l.threads workers run.
 func (l *Launcher) schedule(node *nodeQueue) {
 	if l.closed || node.busy || node.queued || node.timer != nil || !node.hasWork() {
 		return

@@ -77,7 +77,7 @@ type State string
 const (
 	// Allocated means that the ApplicationMaster has not received it yet.
 	Allocated State = "allocated"
-	// Acquired means that the ApplicationMaster has received but not started it.
+	// Acquired means that the ApplicationMaster has received it, but not started it yet.
 	Acquired State = "acquired"
 	// Localizing and Running containers use resources of their node.
 	Localizing State = "localizing"

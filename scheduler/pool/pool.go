@@ -35,8 +35,8 @@ func (m Mode) String() string {
 	return "FIFO"
 }
 
-// Pool describes a pool. The pools share the executors of each resource profile
-// separately.
+// Pool describes a pool. If there are several resource profiles, the pools divide
+// the cores of each profile's executors independently of the other profiles.
 type Pool struct {
 	// Name is unique among all pools.
 	Name string

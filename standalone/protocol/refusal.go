@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Refusal is a master, and the error of a call to it.
+// Refusal describes a failed call to a master: which master, and the error.
 type Refusal struct {
 	Master string
 	Err    error
