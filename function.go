@@ -60,12 +60,11 @@ type Result[Out any] struct {
 	Value Out
 }
 
-// Run calls the function on every input, in one task each, and returns the
-// results in the order of the inputs. It fails with the error of the first task
-// that has failed [MaxFailures] times, the cause of ctx if ctx ends,
-// [ErrClosed], [ErrCancelled], or a *driver.ResultSizeError if the results
-// exceed driver.maxResultSize. When it fails, the job's running tasks are
-// killed.
+// Run calls the function on every input, in one task each, and returns the results in the
+// order of the inputs. It fails with the error of the first task that has failed
+// [MaxFailures] times, the cause of ctx if ctx ends, [ErrClosed], [ErrCancelled], or a
+// *driver.ResultSizeError if the results exceed driver.maxResultSize. When it fails, the
+// job's running tasks are killed.
 func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []In, options ...Option) ([]Out, error) {
 	results := make([]Out, len(inputs))
 	for result, err := range f.stream(ctx, session, inputs, options, true) {
@@ -81,15 +80,13 @@ func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []
 // result when it arrives. If the job fails, Stream yields the error and ends. If
 // the loop ends early, the job's running tasks are killed.
 //
-// The results together may be larger than the driver's memory: executors keep
-// those that the loop has not reached, except for a few that the driver fetches
-// in advance.
+// The results together may be larger than the driver's memory: executors keep those that
+// the loop has not reached, except for a few that the driver fetches in advance.
 func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs []In, options ...Option) iter.Seq2[Result[Out], error] {
 	return f.stream(ctx, session, inputs, options, false)
 }
 
-// stream implements Run and Stream. collect is true if the caller keeps all
-// results.
+// stream implements Run and Stream. collect is true if the caller keeps all results.
 func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs []In, options []Option, collect bool) iter.Seq2[Result[Out], error] {
 	return func(yield func(Result[Out], error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)

@@ -27,8 +27,7 @@ type jobOptions struct {
 // function's name.
 func Name(name string) Option { return func(o *jobOptions) { o.Name = name } }
 
-// CPUs sets how many cores of its executor each task uses. The default is
-// task.cpus.
+// CPUs sets how many cores each task uses on its executor. The default is task.cpus.
 func CPUs(n int) Option { return func(o *jobOptions) { o.CPUs = n } }
 
 // MaxFailures sets how many failures of one task fail the job; 1 means no retry.
@@ -53,10 +52,9 @@ func Shared[T any](value T) Option {
 	}
 }
 
-// Resource sets how much of a resource of its executor each task uses: a whole
-// number, or a fraction such as 0.5 so that several tasks share one address. 0
-// means none. [Task.Resources] returns the addresses. The default is
-// task.resource.NAME.amount.
+// Resource sets how much of a resource of its executor each task uses: a whole number, or
+// a fraction such as 0.5 so that several tasks share one address. 0 means none.
+// [Task.Resources] returns the addresses. The default is task.resource.NAME.amount.
 func Resource(name string, amount float64) Option {
 	return func(o *jobOptions) {
 		resources := maps.Clone(o.Resources)
@@ -77,8 +75,7 @@ func Resource(name string, amount float64) Option {
 func Barrier() Option { return func(o *jobOptions) { o.Barrier = true } }
 
 // Pool sets the scheduling pool of the job, if scheduler.mode is FAIR; see
-// scheduler.allocation.file. The default is the pool of [InPool], or else
-// "default".
+// scheduler.allocation.file. The default is the pool of [InPool], or else "default".
 func Pool(name string) Option { return func(o *jobOptions) { o.Pool = name } }
 
 type (
@@ -139,8 +136,7 @@ func OnExecutors(p ResourceProfile) Option {
 	return func(o *jobOptions) { o.executors = &p }
 }
 
-// profile converts r to a profile.Profile. Zero fields get the values of the
-// settings.
+// profile converts r to a profile.Profile. Zero fields get the settings' values.
 func (r *ResourceProfile) profile(settings *config.Config) (*profile.Profile, error) {
 	p := profile.Default(settings)
 	if r.Memory != "" {

@@ -52,17 +52,15 @@ func (s *Session) Close() { s.close(ErrClosed) }
 // no task needs the data any more. It does not delete the data.
 func (s *Session) Release(key string) { s.app.Driver.Release(key) }
 
-// ApplicationID returns the application's id: on YARN, the id from the
-// ResourceManager, which all attempts of the application share; on a local master,
-// "local-…".
+// ApplicationID returns the application's id: on YARN, the id from the ResourceManager,
+// which all attempts of the application share; on a local master, "local-…".
 func (s *Session) ApplicationID() string { return s.app.ID }
 
 // Files returns the file systems, HDFS and the local disk. They are accessed as the
 // user who submitted the application.
 func (s *Session) Files() *storage.Files { return s.app.Files }
 
-// Job is the state of a job, which is one call of [Function.Run] or
-// [Function.Stream].
+// Job is the state of a job, which is one call of [Function.Run] or [Function.Stream].
 type Job struct {
 	ID          uint64
 	Name        string

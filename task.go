@@ -9,10 +9,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// ErrCommitDenied is the error that an attempt of a task returns if another
-// attempt of the task is committing or has committed its output. This does not
-// count as a failure of the task. If the other attempt fails, the task runs
-// again.
+// ErrCommitDenied is the error that an attempt of a task returns if another attempt of
+// the task is committing or has committed its output. This does not count as a failure of
+// the task. If the other attempt fails, the task runs again.
 var ErrCommitDenied = function.ErrCommitDenied
 
 // errNoTask is the error of the methods that need an executor, if the Task was

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// directory is the directory with a store's files. It is created for the first
-// file.
+// directory is the directory of a store's files, created for the first file.
 type directory struct {
 	parent string
 
@@ -48,7 +47,6 @@ func (d *directory) make() (string, error) {
 	return d.path, nil
 }
 
-// remove removes the directory with all its files.
 func (d *directory) remove() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

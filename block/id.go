@@ -15,12 +15,10 @@ const heldPrefix = "held_"
 // TaskResult returns the id of the block with the result of a task attempt.
 func TaskResult(attempt uint64) ID { return ID("taskresult_" + strconv.FormatUint(attempt, 10)) }
 
-// Broadcast returns the id of the block with the input that the tasks of a task set
-// share.
+// Broadcast returns the id of the block with the input that a task set's tasks share.
 func Broadcast(taskSet uint64) ID { return ID("broadcast_" + strconv.FormatUint(taskSet, 10)) }
 
-// Held returns the id of the block that stands for data that a task holds under a
-// key.
+// Held returns the id of the block that stands for data held under a key.
 func Held(key string) ID { return ID(heldPrefix + key) }
 
 // HeldKey returns the key of an id that Held returned. ok is false for other ids.
@@ -30,12 +28,10 @@ func (id ID) HeldKey() (key string, ok bool) { return strings.CutPrefix(string(i
 type Level uint8
 
 const (
-	// MemoryAndDisk stores a block in memory, or in a file if the store's memory is
-	// full. The block is never dropped: if the file cannot be written, it stays in
-	// memory.
+	// MemoryAndDisk stores a block in memory, or in a file if the store's memory is full.
+	// The block is never dropped: if the file cannot be written, it stays in memory.
 	MemoryAndDisk Level = iota
-	// MemoryOnly stores a block in memory, and drops it if the store's memory is
-	// full.
+	// MemoryOnly stores a block in memory, and drops it if the store's memory is full.
 	MemoryOnly
 	// DiskOnly stores a block in a file.
 	DiskOnly

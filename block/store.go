@@ -115,8 +115,7 @@ func (s *Store) Remove(id ID) bool {
 	return true
 }
 
-// Close removes all blocks and the store's files. Readers that are open can still
-// read.
+// Close removes all blocks and the store's files. Open readers can still read.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -130,8 +129,7 @@ func (s *Store) Close() {
 	}
 }
 
-// pin prevents a block from leaving memory or being freed. It is called with the
-// lock held.
+// pin prevents a block from leaving memory or being freed. The caller holds the lock.
 func (s *Store) pin(b *entry) {
 	if b.recent != nil {
 		s.recent.Remove(b.recent)
@@ -165,8 +163,7 @@ func (s *Store) unpin(b *entry) {
 	}
 }
 
-// forget removes a pinned block from the store; it is freed when it is unpinned. It
-// is called with the lock held.
+// forget removes a block, which is freed when it is unpinned. The caller holds the lock.
 func (s *Store) forget(b *entry) {
 	b.removed = true
 	if s.blocks[b.id] == b {

@@ -16,9 +16,8 @@ type attempt struct {
 	number          int  // 0 for the task's first attempt
 	killed          bool // set when the executor was told to kill it
 	requestedCommit bool
-	// awaitsBarrierSet is set if the attempt succeeded in a barrier set, whose
-	// tasks run at the same time: this result counts only when all tasks of the set
-	// have a result.
+	// awaitsBarrierSet is set if the attempt succeeded in a barrier set: its result
+	// counts only when all tasks of the set have one.
 	awaitsBarrierSet bool
 	lossText         string // how its executor was lost; "" if it was not
 
@@ -28,14 +27,12 @@ type attempt struct {
 	failure  *wire.Failure      // why it failed; nil if it did not
 }
 
-// isAtExecutor reports whether the executor runs the attempt or stores its
-// result.
+// isAtExecutor reports whether the executor runs the attempt or stores its result.
 func (a *attempt) isAtExecutor() bool { return a.executor.attempts[a.id] != nil }
 
 func (a *attempt) isStored() bool { return a.stored != nil }
 
-// updateAttempt handles an executor's report that an attempt has ended, or a part
-// of the attempt's result.
+// updateAttempt handles an attempt's end, or the arrival of a part of its result.
 func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	var outcome scheduler.Outcome
 	switch update.GetState() {
@@ -97,8 +94,7 @@ func coreTime(m *wire.Metrics) time.Duration {
 	return time.Duration(m.GetDecodeNanos() + m.GetRunNanos() + m.GetEncodeNanos())
 }
 
-// countEnd updates the numbers of running attempts and stored results when an
-// attempt has ended at its executor or was lost with the executor.
+// countEnd updates the counts of running attempts and stored results as an attempt ends.
 func (a *attempt) countEnd() {
 	set := a.set
 	delete(set.reporting, a.id)
@@ -110,9 +106,8 @@ func (a *attempt) countEnd() {
 	set.fetches.remove(a)
 }
 
-// act carries out the scheduler's events. Doing so may end a task set for a reason
-// unknown to the scheduler, such as results that are too large; act ignores later
-// events of that set.
+// act carries out the scheduler's events. If one of them ends its task set, for example
+// because results are too large, act ignores later events of that set.
 func (l *loop) act(events []scheduler.Event) {
 	for _, event := range events {
 		switch event := event.(type) {
@@ -165,8 +160,7 @@ func (l *loop) act(events []scheduler.Event) {
 	}
 }
 
-// taskDone passes a task's result to the listener, or ends the task set if its
-// results are too large.
+// taskDone passes a result to the listener, or ends the set if results are too large.
 func (l *loop) taskDone(a *attempt) {
 	set, update := a.set, a.result
 	result := Result{
@@ -214,7 +208,6 @@ func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 }
 
 // reportFailure tells the listener that an attempt has ended without a result.
-// failures is how often the attempt's task has failed so far.
 func (a *attempt) reportFailure(failures int) {
 	failure := TaskFailure{
 		Index: a.set.spec.indexOf(a.index), AttemptNumber: a.number, ExecutorID: a.executor.id, Host: a.executor.host,
@@ -236,8 +229,7 @@ func (l *loop) countFailure(a *attempt) {
 		"executor", a.executor.id, "host", a.executor.host, "error", a.failure.GetMessage())
 }
 
-// answerCommit replies to an attempt that asks whether it may commit its output. A
-// killed attempt may not.
+// answerCommit tells an attempt whether it may commit its output; a killed one may not.
 func (l *loop) answerCommit(e *executor, attempt uint64) {
 	allowed := false
 	if a := e.attempt(attempt); a != nil && !a.killed && !a.set.ended {
@@ -250,8 +242,7 @@ func (l *loop) answerCommit(e *executor, attempt uint64) {
 	l.send.commitReply(e, attempt, allowed)
 }
 
-// endCommit tells the commit coordinator that an attempt has ended, if the attempt
-// has asked whether it may commit its output.
+// endCommit tells the coordinator that an attempt has ended, if it asked to commit.
 func (l *loop) endCommit(a *attempt, succeeded bool) {
 	if a.requestedCommit && !a.set.ended {
 		l.commits.AttemptEnded(a.set.id, a.index, uint64(a.id), succeeded)

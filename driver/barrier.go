@@ -11,8 +11,7 @@ import (
 )
 
 // barrier is the state of a barrier set (tasks that run at the same time) since its
-// latest launch. The scheduler launches all tasks of the set together; if one
-// fails, it launches all of them again.
+// latest launch. If a task fails, the scheduler launches all tasks again.
 type barrier struct {
 	tasks    int
 	attempts []scheduler.AttemptID // attempts of the tasks launched so far, in the order of the tasks
@@ -25,8 +24,7 @@ func newBarrier(tasks int) *barrier {
 	return &barrier{tasks: tasks, arrived: map[scheduler.AttemptID]struct{}{}}
 }
 
-// launched adds an attempt that was launched, and reports whether all tasks of the
-// set are launched now.
+// launched adds a launched attempt, and reports whether all tasks are launched.
 func (b *barrier) launched(id scheduler.AttemptID) bool {
 	b.attempts = append(b.attempts, id)
 	return b.complete()
@@ -54,9 +52,8 @@ func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []sch
 	return b.release()
 }
 
-// succeeded records that a task has succeeded. That task will not arrive at another
-// barrier, so no further barrier can be passed. succeeded returns the waiting
-// attempts, which are released with an error.
+// succeeded records that a task has succeeded, after which no barrier can be passed. It
+// returns the waiting attempts, to be released with an error.
 func (b *barrier) succeeded(index int) []scheduler.AttemptID {
 	if b.problem == "" {
 		b.problem = fmt.Sprintf("task %d has ended after %d barriers: all tasks of the set must come to the same barriers", index, b.passed)
@@ -86,7 +83,6 @@ func (l *loop) launchedInBarrier(a *attempt) {
 	}
 }
 
-// arriveAtBarrier handles the arrival of an attempt at a barrier.
 func (l *loop) arriveAtBarrier(e *executor, arrival *wire.BarrierArrival) {
 	a := e.attempt(arrival.GetAttempt())
 	if a == nil || a.killed || a.set.ended || a.set.barrier == nil {
@@ -103,8 +99,7 @@ func (l *loop) releaseFromBarrier(b *barrier, released []scheduler.AttemptID) {
 	}
 }
 
-// dropBarrier discards the results of a barrier set that ends before all tasks have
-// one.
+// dropBarrier discards the results of a barrier set that ends incomplete.
 func (l *loop) dropBarrier(set *runningSet) {
 	if set.barrier == nil {
 		return

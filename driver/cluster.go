@@ -12,8 +12,7 @@ import (
 // calling Driver.ExecutorLost and Driver.Decommission. The driver's event loop
 // calls its methods, which must not block and must not call the driver.
 type ClusterManager interface {
-	// RequestExecutors says which executors the driver wants. It replaces the
-	// previous request.
+	// RequestExecutors replaces the driver's previous request for executors.
 	RequestExecutors(Request)
 	// KillExecutors kills executors. The manager starts other executors if fewer
 	// than in the latest request are left.
@@ -24,11 +23,9 @@ type ClusterManager interface {
 
 // Request says which executors a driver wants.
 type Request struct {
-	// Demands has one element for each profile, in the order of the profiles' ids.
-	// If a profile has no element, no executors of the profile are wanted.
+	// Demands has an element for each profile with wanted executors, by profile id.
 	Demands []Demand
-	// ExcludedNodes are the hosts, sorted, on which no further executor may be
-	// started.
+	// ExcludedNodes are the hosts, sorted, on which no executor may be started.
 	ExcludedNodes []string
 }
 
@@ -62,9 +59,8 @@ func (r Request) Total() int {
 // Loss says why an executor was lost.
 type Loss struct {
 	Text string
-	// CountsAsFailure is set if the tasks that ran on the executor may have caused
-	// the loss, which then counts as one failure of each of these tasks. It is
-	// false if the cluster took the executor away.
+	// CountsAsFailure is set if tasks on the executor may have caused the loss, which
+	// then counts as a failure of each of them; false if the cluster took the executor.
 	CountsAsFailure bool
 }
 
@@ -72,13 +68,11 @@ type Loss struct {
 type Notice struct {
 	// Reason is text for people, such as "its node is being decommissioned".
 	Reason string
-	// Deadline is when the executors are taken away; the zero time means that it is
-	// not known.
+	// Deadline is when the executors are taken away; the zero time means unknown.
 	Deadline time.Time
 }
 
 // requestInterval is the minimum time between two requests to the cluster manager.
-// Changes during this time are sent together, in the next request.
 const requestInterval = 100 * time.Millisecond
 
 // cluster decides when to send a request to the cluster manager. Without a manager,
@@ -129,8 +123,7 @@ func (c *cluster) executorRegistered(id string) {
 	}
 }
 
-// updateRequest sends a request if one is due. If not, it returns when one will be
-// due; the zero time means never.
+// updateRequest sends a due request; else it returns when one will be due (zero: never).
 func (l *loop) updateRequest() (next time.Time) {
 	due, next := l.cluster.nextRequest(l.now)
 	if due {
@@ -161,6 +154,5 @@ func (l *loop) killSurplus(ids []string) {
 	}
 }
 
-// isLocal reports whether all executors run in this process and no others can be
-// requested.
+// isLocal reports whether only executors in this process run tasks.
 func (l *loop) isLocal() bool { return l.d.options.Identity == nil && l.cluster.manager == nil }

@@ -9,12 +9,11 @@ import (
 // cluster manager is asked to kill it.
 const stopTimeout = 10 * time.Second
 
-// Decommission announces that executors will be taken away. The cluster manager
-// calls it. The executors get no new tasks and are told to stop when they run none.
-// Executors that still run tasks at the notice's deadline are killed; their tasks
-// run again elsewhere, and this does not count as a failure of the tasks. An
-// executor that has not registered yet is decommissioned when it registers. Of two
-// notices for an executor, the one with the earlier deadline is used.
+// Decommission announces that executors will be taken away. They get no new tasks and are
+// told to stop when they run none. Executors that still run tasks at the notice's
+// deadline are killed; their tasks run again elsewhere, which counts as no failure. An
+// unregistered executor is decommissioned when it registers. Of two notices for an
+// executor, the one with the earlier deadline applies.
 func (d *Driver) Decommission(ids []string, notice Notice) {
 	ids = slices.Clone(ids)
 	d.do(func(l *loop) { l.decommission(ids, notice) })
@@ -28,8 +27,7 @@ type decommission struct {
 	due     time.Time // when the executor is killed; the zero time means never
 }
 
-// decommissions are the executors that are being decommissioned, and notices for
-// executors that have not registered.
+// decommissions has the decommissioning executors, and notices for unregistered ones.
 type decommissions struct {
 	executors    map[*executor]struct{}
 	unregistered map[string]Notice // notices for executors that have not registered, by executor id
@@ -40,8 +38,7 @@ func newDecommissions() decommissions {
 	return decommissions{executors: map[*executor]struct{}{}, unregistered: map[string]Notice{}}
 }
 
-// announce stores a notice for an executor that is not registered, unless a stored
-// notice for it has the same or an earlier deadline.
+// announce stores a notice for an unregistered executor if its deadline is the earliest.
 func (d *decommissions) announce(id string, notice Notice) {
 	if known, ok := d.unregistered[id]; ok && !sooner(notice.Deadline, known.Deadline) {
 		return
@@ -57,9 +54,8 @@ func (d *decommissions) take(id string) (Notice, bool) {
 	return notice, ok
 }
 
-// begin records a notice for a registered executor. first is set if it is the
-// executor's first notice. changed is set if the notice was recorded, and must be
-// sent to the executor.
+// begin records a notice for a registered executor. first is set for the executor's first
+// notice. changed is set if the notice was recorded and must be sent to the executor.
 func (d *decommissions) begin(e *executor, notice Notice, own bool) (first, changed bool) {
 	first = e.decommission == nil
 	switch {
@@ -97,12 +93,10 @@ func (d *decommissions) keep(e *executor) {
 	d.announce(e.id, notice)
 }
 
-// remove removes an executor that is lost.
 func (d *decommissions) remove(e *executor) { delete(d.executors, e) }
 
-// expired returns the registered executors that are due to be killed. It also
-// removes and returns the ids of unregistered executors whose deadlines have
-// passed.
+// expired returns the registered executors that are due to be killed, and removes and
+// returns the unregistered ones whose deadlines have passed.
 func (d *decommissions) expired(now time.Time) (executors []*executor, unregistered []string) {
 	if d.next.IsZero() || now.Before(d.next) {
 		return nil, nil
@@ -142,8 +136,7 @@ func (l *loop) decommission(ids []string, notice Notice) {
 	}
 }
 
-// startDecommission makes an executor get no further tasks, and tells the executor
-// to stop if it runs none.
+// startDecommission gives an executor no further tasks, and stops it if it runs none.
 func (l *loop) startDecommission(e *executor, notice Notice, own bool) {
 	first, changed := l.decommissions.begin(e, notice, own)
 	if !changed {
@@ -167,8 +160,7 @@ func (l *loop) startDecommission(e *executor, notice Notice, own bool) {
 	}
 }
 
-// decommissionOwn decommissions an executor without a notice from the cluster
-// manager.
+// decommissionOwn decommissions an executor without the cluster manager's notice.
 func (l *loop) decommissionOwn(e *executor, reason string) {
 	if e.decommission == nil && !l.stopping {
 		l.startDecommission(e, Notice{Reason: reason}, true)
@@ -183,14 +175,12 @@ func (l *loop) stopIdle(e *executor) {
 	l.decommissions.stop(e, l.now)
 	l.send.stop(e, e.decommission.Reason)
 	if e.decommission.own {
-		// The cluster manager then replaces the executor and does not count its end
-		// as a failure.
+		// The cluster manager replaces the executor and counts no failure.
 		l.cluster.kill([]string{e.id})
 	}
 }
 
-// expireDecommissions kills decommissioning executors whose time is over. Their
-// tasks run again elsewhere.
+// expireDecommissions kills decommissioning executors whose deadlines have passed.
 func (l *loop) expireDecommissions() {
 	executors, ids := l.decommissions.expired(l.now)
 	for _, e := range executors {

@@ -1,14 +1,12 @@
-// Package driver is the driver's endpoint for executors: it knows which executors
-// are registered, sends them the tasks that package scheduler assigns, and gives
-// the results to the caller. It does not start executors: it asks a
-// [ClusterManager] for them.
+// Package driver is the driver's endpoint for executors: it knows which executors are
+// registered, sends them the tasks that package scheduler assigns, and gives the results
+// to the caller. It does not start executors: it asks a [ClusterManager] for them.
 //
-// A [Driver] runs task sets: [Driver.Run] yields results, and [Driver.Submit] calls
-// a [Listener]. Its state is in one struct, loop, which one goroutine, the event
-// loop, owns. Each executor is connected by a stream, whose goroutines pass its
-// messages to the event loop and send the messages that the event loop puts into
-// the executor's mailbox. So a slow executor does not delay others. Callers must
-// call [Driver.Stop].
+// A [Driver] runs task sets: [Driver.Run] yields results, and [Driver.Submit] calls a
+// [Listener]. Its state is in one struct, loop, which one goroutine, the event loop,
+// owns. Each executor is connected by a stream, whose goroutines pass its messages to the
+// event loop and send the messages that the event loop puts into the executor's mailbox.
+// So a slow executor does not delay others. Callers must call [Driver.Stop].
 package driver
 
 import (
@@ -57,8 +55,7 @@ type Options struct {
 	// Manager is the cluster manager from which the driver requests executors. If
 	// it is nil, no executors are requested until SetManager is called.
 	Manager ClusterManager
-	// RackOf returns the rack of a host, "" if it is not known. If RackOf is nil,
-	// no rack is known.
+	// RackOf returns the rack of a host, "" if unknown. If nil, no rack is known.
 	RackOf func(host string) string
 	// Pools are the configured scheduling pools, for scheduler.mode=FAIR.
 	Pools []pool.Pool
@@ -134,15 +131,13 @@ func (d *Driver) SetManager(manager ClusterManager) {
 	d.do(func(l *loop) { l.cluster.set(manager) })
 }
 
-// ExecutorLost reports that an executor has ended or is unreachable. The cluster
-// manager calls it, also for an executor that never registered. The tasks that ran
-// on the executor run again elsewhere.
+// ExecutorLost reports that an executor, registered or not, has ended or is unreachable.
+// The tasks that ran on the executor run again elsewhere.
 func (d *Driver) ExecutorLost(id string, loss Loss) {
 	d.do(func(l *loop) { l.executorLost(id, loss) })
 }
 
-// Status returns a snapshot of the driver's state; the zero Status after the driver
-// has stopped.
+// Status returns a snapshot of the driver; after the driver has stopped, the zero Status.
 func (d *Driver) Status() Status {
 	status, _ := ask(d, (*loop).status)
 	return status
@@ -182,8 +177,7 @@ func (d *Driver) Stop(ctx context.Context) error {
 	return err
 }
 
-// shortList joins ids with commas. If there are more than ten, it joins the first
-// ten and adds how many were left out.
+// shortList joins ids with commas: at most ten, then the number of ids left out.
 func shortList(ids []string) string {
 	const most = 10
 	if len(ids) <= most {
@@ -192,8 +186,7 @@ func shortList(ids []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
-// ask makes a call on the event loop and returns its result. ok is false if the
-// loop ended without making the call.
+// ask makes a call on the event loop. ok is false if the loop ended without making it.
 func ask[T any](d *Driver, call func(*loop) T) (answer T, ok bool) {
 	answers := make(chan T, 1)
 	if !d.do(func(l *loop) { answers <- call(l) }) {
@@ -212,8 +205,7 @@ func ask[T any](d *Driver, call func(*loop) T) (answer T, ok bool) {
 	}
 }
 
-// do queues a call for the event loop, and does not wait until it is made. It
-// returns false if the loop has ended.
+// do queues a call for the event loop. It returns false if the loop has ended.
 func (d *Driver) do(call func(*loop)) bool { return d.post(event{call: call}) }
 
 func (d *Driver) post(e event) bool {

@@ -43,7 +43,7 @@ type executor struct {
 	held         heldKeys
 }
 
-// register handles an executor's registration: it accepts or refuses the executor.
+// register accepts or refuses an executor's registration.
 func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	r := message.GetRegister()
 	id := r.GetExecutorId()
@@ -51,8 +51,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	again := before != nil && from.executor == nil && before.instance != 0 && before.instance == r.GetInstance()
 	refusal := l.refusal(from, r, again)
 	if refusal == "" && again {
-		// The executor reconnects: it has noticed that its stream broke before the
-		// driver has.
+		// The executor noticed its broken stream before the driver did.
 		if before.decommission != nil {
 			l.decommissions.keep(before)
 		}
@@ -91,8 +90,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	l.send.registered(e)
 	l.receiveHolds(e, message)
 	if before != nil {
-		// The executor still holds data that was released while it was
-		// disconnected.
+		// The executor still has data that was released while it was disconnected.
 		for key := range before.held.releasing {
 			l.release(e, key)
 		}
@@ -152,8 +150,7 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 		l.arriveAtBarrier(e, arrival)
 	}
 	for _, update := range message.GetUpdates() {
-		// Ignore updates of attempts that the executor does not run: they were
-		// given up before, or have ended.
+		// Ignore updates of attempts that were given up before or have ended.
 		if a := e.attempt(update.GetAttempt()); a != nil {
 			l.updateAttempt(a, update)
 		}
@@ -179,8 +176,7 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 	}
 }
 
-// attempt returns the attempt with the given id; nil if the executor neither runs
-// that attempt nor stores its result.
+// attempt returns an attempt that the executor runs or whose result it stores, else nil.
 func (e *executor) attempt(id uint64) *attempt { return e.attempts[scheduler.AttemptID(id)] }
 
 // streamEnded handles the end of an executor's stream. Both goroutines of the
@@ -217,9 +213,8 @@ func streamEndText(reason error) string {
 	return "lost its connection to the driver: " + status.Convert(reason).Message()
 }
 
-// lose removes a lost executor and returns the tasks that ran on it; they run again
-// elsewhere. The loss of a decommissioning executor does not count as a failure of
-// its tasks.
+// lose removes a lost executor and returns the tasks that ran on it, which run again
+// elsewhere. If the executor was decommissioning, the loss counts as no failure of them.
 func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	loss.CountsAsFailure = loss.CountsAsFailure && e.decommission == nil
 	delete(l.executors, e.id)

@@ -21,7 +21,6 @@ type ResultSizeError struct {
 	Limit   int64 // value of driver.maxResultSize, in bytes
 }
 
-// Error describes the error in one line.
 func (e *ResultSizeError) Error() string {
 	return fmt.Sprintf("the results of %q are too large: %d of them take %d bytes (%s) encoded, and the driver may have %d (%s) of a job's at once: "+
 		"return less, write results to files, take them one after the other with Stream, or raise %s",
@@ -48,8 +47,7 @@ func newFetches(c *config.Config, spec *TaskSet) fetches {
 	}
 	f.window = min(fetchWindow, f.limit)
 	if spec.Barrier {
-		// The listener gets no result of a barrier set before the driver has them
-		// all.
+		// The listener gets no result of a barrier set before the driver has all.
 		f.window = math.MaxInt64
 	}
 	return f
@@ -112,8 +110,7 @@ type storedResult struct {
 
 func (r *storedResult) size() int64 { return int64(r.update.GetStoredBytes()) }
 
-// resultStored handles the end of an attempt whose result the executor stores
-// instead of sending it.
+// resultStored handles the end of an attempt whose result the executor stores.
 func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	if a.isStored() {
 		return // a repeated update
@@ -139,8 +136,7 @@ func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	}
 }
 
-// fetch requests the stored results of a task set from executors, as far as the
-// fetch window allows.
+// fetch requests stored results of a task set, as far as the fetch window allows.
 func (l *loop) fetch(set *runningSet) {
 	for !set.ended {
 		a := set.fetches.peek()
@@ -158,7 +154,7 @@ func (l *loop) fetch(set *runningSet) {
 	set.fetchPending.Store(false)
 }
 
-// addPart appends a part of a fetched result that has arrived.
+// addPart appends a part of a fetched result.
 func (a *attempt) addPart(part []byte) {
 	if !a.isStored() || a.set.ended || a.killed {
 		return
@@ -183,10 +179,8 @@ func (a *attempt) wholeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 		Metrics: a.stored.update.GetMetrics(), Values: a.stored.update.GetValues()}
 }
 
-// receiveResult counts a result before it is passed to the listener. It fails if
-// the result exceeds driver.maxResultSize; with TaskSet.Collect, it fails if all
-// results of the set together exceed that limit, including those that executors
-// still store.
+// receiveResult counts a result for the listener. It fails if the result or, with
+// TaskSet.Collect, all results of the set, also stored ones, exceed driver.maxResultSize.
 func (set *runningSet) receiveResult(size int64) error {
 	f := &set.fetches
 	f.received += size

@@ -10,14 +10,13 @@ import (
 // maxShownHolds is how many keys of held data the status shows for each executor.
 const maxShownHolds = 20
 
-// heldKeys are the keys of the data that tasks have left at an executor with
-// Task.Hold. Dynamic allocation removes such an executor later than others.
+// heldKeys are the keys of the data that tasks hold on an executor (Task.Hold). Dynamic
+// allocation removes such an executor later than others.
 type heldKeys struct {
 	keys      map[string]struct{}
 	releasing map[string]struct{} // released, and not yet acknowledged by the executor
 }
 
-// add records that the executor holds data under the keys.
 func (h *heldKeys) add(keys []string) {
 	if h.keys == nil {
 		h.keys = map[string]struct{}{}
@@ -27,8 +26,7 @@ func (h *heldKeys) add(keys []string) {
 	}
 }
 
-// release removes a key. It reports whether the executor held data under the key
-// and so must be told.
+// release removes a key, and reports whether the executor held data under it.
 func (h *heldKeys) release(key string) bool {
 	if _, held := h.keys[key]; !held {
 		return false
@@ -47,9 +45,9 @@ func (h *heldKeys) shown() []string {
 	return keys[:min(len(keys), maxShownHolds)]
 }
 
-// Release says that the data that executors hold under a key (Task.Hold) is not
-// needed any more, so that an idle executor that holds nothing else may be removed.
-// Data that is held under the same key later is not affected.
+// Release reports that data held under a key (Task.Hold) is not needed any more, so that
+// an idle executor that holds nothing else may be removed. It does not affect data held
+// later.
 func (d *Driver) Release(key string) {
 	key = wire.HoldKey(key)
 	d.do(func(l *loop) {

@@ -40,8 +40,7 @@ func (h *history) explain(id, text string) {
 
 func (h *history) addJob(status JobStatus) { h.jobs = appendLatest(h.jobs, status) }
 
-// appendLatest appends an item, and removes the oldest ones to keep at most
-// maxHistory.
+// appendLatest appends an item, and removes the oldest beyond maxHistory.
 func appendLatest[T any](list []T, item T) []T {
 	if len(list) >= maxHistory {
 		list = slices.Delete(list, 0, len(list)-maxHistory+1)
@@ -82,7 +81,6 @@ func (set *runningSet) status(state string) JobStatus {
 	}
 }
 
-// status returns a snapshot of the driver.
 func (l *loop) status() Status {
 	status := Status{
 		ApplicationID: l.d.options.ApplicationID,

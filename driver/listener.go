@@ -31,7 +31,6 @@ type Result struct {
 // FailureReason is why an attempt has no result.
 type FailureReason int
 
-// Reasons of failures.
 const (
 	// FailedFunction means that the task's function returned an error or panicked,
 	// or that the executor could not call it. It counts as a failure of the task,
@@ -64,9 +63,8 @@ type TaskFailure struct {
 type ExecutorListener interface {
 	// ExecutorAdded receives an executor that has registered.
 	ExecutorAdded(ExecutorInfo)
-	// ExecutorLost receives an executor that is lost, with all blocks that it
-	// stored, and the reason. An executor that reconnects is reported as lost, then
-	// as added.
+	// ExecutorLost receives an executor that is lost, with all blocks that it stored, and
+	// the reason. An executor that reconnects is reported as lost, then as added.
 	ExecutorLost(executor ExecutorInfo, reason string)
 }
 

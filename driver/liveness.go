@@ -7,8 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// liveness finds executors that have sent nothing, not even a heartbeat, for
-// network.timeout.
+// liveness finds executors that have sent no message for network.timeout.
 type liveness struct {
 	timeout time.Duration
 	period  time.Duration // time between two checks
@@ -21,8 +20,7 @@ func newLiveness(c *config.Config, now time.Time) liveness {
 	return liveness{timeout: timeout, period: period, next: now.Add(period)}
 }
 
-// silent returns the executors that have timed out. It checks once per period, and
-// otherwise returns none.
+// silent returns, once per period, the executors that have timed out; otherwise none.
 func (v *liveness) silent(executors map[string]*executor, now time.Time) []*executor {
 	late := now.Sub(v.next)
 	if late < 0 {
@@ -30,8 +28,7 @@ func (v *liveness) silent(executors map[string]*executor, now time.Time) []*exec
 	}
 	v.next = now.Add(v.period)
 	if late > v.period {
-		// This process was suspended. Messages that arrived meanwhile are not read
-		// yet, so every timeout starts again.
+		// This process was suspended: messages are unread, so every timeout starts again.
 		for _, e := range executors {
 			e.lastHeard = now
 		}
@@ -46,8 +43,7 @@ func (v *liveness) silent(executors map[string]*executor, now time.Time) []*exec
 	return silent
 }
 
-// expireExecutors treats silent executors as lost and asks the cluster manager to
-// kill them.
+// expireExecutors treats silent executors as lost and asks the manager to kill them.
 func (l *loop) expireExecutors() {
 	var ids []string
 	for _, e := range l.liveness.silent(l.executors, l.now) {

@@ -14,9 +14,8 @@ const (
 	// senders block: enough for one event of each executor of a large application.
 	inboxDepth = 16 << 10
 	// turnEvents is how many waiting events one turn (iteration) of the event loop
-	// handles, so that launches, which are sent at its end, do not wait too long.
-	// Four times as many are slower, since their data does not stay in the
-	// processor's cache.
+	// handles, so that launches, sent at its end, do not wait too long. Four times as
+	// many are slower: their data leaves the processor's cache.
 	turnEvents = 1 << 8
 )
 
@@ -101,8 +100,7 @@ func (l *loop) run() {
 		l.now = time.Now()
 		l.act(l.scheduler.Advance(l.now))
 		l.handle(e)
-		// Handle further events that have arrived before offering cores, so that
-		// one offer serves many updates.
+		// Handle the other events first, so that one offer serves many updates.
 		for range min(len(l.d.inbox), turnEvents) {
 			l.handle(<-l.d.inbox)
 		}
@@ -145,8 +143,7 @@ func (l *loop) endTurn() time.Time {
 	return wake
 }
 
-// earliest returns the earliest of the times that are not zero; the zero time if
-// all are.
+// earliest returns the earliest nonzero time; the zero time if there is none.
 func earliest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {
@@ -206,9 +203,8 @@ func newAlarm(inbox chan<- event) *alarm {
 	return &alarm{timer: timer}
 }
 
-// set makes the alarm wake the loop at the time wake or earlier; the zero time sets
-// nothing. An alarm that is pending for an earlier time is left as it is, which is
-// cheap: the turn that it starts sets it again.
+// set makes the alarm wake the loop at wake or earlier; the zero time sets nothing. A
+// pending earlier alarm stays, which is cheap: the turn that it starts sets it again.
 func (a *alarm) set(wake, now time.Time) {
 	if wake.IsZero() || (a.due.After(now) && !wake.Before(a.due)) {
 		return

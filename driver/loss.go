@@ -10,12 +10,10 @@ const explanationTimeout = 10 * time.Second
 // unexplainedLosses are executors, by id, whose streams broke and whose ends the
 // cluster manager has not reported yet.
 //
-// Their tasks have returned to the scheduler and run elsewhere. Only whether the
-// loss counts as a failure of these tasks depends on the report. (Spark does not
-// rerun the tasks before the report.) A loss that is never reported counts, so that
-// a task which crashes each of its executors ends its job in any case. The
-// executor, which may hang or be disconnected, is then killed, so that it is
-// replaced.
+// Their tasks already run elsewhere; in Spark, they wait for the report. The report only
+// decides whether the loss counts as a failure of the tasks. A loss that is not reported
+// in time counts, so that a task that crashes each of its executors ends its job. The
+// executor, which may hang or be disconnected, is then killed and replaced.
 type unexplainedLosses map[string]*unexplainedLoss
 
 type unexplainedLoss struct {
@@ -33,8 +31,7 @@ type lostTask struct {
 
 func (u unexplainedLosses) add(loss *unexplainedLoss) { u[loss.executor.id] = loss }
 
-// take removes and returns the loss of an executor; it returns nil if there is
-// none.
+// take removes and returns the loss of an executor, nil if there is none.
 func (u unexplainedLosses) take(id string) *unexplainedLoss {
 	loss := u[id]
 	delete(u, id)
@@ -94,9 +91,8 @@ func (l *loop) expireLosses() {
 	}
 }
 
-// countFailures counts the loss of an executor as a failure of each task that ran
-// there. When the executor was lost, the scheduler was told that the loss does not
-// count.
+// countFailures counts an executor's loss as a failure of each task that ran there. The
+// scheduler was told first that the loss does not count.
 func (l *loop) countFailures(loss *unexplainedLoss) {
 	for _, lost := range loss.tasks {
 		if set := lost.set; !set.ended {

@@ -19,9 +19,8 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
-// put adds a message. If another message is unsent, put merges the two. This is
-// correct because executors act on the fields of a message in a fixed order, see
-// wire.DriverMessage.
+// put adds a message, merged with an unsent one. Merging is correct because executors act
+// on the fields of a message in a fixed order, see wire.DriverMessage.
 func (m *mailbox) put(message *wire.DriverMessage) {
 	m.mu.Lock()
 	if m.waiting == nil {
@@ -103,8 +102,7 @@ func (m *mailbox) drain(stream wire.DriverSide) error {
 	}
 }
 
-// itemOverhead is about how many bytes a launch or a task set takes in a message
-// besides its inputs.
+// itemOverhead is about the size in bytes of a launch or a task set besides its inputs.
 const itemOverhead = 64
 
 // sendSplit sends a message, split into several if its inputs are much larger than

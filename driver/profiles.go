@@ -12,8 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// resourceProfile is a resource profile, with the number of task sets that use it
-// and of its executors.
+// resourceProfile is a profile with the numbers of its task sets and executors.
 type resourceProfile struct {
 	profile.Profile
 	inUse       bool             // executors are wanted: always for the default profile, for others until they are released
@@ -127,9 +126,8 @@ func (p *profiles) total() int {
 	return total
 }
 
-// unused returns the profiles that no task set has used for the idle timeout, and
-// when the next profile reaches that timeout. Profiles whose executors hold data
-// are left out.
+// unused returns the profiles that no task set has used for the idle timeout and whose
+// executors hold no data, and when the next profile reaches the timeout.
 func (p *profiles) unused(now time.Time, holdsData func(*resourceProfile) bool) (unused []*resourceProfile, next time.Time) {
 	for _, r := range p.list[1:] {
 		if r.sets > 0 || holdsData(r) {
@@ -144,9 +142,8 @@ func (p *profiles) unused(now time.Time, holdsData func(*resourceProfile) bool) 
 	return unused, next
 }
 
-// releaseProfiles decommissions the executors of unused profiles, and removes a
-// profile when its last executor has ended. It returns when to call it again; the
-// zero time if nothing is due.
+// releaseProfiles decommissions the executors of unused profiles, and removes a profile
+// after its last executor. It returns when to call it again (zero: never).
 func (l *loop) releaseProfiles() (next time.Time) {
 	unused, next := l.profiles.unused(l.now, l.holdsData)
 	for _, p := range unused {
@@ -195,10 +192,9 @@ func (l *loop) profileOf(spec *TaskSet) *resourceProfile {
 	return p
 }
 
-// allocate is dynamic allocation: it adapts the number of wanted executors to the
-// work, and decommissions idle executors. It returns when to call it again even if
-// nothing changes; the zero time means never. Its cost is proportional to the
-// number of task sets.
+// allocate is dynamic allocation: it adapts the number of wanted executors to the work,
+// and decommissions idle executors. It returns when to call it again (zero: never). Its
+// cost is proportional to the number of task sets.
 func (l *loop) allocate() (next time.Time) {
 	if l.stopping || l.profiles.list[0].pool == nil {
 		return time.Time{}
@@ -230,9 +226,8 @@ func (l *loop) allocate() (next time.Time) {
 	return next
 }
 
-// taskResources returns the amounts of further resources, such as GPUs, that an
-// executor of a profile has, by the names that tasks use. exists is false if there
-// is no such profile.
+// taskResources returns a profile's amounts of further resources, such as GPUs, by the
+// names that tasks use. exists is false if there is no such profile.
 func (d *Driver) taskResources(id int) (resources map[string]int64, exists bool) {
 	if id == profile.DefaultID {
 		return config.TaskResourceNames(d.options.Config, profile.Default(d.options.Config).Resources), true
@@ -244,8 +239,7 @@ func (d *Driver) taskResources(id int) (resources map[string]int64, exists bool)
 	return config.TaskResourceNames(d.options.Config, p.Resources), true
 }
 
-// amountsText returns amounts of resources as text, such as "2 gpu"; "none" if
-// there are none.
+// amountsText returns amounts of resources as text, such as "2 gpu", or "none".
 func amountsText[N int64 | float64](amounts map[string]N) string {
 	if len(amounts) == 0 {
 		return "none"

@@ -13,7 +13,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// schedulerConfig returns the scheduler's configuration, taken from the settings.
 func schedulerConfig(o *Options) scheduler.Config {
 	c := o.Config
 	process, node, rack := config.LocalityWaits(c)
@@ -120,8 +119,7 @@ func (w *registrationWait) registered(now time.Time) {
 	}
 }
 
-// until returns the deadline if it has not passed and fewer executors than wanted
-// have registered; else the zero time.
+// until returns the deadline; zero if it has passed or enough executors have registered.
 func (w *registrationWait) until(now time.Time, executors, wanted int) time.Time {
 	if executors >= wanted || !now.Before(w.deadline) {
 		return time.Time{}
@@ -149,9 +147,8 @@ func newSpeculationTimer(c *config.Config) speculationTimer {
 	return speculationTimer{interval: max(config.SpeculationInterval.In(c), time.Millisecond)}
 }
 
-// speculate looks for slow tasks if it is time, so that the next offer launches
-// copies of them. It returns when to look again; the zero time if speculation is
-// off or no task set runs.
+// speculate looks for slow tasks if it is time, so that the next offer launches copies of
+// them. It returns when to look again (zero: never).
 func (l *loop) speculate() (next time.Time) {
 	s := &l.speculation
 	if s.interval == 0 || len(l.sets) == 0 || l.stopping {
@@ -196,9 +193,8 @@ func (b *blockedCheck) due(now time.Time, running bool) bool {
 	return !first
 }
 
-// checkBlocked finds out why task sets launch nothing, and logs the reasons that
-// may need a person's action. It returns when to call it again; the zero time means
-// never.
+// checkBlocked finds out why task sets launch nothing, and logs reasons that a person may
+// have to act on. It returns when to call it again (zero: never).
 func (l *loop) checkBlocked() (next time.Time) {
 	if !l.blocked.due(l.now, len(l.sets) > 0 && !l.stopping) {
 		return l.blocked.next

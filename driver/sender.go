@@ -7,18 +7,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// maxForgetBytes is how many bytes of the shared inputs (TaskSet.Common) of ended
-// task sets an executor may keep until it gets another message. If it has more, it
-// is sent a message only to make it forget these sets.
+// maxForgetBytes limits the shared inputs (TaskSet.Common) of ended task sets at an
+// executor. Beyond it, the executor gets a message only to forget these sets.
 const maxForgetBytes = 256 << 10
 
-// sender builds all messages to executors. What one turn (iteration) of the event
-// loop sends to an executor is one message, which flush puts into the executor's
-// mailbox.
+// sender builds all messages to executors. Each executor gets at most one message in a
+// turn (iteration) of the event loop; flush puts it into the executor's mailbox.
 //
-// To send something new, add a field to wire.DriverMessage, whose comment defines
-// the order in which executors act on fields, a method here that sets it, and its
-// merging in mailbox.go.
+// To send something new, add a field to wire.DriverMessage, whose comment defines the
+// order in which executors act on fields, a method here that sets it, and its merging in
+// mailbox.go.
 type sender struct {
 	pending []*executor // executors that get a message in this turn
 }
@@ -53,8 +51,7 @@ func (s *sender) flush() {
 
 func (s *sender) registered(e *executor) { s.to(e).Registered = &wire.Registered{} }
 
-// refuse answers a registration that is not accepted, and ends the executor's
-// stream.
+// refuse answers a registration that is not accepted, and ends the executor's stream.
 func (s *sender) refuse(to *link, reason string) {
 	to.mailbox.put(&wire.DriverMessage{Refused: &wire.Refused{Reason: reason}})
 	to.mailbox.close(nil)
@@ -73,8 +70,7 @@ func (s *sender) stop(e *executor, reason string) {
 	s.to(e).Stop = &wire.Stop{Reason: validUTF8(reason)}
 }
 
-// taskSet sends the function and the shared input of a task set to an executor,
-// once.
+// taskSet sends a task set's function and shared input to an executor, once.
 func (s *sender) taskSet(e *executor, set *runningSet) {
 	if _, sent := set.sentTo[e]; sent {
 		return
@@ -159,10 +155,9 @@ func (s *sender) kill(a *attempt, reason string) {
 	message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: validUTF8(reason)})
 }
 
-// forget tells an executor that a task set has ended. This is sent with the next
-// message to the executor, because a separate message costs more than the tasks of
-// a short set. forget makes a message only for a barrier set, or if the executor
-// would keep more than maxForgetBytes.
+// forget tells an executor that a task set has ended, with the next message: a separate
+// message costs more than the tasks of a short set. forget makes a message only for a
+// barrier set, or if the executor would keep more than maxForgetBytes.
 func (s *sender) forget(e *executor, set *runningSet) {
 	e.out.forget = append(e.out.forget, set.id)
 	e.out.forgetBytes += len(set.spec.Common)
@@ -171,8 +166,7 @@ func (s *sender) forget(e *executor, set *runningSet) {
 	}
 }
 
-// release tells an executor that the data that it holds under a key is not needed
-// any more.
+// release tells an executor that data under a key is not needed any more.
 func (s *sender) release(e *executor, key string) {
 	message := s.to(e)
 	message.Release = append(message.Release, key)

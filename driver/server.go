@@ -27,11 +27,9 @@ const (
 	// before the driver reads it. It is fixed, because gRPC's estimate of the
 	// bandwidth costs a ping for nearly every message.
 	windowBytes = 1 << 20
-	// maxReceive is the largest message in bytes that the driver accepts, well
-	// above what executors send.
+	// maxReceive is the largest accepted message in bytes; executors send much less.
 	maxReceive = 4 * wire.MaxPart
-	// minPing is the shortest interval of keepalive pings that the driver allows an
-	// executor.
+	// minPing is the shortest interval of keepalive pings that an executor may send.
 	minPing = 5 * time.Second
 )
 
@@ -97,7 +95,6 @@ func (s *service) Attach(stream grpc.BidiStreamingServer[wire.ExecutorMessage, w
 	case errors.Is(err, errNotRegistering):
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	// Not Unavailable: executors take that for a broken connection, and would
-	// reconnect.
+	// Not Unavailable: executors take that for a broken connection and reconnect.
 	return status.Error(codes.Aborted, err.Error())
 }

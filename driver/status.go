@@ -14,8 +14,7 @@ type Status struct {
 	Executors     []ExecutorStatus `json:"executors"` // registered ones, sorted by id, then the latest lost ones
 	Profiles      []ProfileStatus  `json:"profiles"`  // profiles that are in use, sorted by id
 	Jobs          []JobStatus      `json:"jobs"`      // all running jobs and the latest ended ones, sorted by id
-	// Exclusions are executors and nodes that get no tasks for some time after
-	// failures.
+	// Exclusions are executors and nodes that get no tasks for a while after failures.
 	Exclusions []ExclusionStatus `json:"exclusions,omitempty"`
 	// Notes are problems that a person should look at: "job 3 (count) waits: …".
 	Notes  []string `json:"notes,omitempty"`
@@ -52,15 +51,13 @@ type ExecutorStatus struct {
 	LastHeard  time.Time         `json:"lastHeard"`
 	Lost       *time.Time        `json:"lost,omitempty"`
 	LossText   string            `json:"lossText,omitempty"`
-	// Decommission is why the executor is or was being decommissioned; "" if it
-	// never was. Deadline is when it is killed at the latest; nil if that is not
-	// known.
+	// Decommission is why the executor is or was being decommissioned; "" if it never
+	// was. Deadline is when it is killed at the latest; nil if that is not known.
 	Decommission string     `json:"decommission,omitempty"`
 	Deadline     *time.Time `json:"deadline,omitempty"`
 }
 
-// ProfileStatus describes one resource profile and how many of its executors are
-// wanted.
+// ProfileStatus describes one resource profile and how many of its executors are wanted.
 type ProfileStatus struct {
 	ID            int              `json:"id"` // 0 for the default profile
 	MemoryBytes   int64            `json:"memoryBytes"`
@@ -149,8 +146,7 @@ func (l *Locality) count(level scheduler.Locality) {
 	}
 }
 
-// Totals are sums over the driver's lifetime, except those marked "now", which are
-// current.
+// Totals are sums over the driver's lifetime, except the current values marked "now".
 type Totals struct {
 	Executors       int      `json:"executors"`       // registered executors, now
 	Decommissioning int      `json:"decommissioning"` // how many of these executors are being decommissioned, now

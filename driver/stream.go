@@ -59,8 +59,7 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 	return nil
 }
 
-// addStream adds a stream's mailbox to those that closeStreams closes. It returns
-// false if the driver has stopped.
+// addStream adds a stream's mailbox. It returns false if the driver has stopped.
 func (d *Driver) addStream(mailbox *mailbox) bool {
 	d.streams.Lock()
 	defer d.streams.Unlock()

@@ -40,8 +40,7 @@ func (d *Driver) Submit(spec TaskSet, listener Listener) (*Submission, error) {
 // ID returns the set's id, as in Status and for CancelJob.
 func (s *Submission) ID() uint64 { return s.set.id }
 
-// Cancel ends the set with an error and kills its tasks. It does nothing if the
-// set has ended.
+// Cancel ends the set with an error and kills its tasks, unless the set has ended.
 func (s *Submission) Cancel(cause error) {
 	s.driver.do(func(l *loop) {
 		if !s.set.ended {
@@ -57,10 +56,9 @@ type flow struct {
 	fetchPending atomic.Bool  // set if stored results are not fetched until some are released
 }
 
-// Release reports that the listener has dropped results of this total size. The
-// driver fetches stored results from executors only as long as unreleased results
-// take at most 64 MiB, or driver.maxResultSize if that is less. The other results
-// stay at the executors.
+// Release reports that the listener has dropped results of this total size. The driver
+// fetches stored results from executors only as long as unreleased ones take at most 64
+// MiB, or driver.maxResultSize if that is less.
 func (s *Submission) Release(bytes int) {
 	set := s.set
 	set.unreleased.Add(-int64(bytes))
@@ -84,15 +82,13 @@ func (s *Submission) cancelWith(ctx context.Context) (stop func()) {
 	}
 }
 
-// CancelJob kills the tasks of the job with the given id, and ends the job with
-// ErrCancelled and the reason. It reports whether such a job was running. The tasks
-// may end a little later.
+// CancelJob kills the tasks of a job, and ends the job with ErrCancelled and the reason.
+// It reports whether the job was running. The tasks may end a little later.
 func (d *Driver) CancelJob(id uint64, reason string) bool {
 	return d.cancel(reason, func(set *runningSet) bool { return set.id == id }) > 0
 }
 
-// CancelGroup cancels all jobs of a group as CancelJob does, and returns their
-// number.
+// CancelGroup cancels all jobs of a group as CancelJob does, and returns their number.
 func (d *Driver) CancelGroup(group, reason string) int {
 	return d.cancel(reason, func(set *runningSet) bool { return set.spec.Group == group })
 }

@@ -26,16 +26,15 @@ type TaskSet struct {
 	Profile *profile.Profile
 
 	// Priority orders task sets if scheduling is FIFO: by job, then by stage, lower
-	// numbers first. If Priority.Job is 0, the set's own ID is its job. The caller
-	// gives a set that repeats tasks of an earlier set, or continues its job, the
-	// earlier set's ID as job, so that both have the same place.
+	// numbers first. If Priority.Job is 0, the set's own ID is its job. A set that
+	// repeats or continues an earlier set has the earlier set's ID as job, so that both
+	// have the same place.
 	Priority pool.Priority
 
 	// Group is a name by which Driver.CancelGroup cancels several sets together;
 	// Description is text for people. Either may be "".
 	Group, Description string
-	// Pool is the name of the set's scheduling pool if scheduler.mode is FAIR; ""
-	// means pool.Default.
+	// Pool is the set's scheduling pool if scheduler.mode is FAIR; "" means pool.Default.
 	Pool string
 	// Resources are the amounts of further resources, such as GPUs, that each task
 	// takes, by name: whole numbers, or fractions below 1. Nil means the settings
@@ -55,9 +54,8 @@ type TaskSet struct {
 // Task is one task of a set. It must not be changed while the set runs.
 type Task struct {
 	Input []byte // encoded input of the task; at most 1 GiB
-	// Executors are the ids of the executors on which the task runs best; Hosts are
-	// the hosts on which it runs best otherwise. Without either, it runs equally
-	// well anywhere.
+	// Executors are the ids of the executors on which the task runs best, Hosts the next
+	// best hosts. Without either, the task runs equally well anywhere.
 	Executors, Hosts []string
 }
 
@@ -81,8 +79,7 @@ type TaskError struct {
 	Stack      string // stack trace of the last failure, if it was a panic
 }
 
-// Error describes the failure in one line. If the task panicked, the stack trace
-// follows on further lines.
+// Error returns the failure in one line, followed by the stack trace of a panic.
 func (e *TaskError) Error() string {
 	times := "once"
 	if e.Failures != 1 {
@@ -95,8 +92,7 @@ func (e *TaskError) Error() string {
 	return text
 }
 
-// check returns an error if the set is invalid, or if an input is too large to be
-// sent.
+// check returns an error if the set is invalid or an input too large to be sent.
 func (s *TaskSet) check() error {
 	if len(s.Common) > wire.MaxInput {
 		return fmt.Errorf("job %q: what its tasks share takes %d bytes encoded, the most is %d: write it to a file that the tasks read",

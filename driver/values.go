@@ -29,8 +29,7 @@ func (d *Driver) Values() Values {
 	return all
 }
 
-// values are counters, summed over attempts, and gauges. The zero value is ready
-// for use.
+// values are counters, summed over attempts, and gauges. The zero value is empty.
 type values struct {
 	counters map[string]int64
 	gauges   map[string]GaugeStatus
@@ -128,8 +127,7 @@ func (m *Metrics) add(reported *wire.Metrics) {
 	m.PeakMemoryBytes = max(m.PeakMemoryBytes, reported.GetPeakMemoryBytes())
 }
 
-// addProgress records the latest counters, gauges and metrics of an attempt that
-// runs or whose result is stored.
+// addProgress records an attempt's latest counters, gauges and metrics.
 func (set *runningSet) addProgress(a *attempt, progress *wire.TaskProgress) {
 	a.progress = progress
 	set.reporting[a.id] = a
@@ -138,8 +136,7 @@ func (set *runningSet) addProgress(a *attempt, progress *wire.TaskProgress) {
 	}
 }
 
-// current returns the values and metrics of a set: those of tasks that are done,
-// and those of running attempts.
+// current returns the values and metrics of a set's done tasks and running attempts.
 func (set *runningSet) current() (*values, Metrics) {
 	all, metrics := &values{}, set.metrics
 	all.join(&set.values)

@@ -10,9 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// coordination has a task's open requests to the driver: to commit its output, and
-// to pass a barrier together with the other tasks of its set. The engine's lock
-// guards it.
+// coordination has a task's open requests to the driver: to commit its output, and to
+// pass a barrier. The engine's lock guards it.
 type coordination struct {
 	commits []chan bool // receive the replies to pending CanCommit calls, in order
 	barrier chan string // receives the reply to the pending Barrier call, "" or an error; nil if there is none
@@ -50,8 +49,7 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	}
 }
 
-// endCause returns why an attempt ended, if the engine has removed it from its
-// tasks.
+// endCause returns why an attempt that the engine has removed ended.
 func (t *task) endCause() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err
@@ -109,8 +107,7 @@ func (t *task) Barrier(ctx context.Context) error {
 	return nil
 }
 
-// Peers returns the executors and hosts of the barrier set's tasks, by task index;
-// nil if the task belongs to no barrier set.
+// Peers returns where each task of the barrier set runs, by index; nil without a set.
 func (t *task) Peers() []function.Peer {
 	if t.peers == nil {
 		return nil
@@ -122,8 +119,7 @@ func (t *task) Peers() []function.Peer {
 	return peers
 }
 
-// deliverReplies passes the driver's replies to the tasks that wait for them. It is
-// called with the lock held.
+// deliverReplies passes the driver's replies to waiting tasks. The caller holds the lock.
 func (e *engine) deliverReplies(message *wire.DriverMessage) {
 	for _, reply := range message.GetCommitReplies() {
 		if t := e.tasks[reply.GetAttempt()]; t != nil && len(t.commits) > 0 {

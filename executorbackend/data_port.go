@@ -15,10 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/route"
 )
 
-// openDataPort opens the executor's data port, which serves its blocks to the
-// application's other processes. It listens on the address from which this host
-// reaches the driver. If blockManager.port is set and in use, it tries the next
-// ports, as Spark does.
+// openDataPort opens the executor's data port, which serves its blocks, on the address
+// from which this host reaches the driver. If blockManager.port is set and in use, it
+// tries the next ports, as Spark does.
 func openDataPort(ctx context.Context, options Options, driver string, pass *identity.Pass, blocks *block.Store) (*transfer.Server, error) {
 	host, err := route.Source(ctx, []string{driver})
 	if err != nil {

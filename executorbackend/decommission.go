@@ -31,8 +31,7 @@ func (e *engine) decommission(code int, reason string) {
 	}
 }
 
-// logDecommission logs the driver's notice that this executor gets no further tasks
-// and will be taken away.
+// logDecommission logs the driver's notice that this executor will be taken away.
 func (e *engine) logDecommission(notice *wire.Decommission) {
 	e.mu.Lock()
 	tasks := len(e.tasks)
@@ -44,8 +43,7 @@ func (e *engine) logDecommission(notice *wire.Decommission) {
 	e.options.Logger.Info("no further tasks: this executor will be taken away", attributes...)
 }
 
-// watchSignals waits for a reason from Options.Decommission and then decommissions
-// the executor. It returns when quit is closed.
+// watchSignals decommissions the executor if Options.Decommission delivers a reason.
 func (e *engine) watchSignals(quit <-chan struct{}) {
 	select {
 	case reason, ok := <-e.options.Decommission:
@@ -56,8 +54,7 @@ func (e *engine) watchSignals(quit <-chan struct{}) {
 	}
 }
 
-// watchDisk tests the disk every diskInterval, and decommissions the executor when
-// it cannot be written any more. It returns when quit is closed.
+// watchDisk decommissions the executor if a test finds that the disk cannot be written.
 func (e *engine) watchDisk(quit <-chan struct{}) {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
@@ -82,9 +79,8 @@ func (e *engine) watchDisk(quit <-chan struct{}) {
 	}
 }
 
-// testDisk writes and removes a file in the container's working directory, and
-// returns an error if that fails. A full disk is no error, as space may become free
-// again.
+// testDisk returns an error if it cannot write and remove a file in the working
+// directory. A full disk is no error, as space may become free again.
 func testDisk(directory string) error {
 	file, err := os.CreateTemp(directory, ".bobbin-disk-test-")
 	if err == nil {

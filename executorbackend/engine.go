@@ -13,13 +13,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// stopTimeout is how long an executor that stops waits for its cancelled tasks to
-// end. Go cannot end a goroutine from outside, so a task that takes longer is
-// logged, and ends with the process.
+// stopTimeout is how long a stopping executor waits for its cancelled tasks. Go cannot
+// end a goroutine from outside: a slower task is logged, and ends with the process.
 const stopTimeout = 3 * time.Second
 
-// errStopped is the cause with which the contexts of tasks are cancelled when the
-// driver stops the executor.
+// errStopped cancels the contexts of tasks when the driver stops the executor.
 var errStopped = errors.New("the executor was told to stop")
 
 // Serve runs an executor over a stream, such as one that wire.Pipe makes: the
@@ -134,9 +132,8 @@ func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStr
 	return streamEnd{err: err, registered: e.registered, resumable: allEnded && e.decommissioning == nil}
 }
 
-// receive receives the driver's messages and acts on them. It returns nil when the
-// driver stops the executor, and an error when the stream ends or the driver
-// refuses the executor.
+// receive acts on the driver's messages. It returns nil when the driver stops the
+// executor, and an error when the stream ends or the driver refuses the executor.
 func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
 	for {
 		message, err := stream.Recv()
@@ -161,8 +158,7 @@ func (e *engine) disconnected(ctx context.Context, err error) error {
 	return exitError(ExitDisconnected, "executor %s lost its stream to the driver: %w", e.options.ID, err)
 }
 
-// take acts on the fields of a message, except Refused and Stop, in the order that
-// the comment of wire.DriverMessage defines.
+// take acts on a message, except Refused and Stop, in wire.DriverMessage's order.
 func (e *engine) take(message *wire.DriverMessage) {
 	if message.GetRegistered() != nil {
 		e.registered = true
@@ -205,15 +201,13 @@ func (e *engine) take(message *wire.DriverMessage) {
 		e.running.Go(e.out.flushNow)
 	}
 	if len(updates) > 0 {
-		// In a goroutine, since sending may block and the next message may be a
-		// kill.
+		// In a goroutine: sending may block, and the next message may be a kill.
 		e.running.Go(func() { e.out.put(updates...) })
 	}
 }
 
-// launch starts an attempt, or makes it wait for cores. If the attempt cannot run
-// here, it returns the update that reports this, else nil. It is called with the
-// lock held.
+// launch starts an attempt, or makes it wait for cores. If the attempt cannot run here,
+// launch returns its last update, else nil. The caller holds the lock.
 func (e *engine) launch(t *task) *wire.TaskUpdate {
 	if _, known := e.tasks[t.attempt]; known || e.ended {
 		return nil
@@ -265,8 +259,7 @@ func (e *engine) startWaiting() {
 	}
 }
 
-// dequeue removes the first waiting task, takes the cores that it needs, and
-// returns it.
+// dequeue removes and returns the first waiting task, and takes its cores.
 func (e *engine) dequeue() *task {
 	t := e.waiting[0]
 	e.waiting[0], e.waiting = nil, e.waiting[1:]

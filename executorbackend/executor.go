@@ -8,11 +8,9 @@ import (
 )
 
 const (
-	// blockMemoryDivisor divides the process's memory limit to give the limit of
-	// blocks in memory.
+	// blockMemoryDivisor is the ratio of the process's memory limit to that of blocks.
 	blockMemoryDivisor = 8
-	// defaultBlockMemory is the limit of blocks in memory, in bytes, if the process
-	// has no memory limit.
+	// defaultBlockMemory is the limit of blocks, in bytes, if the process has no limit.
 	defaultBlockMemory = 256 << 20
 )
 
@@ -24,8 +22,7 @@ type executor struct {
 	blocks      *block.Store
 }
 
-// newExecutor returns an executor whose store has no blocks. The caller must close
-// the store.
+// newExecutor returns an executor without blocks. The caller must close its store.
 func newExecutor(options Options) *executor {
 	blocks := block.Options{Memory: defaultBlockMemory, Logger: options.Logger}
 	if options.replaceable {
@@ -37,8 +34,7 @@ func newExecutor(options Options) *executor {
 	return &executor{options: options, blocks: block.New(blocks)}
 }
 
-// hold adds a key under which a task holds data (Task.Hold), and reports whether it
-// is new.
+// hold adds a key of held data (Task.Hold), and reports whether the key is new.
 func (x *executor) hold(key string) bool {
 	return x.blocks.Put(block.Held(key), nil, block.MemoryOnly) == nil
 }
@@ -60,9 +56,8 @@ func (x *executor) heldKeys() (keys []string) {
 	return keys
 }
 
-// dropStreamBlocks removes the blocks that only the driver of the ended stream can
-// use: results of tasks, and shared inputs of task sets, which the driver sends
-// again on the next stream.
+// dropStreamBlocks removes the blocks of the ended stream: results of tasks, and shared
+// inputs of task sets, which the driver sends again on the next stream.
 func (x *executor) dropStreamBlocks() {
 	for _, b := range x.blocks.Status().Blocks {
 		if _, held := b.ID.HeldKey(); !held {

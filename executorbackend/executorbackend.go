@@ -30,8 +30,7 @@ type Options struct {
 	ID    string // id by which the cluster manager and the driver know the executor
 	Host  string // name of the node that it runs on, as in HDFS's block locations
 	Cores int    // how many cores its tasks may use at once; at least 1
-	// Profile is the id of the executor's resource profile, as in the driver's
-	// request to the cluster manager; 0 is the default profile.
+	// Profile is the id of the executor's resource profile; 0 is the default profile.
 	Profile int
 
 	// LogURLs are the URLs at which the executor's output can be read, by the name
@@ -47,9 +46,8 @@ type Options struct {
 	// that search would cover all goroutines of the process.
 	Shared bool
 
-	// Decommission delivers a reason to decommission the executor, for example that
-	// the process got a signal. The process then ends with ExitDecommissioned. May
-	// be nil.
+	// Decommission delivers a reason to decommission the executor, for example that the
+	// process got a signal. The process then ends with ExitDecommissioned. May be nil.
 	Decommission <-chan string
 
 	// Config has the settings; nil means the defaults. Run replaces it with the

@@ -41,8 +41,7 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 				return
 			}
 			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Progress: e.progress()}
-			// Send in another goroutine, so that this one can notice that the send
-			// blocks.
+			// Send in another goroutine, so that this one notices if the send blocks.
 			e.running.Go(func() { e.out.beat(beat) })
 			timer.Reset(interval)
 		}
@@ -50,8 +49,7 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 	return h
 }
 
-// stop stops the heartbeats. It returns an error if a send has blocked for
-// network.timeout.
+// stop stops the heartbeats. It returns an error if a send blocked for network.timeout.
 func (h *heartbeats) stop() error {
 	close(h.quit)
 	return <-h.done
@@ -75,8 +73,7 @@ func (e *engine) progress() []*wire.TaskProgress {
 	return running
 }
 
-// residentBytes returns how many bytes of this process's memory are in RAM; 0 if
-// that is not known.
+// residentBytes returns this process's memory in RAM, in bytes; 0 if unknown.
 func residentBytes() uint64 {
 	resident, _ := procfs.ResidentBytes(procfs.Self)
 	return resident

@@ -14,11 +14,9 @@ import (
 )
 
 const (
-	// leakInterval is the time between two searches for goroutines that outlive
-	// their task.
+	// leakInterval is the time between searches for goroutines that outlive their task.
 	leakInterval = 30 * time.Second
-	// taskLabel is the key of the profiler label (see runtime/pprof) of a task's
-	// goroutines.
+	// taskLabel is the key of the profiler label (runtime/pprof) of a task's goroutines.
 	taskLabel = "bobbin.task"
 )
 
@@ -130,8 +128,7 @@ type goroutines struct {
 	count    int
 }
 
-// labelled returns the goroutines in a profile in text form whose task label starts
-// with prefix.
+// labelled returns the goroutines in a text profile whose task label starts with prefix.
 func labelled(profile, prefix string) []goroutines {
 	var found []goroutines
 	_, profile, _ = strings.Cut(profile, "\n") // the first line is the total

@@ -48,9 +48,8 @@ func (t *task) currentValues() *wire.TaskValues {
 	return &wire.TaskValues{Counters: counters, Gauges: gauges}
 }
 
-// heapBytes returns the size of this process's heap in bytes, including uncollected
-// garbage. Go cannot tell which task uses it: concurrent tasks report the same
-// number.
+// heapBytes returns the size of this process's heap, including uncollected garbage. Go
+// cannot tell which task uses it: concurrent tasks report the same number.
 func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

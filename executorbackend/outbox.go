@@ -89,9 +89,8 @@ func (o *outbox) hold(key string) {
 	o.flush()
 }
 
-// requestDecommission asks the driver to decommission the executor. The request is
-// sent before any update that is added later, so that the driver launches no task
-// on the cores that such an update frees.
+// requestDecommission asks the driver to decommission the executor. The request is sent
+// before later updates, so that the driver launches no task on the cores that they free.
 func (o *outbox) requestDecommission(reason string) {
 	o.mu.Lock()
 	o.decommission = &wire.Decommission{Reason: reason}
@@ -107,8 +106,7 @@ func (o *outbox) release(keys []string) {
 	o.mu.Unlock()
 }
 
-// fetch adds requests of the driver for stored results, but does not send the
-// results.
+// fetch adds the driver's requests for stored results, without sending the results.
 func (o *outbox) fetch(attempts []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,8 +129,7 @@ func (o *outbox) arrive(arrival *wire.BarrierArrival) {
 	o.flush()
 }
 
-// blockedFor returns how long the current send has taken so far; 0 if nothing is
-// being sent.
+// blockedFor returns how long the current send has taken; 0 if nothing is being sent.
 func (o *outbox) blockedFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,14 +139,13 @@ func (o *outbox) blockedFor() time.Duration {
 	return time.Since(o.since)
 }
 
-// flushNow sends everything, unless another goroutine is sending, which then sends
-// it.
+// flushNow sends everything. If another goroutine is sending, that one sends it.
 func (o *outbox) flushNow() {
 	o.mu.Lock()
 	o.flush()
 }
 
-// flush does what flushNow does, but is called with the lock held, and unlocks it.
+// flush is flushNow for a caller that holds the lock; flush releases the lock.
 func (o *outbox) flush() {
 	defer o.mu.Unlock()
 	if o.sending {
@@ -201,10 +197,9 @@ const (
 	maxHolds       = 1000 // largest number of keys in one message
 )
 
-// next removes what fits into one message, and returns it as a message. It takes
-// updates, up to wire.MaxPart bytes, only when no keys are left, so that the driver
-// gets the keys and a request for decommission before the updates. The caller may
-// add a part of a stored result.
+// next removes and returns the content of one message. It takes updates, up to
+// wire.MaxPart bytes, only when no keys are left, so that the driver gets keys and a
+// request for decommission before updates. The caller may add a part of a stored result.
 func (o *outbox) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{
 		Heartbeat: o.heartbeat, Decommission: o.decommission, Released: o.released,

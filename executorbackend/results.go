@@ -8,9 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// storeResult stores a result that is too large to be sent with its attempt's last
-// update, until the driver fetches it. It returns the update to send, which then
-// has the size of the result instead.
+// storeResult stores a result that is too large for its attempt's last update, until the
+// driver fetches it. It returns the update to send, with the result's size instead.
 func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	maxDirect := e.maxDirect
 	if t.launch.GetStoreResult() {
@@ -27,9 +26,8 @@ func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate 
 	return update
 }
 
-// lostResult returns the last update of an attempt whose result cannot be stored.
-// The attempt fails and the task runs again, but this does not count as a failure
-// of the task.
+// lostResult returns the last update of an attempt whose result cannot be stored. The
+// task runs again; this does not count as its failure.
 func lostResult(attempt uint64, err error) *wire.TaskUpdate {
 	return failed(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
 }
@@ -60,8 +58,7 @@ type fetch struct {
 	ended   bool
 }
 
-// next returns an update with the next part of the result; nil if the attempt was
-// killed.
+// next returns an update with the result's next part; nil if the attempt was killed.
 func (f *fetch) next(blocks *block.Store) *wire.TaskUpdate {
 	id := block.TaskResult(f.attempt)
 	content, last, err := f.read(blocks, id)

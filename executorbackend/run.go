@@ -25,10 +25,9 @@ const (
 	bootstrapTimeout = 30 * time.Second // how long one try may take
 	bootstrapBackoff = time.Second      // wait before the second try; doubles with each further try
 
-	// keepaliveTime is both how long the connection is idle before a keepalive ping
-	// and how long its reply may take: together half of the default of
-	// network.timeout. The setting's value is not used, since the driver sends it
-	// over this connection.
+	// keepaliveTime is both how long the connection is idle before a keepalive ping and
+	// how long its reply may take: together half of the default of network.timeout. The
+	// setting's value is not used, since the driver sends it over this connection.
 	keepaliveTime = 30 * time.Second
 
 	// bufferBytes is the size of the connection's buffers, that of a TLS record:

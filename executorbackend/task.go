@@ -120,8 +120,7 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 	return result, nil
 }
 
-// permanent reports whether an error says that a retry cannot help, by a method
-// Permanent() bool that returns true.
+// permanent reports whether an error has a method Permanent() bool that returns true.
 func permanent(err error) bool {
 	var p interface{ Permanent() bool }
 	return errors.As(err, &p) && p.Permanent()

@@ -11,19 +11,16 @@ const (
 	// windowWork is the total duration of the tasks that an executor queues for
 	// each core: several times the round trip of a message to the driver.
 	windowWork = time.Millisecond
-	// maxWindow is the largest number of tasks that an executor queues for each
-	// core.
+	// maxWindow is the largest number of tasks that an executor queues for each core.
 	maxWindow = 512
-	// paceWeight is roughly the number of latest tasks whose durations are
-	// averaged.
+	// paceWeight is about how many of the latest task durations are averaged.
 	paceWeight = 32
 	// stallTimeout is how long queued tasks wait if no task starts, before they are
 	// returned to the driver, which may have a free core elsewhere.
 	stallTimeout = 100 * time.Millisecond
 )
 
-// pace is the mean duration of the tasks of one set, the set of the task that ended
-// last.
+// pace is the mean task duration of one set, that of the task that ended last.
 type pace struct {
 	taskSet uint64
 	mean    time.Duration
@@ -63,8 +60,7 @@ func (s *stallTimer) stop() {
 	}
 }
 
-// recallStalled returns all queued tasks to the driver if no task has started for
-// stallTimeout.
+// recallStalled returns all queued tasks to the driver if none started for stallTimeout.
 func (e *engine) recallStalled() {
 	e.mu.Lock()
 	e.stall.timer = nil
@@ -84,8 +80,7 @@ func (e *engine) recallStalled() {
 	e.out.put(recalled...)
 }
 
-// recallQueued removes all queued tasks, and returns updates that report them as
-// recalled. It is called with the lock held.
+// recallQueued removes all queued tasks and returns their last updates, under the lock.
 func (e *engine) recallQueued() (updates []*wire.TaskUpdate) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(t *task) bool {
 		if !t.launch.GetQueued() {

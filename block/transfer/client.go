@@ -58,8 +58,7 @@ func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) ite
 	}
 }
 
-// fetch makes one request and yields its blocks. It reports whether the sequence
-// continues.
+// fetch makes one request and yields its blocks. It reports whether the sequence goes on.
 func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yield func(*Block, error) bool) bool {
 	connection, err := c.connect(ctx, address)
 	if err != nil {
@@ -113,9 +112,8 @@ func (c *Client) connect(ctx context.Context, address string) (*tls.Conn, error)
 	return connection, nil
 }
 
-// keep keeps a connection for another fetch, for a quarter of the timeout. If
-// MaxFetches connections are kept already, it closes the one that was unused
-// longest.
+// keep keeps a connection for another fetch, for a quarter of the timeout. If MaxFetches
+// connections are kept already, it closes the one that was unused longest.
 func (c *Client) keep(address string, connection *tls.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,8 +135,7 @@ func (c *Client) keep(address string, connection *tls.Conn) {
 	c.idle = append(c.idle, kept)
 }
 
-// remove removes and returns the i-th idle connection. It is called with the lock
-// held.
+// remove removes and returns the i-th idle connection. The caller holds the lock.
 func (c *Client) remove(i int) *idleConn {
 	removed := c.idle[i]
 	removed.expiry.Stop()
@@ -146,8 +143,7 @@ func (c *Client) remove(i int) *idleConn {
 	return removed
 }
 
-// Close closes the idle connections. Those of open fetches are closed when the
-// fetches end.
+// Close closes the idle connections; others are closed when their fetches end.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,7 @@ import (
 // errSkipped is the error of reading a block after the next one was yielded.
 var errSkipped = errors.New("the fetch has gone on to the next block")
 
-// reply reads the peer's reply to one request. If ctx ends, the connection is
-// closed.
+// reply reads the peer's reply to one request. The end of ctx closes the connection.
 type reply struct {
 	ctx        context.Context
 	address    string
@@ -52,8 +51,7 @@ func (r *reply) close() bool {
 	return complete
 }
 
-// next returns the next block of the reply, or the error with which the peer
-// replied. id is the block's id.
+// next returns the block of the given id, or the error with which the peer replied.
 func (r *reply) next(id block.ID) (*Block, error) {
 	if r.err != nil {
 		return nil, r.failed(id, r.err)
@@ -70,8 +68,7 @@ func (r *reply) next(id block.ID) (*Block, error) {
 	return r.current, nil
 }
 
-// status reads a status byte. It returns nil for the status found, and for any other
-// the error that the status means.
+// status reads a status byte, and returns the error that it means; nil for found.
 func (r *reply) status(id block.ID) error {
 	status, err := r.input.ReadByte()
 	if err != nil {
@@ -92,8 +89,7 @@ func (r *reply) status(id block.ID) error {
 	return r.failed(id, fmt.Errorf("the reply has the unknown status %d", status))
 }
 
-// failed records an error of the connection, and returns it as the error of a
-// block.
+// failed records an error of the connection, and returns it as the error of a block.
 func (r *reply) failed(id block.ID, err error) error {
 	r.err = err
 	return failure(r.ctx, r.address, id, err)
@@ -138,8 +134,7 @@ func (b *Block) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// nextChunk reads the next chunk and checks it. The chunk is valid until the
-// connection is read again.
+// nextChunk reads and checks the next chunk, valid until the connection is read again.
 func (b *Block) nextChunk() ([]byte, error) {
 	if b.left == 0 {
 		return nil, io.EOF
