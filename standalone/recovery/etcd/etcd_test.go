@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -19,7 +20,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/recoverytest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+// Most tests wait for timeouts, so more of them run at a time than there are CPUs.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	leaktest.Main(m)
+}
 
 const (
 	// lease is short, for tests that wait until it expires.
@@ -64,6 +71,7 @@ func over(t *testing.T, term recovery.Term) {
 var app = recovery.Record{Kind: "app", ID: "1", Data: []byte("state")}
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	server, places := etcdtest.Start(t), 0
 	recoverytest.Run(t, func(t *testing.T) recoverytest.Store {
 		places++
@@ -83,6 +91,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestATermEndsWithItsKey(t *testing.T) {
+	t.Parallel()
 	server := etcdtest.Start(t)
 	o := options(t, server, "bobbin") // with a slash or without
 	first, second := open(t, o), open(t, o)
@@ -102,6 +111,7 @@ func TestATermEndsWithItsKey(t *testing.T) {
 // TestAWriteOfAnOldLeaderHasNoEffect: a leader writes before it knows that another one
 // leads.
 func TestAWriteOfAnOldLeaderHasNoEffect(t *testing.T) {
+	t.Parallel()
 	server := etcdtest.Start(t)
 	o := options(t, server, "/bobbin")
 	old := lead(t, open(t, o)).(*term)
@@ -119,6 +129,7 @@ func TestAWriteOfAnOldLeaderHasNoEffect(t *testing.T) {
 }
 
 func TestADisconnectedLeaderStopsInTime(t *testing.T) {
+	t.Parallel()
 	server := etcdtest.Start(t)
 	o := options(t, server, "/bobbin")
 	o.Lease = lease
@@ -137,6 +148,7 @@ func TestADisconnectedLeaderStopsInTime(t *testing.T) {
 }
 
 func TestCampaignSurvivesAnOutage(t *testing.T) {
+	t.Parallel()
 	server := etcdtest.Start(t)
 	o := options(t, server, "/bobbin")
 	o.Lease = lease
@@ -164,6 +176,7 @@ func TestCampaignSurvivesAnOutage(t *testing.T) {
 }
 
 func TestARestartShorterThanTheLeaseIsNotNoticed(t *testing.T) {
+	t.Parallel()
 	server := etcdtest.Start(t)
 	o := options(t, server, "/bobbin")
 	term := lead(t, open(t, o))
@@ -182,6 +195,7 @@ func TestARestartShorterThanTheLeaseIsNotNoticed(t *testing.T) {
 }
 
 func TestALargeRecordIsRefused(t *testing.T) {
+	t.Parallel()
 	term := lead(t, open(t, options(t, etcdtest.Start(t), "/bobbin")))
 	large := recovery.Record{Kind: "driver", ID: "d", Data: make([]byte, maxRecord+1)}
 	assert.ErrorContains(t, term.Write(t.Context(), app, large), "driver/d")
@@ -193,6 +207,7 @@ func TestALargeRecordIsRefused(t *testing.T) {
 }
 
 func TestForeignKeys(t *testing.T) {
+	t.Parallel()
 	server := etcdtest.Start(t)
 	term := lead(t, open(t, options(t, server, "/bobbin")))
 	for _, key := range []string{"app", "app/", "app/a/b", "app/%zz", "/x"} {
@@ -206,6 +221,7 @@ func TestForeignKeys(t *testing.T) {
 }
 
 func TestUnreachableServers(t *testing.T) {
+	t.Parallel()
 	o := Options{Endpoints: []string{"http://127.0.0.1:1"}, Directory: "/bobbin", Timeout: 2 * time.Second}
 	_, err := Open(t.Context(), o)
 	assert.ErrorContains(t, err, "http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused")
@@ -228,14 +244,15 @@ func TestOptions(t *testing.T) {
 }
 
 func TestAStandbyClosesDuringAnOutage(t *testing.T) {
-	for name, takeAway := range map[string]func(*etcdtest.Server) (back func()){
-		"it hangs": func(server *etcdtest.Server) func() { return server.Pause(t) },
-		"it is killed": func(server *etcdtest.Server) func() {
+	for name, takeAway := range map[string]func(*testing.T, *etcdtest.Server) (back func()){
+		"it hangs": func(t *testing.T, server *etcdtest.Server) func() { return server.Pause(t) },
+		"it is killed": func(_ *testing.T, server *etcdtest.Server) func() {
 			server.Kill()
 			return func() {}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := etcdtest.Start(t)
 			o := options(t, server, "/bobbin")
 			leading, standby := open(t, o), open(t, o)
@@ -247,7 +264,7 @@ func TestAStandbyClosesDuringAnOutage(t *testing.T) {
 				ended <- err
 			}()
 			require.Eventually(t, func() bool { return standby.Leader() != "" }, patience, time.Millisecond)
-			defer takeAway(server)()
+			defer takeAway(t, server)()
 			cancel()
 			select {
 			case err := <-ended:

@@ -37,6 +37,9 @@ const (
 	pollInterval = 5 * time.Millisecond
 
 	name = "bobbin-guard" // in lists of processes
+
+	// raceOptions are options of the race detector, which programs with it read.
+	raceOptions = "GORACE"
 )
 
 // Guard is the guard process of this worker. Its methods must be called by one goroutine,
@@ -60,6 +63,9 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	command := exec.Command(program, mark)
 	command.Args[0] = name
 	command.Env = []string{launch.EnvRole + "=" + string(launch.RoleGuard)}
+	if options, ok := os.LookupEnv(raceOptions); ok {
+		command.Env = append(command.Env, raceOptions+"="+options)
+	}
 	command.Stdin, command.Stderr = read, stderr
 	// Because of its own session, the guard gets no signals that are sent to the worker's
 	// terminal or process group.
