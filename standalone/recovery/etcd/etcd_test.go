@@ -22,7 +22,7 @@ import (
 
 // Most tests wait for timeouts, so more of them run at a time than there are CPUs.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	leaktest.Main(m)
@@ -244,6 +244,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestAStandbyClosesDuringAnOutage(t *testing.T) {
+	t.Parallel()
 	for name, takeAway := range map[string]func(*testing.T, *etcdtest.Server) (back func()){
 		"it hangs": func(t *testing.T, server *etcdtest.Server) func() { return server.Pause(t) },
 		"it is killed": func(_ *testing.T, server *etcdtest.Server) func() {
