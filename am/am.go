@@ -1,9 +1,7 @@
 // Package am is the ApplicationMaster: it registers the application with the
-// ResourceManager, runs the driver or connects to it, keeps as many executors as the
+// ResourceManager, runs the driver or connects to it, starts the executors that the
 // driver requests, and unregisters the application with its final status. It knows
 // nothing of tasks.
-//
-// The caller of Main or Unmanaged.Run passes a function that makes the driver.
 package am
 
 import (
@@ -30,29 +28,26 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Exit codes of the ApplicationMaster. Codes up to 17 are those of Spark's
-// ApplicationMaster.scala.
+// Exit codes of the ApplicationMaster. Codes up to 17 are Spark's (ApplicationMaster.scala).
 const (
 	ExitUncaught            = 10 // an internal error of the ApplicationMaster
 	ExitMaxExecutorFailures = 11 // executor.maxNumFailures executors failed
-	ExitReporterFailure     = 12 // the ResourceManager is lost, or cannot give such executors
+	ExitReporterFailure     = 12 // the ResourceManager is lost, or cannot provide such executors
 	ExitSessionNotCreated   = 13 // the driver created no session within yarn.am.waitTime
 	ExitSecurity            = 14 // the environment or the credentials are incomplete
 	ExitUserFunction        = 15 // the driver function returned an error or panicked
 	ExitDisconnected        = 17 // lost the connection to the driver, in client mode
-	// ExitTerminated is the exit code that shells report for a process ended by
-	// SIGTERM. If a NodeManager kills a container for exceeding its memory, it
-	// reports that reason only if the process exits with this code or 137
+	// ExitTerminated is a shell's exit code after SIGTERM. Only after this code or 137
+	// does a NodeManager report that it killed a container for its memory
 	// (ContainerLaunch.handleContainerExitCode).
 	ExitTerminated = 128 + int(syscall.SIGTERM)
 )
 
-// Main is the ApplicationMaster's process in a YARN container: it runs the attempt
-// that the container was started for, with the driver that newDriver makes, and
-// returns the process's exit code.
+// Main is the ApplicationMaster's process in a YARN container: it runs the
+// container's attempt with newDriver's driver, and returns the exit code.
 func Main(newDriver func(*Attempt) (*Driver, error)) int {
-	// To stop a container, a NodeManager sends SIGTERM and, by default a quarter of
-	// a second later, SIGKILL (yarn.nodemanager.sleep-delay-before-sigkill.ms).
+	// NodeManagers send SIGTERM and a quarter of a second later SIGKILL, by default
+	// (yarn.nodemanager.sleep-delay-before-sigkill.ms).
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	attempt, err := attemptFromEnvironment()
@@ -69,11 +64,9 @@ func Main(newDriver func(*Attempt) (*Driver, error)) int {
 	return code
 }
 
-// Launch is Main for client mode, where the driver runs in the process that
-// submitted the application.
+// Launch is Main for client mode, where the driver runs in the submitting process.
 func Launch() int { return Main(remoteDriver) }
 
-// applicationMaster is the ApplicationMaster of one attempt.
 type applicationMaster struct {
 	*Attempt
 	began     time.Time
@@ -82,9 +75,9 @@ type applicationMaster struct {
 	rm        *yarn.AMClient
 }
 
-// serve runs an attempt and then unregisters it, unless the attempt was interrupted
-// or the ResourceManager refuses its calls. The error is why the application failed,
-// nil if it succeeded.
+// serve runs an attempt and then unregisters it, unless it was interrupted or the
+// ResourceManager refuses its calls. The error is why the application failed, nil if
+// it succeeded.
 func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Driver, error)) (code int, err error) {
 	m := &applicationMaster{Attempt: attempt, began: time.Now()}
 	m.Files = storage.New(storage.Options{Hadoop: m.Hadoop, User: m.Spec.User, Logger: m.Logger})
@@ -132,7 +125,6 @@ func terminated() outcome {
 	return outcome{code: ExitTerminated, err: errors.New("told to stop"), interrupted: true}
 }
 
-// outcomeOf returns the outcome for the error with which the allocator ended.
 func outcomeOf(err error) outcome {
 	var exhausted *allocator.TooManyFailures
 	switch {
@@ -145,9 +137,7 @@ func outcomeOf(err error) outcome {
 	}
 }
 
-// driverOutcome returns the outcome after the driver has ended with the error
-// failure and the registration at the ResourceManager with registering. Both may be
-// nil.
+// driverOutcome returns the outcome for the driver's error and the registration's error.
 func driverOutcome(failure, registering error) outcome {
 	if failure == nil {
 		return outcomeOf(registering)
@@ -155,7 +145,7 @@ func driverOutcome(failure, registering error) outcome {
 	return outcome{code: driverExit(failure), err: errors.Join(failure, registering)}
 }
 
-// run connects to the driver if that is in another process, and then calls work.
+// run connects to a driver in another process, and then calls work.
 func (m *applicationMaster) run(ctx context.Context) outcome {
 	if m.driver.Join != nil {
 		first, err := m.driver.Join(ctx)
@@ -171,8 +161,7 @@ func (m *applicationMaster) run(ctx context.Context) outcome {
 	return m.work(ctx)
 }
 
-// work runs the driver and the allocator until one of them has ended, then ends
-// the other.
+// work runs the driver and the allocator until one has ended, then ends the other.
 func (m *applicationMaster) work(ctx context.Context) outcome {
 	var both sync.WaitGroup
 	defer both.Wait()
@@ -207,8 +196,7 @@ func (m *applicationMaster) work(ctx context.Context) outcome {
 	}
 }
 
-// noteAbandoned adds to the outcome's error that the driver function did not return
-// after its context had ended, if returned is a *supervise.NotReturned.
+// noteAbandoned adds a note to the error if the driver function ignored its context's end.
 func (o outcome) noteAbandoned(returned error) outcome {
 	if abandoned := (*supervise.NotReturned)(nil); errors.As(returned, &abandoned) {
 		o.err = &supervise.NotReturned{Cause: o.err, Returned: abandoned.Returned}
@@ -282,7 +270,6 @@ func (m *applicationMaster) status() page.Status {
 	}, m.driver.Endpoint.Status(), m.allocator.Status())
 }
 
-// load returns the number of running tasks by executor id.
 func (m *applicationMaster) load() map[string]int {
 	tasks := map[string]int{}
 	for _, executor := range m.driver.Endpoint.Status().Executors {

@@ -15,8 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Attempt describes one attempt of an application, as its ApplicationMaster knows it
-// at the start.
+// Attempt describes one attempt of an application at its start.
 type Attempt struct {
 	ID       yarn.AttemptID
 	Host     string // name by which the cluster's nodes reach this machine
@@ -31,9 +30,9 @@ type Attempt struct {
 	credentials  *security.Credentials
 }
 
-// attemptFromEnvironment reads the environment variables that a NodeManager sets in
-// a container (ApplicationConstants.Environment), and decodes the launch.Spec that
-// yarn-submit put into the container's credentials.
+// attemptFromEnvironment reads a container's environment variables
+// (ApplicationConstants.Environment), and decodes the launch.Spec in the container's
+// credentials.
 func attemptFromEnvironment() (*Attempt, error) {
 	container, err := yarn.ParseContainerID(os.Getenv("CONTAINER_ID"))
 	if err != nil {

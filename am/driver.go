@@ -14,15 +14,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
-// Endpoint has the methods of a driver that an ApplicationMaster calls. It is a
-// *driver.Driver or, in client mode, a *remote.Driver.
+// Endpoint has the methods of a *driver.Driver or, in client mode, a *remote.Driver.
 type Endpoint interface {
 	SetManager(manager driver.ClusterManager)
 	ExecutorLost(id string, loss driver.Loss)
 	Decommission(ids []string, notice driver.Notice)
 	Status() driver.Status
 	Progress() float32 // finished share of the known tasks, 0 to 1
-	// Stop tells the executors to stop.
 	Stop(ctx context.Context) error
 }
 
@@ -31,17 +29,15 @@ type Driver struct {
 	Endpoint Endpoint
 	Address  string // host:port to which executors connect
 	Pass     []byte // secret with which executors authenticate to the driver
-	// Join connects to the driver and returns the lowest executor id that earlier
-	// attempts did not use. It is nil if the driver is in this process.
+	// Join connects to a driver in another process, and returns the lowest executor id
+	// that earlier attempts did not use. It is nil for a driver in this process.
 	Join func(ctx context.Context) (firstID int, err error)
-	// Run returns when the driver is done, with the reason if the application
-	// failed.
+	// Run returns when the driver is done, with the reason if the application failed.
 	Run func(ctx context.Context) error
 }
 
-// remoteDriver makes the client-mode Driver, which connects to the process that
-// submitted the application. It fails if the container's environment lacks the
-// driver's address, or the credentials lack its secret.
+// remoteDriver makes the client-mode Driver. It fails if the container's environment
+// lacks the driver's address, or the credentials lack the secret.
 func remoteDriver(attempt *Attempt) (*Driver, error) {
 	address := os.Getenv(launch.EnvDriver)
 	secret, ok := attempt.credentials.Secret(launch.SecretDriver)
@@ -64,7 +60,7 @@ func remoteDriver(attempt *Attempt) (*Driver, error) {
 	return &Driver{Endpoint: d, Address: address, Pass: secret, Join: d.Join, Run: d.Run}, nil
 }
 
-// driverExit returns the exit code for the error with which a driver ended.
+// driverExit returns the exit code for a driver's error.
 func driverExit(err error) int {
 	var noSession *supervise.NoSession
 	var gone *remote.Disconnected

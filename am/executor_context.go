@@ -11,8 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// executorContexts makes executors' ContainerLaunchContexts. The part that they
-// share is encoded only once.
+// executorContexts makes executors' ContainerLaunchContexts. The common part is encoded once.
 type executorContexts struct {
 	shared *yarn.SharedLaunch
 	env    map[string]string // variables set by executorEnv.*
@@ -21,8 +20,8 @@ type executorContexts struct {
 }
 
 // newExecutorContexts prepares launch contexts for executors that connect to the
-// driver at address. pass, the application's secret, goes into the containers'
-// credentials, which only the user and the NodeManagers can read.
+// driver at address with the secret pass, which goes into the containers'
+// credentials.
 func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*executorContexts, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
@@ -52,7 +51,6 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 	return &executorContexts{shared: shared, env: fromSettings, user: attempt.Spec.User, scheme: scheme}, nil
 }
 
-// launchContext returns the launch context of an executor.
 func (c *executorContexts) launchContext(executor launcher.Executor) yarn.ContainerLaunchContext {
 	container, profile := executor.Container, executor.Profile
 	env := launch.GoLimits(profile.Cores, profile.Memory)
@@ -69,8 +67,7 @@ func (c *executorContexts) launchContext(executor launcher.Executor) yarn.Contai
 	return yarn.ContainerLaunchContext{Env: escaped(env), Shared: c.shared}
 }
 
-// escaped changes env in place and returns it: it replaces each value by its
-// launch.EnvironmentValue.
+// escaped replaces each value in env by its launch.EnvironmentValue, and returns env.
 func escaped(env map[string]string) map[string]string {
 	for name, value := range env {
 		env[name] = launch.EnvironmentValue(value)
@@ -78,8 +75,8 @@ func escaped(env map[string]string) map[string]string {
 	return env
 }
 
-// acls returns the application's ACLs: the users and groups, beyond the submitter
-// and the administrators, that may view or modify it.
+// acls returns the users and groups, besides the submitter and the administrators,
+// that may view or modify the application.
 func acls(settings *config.Config) map[yarn.Access]string {
 	lists := map[yarn.Access]string{}
 	view, modify := launch.ACLs(settings)

@@ -9,17 +9,14 @@ import (
 )
 
 const (
-	// unregisterTimeout bounds finish. It is longer than a restart of the
-	// ResourceManager takes: if an attempt is not unregistered, YARN starts another,
-	// which does all the work again.
+	// unregisterTimeout is longer than a restart of the ResourceManager takes: YARN
+	// would repeat the work in another attempt if this one were not unregistered.
 	unregisterTimeout = 5 * time.Minute
-	// unregisterInterval is the pause between two calls of finishApplicationMaster
-	// while the ResourceManager has not stored the final status.
+	// unregisterInterval is the pause between two finishApplicationMaster calls.
 	unregisterInterval = 50 * time.Millisecond
 )
 
-// finish unregisters the application with its final status and, if that succeeds,
-// removes the files that were staged for it.
+// finish unregisters the application with its final status, and then removes its staged files.
 func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
 	defer cancel()
@@ -27,16 +24,14 @@ func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary
 	if outcome.err != nil {
 		request = yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: failureDiagnostics(outcome.err.Error(), summary)}
 	}
-	// If the attempt is still registered, YARN starts another, which needs the
-	// files.
+	// If the attempt is still registered, YARN starts another, which needs the files.
 	if m.unregister(ctx, request) {
 		m.removeStaging(ctx)
 	}
 }
 
 // unregister repeats the request until the ResourceManager has stored the final
-// status, and then returns true. If the ResourceManager does not know the attempt
-// after a restart, unregister registers the attempt again.
+// status, and returns whether it has. It registers a forgotten attempt again.
 func (m *applicationMaster) unregister(ctx context.Context, request yarn.FinishRequest) bool {
 	for {
 		done, err := m.rm.Finish(ctx, request)

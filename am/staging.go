@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// cacheRenewal is the interval of renewCache. It does not depend on this
-// application's yarn.cache.maxAge: another submission removes the cached files that
-// are older than its own maxAge, which is at least a day.
+// cacheRenewal is less than the smallest yarn.cache.maxAge, a day, by which other
+// submissions remove cached files.
 const cacheRenewal = time.Hour
 
 // renewCache sets the modification time of the application's directories in the file
-// cache to now, every cacheRenewal until ctx ends. Otherwise submissions of other
-// applications could remove files that executors launched later need.
+// cache to now, every cacheRenewal until ctx ends, so that other submissions do not
+// remove files that later executors need.
 func (m *applicationMaster) renewCache(ctx context.Context) {
 	renewal := time.NewTicker(cacheRenewal)
 	defer renewal.Stop()
@@ -31,8 +30,7 @@ func (m *applicationMaster) renewCache(ctx context.Context) {
 	}
 }
 
-// removeStaging removes the files that were uploaded for this application alone. It
-// must be called when no container needs them any more.
+// removeStaging removes the application's own files, when no container needs them any more.
 func (m *applicationMaster) removeStaging(ctx context.Context) {
 	if m.Spec.StagingDir == "" {
 		return

@@ -10,8 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/allocator"
 )
 
-// summary returns one line with numbers of tasks and executors, for the diagnostics
-// that the ResourceManager keeps.
+// summary returns numbers of tasks and executors for the diagnostics, in one line.
 func (m *applicationMaster) summary() string {
 	totals, executors := m.driver.Endpoint.Status().Totals, m.allocator.Status()
 	line := fmt.Sprintf("summary: task_sets=%d tasks=%d failed_attempts=%d process_local=%d node_local=%d no_pref=%d rack_local=%d any=%d executors=%d lost_executors=%d",
@@ -26,15 +25,15 @@ func (m *applicationMaster) summary() string {
 	return line + fmt.Sprintf(" run=%.1fs", time.Since(m.began).Seconds())
 }
 
-// maxDiagnostics bounds the diagnostics of a failure, in bytes. The ResourceManager
-// truncates them at yarn.app.attempt.diagnostics.limit.kc, by default 64 KiB.
+// maxDiagnostics bounds a failure's diagnostics, in bytes, below the
+// ResourceManager's yarn.app.attempt.diagnostics.limit.kc, by default 64 KiB.
 const maxDiagnostics = 32 << 10
 
-// maxSummaryHosts bounds the number of excluded hosts that a summary names.
+// maxSummaryHosts bounds the excluded hosts that a summary names.
 const maxSummaryHosts = 10
 
-// formatFailures lists how many executors ended for each reason, the most frequent
-// first, such as "3 beyond its memory, 1 preempted".
+// formatFailures lists the reasons of ended executors, such as "3 beyond its memory,
+// 1 preempted".
 func formatFailures(failures []allocator.FailureCount) string {
 	sorted := slices.Clone(failures)
 	slices.SortStableFunc(sorted, func(a, b allocator.FailureCount) int { return b.Count - a.Count })
@@ -56,9 +55,8 @@ func formatHosts(exclusions []allocator.Exclusion) string {
 	return strings.Join(hosts, ", ")
 }
 
-// failureDiagnostics returns the reason why the application failed. If executors
-// have ended, which may be the cause, it adds the summary. It truncates the reason
-// so that both together have at most about maxDiagnostics bytes.
+// failureDiagnostics returns the reason why the application failed, with the summary
+// if executors have ended, truncated to about maxDiagnostics bytes.
 func failureDiagnostics(reason, summary string) string {
 	if !strings.Contains(summary, " ended=") {
 		summary = ""

@@ -16,13 +16,12 @@ import (
 
 const (
 	// minTokenInterval and maxTokenInterval bound the pause between two requests for
-	// the AMRMToken, which exists once the scheduler has accepted the application.
+	// the AMRMToken.
 	minTokenInterval = 50 * time.Millisecond
 	maxTokenInterval = time.Second
 )
 
-// Unmanaged is YARN's unmanaged ApplicationMaster: YARN starts no container for it,
-// as it runs in the process that submitted the application.
+// Unmanaged is YARN's unmanaged ApplicationMaster, which runs in the submitting process.
 type Unmanaged struct {
 	Application string       // the application's id
 	Spec        *launch.Spec // of the submission
@@ -31,10 +30,9 @@ type Unmanaged struct {
 	Logger      *slog.Logger
 }
 
-// Run waits until the application's attempt may register, runs it with the driver
-// that newDriver makes, and unregisters it, as Main does in a container. The error
-// is why the application failed. If ctx ends, Run does not unregister the attempt:
-// the caller has to kill the application.
+// Run waits until the attempt may register, runs it with newDriver's driver, and
+// unregisters it. The error is why the application failed. If ctx ends, the caller
+// has to kill the application: Run does not unregister.
 func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, error)) error {
 	settings, err := config.FromMap(u.Spec.Properties)
 	if err != nil {
@@ -53,8 +51,8 @@ func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, e
 	return err
 }
 
-// admission waits until the application has an AMRMToken, and returns the id of the
-// attempt and the token.
+// admission waits for the application's AMRMToken, which exists once the scheduler
+// has accepted the application.
 func (u Unmanaged) admission(ctx context.Context, hadoop *conf.Config) (yarn.AttemptID, security.Token, error) {
 	fail := func(err error) (yarn.AttemptID, security.Token, error) {
 		return yarn.AttemptID{}, security.Token{}, fmt.Errorf("the token of the unmanaged ApplicationMaster: %w", err)

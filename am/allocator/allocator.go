@@ -1,17 +1,11 @@
 // Package allocator gets an application's executors from YARN. It decides on which
-// hosts to ask the ResourceManager for containers, launches executors in them, and
-// replaces executors that fail.
+// hosts to ask for containers, launches executors in them, and replaces executors
+// that fail.
 //
 // The decisions are made by state, a state machine that does no I/O and reads no
-// clock. Its parts have a file each: the demand and the executors of a resource
-// profile (profile.go), the ResourceRequests that the ResourceManager holds
-// (asks.go), the choice of hosts (placement.go), the pause after containers that
-// failed (backoff.go), nodes and racks (topology.go), excluded nodes
-// (exclusion.go), why executors ended (exit.go) and how many failed (failures.go).
-//
-// Allocator.Run is the loop around state: one goroutine that sends heartbeats,
-// applies the answers and the messages of the driver and the launcher, and reports
-// ended executors to the driver.
+// clock. Allocator.Run is the loop around state: one goroutine that sends
+// heartbeats, applies the answers and the messages of the driver and the launcher,
+// and reports ended executors to the driver.
 package allocator
 
 import (
@@ -32,12 +26,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// releaseAllTimeout is how long ReleaseAll waits at most. The ResourceManager
-// confirms releases within one or two heartbeats.
+// releaseAllTimeout bounds ReleaseAll. The ResourceManager confirms releases within
+// two heartbeats.
 const releaseAllTimeout = 5 * time.Second
 
-// Options configure an Allocator. All fields but Load, Racks, Nodes and LogDirectory
-// are required.
+// Options configure an Allocator. Only Load, Racks, Nodes and LogDirectory are optional.
 type Options struct {
 	ResourceManager ResourceManager
 	Registration    yarn.RegisterRequest
@@ -103,15 +96,13 @@ type launchOutcome struct {
 	err error
 }
 
-// loadedContract is a preemption contract together with the number of tasks that
-// each executor runs.
+// loadedContract is a preemption contract with the number of tasks of each executor.
 type loadedContract struct {
 	contract
 	tasks map[string]int
 }
 
-// New makes an allocator. It asks for the configured initial number of executors
-// until the driver's first request.
+// New makes an allocator, which asks for executor.instances until the driver's first request.
 func New(o Options) *Allocator {
 	settings := o.Settings
 	idle := config.Heartbeat.In(settings)
@@ -150,12 +141,11 @@ func New(o Options) *Allocator {
 	return a
 }
 
-// SetTrackingURL sets the URL of the application's page. It must come before
-// Register and Run.
+// SetTrackingURL sets the URL of the application's page, before Register and Run.
 func (a *Allocator) SetTrackingURL(url string) { a.options.Registration.TrackingURL = url }
 
-// SetNextExecutorID sets the id of the first executor, for the case that earlier
-// attempts of the application have used some ids. It must come before Run.
+// SetNextExecutorID sets the first executor's id, which earlier attempts did not
+// use, before Run.
 func (a *Allocator) SetNextExecutorID(id int) { a.state.lastID = id - 1 }
 
 // Registered is closed when the application is registered for the first time.
@@ -216,10 +206,8 @@ func (a *Allocator) Run(ctx context.Context) error {
 		if err := a.advance(working, now); err != nil {
 			return err
 		}
-		// Changes do not wait until the next heartbeat is due: they are sent
-		// pace.initial after the last one, and a request for more executors at
-		// once. But after a failed heartbeat, the next one waits for the whole
-		// interval.
+		// Send changes pace.initial after the last heartbeat, and requests for more
+		// executors at once. But after a failed heartbeat wait for the whole interval.
 		failing := a.heartbeats.failures > 0
 		if soon := last.Add(a.pace.initial); !failing && due.After(soon) && a.hasChanges() {
 			due = soon
@@ -243,8 +231,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 	}
 }
 
-// advance applies timeouts and reports changes of executors. It returns an error if
-// too many executors have failed.
+// advance applies timeouts and reports changes. It fails if too many executors have failed.
 func (a *Allocator) advance(working context.Context, now time.Time) error {
 	a.state.tick(now, a.clusterNodes)
 	a.report(working)
@@ -256,8 +243,7 @@ func (a *Allocator) hasChanges() bool {
 	return len(a.state.releases) > 0 || a.state.excluded.unsent || a.state.hasAskChanges()
 }
 
-// receive applies the messages in the mailbox, and reports whether the driver wants
-// more executors than before.
+// receive applies the mailbox, and reports whether the driver wants more executors than before.
 func (a *Allocator) receive(working context.Context, now time.Time) (more bool) {
 	a.mailbox.Lock()
 	received := a.mailbox.messages
@@ -316,8 +302,7 @@ func (a *Allocator) report(working context.Context) {
 }
 
 // heartbeat sends a heartbeat, applies the answer, and returns how long to wait
-// before the next one. It registers the application first if needed. It returns an
-// error if the application cannot go on.
+// before the next one. It fails if the application cannot go on.
 func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Duration, error) {
 	if !a.heartbeats.registered {
 		if err := a.Register(working); err != nil {
@@ -344,8 +329,7 @@ func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Dura
 		return a.pace.idle, a.heartbeats.failed(err)
 	}
 	a.heartbeats.failures = 0
-	// The driver may have killed an executor while the answer was on its way. The
-	// kill must be applied before the answer that reports the container's end.
+	// A kill that the driver sent meanwhile must precede the report of the container's end.
 	a.receive(working, time.Now())
 	if a.apply(working, response, time.Now()) || len(request.Asks) > 0 {
 		a.pace.change(now)
@@ -373,8 +357,7 @@ func (a *Allocator) Register(ctx context.Context) error {
 	return nil
 }
 
-// nextRequest returns the request of a heartbeat, with all changes since the last
-// one.
+// nextRequest returns a heartbeat with all changes since the last one.
 func (a *Allocator) nextRequest() *yarn.AllocateRequest {
 	request := &yarn.AllocateRequest{Progress: a.options.Progress(), Asks: a.state.changedAsks(), Releases: a.state.takeReleases(time.Now())}
 	request.BlacklistAdd, request.BlacklistRemove = a.state.excluded.changes()
@@ -434,8 +417,7 @@ func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, no
 	})
 }
 
-// lookUpRacks starts to look up the unknown racks of hosts that tasks prefer,
-// unless a look-up is running.
+// lookUpRacks looks up the unknown racks of hosts that tasks prefer, one look-up at a time.
 func (a *Allocator) lookUpRacks(working context.Context) {
 	if a.racks == nil || a.lookingUp {
 		return
@@ -451,8 +433,8 @@ func (a *Allocator) lookUpRacks(working context.Context) {
 	})
 }
 
-// ReleaseAll releases all containers, and waits for at most releaseAllTimeout until
-// the ResourceManager has confirmed it. It must be called after Run has returned.
+// ReleaseAll releases all containers after Run, and waits for the confirmation or
+// releaseAllTimeout.
 func (a *Allocator) ReleaseAll(ctx context.Context) {
 	select {
 	case <-a.registered:
@@ -500,8 +482,7 @@ func (a *Allocator) Status() Status {
 	return a.published.Status
 }
 
-// Unfit is the error of Run if an executor needs more than the largest container
-// that the cluster gives.
+// Unfit is the error of Run if an executor needs more than the cluster's largest container.
 type Unfit struct{ error }
 
 // Unwrap returns the error that names the profile and the limit.

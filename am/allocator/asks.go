@@ -4,36 +4,33 @@ import (
 	"slices"
 )
 
-// anywhere is the resource name of any host (ResourceRequest.ANY).
+// anywhere is YARN's resource name for any host (ResourceRequest.ANY).
 const anywhere = "*"
 
-// asks is a copy of the ResourceRequests that the ResourceManager holds for one
+// asks is a copy of the ResourceRequests that the ResourceManager has for one
 // priority: the number of containers to allocate on each host, in each rack and
-// anywhere. A heartbeat replaces numbers, and the ResourceManager lowers them as it
-// allocates. So a heartbeat must contain only the numbers that change: repeating a
-// number would ask again for containers that were allocated in the meantime.
+// anywhere. The ResourceManager lowers the numbers as it allocates. A heartbeat
+// contains only the numbers that change: repeating a number would ask again for
+// containers allocated in the meantime.
 type asks struct {
 	rackOf   func(host string) string
 	believed map[string]int // the numbers that the ResourceManager should have
 	byHosts  map[string]int // by rack, the sum of the numbers of its hosts
-	// replaced has the old value of each number that the last heartbeat replaced.
-	// The containers in that heartbeat's answer were allocated before the
-	// replacement, and lowered the old values.
+	// replaced has the old values of the numbers in the last heartbeat. Containers in
+	// its answer were allocated before, and lowered the old values.
 	replaced map[string]int
 	// unsure has the racks whose number the ResourceManager may not have lowered: it
 	// may have allocated a container in the rack as an off-switch one, if it delays
-	// rack-local containers for longer than off-switch ones
-	// (RegularContainerAllocator.canAssign).
+	// rack-local containers for longer (RegularContainerAllocator.canAssign).
 	unsure map[string]struct{}
 }
 
-// ask is the number of containers to ask for at one location.
 type ask struct {
 	name  string // a host, a rack, or anywhere
 	count int
 }
 
-// closeness is how close an allocated container is to a host that was asked for.
+// closeness is how close an allocated container is to a requested host.
 type closeness int
 
 const (
@@ -101,8 +98,8 @@ func (a *asks) change(total int, locations locations) []ask {
 
 // allocated lowers the numbers as the ResourceManager did when it allocated a
 // container on host: by one at the closest level that asked for one and at the
-// levels above (LocalityAppPlacementAllocator.allocate and canAllocate). It returns
-// the closest level. It must be called in the order of an answer's containers.
+// levels above (LocalityAppPlacementAllocator.allocate). It returns the closest
+// level. Call it in the answer's order.
 func (a *asks) allocated(host string) closeness {
 	rack := a.rackOf(host)
 	level := elsewhere
@@ -122,8 +119,7 @@ func (a *asks) allocated(host string) closeness {
 	return level
 }
 
-// before returns the number of name at the time when the containers in the current
-// answer were allocated.
+// before returns the number of name before the containers in the current answer were allocated.
 func (a *asks) before(name string) int {
 	if count, ok := a.replaced[name]; ok {
 		return count
@@ -131,8 +127,8 @@ func (a *asks) before(name string) int {
 	return a.believed[name]
 }
 
-// lower subtracts one from the number of the location name. If the last heartbeat
-// replaced that number, lower lowers the old value instead and returns false.
+// lower subtracts one from the number of name, or from its replaced value and then
+// returns false.
 func (a *asks) lower(name string) bool {
 	if count, ok := a.replaced[name]; ok {
 		a.replaced[name] = max(0, count-1)
@@ -146,18 +142,17 @@ func (a *asks) lower(name string) bool {
 	return true
 }
 
-// answered must be called once allocated was called for all containers of an answer.
+// answered must be called after all containers of an answer were passed to allocated.
 func (a *asks) answered() { clear(a.replaced) }
 
 // stuck reports whether containers are asked for on a host of the rack but not in
-// the rack, because containers on other hosts used up the rack's number. The
-// ResourceManager then allocates nothing to the application on that host.
+// the rack, whose number other hosts used up. YARN then allocates nothing on that
+// host.
 func (a *asks) stuck(rack string) bool {
 	return a.believed[rack] == 0 && a.byHosts[rack] > 0 && a.believed[anywhere] > 0
 }
 
-// forget resets all numbers, because the ResourceManager has restarted and forgotten
-// them. The next call of change returns all numbers.
+// forget resets all numbers after the ResourceManager has restarted.
 func (a *asks) forget() {
 	clear(a.believed)
 	clear(a.byHosts)
@@ -165,11 +160,10 @@ func (a *asks) forget() {
 	clear(a.unsure)
 }
 
-// outstanding returns how many of the requested containers are not allocated yet.
+// outstanding returns how many requested containers are not allocated yet.
 func (a *asks) outstanding() int { return a.believed[anywhere] }
 
-// compareNames orders names so that a message reads from the closest level to the
-// farthest: anywhere comes last.
+// compareNames orders names from the closest level to the farthest: anywhere comes last.
 func compareNames(x, y string) int {
 	switch {
 	case x == y:

@@ -6,22 +6,19 @@ import (
 )
 
 const (
-	// minPause and maxPause are the shortest and the longest pause before
-	// replacements of failed containers are requested.
+	// minPause and maxPause bound the pause before replacements of failed containers.
 	minPause = time.Second
 	maxPause = 30 * time.Second
-	// quietPeriod is the time without failures after a pause that resets the pause to
-	// zero: the next failed container is then replaced at once.
+	// quietPeriod without failures after a pause resets the pause to zero.
 	quietPeriod = time.Minute
 )
 
-// backoff delays the replacement of failed containers: those that were released
-// unused, refused by their node, or ended in failure. The first replacements are
-// requested at once. Later ones wait until the current round of failures ends; each
-// round lasts twice as long as the one before. Containers that are wanted for other
-// reasons do not wait.
+// backoff delays the replacement of failed containers: released unused, refused by
+// their node, or ended in failure. The first replacements are requested at once.
+// Later ones wait until the current round of failures ends; each round lasts twice
+// as long as the one before. Containers wanted for other reasons do not wait.
 type backoff struct {
-	held  int           // containers that are not asked for until the round ends
+	held  int           // containers not asked for until the round ends
 	pause time.Duration // of this round
 	until time.Time     // when the round ends
 	cause string        // of the round's first failure
@@ -47,8 +44,7 @@ func (b *backoff) failed(cause string, now time.Time) (begins bool) {
 	return begins
 }
 
-// expire ends the round if its time is over, and reports whether replacements were
-// waiting for the end.
+// expire ends the round if it is over, and reports whether replacements waited for its end.
 func (b *backoff) expire(now time.Time) bool {
 	if b.held == 0 || now.Before(b.until) {
 		return false

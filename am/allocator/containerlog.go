@@ -11,16 +11,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// containerLog writes a file in the ApplicationMaster's log directory that lists the
-// application's containers and their nodes. The command yarn-submit logs reads it to
-// find the logs of ended containers, which the ResourceManager has forgotten.
+// containerLog lists the application's containers and their nodes in a file in the
+// ApplicationMaster's log directory, from which yarn-submit logs finds the logs of
+// ended containers.
 type containerLog struct {
 	file   *os.File // nil if there is no file
 	logger *slog.Logger
 }
 
-// openContainerLog opens the file in directory; if directory is "", nothing is
-// written. In client mode, the file's first entry records that mode.
+// openContainerLog opens the file in directory, or no file if directory is "".
 func openContainerLog(directory string, clientMode bool, logger *slog.Logger) *containerLog {
 	if directory == "" {
 		return &containerLog{logger: logger}

@@ -25,9 +25,9 @@ func (s *state) takeNotices() []notice {
 	return notices
 }
 
-// nodesChanged applies the ResourceManager's node reports, and returns the nodes
-// that were lost. Launches on a lost node have failed, even if the node is back
-// already. The ends of its containers come with the answers to heartbeats.
+// nodesChanged applies node reports, and returns the lost nodes. Launches on a lost
+// node have failed, even if the node is back. Heartbeats report the ends of its
+// containers.
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
 	for _, report := range chronological(reports) {
 		if s.topology.report(report) {
@@ -50,9 +50,9 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 	return lost
 }
 
-// chronological moves the reports of lost nodes to the front. If a node was lost and
-// is back, an answer has two reports of it, in random order
-// (DefaultAMSProcessor.handleNodeUpdates iterates over a hash map).
+// chronological moves the reports of lost nodes to the front. An answer has two
+// reports of a node that was lost and is back, in random order
+// (DefaultAMSProcessor.handleNodeUpdates).
 func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
 	var before, after []yarn.NodeReport
 	for _, report := range reports {
@@ -65,8 +65,8 @@ func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
 	return append(before, after...)
 }
 
-// isLost reports whether the state is a node's last: if its NodeManager registers
-// again, the ResourceManager treats it as a new node (RMNodeImpl).
+// isLost reports whether the state is final: if the NodeManager registers again, the
+// ResourceManager treats the node as a new one (RMNodeImpl).
 func isLost(state yarn.NodeState) bool {
 	switch state {
 	case yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted:
@@ -81,10 +81,9 @@ var (
 	preempted          = byCluster[yarn.ExitPreempted]
 )
 
-// decommission begins to decommission executors whose containers YARN will end.
-// They no longer count towards the driver's demand, so replacements are asked for
-// at once. Those that have not registered with the driver are released, for the
-// given reason.
+// decommission begins to decommission executors whose containers YARN will end. They
+// no longer count towards the driver's demand. Executors that have not registered
+// are released.
 func (s *state) decommission(executors []*executor, why driver.Notice, reason exitReason, now time.Time) {
 	var ids []string
 	for _, e := range executors {
@@ -98,15 +97,15 @@ func (s *state) decommission(executors []*executor, why driver.Notice, reason ex
 		case stateEnding:
 			continue
 		}
-		ids = append(ids, e.ID) // of two notices the driver keeps the earlier deadline
+		ids = append(ids, e.ID) // the driver keeps the earlier of two deadlines
 	}
 	if len(ids) > 0 {
 		s.notices = append(s.notices, notice{ids, why})
 	}
 }
 
-// preempt decommissions the executors in containers that the ResourceManager will
-// preempt in any case.
+// preempt decommissions executors whose containers the ResourceManager will preempt
+// in any case.
 func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) {
 	var named []*executor
 	for _, id := range containers {
@@ -117,10 +116,9 @@ func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) 
 	s.decommission(named, driver.Notice{Reason: "the ResourceManager preempts its container", Deadline: deadline}, preempted, now)
 }
 
-// contract is YARN's PreemptionContract, which lets the application choose: the
-// ResourceManager preempts the named containers unless the application releases as
-// many resources first. The schedulers ask for the resources of the named
-// containers, rounded up to their smallest allocation
+// contract is YARN's PreemptionContract: the ResourceManager preempts the named
+// containers unless the application releases as many resources first. Schedulers
+// round the resources up to their smallest allocation
 // (FiCaSchedulerApp.getAllocation).
 type contract struct {
 	containers []yarn.ContainerID
@@ -128,8 +126,8 @@ type contract struct {
 	deadline   time.Time
 }
 
-// preemptionWarning returns, by the cluster's settings, the shortest time between
-// the heartbeat whose answer announces a preemption and the preemption itself.
+// preemptionWarning returns the shortest time, by the cluster's settings, between
+// the heartbeat that announces a preemption and the preemption.
 func preemptionWarning(hadoop *conf.Config, heartbeat time.Duration) time.Duration {
 	const defaultWait = 15 * time.Second // Hadoop's default for both keys
 	key := "yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill"
@@ -151,14 +149,12 @@ func (a *amount) add(r yarn.Resource, times int64) {
 	a.cores += int64(r.VCores) * times
 }
 
-// covers reports whether a has at least the memory and the cores of b.
 func (a amount) covers(b amount) bool { return a.memory >= b.memory && a.cores >= b.cores }
 
 // negotiate decommissions as many executors as a contract asks for: first those that
 // have not registered, then those without a running task, then those that the
-// contract names, as they are preempted anyway if the others do not end in time.
-// Among equals, those with the fewest tasks come first, then the youngest. tasks has
-// the number of running tasks by executor id; nil if it is not known.
+// contract names. Among equals, those with the fewest tasks come first, then the
+// youngest. tasks has the number of running tasks by executor id; nil if unknown.
 func (s *state) negotiate(c contract, tasks map[string]int, now time.Time) {
 	var wanted, asked, given amount
 	named := make(map[*executor]bool, len(c.containers))

@@ -11,14 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// maxLifted is how many notes about lifted exclusions are kept.
+// maxLifted bounds the notes about lifted exclusions.
 const maxLifted = 5
 
-// exclusions are the hosts on which no executor may run: those that the user names
-// (yarn.exclude.nodes), those that the driver names, and those where executors
-// failed. If a wanted profile would have no node left, exclusions are lifted, that
-// is, not applied: first those for failures, starting with the oldest, then the
-// driver's, and never the user's.
+// exclusions are the hosts on which no executor may run: named by the user
+// (yarn.exclude.nodes), by the driver, or excluded for failures. If a wanted profile
+// would have no node left, exclusions are lifted (not applied): first those for
+// failures, the oldest first, then the driver's, never the user's.
 type exclusions struct {
 	onFailure  bool          // whether hosts where executors failed are excluded
 	maxPerHost int           // number of failures after which a host is excluded
@@ -32,7 +31,7 @@ type exclusions struct {
 
 	active     map[string]exclusion // by host
 	sent       map[string]struct{}  // hosts on the blacklist at the ResourceManager
-	stale      bool                 // active must be computed again
+	stale      bool                 // active must be recomputed
 	unsent     bool                 // sent may differ from active
 	nextExpiry time.Time            // the earliest one in byFailure; zero if it is empty
 	lifted     []string             // notes about lifted exclusions, the newest last
@@ -70,14 +69,12 @@ func (e *exclusions) want(hosts []string) {
 	}
 }
 
-// recompute marks the active exclusions as stale. It must be called after nodes or
-// the wanted profiles have changed.
+// recompute marks active as stale, after nodes or the wanted profiles have changed.
 func (e *exclusions) recompute() {
 	e.stale = e.stale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
 }
 
-// failed counts a failed executor for which its host may be to blame, and excludes
-// the host if it has had too many.
+// failed counts an executor that failed on the host, and excludes the host after too many.
 func (e *exclusions) failed(host, text string, now time.Time) {
 	if !e.onFailure {
 		return
@@ -99,15 +96,14 @@ func (e *exclusions) failed(host, text string, now time.Time) {
 	e.logger.Warn("no more executors on a node where they fail", "host", host, "failures", len(recent), "until", added.until, "last", text)
 }
 
-// has reports whether the host is excluded.
 func (e *exclusions) has(host string) bool {
 	_, ok := e.active[host]
 	return ok
 }
 
-// refresh computes the active exclusions again if something has changed or an
-// exclusion has expired, and reports whether the set of excluded hosts has changed.
-// count returns the number of nodes for each wanted profile.
+// refresh recomputes the active exclusions if necessary, and reports whether the set
+// of excluded hosts has changed. count returns the number of nodes for each wanted
+// profile.
 func (e *exclusions) refresh(now time.Time, count func() nodeCounts) bool {
 	if !e.stale && (e.nextExpiry.IsZero() || now.Before(e.nextExpiry)) {
 		return false
@@ -138,8 +134,7 @@ func (e *exclusions) expire(now time.Time) {
 	})
 }
 
-// resolve returns the exclusions to apply, by host. It lifts those, except the
-// user's, that would leave a profile without a node.
+// resolve returns the exclusions to apply, by host, without those to lift.
 func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 	active := make(map[string]exclusion, len(e.byUser)+len(e.byDriver)+len(e.byFailure))
 	for _, host := range e.byUser {
@@ -177,8 +172,7 @@ func (e *exclusions) lift(x exclusion) {
 	e.lifted = e.lifted[max(0, len(e.lifted)-maxLifted):]
 }
 
-// need is what a profile's executors need of a node, or what a node offers:
-// resources and a node label.
+// need has the resources and node label that executors need, or that a node offers.
 type need struct {
 	size  yarn.Resource
 	label string
@@ -194,8 +188,8 @@ type nodeCount struct {
 // nodeCounts has an element for each wanted profile.
 type nodeCounts []nodeCount
 
-// countNodes counts the nodes that can serve each need. If the topology knows no
-// nodes, each of the clusterNodes NodeManagers is assumed to serve all needs.
+// countNodes counts the nodes that can serve each need: all clusterNodes if the
+// topology knows none.
 func countNodes(nodes *topology, clusterNodes int, needs []need) nodeCounts {
 	counts := make(nodeCounts, len(needs))
 	for i, need := range needs {
@@ -239,8 +233,7 @@ func (n nodeCounts) isLast(active map[string]exclusion, host string) bool {
 	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded+1 >= c.count && c.serves(host) })
 }
 
-// changes returns the changes of the blacklist to send to the ResourceManager, and
-// records them as sent.
+// changes returns the blacklist changes to send, and records them as sent.
 func (e *exclusions) changes() (add, remove []string) {
 	if !e.unsent {
 		return nil, nil
@@ -263,8 +256,7 @@ func (e *exclusions) changes() (add, remove []string) {
 	return add, remove
 }
 
-// forget makes the next call of changes return all exclusions, because the
-// ResourceManager has restarted.
+// forget makes the next call of changes return all exclusions, for a restarted ResourceManager.
 func (e *exclusions) forget() {
 	clear(e.sent)
 	e.unsent = len(e.active) > 0
@@ -283,8 +275,6 @@ func (e *exclusions) list() []Exclusion {
 	return listed
 }
 
-// notes returns messages about lifted exclusions, and one if the user's list leaves
-// no node.
 func (e *exclusions) notes() []string {
 	notes := slices.Clone(e.lifted)
 	if e.noNodeLeft {

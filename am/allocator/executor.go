@@ -12,40 +12,37 @@ import (
 type executor struct {
 	launcher.Executor
 	profile *profileState
-	rack    string // its host's, as known when the container was allocated
+	rack    string // of the host, as known when the container was allocated
 	state   executorState
 	started bool      // its NodeManager has accepted it
-	due     time.Time // by when it must register with the driver; zero before it is started, or for no limit
+	due     time.Time // when it must have registered with the driver; zero before it is started, or for no limit
 	reason  string    // why it is decommissioning or ending
 }
 
-// executorState is a step in an executor's life.
 type executorState int
 
 const (
 	// stateLaunching lasts until the executor registers with the driver.
 	stateLaunching executorState = iota
 	stateRegistered
-	// stateDecommissioning begins when YARN announces that it will end the
-	// container, and lasts until the executor ends. The driver tells it to stop.
+	// stateDecommissioning lasts from YARN's announcement to end the container until
+	// the executor, which the driver asks to stop, has ended.
 	stateDecommissioning
-	// stateEnding begins when the container is released because the driver killed
-	// the executor or the application has ended.
+	// stateEnding begins when the container is released because of a kill or the
+	// application's end.
 	stateEnding
 	executorStates // the number of states
 )
 
-// counts reports whether an executor in this state counts towards the number that
-// the driver wants.
+// counts reports whether an executor in this state counts towards the driver's demand.
 func (s executorState) counts() bool { return s == stateLaunching || s == stateRegistered }
 
 func (e *executor) host() string { return e.Container.Node.Host }
 
-// youngestFirst compares executors by the times when their containers were
-// allocated, the latest first.
+// youngestFirst compares executors by the allocation of their containers, the latest first.
 func youngestFirst(a, b *executor) int { return cmp.Compare(b.Container.ID.ID, a.Container.ID.ID) }
 
-// text returns a message about the executor that ends with what.
+// text returns a message that names the executor and ends with what.
 func (e *executor) text(what string) string {
 	return fmt.Sprintf("executor %s (%s on %s) %s", e.ID, e.Container.ID, e.host(), what)
 }

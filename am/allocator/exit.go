@@ -9,16 +9,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// exitReason is why an executor ended, and towards what its end counts.
+// exitReason is why an executor ended, and how its end counts.
 type exitReason struct {
 	text    string // shown with the counts
 	failure bool   // counts towards executor.maxNumFailures
 	node    bool   // counts towards the exclusion of its node
-	wanted  bool   // the driver, or the application's end, has ended it: no reason to delay others
+	wanted  bool   // ended by the driver or with the application: replacements are not delayed
 }
 
-// Reasons for which executors end. If YARN or the driver has ended an executor,
-// neither it nor its tasks have failed.
+// If YARN or the driver ended an executor, neither it nor its tasks have failed.
 var (
 	endedByDriver        = exitReason{text: "ended by the driver", wanted: true}
 	decommissioned       = exitReason{text: "stopped before it was taken away", wanted: true}
@@ -36,7 +35,7 @@ var (
 	tooMuchLog           = exitReason{text: "too much written to its logs", failure: true}
 )
 
-// byCluster has the reasons for the exit statuses of containers that YARN has ended.
+// byCluster has the reasons for exit statuses that YARN sets.
 var byCluster = map[yarn.ExitStatus]exitReason{
 	yarn.ExitAborted:                    {text: "lost with its node"},
 	yarn.ExitDisksFailed:                {text: "disks of its node failed"},
@@ -47,8 +46,8 @@ var byCluster = map[yarn.ExitStatus]exitReason{
 	yarn.ExitKilledByApplicationMaster:  {text: "stopped by the ApplicationMaster"},
 }
 
-// classifyExit classifies the end of a container that was not released: it returns
-// what to tell the driver, and the reason.
+// classifyExit returns the loss for the driver, and why a container that was not
+// released ended.
 func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, exitReason) {
 	cause := exitStatus(status)
 	if reason, ok := byCluster[cause]; ok {
@@ -56,7 +55,7 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 	}
 	switch cause {
 	case yarn.ExitSuccess:
-		// Executors that the driver told to stop are not passed to this function.
+		// Executors that the driver asked to stop do not get here.
 		return driver.Loss{Text: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, exited
 	case yarn.ExitExceededPhysicalMemory:
 		return driver.Loss{
@@ -74,8 +73,7 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 	text, reason := status.ExitStatus.Meaning(), exited
 	switch cause {
 	case yarn.ExitUnknown:
-		// The node could not localize its files or make its directory, so no process
-		// has run.
+		// The node could not localize files or make a directory, so no process has run.
 		text, reason = "could not be set up by its node", notSetUp
 	case yarn.ExitKilledForExcessLogs:
 		reason = tooMuchLog
@@ -86,9 +84,9 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 	return driver.Loss{Text: text, CountsAsFailure: true}, reason
 }
 
-// exitStatus returns the container's exit status, or the one that its diagnostics
-// imply: if a process exits by itself while its NodeManager kills it for exceeding
-// its memory, YARN reports the process's own exit code.
+// exitStatus returns the container's exit status. YARN reports the process's own
+// exit code if the process exits while it is killed for its memory; the diagnostics
+// then imply the status.
 func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 	switch {
 	case status.ExitStatus <= 0:
@@ -101,8 +99,7 @@ func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 	return status.ExitStatus
 }
 
-// usage returns the sentence about the memory usage in the diagnostics of a
-// container that was killed for exceeding its memory.
+// usage returns the sentence about memory usage in a container's diagnostics.
 func usage(diagnostics string) string {
 	for line := range strings.Lines(diagnostics) {
 		if _, text, ok := strings.Cut(line, "Current usage: "); ok {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// failureCounts counts ended executors by reason, and decides when too many have
-// failed.
+// failureCounts counts ended executors by reason, and decides when too many have failed.
 type failureCounts struct {
 	max      int           // executor.maxNumFailures
 	validity time.Duration // executor.failuresValidityInterval; 0 if failures count forever
@@ -17,14 +16,13 @@ type failureCounts struct {
 
 	total   int         // executors that count as failed
 	recent  []time.Time // when they failed, the oldest first; empty if validity is 0
-	last    string      // the message about the last one
+	last    string      // the message about the last failure
 	reasons map[string]*FailureCount
-	// tolerating is true if at least max executors have failed and the application
-	// goes on only because enough executors run.
+	// tolerating is set if max executors have failed but enough executors run.
 	tolerating bool
 }
 
-// TooManyFailures is the error of an application with too many failed executors.
+// TooManyFailures is the error of Run if too many executors failed.
 type TooManyFailures struct{ error }
 
 // count counts an ended executor.
@@ -49,8 +47,7 @@ func (f *failureCounts) count(reason exitReason, text string, now time.Time) {
 	}
 }
 
-// counted returns how many failures count towards max now: those that are not older
-// than validity.
+// counted returns how many failures within validity count towards max.
 func (f *failureCounts) counted(now time.Time) int {
 	if f.validity == 0 {
 		return f.total
@@ -63,8 +60,8 @@ func (f *failureCounts) counted(now time.Time) int {
 	return len(f.recent)
 }
 
-// exhausted returns a *TooManyFailures if the application must end: max executors
-// have failed, and not enough are running to tolerate it.
+// exhausted returns a *TooManyFailures if max executors have failed and too few run
+// to tolerate it.
 func (f *failureCounts) exhausted(running int, now time.Time) error {
 	failed := f.counted(now)
 	f.tolerating = failed >= f.max && f.tolerate > 0 && running >= f.tolerate

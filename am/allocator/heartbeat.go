@@ -10,15 +10,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// ResourceManager has the calls that the allocator makes to the ResourceManager;
-// *yarn.AMClient implements it.
+// ResourceManager has the calls to the ResourceManager; *yarn.AMClient implements it.
 type ResourceManager interface {
 	Register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error)
 	Allocate(ctx context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error)
 }
 
-// heartbeats sends heartbeats (allocate calls) to the ResourceManager, each with
-// the id of the last answer.
+// heartbeats sends allocate calls to the ResourceManager, each with the last answer's id.
 type heartbeats struct {
 	rm          ResourceManager
 	maxFailures int // failures in a row that end the application
@@ -26,20 +24,19 @@ type heartbeats struct {
 
 	registered bool // with the current ResourceManager
 	responseID int32
-	// unanswered is the heartbeat that got no answer, or nil. It is sent again
-	// unchanged: a ResourceManager that has served it before repeats the answer and
-	// ignores the request's content (ApplicationMasterService.allocate).
+	// unanswered is the heartbeat that got no answer, or nil. It is resent unchanged: a
+	// ResourceManager that served it repeats the answer
+	// (ApplicationMasterService.allocate).
 	unanswered *yarn.AllocateRequest
 	failures   int // failed heartbeats and registrations in a row
 }
 
-// errForgotten is the error of send if the ResourceManager has restarted and
-// forgotten the application, which must then be registered, and everything sent,
-// again.
+// errForgotten is the error of send if a restarted ResourceManager has forgotten the
+// application.
 var errForgotten = errors.New("the ResourceManager does not know this application any more, it must be registered again")
 
-// register registers the application. It returns nil for both results if the
-// application is registered already because the answer to an earlier try was lost.
+// register registers the application. Both results are nil if it is registered
+// already because the answer to an earlier try was lost.
 func (h *heartbeats) register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
 	granted, err := h.rm.Register(ctx, request)
 	if errors.Is(err, yarn.ErrInvalidMasterRequest) {
@@ -53,8 +50,7 @@ func (h *heartbeats) register(ctx context.Context, request yarn.RegisterRequest)
 	return granted, nil
 }
 
-// send sends a heartbeat. The error is errForgotten if the ResourceManager has
-// restarted.
+// send sends a heartbeat. It fails with errForgotten if the ResourceManager has restarted.
 func (h *heartbeats) send(ctx context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
 	request.ResponseID = h.responseID
 	response, err := h.rm.Allocate(ctx, request)
@@ -72,18 +68,15 @@ func (h *heartbeats) send(ctx context.Context, request yarn.AllocateRequest) (*y
 	return response, nil
 }
 
-// errShutdown is the error of send if the ResourceManager orders the
-// ApplicationMaster to stop without unregistering (AM_SHUTDOWN).
+// errShutdown is the error of send after the ResourceManager's order AM_SHUTDOWN.
 var errShutdown = errors.New("the ResourceManager told this ApplicationMaster to stop")
 
-// IsFinal reports whether err means that the ResourceManager will refuse all further
-// calls of this attempt.
+// IsFinal reports whether err means that the ResourceManager refuses all further calls.
 func IsFinal(err error) bool {
 	return errors.Is(err, errShutdown) || errors.Is(err, yarn.ErrAttemptNotFound) || errors.Is(err, yarn.ErrInvalidToken)
 }
 
-// failed counts a failed heartbeat. It returns nil if the heartbeat can be tried
-// again, and an error if that cannot help or too many in a row have failed.
+// failed counts a failed heartbeat, and returns an error if no retry can help or is left.
 func (h *heartbeats) failed(err error) error {
 	h.failures++
 	switch {
@@ -101,11 +94,10 @@ func (h *heartbeats) failed(err error) error {
 
 const (
 	// eagerPeriod is how long after a change heartbeats are sent at the initial
-	// interval. NodeManagers send a heartbeat every second by default, so
-	// containers on free nodes are allocated within that time.
+	// interval. NodeManagers send heartbeats every second by default, so free nodes get
+	// containers within that time.
 	eagerPeriod = 3 * time.Second
-	// pendingInterval is the longest interval of heartbeats while requested
-	// containers are not allocated yet.
+	// pendingInterval bounds the interval while requested containers are not allocated.
 	pendingInterval = time.Second
 )
 
@@ -116,11 +108,10 @@ type pace struct {
 	wait          time.Duration
 }
 
-// change makes next return the initial interval again, for eagerPeriod.
+// change makes next return the initial interval for eagerPeriod.
 func (p *pace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
 
-// next returns how long to wait before the next heartbeat. missing is true while
-// requested containers are not allocated yet.
+// next returns how long to wait. missing: requested containers are not allocated yet.
 func (p *pace) next(missing bool, now time.Time) time.Duration {
 	if !missing {
 		return p.idle

@@ -12,9 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// launched records that a NodeManager accepted an executor, which from then on must
-// register with the driver within launchTimeout. An executor in an OPPORTUNISTIC
-// container has no such limit, as the container may be queued on its node.
+// launched records that a NodeManager accepted an executor, which must register with
+// the driver within launchTimeout, unless its OPPORTUNISTIC container may be queued
+// on the node.
 func (s *state) launched(id yarn.ContainerID, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.started {
@@ -29,7 +29,6 @@ func (s *state) launched(id yarn.ContainerID, now time.Time) {
 	s.awaited = append(s.awaited, e)
 }
 
-// registered records that an executor has registered with the driver.
 func (s *state) registered(id string) {
 	if e, ok := s.byID[id]; ok && e.state == stateLaunching {
 		e.started = true
@@ -38,7 +37,7 @@ func (s *state) registered(id string) {
 	}
 }
 
-// expireLaunches gives up the executors that have not registered in time.
+// expireLaunches gives up executors that have not registered in time.
 func (s *state) expireLaunches(now time.Time) {
 	for len(s.awaited) > 0 {
 		e := s.awaited[0]
@@ -54,9 +53,8 @@ func (s *state) expireLaunches(now time.Time) {
 	s.awaited = nil
 }
 
-// launchFailed gives up an executor that could not be started. It does nothing if
-// the executor has registered with the driver: only the NodeManager's answer was
-// lost.
+// launchFailed gives up an executor that could not be started, unless it has
+// registered with the driver: then only the NodeManager's answer was lost.
 func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.state != stateLaunching {
@@ -74,8 +72,7 @@ func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	s.giveUp(e, reason, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
 }
 
-// giveUpOnExcluded gives up executors on excluded nodes, except those that a
-// NodeManager is known to have accepted.
+// giveUpOnExcluded gives up executors on excluded nodes that no NodeManager has accepted.
 func (s *state) giveUpOnExcluded(now time.Time) {
 	for _, p := range s.profiles {
 		for _, e := range slices.SortedFunc(maps.Keys(p.starting), youngestFirst) {
@@ -86,8 +83,7 @@ func (s *state) giveUpOnExcluded(now time.Time) {
 	}
 }
 
-// giveUp releases the container of an executor that has not registered with the
-// driver, and reports the executor as ended.
+// giveUp releases an unregistered executor's container, and reports the executor as ended.
 func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Time) {
 	s.remove(e)
 	s.release(e.Container.ID, e.Container.Node)
@@ -95,7 +91,7 @@ func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Tim
 	s.end(endedExecutor{executor: e, status: yarn.ExitKilledByApplicationMaster, reason: reason, loss: driver.Loss{Text: text}}, now)
 }
 
-// end counts an ended executor and queues the report to the driver.
+// end counts an ended executor and queues the report for the driver.
 func (s *state) end(ended endedExecutor, now time.Time) {
 	e, reason, text := ended.executor, ended.reason, ended.loss.Text
 	s.failures.count(reason, e.text(text), now)
@@ -108,9 +104,8 @@ func (s *state) end(ended endedExecutor, now time.Time) {
 	s.ended = append(s.ended, ended)
 }
 
-// completed records that containers have ended. It ignores containers without an
-// executor: those that were released, and those that a restarted ResourceManager
-// reports again.
+// completed records the ends of containers. It ignores containers without an
+// executor: released ones, and ones that a restarted ResourceManager reports again.
 func (s *state) completed(statuses []yarn.ContainerStatus, now time.Time) {
 	for _, status := range statuses {
 		if _, ok := s.releasing[status.ID]; ok {
@@ -162,15 +157,15 @@ func (s *state) kill(ids []string, now time.Time) {
 	}
 }
 
-// takeWithdrawn returns the executors that were released before they had registered,
-// which the launcher must not start, and clears the list.
+// takeWithdrawn returns and clears the executors released before they registered,
+// not to be started.
 func (s *state) takeWithdrawn() []*executor {
 	withdrawn := s.withdrawn
 	s.withdrawn = nil
 	return withdrawn
 }
 
-// takeEnded returns the ended executors, and clears the list.
+// takeEnded returns and clears the ended executors.
 func (s *state) takeEnded() []endedExecutor {
 	ended := s.ended
 	s.ended = nil

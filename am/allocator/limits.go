@@ -9,15 +9,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// limits is the size of the largest container that the cluster gives.
+// limits is the size of the cluster's largest container.
 type limits struct {
 	known       bool
 	max         yarn.Resource
 	checksCores bool
 }
 
-// take applies the answer to a registration. It never lowers limits, as a
-// ResourceManager that has just restarted may not know all nodes yet.
+// take applies the answer to a registration. It never lowers limits: a restarted
+// ResourceManager may not know all nodes yet.
 func (l *limits) take(granted *yarn.RegisterResponse) {
 	l.known = true
 	l.checksCores = granted.ChecksCores
@@ -31,8 +31,8 @@ func (l *limits) take(granted *yarn.RegisterResponse) {
 	}
 }
 
-// check returns an error if no container can be as large as a profile's executors.
-// It ignores cores if the cluster's scheduler does.
+// check fails if a profile's executors exceed the limits, without cores if the
+// scheduler ignores them.
 func (l *limits) check(p profile.Profile, size yarn.Resource) error {
 	if !l.known {
 		return nil
@@ -54,7 +54,7 @@ func (l *limits) check(p profile.Profile, size yarn.Resource) error {
 	return fmt.Errorf("an executor of resource profile %d takes %v, the most that this cluster gives is %v: lower what the profile asks for", p.ID, size, l.max)
 }
 
-// checkAll checks the profiles that the driver wants executors of.
+// checkAll checks the wanted profiles.
 func (l *limits) checkAll(profiles []*profileState) error {
 	for _, p := range profiles {
 		if p.demand.Total == 0 {

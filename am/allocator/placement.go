@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// locations has the numbers of executors to ask for on hosts and, in addition to
-// those, in racks. All other executors may run anywhere.
+// locations has the numbers of executors to ask for on hosts and, besides, in racks.
 type locations struct {
 	hosts map[string]int
 	racks map[string]int
 }
 
-// placement is the input for choosing the locations of one profile's executors.
+// placement is the input of place, for one profile.
 type placement struct {
 	missing int // executors to ask for
 	// localityAware is how many executors waiting tasks with preferences could use.
@@ -29,13 +28,11 @@ type placement struct {
 
 // place decides where to ask for the missing executors.
 //
-// If waiting tasks prefer hosts, each host shall have executors in proportion to
-// the tasks that prefer it, as in Spark's
-// LocalityPreferredContainerPlacementStrategy. If not, the executors are spread
-// over the nodes: the data may be anywhere, and executors on two nodes are close to
-// twice as much of it. If there are many nodes, no host is named: schedulers
-// allocate one container for each heartbeat of a node, so executors spread by
-// themselves, and waiting for the heartbeats of certain nodes would take longer.
+// If waiting tasks prefer hosts, executors are distributed in proportion, as by
+// Spark's LocalityPreferredContainerPlacementStrategy. Otherwise executors are
+// spread over the nodes, to be close to more of the data. With many nodes, no host
+// is named: schedulers allocate one container for each heartbeat of a node, which
+// spreads executors, and waiting for certain nodes would take longer.
 func place(in placement) locations {
 	switch {
 	case in.missing <= 0:
@@ -47,8 +44,7 @@ func place(in placement) locations {
 	}
 }
 
-// share is a host's share of the executors. A rack has a share, too, for those of
-// its hosts that cannot run executors.
+// share is a host's share of the executors, or a rack's for hosts that cannot run executors.
 type share struct {
 	name      string
 	rack      bool
@@ -59,15 +55,14 @@ type share struct {
 	gets      int     // executors to ask for
 }
 
-// nearRemainder is a fraction of the smallest remainder that gets an executor. Hosts
-// whose remainder is at least this fraction of it are asked for, too.
+// nearRemainder is the fraction of the smallest successful remainder from which
+// hosts are asked for, too.
 const nearRemainder = 0.75
 
 // byTasks chooses hosts by the tasks that prefer them. Each host gets the integer
-// part of the number of executors that it lacks; hosts that lack most come first.
-// The executors that are left go to the hosts with the largest remainders. Hosts
-// with nearly as large a remainder are asked for, too, so that YARN can take the
-// first host with room.
+// part of the executors that it lacks; the rest goes to the largest remainders.
+// Hosts with nearly as large a remainder are asked for, too, so that YARN can take
+// the first with room.
 func byTasks(in placement) locations {
 	shares, tasks, pool := sharesOf(in)
 	left := min(in.missing, in.localityAware)
@@ -112,8 +107,7 @@ func byTasks(in placement) locations {
 	return chosen
 }
 
-// sharesOf returns the hosts and racks that tasks prefer, with the sums of their
-// tasks and executors.
+// sharesOf returns the preferred hosts and racks, with the sums of their tasks and executors.
 func sharesOf(in placement) (shares []share, tasks, executors int) {
 	shares = make([]share, 0, len(in.hostTasks))
 	var racks map[string]*share
@@ -152,13 +146,11 @@ func sharesOf(in placement) (shares []share, tasks, executors int) {
 	return shares, tasks, executors
 }
 
-// manyNodes is a number of nodes for each missing executor. If there are more nodes
-// than that, spread names no host.
+// manyNodes is the number of nodes for each missing executor above which spread names no host.
 const manyNodes = 4
 
-// spread chooses the nodes with the fewest executors, among equals first those that
-// are asked for already, then at random. It returns nil, for no choice, if there
-// are fewer than two nodes or too many.
+// spread chooses the nodes with the fewest executors, then those asked for already,
+// then at random. It returns nil if there are fewer than two nodes or too many.
 func spread(in placement) map[string]int {
 	if len(in.nodes) < 2 || len(in.nodes) > manyNodes*in.missing {
 		return nil

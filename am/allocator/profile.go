@@ -9,10 +9,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// profileState is the state of one resource profile: the driver's demand, the
-// numbers asked for at the ResourceManager, and the executors. The requests of each
-// profile have their own priority, by which an allocated container is matched to
-// its profile.
+// profileState is the state of one resource profile: the driver's demand, the asks,
+// and the executors. Each profile has its own priority, which matches containers to
+// profiles.
 type profileState struct {
 	profile.Profile
 	size    yarn.Resource // of a container
@@ -34,13 +33,11 @@ func newProfileState(p profile.Profile, rackOf func(string) string) *profileStat
 	}
 }
 
-// containerSize returns the size of an executor's container.
 func containerSize(p profile.Profile) yarn.Resource {
 	return yarn.Resource{MemoryMB: p.Container().MiB(), VCores: int32(p.Cores), Others: p.Resources}
 }
 
-// priorityOf returns the priority of a profile's asks. YARN serves the lowest
-// number first.
+// priorityOf returns the priority of a profile's asks. YARN serves the lowest number first.
 func priorityOf(p profile.Profile) int32 { return int32(p.ID) + 1 }
 
 // want sets the driver's demand.
@@ -54,19 +51,17 @@ func (p *profileState) want(demand driver.Demand) {
 // missing returns how many executors the driver wants beyond the live ones.
 func (p *profileState) missing() int { return max(0, p.demand.Total-p.live) }
 
-// toAsk returns how many containers to ask for now: the missing ones without those
-// that backoff delays.
+// toAsk returns how many containers to ask for: the missing ones that backoff does not delay.
 func (p *profileState) toAsk() int { return max(0, p.missing()-p.backoff.held) }
 
-// asksChanged reports whether the numbers to ask for must be computed again. If
-// not, the hosts that were chosen before are still as good as others.
+// asksChanged reports whether the asks must be computed again.
 func (p *profileState) asksChanged() bool {
 	n := p.toAsk()
 	return n != p.asks.outstanding() || p.replan && n > 0
 }
 
 // localityAware returns how many executors the waiting tasks with preferences could
-// use, or toAsk if there are none.
+// use, or toAsk.
 func (p *profileState) localityAware(taskCPUs int) int {
 	if p.demand.LocalityAware == 0 {
 		return p.toAsk()
@@ -75,7 +70,6 @@ func (p *profileState) localityAware(taskCPUs int) int {
 	return (p.demand.LocalityAware + slots - 1) / slots
 }
 
-// add counts a new executor.
 func (p *profileState) add(e *executor) {
 	p.live++
 	p.starting[e] = struct{}{}
@@ -92,8 +86,8 @@ func (p *profileState) remove(e *executor) {
 	decrement(p.byRack, e.rack)
 }
 
-// surplus returns the executors to release because the driver wants fewer: only ones
-// that no NodeManager is known to have accepted, the youngest first.
+// surplus returns the executors to release because the driver wants fewer: those
+// that no NodeManager has accepted, the youngest first.
 func (p *profileState) surplus() []*executor {
 	n := min(p.live-p.demand.Total, len(p.starting))
 	if n <= 0 {
@@ -124,8 +118,7 @@ func (p *profileState) requests(asks []ask) []yarn.ResourceRequest {
 		if p.Opportunistic {
 			requests[i].ExecutionType = yarn.Opportunistic
 		}
-		// YARN accepts a node label only in requests for any host
-		// (SchedulerUtils.validateResourceRequest).
+		// YARN accepts labels only in requests for any host (SchedulerUtils.validateResourceRequest).
 		if ask.name == anywhere {
 			requests[i].NodeLabel = p.NodeLabel
 		}

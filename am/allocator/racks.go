@@ -19,7 +19,7 @@ import (
 const (
 	// rackTimeout bounds one call of a rackLookup.
 	rackTimeout = 30 * time.Second
-	// resolveTimeout bounds the look-up of the hosts' IP addresses in such a call.
+	// resolveTimeout bounds the look-up of the hosts' IP addresses in rackLookup.
 	resolveTimeout = 5 * time.Second
 	// defaultScriptHosts is the default of net.topology.script.number.args.
 	defaultScriptHosts = 100
@@ -28,9 +28,9 @@ const (
 // rackLookup returns the rack of each host; "" if the look-up failed.
 type rackLookup func(ctx context.Context, hosts []string) map[string]string
 
-// newRackLookup returns a function that looks up racks as Hadoop's daemons do: in
-// the file net.topology.table.file.name, or by the script
-// net.topology.script.file.name. It returns nil if neither is set.
+// newRackLookup returns a function that looks up racks as Hadoop does: in the file
+// net.topology.table.file.name, or by the script net.topology.script.file.name. It
+// returns nil if neither is set.
 func newRackLookup(hadoop *conf.Config, logger *slog.Logger) rackLookup {
 	var resolve func(ctx context.Context, hosts, addresses []string) ([]string, error)
 	if table := hadoop.GetDefault("net.topology.table.file.name", ""); table != "" {
@@ -70,8 +70,8 @@ func newRackLookup(hadoop *conf.Config, logger *slog.Logger) rackLookup {
 	}
 }
 
-// addressesOf returns each host's IP address, or its name if it has none. Hadoop
-// looks up racks by address (CachedDNSToSwitchMapping.resolve).
+// addressesOf returns each host's IP address, by which Hadoop looks up racks
+// (CachedDNSToSwitchMapping.resolve), or its name if it has none.
 func addressesOf(ctx context.Context, hosts []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -85,8 +85,8 @@ func addressesOf(ctx context.Context, hosts []string) []string {
 	return addresses
 }
 
-// rackTable reads racks from a file (TableMapping). Each line has an address or host
-// name, and a rack. Hosts that are not in the file are in the default rack.
+// rackTable reads racks from a file with an address or host name and a rack in each
+// line (TableMapping). Other hosts are in the default rack.
 func rackTable(path string, hosts, addresses []string) ([]string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -111,8 +111,8 @@ func rackTable(path string, hosts, addresses []string) ([]string, error) {
 	return racks, nil
 }
 
-// rackScript runs a script that prints a rack for each of its arguments
-// (ScriptBasedMapping), with at most maxArgs names at a time.
+// rackScript runs a script that prints a rack for each of its at most maxArgs
+// arguments (ScriptBasedMapping).
 func rackScript(ctx context.Context, script string, maxArgs int, names []string) ([]string, error) {
 	var racks []string
 	for len(names) > 0 {

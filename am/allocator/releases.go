@@ -6,17 +6,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// release is a container whose release was sent to the ResourceManager, and when.
+// release is a container whose release was sent, and when.
 type release struct {
 	id yarn.ContainerID
 	at time.Time
 }
 
-// releaseTimeout is how long to wait for the confirmation of a release. A
-// ResourceManager that knows the container confirms it within two heartbeats. After
-// a restart, it learns of the container when the node registers, which takes half a
-// minute (yarn.resourcemanager.connect.retry-interval.ms), or never if the container
-// was not started or the node is dead.
+// releaseTimeout bounds the wait for a release's confirmation, usually two
+// heartbeats. A restarted ResourceManager confirms when the node has registered,
+// after half a minute (yarn.resourcemanager.connect.retry-interval.ms), or never if
+// the node is dead.
 const releaseTimeout = time.Minute
 
 // release queues the release of a container, unless it is being released already.
@@ -28,8 +27,7 @@ func (s *state) release(id yarn.ContainerID, node yarn.NodeID) {
 	}
 }
 
-// takeReleases returns the containers to release with the next heartbeat, and
-// records them as sent.
+// takeReleases returns the releases for the next heartbeat, and records them as sent.
 func (s *state) takeReleases(now time.Time) []yarn.ContainerID {
 	releases := s.releases
 	s.releases = nil
@@ -39,8 +37,7 @@ func (s *state) takeReleases(now time.Time) []yarn.ContainerID {
 	return releases
 }
 
-// expireReleases treats containers as ended if their release was not confirmed
-// within releaseTimeout. They are released again if their node comes back.
+// expireReleases treats containers as ended if no confirmation came within releaseTimeout.
 func (s *state) expireReleases(now time.Time) {
 	for len(s.sent) > 0 && now.Sub(s.sent[0].at) >= releaseTimeout {
 		id := s.sent[0].id
@@ -52,8 +49,7 @@ func (s *state) expireReleases(now time.Time) {
 	}
 }
 
-// releaseAgain releases the containers of a node whose release was never confirmed:
-// the node has come back, and may still run them.
+// releaseAgain releases a returned node's containers whose release was never confirmed.
 func (s *state) releaseAgain(node yarn.NodeID) {
 	for _, id := range s.unconfirmed[node] {
 		s.release(id, node)

@@ -16,10 +16,8 @@ import (
 )
 
 // state is a state machine for the executors that the application has and wants. It
-// does no I/O and reads no clock: the loop in Allocator.Run passes in the reports
-// of the ResourceManager, the launcher and the driver, and takes out what to send
-// to them. The cost of a turn of the loop depends on the changes, not on the number
-// of executors.
+// does no I/O and reads no clock. The cost of a turn of the loop depends on the
+// changes, not on the number of executors.
 type state struct {
 	launchTimeout time.Duration // 0 for none
 	taskCPUs      int           // cores for each task, at least 1
@@ -38,7 +36,7 @@ type state struct {
 	states           [executorStates]int // the number of executors in each
 	lastID           int
 	awaited          []*executor                   // started ones that must register, in the order of their due times
-	unknownCompleted map[yarn.ContainerID]struct{} // containers whose end, but no earlier allocation, the ResourceManager has reported
+	unknownCompleted map[yarn.ContainerID]struct{} // containers whose end, but no allocation, was reported
 
 	releases    []yarn.ContainerID                 // to be sent with the next heartbeat
 	sent        []release                          // in the order of their times
@@ -90,7 +88,7 @@ func newState(options stateOptions) *state {
 }
 
 // want sets the driver's newest request, and reports whether more executors are
-// missing than before. Surplus executors that have not been started are released.
+// missing than before.
 func (s *state) want(request driver.Request, now time.Time) (more bool) {
 	if s.stopped {
 		return false
@@ -126,7 +124,7 @@ func (s *state) want(request driver.Request, now time.Time) (more bool) {
 	return more
 }
 
-// toAsk returns how many containers to ask for now, of all profiles.
+// toAsk returns how many containers to ask for now.
 func (s *state) toAsk() int {
 	n := 0
 	for _, p := range s.profiles {
@@ -135,8 +133,7 @@ func (s *state) toAsk() int {
 	return n
 }
 
-// tick applies the timeouts of exclusions, launches, releases and pauses.
-// clusterNodes is the number of the cluster's NodeManagers.
+// tick applies timeouts. clusterNodes is the number of the cluster's NodeManagers.
 func (s *state) tick(now time.Time, clusterNodes int) {
 	if s.excluded.refresh(now, func() nodeCounts { return countNodes(s.topology, clusterNodes, s.needs()) }) {
 		s.replan()
@@ -151,7 +148,7 @@ func (s *state) tick(now time.Time, clusterNodes int) {
 	}
 }
 
-// needs returns what the executors of each wanted profile need of a node.
+// needs returns the need of each wanted profile.
 func (s *state) needs() []need {
 	var needs []need
 	for _, p := range s.profiles {
@@ -167,8 +164,7 @@ func (s *state) needs() []need {
 	return needs
 }
 
-// containerFailed counts a container that failed or never ran an executor, and
-// delays its replacement if there are many.
+// containerFailed counts a container that failed or never ran an executor.
 func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
 	if p.backoff.failed(cause, now) {
 		s.changed = true
@@ -176,7 +172,7 @@ func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
 	}
 }
 
-// replan makes all profiles choose again on which hosts to ask for executors.
+// replan makes all profiles choose hosts again.
 func (s *state) replan() {
 	s.changed = true
 	for _, p := range s.profiles {
@@ -189,8 +185,7 @@ func (s *state) hasAskChanges() bool {
 	return slices.ContainsFunc(s.profiles, (*profileState).asksChanged)
 }
 
-// changedAsks returns the ResourceRequests to send so that the missing executors are
-// asked for on the best hosts.
+// changedAsks returns the ResourceRequests to send for the missing executors.
 func (s *state) changedAsks() []yarn.ResourceRequest {
 	var requests []yarn.ResourceRequest
 	for _, p := range s.profiles {
@@ -204,7 +199,6 @@ func (s *state) changedAsks() []yarn.ResourceRequest {
 	return requests
 }
 
-// placement returns the input for placing a profile's executors.
 func (s *state) placement(p *profileState) placement {
 	in := placement{
 		missing: p.toAsk(), localityAware: p.localityAware(s.taskCPUs), hostTasks: p.demand.HostTasks,
@@ -215,8 +209,7 @@ func (s *state) placement(p *profileState) placement {
 		rackOf:  s.topology.knownRack,
 		shuffle: s.random.Shuffle,
 	}
-	// YARN accepts a label only in requests for any host (see profile.go), so a
-	// profile with a label names no host.
+	// A profile with a label names no host (see profile.go).
 	if len(in.hostTasks) == 0 && p.NodeLabel == "" {
 		in.nodes = s.topology.usableHosts()
 		if len(s.excluded.active) > 0 {
@@ -226,10 +219,9 @@ func (s *state) placement(p *profileState) placement {
 	return in
 }
 
-// take makes executors for allocated containers and returns them. If there are more
-// containers than missing executors, it prefers those on hosts that were asked for,
-// then those in their racks. It releases the other containers, and those on excluded
-// or decommissioning nodes.
+// take makes executors for allocated containers. It prefers containers on requested
+// hosts, then in their racks, and releases those beyond the missing executors or on
+// excluded or decommissioning nodes.
 func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
 	if len(containers) == 0 {
 		return nil
@@ -288,8 +280,7 @@ func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
 	return taken
 }
 
-// answered forgets what was kept for the current answer to a heartbeat. It must be
-// called once for each answer, after take.
+// answered must be called after take, once for each answer to a heartbeat.
 func (s *state) answered() {
 	clear(s.unknownCompleted)
 	for _, p := range s.profiles {
@@ -297,8 +288,7 @@ func (s *state) answered() {
 	}
 }
 
-// hostsWithoutRack returns the hosts that tasks prefer and whose racks were neither
-// reported nor looked up.
+// hostsWithoutRack returns the hosts that tasks prefer and whose racks were never looked up.
 func (s *state) hostsWithoutRack() []string {
 	unknown := map[string]struct{}{}
 	for _, p := range s.profiles {
@@ -328,7 +318,6 @@ func (s *state) add(e *executor) {
 	e.profile.add(e)
 }
 
-// setState moves an executor to another state.
 func (s *state) setState(e *executor, to executorState) {
 	s.changed = true
 	s.states[e.state]--
@@ -359,8 +348,7 @@ func (s *state) remove(e *executor) {
 	}
 }
 
-// resendAll queues everything to be sent again to a ResourceManager that has
-// restarted.
+// resendAll queues everything for a ResourceManager that has restarted.
 func (s *state) resendAll() {
 	for _, p := range s.profiles {
 		p.asks.forget()
@@ -382,8 +370,7 @@ func (s *state) stop() {
 	}
 }
 
-// hasContainers reports whether the application has containers, or asks the
-// ResourceManager for any.
+// hasContainers reports whether the application has containers or asks for any.
 func (s *state) hasContainers() bool {
 	for _, p := range s.profiles {
 		if p.asks.outstanding() > 0 {

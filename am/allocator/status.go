@@ -38,8 +38,7 @@ type Exclusion struct {
 	Until  *time.Time `json:"until,omitempty"` // nil if it does not expire
 }
 
-// status returns the current status. page.NewStatus replaces Counts.Running by the
-// driver's number, which is newer.
+// status returns the current status. page.NewStatus sets Counts.Running to the driver's number.
 func (s *state) status() Status {
 	counts := Counts{
 		Launching:       s.states[stateLaunching],

@@ -9,17 +9,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// defaultRack is the rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
+// defaultRack is YARN's rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
 const defaultRack = "/default-rack"
 
-// topology has the cluster's nodes and racks as far as they are known: at first
-// from the submission, then from the ResourceManager's node reports and look-ups of
-// racks. It knows which nodes accept containers, but not which are excluded.
+// topology has the known nodes and racks: from the submission, from node reports,
+// and from look-ups of racks. It knows which nodes accept containers, but not which
+// are excluded.
 type topology struct {
 	racks  map[string]string                   // by host; "" if the look-up failed
 	nodes  map[string]map[int32]yarn.NodeState // by host and port; only nodes with a node report
 	offers map[string]need                     // by host, its resources and labels, if known
-	hosts  map[string]struct{}                 // that have a NodeManager that accepts containers
+	hosts  map[string]struct{}                 // with a NodeManager that accepts containers
 	sorted []string                            // the keys of hosts, sorted; nil if they have changed
 }
 
@@ -32,23 +32,19 @@ func newTopology(racks map[string]string) *topology {
 	return t
 }
 
-// rackOf returns the host's rack, or defaultRack if it is not known.
 func (t *topology) rackOf(host string) string { return cmp.Or(t.racks[host], defaultRack) }
 
-// knownRack returns the host's rack, false if it is not known.
 func (t *topology) knownRack(host string) (string, bool) {
 	rack := t.racks[host]
 	return rack, rack != ""
 }
 
-// hasRack reports whether the host's rack was reported or looked up, even if the
-// look-up failed.
+// hasRack reports whether the host's rack was reported or looked up, even without success.
 func (t *topology) hasRack(host string) bool {
 	_, ok := t.racks[host]
 	return ok
 }
 
-// addRacks adds racks that were looked up.
 func (t *topology) addRacks(racks map[string]string) {
 	for host, rack := range racks {
 		if !t.hasRack(host) {
@@ -57,8 +53,7 @@ func (t *topology) addRacks(racks map[string]string) {
 	}
 }
 
-// report applies a node report. It returns true if other hosts than before may now
-// be the best ones for executors.
+// report applies a node report, and reports whether other hosts may now be the best ones.
 func (t *topology) report(report yarn.NodeReport) (changed bool) {
 	host := report.ID.Host
 	states := t.nodes[host]
@@ -93,7 +88,7 @@ func (t *topology) report(report yarn.NodeReport) (changed bool) {
 	return true
 }
 
-// known reports whether any node is known at all.
+// known reports whether any node is known.
 func (t *topology) known() bool { return len(t.hosts)+len(t.nodes) > 0 }
 
 // usable reports whether a NodeManager of the host accepts containers.
@@ -103,22 +98,21 @@ func (t *topology) usable(host string) bool {
 }
 
 // serves reports whether a NodeManager of the host can run an executor with the
-// need. If it is not known what the host offers, serves assumes that it is enough.
+// need, or its size is unknown.
 func (t *topology) serves(host string, n need) bool {
 	offer, known := t.offers[host]
 	return t.usable(host) && (!known || n.size.Fits(offer.size) && n.label == offer.label)
 }
 
-// decommissioning reports whether the NodeManager is being decommissioned. For a
-// newly allocated container no other state matters: if the last report says that
-// the node is not running, it is outdated, as node reports come later than
-// containers (RMNodeImpl and the scheduler have separate event queues).
+// decommissioning reports whether the NodeManager is being decommissioned. No other
+// state matters for a newly allocated container: node reports come later (RMNodeImpl
+// and the scheduler have separate event queues).
 func (t *topology) decommissioning(node yarn.NodeID) bool {
 	return t.nodes[node.Host][node.Port] == yarn.NodeDecommissioning
 }
 
-// usableHosts returns the hosts that accept containers, sorted. The slice must not
-// be changed.
+// usableHosts returns the hosts that accept containers, sorted. The caller must not
+// change the slice.
 func (t *topology) usableHosts() []string {
 	if t.sorted == nil {
 		t.sorted = slices.Sorted(maps.Keys(t.hosts))

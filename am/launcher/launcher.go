@@ -1,6 +1,6 @@
-// Package launcher starts executors in their containers on NodeManagers. A
-// Launcher has a queue for each node and makes one call at a time to a node,
-// with everything queued for it since the last call.
+// Package launcher starts executors in their containers on NodeManagers. A Launcher
+// has a queue for each node and makes one call at a time to a node, for everything
+// queued.
 package launcher
 
 import (
@@ -22,27 +22,23 @@ import (
 const (
 	// callTimeout bounds one call to a NodeManager.
 	callTimeout = time.Minute
-	// launchTimeout is how long the launch of an executor is retried if its
-	// NodeManager cannot be reached, is starting, or refuses the token. A
-	// NodeManager restarts sooner. The ResourceManager notices a dead machine only
-	// after ten minutes, by which time another node could run the executor.
+	// launchTimeout is how long a launch is retried if its NodeManager cannot be
+	// reached, is starting, or refuses the token. NodeManagers restart sooner; the
+	// ResourceManager notices a dead machine only after ten minutes.
 	launchTimeout = 45 * time.Second
-	// minRetryDelay and maxRetryDelay bound the pause between two tries to reach a
-	// NodeManager.
+	// minRetryDelay and maxRetryDelay bound the pause between two tries.
 	minRetryDelay = 200 * time.Millisecond
 	maxRetryDelay = 5 * time.Second
-	// idleTimeout is how long an unused connection to a NodeManager stays open, and
-	// maxIdle is how many unused connections may be open: connections to thousands
-	// of nodes would take much memory.
+	// idleTimeout is how long an unused connection stays open, and maxIdle how many may
+	// be: thousands of connections would take much memory.
 	idleTimeout = 30 * time.Second
 	maxIdle     = 128
-	// dialTimeout bounds the opening of a connection, during which a worker is
-	// occupied.
+	// dialTimeout bounds the opening of a connection, which occupies a worker.
 	dialTimeout = 5 * time.Second
 )
 
-// NodeManager has the methods of a NodeManager's client that the launcher calls;
-// *yarn.NodeClient implements it. The methods do not retry.
+// NodeManager has the launcher's calls to a NodeManager; *yarn.NodeClient implements
+// it. The methods do not retry.
 type NodeManager interface {
 	StartContainers(ctx context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
 	StopContainers(ctx context.Context, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
@@ -51,8 +47,7 @@ type NodeManager interface {
 	Close() error
 }
 
-// Connect makes a client of a NodeManager. The client does not retry calls: the
-// launcher does, and calls other nodes meanwhile.
+// Connect makes a NodeManager's client, which leaves retries to the launcher.
 func Connect(node yarn.NodeID, token security.Token, logger *slog.Logger) NodeManager {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, Logger: logger, RetryFor: -1, Dial: dialer.DialContext})
@@ -65,9 +60,9 @@ type Executor struct {
 	Profile   profile.Profile
 }
 
-// Launcher starts executors' containers on several nodes at once. A pool of worker
-// goroutines serves the nodes that have work. A node that waits for its next try or
-// for a new token has a timer but no worker.
+// Launcher starts containers on several nodes at once. A pool of worker goroutines
+// serves the nodes that have work. A node that waits for a retry or a token occupies
+// no worker.
 type Launcher struct {
 	connect func(node yarn.NodeID, token security.Token) NodeManager
 	context func(Executor) yarn.ContainerLaunchContext
@@ -103,8 +98,7 @@ func New(threads int, connect func(yarn.NodeID, security.Token) NodeManager,
 	}
 }
 
-// SetTokens sets the newest NMTokens. Executors on a node that refused its last
-// token are tried again.
+// SetTokens sets the newest NMTokens, and retries on nodes that refused the last token.
 func (l *Launcher) SetTokens(tokens []yarn.NMToken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,9 +119,9 @@ func (l *Launcher) SetTokens(tokens []yarn.NMToken) {
 	}
 }
 
-// Launch starts executors. It returns at once; the launcher's goroutines call report
-// for each executor, with nil once it is started. They do not call it after ctx has
-// ended, or for an executor that was stopped.
+// Launch starts executors. It returns at once; the launcher calls report for each
+// executor, with nil once it is started, but not after ctx has ended or for a
+// stopped executor.
 func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func(id yarn.ContainerID, err error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,10 +132,10 @@ func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func
 	}
 }
 
-// Stop stops released containers: those that are not started yet leave the queue,
-// and the NodeManager is told to stop the others. It is told only once, as the
-// ResourceManager makes the node stop released containers, too, one or two
-// heartbeats later.
+// Stop stops released containers: those not started yet leave the queue, the others
+// are stopped by one call to the NodeManager. That call is not retried: the
+// ResourceManager makes the node stop released containers, too, within two
+// heartbeats.
 func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.ContainerID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,8 +161,7 @@ func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.C
 // ErrNodeLost is the error of launches on a node that the ResourceManager has lost.
 var ErrNodeLost = errors.New("the ResourceManager has lost the node")
 
-// NodeLost reports ErrNodeLost for the executors queued for a node, and cancels the
-// current call to it.
+// NodeLost reports ErrNodeLost for a node's queued executors, and cancels the current call.
 func (l *Launcher) NodeLost(id yarn.NodeID) {
 	l.mu.Lock()
 	node, ok := l.nodes[id]
@@ -193,8 +186,8 @@ func (l *Launcher) NodeLost(id yarn.NodeID) {
 	}
 }
 
-// Close drops the executors that have not been started, cancels the current calls
-// and closes the connections. It returns when no goroutine of the launcher is left.
+// Close drops the executors not started yet, cancels the current calls, closes the
+// connections and waits for the launcher's goroutines.
 func (l *Launcher) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -224,7 +217,7 @@ func (l *Launcher) Close() error {
 	return errors.Join(problems...)
 }
 
-// node returns the queue of a node, and makes it if there is none.
+// node returns the queue of a node, which it makes if necessary.
 func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 	node, ok := l.nodes[id]
 	if !ok {
@@ -234,8 +227,8 @@ func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 	return node
 }
 
-// schedule queues a node for a worker if the node has work, no worker, and no timer.
-// It starts another worker if fewer than l.threads workers run.
+// schedule queues a node with work for a worker, and starts a worker if fewer than
+// l.threads run.
 func (l *Launcher) schedule(node *nodeQueue) {
 	if l.closed || node.busy || node.queued || node.timer != nil || !node.hasWork() {
 		return
@@ -270,8 +263,7 @@ func (l *Launcher) work() {
 	l.workers--
 }
 
-// park handles a node without work: it makes the node idle or, if it has no
-// connection, forgets it.
+// park makes a node without work idle or, without a connection, forgets it.
 func (l *Launcher) park(node *nodeQueue) {
 	switch {
 	case node.busy || node.queued || node.hasWork() || l.closed:
@@ -336,8 +328,8 @@ func (l *Launcher) disconnect(node *nodeQueue) {
 	})
 }
 
-// connection returns the connection to a NodeManager, and makes it if there is
-// none. It fails if there is no token for the node.
+// connection returns the connection to a NodeManager, which it makes if necessary.
+// It fails without a token.
 func (l *Launcher) connection(node *nodeQueue) (NodeManager, error) {
 	if node.manager == nil {
 		token, ok := l.tokens[node.id]

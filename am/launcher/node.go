@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// nodeQueue is the work for one node. The launcher's mutex guards it.
+// nodeQueue is the work for one node, guarded by the launcher's mutex.
 type nodeQueue struct {
 	id      yarn.NodeID
 	starts  []*launchItem // to be started, in order
@@ -24,7 +24,7 @@ type nodeQueue struct {
 
 	busy     bool        // a worker serves the node
 	queued   bool        // the node is in Launcher.ready
-	timer    *time.Timer // no call is made until it fires; nil if there is nothing to wait for
+	timer    *time.Timer // until it fires, no call is made; nil for none
 	failures int         // failed calls in a row; determines the next delay
 	refused  bool        // the NodeManager has refused the newest token
 	refusal  error       // the error of that refusal
@@ -43,7 +43,7 @@ type launchItem struct {
 	since    time.Time       // when it was tried first; zero before
 	failure  error           // the error of the last try
 	tried    bool            // an earlier call may have started it
-	askFirst bool            // the NodeManager must be asked whether it was started, before the next try
+	askFirst bool            // before the next try, ask the NodeManager whether it was started
 	alone    bool            // it must be the only one in its call
 	stopped  context.Context // the context of a Stop during the current call; nil for none
 }
@@ -66,8 +66,8 @@ func (n *nodeQueue) stopTimer() {
 }
 
 // step makes the next call to a NodeManager: it stops containers, asks which
-// containers an earlier call has started, or starts containers. The caller holds the
-// mutex, which step unlocks while it makes the call or reports outcomes.
+// containers an earlier call has started, or starts containers. It unlocks the mutex
+// during the call.
 func (l *Launcher) step(node *nodeQueue) {
 	l.expire(node)
 	if !node.hasWork() {
@@ -110,9 +110,9 @@ func (l *Launcher) step(node *nodeQueue) {
 	}
 }
 
-// take removes the executors for the next call from the queue: the first one and all
-// others with the same context and the same askFirst. An executor that must be alone
-// in its call is not combined with others.
+// take removes the next call's executors from the queue: the first one and all
+// others with the same context and askFirst. An executor that must be alone is not
+// combined.
 func (n *nodeQueue) take() []*launchItem {
 	first := n.starts[0]
 	other := func(item *launchItem) bool {
@@ -135,8 +135,8 @@ func (n *nodeQueue) take() []*launchItem {
 	return batch
 }
 
-// expire reports the executors that have been tried for launchTimeout as failed, and
-// drops those whose context has ended.
+// expire reports executors tried for launchTimeout as failed, and drops those whose
+// context has ended.
 func (l *Launcher) expire(node *nodeQueue) {
 	var expired []*launchItem
 	node.starts = slices.DeleteFunc(node.starts, func(item *launchItem) bool {
@@ -182,8 +182,7 @@ func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	node.timer = timer
 }
 
-// call unlocks the mutex and runs do, which makes one call to a NodeManager for a
-// batch. It cancels do's context after callTimeout.
+// call runs do, one call for a batch, with the mutex unlocked and at most callTimeout.
 func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*launchItem, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -239,15 +238,15 @@ func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*launchIt
 }
 
 // startedBefore reports whether a NodeManager refused to start a container because
-// it has started it already. ContainerManagerImpl of Hadoop 3 says so only in the
-// text of the exception.
+// it runs already. Hadoop 3's ContainerManagerImpl says so only in the exception's
+// text.
 func startedBefore(reason error) bool {
 	text := reason.Error()
 	return strings.Contains(text, "already is running on this node") || strings.Contains(text, "Attempt to relaunch the same")
 }
 
-// ask asks the NodeManager which executors of a batch were started by an earlier
-// call whose answer was lost. It queues the others to be started again.
+// ask asks the NodeManager which executors an earlier unanswered call has started,
+// and queues the others.
 func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem) {
 	ids := make([]yarn.ContainerID, len(batch))
 	for i, item := range batch {
@@ -270,8 +269,7 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem
 	}
 	var running, notStarted []*launchItem
 	for _, item := range batch {
-		// A container that was recently stopped counts as started: the
-		// ResourceManager reports its end.
+		// A recently stopped container counts as started: the ResourceManager reports its end.
 		reason := failed[item.id()]
 		if known[item.id()] || reason != nil && strings.Contains(reason.Error(), "was recently stopped") {
 			running = append(running, item)
@@ -301,8 +299,8 @@ func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 			l.conclude(node, batch, func(*launchItem) error { return fmt.Errorf("%w: %w", ErrContainerToken, err) })
 			return
 		}
-		// The invalid token of one container makes the whole call fail, after other
-		// containers may have been started (ContainerManagerImpl.startContainers).
+		// A container's invalid token fails the whole call, though other containers may
+		// have been started (ContainerManagerImpl.startContainers).
 		for _, item := range batch {
 			item.alone, item.tried = true, true
 		}
@@ -329,18 +327,17 @@ func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 }
 
 // ErrContainerToken is the error of a launch if the NodeManager refused the
-// container's token. That is a failure neither of the executor nor of the node.
+// container's token, a failure neither of the executor nor of the node.
 var ErrContainerToken = errors.New("the node refuses the container's token")
 
 // isConnectionRefusal reports whether the NodeManager's exception refuses the
-// connection, for example for its NMToken, and not only the call.
+// connection, for example for its NMToken.
 func isConnectionRefusal(err error) bool {
 	var remote *ipc.RemoteError
 	return errors.As(err, &remote) && remote.Fatal
 }
 
-// backOff delays the next call to a node, for longer the more calls have failed in a
-// row.
+// backOff delays the next call to a node, longer with each failed call.
 func (l *Launcher) backOff(node *nodeQueue) {
 	delay := maxRetryDelay
 	if node.failures < 10 {
@@ -351,8 +348,8 @@ func (l *Launcher) backOff(node *nodeQueue) {
 	l.pause(node, delay)
 }
 
-// requeue puts executors back to the front of the queue. Executors that were stopped
-// meanwhile are dropped, and stopped on the node if they may have been started.
+// requeue puts executors back to the front of the queue. It drops executors stopped
+// meanwhile, and stops them on the node if they may have been started.
 func (l *Launcher) requeue(node *nodeQueue, items []*launchItem) {
 	var kept []*launchItem
 	for _, item := range items {
@@ -366,9 +363,8 @@ func (l *Launcher) requeue(node *nodeQueue, items []*launchItem) {
 	node.starts = append(kept, node.starts...)
 }
 
-// conclude reports the outcomes of executors; a nil outcome means started. Executors
-// that were stopped meanwhile are not reported, and if they were started, they are
-// stopped on the node.
+// conclude reports the outcomes of executors; nil means started. Executors stopped
+// meanwhile are not reported but stopped on the node.
 func (l *Launcher) conclude(node *nodeQueue, items []*launchItem, outcome func(*launchItem) error) {
 	var wanted []*launchItem
 	for _, item := range items {
@@ -381,7 +377,6 @@ func (l *Launcher) conclude(node *nodeQueue, items []*launchItem, outcome func(*
 	l.report(wanted, outcome)
 }
 
-// report reports outcomes, with the mutex unlocked.
 func (l *Launcher) report(items []*launchItem, outcome func(*launchItem) error) {
 	l.mu.Unlock()
 	defer l.mu.Lock()
@@ -390,8 +385,7 @@ func (l *Launcher) report(items []*launchItem, outcome func(*launchItem) error) 
 	}
 }
 
-// stopContainers stops the queued containers of one context in one call, which is
-// not retried.
+// stopContainers stops one context's queued containers in one call, which is not retried.
 func (l *Launcher) stopContainers(node *nodeQueue, manager NodeManager) {
 	ctx := node.stops[0].ctx
 	var ids []yarn.ContainerID

@@ -16,16 +16,14 @@ import (
 )
 
 const (
-	// lookupInterval is how often, at most, the web proxies' IP addresses are looked
-	// up.
+	// lookupInterval is the shortest time between two look-ups of the web proxies' addresses.
 	lookupInterval = 10 * time.Second
-	// lookupTimeout bounds the look-up of those addresses.
+	// lookupTimeout bounds such a look-up.
 	lookupTimeout = 5 * time.Second
 )
 
-// gate passes on only the requests that come from YARN's web proxy, which
-// authenticates users. It redirects all others to the proxy, as Hadoop's AmIpFilter
-// does.
+// gate passes on requests from YARN's web proxy, which authenticates users, and
+// redirects all others to the proxy, as Hadoop's AmIpFilter does.
 type gate struct {
 	hosts  []string   // of the proxies: of the only one, or of each ResourceManager
 	pages  []string   // the URL of the application's page at each proxy
@@ -39,10 +37,9 @@ type gate struct {
 	lookedUp  time.Time
 }
 
-// newGate finds the web proxies in Hadoop's configuration, as
-// WebAppUtils.getProxyHostsAndPortsForAmFilter does: yarn.web-proxy.address, or if
-// that is not set the ResourceManagers, each of which contains a proxy. activeRM
-// returns the index of the active ResourceManager.
+// newGate finds the web proxies as WebAppUtils.getProxyHostsAndPortsForAmFilter
+// does: yarn.web-proxy.address or, if that is not set, the ResourceManagers.
+// activeRM returns the index of the active ResourceManager.
 func newGate(hadoop *conf.Config, application string, activeRM func() int, logger *slog.Logger) (*gate, error) {
 	g := &gate{
 		active: activeRM, logger: logger, addresses: map[string][]netip.Addr{},
@@ -72,17 +69,15 @@ func newGate(hadoop *conf.Config, application string, activeRM func() int, logge
 			return nil, fmt.Errorf("%q is not the address of a web proxy: see yarn.web-proxy.address and yarn.resourcemanager.webapp.address", address)
 		}
 		g.hosts = append(g.hosts, base.Hostname())
-		// The path has "redirect" for the case that this gate does not recognize
-		// the proxy's address and redirects the proxy itself: the proxy then
-		// notices that its own request came back
+		// If this gate does not recognize the proxy's address and redirects the proxy
+		// itself, "redirect" in the path lets the proxy notice
 		// (WebAppProxyServlet.handleRedirect).
 		g.pages = append(g.pages, base.Scheme+"://"+base.Host+"/proxy/redirect/"+application)
 	}
 	return g, nil
 }
 
-// before returns a handler that passes requests of the proxies to next, and
-// redirects all others to the active proxy.
+// before returns a handler that passes the proxies' requests to next and redirects others.
 func (g *gate) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -99,7 +94,6 @@ func (g *gate) before(next http.Handler) http.Handler {
 	})
 }
 
-// admits reports whether an address is a proxy's.
 func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,9 +106,8 @@ func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
 			if address == from {
 				return true
 			}
-			// If the proxy's address is a loopback or unspecified one, its requests
-			// may come from any address of this machine
-			// (WebAppUtils.getResolvedAddress).
+			// A proxy at a loopback or unspecified address may send from any address of this
+			// machine (WebAppUtils.getResolvedAddress).
 			if (address.IsLoopback() || address.IsUnspecified()) && isOfThisMachine(from) {
 				return true
 			}
@@ -123,8 +116,7 @@ func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
 	return false
 }
 
-// resolve looks up the proxies' addresses. If the look-up of a host fails, resolve
-// keeps the addresses that the last successful look-up returned.
+// resolve looks up the proxies' addresses. If that fails, it keeps the last ones.
 func (g *gate) resolve(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()

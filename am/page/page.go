@@ -1,6 +1,6 @@
 // Package page serves an ApplicationMaster's tracking URL: an HTML page and, at
-// StatusPath, the same Status as JSON. It answers only requests that YARN's web
-// proxy forwards, for users whom the application's ACLs admit.
+// StatusPath, the same Status as JSON. It answers only YARN's web proxy, for users
+// whom the ACLs admit.
 package page
 
 import (
@@ -31,12 +31,10 @@ var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
 const (
 	headerTimeout = 10 * time.Second
 	closeTimeout  = time.Second
-	// maxAge is how long a Status is reused, because making one occupies the
-	// driver's event loop.
+	// maxAge is how long a Status is reused: making one occupies the driver's event loop.
 	maxAge = 200 * time.Millisecond
 )
 
-// statusCache reuses a Status for maxAge.
 type statusCache struct {
 	take func() Status
 
@@ -74,8 +72,8 @@ type Options struct {
 	Logger      *slog.Logger
 }
 
-// Serve starts to serve an application's page on a free port of BindAddress, to the
-// users who may read it. It returns at once; Close ends the server.
+// Serve starts to serve an application's page on a free port of BindAddress. It
+// returns at once; Close ends the server.
 func Serve(o Options) (*Server, error) {
 	gate, err := newGate(o.Hadoop, o.Application, o.ActiveRM, o.Logger)
 	if err != nil {
@@ -85,8 +83,7 @@ func Serve(o Options) (*Server, error) {
 	return serve(o.BindAddress, func(page http.Handler) http.Handler { return gate.before(viewers.before(page)) }, o.Status)
 }
 
-// serve starts the server on a free port of host. guard wraps the server's handler
-// and decides which requests reach that handler.
+// serve starts the server on a free port of host. guard wraps the handler to refuse requests.
 func serve(host string, guard func(http.Handler) http.Handler, status func() Status) (*Server, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -111,8 +108,7 @@ func serve(host string, guard func(http.Handler) http.Handler, status func() Sta
 	return s, nil
 }
 
-// URL returns the page's URL with the given host, by which the cluster must reach
-// this machine.
+// URL returns the page's URL with the given host.
 func (s *Server) URL(host string) string {
 	_, port, err := net.SplitHostPort(s.listener.Addr().String())
 	if err != nil {

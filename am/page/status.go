@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// StatusPath is the path, relative to the tracking URL, of the Status as JSON.
+// StatusPath is the path of the JSON Status, relative to the tracking URL.
 const StatusPath = "api/status"
 
 // Status is the state of an application, for its page and for yarn-submit.
@@ -20,13 +20,11 @@ type Status struct {
 	State       string           `json:"state"`
 	Started     time.Time        `json:"started"`
 	Executors   allocator.Counts `json:"executors"`
-	// Failures has the number of executors that ended for each reason, sorted by
-	// reason.
+	// Failures has the number of ended executors for each reason, sorted by reason.
 	Failures []allocator.FailureCount `json:"failures"`
 	// Exclusions are the hosts on which no executor may run, sorted by host.
 	Exclusions []allocator.Exclusion `json:"exclusions"`
-	// Notes are problems that users should know of, such as "yarn.exclude.nodes
-	// leaves no node" or "job 3 (count) waits: …".
+	// Notes are problems for users, such as "yarn.exclude.nodes leaves no node".
 	Notes    []string         `json:"notes,omitempty"`
 	Tasks    TaskCounts       `json:"tasks"`
 	Locality driver.Locality  `json:"locality"`
@@ -34,8 +32,7 @@ type Status struct {
 	Details  []ExecutorDetail `json:"executorDetails"`
 }
 
-// TaskCounts has numbers of tasks, and in Failed the number of their failed
-// attempts.
+// TaskCounts has numbers of tasks; Failed counts their failed attempts.
 type TaskCounts struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
@@ -72,8 +69,7 @@ type ExecutorDetail struct {
 	Reason        string            `json:"reason,omitempty"` // why it was lost
 }
 
-// Application has the fields of a Status that neither the driver nor the allocator
-// knows.
+// Application has the parts of a Status that neither the driver nor the allocator knows.
 type Application struct {
 	ID      string
 	Name    string

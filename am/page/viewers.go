@@ -13,8 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// proxyUserCookie is the cookie in which the web proxy sends the user's name
-// (WebAppProxyServlet.PROXY_USER_COOKIE_NAME).
+// proxyUserCookie has the user's name (WebAppProxyServlet.PROXY_USER_COOKIE_NAME).
 const proxyUserCookie = "proxy-user"
 
 // groupsTimeout bounds the look-up of a user's groups.
@@ -22,7 +21,7 @@ const groupsTimeout = 5 * time.Second
 
 // viewers decides which users may read the page, like Spark's
 // SecurityManager.checkUIViewPermissions. It refuses requests without a user name,
-// unless all users may read the page.
+// unless all users may read.
 type viewers struct {
 	all      bool
 	users    []string
@@ -30,8 +29,7 @@ type viewers struct {
 	groupsOf func(ctx context.Context, user string) ([]string, error)
 }
 
-// newViewers returns viewers that admit the owner and the users and groups of the
-// view ACLs, or all users if acls.enable is false.
+// newViewers admits the owner and the view ACLs, or all users if acls.enable is false.
 func newViewers(settings *config.Config, owner string) *viewers {
 	view, _ := config.ACLs(settings)
 	return &viewers{
@@ -42,8 +40,8 @@ func newViewers(settings *config.Config, owner string) *viewers {
 	}
 }
 
-// before returns a handler that passes the requests of admitted users to next, and
-// answers others with 403 Forbidden.
+// before returns a handler that passes admitted users' requests to next, and answers
+// others with 403.
 func (v *viewers) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user := proxyUser(r); !v.allow(r.Context(), user) {
@@ -84,9 +82,9 @@ func proxyUser(r *http.Request) string {
 	return user
 }
 
-// groupsOf returns the groups of a user. It runs the command id, as Spark's
-// ShellBasedGroupsMappingProvider does: a statically linked program cannot use the
-// machine's directory services (NSS).
+// groupsOf returns a user's groups. It runs the command id, as Spark's
+// ShellBasedGroupsMappingProvider does: a static program cannot use the machine's
+// directory services (NSS).
 func groupsOf(ctx context.Context, user string) ([]string, error) {
 	names, err := exec.CommandContext(ctx, "id", "-Gn", "--", user).Output()
 	return strings.Fields(string(names)), err

@@ -20,8 +20,7 @@ import (
 )
 
 const (
-	// reachTimeout is how long reach tries to connect if the driver's machine does
-	// not answer.
+	// reachTimeout bounds reach while the driver's machine does not answer.
 	reachTimeout = 10 * time.Second
 	// reachInterval is the pause between two tries.
 	reachInterval = 250 * time.Millisecond
@@ -53,9 +52,9 @@ func (l *link) close() {
 	_ = l.connection.Close() // it may be closed already
 }
 
-// reach connects to the driver. It keeps trying for reachTimeout, but fails at once
-// if the driver's machine refuses the connection or the driver refuses the
-// ApplicationMaster. The error is a *Disconnected, or ctx's cause.
+// reach connects to the driver. It retries for reachTimeout, but fails at once if
+// the driver refuses the connection or the ApplicationMaster. The error is a
+// *Disconnected, or ctx's cause.
 func (d dialer) reach(ctx context.Context) (*link, error) {
 	deadline := time.Now().Add(reachTimeout)
 	for {
@@ -76,7 +75,7 @@ func (d dialer) reach(ctx context.Context) (*link, error) {
 	}
 }
 
-// try connects once. final is set if another try would fail in the same way.
+// try connects once. final reports that a retry would fail, too.
 func (d dialer) try(ctx context.Context, deadline time.Time) (_ *link, final bool, err error) {
 	var mu sync.Mutex
 	var dialed error

@@ -1,12 +1,12 @@
-// Package remote connects an ApplicationMaster with a driver in another process,
-// the one that submitted the application (client mode). It has both ends: Driver is
-// the driver as the ApplicationMaster sees it, Manager is the driver's cluster
-// manager. They exchange messages over one gRPC stream on the driver's port.
+// Package remote connects an ApplicationMaster with a driver in another process, the
+// one that submitted the application (client mode). Driver is the
+// ApplicationMaster's end, Manager the driver's. They exchange messages over one
+// gRPC stream on the driver's port.
 //
-// Manager keeps everything that the driver wants. It sends all of it to each
-// ApplicationMaster that joins, and then the changes. Driver numbers its reports
-// and sends them again until they are acknowledged. So nothing is lost if the
-// stream breaks or YARN starts another attempt of the ApplicationMaster.
+// Manager sends everything that the driver wants to each ApplicationMaster that
+// joins, and then the changes. Driver numbers its reports and resends them until
+// they are acknowledged. So nothing is lost if the stream breaks or YARN starts
+// another attempt.
 package remote
 
 import (
@@ -26,19 +26,18 @@ import (
 )
 
 const (
-	// maxReportItems bounds the losses and notices in one report: the driver accepts
-	// messages of at most 4 MiB.
+	// maxReportItems bounds the items in one report: the driver accepts messages of at most 4 MiB.
 	maxReportItems = 1000
 	// statusTimeout is how long Status waits for the driver's newest status.
 	statusTimeout = time.Second
-	// stopTimeout is how long Stop waits for the driver to stop its executors. The
-	// driver takes 5 s at most.
+	// stopTimeout is how long Stop waits for the driver, which takes 5 s at most to
+	// stop its executors.
 	stopTimeout = 10 * time.Second
 )
 
-// Driver stands for a driver in another process: it is the ApplicationMaster's end
-// of the link. If the connection breaks, it connects again, unless the driver's
-// process is gone. SetManager and Join must be called first, Stop last.
+// Driver is the ApplicationMaster's end of the link to a driver in another process.
+// If the connection breaks, Driver reconnects, unless the driver's process is gone.
+// SetManager and Join must be called first, Stop last.
 type Driver struct {
 	dialer              dialer
 	disconnectIsFailure bool // whether the application fails if the driver is gone
@@ -69,16 +68,15 @@ type Options struct {
 	Pass    *identity.Pass // authenticates the ApplicationMaster to the driver
 	Attempt int            // number of the application's attempt
 	Host    string         // the ApplicationMaster's host
-	// NetworkTimeout determines when a silent connection counts as broken: it is
-	// pinged after a quarter of it, and must answer within another quarter.
+	// NetworkTimeout determines when a silent connection counts as broken: it is pinged
+	// after a quarter of the time, and must answer within another quarter.
 	NetworkTimeout time.Duration
-	// DisconnectIsFailure makes the application fail if the driver is gone after it
-	// was joined; otherwise the application then succeeds.
+	// DisconnectIsFailure makes the application fail, and not succeed, if a joined driver is gone.
 	DisconnectIsFailure bool
 	Logger              *slog.Logger
 }
 
-// NewDriver makes the ApplicationMaster's end of the link. It does not connect yet.
+// NewDriver makes a Driver without connecting yet.
 func NewDriver(o Options) *Driver {
 	return newDriver(dialer{
 		address: o.Address,
@@ -117,8 +115,7 @@ func (d *Disconnected) Error() string {
 		"or its machine cannot be reached any more)", d.address, d.cause)
 }
 
-// SetManager sets the cluster manager that carries out the driver's orders. It must
-// come before Join.
+// SetManager sets the cluster manager that carries out the driver's orders, before Join.
 func (r *Driver) SetManager(manager driver.ClusterManager) { r.manager = manager }
 
 // ExecutorLost reports a lost executor to the driver.
@@ -169,8 +166,7 @@ func (r *Driver) Progress() float32 {
 	return r.progress
 }
 
-// Status returns the driver's status, or the last known one if the driver does
-// not answer within statusTimeout.
+// Status returns the driver's status, or the last known one after statusTimeout.
 func (r *Driver) Status() driver.Status {
 	r.mu.Lock()
 	newStatus := r.newStatus
@@ -189,8 +185,8 @@ func (r *Driver) Status() driver.Status {
 	return r.status
 }
 
-// Join connects to the driver, and returns the lowest id that no executor has had.
-// Until Stop, the connection is kept, and made again if it breaks.
+// Join connects to the driver until Stop, and returns the lowest executor id that
+// was never used.
 func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, disconnect) // ctx bounds the first connection only
@@ -210,9 +206,8 @@ func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 }
 
 // Run waits until the driver ends the application or is gone, or ctx ends. It
-// returns nil if the application succeeded, the error that the driver reported,
-// ctx's cause, or if the driver is gone and Options.DisconnectIsFailure is set, a
-// *Disconnected.
+// returns nil for success, the driver's error, ctx's cause, or a *Disconnected if
+// the driver is gone and Options.DisconnectIsFailure is set.
 func (r *Driver) Run(ctx context.Context) error {
 	select {
 	case <-r.ended:
@@ -224,9 +219,8 @@ func (r *Driver) Run(ctx context.Context) error {
 	}
 }
 
-// Stop disconnects. If the driver ended the application, Stop first confirms that
-// no further executor is launched, and waits until the driver has stopped its
-// executors and closes the connection.
+// Stop disconnects. If the driver ended the application, Stop first confirms that no
+// further executor is launched, and waits until the driver closes the connection.
 func (r *Driver) Stop(context.Context) error {
 	r.mu.Lock()
 	finished := r.finished
@@ -255,8 +249,8 @@ func (r *Driver) end(outcome error, finished bool) {
 	}
 }
 
-// keepConnected exchanges messages over the link. If it breaks, keepConnected
-// connects again, until the application has ended, the driver is gone, or ctx ends.
+// keepConnected exchanges messages, and reconnects until the application has ended,
+// the driver is gone, or ctx ends.
 func (r *Driver) keepConnected(ctx context.Context, link *link) {
 	for {
 		err := r.exchange(ctx, link)

@@ -18,24 +18,22 @@ import (
 
 const (
 	// reportTimeout is how long to wait for a disconnected ApplicationMaster to
-	// reconnect and report why executors ended. After that, YARN is assumed to have
-	// ended them with the ApplicationMaster. It is shorter than the driver's own
-	// wait for a reason, after which the executors' tasks count as failed.
+	// reconnect and report why executors ended. Then YARN is assumed to have ended
+	// them, too. It is shorter than the driver's own wait for a reason, after which
+	// tasks count as failed.
 	reportTimeout = 5 * time.Second
-	// orphanInterval is how often giveUpOrphans looks for ended executors after
-	// reportTimeout has passed.
+	// orphanInterval is the interval of giveUpOrphans after reportTimeout.
 	orphanInterval = time.Second
-	// orphanTimeout is how long after the disconnection executors that still run are
-	// given up, too. An ApplicationMaster gives up trying to reach the driver
-	// sooner.
+	// orphanTimeout is how long after the disconnection running executors are given up,
+	// too. An ApplicationMaster gives up sooner.
 	orphanTimeout = 15 * time.Second
 )
 
 // errReplaced is the error of a stream that ends because a later one was attached.
 var errReplaced = errors.New("another stream of the ApplicationMaster has replaced this one")
 
-// Manager is the cluster manager of a driver in client mode (driver.ClusterManager).
-// The driver's Options must have it as Manager, and their Services call Register.
+// Manager is the driver.ClusterManager of a driver in client mode. The driver's
+// Options must have it as Manager, and their Services call Register.
 type Manager struct {
 	logger   *slog.Logger
 	driver   *driver.Driver // set by Register
@@ -105,11 +103,10 @@ func (m *Manager) ExecutorRegistered(id string) {
 	m.send(func(order *wire.ManagerOrder) { order.Registered = append(order.Registered, id) })
 }
 
-// Finish tells the ApplicationMaster how the application ended: it succeeded if
-// failure is nil, and otherwise failed with failure as the diagnostics. The
-// ApplicationMaster reports this to the ResourceManager. Finish returns when an
-// ApplicationMaster has confirmed it and launches no further executor, or with ctx's
-// cause when ctx ends. The caller must then stop the driver.
+// Finish tells the ApplicationMaster that the application succeeded, or failed with
+// failure as the diagnostics. It returns when an ApplicationMaster has confirmed and
+// launches no further executor, or with ctx's cause. The caller must then stop the
+// driver.
 func (m *Manager) Finish(ctx context.Context, failure error) error {
 	finish := &wire.Finish{Succeeded: failure == nil}
 	if failure != nil {
@@ -127,9 +124,8 @@ func (m *Manager) Finish(ctx context.Context, failure error) error {
 	}
 }
 
-// send calls add to put something into the next order, if an ApplicationMaster is
-// connected. Otherwise nothing is lost: attach sends everything to the next one. The
-// caller holds mu.
+// send calls add on the next order if an ApplicationMaster is connected; attach
+// sends everything to the next one. The caller holds mu.
 func (m *Manager) send(add func(*wire.ManagerOrder)) {
 	if m.link == nil {
 		return
@@ -148,17 +144,15 @@ func (l *managerLink) signal() {
 	}
 }
 
-// countID raises maxID to an executor's id if the id is larger. The caller holds mu.
+// countID raises maxID to an executor's id. The caller holds mu.
 func (m *Manager) countID(id string) {
 	if number, err := strconv.Atoi(id); err == nil {
 		m.maxID = max(m.maxID, number)
 	}
 }
 
-// attach makes an ApplicationMaster's stream the current one, and queues an order
-// with everything that the ApplicationMaster must know. It fails if the
-// ApplicationMaster speaks another version of the protocol or is of an earlier
-// attempt.
+// attach makes an ApplicationMaster's stream the current one, and queues everything
+// that it must know. It fails for another protocol version or an earlier attempt.
 func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) (*managerLink, error) {
 	if hello.GetVersion() != wire.Version {
 		return nil, fmt.Errorf("the ApplicationMaster speaks version %d of the protocol and the driver version %d: both must be of the same binary",
@@ -182,8 +176,7 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 			lost = slices.Sorted(maps.Keys(m.registered))
 			clear(m.registered)
 			clear(m.kills)
-			// The earlier attempt may have launched executors that are not known
-			// here, at most as many as the largest request.
+			// The earlier attempt may have launched as many unknown executors as the largest request.
 			m.maxID += m.maxTotal
 		}
 		m.attempt, m.received = hello.GetAttempt(), 0
@@ -201,8 +194,7 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 	return m.link, nil
 }
 
-// detach handles the end of a stream. If the stream was the current one, executors
-// are given up unless an ApplicationMaster joins in time.
+// detach ends a stream. If it was the current one, executors are given up after a while.
 func (m *Manager) detach(link *managerLink) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -218,8 +210,8 @@ func (m *Manager) detach(link *managerLink) {
 	m.orphans = time.AfterFunc(reportTimeout, func() { m.giveUpOrphans(link, since) })
 }
 
-// giveUpOrphans reports executors as lost if their ApplicationMaster is disconnected
-// since the given time: those that have ended, and after orphanTimeout all.
+// giveUpOrphans reports executors as lost whose ApplicationMaster is disconnected
+// since the given time: ended ones, and after orphanTimeout all.
 func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
 	live := map[string]struct{}{}
 	if time.Since(since) < orphanTimeout {
@@ -246,16 +238,15 @@ func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
 	m.reportLost(lost)
 }
 
-// reportLost reports executors as lost with their ApplicationMaster. The caller must
-// not hold mu: the driver's event loop may be waiting for mu.
+// reportLost reports lost executors. The caller must not hold mu, for which the
+// driver's event loop may wait.
 func (m *Manager) reportLost(ids []string) {
 	for _, id := range ids {
 		m.driver.ExecutorLost(id, driver.Loss{Text: "was ended by YARN with the ApplicationMaster that had launched it"})
 	}
 }
 
-// handle acts on a report that came over link. It ignores reports over streams that
-// are not the current one.
+// handle acts on a report, unless link is not the current stream.
 func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 	m.mu.Lock()
 	if m.link != link {
@@ -295,8 +286,7 @@ func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 	}
 }
 
-// takePending returns the order to send, nil for none, and reports whether the
-// driver's status must be added to it.
+// takePending returns the order to send, nil for none, and whether to add the driver's status.
 func (m *Manager) takePending(link *managerLink) (order *wire.ManagerOrder, withStatus bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

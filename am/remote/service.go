@@ -15,18 +15,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// progressInterval is how often the driver's progress is sent if it has changed. The
-// ApplicationMaster reports it to the ResourceManager.
+// progressInterval is how often the driver's progress is sent if it has changed.
 const progressInterval = time.Second
 
-// Register registers the gRPC service for ApplicationMasters on the driver's port.
-// It must be called by Services of the driver's Options.
+// Register registers the service for ApplicationMasters. Services of the driver's
+// Options must call it.
 func (m *Manager) Register(d *driver.Driver, server grpc.ServiceRegistrar) {
 	m.driver = d
 	wire.RegisterManagerServer(server, &managerService{manager: m})
 }
 
-// managerService is the gRPC service of a Manager.
 type managerService struct {
 	wire.UnimplementedManagerServer
 	manager *Manager
@@ -68,8 +66,7 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 	return err
 }
 
-// serve sends orders and the driver's status and progress until ctx ends or a
-// message cannot be sent.
+// serve sends orders, status and progress until ctx ends or a message cannot be sent.
 func (m *Manager) serve(ctx context.Context, link *managerLink, stream interface {
 	Send(*wire.ManagerOrder) error
 }) error {
