@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// chooseProgram returns the executable to upload: job.Program or, if that is the
-// program of this process (job.Own), its build for the nodes' platform.
+// chooseProgram returns the executable to upload: job.Program or, if that is this
+// process's own program (job.Own), its build for the nodes' platform.
 func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) {
 	platform := config.Platform.In(job.Settings)
 	platformSet := job.Settings.IsSet(config.Platform.Name())
@@ -24,8 +24,7 @@ func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) 
 			return nil, err
 		}
 	}
-	// Assume that the nodes have the program's platform; checkPlatform asks
-	// them later.
+	// Assume the program's platform; checkPlatform asks the nodes later.
 	if built := platformOf(path); !platformSet && supported(built) {
 		platform = built
 	}
@@ -36,8 +35,7 @@ func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) 
 	return program, err
 }
 
-// ownBuild returns the path of the build of this process's program to upload:
-// the setting yarn.program, or else the build for the nodes' platform.
+// ownBuild returns the path of yarn.program or of this program's build for the platform.
 func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, platformSet bool) (string, error) {
 	if named := config.Program.In(job.Settings); named != "" {
 		return named, nil
@@ -61,15 +59,13 @@ func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, platfo
 		"others are made by %s -o %s), or name one with yarn.program (--program)", job.Program, orUnknown(platformOf(job.Program)), platform, sibling, build(platform), sibling)
 }
 
-// siblingName returns the file name of a program's build for another platform,
-// such as program-linux-arm64.
+// siblingName names a program's build for another platform, such as program-linux-arm64.
 func siblingName(program, platform string) string {
 	return program + "-" + strings.ReplaceAll(platform, "/", "-")
 }
 
-// buildsOf returns the paths of a program's builds for cluster nodes, by
-// platform: the program itself, and the files that siblingName names for the
-// program or, if it is a link, for its target.
+// buildsOf returns the paths of a program's builds by platform: the program itself,
+// and the files that siblingName names for the program or the target of a link.
 func buildsOf(program string) map[string]string {
 	builds := map[string]string{}
 	if own := platformOf(program); supported(own) {
@@ -91,8 +87,7 @@ func buildsOf(program string) map[string]string {
 	return builds
 }
 
-// supported reports whether bobbin runs on cluster nodes of the platform, such
-// as "linux/amd64".
+// supported reports whether bobbin runs on the platform, such as "linux/amd64".
 func supported(platform string) bool {
 	system, processor, _ := strings.Cut(platform, "/")
 	_, known := machines[processor]
@@ -102,8 +97,7 @@ func supported(platform string) bool {
 // appleProcessors maps the processors in macOS executables to Go's names.
 var appleProcessors = map[macho.Cpu]string{macho.CpuAmd64: "amd64", macho.CpuArm64: "arm64"}
 
-// platformOf returns the platform that an executable was built for, or "" if path
-// is no executable of a known kind.
+// platformOf returns an executable's platform, or "" if path is no known executable.
 func platformOf(path string) string {
 	if image, err := elf.Open(path); err == nil {
 		defer image.Close()
@@ -125,8 +119,7 @@ func platformOf(path string) string {
 	return ""
 }
 
-// CheckDriver fails if a program cannot run on this machine, as its driver does
-// in client mode. The program then chooses the build for the cluster itself.
+// CheckDriver fails if a program cannot run on this machine, as client-mode drivers do.
 func CheckDriver(path string) error {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	built := platformOf(path)

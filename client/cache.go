@@ -12,20 +12,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// A cache entry is a directory in HDFS with one file, named by the file's
-// SHA-256. The directory's modification time is the time of the entry's last
-// use. The file's must never change: a NodeManager compares it with the
-// timestamp in the LocalResource.
+// A cache entry is a directory in HDFS with one file, named by its SHA-256. The
+// directory's modification time is the time of the last use. The file's must never
+// change: NodeManagers compare it with the timestamp in the LocalResource.
 
-// pruneLimit is the maximum number of cache entries that one submission removes.
+// pruneLimit bounds the cache entries that one submission removes.
 const pruneLimit = 100
 
-// stagingGrace is the age from which a staging directory may be removed. A
-// younger one may belong to a submission that has not reached the ResourceManager.
+// stagingGrace is the age from which a staging directory may be removed. A younger
+// one may belong to a submission that the ResourceManager has not seen yet.
 const stagingGrace = time.Hour
 
-// stagingLimit is the maximum number of applications whose state one submission
-// looks up in order to remove their staging directories.
+// stagingLimit bounds the applications whose state one submission looks up for
+// removing their staging directories.
 const stagingLimit = 20
 
 // partMaxAge is the age after which an incomplete upload is removed.
@@ -33,9 +32,8 @@ const partMaxAge = 24 * time.Hour
 
 func (s *stager) cache() string { return s.base + "/cache" }
 
-// findCached looks for an earlier upload of the same content and sets file.ready
-// if there is one. It also updates the entry's time of last use, so that no
-// other submission removes it.
+// findCached sets file.ready if the content was uploaded before, and updates the
+// entry's time of last use, so that no other submission removes it.
 func (s *stager) findCached(ctx context.Context, file *staged) error {
 	info, err := s.files.Stat(ctx, file.target())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +54,6 @@ func (s *stager) findCached(ctx context.Context, file *staged) error {
 	return err
 }
 
-// cacheDirs returns the directories of the cache entries that contain the files.
 func cacheDirs(files []staged, cache string) []string {
 	var dirs []string
 	seen := map[string]bool{}
@@ -69,11 +66,10 @@ func cacheDirs(files []staged, cache string) []string {
 	return dirs
 }
 
-// pruneBefore returns the time before which a cache entry must have been used
-// last to be removed. This is maxAge ago or, if that is earlier, partMaxAge
-// before the submission of the user's oldest application that waits for its
-// ApplicationMaster. A running ApplicationMaster updates the time of last use of
-// its entries itself.
+// pruneBefore returns the time of last use before which cache entries are removed.
+// This is maxAge ago or, if earlier, partMaxAge before the submission of the user's
+// oldest application without a running ApplicationMaster, which would update the
+// times of its entries.
 func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.Time, error) {
 	limit := time.Now().Add(-maxAge)
 	waiting, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{
@@ -83,8 +79,7 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 		return time.Time{}, fmt.Errorf("looking for applications that need cached files: %w", err)
 	}
 	for _, application := range waiting {
-		// A submission marks its cached files first; its uploads may take up to
-		// partMaxAge.
+		// A submission marks its cached files first; its uploads may take up to partMaxAge.
 		if marked := application.Started.Add(-partMaxAge); marked.Before(limit) {
 			limit = marked
 		}
@@ -92,9 +87,8 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 	return limit, nil
 }
 
-// prune removes the cache entries that were last used before a time, except
-// those in inUse. From the entries in inUse it removes incomplete uploads that
-// are older than partMaxAge.
+// prune removes cache entries last used before a time, except those in inUse. From
+// these it removes incomplete uploads older than partMaxAge.
 func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) error {
 	entries, err := s.files.List(ctx, s.cache())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,9 +121,8 @@ func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) er
 	return nil
 }
 
-// pruneStaging removes the staging directories of applications that have ended,
-// which remain if a submission was killed before cleanUp. It keeps the directory
-// own.
+// pruneStaging removes the staging directories of ended applications, except own.
+// They remain if a submission was killed before cleanUp.
 func (s *stager) pruneStaging(ctx context.Context, own string, hasEnded func(ctx context.Context, application string) (bool, error)) error {
 	entries, err := s.files.List(ctx, s.base+"/staging")
 	if errors.Is(err, fs.ErrNotExist) {

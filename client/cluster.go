@@ -1,10 +1,9 @@
 // Package client submits programs to YARN and reports on applications.
 //
 // A submission ([Cluster.Submit], [Cluster.Start]) checks the program and the
-// request before it uploads anything, stages files in HDFS, gives the application
-// to the ResourceManager, follows it to its end and removes what it staged.
-// Errors carry the exit status of the process, see [ExitCode]. Package
-// client/logs reads logs.
+// request, stages files in HDFS, submits the application to the ResourceManager,
+// follows it to its end and removes its staged files. Errors carry the exit status
+// of the process, see [ExitCode]. Package client/logs reads logs.
 package client
 
 import (
@@ -22,8 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Cluster is a client of a YARN cluster for one user. It is safe for concurrent
-// use.
+// Cluster is one user's client of a YARN cluster. It is safe for concurrent use.
 type Cluster struct {
 	hadoop *conf.Config
 	user   string
@@ -32,8 +30,8 @@ type Cluster struct {
 	log    *slog.Logger
 }
 
-// Connect loads the Hadoop configuration that the environment names, overridden
-// by the settings' hadoop.* keys. It sends nothing to the cluster yet.
+// Connect loads the environment's Hadoop configuration, overridden by the settings'
+// hadoop.* keys. It sends nothing to the cluster yet.
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if err != nil {
@@ -62,8 +60,8 @@ func newCluster(hadoop *conf.Config, settings *config.Config, log *slog.Logger) 
 	return &Cluster{hadoop: hadoop, user: user.Effective, types: types, rest: rest, log: log}, nil
 }
 
-// addresses returns the addresses of the ResourceManagers and NameNodes. It
-// ignores errors in the configuration: calls that need an address report them.
+// addresses returns the addresses of the ResourceManagers and NameNodes, without
+// configuration errors: calls that need an address report them.
 func (c *Cluster) addresses() []string {
 	managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address")
 	names, _ := c.hadoop.NameNodes(c.hadoop.DefaultFS())
@@ -96,9 +94,8 @@ func CheckApplicationID(id string) error {
 	return nil
 }
 
-// UnknownApplication returns err with the exit status ExitCluster. If the
-// ResourceManager does not know the application, the error's text explains
-// that.
+// UnknownApplication returns err with the exit status ExitCluster, and explains
+// yarnrest.ErrNotFound.
 func UnknownApplication(id string, err error) error {
 	var answer *yarnrest.RemoteError
 	if errors.As(err, &answer) && errors.Is(err, yarnrest.ErrNotFound) {
@@ -107,8 +104,7 @@ func UnknownApplication(id string, err error) error {
 	return Refused(err)
 }
 
-// unknownError is a ResourceManager's answer that it does not know an
-// application. Its text leaves out the Java exception.
+// unknownError is the answer that an application is unknown, without the Java exception.
 type unknownError struct {
 	id     string
 	answer *yarnrest.RemoteError
@@ -125,8 +121,7 @@ func (u *unknownError) Error() string {
 
 func (u *unknownError) Unwrap() error { return u.answer }
 
-// NoticeSilence prints a message if no ResourceManager has answered within
-// answerNotice. stop cancels the message.
+// NoticeSilence prints a message unless stop is called within answerNotice.
 func (c *Cluster) NoticeSilence(console *Console) (stop func()) {
 	timer := time.AfterFunc(answerNotice, func() {
 		if managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); !c.rest.HasAnswered() {

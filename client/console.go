@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Console prints messages for the user: lines that stay, and on a terminal one
-// live line below them, which is redrawn in place. It is safe for concurrent use.
+// Console prints messages for the user and, on a terminal, a live line below them
+// that is redrawn in place. It is safe for concurrent use.
 type Console struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -22,8 +22,8 @@ type Console struct {
 	live  string // the text of the live line
 }
 
-// NewConsole returns a console that writes to out. It has a live line if out is a
-// terminal, in colour unless NO_COLOR is set.
+// NewConsole returns a console for out. On a terminal it has a live line, in colour
+// unless NO_COLOR is set.
 func NewConsole(out io.Writer) *Console {
 	console := &Console{out: out}
 	file, ok := out.(*os.File)
@@ -41,7 +41,6 @@ func NewConsole(out io.Writer) *Console {
 	return console
 }
 
-// isLive reports whether the console has a live line.
 func (c *Console) isLive() bool { return c.width != nil }
 
 // Print writes a line that stays.
@@ -53,8 +52,7 @@ func (c *Console) Print(format string, args ...any) {
 	c.draw()
 }
 
-// Write writes lines that stay, for loggers that write to the console. Each
-// call must pass complete lines.
+// Write writes complete lines, for loggers.
 func (c *Console) Write(lines []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,8 +79,7 @@ func (c *Console) SetLive(text string) {
 	c.draw()
 }
 
-// Close removes the live line, so that later output starts at the beginning of a
-// line.
+// Close removes the live line.
 func (c *Console) Close() { c.SetLive("") }
 
 func (c *Console) erase() {
@@ -112,7 +109,6 @@ const (
 	reset = "\x1b[0m"
 )
 
-// colourBar colours the done part of a progress bar green.
 func colourBar(line string) string {
 	open := strings.IndexByte(line, '[')
 	if open < 0 {
@@ -125,7 +121,6 @@ func colourBar(line string) string {
 	return line[:open+1] + green + line[open+1:open+1+done] + reset + line[open+1+done:]
 }
 
-// paint colours a word if the console has colours.
 func (c *Console) paint(colour, word string) string {
 	if !c.color {
 		return word
@@ -133,8 +128,7 @@ func (c *Console) paint(colour, word string) string {
 	return colour + word + reset
 }
 
-// bar returns a progress bar for done out of total, such as "[===>    ]", with
-// width columns between the brackets.
+// bar returns a progress bar such as "[===> ]", with width columns between the brackets.
 func bar(done, total, width int) string {
 	if total <= 0 {
 		return "[" + strings.Repeat(" ", width) + "]"

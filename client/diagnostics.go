@@ -13,9 +13,9 @@ type cause struct {
 	details string // the text of YARN or the program; "" if message contains all of it
 }
 
-// explain derives the cause from the diagnostics of an application that failed
-// or was killed. Diagnostics from bobbin's ApplicationMaster begin with its
-// message; in those from YARN the reason is somewhere in a long text.
+// explain derives the cause from an application's diagnostics. Those from bobbin's
+// ApplicationMaster begin with its message; in those from YARN the reason is in a
+// long text.
 func explain(state, diagnostics string) cause {
 	diagnostics = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(diagnostics), recoveredPrefix))
 	switch state {
@@ -27,8 +27,8 @@ func explain(state, diagnostics string) cause {
 	return explainFailed(diagnostics)
 }
 
-// recoveredPrefix starts an application's diagnostics after a ResourceManager
-// restart (RMAppImpl.java of Hadoop 3).
+// recoveredPrefix starts the diagnostics after a ResourceManager restart (RMAppImpl
+// of Hadoop 3).
 const recoveredPrefix = "Attempt recovered after RM restart"
 
 func explainFinished(diagnostics string) cause {
@@ -39,8 +39,7 @@ func explainFinished(diagnostics string) cause {
 	return cause{message: strings.TrimSpace(message), details: strings.Trim(details, "\n")}
 }
 
-// killedBy matches what ClientRMService writes into a killed application's
-// diagnostics.
+// killedBy matches ClientRMService's diagnostics of a killed application.
 var killedBy = regexp.MustCompile(`was killed by user (\S+?)(?: at (\S+?))?(?: with diagnostic message: (.+))?\.?(?:\n|$)`)
 
 func explainKilled(diagnostics string) cause {
@@ -63,8 +62,7 @@ func explainKilled(diagnostics string) cause {
 	return cause{message: "killed; YARN does not say by whom"}
 }
 
-// dropIfRepeated returns "" if diagnostics is one line that contains message,
-// and otherwise diagnostics.
+// dropIfRepeated returns diagnostics, or "" if they are one line that contains message.
 func dropIfRepeated(diagnostics, message string) string {
 	if !strings.Contains(diagnostics, "\n") && strings.Contains(diagnostics, message) {
 		return ""
@@ -72,9 +70,8 @@ func dropIfRepeated(diagnostics, message string) string {
 	return diagnostics
 }
 
-// clusterCauses maps patterns in YARN's diagnostics to explanations, for
-// applications whose ApplicationMaster reported nothing. The first match wins.
-// $1 and so on in words refer to the pattern's groups.
+// clusterCauses explains patterns in YARN's diagnostics. The first match wins. $1
+// and so on in words refer to the pattern's groups.
 var clusterCauses = []struct {
 	pattern *regexp.Regexp
 	words   string
@@ -122,12 +119,11 @@ func explainFailed(diagnostics string) cause {
 	return cause{message: message, details: strings.Trim(rest, "\n")}
 }
 
-// paragraphStart matches the timestamp at which a NodeManager starts each
-// paragraph of the diagnostics: "[2026-11-21 12:42:09.162]".
+// paragraphStart matches NodeManagers' timestamps of paragraphs, "[2026-11-21 12:42:09.162]".
 var paragraphStart = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d [\d:.]+\]`)
 
-// withoutRepeatedParagraphs drops paragraphs whose text has occurred before: a
-// NodeManager reports the end of a container twice, with its stderr each time.
+// withoutRepeatedParagraphs drops repeated paragraphs: a NodeManager reports the end
+// of a container twice, each time with its stderr.
 func withoutRepeatedParagraphs(diagnostics string) string {
 	var kept strings.Builder
 	seen := map[string]bool{}
@@ -160,13 +156,12 @@ func withoutRepeatedParagraphs(diagnostics string) string {
 	return strings.TrimSpace(kept.String())
 }
 
-// detailedOutput starts the text that the ResourceManager appends to the
-// NodeManager's diagnostics.
+// detailedOutput starts the text that the ResourceManager appends to a NodeManager's
+// diagnostics.
 const detailedOutput = "For more detailed output, check the application tracking page"
 
-// exitMeanings explains exit statuses of containers: those of YARN
-// (ContainerExitStatus.java of Hadoop 3) and those of bobbin's
-// ApplicationMaster.
+// exitMeanings explains containers' exit statuses, of YARN (ContainerExitStatus.java
+// of Hadoop 3) and of bobbin's ApplicationMaster.
 var exitMeanings = map[int]string{
 	-100:  "aborted by YARN",
 	-101:  "the node's disks failed",

@@ -23,16 +23,13 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// Failed gives err the exit status ExitFailed, unless err has a status already.
-// It returns nil if err is nil.
+// Failed gives err the exit status ExitFailed, unless it is nil or has a status.
 func Failed(err error) error { return withCode(ExitFailed, err) }
 
-// Usage gives err the exit status ExitUsage, unless err has a status already.
-// It returns nil if err is nil.
+// Usage gives err the exit status ExitUsage, unless it is nil or has a status.
 func Usage(err error) error { return withCode(ExitUsage, err) }
 
-// Refused gives err the exit status ExitCluster, unless err has a status
-// already. It returns nil if err is nil.
+// Refused gives err the exit status ExitCluster, unless it is nil or has a status.
 func Refused(err error) error { return withCode(ExitCluster, err) }
 
 func withCode(code int, err error) error {
@@ -49,8 +46,7 @@ func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, 
 // Refusedf formats an error and passes it to Refused.
 func Refusedf(format string, args ...any) error { return Refused(fmt.Errorf(format, args...)) }
 
-// ExitCode returns the exit status for err: ExitSuccess for nil, ExitFailed for
-// an error without a status of its own.
+// ExitCode returns the exit status for err, ExitFailed for an error without a status.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitSuccess
@@ -62,8 +58,7 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// Interrupted returns the cause of ctx, as Failed, if ctx has ended and err is
-// not nil. Otherwise it returns err.
+// Interrupted returns ctx's cause as Failed if ctx has ended and err is not nil, otherwise err.
 func Interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return Failed(context.Cause(ctx))

@@ -10,15 +10,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// containerRequest describes a kind of container that the application will
-// request. settings names the settings that determine its size, for messages.
+// containerRequest is a container size that the application will request. settings
+// names the settings that determine it, for messages.
 type containerRequest struct {
 	name, settings string
 	label          string // node label expression; "" for none
 	resource       yarnrest.Resource
 }
 
-// containerRequests returns one containerRequest for each kind of container.
 func containerRequests(settings *config.Config) []containerRequest {
 	master := containerRequest{
 		name: "the ApplicationMaster", settings: "--driver-memory and driver.memoryOverhead, --driver-cores, driver.resource.*, yarn.driver.resource.*",
@@ -37,7 +36,6 @@ func containerRequests(settings *config.Config) []containerRequest {
 	return []containerRequest{master, executor}
 }
 
-// resourceOf returns the size of the containers of a resource profile.
 func resourceOf(p profile.Profile) yarnrest.Resource {
 	resource := yarnrest.Resource{MemoryMB: p.Container().MiB(), VCores: p.Cores}
 	for _, name := range slices.Sorted(maps.Keys(p.Resources)) {
@@ -46,8 +44,7 @@ func resourceOf(p profile.Profile) yarnrest.Resource {
 	return resource
 }
 
-// checkSizes fails if a container of the application would exceed the cluster's
-// maximum allocation.
+// checkSizes fails if a container would exceed the cluster's maximum allocation.
 func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	for _, container := range containerRequests(settings) {
 		if err := container.resource.Check(maximum); err != nil {
@@ -57,8 +54,8 @@ func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	return nil
 }
 
-// minResource returns, for each resource, the smaller of two maximum
-// allocations. A memory size or core count of 0 means no limit.
+// minResource returns the smaller of two maximum allocations. A memory size or core
+// count of 0 means no limit.
 func minResource(a, b yarnrest.Resource) yarnrest.Resource {
 	if b.MemoryMB > 0 && (a.MemoryMB == 0 || b.MemoryMB < a.MemoryMB) {
 		a.MemoryMB = b.MemoryMB
@@ -75,8 +72,8 @@ func minResource(a, b yarnrest.Resource) yarnrest.Resource {
 	return a
 }
 
-// warnIfNothingFits warns of containers that are larger than every running node.
-// The scheduler would leave such a request pending without giving a reason.
+// warnIfNothingFits warns of containers larger than every running node. The
+// scheduler would leave such requests pending without a reason.
 func warnIfNothingFits(settings *config.Config, nodes []yarnrest.Node, console *Console) {
 	reported := slices.ContainsFunc(nodes, func(n yarnrest.Node) bool { return n.Total.MemoryMB > 0 })
 	if !reported {

@@ -12,25 +12,20 @@ import (
 )
 
 const (
-	// firstInterval is the time between the first polls of an application, when
-	// its state changes quickly.
+	// firstInterval is the time between the first polls, when the state changes quickly.
 	firstInterval = 200 * time.Millisecond
-	// statusTimeout is the timeout of a status request to the ApplicationMaster.
+	// statusTimeout bounds a status request to the ApplicationMaster.
 	statusTimeout = 3 * time.Second
-	// outageLimit is how long a follower retries while no ResourceManager
-	// answers.
+	// outageLimit bounds the retries while no ResourceManager answers.
 	outageLimit = 10 * time.Minute
-	// recoveryLimit is how long a follower retries while a restarted
-	// ResourceManager does not know the application: it answers requests before
-	// it has recovered its applications.
+	// recoveryLimit bounds the retries while a restarted ResourceManager does not know
+	// the application: it answers before it has recovered its applications.
 	recoveryLimit = time.Minute
-	// waitReasonDelay is how long an application must have waited before the
-	// reason is shown.
+	// waitReasonDelay is how long an application waits before the reason is shown.
 	waitReasonDelay = 5 * time.Second
 )
 
-// Times are the times at which an application reached its states; zero if
-// unknown.
+// Times are when an application reached its states; zero if unknown.
 type Times struct {
 	Submitted time.Time `json:"submitted,omitzero"`
 	Accepted  time.Time `json:"accepted,omitzero"`
@@ -43,7 +38,7 @@ type Times struct {
 type follower struct {
 	rest     *yarnrest.Client
 	id       string
-	interval time.Duration // between two polls of an application that has run for a while
+	interval time.Duration // between two polls, after the first ones
 	display  *display
 	times    Times
 	reason   string // the ResourceManager's reason for waiting, as last shown
@@ -57,7 +52,7 @@ func (c *Cluster) newFollower(id string, interval time.Duration, console *Consol
 	}
 }
 
-// untilEnd follows the application until it has ended, or until ctx ends.
+// untilEnd follows the application until it or ctx has ended.
 func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) {
 	defer f.display.console.SetLive("")
 	poller := &statusPoller{answers: make(chan *Progress, 1)}
@@ -94,8 +89,8 @@ func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) 
 	}
 }
 
-// statusPoller requests the ApplicationMaster's progress in the background, with
-// at most one request at a time, so that a slow answer delays nothing else.
+// statusPoller requests the ApplicationMaster's progress in the background, one
+// request at a time.
 type statusPoller struct {
 	answers chan *Progress // receives nil if the ApplicationMaster did not answer
 	busy    bool
@@ -112,9 +107,8 @@ func (a *statusPoller) ask(ctx context.Context, rest *yarnrest.Client, id string
 	})
 }
 
-// fetchProgress requests the progress from the ApplicationMaster. It returns
-// nil if there is no answer or its format is unknown, perhaps because another
-// version of bobbin sent it: the application can still be followed to its end.
+// fetchProgress requests the ApplicationMaster's progress. It returns nil if there
+// is no answer, or one in another format: the application can still be followed.
 func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progress {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -129,8 +123,8 @@ func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progr
 	return progress
 }
 
-// poll requests the application's report from the ResourceManager. It retries
-// while none answers, or a restarted one has not recovered the application.
+// poll requests the application's report. It retries while no ResourceManager
+// answers, or a restarted one has not recovered the application.
 func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	began := time.Now()
 	for warned := false; ; warned = true {
@@ -140,8 +134,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 		case err == nil:
 			if warned {
 				f.display.line("the ResourceManager answers again")
-				// A recovering ResourceManager reports the earlier states of a
-				// running application again.
+				// A recovering ResourceManager reports earlier states again.
 				f.display.state = ""
 			}
 			return application, nil
@@ -164,7 +157,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	}
 }
 
-// Sleep waits for d. If ctx ends first, it returns ctx's cause.
+// Sleep waits for d or ctx's end, and then returns ctx's cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -174,7 +167,6 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// noteState records and shows the application's state.
 func (f *follower) noteState(application *yarnrest.Application) {
 	state := string(application.State)
 	switch application.State {
@@ -188,7 +180,7 @@ func (f *follower) noteState(application *yarnrest.Application) {
 		}
 	}
 	if application.State.Ended() {
-		if f.display.state != "" { // otherwise it ended earlier, and the report has the ResourceManager's time
+		if f.display.state != "" { // otherwise the report has the ResourceManager's time of the end
 			f.times.Finished = f.display.now()
 		}
 		return // the report shows the rest
@@ -202,7 +194,6 @@ func (f *follower) noteState(application *yarnrest.Application) {
 	}
 }
 
-// showState shows a new state of the application.
 func (f *follower) showState(application *yarnrest.Application) {
 	state := string(application.State)
 	switch {
@@ -221,8 +212,7 @@ func (f *follower) showState(application *yarnrest.Application) {
 	}
 }
 
-// showWaitReason prints why the application is waiting, unless it printed the
-// same reason last.
+// showWaitReason prints why the application is waiting, unless that was printed last.
 func (f *follower) showWaitReason(diagnostics string) {
 	sentence, details := waitReason(diagnostics)
 	if sentence == "" || sentence == f.reason {
@@ -233,8 +223,7 @@ func (f *follower) showWaitReason(diagnostics string) {
 }
 
 // waitReason returns why an application is waiting: the first sentence of its
-// diagnostics, and the whole text. The rest of the text has figures of the
-// queue, which change all the time.
+// diagnostics, and the whole text, which also has figures that change all the time.
 func waitReason(diagnostics string) (sentence, details string) {
 	// "[Tue Jan 02 15:04:05 +0000 2024] Application is added to the scheduler …"
 	if strings.HasPrefix(diagnostics, "[") {
@@ -249,7 +238,6 @@ func waitReason(diagnostics string) (sentence, details string) {
 	return strings.TrimSpace(sentence), details
 }
 
-// noteProgress records and shows the ApplicationMaster's progress.
 func (f *follower) noteProgress(s *Progress) {
 	if f.times.Executors.IsZero() && s.Executors.Requested > 0 && s.Executors.Running >= s.Executors.Requested {
 		f.times.Executors = f.display.now()
@@ -258,12 +246,11 @@ func (f *follower) noteProgress(s *Progress) {
 	f.display.redraw()
 }
 
-// pause returns the time until the next poll. It is short when the application
-// has just been submitted or may end soon.
+// pause returns the time until the next poll, short at the beginning and when the end is near.
 func (f *follower) pause() time.Duration {
 	if f.display.latest != nil && f.display.latest.idle() {
 		return min(firstInterval, f.interval)
 	}
-	const share = 20 // of the time that the application has run
+	const share = 20 // of the time for which the application has run
 	return min(f.interval, max(firstInterval, f.display.now().Sub(f.display.began)/share))
 }

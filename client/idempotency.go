@@ -15,10 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// The idempotency key of an application is one of its tags. The ResourceManager
-// converts tags to lower case and accepts at most 100 ASCII characters
-// (ApplicationSubmissionContextPBImpl.java of Hadoop 3). A key that this would
-// change, or that is too long, is replaced by its SHA-256.
+// An application's idempotency key is one of its tags. The ResourceManager accepts
+// tags of at most 100 ASCII characters and converts them to lower case
+// (ApplicationSubmissionContextPBImpl of Hadoop 3). The SHA-256 replaces other keys.
 const (
 	keyTag       = "bobbin-key:"
 	keyDigestTag = "bobbin-key-sha256:"
@@ -43,8 +42,7 @@ func IsKeyTag(tag string) bool {
 	return strings.HasPrefix(tag, keyTag) || strings.HasPrefix(tag, keyDigestTag)
 }
 
-// tagsOf returns the tags of the application to submit: those of the settings
-// and that of the idempotency key.
+// tagsOf returns the application's tags: those of the settings, and the idempotency key's.
 func tagsOf(settings *config.Config) []string {
 	tags := config.Tags.In(settings)
 	if tag := tagOf(config.IdempotencyKey.In(settings)); tag != "" {
@@ -53,10 +51,9 @@ func tagsOf(settings *config.Config) []string {
 	return tags
 }
 
-// applicationForKey returns the application to follow instead of submitting
-// another one with the same key: the oldest that has not ended, or else the
-// latest that has succeeded, or nil. Failed and killed applications are
-// ignored, so that a pipeline can retry.
+// applicationForKey returns the application with the key to follow: the oldest that
+// has not ended, the latest that has succeeded, or nil. It ignores failed and killed
+// ones, so that a pipeline can retry.
 func (c *Cluster) applicationForKey(ctx context.Context, key string) (*yarnrest.Application, error) {
 	all, err := c.applicationsWithKey(ctx, key)
 	if err != nil {
@@ -81,8 +78,7 @@ func (c *Cluster) applicationsWithKey(ctx context.Context, key string) ([]yarnre
 	if err != nil {
 		return nil, Refused(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
 	}
-	// A ResourceManager that does not know the query parameter returns all
-	// applications.
+	// A ResourceManager that ignores the query parameter returns all applications.
 	all = slices.DeleteFunc(all, func(a yarnrest.Application) bool { return !slices.Contains(a.Tags, tag) || a.User != c.user })
 	slices.SortFunc(all, compareStart)
 	return all, nil
@@ -93,14 +89,13 @@ func compareStart(a, b yarnrest.Application) int {
 	return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 }
 
-// secondCheckDelay is the time between the two checks of findEarlier. If two
-// submissions are made at the same moment, the first check may miss the other
-// one.
+// secondCheckDelay separates the two checks of findEarlier: the first may miss a
+// simultaneous submission.
 const secondCheckDelay = 250 * time.Millisecond
 
-// findEarlier looks, after the submission, for an older application with the
-// same key that has not ended. If there is one, it kills the application just
-// submitted and returns the older one.
+// findEarlier looks, after the submission, for an older running application with the
+// same key. If there is one, findEarlier kills the new application and returns the
+// older one.
 func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.Application, error) {
 	for again := range 2 {
 		if again > 0 && Sleep(ctx, secondCheckDelay) != nil {
@@ -131,7 +126,6 @@ func (s *submission) killDuplicate(ctx context.Context, other *yarnrest.Applicat
 	return nil
 }
 
-// followExisting makes the submission follow an existing application.
 func (s *submission) followExisting(application *yarnrest.Application) {
 	s.id, s.stager, s.existing = application.ID, nil, application
 	s.job.Console.Print("%s was submitted with the same idempotency key at %s, and is %s: following it",

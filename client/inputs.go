@@ -21,19 +21,17 @@ type input struct {
 	archive bool  // the NodeManager unpacks it
 }
 
-// archiveSuffixes are the file name suffixes of archives that NodeManagers
-// unpack (FSDownload.java of Hadoop 3).
+// archiveSuffixes are of archives that NodeManagers unpack (FSDownload.java of Hadoop 3).
 var archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz", ".jar"}
 
-// reservedNames are files that a NodeManager writes into every container's
-// working directory (ContainerLaunch.java and DefaultContainerExecutor.java of
-// Hadoop 3).
+// reservedNames are files that a NodeManager writes into working directories
+// (ContainerLaunch.java and DefaultContainerExecutor.java of Hadoop 3).
 var reservedNames = []string{
 	"launch_container.sh", "container_tokens", "default_container_executor.sh", "default_container_executor_session.sh", "tmp",
 }
 
-// inputs returns the program and the entries of yarn.files and yarn.archives.
-// It fails if a name is invalid or used twice, or a local file does not exist.
+// inputs returns the program and the entries of yarn.files and yarn.archives. It
+// fails if a name is invalid or used twice, or a local file does not exist.
 func inputs(program *Program, files, archives []string) ([]input, error) {
 	if err := checkName(program.Name); err != nil {
 		return nil, Usagef("the program %s: %w", program.Path, err)
@@ -112,8 +110,7 @@ func newInput(entry string, archive bool) (input, error) {
 
 func hasSuffixFold(path, ending string) bool { return strings.HasSuffix(strings.ToLower(path), ending) }
 
-// checkName fails if name is not a valid file name for a container's working
-// directory.
+// checkName fails unless name can be a file in a container's working directory.
 func checkName(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
@@ -126,8 +123,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// LocalFile is a file on this machine to copy into the working directory of
-// every process of an application.
+// LocalFile is a file to copy into the working directory of every process of an application.
 type LocalFile struct {
 	Path       string
 	Name       string // in the working directory
@@ -135,9 +131,9 @@ type LocalFile struct {
 	Archive    bool   // unpacked into a directory called Name
 }
 
-// LocalFiles returns the files and archives that the settings name, for a
-// cluster without a shared file system. It fails if a file is not on this
-// machine or has the same name as the program.
+// LocalFiles returns the settings' files and archives, for a cluster without a
+// shared file system. It fails if a file is not on this machine or has the program's
+// name.
 func LocalFiles(program string, settings *config.Config) ([]LocalFile, error) {
 	name := filepath.Base(program)
 	named, err := inputs(&Program{Path: program, Name: name}, config.Files.In(settings), config.Archives.In(settings))

@@ -14,18 +14,16 @@ import (
 )
 
 const (
-	// platformWait is the timeout of the requests for the nodes' platform. Many
-	// clusters do not let clients reach NodeManagers; the submission then
-	// continues without the check.
+	// platformWait bounds the requests for the nodes' platform. Many clusters do not
+	// let clients reach NodeManagers; the submission then continues unchecked.
 	platformWait = 2 * time.Second
-	// platformSample is the maximum number of nodes that are asked.
+	// platformSample bounds the nodes that are asked.
 	platformSample = 8
 )
 
-// checkPlatform checks that the program is built for the nodes' platform,
-// unless yarn.platform is set. It asks the ResourceManager first, which clients
-// can always reach. If the ResourceManager's platform differs, it also asks
-// some nodes.
+// checkPlatform checks that the program is built for the nodes' platform, unless
+// yarn.platform is set. It asks the ResourceManager first, which clients can always
+// reach, and some nodes if that one differs.
 func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings *config.Config, console *Console) error {
 	if settings.IsSet(config.Platform.Name()) {
 		return nil
@@ -58,10 +56,9 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 	return nil
 }
 
-// clusterPlatform returns the nodes' platform, or "" if it is unknown: the
-// expected platform if the ResourceManager has it, otherwise the most frequent
-// platform in a sample of nodes. It takes up to platformWait if the nodes
-// cannot be reached.
+// clusterPlatform returns the nodes' platform, "" if unknown: the expected one if
+// the ResourceManager has it, otherwise the most frequent in a sample of nodes,
+// after at most platformWait.
 func (c *Cluster) clusterPlatform(ctx context.Context, expected string) string {
 	manager := c.managerPlatform(ctx)
 	if manager == expected {
@@ -84,8 +81,7 @@ func (c *Cluster) managerPlatform(ctx context.Context) string {
 	return platform
 }
 
-// nodePlatforms asks a sample of nodes for their platform. It returns the hosts
-// of each platform.
+// nodePlatforms returns the hosts in a sample of nodes by platform.
 func (c *Cluster) nodePlatforms(ctx context.Context) map[string][]string {
 	ctx, cancel := context.WithTimeout(ctx, platformWait)
 	defer cancel()

@@ -23,8 +23,8 @@ type preflightResult struct {
 	nodes         map[string]launch.Node // label and total resources of these nodes, by host
 }
 
-// preflight requests a new application id, and checks the request against the
-// cluster's queues, maximum allocation and node labels.
+// preflight requests a new application id, and checks the request against queues,
+// maximum allocation and node labels.
 func (c *Cluster) preflight(ctx context.Context, settings *config.Config, console *Console) (*preflightResult, error) {
 	var application *yarnrest.NewApplication
 	var scheduler *yarnrest.Scheduler
@@ -75,9 +75,8 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	return &preflightResult{applicationID: application.ID, queue: name, racks: racks, nodes: capacities}, nil
 }
 
-// checkHeartbeat fails if the ApplicationMaster's heartbeat interval is too
-// long for the ResourceManager's expiry interval, after which it considers a
-// silent ApplicationMaster dead.
+// checkHeartbeat fails if the ApplicationMaster's heartbeat interval exceeds the
+// time after which the ResourceManager considers a silent ApplicationMaster dead.
 func (c *Cluster) checkHeartbeat(settings *config.Config) error {
 	const usual = 10 * time.Minute
 	expiry, err := c.hadoop.Duration("yarn.am.liveness-monitor.expiry-interval-ms", usual, time.Millisecond)
@@ -105,8 +104,8 @@ func nodeCapacity(node yarnrest.Node) launch.Node {
 	return capacity
 }
 
-// checkLabels fails if the settings name a node label that the cluster does not
-// have. Otherwise the application would fail only when it requests executors.
+// checkLabels fails if the cluster lacks a node label of the settings, before
+// executors are requested.
 func (c *Cluster) checkLabels(ctx context.Context, settings *config.Config) error {
 	keys := slices.DeleteFunc([]config.Key[string]{config.AMLabel, config.ExecutorLabel}, func(key config.Key[string]) bool {
 		return key.In(settings) == ""
@@ -136,14 +135,13 @@ const (
 	globalMaxAttemptsKey = "yarn.resourcemanager.am.global.max-attempts"
 )
 
-// warnOfIneffectiveSettings warns of settings that have no effect, or less than
-// their values suggest.
+// warnOfIneffectiveSettings warns of settings with no effect, or less than their
+// values suggest.
 func (c *Cluster) warnOfIneffectiveSettings(settings *config.Config, console *Console) {
 	if keys := config.ACLsWithoutEffect(settings); len(keys) > 0 {
 		console.Warn("%s let nobody in, as %s is not true", strings.Join(keys, ", "), config.ACLsEnable.Name())
 	}
-	// The ResourceManager applies its own value of the key; this machine's
-	// configuration may have another value, or none.
+	// The ResourceManager applies its own value of the key, which may differ from this machine's.
 	key := globalMaxAttemptsKey
 	if _, set := c.hadoop.Get(key); !set {
 		key = maxAttemptsKey

@@ -25,9 +25,8 @@ type Program struct {
 // machines maps Go's processor names, as in yarn.platform, to ELF machines.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// CheckProgram fails if nodes of a platform ("linux/amd64") cannot run a file
-// as ApplicationMaster and executor. The error says what the file is and how to
-// build a suitable program.
+// CheckProgram fails if nodes of a platform ("linux/amd64") cannot run a file. The
+// error says what the file is and how to build a suitable program.
 func CheckProgram(path, platform string) (*Program, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -76,8 +75,8 @@ func build(platform string) string {
 
 const rebuild = "; build it for the cluster: %[1]s"
 
-// otherFormats maps the first bytes of files that are not Linux programs to a
-// description. %[1]s stands for the command that builds a program.
+// otherFormats describes files that are not Linux programs by their first bytes.
+// %[1]s stands for the build command.
 var otherFormats = []struct{ magic, what string }{
 	{"#!", "a script, not a bobbin program: run it as a command with yarn-submit run -- ./script (bobbin programs are built with %[1]s)"},
 	{"MZ", "a Windows executable" + rebuild},
@@ -90,8 +89,7 @@ var otherFormats = []struct{ magic, what string }{
 	{"package ", "Go source, not a program" + rebuild},
 }
 
-// describeNonELF describes a file that is not an ELF file, and how to build one;
-// "" for an ELF file.
+// describeNonELF says what a non-ELF file is and how to build one; "" for an ELF file.
 func describeNonELF(file io.ReaderAt) string {
 	head := make([]byte, 16)
 	n, err := file.ReadAt(head, 0)
@@ -113,8 +111,8 @@ func describeNonELF(file io.ReaderAt) string {
 	return "no Linux executable" + rebuild
 }
 
-// checkELF fails if an ELF file is not an executable for the platform. It
-// returns the path of the executable's dynamic linker, "" if it is static.
+// checkELF fails if an ELF file is no executable for the platform. It returns the
+// path of the dynamic linker, "" for a static program.
 func checkELF(file io.ReaderAt, platform string) (interpreter string, err error) {
 	image, err := elf.NewFile(file)
 	if err != nil {
@@ -124,8 +122,7 @@ func checkELF(file io.ReaderAt, platform string) (interpreter string, err error)
 	if image.Type != elf.ET_EXEC && image.Type != elf.ET_DYN {
 		return "", fmt.Errorf("is an ELF file, but no executable (%v); build it for the cluster: %s", image.Type, build(platform))
 	}
-	// Go sets the OS ABI byte in programs for other Unix systems, and leaves it
-	// 0 for Linux.
+	// Go sets the OS ABI byte for other Unix systems, and leaves it 0 for Linux.
 	if image.OSABI != elf.ELFOSABI_NONE && image.OSABI != elf.ELFOSABI_LINUX {
 		return "", fmt.Errorf("is an executable for another system (%s), the cluster's nodes are %s; build it for them: %s",
 			strings.TrimPrefix(image.OSABI.String(), "ELFOSABI_"), system, build(platform))

@@ -9,17 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Progress is the progress that an ApplicationMaster reports at the path
-// api/status below its tracking URL. Fields that are not reported are zero.
+// Progress is an ApplicationMaster's progress, from the path api/status below its
+// tracking URL. Unreported fields are zero.
 type Progress struct {
 	State     string         `json:"state"`
 	Executors ExecutorCounts `json:"executors"`
-	// Failures counts the executors that have ended, by reason.
-	Failures []FailureCount `json:"failures"`
+	Failures  []FailureCount `json:"failures"`
 	// Exclusions are the hosts on which no executors are started.
 	Exclusions []Exclusion `json:"exclusions"`
-	// Notes describe conditions that need the user's attention, such as why no
-	// executor starts.
+	// Notes are problems for users, such as why no executor starts.
 	Notes    []string   `json:"notes,omitempty"`
 	Tasks    TaskCounts `json:"tasks"`
 	TaskSets []TaskSet  `json:"taskSets"`
@@ -67,8 +65,7 @@ func parseStatus(body []byte) (*Progress, error) {
 	return parsed, nil
 }
 
-// current returns the first unfinished task set. If all are finished, it
-// returns the totals of all task sets.
+// current returns the first unfinished task set, or the totals if all are finished.
 func (s *Progress) current() TaskSet {
 	for _, set := range s.TaskSets {
 		if set.Done < set.Total {
@@ -78,8 +75,8 @@ func (s *Progress) current() TaskSet {
 	return TaskSet{Name: "tasks", TaskCounts: s.Tasks}
 }
 
-// idle reports whether all known tasks are done or the driver is no longer
-// running, so that the application may end soon.
+// idle reports whether all known tasks are done or no driver runs, so that the
+// application may end soon.
 func (s *Progress) idle() bool {
 	return s.Tasks.Total > 0 && s.Tasks.Done >= s.Tasks.Total || s.State != "" && s.State != stateRunning
 }
@@ -92,7 +89,6 @@ func (s *Progress) executors() string {
 	return text
 }
 
-// tasks returns the name and the count of done tasks of the current task set.
 func (s *Progress) tasks() string {
 	set := s.current()
 	text := fmt.Sprintf("%d/%d", set.Done, set.Total)
@@ -108,8 +104,8 @@ func (s *Progress) tasks() string {
 	return text
 }
 
-// display shows an application's progress: on a terminal as a line that is
-// redrawn, otherwise as a line for each change, at a limited rate.
+// display shows an application's progress: on a terminal as a line that is redrawn,
+// otherwise as a line for each change, at a limited rate.
 type display struct {
 	console *Console
 	began   time.Time // when the application was submitted
@@ -146,11 +142,9 @@ func (p *display) reset() {
 	p.latest, p.registered, p.failed, p.tasks, p.notes = nil, 0, 0, "", nil
 }
 
-// update shows the ApplicationMaster's progress.
 func (p *display) update(s *Progress) {
 	p.latest = s
-	// Executors are stopped at the end of an application, so a lower count is
-	// not shown.
+	// Executors stop at the end of an application: do not show a lower count.
 	if e := s.Executors; e.Running > p.registered || e.Failed > p.failed {
 		if e.Running >= e.Requested || e.Failed > p.failed || !p.console.isLive() {
 			p.line("%s", s.executors())
@@ -174,7 +168,6 @@ func (p *display) update(s *Progress) {
 // columnGap is the text between two columns.
 const columnGap = "  "
 
-// redraw redraws the live line.
 func (p *display) redraw() {
 	if !p.console.isLive() || p.state == "" {
 		return

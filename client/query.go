@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Status returns an application's report. It fails if the ResourceManager does
-// not know the application or has forgotten it.
+// Status returns an application's report. It fails if the ResourceManager does not
+// know the application.
 func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -33,8 +33,7 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	return report, nil
 }
 
-// hasEnded reports whether an application has ended or is unknown to the
-// ResourceManager.
+// hasEnded reports whether an application has ended or is unknown.
 func (c *Cluster) hasEnded(ctx context.Context, id string) (bool, error) {
 	state, err := c.rest.State(ctx, id)
 	if errors.Is(err, yarnrest.ErrNotFound) {
@@ -85,8 +84,7 @@ type Listed struct {
 	TrackingURL   string    `json:"trackingUrl"`
 }
 
-// Selection says which applications to list. A zero field does not restrict the
-// list.
+// Selection says which applications to list. A zero field means no restriction.
 type Selection struct {
 	States []string
 	User   string
@@ -104,8 +102,7 @@ func (s Selection) Matches(name string) bool {
 	if s.Name == "" {
 		return true
 	}
-	// path.Match treats a slash specially, but names may contain slashes as
-	// ordinary characters.
+	// For path.Match a slash is special, but not in names.
 	matches, err := path.Match(strings.ReplaceAll(s.Name, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && matches
 }
@@ -125,8 +122,7 @@ func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// List returns bobbin's applications, newest first. Their type is the default
-// (BOBBIN) or the type in the settings.
+// List returns bobbin's applications (type BOBBIN, or that of the settings), newest first.
 func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, error) {
 	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: c.types}
 	for _, tag := range selection.Tags {

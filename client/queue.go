@@ -8,10 +8,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// chooseQueue returns the queue to submit to. asked is true if the user gave
-// the name; the queue must then exist. Otherwise name is the default queue: if
-// a CapacityScheduler does not have that queue, chooseQueue returns the largest
-// one. Other schedulers choose a queue by placement rules.
+// chooseQueue returns the queue to submit to. A queue that the user asked for must
+// exist. If a CapacityScheduler lacks the default queue, chooseQueue returns the
+// largest one. Other schedulers choose by placement rules.
 func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
 	if queue, ok := scheduler.Find(name); ok {
 		if queue.State != "RUNNING" {
@@ -42,12 +41,10 @@ func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console
 	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leafNames(scheduler))
 }
 
-// capacityScheduler is the scheduler type that the REST API reports for the
-// CapacityScheduler.
+// capacityScheduler is the CapacityScheduler's type in the REST API.
 const capacityScheduler = "capacityScheduler"
 
-// largestLeaf returns the running leaf queue with the largest share of the
-// cluster; if several are equal, the first.
+// largestLeaf returns the first running leaf queue with the largest share of the cluster.
 func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found bool) {
 	for _, queue := range scheduler.Queues {
 		if queue.Leaf && queue.State == "RUNNING" && (!found || queue.AbsoluteCapacity > largest.AbsoluteCapacity) {
@@ -57,7 +54,6 @@ func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found b
 	return largest, found
 }
 
-// leafNames lists the queues that accept applications.
 func leafNames(scheduler *yarnrest.Scheduler) string {
 	var names []string
 	for _, queue := range scheduler.Queues {

@@ -21,10 +21,10 @@ type Report struct {
 	Diagnostics string `json:"diagnostics"` // the text of YARN or the program
 	TrackingURL string `json:"trackingUrl"`
 	Times       Times  `json:"times"`
-	// Progress is what the running ApplicationMaster reports; nil if none runs.
+	// Progress is from the running ApplicationMaster; nil if none runs.
 	Progress *Progress `json:"progress,omitempty"`
-	// Summary is what the ApplicationMaster reported at the end: tasks,
-	// locality, executors and their failures.
+	// Summary is the ApplicationMaster's final report: tasks, locality, executors and
+	// their failures.
 	Summary map[string]any `json:"summary,omitempty"`
 }
 
@@ -49,8 +49,8 @@ func newReport(application *yarnrest.Application, times Times) *Report {
 	}
 }
 
-// withReported fills in unknown times from the ResourceManager's report, and
-// truncates all times to milliseconds.
+// withReported fills in unknown times from the ResourceManager's report, truncated
+// to milliseconds.
 func withReported(times Times, application *yarnrest.Application) Times {
 	if times.Submitted.IsZero() {
 		times.Submitted = application.Started
@@ -64,8 +64,7 @@ func withReported(times Times, application *yarnrest.Application) Times {
 	return times
 }
 
-// conclude returns the report of an application that has ended. The error is a
-// *Failure if the application did not succeed.
+// conclude returns the report of an ended application, and a *Failure if it did not succeed.
 func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	report := newReport(application, times)
 	if pairs := parseSummary(application.Diagnostics); pairs != nil {
@@ -83,7 +82,6 @@ func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	return report, Failed(&Failure{Report: report, Details: cause.details})
 }
 
-// Print prints the report of an ended application.
 func (r *Report) Print(console *Console) {
 	colour := green
 	if r.FinalStatus != string(yarnrest.StatusSucceeded) {

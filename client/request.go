@@ -21,10 +21,9 @@ type request struct {
 	staging   string   // URI of the application's own directory; "" for none
 	pools     string   // content of the file that describes scheduling pools; "" for none
 	cacheDirs []string // URIs of the cache entries that the application uses
-	driver    *Driver  // the driver in this process; nil in cluster mode and with an unmanaged ApplicationMaster
+	driver    *Driver  // the driver in this process; nil in cluster mode or with an unmanaged ApplicationMaster
 }
 
-// name returns the application's name.
 func (r *request) name() string {
 	if name := config.AppName.In(r.settings); name != "" {
 		return name
@@ -32,7 +31,6 @@ func (r *request) name() string {
 	return strings.TrimPrefix(r.command[0], "./")
 }
 
-// spec returns the description of the application for its ApplicationMaster.
 func (r *request) spec() *launch.Spec {
 	properties := r.settings.Map()
 	// The ApplicationMaster must know the queue that was chosen.
@@ -88,8 +86,7 @@ func localResources(resources []launch.LocalResource) map[string]yarnrest.LocalR
 	return local
 }
 
-// amEnvironment returns the environment variables of the ApplicationMaster's
-// container.
+// amEnvironment returns the environment of the ApplicationMaster's container.
 func amEnvironment(settings *config.Config, user string) map[string]string {
 	master := profile.Master(settings)
 	environment := launch.GoLimits(master.Cores, master.Memory)
@@ -102,8 +99,8 @@ func amEnvironment(settings *config.Config, user string) map[string]string {
 	return environment
 }
 
-// acls returns the lists of users who may view and modify the application, in
-// addition to its owner and the cluster's administrators.
+// acls returns the users who may view and modify the application, besides its owner
+// and the administrators.
 func acls(settings *config.Config) map[string]string {
 	lists := map[string]string{}
 	view, modify := launch.ACLs(settings)
@@ -116,8 +113,8 @@ func acls(settings *config.Config) map[string]string {
 	return lists
 }
 
-// logAggregation returns the patterns of the log files to aggregate; nil if the
-// settings have none, so that the cluster's own rules apply.
+// logAggregation returns the patterns of log files to aggregate, or nil for the
+// cluster's own rules.
 func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 	rules := yarnrest.LogAggregation{
 		Include: config.LogInclude.In(settings), Exclude: config.LogExclude.In(settings),
@@ -129,22 +126,20 @@ func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 	return &rules
 }
 
-// Driver says how the ApplicationMaster and the executors reach and
-// authenticate to a driver in this process.
+// Driver says how to reach and authenticate to a driver in this process.
 type Driver struct {
 	Address string // host:port
 	Pass    []byte // the credentials (identity.Identity) with which they register
 }
 
-// unmanaged reports whether the ApplicationMaster runs in this process, not in
-// a container.
+// unmanaged reports whether the ApplicationMaster runs in this process.
 func unmanaged(settings *config.Config) bool {
 	return config.ClientMode(settings) && config.UnmanagedAM.In(settings)
 }
 
-// toClientMode changes the submission context for a driver in this process. The
-// ApplicationMaster's container then only launches executors, or there is none
-// if the ApplicationMaster is unmanaged.
+// toClientMode changes the submission context for a driver in this process: the
+// container only launches executors, or is missing for an unmanaged
+// ApplicationMaster.
 func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 	if unmanaged(r.settings) {
 		context.UnmanagedAM = true

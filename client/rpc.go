@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// submitApplication submits an application to the ResourceManager: by REST, or
-// by RPC if the ApplicationMaster's container needs resources other than memory
-// and vcores, which the REST API ignores.
+// submitApplication submits an application by REST, or by RPC if the
+// ApplicationMaster's container needs resources other than memory and vcores, which
+// the REST API ignores.
 func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.SubmissionContext) error {
 	if len(submitted.Resource.Types) == 0 || submitted.UnmanagedAM {
 		return c.rest.SubmitApplication(ctx, submitted)
@@ -30,8 +30,7 @@ func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.Sub
 	return manager.SubmitApplication(ctx, submission)
 }
 
-// refusalMessage returns the ResourceManager's message if it refused an
-// application; "" for any other error.
+// refusalMessage returns the ResourceManager's message if it refused an application, or "".
 func refusalMessage(err error) string {
 	var byREST *yarnrest.RemoteError
 	var byRPC *ipc.RemoteError

@@ -22,10 +22,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stager puts an application's files into HDFS, where NodeManagers fetch them:
-// large files into a cache that all submissions of the user share, small files
-// into the application's own directory. With yarn.preserveStagingFiles that
-// directory is below preserved and is kept.
+// stager puts an application's files into HDFS: large files into a cache that all
+// submissions of the user share, small files into the application's own directory,
+// which yarn.preserveStagingFiles keeps below preserved.
 //
 //	<base>/cache/<sha-256>/<name>
 //	<base>/staging/<application id>/<name>
@@ -41,8 +40,7 @@ type stager struct {
 	staging     string // the application's own directory, which remove removes; "" if there is none
 }
 
-// newStager returns a stager that stages below yarn.stagingDir, or else in the
-// user's home directory.
+// newStager returns a stager for yarn.stagingDir, by default the user's home directory.
 func newStager(files *storage.Files, settings *config.Config, user string, console *Console) (*stager, error) {
 	home := path.Join("/user", user)
 	if dir := config.StagingDir.In(settings); dir != "" {
@@ -69,8 +67,8 @@ type staged struct {
 
 func (s *staged) target() string { return s.dir + "/" + s.base }
 
-// find returns the location of each input, and whether it is in HDFS already. It
-// uploads nothing, but updates the time of last use of cache entries.
+// find returns the location of each input, and whether it is in HDFS. It uploads
+// nothing, but updates times of last use.
 func (s *stager) find(ctx context.Context, inputs []input) ([]staged, error) {
 	found := make([]staged, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
@@ -108,7 +106,7 @@ func (s *stager) findInput(ctx context.Context, in input) (staged, error) {
 	return entry, nil
 }
 
-// findRemote locates an input that is an hdfs:// URI. It is not copied.
+// findRemote locates an input that is an hdfs:// URI, which is not copied.
 func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
 	info, err := s.files.Stat(ctx, in.path)
 	switch {
@@ -122,14 +120,13 @@ func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
 	return staged{input: in, info: info, ready: true}, nil
 }
 
-// upload uploads the files that are not in HDFS yet, and returns all files as
-// resources to localize. Even if upload fails, remove can then remove the
-// application's own directory, unless that is to be kept.
+// upload uploads missing files, and returns all files as resources to localize. Even
+// if upload fails, remove can then remove the application's own directory.
 func (s *stager) upload(ctx context.Context, files []staged, application string) ([]launch.LocalResource, error) {
 	if err := s.assignTargets(ctx, files, application); err != nil {
 		return nil, s.stagingError(err)
 	}
-	uploads := map[string]*staged{} // by target: a file that has two names is uploaded once
+	uploads := map[string]*staged{} // by target: a file with two names is uploaded once
 	for i := range files {
 		switch file := &files[i]; {
 		case file.remote:
@@ -163,8 +160,8 @@ func (s *stager) upload(ctx context.Context, files []staged, application string)
 	return resources, nil
 }
 
-// stagingError adds to err that it occurred while staging files, and gives it
-// the exit status ExitCluster. It returns usage errors unchanged.
+// stagingError says that err occurred while staging files, with the exit status
+// ExitCluster. It returns usage errors unchanged.
 func (s *stager) stagingError(err error) error {
 	if ExitCode(err) == ExitUsage {
 		return err
@@ -172,8 +169,7 @@ func (s *stager) stagingError(err error) error {
 	return Refused(fmt.Errorf("staging files in HDFS: %w", err))
 }
 
-// assignTargets chooses the locations of small files and creates the
-// directories.
+// assignTargets chooses the locations of small files and creates the directories.
 func (s *stager) assignTargets(ctx context.Context, files []staged, application string) error {
 	if !slices.ContainsFunc(files, func(file staged) bool { return !file.ready }) {
 		return nil
@@ -227,9 +223,8 @@ func (s *stager) makeBase(ctx context.Context) error {
 }
 
 // checkBase fails if another user owns or can write to the user's directory for
-// bobbin's files, because containers execute the files in it as this user. If
-// the directory does not exist, checkBase fails with fs.ErrNotExist. It accepts
-// an unknown owner, which only a local disk may report, not HDFS.
+// bobbin's files, which containers execute as this user, and with fs.ErrNotExist if
+// it does not exist. It accepts an unknown owner, which only local disks report.
 func (s *stager) checkBase(ctx context.Context) error {
 	info, err := s.files.Stat(ctx, s.base)
 	if err != nil {
@@ -243,9 +238,8 @@ func (s *stager) checkBase(ctx context.Context) error {
 	return nil
 }
 
-// uploadOne writes the file under a temporary name and renames it. So no reader
-// sees an incomplete file. If two submissions upload the same file, the copy
-// that is renamed first is kept.
+// uploadOne writes the file under a temporary name and renames it, so that no reader
+// sees an incomplete file. The first of two simultaneous uploads is kept.
 func (s *stager) uploadOne(ctx context.Context, file *staged, application string) error {
 	began := time.Now()
 	part := file.dir + "/." + file.base + "." + application + partSuffix
@@ -292,7 +286,6 @@ func (s *stager) copyTo(ctx context.Context, in input, target string) error {
 	return writer.Close()
 }
 
-// uploadMeter shows an upload's progress as the live line.
 type uploadMeter struct {
 	console     *Console
 	name        string
@@ -314,7 +307,6 @@ func (m *uploadMeter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// remove removes the application's own directory.
 func (s *stager) remove(ctx context.Context) error {
 	if s.staging == "" {
 		return nil
@@ -350,9 +342,8 @@ func hashFile(ctx context.Context, name string) (string, error) {
 	return "", context.Cause(ctx)
 }
 
-// safeName replaces the characters of a local file's name that are special in a
-// shell or in a URL. It keeps the suffix, by which NodeManagers recognize
-// archives.
+// safeName replaces characters that are special in a shell or a URL. It keeps the
+// suffix, by which NodeManagers recognize archives.
 func safeName(local string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -363,8 +354,7 @@ func safeName(local string) string {
 	}, path.Base(local))
 }
 
-// escaped returns a URI with percent signs and spaces of its path escaped;
-// package storage does not escape them.
+// escaped returns a URI with percent signs and spaces escaped, unlike package storage.
 func escaped(uri string) (string, error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {

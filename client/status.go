@@ -92,7 +92,7 @@ func (s *Progress) rows(now time.Time) []row {
 	return append(rows, list("notes", s.Notes)...)
 }
 
-// list returns a row for each line; the first row has the label.
+// list returns a row for each line, the first with the label.
 func list(label string, lines []string) []row {
 	var rows []row
 	for _, line := range lines {
@@ -102,7 +102,6 @@ func list(label string, lines []string) []row {
 	return rows
 }
 
-// words describes the counts that are not 0.
 func (c ExecutorCounts) words() string {
 	words := fmt.Sprintf("%d of %d running", c.Running, c.Requested)
 	for _, state := range []struct {
@@ -143,12 +142,10 @@ func exclusionLines(exclusions []Exclusion, now time.Time) []string {
 	return columns(cells)
 }
 
-// maxCell is the maximum length of a table cell, in characters; --json prints
-// the whole text.
+// maxCell bounds a table cell, in characters; --json prints the whole text.
 const maxCell = 160
 
-// columns pads cells to columns, and aligns numbers in the first column to the
-// right.
+// columns pads cells to columns, and aligns numbers in the first column right.
 func columns(cells [][]string) []string {
 	var widths []int
 	for _, line := range cells {
@@ -179,7 +176,6 @@ func columns(cells [][]string) []string {
 	return lines
 }
 
-// oneLine returns text as one line of at most maxCell characters.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if utf8.RuneCountInString(text) <= maxCell {

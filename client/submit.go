@@ -17,13 +17,11 @@ import (
 )
 
 const (
-	// cleanupTimeout is the timeout of the work after an application has ended
-	// or the process was interrupted.
+	// cleanupTimeout bounds the work after the application's end or an interruption.
 	cleanupTimeout = 30 * time.Second
-	// answerNotice is how long the cluster may take to answer before a message
-	// is printed.
+	// answerNotice is when a message about a silent cluster is printed.
 	answerNotice = 3 * time.Second
-	// pruneTimeout is the timeout of the removal of old cache entries.
+	// pruneTimeout bounds the removal of old cache entries.
 	pruneTimeout = 30 * time.Second
 )
 
@@ -34,20 +32,18 @@ type Job struct {
 	Args     []string // of the program
 	Settings *config.Config
 	Console  *Console
-	// Submitted is called with the application's id when the cluster has
-	// accepted the application; it may be nil.
+	// Submitted, if not nil, is called with the id when the cluster has accepted the application.
 	Submitted func(id string)
-	// Driver starts the driver of an application in client mode. Its arguments
-	// are the application's id and the racks of the cluster's nodes by host.
-	// Driver is called before anything is uploaded. It is nil in cluster mode,
-	// and in client mode if the ApplicationMaster runs in this process, too.
+	// Driver starts the driver in client mode, before anything is uploaded. Its
+	// arguments are the application's id and the racks of the cluster's nodes by host.
+	// It is nil in cluster mode, or if the ApplicationMaster runs in this process, too.
 	Driver func(id string, racks map[string]string) (*Driver, error)
 }
 
 // Submit submits a program and, unless yarn.submit.waitAppCompletion is false,
-// follows the application to its end. If the application did not succeed, Submit
-// returns its report and a *Failure. If ctx ends before the application, Submit
-// kills it. On any error it removes the application's files from HDFS.
+// follows the application to its end. It returns a *Failure and the report if the
+// application did not succeed. If ctx ends first, Submit kills the application. On
+// any error it removes the staged files.
 func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	running, err := c.Start(ctx, job)
 	if err != nil {
@@ -119,13 +115,11 @@ func (r *Running) ID() string { return r.submission.id }
 // Spec returns the description that the ApplicationMaster receives.
 func (r *Running) Spec() *launch.Spec { return r.request.spec() }
 
-// Wait follows the application to its end. It returns a *Failure if the
-// application did not succeed. If ctx ends before the application, Wait kills
-// it.
+// Wait follows the application to its end. It returns a *Failure if the application
+// did not succeed. If ctx ends first, Wait kills the application.
 func (r *Running) Wait(ctx context.Context) (*Report, error) { return r.submission.follow(ctx) }
 
-// Close waits until old files have been removed, and closes connections. The
-// application continues.
+// Close waits for the removal of old files, and closes connections. The application continues.
 func (r *Running) Close() {
 	if r.pruned != nil {
 		<-r.pruned
@@ -138,8 +132,8 @@ func (r *Running) Close() {
 	}
 }
 
-// limitLifetime makes the ResourceManager enforce the timeout of an application
-// that this process does not follow.
+// limitLifetime makes the ResourceManager enforce the timeout of an application that
+// is not followed.
 func (r *Running) limitLifetime(ctx context.Context) error {
 	timeout := config.SubmitTimeout.In(r.submission.job.Settings)
 	if timeout <= 0 || r.submission.existing != nil {
@@ -151,8 +145,7 @@ func (r *Running) limitLifetime(ctx context.Context) error {
 	return nil
 }
 
-// submitted returns the report of an application that this process does not
-// follow.
+// submitted returns the report of an application that is not followed.
 func (r *Running) submitted() *Report {
 	if existing := r.submission.existing; existing != nil {
 		return newReport(existing, Times{})
@@ -163,19 +156,16 @@ func (r *Running) submitted() *Report {
 	}
 }
 
-// submission is the submission of one application.
 type submission struct {
 	cluster *Cluster
 	job     Job
 	stager  *stager
-	id      string // the application's id, from when the cluster may know it
-	// existing is an application with the same idempotency key, which is
-	// followed instead of a new one; nil if there is none.
+	id      string // the application's id once the cluster may know it
+	// existing is the application with the same idempotency key to follow instead, or nil.
 	existing *yarnrest.Application
 }
 
-// run submits the application. It returns a nil request if it follows an
-// existing application instead.
+// run submits the application, or returns a nil request if it follows an existing one.
 func (s *submission) run(ctx context.Context, program *Program, all []input) (*request, error) {
 	request, err := s.prepare(ctx, program, all)
 	if err == nil {
@@ -194,7 +184,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 	return request, nil
 }
 
-// prepare makes all checks that need no upload, and then uploads the files.
+// prepare checks everything, and then uploads the files.
 func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
 	var files []staged
 	var checked *preflightResult
@@ -240,15 +230,14 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	}, nil
 }
 
-// submit submits the application to the ResourceManager. The end of ctx does
-// not interrupt the request, because its outcome must be known.
+// submit submits the application. ctx's end does not interrupt the request, whose
+// outcome must be known.
 func (s *submission) submit(ctx context.Context, request *request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
-		// Check again, because another application may have started during the
-		// upload.
+		// Another application may have started during the upload.
 		if earlier, err := s.cluster.applicationForKey(ctx, key); err != nil || earlier != nil {
 			if err == nil {
 				s.cleanUp(ctx)
@@ -270,8 +259,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	if message := refusalMessage(err); message != "" {
 		return Refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
 	}
-	// The cluster may have accepted the application despite the error, and no
-	// process would follow it.
+	// The cluster may have accepted the application despite the error, and no process
+	// would follow it.
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	if killing := s.cluster.rest.Kill(ctx, s.id, "its submission did not complete"); killing != nil {
@@ -280,8 +269,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	return Refused(err)
 }
 
-// submitted prints that the application was submitted. If there is an older
-// application with the same idempotency key, s then follows that one.
+// submitted prints the submission. s then follows an older application with the same
+// key, if any.
 func (s *submission) submitted(ctx context.Context, accepted *yarnrest.SubmissionContext) error {
 	s.job.Console.Print("submitted %s to queue %s", s.id, accepted.Queue)
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
@@ -300,8 +289,7 @@ func (s *submission) submitted(ctx context.Context, accepted *yarnrest.Submissio
 	return nil
 }
 
-// follow follows the application to its end. It kills the application if ctx
-// ends or the timeout passes first.
+// follow follows the application to its end, and kills it if ctx ends or the timeout passes.
 func (s *submission) follow(ctx context.Context) (*Report, error) {
 	follower := s.cluster.newFollower(s.id, config.ReportPeriod.In(s.job.Settings), s.job.Console)
 	if s.existing != nil {
@@ -320,7 +308,6 @@ func (s *submission) follow(ctx context.Context) (*Report, error) {
 	return printEnd(application, follower.times, s.job.Console)
 }
 
-// cleanUp removes the staged files that only this application uses.
 func (s *submission) cleanUp(ctx context.Context) {
 	if s.stager == nil {
 		return // another submission staged the files
@@ -332,8 +319,8 @@ func (s *submission) cleanUp(ctx context.Context) {
 	}
 }
 
-// prune removes old files of earlier submissions in the background. It closes
-// the returned channel when it is done.
+// prune removes old files of earlier submissions in the background, and then closes
+// the channel.
 func (s *submission) prune(ctx context.Context, request *request) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {

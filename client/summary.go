@@ -8,13 +8,11 @@ import (
 	"strings"
 )
 
-// summaryPrefix starts the summary line that bobbin's ApplicationMaster adds to
-// the diagnostics. The line is available as long as the ResourceManager
-// remembers the application.
+// summaryPrefix starts the summary line in the diagnostics from bobbin's ApplicationMaster.
 const summaryPrefix = "summary: "
 
-// parseSummary returns the key=value pairs of the summary line, or nil if there
-// is no such line. Values with spaces are quoted as in Go.
+// parseSummary returns the summary line's key=value pairs, or nil. Values with
+// spaces are quoted as in Go.
 func parseSummary(diagnostics string) map[string]string {
 	for line := range strings.Lines(diagnostics) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), recoveredPrefix)
@@ -25,7 +23,6 @@ func parseSummary(diagnostics string) map[string]string {
 	return nil
 }
 
-// withoutSummary returns the diagnostics without the summary line.
 func withoutSummary(diagnostics string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(diagnostics) {
@@ -54,7 +51,7 @@ func parsePairs(text string) map[string]string {
 	return pairs
 }
 
-// numbers converts values that are whole numbers to integers, for JSON.
+// numbers converts whole numbers to integers, for JSON.
 func numbers(pairs map[string]string) map[string]any {
 	typed := make(map[string]any, len(pairs))
 	for key, value := range pairs {
@@ -75,8 +72,7 @@ var localities = []struct{ key, words string }{
 // row is a line with a label.
 type row struct{ label, text string }
 
-// summaryRows describes a summary. Pairs with unknown keys, which a newer
-// version of bobbin may report, come last and unchanged.
+// summaryRows describes a summary. Pairs with unknown keys come last and unchanged.
 func summaryRows(pairs map[string]string) []row {
 	rest := maps.Clone(pairs)
 	take := func(key string) (string, bool) {

@@ -16,15 +16,13 @@ type WaitOptions struct {
 	Console *Console
 	// Timeout is the time after which the application is killed; 0 means never.
 	Timeout time.Duration
-	// KeepRunning is called with the cause of ctx when ctx ends. It reports
-	// whether the application is to continue. If not, or if KeepRunning is nil,
-	// the application is killed.
+	// KeepRunning reports, for ctx's cause, whether the application continues after
+	// ctx's end. If not, or if KeepRunning is nil, Wait kills the application.
 	KeepRunning func(cause error) bool
 }
 
-// Wait follows an application to its end, as Submit does. It returns a *Failure
-// if the application did not succeed. If ctx ends before the application, Wait
-// kills it unless KeepRunning says otherwise.
+// Wait follows an application to its end, as Submit does. It returns a *Failure if
+// the application did not succeed. If ctx ends first, o.KeepRunning decides.
 func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -60,8 +58,7 @@ func printEnd(application *yarnrest.Application, times Times, console *Console) 
 	return report, err
 }
 
-// killFollowed kills an application because ctx has ended, and waits for its
-// end.
+// killFollowed kills an application because ctx has ended, and waits for its end.
 func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnrest.Application, error) {
 	cause := context.Cause(ctx)
 	follower.display.console.Print("%v: killing %s; once more to leave at once", cause, follower.id)
@@ -77,15 +74,15 @@ func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnre
 	return nil, Refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
 }
 
-// timeoutError is the cause of a context whose WithTimeout limit has passed.
+// timeoutError is the cause of a context of WithTimeout.
 type timeoutError struct{ timeout time.Duration }
 
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("it took longer than %v (--timeout)", e.timeout)
 }
 
-// WithTimeout returns a context that ends after timeout, with a cause that says
-// that the application took too long; 0 means no limit.
+// WithTimeout returns a context that ends after timeout with an explaining cause; 0
+// means no limit.
 func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)

@@ -13,10 +13,9 @@ import (
 // Screen is where Watch shows an application.
 type Screen struct {
 	Out io.Writer
-	// Size returns the terminal's columns and rows. It is nil if Out is not a
-	// terminal; each report is then one line.
+	// Size returns the terminal's columns and rows; if it is nil, each report is one line.
 	Size func() (columns, rows int)
-	// Paint returns the name of a state in colour; nil means no colour.
+	// Paint returns a state's name in colour; nil means no colour.
 	Paint func(state string) string
 }
 
@@ -30,9 +29,9 @@ const (
 )
 
 // Watch fetches and shows an application's report at each interval until the
-// application or ctx has ended. A report fills the screen of a terminal;
-// otherwise it is one line. At the end it prints the last report. It returns
-// nil if the application has ended, even if it did not succeed.
+// application or ctx has ended. A report fills a terminal's screen; otherwise it is
+// one line. At the end Watch prints the last report, and returns nil even for an
+// application that failed.
 func Watch(ctx context.Context, screen Screen, interval time.Duration, fetch func(ctx context.Context) (*Report, error)) error {
 	if screen.Size != nil {
 		fmt.Fprint(screen.Out, enterScreen)
@@ -75,13 +74,11 @@ func (s Screen) watch(ctx context.Context, interval time.Duration, fetch func(ct
 	}
 }
 
-// hasEnded reports whether the application has ended.
 func (r *Report) hasEnded() bool {
 	return r.State == stateFinished || r.State == stateFailed || r.State == stateKilled
 }
 
-// show shows a report. problem says why there is no newer report; "" if this is
-// the newest.
+// show shows a report; problem says why there is no newer one, or is "".
 func (s Screen) show(problem string, report *Report) {
 	now := time.Now()
 	if s.Size == nil {
@@ -116,7 +113,6 @@ func cutTo(line string, columns int) string {
 	return string([]rune(line)[:columns])
 }
 
-// paintState colours the state in a line.
 func (s Screen) paintState(line string) string {
 	if s.Paint == nil {
 		return line
@@ -129,7 +125,6 @@ func (s Screen) paintState(line string) string {
 	return line
 }
 
-// line returns the report as one line.
 func (r *Report) line(now time.Time) string {
 	words := r.State
 	if r.hasEnded() {
@@ -144,8 +139,7 @@ func (r *Report) line(now time.Time) string {
 	return words
 }
 
-// elapsed returns the time from the submission to the application's end, or to
-// now.
+// elapsed returns the time from the submission to the application's end, or to now.
 func (r *Report) elapsed(now time.Time) time.Duration {
 	if r.Times.Submitted.IsZero() {
 		return 0
@@ -156,8 +150,7 @@ func (r *Report) elapsed(now time.Time) time.Duration {
 	return now.Sub(r.Times.Submitted)
 }
 
-// page returns the lines of a full-screen report: a header, task sets and
-// executors.
+// page returns a full-screen report: a header, task sets and executors.
 func (r *Report) page(now time.Time, problem string) []string {
 	lines := []string{
 		fmt.Sprintf("%s  %s  %s  %s", now.Format(time.TimeOnly), r.ApplicationID, r.Name, r.line(now)),

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// archiveLimit is how long to wait for nodes to upload their logs to HDFS.
+	// archiveLimit bounds the wait for nodes to upload their logs to HDFS.
 	archiveLimit = 2 * time.Minute
-	// archiveNotice is the time after which a message about waiting is printed.
+	// archiveNotice is when a message about waiting is printed.
 	archiveNotice = time.Second
 )
 
-// aggregation waits until nodes have uploaded an ended application's logs to
-// HDFS (YARN log aggregation). It is used for one call of Logs or FollowLogs.
+// aggregation waits, during one call of Logs or FollowLogs, for nodes to upload an
+// ended application's logs to HDFS (YARN log aggregation).
 type aggregation struct {
 	cluster *Reader
 	id      string
@@ -52,14 +52,14 @@ func (a *aggregation) open(ctx context.Context) (*archive, error) {
 }
 
 // poll repeatedly opens the logs in HDFS and passes them to visit, until visit
-// returns no pending nodes or archiveLimit is reached. mayUpload reports
-// whether a node may still upload logs; nodes returns the nodes to ask. visit
-// must close the archive.
+// returns no pending nodes or archiveLimit is reached. mayUpload reports whether a
+// node may still upload logs; nodes returns the nodes to ask. visit must close the
+// archive.
 func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit func(archived *archive, mayUpload func(node string) bool) (pending []string, err error)) error {
 	for {
 		began := time.Now()
-		// Ask the nodes before reading HDFS: if a node has nothing left to
-		// upload, all its logs are then in what is read.
+		// Ask the nodes before reading HDFS: nodes with nothing left to upload have
+		// uploaded all that is read then.
 		mayUpload, err := a.uploading(ctx, nodes())
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit fun
 	}
 }
 
-// someOf joins up to four names; of more, three and the number of the others.
+// someOf joins up to four names, or three and the number of the others.
 func someOf(names []string, kind string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	const most = 3
@@ -95,11 +95,11 @@ func someOf(names []string, kind string) string {
 	return strings.Join(names, ", ")
 }
 
-// uploading asks the nodes about the application, and returns a function that
-// reports whether a node may still upload logs: if it knows the application, if
-// it does not answer and the ResourceManager has not forgotten the application,
-// or if it was not asked. It is false for all nodes once the ResourceManager
-// reports the end of log aggregation.
+// uploading asks nodes about the application, and returns a function that reports
+// whether a node may still upload logs: if it knows the application or was not
+// asked, or if it does not answer but the ResourceManager knows the application. It
+// is false for all nodes once the ResourceManager reports the end of log
+// aggregation.
 func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
 	application, err := a.cluster.rest.Application(ctx, a.id)
 	if ctx.Err() != nil {
@@ -108,7 +108,7 @@ func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload 
 	if err == nil && aggregationEnded(application) {
 		return func(string) bool { return false }, nil
 	}
-	forgotten := errors.Is(err, yarnrest.ErrNotFound) // if so, a node that does not answer is not waited for
+	forgotten := errors.Is(err, yarnrest.ErrNotFound) // nodes that do not answer are then not waited for
 	idle := map[string]bool{"": true}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -130,7 +130,7 @@ func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload 
 	return func(node string) bool { return !idle[node] }, err
 }
 
-// aggregationEnded reports whether the ResourceManager waits for no further logs
+// aggregationEnded reports whether the ResourceManager expects no further logs
 // (LogAggregationStatus.java of Hadoop 3).
 func aggregationEnded(application *yarnrest.Application) bool {
 	return slices.Contains([]string{"DISABLED", "SUCCEEDED", "FAILED", "TIME_OUT"}, application.LogAggregationStatus)

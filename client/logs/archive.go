@@ -31,8 +31,8 @@ type archivedNode struct {
 	logs aggregatedlog.File
 }
 
-// archivedFile is a container's log file. It has one piece for each time that
-// the node aggregated the file.
+// archivedFile is a container's log file, in one piece for each time that the node
+// aggregated it.
 type archivedFile struct {
 	name   string
 	size   int64
@@ -45,7 +45,6 @@ type archivedPiece struct {
 	entry aggregatedlog.Entry
 }
 
-// archiveRoots returns the directories to which nodes aggregate logs.
 func (c *Reader) archiveRoots() []string {
 	roots := []string{c.hadoop.GetDefault("yarn.nodemanager.remote-app-log-dir", "/tmp/logs")}
 	for format := range strings.SplitSeq(c.hadoop.GetDefault("yarn.log-aggregation.file-formats", "TFile"), ",") {
@@ -56,23 +55,20 @@ func (c *Reader) archiveRoots() []string {
 	return roots
 }
 
-// aggregates reports whether log aggregation is enabled, by this machine's
-// Hadoop configuration.
+// aggregates reports whether this machine's Hadoop configuration enables log aggregation.
 func (c *Reader) aggregates() bool {
 	enabled, err := c.hadoop.Bool("yarn.log-aggregation-enable", false)
 	return err == nil && enabled
 }
 
-// rolls reports whether nodes also aggregate rolled log files while an
-// application runs.
+// rolls reports whether nodes aggregate rolled log files while an application runs.
 func (c *Reader) rolls() bool {
 	seconds, err := strconv.Atoi(c.hadoop.GetDefault("yarn.nodemanager.log-aggregation.roll-monitoring-interval-seconds", "-1"))
 	return err == nil && seconds > 0
 }
 
-// openArchive opens an application's aggregated logs; the archive is empty if
-// there are none. user is the application's owner, or "" if unknown.
-// openArchive calls warn for each file that it cannot read.
+// openArchive opens an application's aggregated logs, perhaps none. user is the
+// owner, or "" if unknown. openArchive calls warn for each unreadable file.
 func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(warning string)) (*archive, error) {
 	a := &archive{files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
 	for _, root := range c.archiveRoots() {
@@ -87,7 +83,7 @@ func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(war
 		for _, owner := range users {
 			err := a.addUser(ctx, root+"/"+owner, id, warn)
 			if errors.Is(err, fs.ErrPermission) {
-				if user != "" { // if user is "", all users' directories are searched, and most are private
+				if user != "" { // without a user, all directories are searched, and most are private
 					warn(fmt.Sprintf("the logs of %s's applications below %s are not for %s to read: %v", owner, root, c.user, err))
 				}
 				continue
@@ -118,7 +114,7 @@ func names(ctx context.Context, files *storage.Files, dir string) ([]string, err
 	return result, nil
 }
 
-// addUser adds the application's files in dir, the directory of one user.
+// addUser adds the application's files in dir, one user's directory.
 func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning string)) error {
 	suffixes, err := names(ctx, a.files, dir)
 	if err != nil {
@@ -150,8 +146,7 @@ func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning
 	return nil
 }
 
-// validSizes returns the number of valid bytes of each file that is still being
-// written, by the file's name.
+// validSizes returns the number of valid bytes of each unfinished file, by name.
 func (a *archive) validSizes(ctx context.Context, infos []storage.Info) (map[string]int64, error) {
 	complete := map[string]int64{}
 	for _, info := range infos {
@@ -199,8 +194,7 @@ func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[s
 	}
 	logs, err := aggregatedlog.Open(file, file.Stat().Size, size, id)
 	if errors.Is(err, aggregatedlog.ErrFormat) {
-		// An indexed file (IFile) has its final name from the start, so it may
-		// be incomplete.
+		// An indexed file (IFile) has its final name from the start, even if incomplete.
 		if time.Since(info.ModTime) >= pendingAge {
 			warn(fmt.Sprintf("the logs of %s cannot be read from %s: %v", node, info.Path, err))
 		}
@@ -227,7 +221,7 @@ func (a *archive) close() error {
 	return errors.Join(append(errs, a.files.Close())...)
 }
 
-// containers returns the ids of all containers in the archive, sorted.
+// containers returns all container ids in the archive, sorted.
 func (a *archive) containers() []string {
 	if a == nil {
 		return nil
@@ -242,7 +236,6 @@ func (a *archive) containers() []string {
 	return slices.Compact(ids)
 }
 
-// has reports whether the archive has logs of a container.
 func (a *archive) has(container string) bool {
 	return a != nil && slices.ContainsFunc(a.nodes, func(n *archivedNode) bool {
 		return slices.ContainsFunc(n.logs.Entries(), func(e aggregatedlog.Entry) bool { return e.Container == container })
@@ -275,8 +268,7 @@ func (a *archive) filesOf(container string) []*archivedFile {
 	return files
 }
 
-// open returns a reader of the file's content. Only one file of each node may be
-// read at a time.
+// open returns a reader of the file. Only one file of each node may be read at a time.
 func (f *archivedFile) open() io.Reader {
 	readers := make([]io.Reader, len(f.pieces))
 	for i, piece := range f.pieces {
@@ -308,9 +300,8 @@ func (l *lateReader) Read(p []byte) (int, error) {
 	return l.reader.Read(p)
 }
 
-// containerList returns the content of the container list
-// (launch.ContainersFile) if the archive has the logs of container, which is an
-// ApplicationMaster's.
+// containerList returns the container list (launch.ContainersFile) if the archive
+// has the logs of container, an ApplicationMaster's.
 func (a *archive) containerList(container string) (content []byte, found bool, err error) {
 	for _, file := range a.filesOf(container) {
 		if file.name == launch.ContainersFile {

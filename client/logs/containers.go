@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// list lists the containers of all attempts, and any others with logs in HDFS.
-// known says whether the ResourceManager knows the application.
+// list lists the containers of all attempts, and others with logs in HDFS. known
+// reports whether the ResourceManager knows the application.
 func (r *reader) list(ctx context.Context, known bool) error {
 	attempts := attemptsOf(r.archive.containers())
 	if known {
@@ -39,9 +39,8 @@ func (r *reader) list(ctx context.Context, known bool) error {
 	return r.listArchived()
 }
 
-// listAttempt lists an attempt's containers: the ApplicationMaster's container,
-// the containers in its container list (launch.ContainersFile), and the running
-// ones.
+// listAttempt lists an attempt's containers: the ApplicationMaster's, those in its
+// container list (launch.ContainersFile), and the running ones.
 func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
 	r.add(containerInfo{id: attempt.ContainerID, executor: Driver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
 	found, err := r.listFromArchive(attempt)
@@ -62,8 +61,7 @@ func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAt
 			r.unreachable[attempt.NodeHTTPAddress] = err
 			fallthrough
 		default:
-			// A warning follows when reading the ApplicationMaster's own logs
-			// fails.
+			// If the ApplicationMaster's own logs cannot be read, a warning follows.
 			r.withoutList = append(r.withoutList, attempt)
 		}
 	}
@@ -83,8 +81,7 @@ func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAt
 	return nil
 }
 
-// listFromArchive lists the containers in an attempt's container list, if that
-// file is in the archive.
+// listFromArchive lists the containers in an attempt's archived container list, if found.
 func (r *reader) listFromArchive(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
 	containerList, found, err := r.archive.containerList(attempt.ContainerID)
 	if found && err == nil {
@@ -93,7 +90,6 @@ func (r *reader) listFromArchive(attempt yarnrest.ApplicationAttempt) (found boo
 	return found, err
 }
 
-// addEntries lists the containers in a container list.
 func (r *reader) addEntries(attempt yarnrest.ApplicationAttempt, containerList []byte) {
 	for _, entry := range parseList(containerList) {
 		switch {
@@ -117,8 +113,8 @@ func (r *reader) add(container containerInfo) *readContainer {
 	return added
 }
 
-// awaitLists waits until nodes have uploaded container lists to HDFS, because
-// these name the executors. It does not wait for nodes that do not answer.
+// awaitLists waits for the upload of container lists, which name the executors, but
+// not for nodes that do not answer.
 func (r *reader) awaitLists(ctx context.Context) error {
 	answering := func() []string {
 		var nodes []string
@@ -137,8 +133,7 @@ func (r *reader) awaitLists(ctx context.Context) error {
 	})
 }
 
-// listArchived lists the containers in HDFS: those in container lists that were
-// missing before, and those that have logs there.
+// listArchived lists the containers in archived container lists, and those with archived logs.
 func (r *reader) listArchived() error {
 	var missed []yarnrest.ApplicationAttempt
 	for _, attempt := range r.withoutList {
@@ -169,11 +164,11 @@ func parseList(containerList []byte) []launch.ContainerEvent {
 	return entries
 }
 
-// maxListBytes is the maximum size of a container list, far above any real one.
+// maxListBytes bounds a container list, far above any real one.
 const maxListBytes = 64 << 20
 
-// attemptsOf finds the attempts of an application that the ResourceManager has
-// forgotten by their containers: container 1 is the ApplicationMaster's.
+// attemptsOf finds attempts that the ResourceManager has forgotten by their
+// containers: container 1 is the ApplicationMaster's.
 func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	var attempts []yarnrest.ApplicationAttempt
 	for _, id := range containers {
@@ -186,7 +181,7 @@ func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 }
 
 // attemptAndNumber returns the last two numbers of a container id, 1 and 2 for
-// container_e2_1700000000000_0001_01_000002; 0 and 0 if the id is invalid.
+// container_e2_1700000000000_0001_01_000002, or zeros if the id is invalid.
 func attemptAndNumber(id string) (attempt, number int) {
 	parts := strings.Split(id, "_")
 	if len(parts) < 3 {

@@ -17,19 +17,16 @@ import (
 const (
 	// PollInterval is the time between two reads of running containers' logs.
 	PollInterval = 500 * time.Millisecond
-	// MaxReaders is the maximum number of containers or nodes that are read at
-	// once.
+	// MaxReaders bounds the containers or nodes that are read at once.
 	MaxReaders = 8
-	// EndTimeout is how long to wait for containers to end after their
-	// application has ended.
+	// EndTimeout bounds the wait for containers of an ended application to end.
 	EndTimeout = 30 * time.Second
 )
 
-// FollowLogs passes the lines of an application's containers to write, from
-// their first lines on, until the application has ended. The lines of a file
-// come in order, and calls of write do not overlap. A node that does not answer
-// is asked again until the application has ended. Logs that a node uploads to
-// HDFS in the meantime are read from HDFS.
+// FollowLogs passes the lines of an application's containers to write, from their
+// first lines until the application has ended. A file's lines come in order, and
+// calls of write do not overlap. Nodes that do not answer are asked again. Logs that
+// nodes upload to HDFS meanwhile are read from HDFS.
 func (c *Reader) FollowLogs(ctx context.Context, id string, selection Selection, console *client.Console, write func(Line) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -42,7 +39,6 @@ func (c *Reader) followLogs(ctx context.Context, f *follower) error {
 	return client.Interrupted(ctx, f.follow(ctx))
 }
 
-// follower follows the logs of a running application.
 type follower struct {
 	cluster   *Reader
 	id        string
@@ -56,12 +52,11 @@ type follower struct {
 	containers map[string]*followedContainer
 	order      []*followedContainer
 
-	first   bool       // true during the first poll: files that it finds existed before
+	first   bool       // true during the first poll, whose files existed before
 	writing sync.Mutex // held while a line is written
 }
 
-// followedContainer is a container whose logs are followed. Only one goroutine
-// at a time uses it.
+// followedContainer is a followed container. Only one goroutine at a time uses it.
 type followedContainer struct {
 	containerInfo
 	tail          *Tail
@@ -94,8 +89,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// application requests the application's report until the ResourceManager
-// answers.
+// application requests the application's report until the ResourceManager answers.
 func (f *follower) application(ctx context.Context) (*yarnrest.Application, error) {
 	for warned := false; ; warned = true {
 		application, err := f.cluster.rest.Application(ctx, f.id)
@@ -112,8 +106,8 @@ func (f *follower) application(ctx context.Context) (*yarnrest.Application, erro
 	}
 }
 
-// discover finds the ApplicationMasters' containers and all running containers.
-// Executors that have ended are found in container lists.
+// discover finds ApplicationMasters' and running containers; container lists name
+// ended executors.
 func (f *follower) discover(ctx context.Context) error {
 	attempts, err := f.cluster.rest.Attempts(ctx, f.id)
 	var unreachable *yarnrest.UnavailableError
@@ -187,8 +181,8 @@ func (f *follower) addEntries(master *followedContainer, line []byte) {
 	}
 }
 
-// poll reads new lines of all containers. It reads the container lists first,
-// to find further containers.
+// poll reads new lines of all containers, container lists first, as these name
+// further containers.
 func (f *follower) poll(ctx context.Context) error {
 	for _, container := range slices.Clone(f.order) {
 		if container.containerList != nil && !container.done {
@@ -229,8 +223,8 @@ func (f *follower) readNode(ctx context.Context, container *followedContainer, t
 	return tail.Read(ctx, nodeSource{manager, container.id})
 }
 
-// noteAnswer records whether a container's node has answered. It returns only
-// errors that must end FollowLogs.
+// noteAnswer records whether a container's node answered. It returns only errors
+// that end FollowLogs.
 func (f *follower) noteAnswer(ctx context.Context, container *followedContainer, err error) error {
 	var refusal *yarnrest.RemoteError
 	var writing *WriteError
@@ -256,8 +250,7 @@ func (f *follower) noteAnswer(ctx context.Context, container *followedContainer,
 	return nil
 }
 
-// finish reads the rest of all logs after the end of the application, on the
-// nodes and in HDFS.
+// finish reads the rest of all logs, on nodes and in HDFS, after the application's end.
 func (f *follower) finish(ctx context.Context, application *yarnrest.Application) error {
 	limit := time.Now().Add(EndTimeout)
 	for f.unread(false) && time.Now().Before(limit) {
@@ -293,16 +286,14 @@ func (f *follower) finish(ctx context.Context, application *yarnrest.Application
 	return nil
 }
 
-// unread reports whether the logs of any container were not read to their end.
-// If gone is true, it considers only containers whose nodes do not have the
-// logs or do not answer, otherwise only the other containers.
+// unread reports whether any container's logs were not read to their end: if gone,
+// of containers whose nodes lack the logs or do not answer, otherwise of the others.
 func (f *follower) unread(gone bool) bool {
 	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.unreachable) == gone })
 }
 
-// readArchive waits until nodes have uploaded the logs that are no longer on
-// them, and reads these logs from HDFS. It also reads the rest of logs that
-// were read from nodes, which may already have been removing files.
+// readArchive waits for the upload of logs that left their nodes, and reads them
+// from HDFS, with the rest of logs whose files nodes may already have been removing.
 func (f *follower) readArchive(ctx context.Context, user string) error {
 	if !f.cluster.aggregates() || f.cluster.rolls() && !f.unread(true) {
 		return nil
@@ -323,8 +314,7 @@ func (f *follower) readArchive(ctx context.Context, user string) error {
 	})
 }
 
-// readFrom reads an archive, and returns the nodes that may still upload logs
-// that it lacks.
+// readFrom reads an archive, and returns the nodes that may still upload missing logs.
 func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload func(node string) bool) (pending []string, err error) {
 	archivedIDs := archived.containers()
 	if err := f.discoverArchived(ctx, archived, archivedIDs); err != nil {
@@ -356,8 +346,7 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload fu
 	return pending, nil
 }
 
-// discoverArchived finds containers by the container lists and the logs in an
-// archive.
+// discoverArchived finds containers by an archive's container lists and logs.
 func (f *follower) discoverArchived(ctx context.Context, archived *archive, archivedIDs []string) error {
 	for _, container := range slices.Clone(f.order) {
 		if container.containerList == nil || !slices.Contains(archivedIDs, container.id) {

@@ -2,11 +2,10 @@
 // [Reader.Logs], or line by line while the application runs with
 // [Reader.FollowLogs].
 //
-// A container's files are on its node until log aggregation moves them to HDFS;
-// a [Reader] reads both. It also reads the container list
-// (launch.ContainersFile) of the ApplicationMaster, which names executors that
-// the ResourceManager has forgotten. To read another log format of NodeManagers,
-// change
+// A container's files are on its node until log aggregation moves them to HDFS; a
+// [Reader] reads both, and the ApplicationMaster's container list
+// (launch.ContainersFile), which names executors that the ResourceManager has
+// forgotten. To read another log format of NodeManagers, change
 //
 //   - internal/hadoop/aggregatedlog for files that log aggregation writes to HDFS,
 //   - yarnrest/logs.go for the answers of a NodeManager's web server.
@@ -35,8 +34,7 @@ type Reader struct {
 	log    *slog.Logger
 }
 
-// Of returns a reader of the cluster's logs. It must not be used after the
-// cluster is closed.
+// Of returns a reader of the cluster's logs, usable until the cluster is closed.
 func Of(cluster *client.Cluster) *Reader {
 	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), rest: cluster.REST(), log: cluster.Logger()}
 }
@@ -55,9 +53,8 @@ type File struct {
 	Host      string `json:"host"`     // host:port of the NodeManager's web server
 	Name      string `json:"file"`
 	Size      int64  `json:"size"` // bytes, of the whole file
-	// Offset is the position of the content in the file, in bytes. It is above
-	// 0 if the first part was read from the node and passed on before, and the
-	// content is the rest, from HDFS.
+	// Offset is the position of the content in the file, in bytes: above 0 if the part
+	// before was read from the node and passed on, and the rest comes from HDFS.
 	Offset int64 `json:"offset,omitempty"`
 }
 
@@ -81,8 +78,8 @@ const (
 type Source interface {
 	// List lists the files that exist now.
 	List(ctx context.Context) ([]FileInfo, error)
-	// Open reads a file from byte offset "from" on; size is the size that List
-	// returned. It fails with ErrShorter if the file is shorter than from.
+	// Open reads a file of the listed size from byte offset "from" on. It fails with
+	// ErrShorter if the file is shorter than from.
 	Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error)
 }
 
@@ -96,8 +93,7 @@ type FileInfo struct {
 // ErrShorter is the error for a file that ends before the requested offset.
 var ErrShorter = errors.New("the file is shorter than it was")
 
-// rank returns the position of a file among a container's files: stdout, stderr,
-// others.
+// rank orders a container's files: stdout, stderr, others.
 func rank(name string) int {
 	if i := slices.Index([]string{"stdout", "stderr"}, name); i >= 0 {
 		return i

@@ -32,11 +32,10 @@ func (n nodeSource) List(ctx context.Context) ([]FileInfo, error) {
 	return files, nil
 }
 
-// A NodeManager returns the last n bytes of a file, counted from the file's end
-// when it answers. Open requests the bytes from the offset to the listed size.
-// If the file has grown, Open retries up to the size that the node reports,
-// plus firstSlack bytes, then plus four times as many, and so on; the last of
-// maxTries requests is for the whole file.
+// A NodeManager returns the last n bytes of a file, counted from its end at that
+// time. Open requests the bytes from the offset to the listed size. If the file has
+// grown, Open retries up to the reported size plus firstSlack bytes, then four times
+// as many, and so on; the last of maxTries requests is for the whole file.
 const (
 	firstSlack = 64 << 10
 	maxTries   = 6
@@ -74,11 +73,11 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 	return nil, fmt.Errorf("%s of %s grows faster than its node sends it", name, n.container)
 }
 
-// guessedLine is the first estimate of the length of a line, in bytes.
+// guessedLine is the first estimate of a line's length, in bytes.
 const guessedLine = 200
 
-// openTail opens a log file at an offset such that at least the last lines
-// follow; if lines is 0, at the beginning.
+// openTail opens a log file at an offset that at least the last lines follow; 0
+// lines: at the beginning.
 func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lines int) (*yarnrest.Log, error) {
 	for size := int64(lines) * guessedLine; ; size *= 8 {
 		log, err := manager.OpenLog(ctx, file.Container, file.Name, size)

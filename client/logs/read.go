@@ -16,8 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// hiddenFiles are files in a container's log directory that the program did not
-// write: those of the NodeManager, and the container list.
+// hiddenFiles are log files of the NodeManager, and the container list.
 var hiddenFiles = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.ContainersFile}
 
 // containerInfo is a container whose logs can be read.
@@ -26,17 +25,15 @@ type containerInfo struct {
 	attempt            int
 }
 
-// describe returns the File for a log file of the container.
 func (c containerInfo) describe(name, host string, size int64) File {
 	return File{Container: c.id, Executor: c.executor, Attempt: c.attempt, Host: host, Name: name, Size: size}
 }
 
-// Logs passes every log file of an application's containers to write, in the
-// order in which the containers started. write need not read all of the
-// content. Logs reads aggregated files from HDFS and all others, also those of
-// running containers, from the nodes. Files that nodes are uploading to HDFS
-// come last, because Logs waits for them. It prints warnings about lost logs
-// and nodes that do not answer. It fails if there is no log at all.
+// Logs passes every log file of an application's containers to write, in the order
+// of the containers' starts. write need not read all content. Logs reads aggregated
+// files from HDFS and all others from the nodes. Files that nodes are still
+// uploading come last. It warns of lost logs and nodes that do not answer, and fails
+// if there is no log at all.
 func (c *Reader) Logs(ctx context.Context, id string, selection Selection, console *client.Console, write func(file File, content io.Reader) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -65,11 +62,11 @@ type reader struct {
 	ended        bool     // the application has ended
 	archive      *archive // nil if HDFS was not searched yet
 	containers   []*readContainer
-	listed       map[string]*readContainer     // by id
+	listed       map[string]*readContainer
 	withoutList  []yarnrest.ApplicationAttempt // attempts whose container lists were not found
 	unreachable  map[string]error              // by node: why it did not answer; such a node is not asked again
-	waitedForEnd time.Duration                 // time spent waiting for containers to end
-	fileCount    int                           // number of files passed to write
+	waitedForEnd time.Duration                 // spent waiting for containers to end
+	fileCount    int                           // files passed to write
 }
 
 // readContainer is a container whose logs are read.
@@ -77,8 +74,8 @@ type readContainer struct {
 	containerInfo
 	written map[string]int64 // how many bytes of each file were passed to write
 	done    bool             // there is no more to read
-	// moving is true if the logs were read on their node after the application's
-	// end: the node may have been moving them to HDFS.
+	// moving: the logs were read on their node after the application's end, perhaps
+	// while being moved to HDFS.
 	moving  bool
 	pending bool  // its node may still upload the logs
 	problem error // why the logs could not be read on the node
@@ -128,8 +125,7 @@ func (r *reader) selects(container *readContainer) bool {
 	return r.selection.Container == "" || r.selection.Container == container.id
 }
 
-// readContainer reads a container's logs from HDFS, and those that are not in
-// HDFS from its node.
+// readContainer reads a container's logs from HDFS, and the others from its node.
 func (r *reader) readContainer(ctx context.Context, container *readContainer) error {
 	switch {
 	case r.ended && r.archive.has(container.id):
@@ -140,8 +136,7 @@ func (r *reader) readContainer(ctx context.Context, container *readContainer) er
 	case container.node == "":
 		return nil
 	}
-	// While the application runs, rolled files may be in HDFS and the others on
-	// the node.
+	// Rolled files may be in HDFS while the others are on the node.
 	if err := r.readArchived(container); err != nil {
 		return err
 	}
@@ -173,7 +168,6 @@ func (r *reader) readContainer(ctx context.Context, container *readContainer) er
 	return nil
 }
 
-// readNode reads a container's logs on its node.
 func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 	if r.ended {
 		if err := r.awaitEnd(ctx, container); err != nil {
@@ -212,8 +206,7 @@ func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 	return nil
 }
 
-// answerNotice is how long a node may take to answer before a message is
-// printed.
+// answerNotice is when a message about a silent node is printed.
 const answerNotice = 3 * time.Second
 
 // noticeSilence prints a message if answered is not called within answerNotice.
@@ -241,8 +234,7 @@ func (r *reader) awaitEnd(ctx context.Context, container *readContainer) error {
 	return nil
 }
 
-// readArchived passes a container's logs in HDFS to write, except the parts
-// that write has received before.
+// readArchived passes a container's logs in HDFS to write, except parts passed before.
 func (r *reader) readArchived(container *readContainer) error {
 	for _, file := range r.archive.filesOf(container.id) {
 		from, known := container.written[file.name]
@@ -263,8 +255,8 @@ func (r *reader) readArchived(container *readContainer) error {
 	return nil
 }
 
-// writeFile passes a file to write; content starts at the offset from. It
-// returns a *brokenLog if reading the content fails.
+// writeFile passes a file to write; content starts at the offset from. Errors of
+// reading the content are returned as *brokenLog.
 func (r *reader) writeFile(container *readContainer, file File, from int64, content io.Reader) (err error) {
 	source := &countedReader{r: content}
 	content = source
@@ -289,15 +281,13 @@ func (r *reader) writeFile(container *readContainer, file File, from int64, cont
 	return nil
 }
 
-// brokenLog is an error of reading a log, as opposed to an error of the
-// function write.
+// brokenLog is an error of reading a log, not of the function write.
 type brokenLog struct{ err error }
 
 func (b *brokenLog) Error() string { return b.err.Error() }
 func (b *brokenLog) Unwrap() error { return b.err }
 
-// countedReader counts the bytes read and stores a read error other than
-// io.EOF.
+// countedReader counts the bytes read and stores a read error other than io.EOF.
 type countedReader struct {
 	r   io.Reader
 	n   int64
@@ -313,12 +303,11 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// conclude warns of containers whose logs could not be read. It fails if there
-// were no logs at all.
+// conclude warns of containers whose logs could not be read, and fails if there were none.
 func (r *reader) conclude() error {
 	matched := false
 	var reasons, names []string
-	missed := map[string][]string{} // containers by the reason why their logs are missing
+	missed := map[string][]string{} // containers by the reason for missing logs
 	for _, container := range r.containers {
 		names = append(names, container.name())
 		if !r.selects(container) {
@@ -373,8 +362,7 @@ func (r *reader) explain(container *readContainer) string {
 	return container.problem.Error()
 }
 
-// readRest reads from HDFS the logs that nodes may have been moving there while
-// their local files were read, and waits for logs that are not uploaded yet.
+// readRest reads logs that nodes moved to HDFS meanwhile, and waits for missing uploads.
 func (r *reader) readRest(ctx context.Context) error {
 	isOpen := func(c *readContainer) bool { return r.selects(c) && !c.done }
 	isMoving := func(c *readContainer) bool { return r.selects(c) && c.moving }
@@ -426,9 +414,8 @@ func (r *reader) readRest(ctx context.Context) error {
 	return nil
 }
 
-// pollArchive reads HDFS repeatedly until visit returns no pending nodes or
-// archiveLimit is reached. If HDFS cannot be read, it prints a warning and
-// returns nil.
+// pollArchive reads HDFS until visit returns no pending nodes or archiveLimit is
+// reached. If HDFS cannot be read, it warns and returns nil.
 func (r *reader) pollArchive(ctx context.Context, nodes func() []string, visit func(mayUpload func(node string) bool) (pending []string, err error)) error {
 	var failure error
 	err := r.aggregation.poll(ctx, nodes, func(archived *archive, mayUpload func(node string) bool) (pending []string, err error) {

@@ -25,39 +25,34 @@ type tailedFile struct {
 const (
 	// signatureBytes is how many bytes are compared to recognize a file.
 	signatureBytes = 256
-	// maxLine is the maximum length of a line, in bytes; a longer one is passed
-	// on in pieces.
+	// maxLine bounds a line, in bytes; longer ones are passed on in pieces.
 	maxLine = 1 << 20
 )
 
-// Tail reads the log files of one container while they grow. A file may be
-// rolled: renamed, with a new file created under its name. Tail recognizes a
-// renamed file by the last bytes read from it, so no lines are lost or
-// repeated.
+// Tail reads one container's log files while they grow. A file may be rolled:
+// renamed, with a new file under its name. Tail recognizes a renamed file by the
+// last bytes read from it, so that no lines are lost or repeated.
 type Tail struct {
 	files map[string]*tailedFile
 	line  func(file string, text []byte) error
 	skip  func(name string) bool
-	// LastLines is how many lines of each file the first Read passes on; 0 means
-	// all.
+	// LastLines is how many lines of each file the first Read passes on; 0 means all.
 	LastLines int
 }
 
-// WriteError is an error of the function that receives the lines, as opposed to
-// an error of reading them.
+// WriteError is an error of the function that receives the lines.
 type WriteError struct{ Err error }
 
 func (w *WriteError) Error() string { return w.Err.Error() }
 func (w *WriteError) Unwrap() error { return w.Err }
 
-// NewTail returns a Tail that calls line with each line, without the line end.
-// It ignores the files for which skip returns true.
+// NewTail returns a Tail that calls line with each line, without the line end, of
+// files for which skip returns false.
 func NewTail(line func(file string, text []byte) error, skip func(name string) bool) *Tail {
 	return &Tail{files: map[string]*tailedFile{}, line: line, skip: skip}
 }
 
-// listAttempts is how often Read lists the files if they do not match what was
-// read before: files may be rolled just after they are listed.
+// listAttempts bounds the lists in one Read: files may be rolled after they are listed.
 const listAttempts = 3
 
 // Read passes on the lines written since the last call.
@@ -91,9 +86,8 @@ func (c *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
 	return nil
 }
 
-// rolledSuffix matches the number that logging libraries append to the name of
-// a rolled file. Other suffixes, such as dates, are recognized only if the
-// current file exists.
+// rolledSuffix matches the number that logging libraries append to a rolled file's
+// name. Other suffixes, such as dates, count only if the current file exists.
 var rolledSuffix = regexp.MustCompile(`\.\d+$`)
 
 // family is a log file and the rolled files that have its older lines.
@@ -103,7 +97,7 @@ type family struct {
 }
 
 // families groups each current file with the files rolled from it, such as
-// "stderr" with "stderr.1". A group's oldest file comes first.
+// "stderr.1" and "stderr", the oldest first.
 func families(listed []FileInfo) []family {
 	byBase := map[string][]FileInfo{}
 	var bases []string
@@ -131,8 +125,8 @@ func families(listed []FileInfo) []family {
 	return result
 }
 
-// age returns the number at the end of a file's name, which is higher for older
-// files; -1 for the current file, and 0 if there is no number.
+// age returns the number in a rolled file's name, higher for older files; -1 for the
+// current file, and 0 without a number.
 func age(name, base string) int {
 	if name == base {
 		return -1
@@ -144,7 +138,7 @@ func age(name, base string) int {
 	return number
 }
 
-// known returns those files of a family from which bytes were read before.
+// known returns the files of a family that were read before.
 func (c *Tail) known(family family) []*tailedFile {
 	var known []*tailedFile
 	for _, state := range c.files {
@@ -155,8 +149,8 @@ func (c *Tail) known(family family) []*tailedFile {
 	return known
 }
 
-// looksMoved reports whether files may have been renamed: a file is shorter than
-// the part that was read, or a new name has appeared beside known ones.
+// looksMoved reports whether files may have been renamed: a file is shorter than its
+// read part, or a new name has appeared.
 func (c *Tail) looksMoved(family family) bool {
 	fresh := false
 	for _, file := range family.files {
@@ -169,8 +163,8 @@ func (c *Tail) looksMoved(family family) bool {
 	return fresh && len(c.known(family)) > 0
 }
 
-// readFiles reads the new part of each file. It fails with ErrShorter if a file
-// is not the one that was read before.
+// readFiles reads each file's new part. It fails with ErrShorter if a file is
+// another than before.
 func (c *Tail) readFiles(ctx context.Context, source Source, family family) error {
 	for _, file := range family.files {
 		state := c.files[file.Name]
@@ -220,8 +214,7 @@ func startOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 	}
 }
 
-// isSame reports whether the bytes of a file before state.offset are
-// state.last, the bytes that were read last.
+// isSame reports whether state.last, the last bytes read, are in the file before state.offset.
 func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile) (bool, error) {
 	if file.Size < state.offset {
 		return false, nil
@@ -236,8 +229,8 @@ func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile
 	return true, content.Close()
 }
 
-// openAgain opens a file at the end of the part that was read. It fails with
-// ErrShorter if the bytes before that offset differ.
+// openAgain opens a file after the read part. It fails with ErrShorter if the bytes
+// before differ.
 func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedFile) (io.ReadCloser, error) {
 	if file.Size < state.offset {
 		return nil, ErrShorter
@@ -257,10 +250,9 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 	return content, nil
 }
 
-// recognize finds, by content, the new names of files that were renamed or
-// copied. A file with unknown content is new. If a known file is not found,
-// recognize treats it as ended if final is true; otherwise it fails with
-// ErrShorter, so that the files are listed again.
+// recognize finds renamed or copied files by content. A file with unknown content is
+// new. If a known file is not found, it has ended if final is true; otherwise
+// recognize fails with ErrShorter, so that the files are listed again.
 func (c *Tail) recognize(ctx context.Context, source Source, family family, final bool) error {
 	matched := map[string]*tailedFile{}
 	known := c.known(family)
@@ -313,8 +305,8 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, fina
 	return nil
 }
 
-// findOrigin returns the state for a file that is a renamed or copied known
-// file; nil if it is neither.
+// findOrigin returns the state of the known file that a file was renamed or copied
+// from, or nil.
 func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unmatched *[]*tailedFile, matched map[string]*tailedFile) (*tailedFile, error) {
 	for i, state := range *unmatched {
 		same, err := isSame(ctx, source, file, state)
@@ -381,7 +373,6 @@ func (c *Tail) addBytes(state *tailedFile, piece []byte) error {
 	}
 }
 
-// flush passes on the incomplete line that was read.
 func (c *Tail) flush(state *tailedFile) error {
 	err := c.line(state.name, bytes.TrimSuffix(state.partial, []byte{'\r'}))
 	state.partial = state.partial[:0]
