@@ -1,9 +1,9 @@
 // Package application connects a driver to the masters of a standalone cluster.
 //
-// Application is the driver's cluster manager (driver.ClusterManager). It stores
-// the driver's requests and sends all of them to each new leader, so the driver
-// does not notice that a master was restarted or replaced. The caller starts it
-// with Start, calls Finish when the application has ended, and then Close.
+// Application is the driver's cluster manager (driver.ClusterManager). It sends the
+// driver's requests to each new leader, so that the driver does not notice a
+// master's restart or replacement. The caller starts it with Start, calls Finish
+// when the application has ended, and then Close.
 package application
 
 import (
@@ -24,12 +24,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// ErrEnded is wrapped by the error of Application.Err if a master has ended the
-// application or does not let it register again.
+// ErrEnded is wrapped by Application.Err if a master has ended the application.
 var ErrEnded = errors.New("the master has ended the application")
 
-// Driver receives what masters report about executors; *driver.Driver implements
-// it.
+// Driver receives masters' reports about executors; *driver.Driver implements it.
 type Driver interface {
 	ExecutorLost(id string, loss driver.Loss)
 	Decommission(ids []string, notice driver.Notice)
@@ -41,28 +39,25 @@ type Options struct {
 	ID string
 	// Masters are the addresses, host:port, of all known masters.
 	Masters []string
-	// Dial are gRPC's dial options with the cluster's credentials
-	// (protocol.Credentials.DialOptions).
+	// Dial are gRPC's dial options with the credentials (protocol.Credentials.DialOptions).
 	Dial []grpc.DialOption
-	// Description describes the application to the masters. Start sets
-	// Command.Program and Command.Files in it from Files.
+	// Description describes the application. Start sets Command.Program and Command.Files.
 	Description *protocol.ApplicationDescription
-	// Files are the executors' program, which comes first, and the files that
-	// workers put into an executor's working directory; nil for none.
+	// Files are the executors' program, which comes first, and files for their working
+	// directories; nil for none.
 	Files *Files
-	// TaskResources converts amounts by YARN resource type to amounts by the
-	// resource names that tasks use, such as gpu; nil keeps the names.
+	// TaskResources converts amounts by YARN resource type to amounts by the names that
+	// tasks use, such as gpu; nil keeps the names.
 	TaskResources func(map[string]int64) map[string]int64
 	Driver        Driver
 	Logger        *slog.Logger // nil logs nothing
 }
 
-// registrationTimeout bounds the registration in Start. Spark's StandaloneAppClient
-// tries three times, for 20 s each.
+// registrationTimeout bounds the registration in Start (Spark: three tries of 20 s).
 const registrationTimeout = 60 * time.Second
 
-// Application is a driver's cluster manager (driver.ClusterManager), from Start
-// to Close. It is safe for concurrent use.
+// Application is a driver's cluster manager, from Start to Close. It is safe for
+// concurrent use.
 type Application struct {
 	options Options
 	masters *protocol.Masters
@@ -81,8 +76,7 @@ type Application struct {
 	following sync.WaitGroup
 }
 
-// NewID returns a new application id. The driver needs the id before it registers,
-// so the master cannot assign it.
+// NewID returns a new application id, which the driver needs before it registers.
 func NewID(now time.Time) string {
 	return "app-" + now.UTC().Format("20060102150405") + "-" + random(4)
 }
@@ -93,10 +87,9 @@ func random(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// Start registers an application with the master that leads, and keeps it
-// registered, also with later leaders, until Close. It fails if no master accepts
-// the application within 60 s or before ctx ends, and at once if a master refuses
-// it.
+// Start registers an application with the leading master, and with later leaders,
+// until Close. It fails if no master accepts the application within 60 s or before
+// ctx ends, and at once if a master refuses it.
 func Start(ctx context.Context, options Options) (*Application, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -149,13 +142,11 @@ func (a *Application) ExecutorRegistered(id string) {
 	}
 }
 
-// Over returns a channel that is closed when the application is over: a master has
-// ended it or confirmed Finish, or a local file could not be read. Err then returns
-// the reason.
+// Over returns a channel that is closed when a master has ended the application or
+// confirmed Finish, or a local file could not be read. Err returns the reason.
 func (a *Application) Over() <-chan struct{} { return a.over }
 
-// Err returns why the application is over. It returns nil before Over is closed,
-// and also if the application ended by Finish.
+// Err returns why the application is over, nil before Over is closed and after Finish.
 func (a *Application) Err() error {
 	select {
 	case <-a.over:
@@ -165,10 +156,9 @@ func (a *Application) Err() error {
 	}
 }
 
-// Finish tells the master that the application has ended; failure is nil if it
-// succeeded. Finish returns when the master has confirmed the end; the master then
-// launches no more executors for the application. If ctx ends first, Finish fails
-// with ctx's cause.
+// Finish tells the master that the application has ended, with success if failure is
+// nil. It returns when the master has confirmed and launches no more executors. If
+// ctx ends first, Finish fails with ctx's cause.
 func (a *Application) Finish(ctx context.Context, failure error) error {
 	finish := &protocol.Finish{Succeeded: failure == nil}
 	if failure != nil {
@@ -183,15 +173,14 @@ func (a *Application) Finish(ctx context.Context, failure error) error {
 	}
 }
 
-// Close closes the connections to the masters. Unless Finish was called before, the
-// master counts the application as lost after deploy.reconnectTimeout.
+// Close closes the connections. Without Finish, the master counts the application as
+// lost after deploy.reconnectTimeout.
 func (a *Application) Close() {
 	a.stop()
 	a.following.Wait()
 	a.masters.Close()
 }
 
-// update changes the state and wakes the sender.
 func (a *Application) update(change func(*state)) {
 	a.mu.Lock()
 	change(&a.state)
@@ -206,15 +195,13 @@ func (a *Application) signal() {
 	}
 }
 
-// setOver ends the application with err, which may be nil. Only followMasters calls
-// it, once.
+// setOver ends the application with err, which may be nil. Only followMasters calls it, once.
 func (a *Application) setOver(err error) {
 	a.err = err
 	close(a.over)
 }
 
-// executorNumber parses an executor's id. It returns false if the id is not a
-// decimal number.
+// executorNumber parses an executor's id, and reports whether that is a decimal number.
 func executorNumber(id string) (uint32, bool) {
 	number, err := strconv.ParseUint(id, 10, 32)
 	return uint32(number), err == nil

@@ -7,18 +7,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// desired is what the driver wants of its master: the newest request for executors,
-// the executors to stop, those that have registered with the driver, and whether
-// the application has ended. When the application attaches to a master, which means
-// that it opens a stream to it, it sends all of this, and afterwards only changes.
-// desired does no I/O, reads no clock and is not safe for concurrent use.
+// desired is what the driver wants: the newest request for executors, the executors
+// to stop, the registered ones, and whether the application has ended. A master gets
+// all of this when the application attaches (opens a stream to it), and then only
+// changes. desired does no I/O, reads no clock and is not safe for concurrent use.
 type desired struct {
 	request    *protocol.ExecutorRequest // the newest; nil before the first
 	kills      map[uint32]struct{}       // executors to stop that are not known to have ended
 	registered map[uint32]struct{}       // live executors that have registered with the driver
 	finish     *protocol.Finish          // nil until the application ends
 
-	unsent     *protocol.ApplicationMessage // the next message on the current stream; nil if there is nothing to send
+	unsent     *protocol.ApplicationMessage // the next message on the current stream; nil for none
 	finishSent bool                         // finish was sent on the current stream
 }
 
@@ -46,7 +45,7 @@ func (d *desired) executorRegistered(id uint32) {
 	changes.Registered = append(changes.Registered, id)
 }
 
-// executorEnded forgets an ended executor, so that no later master is told of it.
+// executorEnded forgets an ended executor, which later masters need not know.
 func (d *desired) executorEnded(id uint32) {
 	delete(d.kills, id)
 	delete(d.registered, id)
@@ -57,14 +56,13 @@ func (d *desired) setFinish(finish *protocol.Finish) {
 	d.changes().Finish = finish
 }
 
-// acknowledge tells the master that the application has received the ends of
-// executors up to this sequence number.
+// acknowledge confirms the ends of executors up to this sequence number to the master.
 func (d *desired) acknowledge(sequence uint64) {
 	changes := d.changes()
 	changes.Acknowledged = max(changes.Acknowledged, sequence)
 }
 
-// changes returns the message that will be sent next. The caller adds to it.
+// changes returns the next message, to which the caller adds.
 func (d *desired) changes() *protocol.ApplicationMessage {
 	if d.unsent == nil {
 		d.unsent = &protocol.ApplicationMessage{}
@@ -72,12 +70,10 @@ func (d *desired) changes() *protocol.ApplicationMessage {
 	return d.unsent
 }
 
-// beginStream drops what has not been sent on the previous stream. The caller then
-// calls sendAll, which includes all of it.
+// beginStream drops unsent changes. The caller then calls sendAll, which includes them.
 func (d *desired) beginStream() { d.unsent, d.finishSent = nil, false }
 
-// sendAll puts the whole state into the next message, for a master that knows
-// nothing of it.
+// sendAll puts the whole state into the next message, for a new master.
 func (d *desired) sendAll() {
 	d.unsent = &protocol.ApplicationMessage{
 		Request:      d.request,
@@ -88,8 +84,7 @@ func (d *desired) sendAll() {
 	}
 }
 
-// takeUnsent returns the message to send and marks it as sent, or returns nil if
-// there is none.
+// takeUnsent returns the message to send, or nil, and marks it as sent.
 func (d *desired) takeUnsent() *protocol.ApplicationMessage {
 	message := d.unsent
 	d.unsent = nil

@@ -19,18 +19,17 @@ type LocalFile struct {
 	Path       string
 	Name       string // in the working directory
 	Executable bool
-	Archive    bool // workers unpack it into a directory that is called Name
+	Archive    bool // workers unpack it into the directory Name
 }
 
-// Files are local files with their SHA-256. Masters and workers store each file
-// under its SHA-256, so files with the same bytes are uploaded once.
+// Files are local files with their SHA-256, under which masters and workers store
+// each file once.
 type Files struct {
 	files []*protocol.File
 	paths map[string]string // local paths, by SHA-256 (32 raw bytes)
 }
 
-// UnreadableError is returned if a local file cannot be read, or has changed since
-// ReadFiles read it.
+// UnreadableError is returned if a local file cannot be read, or has changed since ReadFiles.
 type UnreadableError struct {
 	Path string
 	Err  error
@@ -68,8 +67,7 @@ func hash(path string) (sum []byte, size int64, err error) {
 	return hasher.Sum(nil), size, err
 }
 
-// Described returns the files as protocol messages, in the order in which ReadFiles
-// got them; nil if f is nil.
+// Described returns the files as protocol messages, in ReadFiles' order; nil if f is nil.
 func (f *Files) Described() []*protocol.File {
 	if f == nil {
 		return nil
@@ -77,9 +75,8 @@ func (f *Files) Described() []*protocol.File {
 	return f.files
 }
 
-// Upload asks a master which of the files it lacks, and uploads those. If some
-// files cannot be read, it uploads the others and returns an error that wraps one
-// *UnreadableError for each unreadable file.
+// Upload uploads the files that a master lacks. The error wraps one *UnreadableError
+// for each unreadable file; the others are uploaded.
 func (f *Files) Upload(ctx context.Context, master protocol.FilesClient) error {
 	if len(f.Described()) == 0 {
 		return nil

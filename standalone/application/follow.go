@@ -12,10 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// followMasters keeps a stream open to the master that leads, until the application
-// is over or alive ends. When the stream breaks, it registers with the leader
-// again. It retries without a limit, because executors keep running without a
-// master.
+// followMasters keeps a stream open to the leading master, until the application is
+// over or alive ends. When the stream breaks, it registers again, without a limit:
+// executors keep running without a master.
 func (a *Application) followMasters(alive context.Context, current *attachment) {
 	for {
 		over, err := a.serve(current)
@@ -42,8 +41,8 @@ func (a *Application) followMasters(alive context.Context, current *attachment) 
 	}
 }
 
-// unlessFinished returns err, or nil if Finish was called. After Finish, a master
-// that has recorded the application's end may no longer know the application.
+// unlessFinished returns err, or nil after Finish, because a master may then no
+// longer know the application.
 func (a *Application) unlessFinished(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,9 +52,9 @@ func (a *Application) unlessFinished(err error) error {
 	return err
 }
 
-// serve sends changes to a master and handles the master's messages, its orders,
-// until the stream ends. over reports whether the application is over too. err is
-// why the stream or the application ended.
+// serve sends changes to a master and handles its messages (orders) until the stream
+// ends. over reports whether the application is over. err is why the stream or
+// application ended.
 func (a *Application) serve(current *attachment) (over bool, err error) {
 	defer current.cancel()
 	a.mu.Lock()
@@ -99,10 +98,9 @@ func (a *Application) serve(current *attachment) (over bool, err error) {
 	return false, err
 }
 
-// send uploads the files that the master lacks, then sends the whole state once,
-// and only changes afterwards. It returns an error only if a local file cannot be
-// read, because that would fail with every master. Once any master has all files,
-// such an error is only logged and does not end the running application.
+// send uploads the missing files, then sends the whole state once, and then changes.
+// It fails if a local file cannot be read, which would fail with every master. Once
+// any master has all files, such an error is only logged.
 func (a *Application) send(current *attachment) error {
 	err := a.options.Files.Upload(current.ctx, current.files)
 	var unreadable *UnreadableError
@@ -140,15 +138,13 @@ func (a *Application) send(current *attachment) error {
 	}
 }
 
-// receive handles a message from the master. If the message says that the master
-// has ended the application, receive returns that end, otherwise nil.
+// receive handles a master's message, and returns the application's end, nil for none.
 func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.ApplicationEnd {
 	a.mu.Lock()
 	n := a.state.receive(order)
 	a.mu.Unlock()
 	a.signal()
-	// mu must not be held while the driver is called: its event loop may be waiting
-	// for mu.
+	// Release mu before calling the driver: its event loop may be waiting for mu.
 	for _, executor := range n.launched {
 		a.logger.Info("executor launched", "executor", executor.GetId(), "host", executor.GetHost(), "cores", executor.GetCores(),
 			"worker", executor.GetWorkerId())
@@ -180,7 +176,7 @@ func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.Applic
 	return n.end
 }
 
-// endText returns, in words for users, why an executor ended.
+// endText returns why an executor ended, for users.
 func endText(end *protocol.ExecutorEnd) string {
 	if text := end.GetText(); text != "" {
 		return text

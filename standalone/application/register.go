@@ -14,12 +14,10 @@ import (
 )
 
 const (
-	// roundTimeout bounds one round in which all masters are asked, as the
-	// registration timeout of Spark's StandaloneAppClient does.
+	// roundTimeout bounds one round in which all masters are asked, as in Spark.
 	roundTimeout = 20 * time.Second
-	// The pause between two rounds doubles from firstPause to lastPause. lastPause
-	// is well below deploy.reconnectTimeout (10 s): an application whose stream
-	// broke is lost if it is not attached again by then.
+	// The pause between two rounds doubles from firstPause to lastPause, which is well
+	// below deploy.reconnectTimeout (10 s), after which a detached application is lost.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
@@ -35,10 +33,10 @@ type attachment struct {
 	welcome *protocol.ApplicationWelcome
 }
 
-// register finds the master that leads and registers the application with it. It
-// asks all masters at once, in rounds, until one accepts or searching ends. The
-// stream lives until alive ends. register fails at once if a master refuses the
-// application, and, if first is set, if the TLS handshake with every master fails.
+// register registers the application with the leading master. It asks all masters at
+// once, in rounds, until one accepts or searching ends. The stream lives until alive
+// ends. register fails at once if a master refuses the application and, if first is
+// set, if the TLS handshake with every master fails.
 func (a *Application) register(searching, alive context.Context, first bool) (*attachment, error) {
 	warned := false
 	var problems []protocol.Refusal // the latest error of each master
@@ -51,7 +49,7 @@ func (a *Application) register(searching, alive context.Context, first bool) (*a
 		}
 		learned := false
 		if context.Cause(searching) == nil || problems == nil {
-			problems = refusals // most errors after the end of searching are timeouts
+			problems = refusals // errors after the end of searching are mostly timeouts
 		}
 		for _, problem := range problems {
 			if protocol.IsFinal(problem.Err) {
@@ -95,10 +93,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// askAll opens a stream to all masters at once and sends each a hello, the first
-// message. Only the leading master answers with a welcome. askAll returns the
-// stream of the first welcome, and closes the other streams. If no master welcomes
-// the application, it returns the error of each.
+// askAll sends a hello, the first message, to all masters at once. It returns the
+// stream to the leader, which alone answers with a welcome, and closes the others.
+// If no master welcomes the application, askAll returns the error of each.
 func (a *Application) askAll(searching, alive context.Context) (*attachment, []protocol.Refusal) {
 	round, endRound := context.WithTimeout(searching, roundTimeout)
 	defer endRound()
@@ -132,8 +129,8 @@ func (a *Application) askAll(searching, alive context.Context) (*attachment, []p
 	return found, problems
 }
 
-// ask opens a stream to one master, sends the hello, and waits for the welcome
-// until round ends. The stream lives until alive ends.
+// ask sends the hello to one master, and waits for the welcome until round ends. The
+// stream lives until alive ends.
 func (a *Application) ask(round, alive context.Context, address string) (_ *attachment, err error) {
 	connection, err := a.masters.Connection(address)
 	if err != nil {
@@ -173,8 +170,8 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *atta
 	}, nil
 }
 
-// acceptTerm stores a leader's term number. It returns false if a higher number is
-// already stored, which means that another master has taken over.
+// acceptTerm stores a leader's term number. It returns false if another master has
+// taken over, with a higher number.
 func (a *Application) acceptTerm(term uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

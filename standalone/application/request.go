@@ -9,15 +9,13 @@ import (
 )
 
 const (
-	// Unlimited, used as a number of executors, requests as many as cores.max and
-	// the cluster allow.
+	// Unlimited, as a number of executors, requests as many as cores.max and the cluster allow.
 	Unlimited = math.MaxInt32
-	// WholeWorker, used as the cores of a resource profile, requests one executor
-	// on each worker, with all free cores of the worker.
+	// WholeWorker, as a profile's cores, requests one executor on each worker with all free cores.
 	WholeWorker = 1 << 16
 )
 
-// encode converts the driver's request for executors to a message of the protocol.
+// encode converts the driver's request for executors to a protocol message.
 func (o *Options) encode(request driver.Request) *protocol.ExecutorRequest {
 	encoded := &protocol.ExecutorRequest{ExcludedHosts: request.ExcludedNodes}
 	for _, demand := range request.Demands {
@@ -44,8 +42,8 @@ func total(wanted int) uint32 {
 	return uint32(max(wanted, 0))
 }
 
-// profile converts a resource profile to a message of the protocol, without node
-// labels and execution types, which only YARN has.
+// profile converts a resource profile to a protocol message, without YARN's node
+// labels and execution types.
 func (o *Options) profile(p profile.Profile) *protocol.ExecutorProfile {
 	encoded := &protocol.ExecutorProfile{
 		Id: uint32(p.ID), Memory: int64(p.Memory), Overhead: int64(p.Overhead), Cores: uint32(p.Cores), Resources: p.Resources,

@@ -6,8 +6,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Properties returns the settings that may be sent to other machines: all except
-// the cluster's credentials, which every machine has from its own settings.
+// Properties returns the settings without the cluster's credentials, which must not be sent.
 func Properties(settings *config.Config) map[string]string {
 	properties := settings.Map()
 	for _, key := range []config.Key[string]{
@@ -18,10 +17,9 @@ func Properties(settings *config.Config) map[string]string {
 	return properties
 }
 
-// DriverSettings returns the settings of a driver on a standalone cluster. As in
-// Spark, an application that does not set the number of executors, or the cores of
-// an executor, gets as many as the cluster and cores.max allow. With dynamic
-// allocation, the settings' defaults apply instead.
+// DriverSettings returns a driver's settings. As in Spark, an application that does
+// not set the number of executors or their cores gets as many as the cluster and
+// cores.max allow. With dynamic allocation, the settings' defaults apply.
 func DriverSettings(settings *config.Config) (*config.Config, error) {
 	properties := Properties(settings)
 	if config.DynamicAllocation.In(settings) {
@@ -33,8 +31,7 @@ func DriverSettings(settings *config.Config) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorCount.Name()) {
 		properties[config.ExecutorCount.Name()] = strconv.Itoa(Unlimited)
 		if !settings.IsSet(config.RegisteredWait.Name()) {
-			// The number of executors to wait for before tasks are scheduled is
-			// not known.
+			// The number of executors to wait for is not known.
 			properties[config.RegisteredWait.Name()] = "0"
 		}
 	}

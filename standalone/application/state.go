@@ -7,14 +7,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// state is an application's description and requests, and the executors that its
-// masters have reported. It does no I/O, reads no clock and is not safe for concurrent use.
+// state is an application's description and requests, and the reported executors. It
+// does no I/O, reads no clock and is not safe for concurrent use.
 type state struct {
 	desired
 	id          string
 	description *protocol.ApplicationDescription
 
-	live      map[uint32]struct{} // executors that have not ended, registered with the driver or not
+	live      map[uint32]struct{} // executors that have not ended
 	highest   uint32              // the highest executor id so far
 	hindrance string              // why not all requested executors can be launched
 }
@@ -26,7 +26,7 @@ func newState(id string, description *protocol.ApplicationDescription, files *Fi
 	return state{desired: newDesired(), id: id, description: description, live: map[uint32]struct{}{}}
 }
 
-// hello returns the first message of a stream, by which the application registers.
+// hello returns a stream's first message, which registers the application.
 func (s *state) hello() *protocol.ApplicationMessage {
 	return &protocol.ApplicationMessage{Hello: &protocol.ApplicationHello{
 		Version:           protocol.Version,
@@ -43,7 +43,7 @@ func (s *state) executorRegistered(id uint32) {
 	s.desired.executorRegistered(id)
 }
 
-// addLive adds an executor that runs. It reports whether the executor was unknown.
+// addLive adds a running executor, and reports whether it was unknown.
 func (s *state) addLive(id uint32) bool {
 	s.highest = max(s.highest, id)
 	if _, known := s.live[id]; known {
@@ -59,7 +59,7 @@ func (s *state) executorEnded(id uint32) {
 	s.desired.executorEnded(id)
 }
 
-// effects are what to tell the driver, or to log, after a message from the master.
+// effects are for the driver and the log, after a master's message.
 type effects struct {
 	launched  []*protocol.ApplicationExecutor // not known before
 	ends      []*protocol.ExecutorEnd

@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	// killTimeout bounds how long Kill waits until the driver or application has
-	// ended.
+	// killTimeout bounds how long Kill waits for the end.
 	killTimeout = 30 * time.Second
 	// firstInterval is the pause between the first two polls of a state.
 	firstInterval = 200 * time.Millisecond
 )
 
-// Status returns the report of a driver or an application. For a driver that
-// failed, the report's message is the last line of its stderr, if that can be read.
+// Status returns the report of a driver or an application. The message about a
+// failed driver is the last line of its stderr, if readable.
 func (s *Cluster) Status(ctx context.Context, id string) (*client.Report, error) {
 	report, _, err := s.report(ctx, id)
 	if err == nil && report.FinalStatus == finalFailed {
@@ -28,8 +27,7 @@ func (s *Cluster) Status(ctx context.Context, id string) (*client.Report, error)
 	return report, err
 }
 
-// report returns the report of a driver or an application, and whether it has
-// ended.
+// report returns the report of a driver or an application, and whether it has ended.
 func (s *Cluster) report(ctx context.Context, id string) (*client.Report, bool, error) {
 	driver, err := isDriver(id)
 	if err != nil {
@@ -61,7 +59,7 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	if driver {
 		_, err = s.masters.KillDriver(ctx, id)
 		err = refusedFor(ctx, id, err)
-	} else { // not refusedFor: NotFound may also mean that the application has ended
+	} else { // NotFound may also mean that the application has ended
 		err = refused(ctx, s.masters.KillApplication(ctx, id))
 	}
 	if err != nil {
@@ -124,10 +122,9 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 	return listed, nil
 }
 
-// Wait follows a driver or an application until it has ended. It returns a
-// *client.Failure if the driver or application did not succeed. If ctx ends or
-// o.Timeout passes first, Wait kills the driver or application, unless
-// o.KeepRunning returns true.
+// Wait follows a driver or an application to its end. It returns a *client.Failure
+// if the driver or application did not succeed. If ctx ends or o.Timeout passes
+// first, Wait kills the driver or application, unless o.KeepRunning returns true.
 func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	following, cancel := client.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -152,8 +149,7 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 	return s.conclude(killing, report, o.Console)
 }
 
-// untilEnd polls a driver or an application until it has ended, and prints changes
-// of its state.
+// untilEnd polls a driver or an application until it has ended, and prints state changes.
 func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	defer o.Console.SetLive("")
 	shown, began := "", time.Now()
@@ -175,8 +171,8 @@ func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions)
 	}
 }
 
-// conclude prints the report of an ended driver or application. It returns a
-// *client.Failure if the final status is not success.
+// conclude prints the report of an ended driver or application, and returns a
+// *client.Failure unless it succeeded.
 func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *client.Console) (*client.Report, error) {
 	if report.Times.Finished.IsZero() {
 		report.Times.Finished = time.Now().Truncate(time.Millisecond)
@@ -195,8 +191,8 @@ func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *
 	return report, client.Failed(failure)
 }
 
-// addDriverError replaces the message in a failed driver's report by the last line
-// of the driver's stderr, if that can be read.
+// addDriverError sets the message of a failed driver's report to the last line of
+// its stderr, if readable.
 func (s *Cluster) addDriverError(ctx context.Context, report *client.Report) {
 	if !strings.HasPrefix(report.ApplicationID, driverPrefix) {
 		return

@@ -19,17 +19,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Cluster is a client of a standalone cluster for one user. Two kinds of ids exist:
-// driver-… is a driver that was submitted to the cluster, and app-… an application,
-// whose driver may run elsewhere.
+// Cluster is one user's client of a standalone cluster. Ids are driver-… for a
+// driver that was submitted to the cluster, and app-… for an application, whose
+// driver may run elsewhere.
 type Cluster struct {
 	masters *Masters
 	user    string
 	log     *slog.Logger
 }
 
-// Connect reads the masters and the credentials from the settings. It sends
-// nothing to the cluster yet.
+// Connect reads masters and credentials from the settings. It sends nothing yet.
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	addresses, err := masterurl.ParseStandalone(config.Master.In(settings))
 	if err != nil {
@@ -55,8 +54,8 @@ const (
 	applicationPrefix = "app-"
 )
 
-// isDriver reports whether an id is a driver's. It fails if the id is neither a
-// driver's nor an application's.
+// isDriver reports whether an id is a driver's. It fails if the id is not an
+// application's either.
 func isDriver(id string) (bool, error) {
 	switch {
 	case strings.HasPrefix(id, driverPrefix):
@@ -67,14 +66,12 @@ func isDriver(id string) (bool, error) {
 	return false, client.Usagef("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)
 }
 
-// refused wraps the error of a call to the masters in client.Refused, which sets
-// the exit status. If ctx has ended, the error is the reason for that instead.
+// refused wraps a call's error in client.Refused, for the exit status, or returns ctx's cause.
 func refused(ctx context.Context, err error) error {
 	return client.Refused(client.Interrupted(ctx, err))
 }
 
-// refusedFor does the same as refused, for a call about one id. If the master does
-// not know the id, the error is an *unknownIDError.
+// refusedFor is refused for a call about one id. An unknown id's error is an *unknownIDError.
 func refusedFor(ctx context.Context, id string, err error) error {
 	if status.Code(err) == codes.NotFound {
 		return client.Refused(&unknownIDError{id})
@@ -89,7 +86,6 @@ func (e *unknownIDError) Error() string {
 	return "the cluster does not know " + e.id + ": it forgets what has ended after some time"
 }
 
-// status returns the state of the cluster.
 func (s *Cluster) status(ctx context.Context) (*cluster.Status, error) {
 	encoded, err := s.masters.Status(ctx)
 	if err != nil {
@@ -102,7 +98,6 @@ func (s *Cluster) status(ctx context.Context) (*cluster.Status, error) {
 	return state, nil
 }
 
-// application returns the state of an application.
 func (s *Cluster) application(ctx context.Context, id string) (*cluster.ApplicationStatus, error) {
 	state, err := s.status(ctx)
 	if err != nil {
@@ -131,8 +126,7 @@ const (
 	finalKilled    = "KILLED"
 )
 
-// driverEnded converts a driver's state to a final status, and reports whether the
-// driver has ended.
+// driverEnded returns the final status of a driver's state, and whether it has ended.
 func driverEnded(state string) (final string, ended bool) {
 	switch state {
 	case "FINISHED":
@@ -145,7 +139,7 @@ func driverEnded(state string) (final string, ended bool) {
 	return finalUndefined, false
 }
 
-// applicationEnded does the same as driverEnded, for an application.
+// applicationEnded is driverEnded for an application.
 func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 	switch state := string(a.State); {
 	case a.Ended.IsZero():
@@ -158,8 +152,7 @@ func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 	return finalFailed, true
 }
 
-// driverReport converts a master's answer about a driver to a report. The caller
-// passes the user, whom the answer does not name.
+// driverReport converts a master's answer to a report. The answer does not name the user.
 func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	state := strings.TrimPrefix(d.GetState().String(), "DRIVER_")
 	report := &client.Report{
@@ -171,7 +164,6 @@ func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	return report
 }
 
-// applicationReport converts the status of an application to a report.
 func applicationReport(a *cluster.ApplicationStatus) *client.Report {
 	final, ended := applicationEnded(a)
 	report := &client.Report{

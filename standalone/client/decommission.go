@@ -11,15 +11,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// Decommissioned is a worker that accepts no new executors or drivers, and stops
-// when its running ones have ended.
+// Decommissioned is a worker that accepts nothing new, and stops when its executors
+// and drivers have ended.
 type Decommissioned struct {
 	cluster.WorkerStatus
 	// Earlier is set if the worker was being decommissioned before this request.
 	Earlier bool `json:"earlier"`
 }
 
-// hasEnded reports whether the worker has ended.
 func (d *Decommissioned) hasEnded() bool { return d.State == cluster.WorkerDead }
 
 func (d *Decommissioned) String() string {
@@ -46,9 +45,9 @@ func (s *Cluster) Workers(ctx context.Context) ([]cluster.WorkerStatus, error) {
 	return slices.DeleteFunc(state.Workers, func(w cluster.WorkerStatus) bool { return w.State == cluster.WorkerDead }), nil
 }
 
-// Decommission decommissions workers. Each name is a worker's id, or a host for all
-// workers on it. It returns the workers' states after the master has recorded the
-// request. If any name is unknown, it fails and decommissions none.
+// Decommission decommissions workers, by id or by host, and returns their states
+// after the master has recorded the request. If any name is unknown, it fails and
+// decommissions none.
 func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommissioned, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
@@ -90,7 +89,6 @@ func unknownWorker(name string, workers []cluster.WorkerStatus) error {
 	return fmt.Errorf("%q is neither the id nor the host of a worker that is alive: the cluster has %s", name, strings.Join(known, ", "))
 }
 
-// refresh updates the workers to their current state.
 func (s *Cluster) refresh(ctx context.Context, workers []Decommissioned) error {
 	state, err := s.status(ctx)
 	if err != nil {
@@ -108,8 +106,8 @@ func (s *Cluster) refresh(ctx context.Context, workers []Decommissioned) error {
 	return nil
 }
 
-// AwaitDecommissioned waits until the workers have ended, and updates them. If ctx
-// ends first, it fails, but the decommissioning continues.
+// AwaitDecommissioned updates the workers until they have ended. If ctx ends first,
+// it fails, but the decommissioning continues.
 func (s *Cluster) AwaitDecommissioned(ctx context.Context, workers []Decommissioned, console *client.Console) error {
 	defer console.SetLive("")
 	for pause := firstInterval; ; pause = min(pause*3/2, time.Second) {

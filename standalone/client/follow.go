@@ -18,11 +18,10 @@ import (
 )
 
 // FollowLogs passes the log lines of a driver and its application's executors, or
-// only of an application's executors, to write as they appear, until the driver or
-// application has ended. It begins with the first line, or with the last
-// selection.Tail lines of each file. Each file's lines come in order; write is
-// called by one goroutine at a time. A master or a live worker that does not answer
-// is asked again until it does.
+// only of an application's executors, to write until the driver or application has
+// ended. It begins with the first line, or with the last selection.Tail lines of
+// each file. A file's lines come in order, and calls of write do not overlap. Silent
+// masters and live workers are asked again.
 func (s *Cluster) FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error {
 	observer, err := s.observerOf(id)
 	if err != nil {
@@ -31,15 +30,15 @@ func (s *Cluster) FollowLogs(ctx context.Context, id string, selection logs.Sele
 	return runFollower(ctx, &follower{id: id, observe: observer.observe, selection: selection, console: console, write: write, pause: logs.PollInterval})
 }
 
-// snapshot is the state of a driver or an application at one time.
+// snapshot is the state of a driver or an application at a time.
 type snapshot struct {
 	ended     bool
 	processes []processLogs   // whose logs are to be read
 	workers   map[string]bool // whether each worker is alive, by the URL of its page
 }
 
-// observer asks the masters for the state of one application, or of one driver and
-// its applications: each launch of the driver starts a new application.
+// observer asks for the state of one application, or of one driver and its
+// applications: each launch of the driver starts a new application.
 type observer struct {
 	cluster      *Cluster
 	id           string
@@ -59,8 +58,8 @@ func (s *Cluster) observerOf(id string) (*observer, error) {
 	return result, nil
 }
 
-// observe returns a snapshot with the processes that the master lists. If all is
-// set, it adds the processes of which any live worker has logs.
+// observe returns a snapshot with the processes that the master lists and, if all is
+// set, those of which any live worker has logs.
 func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	snap := &snapshot{workers: map[string]bool{}}
 	if s.driver {
@@ -108,7 +107,7 @@ func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	return snap, nil
 }
 
-// follower passes on the log lines of a driver or an application while it runs.
+// follower passes on a running driver's or application's log lines.
 type follower struct {
 	id        string
 	observe   func(ctx context.Context, all bool) (*snapshot, error)
@@ -123,8 +122,7 @@ type follower struct {
 	writing  sync.Mutex // held while a line is written
 }
 
-// followedProcess is a process whose logs are followed. One goroutine at a time
-// uses it.
+// followedProcess is a process whose logs one goroutine at a time follows.
 type followedProcess struct {
 	processLogs
 	worker string // the URL of its worker's page
@@ -157,8 +155,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// discover asks the masters for the state and adds new processes. The first call
-// fails if no master answers; later calls retry until one answers.
+// discover updates the state and adds new processes. The first call fails if no
+// master answers; later calls retry.
 func (f *follower) discover(ctx context.Context, all bool) error {
 	for warned := false; ; warned = true {
 		snap, err := f.observe(ctx, all)
@@ -183,9 +181,8 @@ func (f *follower) discover(ctx context.Context, all bool) error {
 	}
 }
 
-// add follows a process, unless it is followed already. first is set for processes
-// that existed before FollowLogs was called: only for these, add skips all lines
-// before the last selection.Tail lines.
+// add follows a process. first is set for processes that existed before FollowLogs
+// was called: only for these, add skips lines before the last selection.Tail ones.
 func (f *follower) add(process processLogs, first bool) {
 	if f.followed[process.url] != nil || f.selection.Container != "" && f.selection.Container != process.container {
 		return
@@ -204,7 +201,6 @@ func (f *follower) add(process processLogs, first bool) {
 	f.order = append(f.order, added)
 }
 
-// poll reads the logs of all processes.
 func (f *follower) poll(ctx context.Context) error {
 	f.findEnded(ctx)
 	group, ctx := errgroup.WithContext(ctx)
@@ -217,10 +213,9 @@ func (f *follower) poll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// findEnded considers the processes that the master no longer lists, and asks their
-// workers whether they still run. They may: a new master may not know all
-// processes, and the master does not wait for the executors of an ended
-// application.
+// findEnded asks the workers of processes that the master no longer lists whether
+// they still run: a new master may not know all processes, and the master does not
+// wait for executors of an ended application.
 func (f *follower) findEnded(ctx context.Context) {
 	runsAt := map[string]workerRuns{}
 	for _, process := range f.order {
@@ -236,8 +231,7 @@ func (f *follower) findEnded(ctx context.Context) {
 	}
 }
 
-// read passes on the lines that a process has written since the last call. It
-// returns only errors that must end FollowLogs.
+// read passes on a process's new lines. It returns only errors that must end FollowLogs.
 func (f *follower) read(ctx context.Context, process *followedProcess) error {
 	err := process.tail.Read(ctx, workerSource(process.processLogs))
 	if err == nil && process.ended {
@@ -272,8 +266,8 @@ func (f *follower) read(ctx context.Context, process *followedProcess) error {
 	return nil
 }
 
-// finish is called after the end of the driver or application. It passes on the output
-// of its processes until all have ended, for at most logs.EndTimeout.
+// finish passes on the output of all processes after the end of the driver or
+// application, until they have ended, for at most logs.EndTimeout.
 func (f *follower) finish(ctx context.Context) error {
 	limit := time.Now().Add(logs.EndTimeout)
 	if err := f.discover(ctx, true); err != nil { // includes processes that started and ended between two polls
@@ -305,10 +299,10 @@ func (f *follower) finish(ctx context.Context) error {
 	return nil
 }
 
-// workerRuns is the set of processes that a worker runs, by the URL of their logs.
+// workerRuns are the processes that a worker runs, by the URL of their logs.
 type workerRuns map[string]bool
 
-// runningAt returns the processes that a worker runs, or nil if it does not answer.
+// runningAt returns the processes of a worker, or nil if it does not answer.
 func runningAt(ctx context.Context, worker string) workerRuns {
 	type run struct {
 		Logs string `json:"logs"`

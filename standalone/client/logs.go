@@ -21,35 +21,31 @@ import (
 )
 
 const (
-	// stderrTailBytes is how much of a driver's stderr is searched for its last
-	// line.
+	// stderrTailBytes bounds the search for the last line of a driver's stderr.
 	stderrTailBytes = 4 << 10
 	// lineBytes is how many bytes are read per line if only the last lines are wanted.
 	// If lines are longer than that, fewer of them are returned, perhaps none.
 	lineBytes = 1 << 10
-	// pageTimeout bounds the wait for a worker's answer, but not the transfer of a
-	// log.
+	// pageTimeout bounds the wait for a worker's answer, but not a log's transfer.
 	pageTimeout = 10 * time.Second
 )
 
-// workerPages is the HTTP client for workers' pages. Like calls to masters, it
-// ignores HTTP_PROXY and similar variables.
+// workerPages gets workers' pages, without HTTP_PROXY and similar variables.
 var workerPages = &http.Client{Transport: &http.Transport{
 	DialContext:           (&net.Dialer{Timeout: pageTimeout}).DialContext,
 	ResponseHeaderTimeout: pageTimeout,
 	DisableKeepAlives:     true,
 }}
 
-// processLogs says where a worker serves the logs of one executor or one launch of
-// a driver.
+// processLogs says where a worker serves the logs of an executor or a driver's launch.
 type processLogs struct {
 	container, executor string
 	url                 string
 }
 
 // Logs calls write with each log file of a driver and of its application's
-// executors, including those of ended processes whose workers still have the files.
-// It fails if no worker has any file.
+// executors, including ended ones whose workers still have files. It fails if there
+// is no file.
 func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(file logs.File, content io.Reader) error) error {
 	processes, err := s.allLogs(ctx, id)
 	if err != nil {
@@ -78,8 +74,8 @@ func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection,
 	return nil
 }
 
-// allLogs returns where the logs of a driver and of its application's executors
-// are. For the id of an application, these are only the executors' logs.
+// allLogs returns where the logs of a driver and of its application's executors are,
+// or for an application's id only those of its executors.
 func (s *Cluster) allLogs(ctx context.Context, id string) ([]processLogs, error) {
 	driver, err := isDriver(id)
 	if err != nil {
@@ -106,7 +102,6 @@ func (s *Cluster) allLogs(ctx context.Context, id string) ([]processLogs, error)
 	return append(processes, s.executorLogs(ctx, application, state)...), nil
 }
 
-// executorLogs asks all live workers for the logs of an application's executors.
 func (s *Cluster) executorLogs(ctx context.Context, application string, state *cluster.Status) []processLogs {
 	var processes []processLogs
 	for _, worker := range state.Workers {
@@ -128,7 +123,6 @@ func (s *Cluster) executorLogs(ctx context.Context, application string, state *c
 	return processes
 }
 
-// file returns the URL of one of the process's log files.
 func (p processLogs) file(name string) string {
 	return strings.TrimRight(p.url, "/") + "/" + url.PathEscape(name)
 }
@@ -137,8 +131,7 @@ func executorLog(application, executor, page string) processLogs {
 	return processLogs{container: application + "/" + executor, executor: executor, url: page}
 }
 
-// attempt returns the number of the launch if the process is a driver. For an
-// executor, which is launched only once, it returns 1.
+// attempt returns the number of a driver's launch, or 1 for an executor.
 func (p processLogs) attempt() int {
 	if launch, err := strconv.Atoi(path.Base(p.url)); err == nil && p.executor == logs.Driver {
 		return launch
@@ -146,7 +139,6 @@ func (p processLogs) attempt() int {
 	return 1
 }
 
-// workerFile is one entry of a worker's list of a process's log files.
 type workerFile struct {
 	Name     string    `json:"name"`
 	Size     int64     `json:"size"` // bytes
@@ -189,7 +181,7 @@ func writeWorkerLog(ctx context.Context, process processLogs, file workerFile, t
 	return write(logs.File{Container: process.container, Executor: process.executor, Attempt: process.attempt(), Host: host, Name: file.Name, Size: file.Size}, text)
 }
 
-// wholeLines drops the first line of content, which may be incomplete.
+// wholeLines drops the first, perhaps incomplete line of content.
 func wholeLines(content io.Reader) (io.Reader, error) {
 	lines := bufio.NewReader(content)
 	if _, err := lines.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
@@ -198,9 +190,8 @@ func wholeLines(content io.Reader) (io.Reader, error) {
 	return lines, nil
 }
 
-// lastStderrLine returns the last line of a driver's stderr, in which a failed
-// program gives the reason, or "" if stderr cannot be read. logs is the URL of the
-// driver's logs.
+// lastStderrLine returns the last line of a driver's stderr, which usually says why
+// it failed, or "". logs is the URL of the driver's logs.
 func (s *Cluster) lastStderrLine(ctx context.Context, logs string) string {
 	if logs == "" {
 		return ""
@@ -243,8 +234,7 @@ func getJSON(ctx context.Context, page string, into any) error {
 	return nil
 }
 
-// getFrom requests a worker's page and returns its body, beginning at offset (in
-// bytes). The caller must close the body.
+// getFrom returns the body of a worker's page from offset, in bytes. The caller must close it.
 func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -264,11 +254,10 @@ func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, err
 	return response.Body, nil
 }
 
-// pageError is returned if a worker answers with an HTTP status other than 200 and
-// 206.
+// pageError is returned for HTTP statuses other than 200 and 206.
 type pageError struct {
 	page string
-	code int // the HTTP status
+	code int
 }
 
 func (e *pageError) Error() string {
@@ -297,7 +286,7 @@ func (w workerSource) Open(ctx context.Context, name string, size, from int64) (
 	content, err := getFrom(ctx, processLogs(w).file(name), from)
 	var refusal *pageError
 	if errors.As(err, &refusal) && (refusal.code == http.StatusRequestedRangeNotSatisfiable || refusal.code == http.StatusNotFound) {
-		return nil, logs.ErrShorter // after List the file was renamed, because it was full, or removed
+		return nil, logs.ErrShorter // the file was renamed, because it was full, or removed
 	}
 	return content, err
 }

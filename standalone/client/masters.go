@@ -20,26 +20,22 @@ import (
 const (
 	// callTimeout bounds one call to one master, except uploads.
 	callTimeout = 20 * time.Second
-	// noLeaderTimeout is how long a call is retried if masters answer but none
-	// leads, as during an election.
+	// noLeaderTimeout bounds retries while masters answer but none leads, as during an election.
 	noLeaderTimeout = 60 * time.Second
-	// noAnswerTimeout is how long a call is retried while no master answers.
+	// noAnswerTimeout bounds retries while no master answers.
 	noAnswerTimeout = 5 * time.Second
 	// standbyTimeout bounds uploads to masters other than the leader.
 	standbyTimeout = 20 * time.Second
-	// The pause between two rounds of calls grows from about firstPause to about
-	// lastPause.
+	// The pause between two rounds of calls grows from about firstPause to about lastPause.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// Masters calls the masters of a standalone cluster: each call goes to the one
-// that leads. It is safe for concurrent use.
+// Masters calls the leading master of a standalone cluster. It is safe for concurrent use.
 type Masters struct{ masters *protocol.Masters }
 
-// NewMasters returns a client of the masters at the addresses, host:port. dial are
-// gRPC's dial options with the cluster's credentials. The client connects at the
-// first call.
+// NewMasters returns a client of the masters at the addresses, host:port, with
+// gRPC's dial options. The client connects at the first call.
 func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 	return &Masters{masters: protocol.NewMasters(addresses, dial)}
 }
@@ -47,9 +43,9 @@ func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 // Close ends the connections.
 func (m *Masters) Close() { m.masters.Close() }
 
-// Submit submits a driver. files are the driver's program, which comes first, and
-// the other files for its directory. They are uploaded to every master that can be
-// reached, so that a later leader has them too.
+// Submit submits a driver. files are its program, which comes first, and other files
+// for its directory. They are uploaded to every reachable master, as each may lead
+// later.
 func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescription, files *application.Files) (*protocol.DriverReply, error) {
 	described := files.Described()
 	if len(described) == 0 {
@@ -75,8 +71,7 @@ func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescri
 	return reply, err
 }
 
-// uploadToStandbys uploads files to all masters except the leader. It skips masters
-// that cannot be reached.
+// uploadToStandbys uploads files to all masters that can be reached, except the leader.
 func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Files, leader string) {
 	ctx, cancel := context.WithTimeout(ctx, standbyTimeout)
 	defer cancel()
@@ -103,7 +98,7 @@ func (m *Masters) Driver(ctx context.Context, id string) (reply *protocol.Driver
 	return reply, err
 }
 
-// KillDriver asks the leader to end a driver, and returns before it has ended.
+// KillDriver asks the leader to end a driver, and does not wait for the end.
 func (m *Masters) KillDriver(ctx context.Context, id string) (reply *protocol.DriverReply, err error) {
 	err = m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) (err error) {
 		reply, err = cluster.KillDriver(ctx, &protocol.DriverRequest{DriverId: id})
@@ -120,9 +115,9 @@ func (m *Masters) KillApplication(ctx context.Context, id string) error {
 	})
 }
 
-// Decommission asks the leader to decommission the workers with these ids: they
-// accept no new executors, and stop when their last one has ended. It returns once
-// the leader has recorded the request. Unknown ids are ignored.
+// Decommission makes the leader record that the workers with these ids decommission:
+// they accept no new executors, and stop when their last one has ended. Unknown ids
+// are ignored.
 func (m *Masters) Decommission(ctx context.Context, workers []string) error {
 	return m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
 		_, err := cluster.DecommissionWorkers(ctx, &protocol.DecommissionRequest{WorkerIds: workers})
@@ -130,8 +125,7 @@ func (m *Masters) Decommission(ctx context.Context, workers []string) error {
 	})
 }
 
-// Status returns the state of the cluster as JSON (cluster.Status of package
-// standalone/master/cluster).
+// Status returns the cluster's state as JSON (cluster.Status of standalone/master/cluster).
 func (m *Masters) Status(ctx context.Context) (encoded []byte, err error) {
 	err = m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
 		reply, err := cluster.Status(ctx, &protocol.StatusRequest{})
@@ -144,8 +138,7 @@ func (m *Masters) Status(ctx context.Context) (encoded []byte, err error) {
 	return encoded, err
 }
 
-// refuseStandby returns an error if the status is from a standby. Standbys answer
-// Status too, but do not know the cluster's state.
+// refuseStandby fails if the status is from a standby, which does not know the cluster's state.
 func refuseStandby(encoded []byte) error {
 	var role struct {
 		Phase  string `json:"phase"`
@@ -160,7 +153,6 @@ func refuseStandby(encoded []byte) error {
 	return nil
 }
 
-// ask calls the leader. Each attempt may take callTimeout.
 func (m *Masters) ask(ctx context.Context, call func(ctx context.Context, cluster protocol.ClusterClient) error) error {
 	return m.call(ctx, func(ctx context.Context, _ string, connection *grpc.ClientConn) error {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -169,9 +161,9 @@ func (m *Masters) ask(ctx context.Context, call func(ctx context.Context, cluste
 	})
 }
 
-// call calls do with each master in turn, the last known leader first, until do
-// succeeds or fails with an error that a retry cannot change. It gives up after
-// noAnswerTimeout, or after noLeaderTimeout if standbys answer.
+// call calls do with each master, the last known leader first, until do succeeds or
+// no retry can help. It gives up after noAnswerTimeout, or noLeaderTimeout if
+// standbys answer.
 func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master string, connection *grpc.ClientConn) error) error {
 	began := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -218,7 +210,7 @@ func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master 
 	}
 }
 
-// untried returns a master that is not in tried, or false if there is none.
+// untried returns a master that is not in tried, if there is one.
 func (m *Masters) untried(tried map[string]bool) (string, bool) {
 	for _, master := range m.masters.All() {
 		if !tried[master] {

@@ -14,15 +14,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Names of files in a driver's directory that are for its executors only.
+// Names of files in a driver's directory that are for its executors.
 const (
 	shippedPools   = ".pools.xml"
 	shippedArchive = ".archive-" // followed by the archive's name and suffix
 )
 
-// Submit submits a program as a driver. It follows the driver to its end unless
-// yarn.submit.waitAppCompletion is off. If the driver did not succeed, it returns
-// the report and a *client.Failure. If ctx ends first, it kills the driver.
+// Submit submits a program as a driver and, unless yarn.submit.waitAppCompletion is
+// off, follows it to its end. If the driver did not succeed, Submit returns the
+// report and a *client.Failure. If ctx ends first, it kills the driver.
 func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, error) {
 	program, err := client.CheckProgram(job.Program, config.Platform.In(job.Settings))
 	if err != nil {
@@ -60,8 +60,7 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	return s.Wait(ctx, reply.GetDriverId(), client.WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})
 }
 
-// driver returns the description of a job's driver that is sent to the masters, and
-// the files to upload.
+// driver returns the description of a job's driver, and the files to upload.
 func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.DriverDescription, *application.Files, error) {
 	named, err := client.LocalFiles(program.Path, job.Settings)
 	if err != nil {
@@ -85,8 +84,7 @@ func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.Dri
 	}, files, nil
 }
 
-// toDriver returns the files for a driver, the program first, and settings that name
-// these files for the driver and its executors.
+// toDriver returns a driver's files, the program first, and settings that name these files.
 func toDriver(program *client.Program, named []client.LocalFile, settings *config.Config) ([]application.LocalFile, map[string]string) {
 	properties := application.Properties(settings)
 	delete(properties, config.Master.Name())
@@ -99,8 +97,7 @@ func toDriver(program *client.Program, named []client.LocalFile, settings *confi
 			files = append(files, file.Name)
 			continue
 		}
-		// The driver needs the archive twice: unpacked for itself, and packed to
-		// pass it on to its executors.
+		// The driver needs the archive twice: unpacked, and packed for its executors.
 		packed := shippedArchive + file.Name + "-" + filepath.Base(file.Path)
 		local = append(local, application.LocalFile{Path: file.Path, Name: packed})
 		archives = append(archives, packed+"#"+file.Name)

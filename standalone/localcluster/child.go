@@ -42,12 +42,11 @@ func startChild(program string, role launch.Role, given instructions, name strin
 	}
 	defer func() { _ = read.Close() }()
 	command := exec.Command(program)
-	command.Args[0] = "bobbin-" + string(role) // shown by ps
+	command.Args[0] = "bobbin-" + string(role)
 	command.Env = append(ownEnvironment(os.Environ()), launch.EnvRole+"="+string(role))
 	command.Stdin, command.Stderr = read, os.Stderr
-	// The process gets a session of its own, so that it does not receive the
-	// terminal's signals, such as SIGINT at Ctrl-C: the driver must stop its
-	// executors before it stops the cluster.
+	// In its own session, the process does not receive the terminal's signals, such as
+	// SIGINT at Ctrl-C: the driver must stop its executors before the cluster.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	output, err := command.StdoutPipe()
 	if err != nil {
@@ -74,8 +73,7 @@ func startChild(program string, role launch.Role, given instructions, name strin
 			logger.Error("a process of the local cluster has ended", "process", name, "pid", command.Process.Pid, "status", command.ProcessState)
 		}
 	}()
-	// A line that exceeds the pipe's buffer blocks until the child reads it; if the
-	// child has exited, Write fails.
+	// A line beyond the pipe's buffer blocks until the child reads it or has exited.
 	if _, err := write.Write(append(line, '\n')); err != nil {
 		c.requestStop()
 		<-c.exited
@@ -84,8 +82,7 @@ func startChild(program string, role launch.Role, given instructions, name strin
 	return c, nil
 }
 
-// ownEnvironment returns environ without the variables that set bobbin's settings:
-// the child gets its settings with its instructions.
+// ownEnvironment returns environ without bobbin's settings, which the instructions have.
 func ownEnvironment(environ []string) []string {
 	var own []string
 	for _, entry := range environ {
@@ -117,14 +114,14 @@ func (c *child) waitReady(ctx context.Context) (readiness, error) {
 	}
 }
 
-// requestStop tells the process to stop.
+// requestStop asks the process to stop.
 func (c *child) requestStop() {
 	if !c.stopping.Swap(true) {
 		_ = c.stdin.Close()
 	}
 }
 
-// wait waits until the process has exited, and kills it if ctx ends before.
+// wait waits for the process's end, and kills it if ctx ends before.
 func (c *child) wait(ctx context.Context) error {
 	select {
 	case <-c.exited:

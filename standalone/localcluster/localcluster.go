@@ -1,10 +1,10 @@
-// Package localcluster is a standalone cluster on this machine for one
-// application: the master local-cluster[E,C,M], a master and E workers with C
-// cores and M of memory each, all of them processes of this same program.
+// Package localcluster is a standalone cluster on this machine for one application:
+// the master local-cluster[E,C,M], a master and E workers with C cores and M of
+// memory each, all of them processes of this same program.
 //
-// All exit when the process that started them exits or is killed: each reads a pipe
-// that only that process can write, and exits at the pipe's end. If a worker is
-// killed, package guard kills what it ran.
+// All exit when the process that started them ends: each reads a pipe that only that
+// process can write, and exits at the pipe's end. If a worker is killed, package
+// guard kills its processes.
 package localcluster
 
 import (
@@ -26,7 +26,6 @@ import (
 )
 
 const (
-	// loopback is the address on which all processes listen.
 	loopback = "127.0.0.1"
 	// startTimeout bounds the start of all processes.
 	startTimeout = 60 * time.Second
@@ -37,12 +36,11 @@ type Options struct {
 	Workers int         // at least 1
 	Cores   int         // of each worker, at least 1
 	Memory  config.Size // of each worker, above 0
-	// Settings are for the master and the workers; nil for the defaults. If
-	// worker.dir is set, the cluster's files, including logs, are kept below that
-	// directory; otherwise they are temporary.
+	// Settings are for the master and the workers; nil for the defaults. If worker.dir
+	// is set, all files are kept below that directory; otherwise they are temporary.
 	Settings *config.Config
-	// Program is the path of the program that all processes run. It must call Main
-	// with the role that launch.EnvRole names. "" is this process's program.
+	// Program is the path of the processes' program, "" for this process's. It must
+	// call Main with the role that launch.EnvRole names.
 	Program string
 	Logger  *slog.Logger // nil logs nothing
 }
@@ -58,8 +56,7 @@ type Cluster struct {
 	workers     []*child
 }
 
-// Start starts a cluster and returns when all its workers have registered. ctx
-// bounds only the start.
+// Start starts a cluster, within ctx, and returns when all its workers have registered.
 func Start(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	if options.Workers < 1 || options.Cores < 1 || options.Memory <= 0 {
 		return nil, fmt.Errorf("a local cluster of %d workers with %d cores and %v: want at least one of each",
@@ -92,14 +89,12 @@ func Start(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	return c, nil
 }
 
-// URL returns the master URL of the cluster.
 func (c *Cluster) URL() string { return c.url }
 
 // Credentials returns the credentials that the cluster accepts.
 func (c *Cluster) Credentials() *protocol.Credentials { return c.credentials }
 
-// makeDirectory creates the cluster's directory, below parent or, if that is "", as
-// a temporary directory.
+// makeDirectory creates the cluster's directory below parent, or a temporary one.
 func (c *Cluster) makeDirectory(parent string) error {
 	if c.keepFiles = parent != ""; c.keepFiles {
 		if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -114,8 +109,7 @@ func (c *Cluster) makeDirectory(parent string) error {
 	return err
 }
 
-// Subdirectories of the cluster's directory: the master's, and the workers' common
-// cache.
+// Subdirectories of the master, and of the workers' common cache.
 const (
 	masterPart = "master"
 	cachePart  = "cache"
@@ -160,9 +154,8 @@ func (c *Cluster) start(ctx context.Context, options Options, secret []byte) err
 	return nil
 }
 
-// settingsOf returns the settings for the master and the workers: the given
-// settings without master, worker.dir and credentials. Unless log.level is set, the
-// processes log only errors.
+// settingsOf returns the settings for the master and the workers, without master,
+// worker.dir and credentials. By default, the processes log only errors.
 func settingsOf(settings *config.Config) map[string]string {
 	values := settings.Map()
 	for _, key := range []config.Key[string]{
@@ -180,10 +173,10 @@ func settingsOf(settings *config.Config) map[string]string {
 	return values
 }
 
-// Stop stops the workers and all that they run, and then the master. If ctx ends
-// first, Stop kills the remaining processes; it never leaves one running.
+// Stop stops the workers, with all their processes, and then the master. It kills
+// those that remain when ctx ends.
 func (c *Cluster) Stop(ctx context.Context) error {
-	// All are asked at once, because each may take a while to stop.
+	// Ask all at once: each may take a while to stop.
 	for _, worker := range c.workers {
 		worker.requestStop()
 	}
@@ -201,7 +194,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// instructions are the first line, in JSON, on the stdin of a process of the cluster.
+// instructions are the first line, in JSON, on the stdin of a cluster's process.
 // They include the secret; no other process can read that pipe.
 type instructions struct {
 	Secret    []byte            `json:"secret"`
@@ -216,8 +209,7 @@ type instructions struct {
 	Memory int64  `json:"memory,omitempty"` // bytes
 }
 
-// readiness is what a process writes to its stdout, in JSON, once it is ready or has
-// failed.
+// readiness is the JSON line on a process's stdout once it is ready or has failed.
 type readiness struct {
 	Address string `json:"address,omitempty"` // the master's host:port; "" for a worker
 	Error   string `json:"error,omitempty"`   // why it failed

@@ -24,12 +24,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// errParentEnded is the cause of the context's end when this process's stdin is
-// closed.
+// errParentEnded is the context's cause after the end of stdin.
 var errParentEnded = errors.New("the application's process has ended or stopped the cluster")
 
-// Main runs this process as launch.RoleMaster, RoleWorker or RoleGuard, until its parent
-// process ends or closes this process's stdin. It returns the exit status.
+// Main runs launch.RoleMaster, RoleWorker or RoleGuard until the parent process
+// closes stdin. It returns the exit status.
 func Main(role launch.Role) int {
 	if role == launch.RoleGuard {
 		return guard.Main()
@@ -53,8 +52,7 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
-	// This goroutine may run until the process exits: nothing interrupts a read of
-	// stdin.
+	// Nothing interrupts a read of stdin: this goroutine may run until the process exits.
 	go func() {
 		_, _ = io.Copy(io.Discard, parent)
 		end(errParentEnded)
@@ -69,8 +67,8 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	return given.runWorker(ctx, ready)
 }
 
-// removeFiles removes this process's directory and the workers' common cache. If
-// the process that started the cluster was killed, it cannot remove them itself.
+// removeFiles removes this process's directory and the workers' cache, in case the
+// process that started the cluster was killed.
 func (h *instructions) removeFiles() {
 	if h.KeepFiles {
 		return

@@ -13,8 +13,7 @@ import (
 )
 
 // seed copies the program into the workers' cache, and links the copy into the
-// master's directory of uploaded files. If seed fails, the program is sent to the
-// master and the workers as usual.
+// master's directory of uploaded files. If that fails, the program is sent as usual.
 func (c *Cluster) seed(program string) (err error) {
 	source, err := os.Open(program)
 	if err != nil {

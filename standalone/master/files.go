@@ -18,8 +18,8 @@ import (
 // draftPrefix begins the names of files that are being uploaded.
 const draftPrefix = ".upload-"
 
-// fileStore stores uploaded files. The name of each is its SHA-256, and its
-// modification time is the time of its latest use.
+// fileStore stores uploaded files by their SHA-256. The modification time is that of
+// the latest use.
 type fileStore struct{ dir string }
 
 func openFileStore(dir string) (*fileStore, error) {
@@ -31,8 +31,7 @@ func openFileStore(dir string) (*fileStore, error) {
 
 func (s *fileStore) path(sum []byte) string { return filepath.Join(s.dir, hex.EncodeToString(sum)) }
 
-// touch sets the time of latest use of the file with this SHA-256 to now. It
-// returns false if there is no such file.
+// touch sets a file's time of latest use to now, and reports whether the file exists.
 func (s *fileStore) touch(sum []byte) bool {
 	if len(sum) != sha256.Size {
 		return false
@@ -41,13 +40,12 @@ func (s *fileStore) touch(sum []byte) bool {
 	return os.Chtimes(s.path(sum), now, now) == nil
 }
 
-// has reports whether the file with this SHA-256 exists.
 func (s *fileStore) has(sum []byte) bool {
 	_, err := os.Stat(s.path(sum))
 	return err == nil
 }
 
-// olderThan returns the SHA-256 of each file that was not used after a time.
+// olderThan returns the SHA-256 of each file last used before a time.
 func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -66,7 +64,7 @@ func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
 	return old, nil
 }
 
-// open opens the file with this SHA-256, or returns fs.ErrNotExist.
+// open opens the file with this SHA-256. It may fail with fs.ErrNotExist.
 func (s *fileStore) open(sum []byte) (*os.File, error) {
 	if !s.touch(sum) {
 		return nil, fs.ErrNotExist
@@ -98,8 +96,7 @@ func (s *fileStore) begin(sum []byte, size int64) (*draft, error) {
 	return &draft{store: s, sum: bytes.Clone(sum), size: size, file: file, hash: sha256.New()}, nil
 }
 
-// errWrongContent is wrapped by the error of an upload whose size or SHA-256 is not
-// the announced one.
+// errWrongContent is wrapped by the error of an upload without the announced size or SHA-256.
 var errWrongContent = errors.New("the content is not what was announced")
 
 func (d *draft) write(data []byte) error {
@@ -113,7 +110,7 @@ func (d *draft) write(data []byte) error {
 	return nil
 }
 
-// commit stores the file if its size and SHA-256 are those that were announced.
+// commit stores the file if its size and SHA-256 are the announced ones.
 func (d *draft) commit() error {
 	if d.got != d.size {
 		return fmt.Errorf("%w: it has %d of the %d bytes", errWrongContent, d.got, d.size)
@@ -136,8 +133,8 @@ func (d *draft) drop() {
 	_ = os.Remove(d.file.Name())
 }
 
-// removeOld removes files and unfinished uploads whose latest use was before a
-// given time, except files whose SHA-256 is in used.
+// removeOld removes files and unfinished uploads last used before a time, except
+// those in used, by SHA-256.
 func (s *fileStore) removeOld(before time.Time, used map[string]bool) (removed int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -169,8 +166,7 @@ func (s *fileStore) removeOld(before time.Time, used map[string]bool) (removed i
 	return removed, errors.Join(problems...)
 }
 
-// copyChunks reads from to its end, and calls send with chunks of at most chunk
-// bytes.
+// copyChunks calls send with chunks of at most chunk bytes until from ends.
 func copyChunks(from io.Reader, chunk int, send func([]byte) error) error {
 	for {
 		// A new buffer each time: gRPC uses the message after Send returns.

@@ -14,8 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// filesService is the gRPC service that takes and serves uploaded files. Standby
-// masters serve it too.
+// filesService takes and serves uploaded files, also on standby masters.
 type filesService struct {
 	protocol.UnimplementedFilesServer
 	master *Master
@@ -35,8 +34,8 @@ func (s *filesService) Missing(ctx context.Context, request *protocol.MissingReq
 	return reply, nil
 }
 
-// unwanted serves a standby that wants to remove old files. Of the SHA-256 sums in
-// the request, it returns those of files that this leader neither has nor needs.
+// unwanted returns, to a standby that removes old files, which of the request's
+// SHA-256 sums this leader neither has nor needs.
 func (s *filesService) unwanted(ctx context.Context, request *protocol.MissingRequest) (*protocol.MissingReply, error) {
 	t, err := s.master.leader()
 	if err != nil {

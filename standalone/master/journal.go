@@ -10,27 +10,25 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// A failed write is retried after writeRetry; each try may take writeTimeout.
+// A failed write is retried after writeRetry; each try is bounded by writeTimeout.
 const (
 	writeTimeout = 30 * time.Second
 	writeRetry   = time.Second
 )
 
-// entry holds the changes of a batch of messages, and what to do once the changes
-// are stored.
+// entry holds a batch's changes, and what to do once they are stored.
 type entry struct {
 	changes []recovery.Record
-	// The functions in deliver are called, and the channels in waiting closed, when
-	// the changes are in the store.
+	// After storing the changes, deliver's functions are called, and waiting's channels closed.
 	deliver []func()
 	waiting []chan struct{}
 }
 
 func (e *entry) empty() bool { return len(e.changes)+len(e.deliver)+len(e.waiting) == 0 }
 
-// journal writes changes to the store and then delivers the orders that depend on them,
-// in order. The event loop never waits for a disk: entries that are added during a
-// write go together into the next one.
+// journal writes changes to the store and then delivers the orders that depend on
+// them, in order. The event loop never waits for a disk: the next write combines all
+// entries added meanwhile.
 type journal struct {
 	lease   recovery.Term
 	logger  *slog.Logger
@@ -68,8 +66,8 @@ func (j *journal) wake() {
 	}
 }
 
-// close makes run return. Entries that are not stored by then are dropped: their
-// callers get an error, and the next leader decides what happens.
+// close makes run return. It drops entries that are not stored: their callers get an
+// error, and the next leader decides.
 func (j *journal) close() {
 	j.mu.Lock()
 	j.closed = true
@@ -110,8 +108,7 @@ func (j *journal) run() {
 	}
 }
 
-// write retries until the changes are in the store. It returns false if this master no
-// longer leads.
+// write retries until the changes are stored. It returns false if this master no longer leads.
 func (j *journal) write(changes []recovery.Record) bool {
 	for {
 		ctx, cancel := context.WithTimeout(j.ctx, writeTimeout)

@@ -2,10 +2,9 @@
 // attach to it, and it decides what runs where (package cluster).
 //
 // While a master leads, one goroutine owns the state (term), and another writes
-// changes to the store before the orders that depend on them are sent (journal). A
-// master that does not lead waits to be elected. It refuses all calls, except
-// Status and those of the service Files, with an error that names the leader. The
-// caller makes a Master with New, and calls Run.
+// changes to the store before the dependent orders are sent (journal). A standby
+// waits to be elected. It refuses all calls but Status and the service Files with an
+// error that names the leader. The caller makes a Master with New, and calls Run.
 package master
 
 import (
@@ -34,19 +33,18 @@ import (
 type Options struct {
 	// Settings are the master's settings; nil for the defaults.
 	Settings *config.Config
-	// Host is the name at which the master listens and others reach it. It is required.
+	// Host is the required name to listen on and to be reached by.
 	Host string
-	// Port is the port on which it listens; 0 for a free port.
+	// Port is the port to listen on; 0 for a free one.
 	Port int
 	// WebPort is the port of the web page; 0 for a free port, -1 for no page.
 	WebPort int
-	// WorkDir is the directory for uploaded files. It is required, and created if it
-	// does not exist.
+	// WorkDir is the required directory for uploaded files, created if missing.
 	WorkDir string
 	// Credentials are the cluster's. They are required.
 	Credentials *protocol.Credentials
-	// Backend stores the state and elects the leader; nil stores it in memory. The
-	// caller closes the backend.
+	// Backend, which the caller closes, stores the state and elects the leader; nil
+	// stores it in memory.
 	Backend recovery.Backend
 	// Logger gets the log; nil for slog.Default().
 	Logger *slog.Logger
@@ -69,7 +67,7 @@ type Master struct {
 	leading atomic.Pointer[term] // nil while another master leads
 }
 
-// New returns a master that already listens. Run starts it.
+// New returns a master that listens. Run starts it.
 func New(options Options) (*Master, error) {
 	switch {
 	case options.Host == "":
@@ -138,9 +136,9 @@ func withPort(host string, address net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Run serves until the context ends, leads whenever it is elected, and releases what
-// New acquired. It returns nil if the context ended, or the reason why it cannot
-// continue. It must be called once.
+// Run serves until ctx ends, leads whenever it is elected, and releases what New
+// acquired. It returns nil if ctx ended, or why it cannot continue. It must be
+// called once.
 func (m *Master) Run(ctx context.Context) error {
 	if m.ran.Swap(true) {
 		return errors.New("the master has run already")
@@ -181,15 +179,14 @@ func (m *Master) Run(ctx context.Context) error {
 // stopTimeout bounds the orderly end of streams when the master stops.
 const stopTimeout = 2 * time.Second
 
-// stopServing waits up to stopTimeout for streams to end, and then closes them.
 func (m *Master) stopServing() {
 	timer := time.AfterFunc(stopTimeout, m.server.Stop)
 	m.server.GracefulStop()
 	timer.Stop()
 }
 
-// lead makes this master the leader until the term or ctx ends. It fails if the
-// state that the earlier leader stored cannot be read.
+// lead makes this master the leader until lease or ctx ends. It fails if the stored
+// state cannot be read.
 func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 	defer m.resign(lease)
 	t := m.newTerm(lease)
@@ -233,7 +230,6 @@ func (m *Master) clusterOptions() cluster.Options {
 	}
 }
 
-// notLeading returns the error for calls that only the leader serves.
 func (m *Master) notLeading() error {
 	leader := m.backend.Leader()
 	if leader == m.Address() {
@@ -242,7 +238,7 @@ func (m *Master) notLeading() error {
 	return protocol.StandbyError(leader)
 }
 
-// leader returns this master's term, or the error notLeading.
+// leader returns this master's term, or an error of notLeading.
 func (m *Master) leader() (*term, error) {
 	if t := m.leading.Load(); t != nil {
 		return t, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// Status is the state of a master as shown by its page, the page's /json, and
-// Cluster.Status. A standby sets only Phase and the fields before cluster.Status.
+// Status is a master's state for its page, the page's /json, and Cluster.Status. A
+// standby sets only Phase and the fields before cluster.Status.
 type Status struct {
 	URL     string    `json:"url"`
 	WebURL  string    `json:"webUrl,omitempty"`

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// streams are the open streams of workers, or of applications, by the id of the
-// worker or application. Only the event loop of a term uses them.
+// streams are the open streams of workers or of applications, by id, for a term's
+// event loop only.
 type streams[Order proto.Message] map[string]*outbox[Order]
 
 var errReplaced = status.Error(codes.Aborted, "a newer stream has taken this one's place")
@@ -27,8 +27,8 @@ type handlers[In any, Order proto.Message] struct {
 	detach  func(now time.Time, id string)
 }
 
-// serve passes the messages of a stream both ways until the stream ends, or until a
-// later stream of the same worker or application replaces it.
+// serve passes messages both ways until the stream ends or a later one of the same
+// worker or application replaces it.
 func serve[In any, Order proto.Message](t *term, stream interface {
 	Context() context.Context
 	Send(Order) error
@@ -89,9 +89,8 @@ func serve[In any, Order proto.Message](t *term, stream interface {
 	}
 }
 
-// outbox holds the one message, or order, that a stream sends next. Orders pushed
-// before it is sent are merged into it, so that a slow peer never has more than one
-// message waiting.
+// outbox holds the one message (order) that a stream sends next. Orders are merged
+// into it, so that at most one message waits for a slow peer.
 type outbox[Order proto.Message] struct {
 	welcomed bool          // an order with the welcome was pushed; only the event loop uses it
 	ready    chan struct{} // holds a token while take has something to return
@@ -129,7 +128,7 @@ func (o *outbox[Order]) push(order Order) {
 	o.wake()
 }
 
-// end ends the stream with err once the pending order has been sent; nil means OK.
+// end ends the stream with err, nil for OK, after the pending order.
 func (o *outbox[Order]) end(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -139,8 +138,7 @@ func (o *outbox[Order]) end(err error) {
 	}
 }
 
-// take waits for the next order. If there are no more orders, over is true and err
-// is the error with which the stream ends.
+// take waits for the next order. over reports that there are no more, and err is the stream's.
 func (o *outbox[Order]) take(ctx context.Context) (order Order, over bool, err error) {
 	for {
 		o.mu.Lock()

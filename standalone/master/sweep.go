@@ -15,11 +15,10 @@ import (
 const (
 	// sweepInterval is the time between two searches for old files.
 	sweepInterval = time.Hour
-	// neededTimeout bounds the call in which the leader names the files that it needs.
+	// neededTimeout bounds the call for the files that the leader needs.
 	neededTimeout = 20 * time.Second
 )
 
-// removeOldFiles removes old files at an interval until the context ends.
 func (m *Master) removeOldFiles(ctx context.Context) {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
@@ -35,8 +34,8 @@ func (m *Master) removeOldFiles(ctx context.Context) {
 	}
 }
 
-// sweep removes files that are old (config.FileRetention) and not needed. A standby
-// asks the leader which are needed, because it may have to replace the leader.
+// sweep removes old (config.FileRetention), unneeded files. A standby, which may
+// lead later, asks the leader which are needed.
 func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	before := now.Add(-config.FileRetention.In(m.settings))
 	needed, err := m.needed(ctx, before)
@@ -50,8 +49,7 @@ func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// needed returns the SHA-256 sums of files that must not be removed. It may omit
-// files whose latest use was after before.
+// needed returns the SHA-256 sums of files to keep. It may omit files last used after before.
 func (m *Master) needed(ctx context.Context, before time.Time) (map[string]bool, error) {
 	if t := m.leading.Load(); t != nil {
 		var used map[string]bool

@@ -22,13 +22,12 @@ const (
 	maxBatch = 1024
 	// tickInterval bounds how late a timeout may be detected.
 	tickInterval = 250 * time.Millisecond
-	// If a tick is late by more than longPause, the process counts as having been
-	// suspended meanwhile.
+	// A tick late by more than longPause means that the process was suspended.
 	longPause = 2 * time.Second
 )
 
-// term is the time during which this master leads. Only the event loop, in run, uses
-// its state; other goroutines send messages to the loop.
+// term is the time during which this master leads. Its state belongs to the event
+// loop in run, to which other goroutines send messages.
 type term struct {
 	master  *Master
 	lease   recovery.Term
@@ -64,8 +63,7 @@ func (m *Master) newTerm(lease recovery.Term) *term {
 	}
 }
 
-// recover loads the state that an earlier master stored. Records that cannot be read
-// are logged and stay in the store.
+// recover loads an earlier master's state. It logs unreadable records, which stay in the store.
 func (t *term) recover(ctx context.Context) error {
 	records, err := t.lease.Load(ctx)
 	var damaged *recovery.DamagedError
@@ -79,7 +77,6 @@ func (t *term) recover(ctx context.Context) error {
 	return nil
 }
 
-// run leads until the context or the term ends.
 func (t *term) run(ctx context.Context) {
 	var writing sync.WaitGroup
 	writing.Go(t.journal.run)
@@ -100,7 +97,7 @@ func (t *term) run(ctx context.Context) {
 		case <-t.journal.lost:
 			return
 		case <-ticker.C:
-			// The time in the channel may be from before the process was suspended.
+			// The channel's time may be from before the process was suspended.
 			now := time.Now()
 			if pause := now.Sub(ticked) - tickInterval; pause > longPause {
 				t.cluster.Pause(pause)
@@ -114,8 +111,7 @@ func (t *term) run(ctx context.Context) {
 	}
 }
 
-// handleBatch handles a message and those queued behind it, and returns their done
-// channels.
+// handleBatch handles a message and those queued behind it, and returns their done channels.
 func (t *term) handleBatch(next message) (waiting []chan struct{}) {
 	now := time.Now()
 	for range maxBatch {
@@ -137,9 +133,8 @@ func (t *term) handleBatch(next message) (waiting []chan struct{}) {
 	return waiting
 }
 
-// flush launches what can be launched (Cluster.Schedule), and passes the effects of
-// all handled messages to the journal. waiting are closed once the effects are
-// stored.
+// flush launches executors and drivers (Cluster.Schedule), and passes the effects of
+// all handled messages to the journal, which closes waiting once they are stored.
 func (t *term) flush(waiting []chan struct{}) {
 	t.cluster.Schedule(time.Now())
 	effects := t.cluster.Take()
@@ -158,7 +153,7 @@ func (t *term) flush(waiting []chan struct{}) {
 	}
 }
 
-// addOrders adds orders to an entry. The first order of a stream gets a welcome.
+// addOrders adds orders to an entry. A stream's first order gets a welcome.
 func addOrders[Order proto.Message](e *entry, attached streams[Order], orders map[string]Order, welcome func(id string, order Order)) {
 	for id, order := range orders {
 		if out := attached[id]; out != nil {
@@ -171,7 +166,7 @@ func addOrders[Order proto.Message](e *entry, attached streams[Order], orders ma
 	}
 }
 
-// addEnds adds to an entry that streams end with err after their orders are sent.
+// addEnds makes an entry end streams with err after their orders.
 func addEnds[Order proto.Message](e *entry, attached streams[Order], ids []string, err error) {
 	for _, id := range ids {
 		if out := attached[id]; out != nil {
@@ -191,8 +186,7 @@ func (t *term) log(notes []cluster.Note) {
 	}
 }
 
-// endStreams ends all streams with an error that names the leader, if that is
-// known.
+// endStreams ends all streams with an error that names the known leader.
 func (t *term) endStreams() {
 	for _, out := range t.workers {
 		out.end(t.master.notLeading())
@@ -202,8 +196,7 @@ func (t *term) endStreams() {
 	}
 }
 
-// post makes the event loop call do, without waiting for the call. If the loop has
-// ended, do is not called.
+// post makes the event loop call do, unless the loop has ended. It does not wait.
 func (t *term) post(do func(now time.Time)) {
 	select {
 	case t.inbox <- message{do: do}:
@@ -211,15 +204,14 @@ func (t *term) post(do func(now time.Time)) {
 	}
 }
 
-// commit makes the event loop call do, and waits until the effects are stored. It fails
-// with the context's error or with notLeading; do may have been called even then.
+// commit makes the event loop call do, and waits until the effects are stored. It
+// fails with ctx's error or notLeading; even then do may have been called.
 func (t *term) commit(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: do, done: done}, done)
 }
 
-// query makes the event loop call do, and waits for its return but not for the
-// store. do must not change anything.
+// query waits for the event loop to call do, which must not change anything.
 func (t *term) query(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: func(now time.Time) { do(now); close(done) }}, done)

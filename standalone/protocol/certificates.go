@@ -16,30 +16,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// certificateFiles are three PEM files, which are read again after a change.
+// certificateFiles are three PEM files, read again after a change.
 type certificateFiles struct {
 	certificate, key, authority string // absolute paths
 
 	mu      sync.Mutex
 	read    []os.FileInfo // of the files from which latest was read
 	latest  *certified
-	problem error // why files that have changed since could not be used; nil if latest is current
+	problem error // why changed files could not be used; nil if latest is current
 }
 
-// certified holds what was read from the files.
 type certified struct {
 	certificate tls.Certificate
 	authority   *x509.CertPool
 }
 
-// FromCertificates makes credentials from three PEM files: the certificate of this
-// side (followed by intermediate ones), its key, and the certificates of the
-// cluster's authorities. Certificates must be valid for servers and clients, a
-// master's for the names by which it is reached.
+// FromCertificates makes credentials from PEM files: the certificate of this side
+// (followed by intermediate ones), its key, and the certificates of the cluster's
+// authorities. Certificates must be valid for servers and clients, a master's for
+// the names by which it is reached.
 //
-// Each new connection reads the files if they have changed, so certificates can be
-// renewed. While the files do not match, because only some have been replaced, the
-// earlier certificates are used.
+// Each new connection reads files that have changed, so certificates can be renewed.
+// While the files do not match, the earlier certificates are used.
 func FromCertificates(certificateFile, keyFile, authorityFile string) (*Credentials, error) {
 	files := &certificateFiles{}
 	for _, file := range []struct {
@@ -92,8 +90,7 @@ func (f *certificateFiles) stat() ([]os.FileInfo, error) {
 	return infos, nil
 }
 
-// areSame reports whether the files are the same as when they were read, neither
-// written to nor replaced.
+// areSame reports whether the files were neither written to nor replaced since they were read.
 func areSame(infos, read []os.FileInfo) bool {
 	for i, info := range infos {
 		if !os.SameFile(info, read[i]) || !info.ModTime().Equal(read[i].ModTime()) || info.Size() != read[i].Size() {
@@ -119,12 +116,11 @@ func (f *certificateFiles) load() (*certified, error) {
 	return &certified{certificate, authority}, nil
 }
 
-// errUnread is added to a connection's error if the renewed certificates cannot be
-// used.
+// errUnread is added to a connection's error if the renewed certificates cannot be used.
 var errUnread = errors.New("the certificates that are used are old, as those that replaced them cannot be used")
 
-// explain extends the error of a failed handshake if the files have changed and
-// cannot be used: it says that the old certificates were used.
+// explain adds to the error of a failed handshake that old certificates were used,
+// if the changed files cannot be used.
 func (f *certificateFiles) explain(failure error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,8 +130,8 @@ func (f *certificateFiles) explain(failure error) error {
 	return fmt.Errorf("%w (%w: %w)", failure, errUnread, f.problem)
 }
 
-// transport uses, for each connection, the certificates that are current then.
-// gRPC's own transport credentials would always use the first ones.
+// transport uses the current certificates for each connection. gRPC's own transport
+// credentials would always use the first ones.
 type transport struct {
 	credentials *Credentials
 	server      bool
@@ -148,7 +144,7 @@ func (c *Credentials) transport(server bool) credentials.TransportCredentials {
 	return transport{c, server}
 }
 
-// current returns the transport credentials with the current certificates.
+// current returns transport credentials with the current certificates.
 func (t transport) current() credentials.TransportCredentials {
 	if t.server {
 		return credentials.NewTLS(t.credentials.serverConfig())
@@ -170,6 +166,6 @@ func (t transport) Info() credentials.ProtocolInfo { return t.current().Info() }
 
 func (t transport) Clone() credentials.TransportCredentials { return t }
 
-// OverrideServerName does nothing: a master's certificate must have the name by which
-// it is reached.
+// OverrideServerName does nothing: a master's certificate must have the name by
+// which it is reached.
 func (t transport) OverrideServerName(string) error { return nil }

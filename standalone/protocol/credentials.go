@@ -18,23 +18,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// commonName is in the certificates that are made from a secret. TLS requires a name;
+// commonName is the name, which TLS requires, in certificates made from a secret;
 // only the key is checked.
 const commonName = "bobbin cluster"
 
-// Credentials authenticate the masters, workers, drivers and clients of one cluster to
-// each other: every connection is TLS 1.3 with certificates on both sides. Printing
-// them shows no secret.
+// Credentials authenticate a cluster's masters, workers, drivers and clients to each
+// other: every connection is TLS 1.3 with certificates on both sides. Printing them
+// shows no secret.
 type Credentials struct {
 	certificate tls.Certificate    // made from the secret
 	private     ed25519.PrivateKey // derived from the secret; peers must have the same key; nil if files is set
 	files       *certificateFiles  // nil with a secret
 }
 
-// FromSecret makes credentials from a shared secret. Both sides of a connection derive
-// the same Ed25519 key from it and accept only a peer that proves to have the key, so
-// the secret is never sent. The derivation takes tens of milliseconds unless NewSecret
-// made the secret; a process needs it once.
+// FromSecret makes credentials from a shared secret. Both sides of a connection
+// derive the same Ed25519 key from the secret and accept only a peer that proves to
+// have the key, so the secret is never sent. Unless NewSecret made the secret,
+// FromSecret takes tens of milliseconds.
 func FromSecret(secret []byte) (*Credentials, error) {
 	seed, err := seedOf(bytes.TrimSpace(secret))
 	if err != nil {
@@ -47,7 +47,7 @@ func FromSecret(secret []byte) (*Credentials, error) {
 		DNSNames:     []string{commonName},
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		// The dates must not matter: clocks differ, and the key alone is checked.
+		// Clocks differ, and only the key is checked: ignore the dates.
 		NotBefore: time.Unix(0, 0),
 		NotAfter:  time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 	}
@@ -66,7 +66,6 @@ func (c Credentials) Format(state fmt.State, _ rune) {
 	_, _ = io.WriteString(state, "credentials(hidden)")
 }
 
-// serverConfig returns the TLS configuration for one new connection.
 func (c *Credentials) serverConfig() *tls.Config {
 	made := &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
 	if c.files != nil {
@@ -90,8 +89,8 @@ func (c *Credentials) clientConfig() *tls.Config {
 	}
 	made.Certificates = []tls.Certificate{c.certificate}
 	made.ServerName = commonName
-	// Chains and names are not checked: VerifyConnection pins the key, and in the
-	// handshake the other side proves to have it.
+	// VerifyConnection pins the key, and the handshake proves that the peer has it: no
+	// check of chains and names.
 	made.InsecureSkipVerify = true
 	made.VerifyConnection = c.verify
 	return made
@@ -113,9 +112,9 @@ func (c *Credentials) verify(state tls.ConnectionState) error {
 }
 
 // Hand passes the credentials to a child process of the same user, and returns
-// settings with which Load finds them there. It writes the key that was derived from
-// a secret to a file of mode 0600 in dir, which must exist. Certificates stay in
-// their files, where they can be renewed.
+// settings with which Load finds them. It writes the key derived from a secret to a
+// file of mode 0600 in dir, which must exist. Certificates stay in their files, to
+// be renewed there.
 func (c *Credentials) Hand(dir string) (map[string]string, error) {
 	if c.files != nil {
 		return map[string]string{
@@ -133,7 +132,7 @@ func (c *Credentials) Hand(dir string) (map[string]string, error) {
 }
 
 func writePrivate(path string, content []byte) error {
-	// Remove it first, because an existing file would keep its mode.
+	// An existing file would keep its mode.
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return err
 	}

@@ -10,20 +10,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// ErrNoSecret is wrapped by the error of Load if neither certificates nor a secret
-// are set and the file with the secret does not exist.
+// ErrNoSecret is wrapped by Load's error if no certificates or secret are set and
+// the file with the secret does not exist.
 var ErrNoSecret = errors.New("no secret of a standalone cluster was found")
 
-// Load returns the credentials that the settings name: certificates, or a secret from
-// authenticate.secret, authenticate.secretFile or ~/.bobbin/secret. If there is no
+// Load returns the credentials that the settings name: certificates, or a secret
+// from authenticate.secret, authenticate.secretFile or ~/.bobbin/secret. Without a
 // secret, the error wraps ErrNoSecret.
 func Load(settings *config.Config) (*Credentials, error) {
 	return load(settings, false)
 }
 
-// LoadOrCreate does the same as Load, for processes that start a cluster: if no
-// credentials are set and ~/.bobbin/secret does not exist, it creates that file
-// with mode 0600 and a random secret.
+// LoadOrCreate is Load for processes that start a cluster: if there are no
+// credentials, it creates ~/.bobbin/secret with mode 0600 and a random secret.
 func LoadOrCreate(settings *config.Config) (*Credentials, error) {
 	return load(settings, true)
 }
@@ -96,8 +95,8 @@ func readSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// createSecret creates a file with a random secret unless the file exists. Several
-// processes may call it at once: all then read the same complete secret.
+// createSecret creates a file with a random secret unless the file exists.
+// Concurrent processes all read the same complete secret.
 func createSecret(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil

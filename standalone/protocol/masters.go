@@ -14,13 +14,13 @@ import (
 const (
 	// connectTimeout bounds the set-up of one connection.
 	connectTimeout = 5 * time.Second
-	// connectBackoff is the pause before a connection is tried again. Callers have
-	// longer pauses of their own.
+	// connectBackoff is the pause before a connection is retried, shorter than callers'
+	// own pauses.
 	connectBackoff = 100 * time.Millisecond
 )
 
-// Masters are the known masters of a cluster, and the connections to those that
-// have been called. Masters is safe for concurrent use.
+// Masters are a cluster's known masters, and connections to those that were called.
+// Masters is safe for concurrent use.
 type Masters struct {
 	dial []grpc.DialOption
 
@@ -32,8 +32,8 @@ type Masters struct {
 
 var errMastersClosed = errors.New("the connections to masters are closed")
 
-// NewMasters returns the masters at the addresses, host:port. dial are the cluster's
-// credentials (Credentials.DialOptions).
+// NewMasters returns the masters at the addresses, host:port, with credentials
+// (Credentials.DialOptions).
 func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 	return &Masters{addresses: slices.Clone(addresses), dial: dial, connections: map[string]*grpc.ClientConn{}}
 }
@@ -56,7 +56,7 @@ func (m *Masters) Learn(address string) bool {
 	return true
 }
 
-// Prefer notes that the master at a known address leads: All returns it first.
+// Prefer notes that the master at a known address leads.
 func (m *Masters) Prefer(address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,8 +65,8 @@ func (m *Masters) Prefer(address string) {
 	}
 }
 
-// Connection returns the connection to a master, which connects when it is used. The
-// caller must not close it.
+// Connection returns the connection to a master, to be connected by its first use.
+// The caller must not close it.
 func (m *Masters) Connection(address string) (*grpc.ClientConn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,8 +17,7 @@ func (s DriverState) Ended() bool {
 	return false
 }
 
-// ToAddresses converts the addresses of each resource, by the resource's name, to
-// the form of the protocol's messages.
+// ToAddresses converts resources' addresses, by the resource's name, to the messages' form.
 func ToAddresses(resources map[string][]string) map[string]*Addresses {
 	if len(resources) == 0 {
 		return nil
@@ -30,8 +29,7 @@ func ToAddresses(resources map[string][]string) map[string]*Addresses {
 	return named
 }
 
-// FromAddresses is the inverse of ToAddresses, except that it sorts addresses and
-// drops duplicates.
+// FromAddresses inverts ToAddresses, but sorts addresses and drops duplicates.
 func FromAddresses(named map[string]*Addresses) map[string][]string {
 	if len(named) == 0 {
 		return nil

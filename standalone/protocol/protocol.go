@@ -1,5 +1,5 @@
-// Package protocol is what the parts of a standalone cluster share: the messages and
-// gRPC services of protocol.proto, credentials, and connections to masters.
+// Package protocol has a standalone cluster's messages and gRPC services
+// (protocol.proto), credentials, and connections to masters.
 package protocol
 
 import (
@@ -11,35 +11,32 @@ import (
 )
 
 const (
-	// Version is the protocol's version. A master accepts only its own version.
-	// Version 2 derives keys from secrets with Argon2id, so a peer of version 1
-	// cannot connect even with the same secret.
+	// Version is the protocol's version; masters accept only their own. Version 2
+	// derives keys with Argon2id, so a peer of version 1 has another key for the same
+	// secret.
 	Version = 2
 
 	// ChunkBytes bounds the data of one message of an upload or a fetch.
 	ChunkBytes = 256 << 10
 
-	// Unlimited, used as ExecutorDemand.total, requests as many executors as
-	// cores_max allows.
+	// Unlimited, as ExecutorDemand.total, requests as many executors as cores_max allows.
 	Unlimited = math.MaxUint32
 )
 
-// keepaliveTime and keepaliveTimeout detect a dead connection well before
-// worker.timeout.
+// keepaliveTime and keepaliveTimeout detect a dead connection well within worker.timeout.
 const (
 	keepaliveTime    = 10 * time.Second // grpc's minimum for clients
 	keepaliveTimeout = 5 * time.Second
 )
 
-// bufferBytes is the size of a connection's read buffer, small because a master has
-// one for each worker.
+// bufferBytes is a connection's read buffer, small because a master has one for each worker.
 const bufferBytes = 4 << 10
 
 // maxMessageBytes bounds one message. A worker's hello names all its executors.
 const maxMessageBytes = 64 << 20
 
-// ServerOptions returns options with which a gRPC server accepts only clients that
-// have the cluster's secret or a certificate signed by its authorities.
+// ServerOptions makes a gRPC server accept only clients with the cluster's secret or
+// a certificate signed by its authorities.
 func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(c.transport(true)),
@@ -50,8 +47,8 @@ func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// DialOptions returns options with which a gRPC client calls only servers that have
-// the cluster's secret or a certificate signed by its authorities.
+// DialOptions makes a gRPC client call only servers with the cluster's secret or a
+// certificate signed by its authorities.
 func (c *Credentials) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(c.transport(false)),

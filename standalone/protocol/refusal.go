@@ -10,14 +10,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Refusal describes a failed call to a master: which master, and the error.
+// Refusal is a failed call to a master.
 type Refusal struct {
 	Master string
 	Err    error
 }
 
-// IsFinal reports whether a retry with the same master would fail with the same
-// error: the master leads, and refuses the call itself.
+// IsFinal reports whether a retry with the same master would fail, too: it leads,
+// and refuses the call.
 func IsFinal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.AlreadyExists,
@@ -27,24 +27,22 @@ func IsFinal(err error) bool {
 	return false
 }
 
-// isDistrust reports whether the TLS handshake failed, usually because the two
-// sides have different secrets or do not trust each other's certificates. gRPC
-// reports that as a failed connection.
+// isDistrust reports whether the TLS handshake failed (gRPC: a failed connection),
+// usually because the two sides have different secrets or do not trust each other's
+// certificates.
 func isDistrust(err error) bool {
 	text := status.Convert(err).Message()
 	return status.Code(err) == codes.Unavailable &&
 		(strings.Contains(text, "authentication handshake failed") || strings.Contains(text, "remote error: tls"))
 }
 
-// AllDistrust reports whether the TLS handshake failed in every call, usually
-// because the two sides have different secrets or do not trust each other's
-// certificates.
+// AllDistrust reports whether the TLS handshake failed in every call.
 func AllDistrust(refusals []Refusal) bool {
 	return len(refusals) > 0 && !slices.ContainsFunc(refusals, func(r Refusal) bool { return !isDistrust(r.Err) })
 }
 
-// Explain returns the refusal as a text for users, with a remedy if one is known.
-// The error has the status code of the call.
+// Explain returns the refusal for users, with a remedy if known, and with the call's
+// status code.
 func (r Refusal) Explain() error {
 	_, standby := LeaderOf(r.Err)
 	message := status.Convert(r.Err).Message()
@@ -77,8 +75,7 @@ func ExplainAll(refusals []Refusal) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// StandbyError is the error with which a master that does not lead refuses a call.
-// leader is the leader's host:port, or "" if it is not known.
+// StandbyError is the error of a master that does not lead. leader is host:port, "" if unknown.
 func StandbyError(leader string) error {
 	text := "this master is a standby, and knows no leader"
 	if leader != "" {
@@ -91,8 +88,7 @@ func StandbyError(leader string) error {
 	return refusal.Err()
 }
 
-// LeaderOf reports whether err is a StandbyError, and returns the leader's host:port,
-// which may be "".
+// LeaderOf reports whether err is a StandbyError, and returns its leader.
 func LeaderOf(err error) (leader string, standby bool) {
 	for _, detail := range status.Convert(err).Details() {
 		if refusal, ok := detail.(*Standby); ok {

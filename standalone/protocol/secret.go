@@ -13,11 +13,11 @@ import (
 // MinSecretBytes is the minimum length of a shared secret.
 const MinSecretBytes = 16
 
-// A key is derived from a secret with Argon2id (RFC 9106) at the lowest cost that
-// OWASP's Password Storage Cheat Sheet recommends. Anyone who connects to a master gets
-// its certificate and can guess secrets offline, so each guess must cost memory and
-// time. The salt is constant, because the parts of a cluster share nothing but the
-// secret before they connect. A change here requires a new Version.
+// Keys are derived with Argon2id (RFC 9106) at the lowest cost that OWASP's Password
+// Storage Cheat Sheet recommends. Anyone can get a master's certificate and guess
+// secrets offline, so each guess must cost memory and time. The salt is constant,
+// because the parts of a cluster share only the secret. A change here requires a new
+// Version.
 const (
 	stretchSalt    = "bobbin standalone cluster, TLS key, version 2"
 	stretchPasses  = 2
@@ -25,8 +25,7 @@ const (
 	stretchThreads = 1
 )
 
-// keyPrefix begins a secret that is a key in hexadecimal. Such a secret is random
-// and cannot be guessed, so it is not passed through Argon2id.
+// keyPrefix begins a secret that is a key in hexadecimal: random, so Argon2id is not needed.
 const keyPrefix = "bobbin-key:"
 
 // NewSecret returns a random secret.
@@ -36,12 +35,11 @@ func NewSecret() []byte {
 	return secretOf(seed)
 }
 
-// secretOf encodes the seed of a key as a secret: keyPrefix, then the seed in
-// hexadecimal.
+// secretOf encodes a key's seed as a secret.
 func secretOf(seed []byte) []byte { return hex.AppendEncode([]byte(keyPrefix), seed) }
 
-// seedOf derives the seed of the cluster's key from a secret. It fails if the secret is
-// too short or a damaged key.
+// seedOf derives the cluster's key seed from a secret. It fails if the secret is too
+// short or a damaged key.
 func seedOf(secret []byte) ([]byte, error) {
 	if encoded, ok := bytes.CutPrefix(secret, []byte(keyPrefix)); ok {
 		seed, err := hex.AppendDecode(nil, encoded)

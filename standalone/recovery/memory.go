@@ -6,7 +6,7 @@ import (
 )
 
 // Memory returns a backend in memory. The first master leads at once, with no state.
-// Several masters of one process may share the backend; one of them leads at a time.
+// Several masters of one process may share the backend.
 func Memory() Backend {
 	m := &memory{records: map[[2]string]Record{}, lead: make(chan struct{}, 1), closed: make(chan struct{})}
 	m.lead <- struct{}{}

@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// sealMagic begins every sealed record (Seal). Its last byte is the version of the
-// format.
+// sealMagic begins every sealed record (Seal). Its last byte is the format's version.
 const sealMagic = "bbr\x01"
 
-// sealBytes is the length of a sealed record's header: the magic, and a CRC-32C of kind,
-// id and data, separated by NULs.
+// sealBytes is the length of the header: the magic, and a CRC-32C of kind, id and
+// data, separated by NULs.
 const sealBytes = len(sealMagic) + crc32.Size
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -31,7 +30,7 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the record %s/%s in %s is damaged: %s", e.Kind, e.ID, e.Where, e.Reason)
 }
 
-// Check returns an error if the kind or id of a record is empty or contains a NUL.
+// Check fails if the kind or id of a record is empty or contains a NUL.
 func Check(changes []Record) error {
 	for _, r := range changes {
 		switch {
@@ -44,8 +43,8 @@ func Check(changes []Record) error {
 	return nil
 }
 
-// Newest returns the changes without those that a later change to the same record
-// replaces. A transaction of etcd must not have two changes of one key.
+// Newest drops changes that later ones replace: etcd accepts one change of a key in
+// a transaction.
 func Newest(changes []Record) []Record {
 	type key struct{ kind, id string }
 	index := make(map[key]int, len(changes))
@@ -62,8 +61,7 @@ func Newest(changes []Record) []Record {
 	return newest
 }
 
-// Seal returns the record's data after a header with a checksum over kind, id and
-// data, which Unseal checks.
+// Seal returns the record's data after a header with a checksum, which Unseal checks.
 func Seal(r Record) []byte {
 	sealed := make([]byte, sealBytes, sealBytes+len(r.Data))
 	copy(sealed, sealMagic)
@@ -71,7 +69,7 @@ func Seal(r Record) []byte {
 	return append(sealed, r.Data...)
 }
 
-// Unseal returns the record that Seal encoded, or an error if the bytes are damaged.
+// Unseal returns the record that Seal encoded. It fails if the bytes are damaged.
 func Unseal(kind, id string, sealed []byte) (Record, error) {
 	switch {
 	case len(sealed) < sealBytes:

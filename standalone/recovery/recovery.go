@@ -1,11 +1,11 @@
-// Package recovery stores the state of a standalone master for the next master, and
+// Package recovery stores a standalone master's state for the next master, and
 // elects the one that leads.
 //
 // This package has the interfaces, the format of records and a store in memory.
-// Persistent stores are packages of their own, so that programs which need none do not
-// link their libraries: bolt (a file on this machine) and etcd (several machines).
-// Package open chooses one by the settings. A master opens a Backend, calls Campaign,
-// and reads and writes through the Term while that lasts.
+// Persistent stores are bolt (a file on this machine) and etcd (several machines),
+// separate so that other programs do not link their libraries. Package open chooses
+// one by the settings. A master opens a Backend, calls Campaign, and reads and
+// writes through the Term while that lasts.
 package recovery
 
 import (
@@ -16,18 +16,17 @@ import (
 
 // Record is one application, worker or driver of a master's state.
 type Record struct {
-	// Kind and ID name the record. They must not be empty or contain a NUL.
+	// Kind and ID are not empty and contain no NUL.
 	Kind, ID string
 	// Data is the content. In a Write, nil deletes the record; empty data does not.
 	Data []byte
 }
 
-// Backend stores the state of a cluster's masters and elects their leader. Each master
-// opens its own.
+// Backend stores the state and elects the leader. Each master opens its own.
 type Backend interface {
-	// Campaign waits until this master leads, and begins a term. Leader returns the
-	// address to other masters. Campaign fails if the context ends or the backend is
-	// closed; if the store is unavailable, it retries.
+	// Campaign waits until this master leads, and begins a term; other masters' Leader
+	// returns the address. It fails if ctx ends or the backend is closed, and retries
+	// if the store is unavailable.
 	Campaign(ctx context.Context, address string) (Term, error)
 	// Leader returns the last known address of the leader, or "". It does not block.
 	Leader() string
@@ -35,22 +34,20 @@ type Backend interface {
 	Close() error
 }
 
-// Term is the time during which one master leads. The state can be read and written
-// only through a Term.
+// Term is the time during which one master leads. The state is accessible only through a Term.
 type Term interface {
-	// Number grows with every term of the cluster, so that workers and applications can
-	// recognize the newer of two leaders. It grows even if the store was lost, provided
-	// that clocks are right.
+	// Number grows with every term of the cluster, so that the newer of two leaders is
+	// recognized. It grows even if the store was lost, if clocks are right.
 	Number() uint64
 	// Lost is closed when the master no longer leads.
 	Lost() <-chan struct{}
-	// Load returns all records, sorted by kind and id. If records are damaged, the
-	// error wraps a *DamagedError for each, and the other records are returned too.
-	// Damaged records are never deleted.
+	// Load returns all records, sorted by kind and id. The error wraps a *DamagedError
+	// for each damaged record; the others are returned. Damaged records are never
+	// deleted.
 	Load(ctx context.Context) ([]Record, error)
 	// Write makes the changes durable before it returns. Of two changes to one record
-	// the later one counts. The changes are atomic if they fit into one transaction of
-	// the store. If the master no longer leads, Write changes nothing and fails with
+	// the later one counts. Changes that fit into one transaction of the store are
+	// atomic. If the master no longer leads, Write changes nothing and fails with
 	// ErrLost.
 	Write(ctx context.Context, changes ...Record) error
 	// Resign ends the term, so that another master can lead at once.
@@ -63,9 +60,9 @@ var ErrLost = errors.New("this master is not the leader any more")
 // ErrClosed is returned if the backend is closed.
 var ErrClosed = errors.New("the store of the master's state is closed")
 
-// NextNumber returns the number of the term after the one numbered last; last is 0 if
-// there was none. Numbers are milliseconds since 1970 if possible, so that a new
-// store's numbers are greater than those of a store that was lost.
+// NextNumber returns the number of the term after last; last is 0 if there was none.
+// Numbers are milliseconds since 1970 if possible, so that they exceed those of a
+// lost store.
 func NextNumber(last uint64) uint64 {
 	return max(last+1, uint64(max(time.Now().UnixMilli(), 0)))
 }

@@ -23,11 +23,10 @@ import (
 // cache stores files by SHA-256, fetches each once, and links them into working
 // directories. Its methods are safe for concurrent use.
 //
-// An entry of the cache is a file whose name is its SHA-256, with the suffix ".x"
-// if it is executable: working directories have hard links to it, which share its
-// mode. These files are read-only, because all executors share them. The entry of
-// an archive is the directory into which it was unpacked, once, with the suffix
-// ".d".
+// An entry is named by its SHA-256, with the suffix ".x" if it is executable, as
+// working directories have hard links, which share the mode. Files are read-only,
+// because all executors share them. An archive's entry is the directory, with the
+// suffix ".d", into which it was unpacked once.
 type cache struct {
 	directory string
 	fetch     func(ctx context.Context, hash []byte, to rewriter) error
@@ -44,7 +43,7 @@ type flight struct {
 	err  error
 }
 
-// newCache opens the cache in a directory, which it makes if it does not exist.
+// newCache opens the cache in a directory, which it makes if necessary.
 func newCache(directory string, fetch func(ctx context.Context, hash []byte, to rewriter) error) (*cache, error) {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, fmt.Errorf("make the cache of files: %w", err)
@@ -59,8 +58,8 @@ const (
 	draftPattern     = draftPrefix + "*"
 )
 
-// CacheEntry returns the name that the file with this SHA-256 has in a worker's
-// cache. The file has mode 0555 if it is executable, and 0444 if not.
+// CacheEntry returns the name of the file with this SHA-256 in a worker's cache. Its
+// mode is 0555 if it is executable, otherwise 0444.
 func CacheEntry(sha256 []byte, executable bool) string {
 	name := hex.EncodeToString(sha256)
 	if executable {
@@ -69,7 +68,6 @@ func CacheEntry(sha256 []byte, executable bool) string {
 	return name
 }
 
-// entryOf returns the name of a file's entry in the cache.
 func entryOf(file *protocol.File) string {
 	if file.GetArchive() {
 		return hex.EncodeToString(file.GetSha256()) + unpackedSuffix
@@ -77,8 +75,8 @@ func entryOf(file *protocol.File) string {
 	return CacheEntry(file.GetSha256(), file.GetExecutable())
 }
 
-// linkFiles links files into a working directory, and fetches files that the cache
-// lacks. The cache keeps the files' entries until release is called.
+// linkFiles links files into a working directory, and fetches missing ones. The
+// cache keeps their entries until release.
 func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory string) (release func(), err error) {
 	var entries []string
 	release = func() { c.release(entries) }
@@ -92,8 +90,7 @@ func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory
 	return release, nil
 }
 
-// linkFile links one file. If it succeeds, the file's entry stays in use until
-// released.
+// linkFile links one file, whose entry then stays in use until released.
 func (c *cache) linkFile(ctx context.Context, file *protocol.File, directory string) error {
 	if err := checkFileName(file.GetName()); err != nil {
 		return err
@@ -129,8 +126,8 @@ func (c *cache) release(entries []string) {
 	}
 }
 
-// obtain makes sure that the file's entry exists: it fetches the file, or waits
-// while another caller fetches it.
+// obtain makes sure that the entry exists: it fetches the file, or waits for another
+// caller's fetch.
 func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	entry := entryOf(file)
 	c.mu.Lock()
@@ -160,8 +157,7 @@ func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	return current.err
 }
 
-// makeEntry fetches the file into its entry, unless the entry exists with the right
-// size.
+// makeEntry fetches the file, unless its entry exists with the right size.
 func (c *cache) makeEntry(ctx context.Context, file *protocol.File) error {
 	path := filepath.Join(c.directory, entryOf(file))
 	if info, err := os.Stat(path); err == nil && (file.GetArchive() || info.Size() == file.GetSize()) {
@@ -226,8 +222,8 @@ func (c *cache) download(ctx context.Context, file *protocol.File) (path string,
 	return made.Name(), nil
 }
 
-// link makes an entry available at a path: an archive's directory as a symbolic
-// link, a file as a hard link or, where that is impossible, as a copy.
+// link makes an entry available at a path: an archive's directory by a symbolic
+// link, a file by a hard link or a copy.
 func link(entry, path string, archive bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -260,7 +256,7 @@ func copyFile(from, to string) (err error) {
 	return errors.Join(err, target.Close())
 }
 
-// clean removes entries that are not in use and were last used before a time.
+// clean removes unused entries last used before a time.
 func (c *cache) clean(before time.Time) (removed int, err error) {
 	entries, err := os.ReadDir(c.directory)
 	if err != nil {
@@ -270,7 +266,7 @@ func (c *cache) clean(before time.Time) (removed int, err error) {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || info.ModTime().After(before) {
-			continue // it is new, or was just renamed or removed
+			continue // it is new, renamed or removed
 		}
 		gone, err := c.removeUnused(entry.Name())
 		if gone {

@@ -20,8 +20,9 @@ type cleaner struct {
 	logger    *slog.Logger
 }
 
-// clean removes unused directories of applications and drivers in which nothing has
-// changed for the time to live (ttl), and cache entries that were not used for as long.
+// clean removes directories of applications and drivers unchanged for the time to
+// live (ttl), except those in inUse, and cache entries that were not used for as
+// long.
 func (c *cleaner) clean(inUse map[string]bool) error {
 	before := c.now().Add(-c.ttl)
 	owners, err := c.directory.owners()
@@ -50,8 +51,8 @@ func (c *cleaner) clean(inUse map[string]bool) error {
 }
 
 // changedSince reports whether anything in a directory has changed since a time. It
-// ignores hard links to cache entries: their modification time is the time of the
-// entry's latest use in any directory.
+// ignores hard links to cache entries, whose modification time is that of the
+// entry's latest use.
 func changedSince(directory string, then time.Time) (bool, error) {
 	changed := errors.New("changed")
 	err := filepath.WalkDir(directory, func(_ string, entry fs.DirEntry, err error) error {

@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// welcomeTimeout bounds the wait for a master's first message, the welcome,
-	// after the worker has sent its own, the hello.
+	// welcomeTimeout bounds the wait for a master's first message (welcome) after the
+	// worker's (hello).
 	welcomeTimeout = 20 * time.Second
 
-	// After one master has refused the worker, it waits for the others for
-	// slowMaster only: a master that hangs must not delay the next round.
+	// After one master's refusal, slowMaster bounds the wait for the others, so that a
+	// hanging master does not delay the next round.
 	slowMaster = 3 * time.Second
 
-	// If no master leads, the worker asks all again after a pause, which doubles from
-	// shortestPause to longestPause. The actual pause is random, at least half as long,
-	// so that workers do not all connect to a restarted master at once. longestPause is
-	// well below deploy.reconnectTimeout, within which the worker must be registered.
+	// If no master leads, the pause before the next round doubles from shortestPause to
+	// longestPause, well below deploy.reconnectTimeout. The actual pause is random, at
+	// least half as long, so that not all workers connect to a restarted master at
+	// once.
 	shortestPause = 200 * time.Millisecond
 	longestPause  = 3 * time.Second
 )
 
-// attachment is a stream to the master with which the worker is registered.
+// attachment is a stream to the worker's current master.
 type attachment struct {
 	master  string // host:port
 	welcome *protocol.WorkerWelcome
@@ -50,11 +50,11 @@ type connector struct {
 
 	slow         time.Duration // slowMaster
 	term         uint64        // the highest term number of all welcomes so far
-	unregistered bool          // the worker has sent Unregister, its last message
+	unregistered bool          // Unregister, the worker's last message, was sent
 }
 
-// Events that the connector sends to the worker's event loop: a stream to a master
-// began, brought a message (order) or ended, or a master refused the worker.
+// Events for the worker's event loop: a stream to a master began, brought a message
+// (order) or ended, or a master refused the worker.
 type (
 	attached struct{ to *attachment }
 	ordered  struct {
@@ -96,8 +96,7 @@ const (
 	streamEnded         // of a leader that welcomed the worker
 )
 
-// attach asks all masters at once. If one leads, attach serves the stream to it until
-// the stream ends.
+// attach asks all masters at once, and serves the leader's stream until the stream ends.
 func (c *connector) attach(ctx context.Context) outcome {
 	hello, err := c.hello(ctx)
 	if err != nil {
@@ -132,7 +131,6 @@ func (c *connector) attach(ctx context.Context) outcome {
 	return result
 }
 
-// answer is a master's answer to a hello.
 type answer struct {
 	master string
 	stream attachStream
@@ -141,8 +139,7 @@ type answer struct {
 	err    error                   // if there is no stream
 }
 
-// askAll asks all masters at once. It returns the first answer that welcomes the
-// worker, or each master's error if none does.
+// askAll asks all masters at once. It returns the first welcome, or each master's error.
 func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
 	masters := c.masters.All()
 	answers := make(chan *answer, len(masters))
@@ -179,8 +176,8 @@ var errOtherLeads = errors.New("another master leads")
 // errSlow is the error of a master that has not answered within slowMaster.
 var errSlow = errors.New("it does not answer")
 
-// ask sends a hello to a master and waits for the answer until round ends. The stream
-// ends when alive ends.
+// ask sends a hello to a master and waits for the answer until round ends. The
+// stream ends with alive.
 func (c *connector) ask(alive, round context.Context, master string, hello *protocol.WorkerHello) *answer {
 	ctx, end := context.WithCancelCause(alive)
 	a := &answer{master: master, end: end}
@@ -230,7 +227,7 @@ func (e *RefusedError) Error() string {
 	return "master " + e.Master + " does not take this worker: " + e.Reason
 }
 
-// isRefusal reports whether a retry would fail with the same error.
+// isRefusal reports whether a retry would fail, too.
 func isRefusal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
@@ -247,7 +244,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// causeOr returns the cause of ctx's end, or err if ctx has not ended.
+// causeOr returns ctx's cause, or err if ctx has not ended.
 func causeOr(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -10,15 +10,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// decommission is the state of a worker that is being decommissioned.
 type decommission struct {
 	reason   string
 	deadline time.Time // when all that still runs is stopped; zero for never
 	timer    *time.Timer
 }
 
-// startDecommission makes the worker accept nothing new, and exit once all that it runs
-// has ended. The master notifies applications, whose executors finish their tasks.
+// startDecommission makes the worker accept nothing new, and exit once all its
+// processes have ended. The master notifies applications, whose executors finish
+// their tasks.
 func (w *worker) startDecommission(reason string) {
 	if w.decommission != nil || w.stopping != nil {
 		return
@@ -40,12 +40,11 @@ func (d *decommission) message() *protocol.WorkerMessage {
 	return &protocol.WorkerMessage{Decommissioning: message}
 }
 
-// stoppingMessage tells the master that the worker stops all that it runs.
 func stoppingMessage() *protocol.WorkerMessage {
 	return &protocol.WorkerMessage{Decommissioning: &protocol.Decommissioning{Reason: errStopped.Error()}}
 }
 
-// timeout returns a channel that receives when the deadline has passed.
+// timeout returns a channel that receives at the deadline.
 func (d *decommission) timeout() <-chan time.Time {
 	if d == nil || d.timer == nil {
 		return nil
@@ -53,9 +52,9 @@ func (d *decommission) timeout() <-chan time.Time {
 	return d.timer.C
 }
 
-// DecommissionSignal returns a channel for Options.Decommission. It receives once when
-// this process gets SIGPWR, as Spark's workers do, until stop is called. On systems
-// without that signal it never receives.
+// DecommissionSignal returns a channel for Options.Decommission. It receives once
+// when this process gets SIGPWR, as for Spark's workers, until stop is called, but
+// never on systems without that signal.
 func DecommissionSignal() (reasons <-chan string, stop func()) {
 	received := make(chan string, 1)
 	if decommissionSignal == nil {

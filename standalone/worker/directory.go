@@ -13,9 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// A worker's directory contains the cache of programs and files, and a directory for each
-// application and each driver, in which each executor, or each launch of the driver, has
-// a directory with
+// A worker's directory contains the cache, and a directory for each application and
+// driver. In that, each executor, or each launch of the driver, has a directory with
 //
 //	work   its working directory
 //	tmp    its temporary files, which are removed when it ends
@@ -36,8 +35,8 @@ type processDirectory string
 
 func (d processDirectory) part(name string) string { return filepath.Join(string(d), name) }
 
-// prepare creates the directory, and removes what an earlier process of the same name
-// left in it. If again is set, the logs are kept.
+// prepare creates the directory, without files of an earlier process of the same
+// name; if again is set, the logs are kept.
 func (d processDirectory) prepare(again bool) error {
 	old := []string{d.part(workPart), d.part(tmpPart), d.part(secretPart)}
 	if !again {
@@ -64,7 +63,6 @@ func (d processDirectory) removeTemporary() error {
 	return errors.Join(os.RemoveAll(d.part(secretPart)), os.RemoveAll(d.part(tmpPart)))
 }
 
-// removeWorkDirectories removes the working directories of an application's executors.
 func removeWorkDirectories(application string) error {
 	entries, err := os.ReadDir(application)
 	if errors.Is(err, os.ErrNotExist) {
@@ -82,10 +80,9 @@ func removeWorkDirectories(application string) error {
 	return errors.Join(problems...)
 }
 
-// plainName is the form of ids, which become names of directories.
+// plainName is the form of ids that can name directories.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// checkID returns an error if an id cannot be the name of a directory.
 func checkID(id string) error {
 	if !plainName.MatchString(id) || id == cacheName || id == lockName {
 		return fmt.Errorf("id %q: want letters, digits, '.', '_' and '-', at most 128", id)
@@ -93,21 +90,20 @@ func checkID(id string) error {
 	return nil
 }
 
-// workDirectory is a worker's directory. The worker has locked it.
+// workDirectory is a worker's directory, which it has locked.
 type workDirectory struct {
 	path string
 	lock *os.File
 }
 
-// defaultDirectories is how many directories in the user's home are tried in turn if
-// worker.dir is not set.
+// defaultDirectories is how many directories in the user's home are tried without worker.dir.
 const defaultDirectories = 64
 
 // errTaken is returned if another worker has locked the directory.
 var errTaken = errors.New("another running worker uses this directory")
 
-// lockDirectory locks the directory at path or, if path is "", the first directory in
-// the user's home that is not locked. It creates the directory if necessary.
+// lockDirectory creates and locks the directory at path or, if path is "", the first
+// directory in the user's home that is not locked.
 func lockDirectory(path string) (*workDirectory, error) {
 	if path != "" {
 		directory, err := lockAt(path)
@@ -157,8 +153,7 @@ func (d *workDirectory) release() error { return d.lock.Close() }
 // join returns the directory of an application or a driver.
 func (d *workDirectory) join(owner string) string { return filepath.Join(d.path, owner) }
 
-// processDirectory returns the directory of an executor of an application, or of a
-// launch of a driver.
+// processDirectory returns the directory of an application's executor or a driver's launch.
 func (d *workDirectory) processDirectory(owner, process string) processDirectory {
 	return processDirectory(filepath.Join(d.path, owner, process))
 }
@@ -178,8 +173,7 @@ func (d *workDirectory) owners() ([]string, error) {
 	return owners, nil
 }
 
-// checkFileName returns an error unless the name is that of a file inside the
-// working directory.
+// checkFileName fails unless the name is a file's inside the working directory.
 func checkFileName(name string) error {
 	if !filepath.IsLocal(name) || name == "." || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "") {
 		return fmt.Errorf("file name %q: want one in the working directory", name)
@@ -187,8 +181,8 @@ func checkFileName(name string) error {
 	return nil
 }
 
-// lockFile locks a file until it is closed. It returns errTaken if another process has
-// locked the file.
+// lockFile locks a file until it is closed. It fails with errTaken if another
+// process has locked it.
 func lockFile(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

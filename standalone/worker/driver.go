@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// A supervised driver that fails is restarted after a pause. The first pause is
-	// firstRestart; each further one is twice as long, up to longestRestart. A run longer
-	// than steadyRun resets the pause to firstRestart. Spark's DriverRunner has no limit.
+	// A failed supervised driver is restarted after a pause, which doubles from
+	// firstRestart to longestRestart. A run longer than steadyRun resets it. Spark's
+	// DriverRunner has no limit.
 	firstRestart   = time.Second
 	longestRestart = time.Minute
 	steadyRun      = 5 * time.Second
 )
 
-// driverChanged is the event that a driver's state has changed.
+// driverChanged is the event of a driver's new state.
 type driverChanged struct {
 	key    string // in worker.running
 	report *protocol.DriverReport
 }
 
-// launchDriver starts a driver. It does nothing if the worker knows this launch or a
-// later one. If an earlier launch still runs, launchDriver stops it.
+// launchDriver starts a driver, unless the worker knows this launch or a later one.
+// It stops an earlier launch.
 func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	id, launched := order.GetDriverId(), order.GetLaunch()
 	if known := w.reports.drivers[id]; known != nil {
@@ -80,7 +80,7 @@ func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	})
 }
 
-// supervise runs a driver, and restarts it if it fails and is supervised.
+// supervise runs a driver, and restarts a supervised one if it fails.
 func supervise(ctx context.Context, supervised bool, run func() (ending, error), again func(e ending, pause time.Duration)) (ending, error) {
 	pause := firstRestart
 	for {
@@ -102,8 +102,8 @@ func supervise(ctx context.Context, supervised bool, run func() (ending, error),
 	}
 }
 
-// driverEnding returns the state, exit code and text to report when a driver has ended.
-// cause is set if the worker stopped the driver, failure if the driver could not be run.
+// driverEnding returns the state, exit code and text to report for an ended driver.
+// cause is set if the worker stopped the driver, failure if it could not be run.
 func driverEnding(cause error, e ending, failure error) (protocol.DriverState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):
@@ -135,8 +135,7 @@ func (w *worker) driverChanged(e driverChanged) {
 	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killDriver stops a driver because the master ordered it. launched is the number of the
-// launch to stop; 0 means any.
+// killDriver stops a driver for the master. launched is the launch's number; 0 means any.
 func (w *worker) killDriver(id string, launched uint32) {
 	known := w.reports.drivers[id]
 	if known != nil && launched != 0 && launched < known.report.GetLaunch() {
@@ -153,12 +152,12 @@ func (w *worker) killDriver(id string, launched uint32) {
 			DriverId: id, Launch: launched, State: protocol.DriverState_DRIVER_ERROR, Text: "its worker does not have it",
 		}))
 	case known.report.GetState().Ended():
-		w.enqueue(w.reports.setDriver(known.report)) // its end is not acknowledged yet
+		w.enqueue(w.reports.setDriver(known.report)) // its end was not acknowledged yet
 	}
 }
 
-// runDriver runs a driver's program once and returns when it has ended. The program gets
-// the settings of this cluster, but no launch.EnvRole.
+// runDriver runs a driver's program to its end, with the settings of this cluster,
+// but no launch.EnvRole.
 func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, name string, again bool, started func(pid int)) (ending, error) {
 	description := order.GetDescription()
 	home := w.directory.processDirectory(order.GetDriverId(), name)
@@ -179,9 +178,8 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 	}, started)
 }
 
-// driverSettings returns the environment variable with a driver's settings. If the worker
-// has a secret but no certificates, it writes a key derived from the secret into the
-// directory.
+// driverSettings returns the environment variable with a driver's settings. A worker
+// with a secret but no certificates writes a derived key into the directory.
 func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
 	credentials, err := w.options.Credentials.Hand(directory)
 	if err != nil {

@@ -11,16 +11,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// reference matches {{NAME}} in the value of an application's variable. As on a
-// NodeManager, it is replaced by the value of NAME in the environment before the
-// application's variables are added.
+// reference matches {{NAME}} in an application's variable. As on a NodeManager,
+// NAME's value before the application's variables are added replaces it.
 var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
 
 // environment maps the names of a process's environment variables to their values.
 type environment map[string]string
 
-// inherited returns what processes inherit of the worker's own environment: all but
-// settings, credentials, and variables meant for the worker process only.
+// inherited returns the worker's own environment without settings, credentials, and
+// variables for the worker process only.
 func inherited(environ []string) environment {
 	e := environment{}
 	for _, entry := range environ {
@@ -28,7 +27,7 @@ func inherited(environ []string) environment {
 		switch {
 		case !ok || name == "":
 		case strings.HasPrefix(name, config.EnvironmentPrefix):
-			// These are settings, perhaps with the cluster's secret.
+			// They may hold the cluster's secret.
 		case name == security.TokenFileVariable, name == "NOTIFY_SOCKET", name == "GOMAXPROCS", name == "GOMEMLIMIT":
 		default:
 			e[name] = value
@@ -37,8 +36,8 @@ func inherited(environ []string) environment {
 	return e
 }
 
-// add sets variables. In their values, {{NAME}} is replaced by the value of a variable
-// that was set before, <LOG_DIR> by logs, and <CPS> by ":".
+// add sets variables. In their values, {{NAME}} is replaced by the earlier value of
+// that variable, <LOG_DIR> by logs, and <CPS> by ":".
 func (e environment) add(variables map[string]string, logs string) {
 	before := maps.Clone(e)
 	marks := strings.NewReplacer("<LOG_DIR>", logs, "<CPS>", string(os.PathListSeparator))
@@ -49,7 +48,7 @@ func (e environment) add(variables map[string]string, logs string) {
 	}
 }
 
-// list returns the environment as sorted NAME=value strings, as os/exec expects.
+// list returns the environment as sorted NAME=value strings.
 func (e environment) list() []string {
 	entries := make([]string, 0, len(e))
 	for _, name := range slices.Sorted(maps.Keys(e)) {

@@ -18,14 +18,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// executorChanged is the event that an executor's state has changed.
+// executorChanged is the event of an executor's new state.
 type executorChanged struct {
 	key    string // in worker.running
 	report *protocol.ExecutorReport
 }
 
-// launchExecutor starts an executor. It does nothing if the worker has received the same
-// order before.
+// launchExecutor starts an executor, unless the worker has received the order before.
 func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	id := executorID{order.GetApplicationId(), order.GetExecutorId()}
 	if w.reports.executors[id] != nil {
@@ -65,8 +64,9 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	})
 }
 
-// executorEnding returns the state, exit code and text to report when an executor has
-// ended. cause is set if the worker stopped the executor, failure if it could not be run.
+// executorEnding returns the state, exit code and text to report for an ended
+// executor. cause is set if the worker stopped the executor, failure if it could not
+// be run.
 func executorEnding(cause error, e ending, failure error) (protocol.ExecutorState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):
@@ -79,7 +79,6 @@ func executorEnding(cause error, e ending, failure error) (protocol.ExecutorStat
 	return protocol.ExecutorState_EXECUTOR_EXITED, e.code, e.String()
 }
 
-// executorChanged handles an executor's new state.
 func (w *worker) executorChanged(e executorChanged) {
 	w.enqueue(w.reports.setExecutor(e.report))
 	state := e.report.GetState()
@@ -93,14 +92,14 @@ func (w *worker) executorChanged(e executorChanged) {
 	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killExecutor stops an executor because the master ordered it.
+// killExecutor stops an executor for the master.
 func (w *worker) killExecutor(id executorID) {
 	if r := w.running[id.application+"/"+strconv.FormatUint(uint64(id.executor), 10)]; r != nil {
 		r.end(errKilled)
 		return
 	}
 	if known := w.reports.executors[id]; known != nil {
-		w.enqueue(w.reports.setExecutor(known.report)) // its end is not acknowledged yet
+		w.enqueue(w.reports.setExecutor(known.report)) // its end was not acknowledged yet
 		return
 	}
 	w.enqueue(w.reports.setExecutor(&protocol.ExecutorReport{
@@ -133,9 +132,8 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 	}, started)
 }
 
-// writePass writes pass, the secret with which an executor authenticates to its driver,
-// into a file that only this user can read. It returns the environment variable that
-// contains the file's path.
+// writePass writes pass, the executor's secret for its driver, into a file that only
+// this user can read, and returns the environment variable with its path.
 func writePass(directory string, pass []byte) (map[string]string, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
@@ -157,15 +155,15 @@ type launchSpec struct {
 	files         []*protocol.File
 	arguments     []string
 	cores         int
-	memory        config.Size // from which the Go runtime's memory limit is made
+	memory        config.Size // determines the Go runtime's memory limit
 	resources     map[string][]string
 	userVariables map[string]string                                 // the application's variables
 	variables     map[string]string                                 // bobbin's
 	secrets       func(directory string) (map[string]string, error) // writes files with secrets and returns the variables that name them
-	restarted     bool                                              // it is restarted, and keeps its logs
+	restarted     bool                                              // a restart, which keeps the logs
 }
 
-// runIn prepares a directory and runs a process there to its end.
+// runIn runs a process in a prepared directory to its end.
 func (w *worker) runIn(ctx context.Context, home processDirectory, spec launchSpec, started func(pid int)) (e ending, err error) {
 	if err := home.prepare(spec.restarted); err != nil {
 		return ending{}, err
@@ -194,9 +192,9 @@ func (w *worker) runIn(ctx context.Context, home processDirectory, spec launchSp
 	}, started)
 }
 
-// environmentOf returns a process's environment. It consists of the worker's own, the
-// process's directories, limits for the Go runtime, the application's variables and
-// bobbin's; of equal names, the last in this order is used.
+// environmentOf returns a process's environment: the worker's own, the process's
+// directories, limits for the Go runtime, the application's variables and bobbin's.
+// Later variables of the same name win.
 func (w *worker) environmentOf(home processDirectory, spec launchSpec) ([]string, error) {
 	e := inherited(os.Environ())
 	logs := home.part(logsPart)

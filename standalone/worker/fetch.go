@@ -15,28 +15,28 @@ import (
 )
 
 const (
-	// fetchTimeout limits how long masters are searched for a file, and how long a
-	// transfer may make no progress. fetchPause is between rounds over all masters.
+	// fetchTimeout bounds the search for a file at masters, and a transfer without
+	// progress. fetchPause separates rounds over all masters.
 	fetchTimeout = time.Minute
 	fetchPause   = time.Second
 )
 
-// masters are the masters that the worker knows and fetches files from.
+// masters are the worker's masters, which have files.
 type masters struct{ *protocol.Masters }
 
 func newMasters(addresses []string, dial []grpc.DialOption) *masters {
 	return &masters{protocol.NewMasters(addresses, dial)}
 }
 
-// fetch fetches the file whose SHA-256 is hash from any master that has it, and writes
-// it to the rewriter. Each attempt first calls the rewriter's restart.
+// fetch fetches the file with the SHA-256 hash from any master that has it. Each
+// attempt first calls the rewriter's restart.
 func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	timeout := time.AfterFunc(fetchTimeout, giveUp)
 	defer timeout.Stop()
-	// Hundreds of workers may fetch from one master, so a transfer may take long. Only
-	// bytes beyond those that earlier attempts received count as progress.
+	// Hundreds of workers may fetch from one master, slowly. Only bytes beyond those of
+	// earlier attempts are progress.
 	farthest := int64(0)
 	progress := func(got int64) {
 		if got > farthest {
@@ -69,11 +69,10 @@ type rewriter interface {
 	restart() error
 }
 
-// errDisk is in the error if a fetched file cannot be written to the local disk.
+// errDisk is in the error if a fetched file cannot be written.
 var errDisk = errors.New("cannot be written here")
 
-// fetchFrom fetches a file from one master. After each part it calls progress with
-// the number of bytes received so far.
+// fetchFrom fetches a file from one master, and reports the bytes received so far to progress.
 func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to rewriter, progress func(got int64)) error {
 	connection, err := m.Connection(address)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // guardPause is the pause after a failed attempt to start a guard.
 const guardPause = time.Second
 
-// guardSupervisor keeps a guard process (package guard) running beside the worker.
-// If the guard is killed, a new one is started and told all sessions.
+// guardSupervisor keeps a guard process (package guard) running beside the worker. A
+// replacement for a killed guard gets all sessions.
 type guardSupervisor struct {
 	program, mark string
 	logger        *slog.Logger
@@ -26,8 +26,8 @@ type guardSupervisor struct {
 	sessions map[int]bool
 }
 
-// superviseGuard starts a guard and, until close is called, replaces each guard
-// that ends. It fails if the first guard cannot be started.
+// superviseGuard starts a guard and replaces each one that ends, until close. It
+// fails if the first guard cannot be started.
 func superviseGuard(program, mark string, logger *slog.Logger) (*guardSupervisor, error) {
 	s := &guardSupervisor{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessions: map[int]bool{}}
 	if err := s.start(); err != nil {
@@ -53,7 +53,6 @@ func (s *guardSupervisor) start() error {
 	return nil
 }
 
-// restart starts a new guard whenever the current one ends.
 func (s *guardSupervisor) restart() {
 	for {
 		var pause <-chan time.Time
@@ -82,7 +81,7 @@ func (s *guardSupervisor) restart() {
 	}
 }
 
-// add adds a session whose processes the guard kills when the worker ends.
+// add makes the guard kill a session's processes when the worker ends.
 func (s *guardSupervisor) add(session int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +91,6 @@ func (s *guardSupervisor) add(session int) {
 	}
 }
 
-// remove removes a session that has ended.
 func (s *guardSupervisor) remove(session int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +100,7 @@ func (s *guardSupervisor) remove(session int) {
 	}
 }
 
-// close makes the guard kill all processes that are left, and then ends it.
+// close makes the guard kill all remaining processes, and ends it.
 func (s *guardSupervisor) close() error {
 	close(s.quit)
 	s.running.Wait()

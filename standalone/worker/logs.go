@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// OwnerLogs lists those processes of an application (ids of executors) or of a
-// driver (numbers of launches) that have logs.
+// OwnerLogs lists an application's executors (ids) or a driver's launches (numbers) with logs.
 type OwnerLogs struct {
 	Owner     string   `json:"owner"`
 	Processes []string `json:"processes"`
 }
 
-// showOwner lists the processes of an application or a driver as JSON. The logs of
-// a process are at the same URL followed by a slash and the process's name.
+// showOwner lists the processes of an application or a driver as JSON. A process's
+// logs are at the same URL, a slash and the process's name.
 func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
 	owner := r.PathValue("owner")
 	if checkID(owner) != nil {
@@ -41,8 +40,8 @@ func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory)
 	showJSON(w, listed)
 }
 
-// LogFiles are the log files of an executor or a driver, served at its log URL with
-// ?format=json. Each file is at the log URL followed by a slash and its name.
+// LogFiles are an executor's or driver's log files, at its log URL with
+// ?format=json. Each file is at the log URL, a slash and its name.
 type LogFiles struct {
 	Owner   string    `json:"owner"`
 	Process string    `json:"process"`
@@ -56,7 +55,7 @@ type LogFile struct {
 	Modified time.Time `json:"modified"`
 }
 
-// logsOf returns the directory of a process's logs, or false if the path is invalid.
+// logsOf returns the directory of a process's logs, or false for an invalid path.
 func logsOf(r *http.Request, directory *workDirectory) (string, bool) {
 	owner, process := r.PathValue("owner"), r.PathValue("process")
 	if checkID(owner) != nil || checkID(process) != nil {
@@ -99,8 +98,8 @@ func showLogs(w http.ResponseWriter, r *http.Request, directory *workDirectory) 
 	showPage(w, "logs", listed)
 }
 
-// rolled splits the name of a log file, such as stdout.2, into base name and number.
-// The newest file has no number in its name; for it, rolled returns 0.
+// rolled splits the name of a log file, such as stdout.2, into base name and number,
+// which is 0 for the newest file.
 func rolled(name string) (base string, number int) {
 	if at := strings.LastIndexByte(name, '.'); at > 0 {
 		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {
@@ -110,7 +109,7 @@ func rolled(name string) (base string, number int) {
 	return name, 0
 }
 
-// showLog serves a log file, or the part that the request's Range header names.
+// showLog serves a log file, or the request's Range of it.
 func showLog(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
 	path, ok := logsOf(r, directory)
 	if !ok {

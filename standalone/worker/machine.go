@@ -19,7 +19,7 @@ import (
 // lookupTimeout bounds the lookup of this machine's own name.
 const lookupTimeout = 10 * time.Second
 
-// machine is the worker's address and its resources for executors and drivers.
+// machine is the worker's address and its resources.
 type machine struct {
 	host      string
 	port      int // 0 until the page's port is known
@@ -28,8 +28,7 @@ type machine struct {
 	resources map[string][]string // addresses
 }
 
-// inspectMachine returns the worker's address and resources, from the settings and this
-// machine.
+// inspectMachine returns the address and resources by the settings and this machine.
 func inspectMachine(ctx context.Context, options Options) (machine, error) {
 	settings := options.Settings
 	e := machine{host: config.WorkerHost.In(settings), port: config.WorkerPort.In(settings), cores: config.WorkerCores.In(settings)}
@@ -57,9 +56,8 @@ func defaultMemory(machine int64) config.Size {
 	return max(config.Size(machine)-config.GiB, config.GiB)
 }
 
-// findHost returns the host name or address at which others reach this machine. This is
-// name, if it resolves to the address from which this machine connects to the masters,
-// or else that address.
+// findHost returns name, if it resolves to the address from which this machine
+// connects to the masters, or else that address.
 func findHost(ctx context.Context, masters []string, name string, logger *slog.Logger) (string, error) {
 	address, err := route.Source(ctx, masters)
 	if err != nil {
@@ -77,8 +75,7 @@ func findHost(ctx context.Context, masters []string, name string, logger *slog.L
 	return address.String(), nil
 }
 
-// findResources returns the addresses of resources other than cores and memory, such as
-// GPUs, by resource name.
+// findResources returns the addresses of resources, such as GPUs, by name.
 func findResources(ctx context.Context, settings map[string]config.WorkerResource) (map[string][]string, error) {
 	var found map[string][]string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

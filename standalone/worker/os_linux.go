@@ -17,15 +17,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// machineMemory returns the memory of this machine, or of the container in which the
-// worker runs, in bytes; 0 if it cannot be read.
+// machineMemory returns the memory, in bytes, of this machine or container; 0 if unreadable.
 func machineMemory() int64 {
 	content, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0
 	}
 	total := memTotal(content)
-	// A container sees its own limit in one of these files (cgroup versions 2 and 1).
+	// Containers have their limit in one of these files (cgroup versions 2 and 1).
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		content, err := os.ReadFile(name)
 		if err != nil {
@@ -53,8 +52,8 @@ func memTotal(meminfo []byte) int64 {
 	return 0
 }
 
-// spawner starts processes from one thread that lives as long as the spawner. The kernel
-// sends the parent-death signal when the thread that started the process ends
+// spawner starts processes from one thread that lives as long as the spawner. The
+// kernel sends the parent-death signal when the starting thread ends
 // (PR_SET_PDEATHSIG(2const)), and Go may end any other thread.
 type spawner struct {
 	requests chan spawnRequest
@@ -78,8 +77,7 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts a command in a new session. The kernel kills the started process when the
-// calling process ends.
+// start starts a command in a new session. The kernel kills it when this process ends.
 func (s *spawner) start(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	request := spawnRequest{command, make(chan error, 1)}
@@ -92,8 +90,8 @@ func (s *spawner) close() {
 	s.running.Wait()
 }
 
-// awaitExit returns when a child process has ended. The child stays a zombie, so that no
-// other process or session can get its number.
+// awaitExit returns when a child has ended. It stays a zombie, so that its process
+// and session number is not reused.
 func awaitExit(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

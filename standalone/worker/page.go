@@ -27,19 +27,19 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = time.Minute
 	closeTimeout  = time.Second
-	// morePorts is how many higher ports are tried if the configured one is in use.
+	// morePorts is how many higher ports are tried if the port is in use.
 	morePorts = 16
 	logsPath  = "/logs/"
 )
 
-// page serves the worker's status and the logs of executors and drivers. It is read-only.
+// page serves the worker's status and logs. It is read-only.
 type page struct {
 	listener net.Listener
 	server   *http.Server
 	serving  sync.WaitGroup
 }
 
-// listen listens on the port or, if it is in use, on the next higher one that is free.
+// listen listens on the port or the next higher free one.
 func listen(host string, port int) (*page, error) {
 	for more := 0; ; more++ {
 		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
@@ -62,13 +62,11 @@ func (p *page) url(host string) string {
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(p.port()))
 }
 
-// logURL returns the URL of a process's logs. Each log file is at that URL followed
-// by a slash and its name.
+// logURL returns the URL of a process's logs, to which a slash and a file's name are added.
 func (p *page) logURL(host, owner, process string) string {
 	return p.url(host) + logsPath + url.PathEscape(owner) + "/" + url.PathEscape(process)
 }
 
-// serve starts the server.
 func (p *page) serve(directory *workDirectory, status func(context.Context) (Status, error)) {
 	p.server = &http.Server{Handler: routes(directory, status), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	p.serving.Go(func() {

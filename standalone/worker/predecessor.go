@@ -11,14 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// A worker writes its id into the lock file of its directory, and removes the id when all
-// its processes have ended. If the next worker finds an id there, the earlier worker was
-// killed, perhaps together with its guard (package guard). The processes that are left of
-// the earlier worker are found by its id.
+// A worker's id is in its directory's lock file until all its processes have ended.
+// If the next worker finds an id there, the earlier worker was killed, perhaps with
+// its guard (package guard); its remaining processes are found by the id.
 
-// workerIDForm matches the ids that workerID makes. Any other text in the lock file is
-// ignored: processes are found by this prefix, and a shorter one could match those of
-// other workers.
+// workerIDForm matches the ids that workerID makes. Other texts in the lock file are
+// ignored, because processes are found by this prefix: a shorter one could match
+// those of other workers.
 var workerIDForm = regexp.MustCompile(`^worker-\d{14}-[A-Za-z0-9.-]{1,64}-\d+-[0-9a-f]{6}$`)
 
 // predecessor returns the id of the worker that was killed in this directory, or "".
@@ -44,8 +43,8 @@ func (d *workDirectory) setOwner(worker string) error {
 // clearOwner removes the worker's id after all its processes have ended.
 func (d *workDirectory) clearOwner() error { return d.lock.Truncate(0) }
 
-// cleanUpAfter kills the processes of a worker that was killed, and removes their secrets
-// and temporary files.
+// cleanUpAfter kills a killed worker's processes, and removes their secrets and
+// temporary files.
 func (d *workDirectory) cleanUpAfter(worker string) error {
 	problems := []error{guard.Sweep(worker+"/", nil, 0)}
 	owners, err := d.owners()

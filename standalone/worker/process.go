@@ -16,11 +16,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// outputTimeout is how long a process's output is read after the process and its session
-// have ended. It is needed because a process of another user may keep the pipe open.
+// outputTimeout bounds reading a process's output after its session has ended: a
+// process of another user may keep the pipe open.
 const outputTimeout = time.Second
 
-// runner runs processes.
 type runner struct {
 	spawner *spawner
 	guard   *guardSupervisor
@@ -29,7 +28,7 @@ type runner struct {
 	logger  *slog.Logger
 }
 
-// process describes a process to run.
+// process is a process to run.
 type process struct {
 	mark        string // the value of launch.EnvContainer; no other process's begins with it
 	program     string
@@ -39,7 +38,6 @@ type process struct {
 	logs        string // for its stdout and stderr
 }
 
-// ending is how a process ended.
 type ending struct {
 	code   int  // 0 to 255, or minus a signal's number
 	killed bool // by the worker
@@ -55,9 +53,10 @@ func (e ending) String() string {
 	}
 }
 
-// run runs a process and returns when it, and all processes that it started, have ended.
-// When ctx ends, the process group gets SIGTERM and, after the grace period, SIGKILL.
-// started is called once the process runs. run fails if the process cannot be started.
+// run runs a process until it, and all processes that it started, have ended. When
+// ctx ends, the process group gets SIGTERM and, after the grace period, SIGKILL.
+// started is called once the process runs. run fails if the process cannot be
+// started.
 func (r *runner) run(ctx context.Context, p process, started func(pid int)) (ending, error) {
 	command := exec.Command(p.program, p.arguments...)
 	command.Args[0] = "./" + filepath.Base(p.program)
@@ -79,8 +78,7 @@ func (r *runner) run(ctx context.Context, p process, started func(pid int)) (end
 	exited := make(chan error, 1)
 	go func() { exited <- awaitExit(pid) }()
 	killed := r.awaitEnd(ctx, pid, p.mark, exited)
-	// Kill the other processes of its session. The process is a zombie until Wait, so no
-	// other session can have the same number.
+	// Kill the session's other processes. Until Wait, the zombie keeps the session's number.
 	since, _ := guard.Started(pid) // 0 makes Sweep look at all processes
 	if err := guard.Sweep(p.mark, map[int]bool{pid: true}, since); err != nil {
 		r.logger.Error("processes are left behind", "of", p.mark, "error", err)
@@ -91,7 +89,7 @@ func (r *runner) run(ctx context.Context, p process, started func(pid int)) (end
 	return ending{code: exitCode(command.ProcessState), killed: killed}, nil
 }
 
-// awaitEnd returns when the process has ended, and whether it was killed.
+// awaitEnd waits for the process's end, and reports whether it was killed.
 func (r *runner) awaitEnd(ctx context.Context, pid int, mark string, exited <-chan error) (killed bool) {
 	select {
 	case <-exited:
@@ -118,7 +116,7 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// outputs are the pipes to which a process writes, and the goroutines that read them.
+// outputs are the pipes for a process's output, and their readers.
 type outputs struct {
 	inherited []*os.File // the write ends, which the process inherits
 	read      []*os.File
@@ -127,7 +125,6 @@ type outputs struct {
 	failed    error
 }
 
-// redirect makes a command write to rolling log files.
 func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	o := &outputs{}
 	for _, stream := range []struct {
@@ -161,8 +158,8 @@ func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	return o, nil
 }
 
-// closeInherited closes the worker's copies of the write ends, so that a pipe ends when
-// all processes that write to it have ended.
+// closeInherited closes the worker's copies of the write ends, so that a pipe ends
+// with its writers.
 func (o *outputs) closeInherited() {
 	for _, file := range o.inherited {
 		_ = file.Close()

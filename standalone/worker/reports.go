@@ -11,9 +11,9 @@ import (
 )
 
 // reports holds the latest report on each executor and driver. It is a state machine
-// without I/O. Every change gets a sequence number. The report of an ended executor or
-// driver is kept until a master has acknowledged the report's sequence number, so that
-// a new master learns of the end too.
+// without I/O. Every change gets a sequence number. The report of an ended executor
+// or driver is kept until a master has acknowledged its number, so that a new master
+// gets it, too.
 type reports struct {
 	executors    map[executorID]*entry[*protocol.ExecutorReport]
 	drivers      map[string]*entry[*protocol.DriverReport]
@@ -39,7 +39,7 @@ func newReports() *reports {
 	}
 }
 
-// setExecutor stores an executor's new state, and returns the message that reports it.
+// setExecutor stores an executor's state, and returns the message that reports it.
 func (r *reports) setExecutor(report *protocol.ExecutorReport) *protocol.WorkerMessage {
 	r.sequence++
 	report = proto.CloneOf(report)
@@ -59,8 +59,7 @@ func (r *reports) setDriver(report *protocol.DriverReport) *protocol.WorkerMessa
 	return &protocol.WorkerMessage{Report: &protocol.WorkerReport{Sequence: r.sequence, Drivers: []*protocol.DriverReport{sent}}}
 }
 
-// acknowledge drops the reports on ended executors and drivers that have a sequence
-// number of at most sequence.
+// acknowledge drops reports on ended executors and drivers up to a sequence number.
 func (r *reports) acknowledge(sequence uint64) {
 	if sequence <= r.acknowledged || sequence > r.sequence {
 		return
@@ -74,7 +73,7 @@ func (r *reports) acknowledge(sequence uint64) {
 	})
 }
 
-// fill adds all reports to a hello, the worker's first message to a master.
+// fill adds all reports to a hello.
 func (r *reports) fill(hello *protocol.WorkerHello) {
 	hello.Sequence = r.sequence
 	for _, id := range slices.SortedFunc(maps.Keys(r.executors), executorID.compare) {

@@ -16,9 +16,8 @@ type logLimits struct {
 	older int   // number of files beside the newest one
 }
 
-// rollingLog is a log file NAME. When it has reached its limit, NAME.1 is renamed to
-// NAME.2 and so on, NAME is renamed to NAME.1, and a new NAME is begun, if possible after
-// a whole line.
+// rollingLog is a log file NAME. When it is full, if possible after a whole line,
+// NAME.1 is renamed to NAME.2 and so on, NAME to NAME.1, and a new NAME is begun.
 type rollingLog struct {
 	path    string
 	limits  logLimits
@@ -26,7 +25,7 @@ type rollingLog struct {
 	written int64
 }
 
-// openLog opens a log for appending, and makes it if it does not exist.
+// openLog opens a log for appending, and makes it if necessary.
 func openLog(path string, limits logLimits) (*rollingLog, error) {
 	l := &rollingLog{path: path, limits: limits}
 	return l, l.open()
@@ -45,7 +44,6 @@ func (l *rollingLog) open() error {
 	return nil
 }
 
-// Write appends data, and rolls when the file is full.
 func (l *rollingLog) Write(data []byte) (int, error) {
 	total := 0
 	for len(data) > 0 {
@@ -67,8 +65,8 @@ func (l *rollingLog) Write(data []byte) (int, error) {
 	return total, nil
 }
 
-// fitting returns how many bytes of data to write to the current file: all, the whole
-// lines that fit or, if a line is longer than an empty file's limit, a part of it.
+// fitting returns how many bytes of data to write to the current file: all, the
+// whole lines that fit or, if a line exceeds an empty file's limit, a part of it.
 func (l *rollingLog) fitting(data []byte) int {
 	if l.limits.size <= 0 || l.written+int64(len(data)) <= l.limits.size {
 		return len(data)
@@ -83,8 +81,8 @@ func (l *rollingLog) fitting(data []byte) int {
 	return 0
 }
 
-// roll renames the files and begins a new one. If it fails, the next write tries again: a
-// full disk may have room by then.
+// roll renames the files and begins a new one. After an error, for example a full
+// disk, the next write retries.
 func (l *rollingLog) roll() error {
 	l.written = l.limits.size
 	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
@@ -113,8 +111,8 @@ func (l *rollingLog) numbered(number int) string {
 
 func (l *rollingLog) Close() error { return l.file.Close() }
 
-// follow copies a pipe to the log until the pipe's end or deadline. If the disk is full,
-// output is dropped, because its process must not block or end.
+// follow copies a pipe to the log until the pipe's end or deadline. If the disk is
+// full, it drops output, to not block or end the process.
 func (l *rollingLog) follow(pipe io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	var failure error

@@ -7,8 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// historyLength is how many ended executors and drivers the page shows, as
-// worker.ui.retainedExecutors does in Spark.
+// historyLength bounds the ended executors and drivers on the page, as Spark's
+// worker.ui.retainedExecutors.
 const historyLength = 1000
 
 // Values of running.kind.
@@ -17,8 +17,7 @@ const (
 	kindDriver   = "driver"
 )
 
-// running is an executor or a driver, from its launch until all its processes have
-// ended.
+// running is an executor or a driver, from launch to the end of all its processes.
 type running struct {
 	owner, process string // the names of its directory
 	kind           string // kindExecutor or kindDriver
@@ -40,7 +39,7 @@ type finished struct {
 	ended time.Time
 }
 
-// begin adds an executor or driver, and returns a context whose end stops it.
+// begin adds an executor or driver, and returns the context that stops it.
 func (w *worker) begin(r *running) context.Context {
 	ctx, end := context.WithCancelCause(context.Background())
 	r.end, r.began, r.state = end, time.Now(), "launching"

@@ -45,7 +45,7 @@ type RunStatus struct {
 	Logs      string              `json:"logs"` // URL
 }
 
-// StatusPath is the path of Status on a worker's page, as on Spark's workers.
+// StatusPath is the path of Status on a worker's page, as in Spark.
 const StatusPath = "/json"
 
 // status returns the worker's state. Any goroutine may call it.

@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// unpackInto unpacks an archive into a new directory, which exists only once all files
-// are in it. As for a NodeManager, name and content determine the format: .zip and .jar,
-// .tar, .tar.gz and .tgz.
+// unpackInto unpacks an archive into a new directory, which exists only once it is
+// complete. As for a NodeManager, name and content determine the format: .zip and
+// .jar, .tar, .tar.gz and .tgz.
 func (c *cache) unpackInto(archive, directory, name string) error {
 	return c.unpackWithin(maxUnpacked, archive, directory, name)
 }
 
-// maxUnpacked is the largest size in bytes of one archive's unpacked files, so that a
-// small archive cannot fill the disk.
+// maxUnpacked bounds one archive's unpacked bytes, so that a small archive cannot
+// fill the disk.
 const maxUnpacked = 64 << 30
 
 func (c *cache) unpackWithin(most int64, archive, directory, name string) error {
@@ -57,10 +57,10 @@ func (c *cache) unpackWithin(most int64, archive, directory, name string) error 
 // unpacking unpacks one archive. root refuses files outside the directory.
 type unpacking struct {
 	root       *os.Root
-	most, left int64 // bytes: the limit of the unpacked ones, and what is left of it
+	most, left int64 // bytes that may be unpacked: the limit, and the rest of it
 }
 
-// untar reads a tape archive, compressed with gzip or not.
+// untar reads a tape archive, with or without gzip.
 func (u *unpacking) untar(archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -97,7 +97,7 @@ func (u *unpacking) untar(archive string) error {
 				err = u.root.Link(path.Clean(header.Linkname), name)
 			}
 		default:
-			// Devices and the like are ignored.
+			// Ignore devices and the like.
 		}
 		if err != nil {
 			return err

@@ -1,11 +1,12 @@
 // Package worker is the worker of a standalone cluster. A worker registers with the
-// leading master, sends heartbeats, and launches and stops executors and drivers as that
-// master orders. Each is a process with a session, a directory and log files of its own.
-// The worker reports how they end, and serves a page with its status and their logs.
+// leading master, sends heartbeats, and launches and stops executors and drivers as
+// that master orders. Each is a process with its own session, directory and log
+// files. The worker reports how they end, and serves a page with its status and
+// their logs.
 //
-// A restarted master, or a new leader, gets a report of all executors and drivers, which
-// are not interrupted. When the worker ends, even by SIGKILL, all processes that it
-// started end too: see package guard. The caller calls Run.
+// A new leader gets a report of all executors and drivers, which are not
+// interrupted. When the worker ends, even by SIGKILL, all its processes end, too:
+// see package guard. The caller calls Run.
 package worker
 
 import (
@@ -33,15 +34,14 @@ type Options struct {
 	Credentials *protocol.Credentials
 	// Settings are the worker's settings; nil for the defaults.
 	Settings *config.Config
-	// Cache is the directory for cached programs and files. Workers on one machine
-	// may share it. "" means a directory below the worker's own.
+	// Cache is the directory for cached programs and files, which workers on one
+	// machine may share; "" means a directory below the worker's own.
 	Cache string
-	// Decommission receives the reason when the worker is to be decommissioned. The
-	// worker then starts no executors or drivers, and ends after the running ones. It may
-	// be nil.
+	// Decommission, if not nil, receives the reason to decommission the worker, which
+	// then starts nothing new and ends after its running executors and drivers.
 	Decommission <-chan string
-	// Registered is called with the master's host:port each time the worker has
-	// registered with a master. It must not block, and may be nil.
+	// Registered, if not nil, is called with the master's host:port after each
+	// registration. It must not block.
 	Registered func(master string)
 	Logger     *slog.Logger // nil logs nothing
 }
@@ -63,9 +63,9 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 // Run runs a worker until ctx ends, or until the worker is decommissioned and its
-// executors and drivers have ended; then it returns nil. When Run returns, all processes
-// of the worker have ended. Run fails if the worker cannot be started, and with a
-// *RefusedError if a master refuses it. If no master can be reached, Run keeps trying.
+// executors and drivers have ended; then it returns nil. When Run returns, all the
+// worker's processes have ended. Run fails if the worker cannot be started, and with
+// a *RefusedError if a master refuses it. It retries if no master can be reached.
 func Run(ctx context.Context, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -133,7 +133,7 @@ type worker struct {
 // event is a message to the event loop.
 type event any
 
-// open starts the parts of the worker other than the event loop.
+// open starts the worker's parts, without the event loop.
 func (w *worker) open() (err error) {
 	settings := w.options.Settings
 	w.began = time.Now()
@@ -174,8 +174,8 @@ func (w *worker) open() (err error) {
 	return nil
 }
 
-// takeDirectory cleans up after an earlier worker in the same directory that was killed,
-// and makes this worker the owner.
+// takeDirectory cleans up after a killed earlier worker, and makes this worker the
+// directory's owner.
 func (w *worker) takeDirectory() error {
 	killed, err := w.directory.predecessor()
 	if err == nil && killed != "" {
@@ -198,8 +198,7 @@ func (w *worker) close() error {
 
 var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// workerID makes a new id for this worker. People can read its start time, host and
-// port in it.
+// workerID makes a new id from the worker's start time, host and port.
 func workerID(began time.Time, host string, port int) string {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // never fails
@@ -287,7 +286,7 @@ func (w *worker) loop(ctx context.Context) {
 // unregisterTimeout is how long an ending worker tries to send its last messages.
 const unregisterTimeout = 2 * time.Second
 
-// idle reports whether the worker is to end and nothing runs.
+// idle reports whether the worker is to end and has no executor or driver.
 func (w *worker) idle() bool {
 	return (w.stopping != nil || w.decommission != nil) && len(w.running) == 0
 }
@@ -326,12 +325,11 @@ func (w *worker) handle(e event) {
 	}
 }
 
-// enqueue queues a message to the master. hello empties the queue, because its message
-// contains the whole state.
+// enqueue queues a message to the master. hello, which has the whole state, empties the queue.
 func (w *worker) enqueue(message *protocol.WorkerMessage) { w.queue = append(w.queue, message) }
 
-// hello returns the first message to a master, with the worker's current state. Later
-// changes are queued.
+// hello returns the first message to a master, with the current state. Later changes
+// are queued.
 func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 	return ask(ctx, w, func() *protocol.WorkerHello {
 		hello := &protocol.WorkerHello{
@@ -351,7 +349,6 @@ func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 	})
 }
 
-// execute carries out the master's order.
 func (w *worker) execute(order *protocol.WorkerOrder) {
 	w.reports.acknowledge(order.GetAcknowledged())
 	for _, kill := range order.GetKillExecutors() {
@@ -377,8 +374,8 @@ func (w *worker) execute(order *protocol.WorkerOrder) {
 	}
 }
 
-// stop stops executors and drivers, and then the worker. It first tells the master, so
-// that the master launches nothing more on this worker.
+// stop tells the master to launch nothing more here, and stops executors, drivers
+// and the worker.
 func (w *worker) stop(why error) {
 	if w.stopping != nil {
 		return
@@ -396,7 +393,7 @@ func (w *worker) stopAll(cause error) {
 	}
 }
 
-// refusal returns why the worker accepts no executors and drivers; nil if it does.
+// refusal returns why the worker accepts nothing new, or nil.
 func (w *worker) refusal() error {
 	switch {
 	case w.stopping != nil:
@@ -416,8 +413,8 @@ func (w *worker) owners() map[string]bool {
 	return owners
 }
 
-// removeWork removes the working directories of an ended application's executors, but not
-// their logs. It does nothing while one of the executors runs.
+// removeWork removes the working directories, but not the logs, of an ended
+// application without running executors.
 func (w *worker) removeWork(application string) {
 	if !w.ended[application] || w.owners()[application] {
 		return
@@ -431,8 +428,8 @@ func (w *worker) removeWork(application string) {
 	})
 }
 
-// startCleaning returns a channel that ticks when old directories are to be
-// removed, or nil if they are kept, and a function that stops the ticks.
+// startCleaning returns a channel that ticks when old directories are to be removed,
+// nil for never, and a function that stops the ticks.
 func (w *worker) startCleaning() (<-chan time.Time, func()) {
 	if !config.WorkerCleanup.In(w.options.Settings) {
 		return nil, func() {}
@@ -441,7 +438,6 @@ func (w *worker) startCleaning() (<-chan time.Time, func()) {
 	return ticker.C, ticker.Stop
 }
 
-// clean removes old directories and cache entries, in another goroutine.
 func (w *worker) clean() {
 	cleaner := &cleaner{
 		directory: w.directory, cache: w.cache, ttl: config.WorkerCleanupTTL.In(w.options.Settings), now: time.Now, logger: w.logger,

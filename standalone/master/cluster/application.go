@@ -16,14 +16,11 @@ import (
 // ApplicationState is the state of an application.
 type ApplicationState string
 
-// States of an application.
 const (
-	// Waiting: its driver is attached, which means that the driver has a stream to
-	// this master, and the application has no executor.
+	// Waiting: its driver is attached (has a stream to this master), but has no executor.
 	Waiting ApplicationState = "WAITING"
 	Running ApplicationState = "RUNNING"
-	// Unknown: the store or a worker named the application, which has not attached
-	// since this master leads.
+	// Unknown: the store or a worker named it, but it has not attached to this master.
 	Unknown  ApplicationState = "UNKNOWN"
 	Finished ApplicationState = "FINISHED"
 	Failed   ApplicationState = "FAILED"
@@ -32,7 +29,7 @@ const (
 	Lost ApplicationState = "LOST"
 )
 
-// idBlock is how many executor ids are reserved in the store at a time.
+// idBlock is how many executor ids are reserved in the store at once.
 const idBlock = 64
 
 // application is the master's state of an application.
@@ -46,15 +43,14 @@ type application struct {
 	neverAttached bool      // it has not attached since this master leads
 	since         time.Time // since when it has no stream
 
-	// complete is set when the application has been sent the list of all its
-	// executors. Until then, executors that workers report are added to the
-	// application, but no executor is launched for it.
+	// complete is set when the application was sent all its executors. Until then,
+	// reported executors are added, but none is launched.
 	complete       bool
 	completeBy     time.Time
-	expected       map[uint32]bool // ids that it named when it attached and no worker has reported yet
+	expected       map[uint32]bool // ids that it named when it attached, but no worker has reported yet
 	knownHighestID uint32          // the highest executor id that it knew when it attached
-	killed         map[uint32]bool // ids of executors to stop once a worker reports them
-	registeredIDs  map[uint32]bool // ids of executors that have registered with its driver and no worker has reported yet
+	killed         map[uint32]bool // ids of executors to stop once reported
+	registeredIDs  map[uint32]bool // ids registered with its driver, but not reported by a worker yet
 
 	demands  []*protocol.ExecutorDemand
 	excluded map[string]bool
@@ -105,8 +101,7 @@ func (a *application) currentState() ApplicationState {
 }
 
 // hasGivenUp reports whether the application no longer expects the executor: it knew
-// the id when it attached but did not name the executor, or it has yet to acknowledge
-// the executor's end.
+// the id but did not name it when it attached, or has yet to acknowledge its end.
 func (a *application) hasGivenUp(id uint32) bool {
 	if a.neverAttached {
 		return false
@@ -149,7 +144,6 @@ func (a *application) executorsInOrder() []*executor {
 	return all
 }
 
-// coresLeft returns how many more cores the application's executors may use.
 func (c *Cluster) coresLeft(a *application) int {
 	limit := int(a.description.GetCoresMax())
 	if limit == 0 {
@@ -177,8 +171,8 @@ func (a *application) record() *ApplicationRecord {
 	return record
 }
 
-// nextExecutorID returns a new executor id. It reserves ids in the store before
-// using them, so that a later master does not assign them again.
+// nextExecutorID returns a new executor id, reserved in the store so that a later
+// master does not assign it again.
 func (c *Cluster) nextExecutorID(a *application) uint32 {
 	a.highestID++
 	if a.highestID > a.reservedIDs {
@@ -189,7 +183,7 @@ func (c *Cluster) nextExecutorID(a *application) uint32 {
 }
 
 // AttachApplication registers an application, or attaches it again, and returns its
-// id. An error means that the application must not try again.
+// id. After an error, the application must not try again.
 func (c *Cluster) AttachApplication(now time.Time, hello *protocol.ApplicationHello) (string, error) {
 	if err := checkVersion(hello.GetVersion()); err != nil {
 		return "", err
@@ -233,7 +227,7 @@ func (c *Cluster) newApplication(id string, now time.Time) *application {
 	return a
 }
 
-// expectApplication adds an application that only a worker has reported so far.
+// expectApplication adds an application known only from a worker.
 func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	a := c.newApplication(id, now)
 	a.since = now
@@ -241,9 +235,8 @@ func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	return a
 }
 
-// attach begins a new stream of an application. It sends the application the ends
-// of executors that the application has not acknowledged and, if complete is set,
-// the list of its executors.
+// attach begins an application's new stream, with the unacknowledged ends of
+// executors and, if complete is set, all its executors.
 func (c *Cluster) attach(now time.Time, a *application, hello *protocol.ApplicationHello) {
 	delete(c.effects.Applications, a.id) // orders for the earlier stream
 	a.registration = hello.GetRegistration()
@@ -283,8 +276,7 @@ func (c *Cluster) attach(now time.Time, a *application, hello *protocol.Applicat
 	c.completeIfNoneExpected(a)
 }
 
-// completeIfNoneExpected calls completeNow if workers have reported all executors
-// that the application named when it attached.
+// completeIfNoneExpected calls completeNow once workers have reported all expected executors.
 func (c *Cluster) completeIfNoneExpected(a *application) {
 	if c.phase == Alive && a.attached && len(a.expected) == 0 {
 		c.completeNow(a)
@@ -300,8 +292,8 @@ func (c *Cluster) completeNow(a *application) {
 	clear(a.killed)
 	clear(a.registeredIDs)
 	c.dirty = true
-	// If an earlier master counted a worker as lost and it comes back, its
-	// executors together with their replacements may exceed cores.max.
+	// If a worker that was counted as lost comes back, its executors and their
+	// replacements may exceed cores.max.
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(a.executors))) {
 		if c.coresLeft(a) < 0 {
 			c.kill(a.executors[id])
@@ -310,8 +302,7 @@ func (c *Cluster) completeNow(a *application) {
 	c.sendAll(a)
 }
 
-// sendAll sends an application the list of all its executors, and notices of those
-// that are being decommissioned.
+// sendAll sends an application all its executors, and notices of decommissioning ones.
 func (c *Cluster) sendAll(a *application) {
 	order := c.orderApplication(a)
 	order.Complete = true

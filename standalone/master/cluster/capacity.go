@@ -7,16 +7,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// size is the cores, memory and further resources, such as GPUs, of an executor or
-// a driver.
+// size is an executor's or driver's cores, memory and further resources, such as GPUs.
 type size struct {
 	cores     int
 	memory    int64            // bytes
 	resources map[string]int64 // amounts of further resources
 }
 
-// executorSize returns the size of a profile's executor with the minimum number of
-// cores.
+// executorSize returns an executor's size with the profile's minimum of cores.
 func executorSize(profile *protocol.ExecutorProfile) size {
 	return size{
 		cores: max(int(profile.GetCores()), 1), memory: profile.GetMemory() + profile.GetOverhead(), resources: profile.GetResources(),
@@ -27,15 +25,15 @@ func driverSize(description *protocol.DriverDescription) size {
 	return size{cores: int(description.GetCores()), memory: description.GetMemory(), resources: description.GetResources()}
 }
 
-// reservation is the part of a worker's capacity that an executor or a driver uses.
+// reservation is the part of a worker's capacity that an executor or driver uses.
 type reservation struct {
 	cores     int
 	memory    int64               // bytes
 	resources map[string][]string // addresses, by the resource's name
 }
 
-// capacity is what a worker has, and how much of it is used. This may be more than it
-// has, if it comes back with executors that were replaced meanwhile.
+// capacity is what a worker has and uses. A worker that comes back with executors
+// that were replaced meanwhile may use more than it has.
 type capacity struct {
 	cores, usedCores   int
 	memory, usedMemory int64
@@ -49,7 +47,7 @@ func newCapacity(cores uint32, memory int64, resources map[string]*protocol.Addr
 
 func (c *capacity) freeCores() int { return c.cores - c.usedCores }
 
-// fits reports whether count executors or drivers of a size fit.
+// fits reports whether count executors or drivers fit.
 func (c *capacity) fits(s size, count int) bool {
 	if c.freeCores() < s.cores*count || c.memory-c.usedMemory < s.memory*int64(count) {
 		return false
@@ -63,13 +61,13 @@ func (c *capacity) fits(s size, count int) bool {
 	return true
 }
 
-// fitsWhenUnused reports whether the size would fit on the worker if it were empty.
+// fitsWhenUnused reports whether the size fits on the empty worker.
 func (c *capacity) fitsWhenUnused(s size) bool {
 	empty := capacity{cores: c.cores, memory: c.memory, resources: c.resources}
 	return empty.fits(s, 1)
 }
 
-// reserve marks a size that fits as used, and chooses addresses for it.
+// reserve marks a fitting size as used, and chooses addresses.
 func (c *capacity) reserve(s size) reservation {
 	r := reservation{cores: s.cores, memory: s.memory}
 	for name, amount := range s.resources {

@@ -9,14 +9,13 @@ import (
 
 const (
 	maxIDBytes = 128
-	// maxCores and maxMemory (bytes) bound what a worker may report. They are far
-	// above any machine, and low enough that sums do not overflow.
+	// maxCores and maxMemory (bytes) bound workers' reports, so that sums do not overflow.
 	maxCores  = 1 << 20
 	maxMemory = 1 << 50
 )
 
-// idForm is the form of ids. Workers name directories after them: every id must
-// match plainName of standalone/worker/directory.go too.
+// idForm is the form of ids. Workers name directories after ids, which must match
+// plainName of standalone/worker/directory.go, too.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func checkID(what, id string) error {

@@ -10,42 +10,39 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Options of a Cluster. Package config has the settings and their defaults.
+// Options of a Cluster; their defaults are in package config.
 type Options struct {
 	// SpreadOut spreads executors over workers instead of packing them.
 	SpreadOut bool
 	// DefaultCores is the cores.max of applications that set none; 0 for no limit.
 	DefaultCores int
 	// MaxExecutorRetries is how many executors of an application may fail in a row
-	// before it is removed; -1 for any number.
+	// before its removal; -1 for any number.
 	MaxExecutorRetries int
-	// RetainedApplications and RetainedDrivers are how many ended applications and
-	// drivers are kept.
+	// RetainedApplications and RetainedDrivers are how many ended ones are kept.
 	RetainedApplications, RetainedDrivers int
 	WorkerTimeout                         time.Duration
 	ReconnectTimeout                      time.Duration
 	RecoveryTimeout                       time.Duration
 	// DeadWorkerRetention is how long dead workers are shown.
 	DeadWorkerRetention time.Duration
-	// Random shuffles the workers before drivers are launched; nil for a random
-	// seed.
+	// Random shuffles workers before drivers are launched; nil for a random seed.
 	Random *rand.Rand
 }
 
 // Phase is the state of a master.
 type Phase string
 
-// The phases of a master.
 const (
-	// Standby is a master that does not lead. A Cluster is never in this phase.
+	// Standby: another master leads. A Cluster is never in this phase.
 	Standby Phase = "STANDBY"
-	// Recovering is a new leader that waits for the workers and applications in the
-	// store to attach. It launches nothing.
+	// Recovering: a new leader waits for the stored workers and applications to attach,
+	// and launches nothing.
 	Recovering Phase = "RECOVERING"
 	Alive      Phase = "ALIVE"
 )
 
-// Cluster is the state of a master that leads. It is not safe for concurrent use.
+// Cluster is a leading master's state. It is not safe for concurrent use.
 type Cluster struct {
 	options  Options
 	phase    Phase
@@ -89,22 +86,20 @@ func New(options Options) *Cluster {
 	}
 }
 
-// Phase returns the master's phase.
 func (c *Cluster) Phase() Phase { return c.phase }
 
-// newID makes an id of the same form as Spark's: app-20060102150405-0000.
+// newID makes an id in Spark's form: app-20060102150405-0000.
 func (c *Cluster) newID(kind string, now time.Time) string {
 	for {
 		id := fmt.Sprintf("%s-%s-%04d", kind, now.UTC().Format("20060102150405"), c.nextNumber)
 		c.nextNumber++
 		if c.applications[id] == nil && c.drivers[id] == nil {
-			return id // no application or driver of a master whose store was lost has it
+			return id // it is unique even if the store was lost
 		}
 	}
 }
 
-// workersInOrder returns all workers in the order of their registration, including
-// dead ones that are still shown.
+// workersInOrder returns all shown workers, also dead ones, by registration.
 func (c *Cluster) workersInOrder() []*worker {
 	all := make([]*worker, 0, len(c.workers))
 	for _, w := range c.workers {
@@ -114,13 +109,13 @@ func (c *Cluster) workersInOrder() []*worker {
 	return all
 }
 
-// history keeps the last few ended applications or drivers, the oldest first.
+// history keeps the last ended applications or drivers, the oldest first.
 type history[T any] struct {
 	limit   int
 	entries []T
 }
 
-// add adds an entry and returns the entries that no longer fit the limit.
+// add adds an entry and returns those beyond the limit.
 func (h *history[T]) add(entry T) (removed []T) {
 	h.entries = append(h.entries, entry)
 	if over := len(h.entries) - h.limit; over > 0 {
@@ -130,8 +125,7 @@ func (h *history[T]) add(entry T) (removed []T) {
 	return removed
 }
 
-// Files returns the SHA-256 (32 raw bytes) of all files that workers may still
-// fetch.
+// Files returns the SHA-256 (32 raw bytes) of the files that workers may still fetch.
 func (c *Cluster) Files() map[string]bool {
 	hashes := map[string]bool{}
 	add := func(program *protocol.File, files []*protocol.File) {

@@ -36,7 +36,7 @@ type runKey struct {
 // run is one launch of a driver on a worker.
 type run struct {
 	key      runKey
-	driver   *driver // nil if the driver has ended or was launched again
+	driver   *driver // nil if the driver has ended or was relaunched
 	worker   *worker
 	reserved reservation
 }
@@ -69,8 +69,8 @@ func (d *driver) record() *DriverRecord {
 	return record
 }
 
-// SubmitDriver adds a driver. If the same submission came before, or earlierSubmission
-// finds a driver, it returns that driver instead.
+// SubmitDriver adds a driver, or returns the one of the same submission or from
+// earlierSubmission.
 func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
 	if err := checkDriver(request.GetDescription()); err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 }
 
 // earlierSubmission returns the user's driver with the same idempotency key that has
-// not ended, or else the last that succeeded; nil if there is none. Failed and killed
-// drivers do not count, so that a pipeline can be tried again.
+// not ended, or else the last that succeeded, or nil. It ignores failed and killed
+// drivers, so that a pipeline can retry.
 func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *driver {
 	if description.GetIdempotencyKey() == "" {
 		return nil
@@ -123,7 +123,7 @@ func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *dr
 	return nil
 }
 
-// DriverStatus returns the state of a driver, or nil if the id is unknown.
+// DriverStatus returns the state of a driver, nil for an unknown id.
 func (c *Cluster) DriverStatus(id string) *protocol.DriverReply {
 	if d := c.drivers[id]; d != nil {
 		return d.reply()
@@ -147,8 +147,7 @@ func (d *driver) reply() *protocol.DriverReply {
 	return reply
 }
 
-// KillDriver stops a driver unless it has ended, and returns its state, or nil if
-// the id is unknown.
+// KillDriver stops a driver and returns its state, nil for an unknown id.
 func (c *Cluster) KillDriver(now time.Time, id string) *protocol.DriverReply {
 	d := c.drivers[id]
 	if d == nil {
@@ -190,7 +189,6 @@ func (c *Cluster) orderDriverLaunch(r *run) {
 	})
 }
 
-// handleDriverReport applies a worker's report on one of its drivers.
 func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := w.runs[runKey{report.GetDriverId(), report.GetLaunch()}]
 	if r == nil {
@@ -228,10 +226,9 @@ func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.
 	}
 }
 
-// takeOverDriver adds a launch of a driver that a worker reports and this master
-// does not know. An unknown driver is added too, because the store may have been
-// lost. A known driver has ended or was launched again elsewhere, so the worker is
-// ordered to stop this launch.
+// takeOverDriver adds a launch that a worker reports and this master does not know.
+// An unknown driver is added, as the store may have been lost. If a known driver has
+// ended or was launched elsewhere, the worker is ordered to stop this launch.
 func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := &run{
 		key: runKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
@@ -259,8 +256,8 @@ func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.Driv
 	c.note("taking over a driver", "driver", d.id, "worker", w.id)
 }
 
-// reconcileDrivers compares the drivers that a worker should run with those that it
-// named when it attached. Missing drivers are launched again or ended.
+// reconcileDrivers launches drivers again, or ends them, that a worker should run
+// but did not name when it attached.
 func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bool) {
 	for _, r := range w.runsInOrder() {
 		switch d := r.driver; {
@@ -285,8 +282,7 @@ func (c *Cluster) endRun(r *run) {
 	c.dirty = true
 }
 
-// loseRun ends a run whose process is lost, alone or with its worker. The driver is
-// launched again if it is supervised.
+// loseRun ends a run whose process is lost. A supervised driver is launched again.
 func (c *Cluster) loseRun(now time.Time, r *run, reason string) {
 	c.endRun(r)
 	if r.driver != nil {
@@ -312,7 +308,7 @@ func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState
 	d.state, d.text, d.exitCode, d.ended = state, text, exitCode, now
 	delete(c.drivers, d.id)
 	c.waitingDrivers = slices.DeleteFunc(c.waitingDrivers, func(other *driver) bool { return other == d })
-	// Arguments and environment may hold secrets, and are not needed any more.
+	// Arguments and environment may hold secrets.
 	d.description = &protocol.DriverDescription{
 		Name: d.description.GetName(), User: d.description.GetUser(), Program: d.description.GetProgram(),
 		Cores: d.description.GetCores(), Memory: d.description.GetMemory(), Supervise: d.description.GetSupervise(),
@@ -328,7 +324,7 @@ func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState
 	c.note("a driver is over", "driver", d.id, "state", state, "reason", text)
 }
 
-// driversInOrder returns the drivers that have not ended, in the order of submission.
+// driversInOrder returns the drivers that have not ended, by submission.
 func (c *Cluster) driversInOrder() []*driver {
 	all := make([]*driver, 0, len(c.drivers))
 	for _, d := range c.drivers {

@@ -20,12 +20,10 @@ const (
 type Effects struct {
 	// Changes must be in the store before any of the orders is sent.
 	Changes []recovery.Record
-	// Workers and Applications are the messages, or orders, for attached workers
-	// and applications, by id.
+	// Workers and Applications are messages (orders) for attached workers and applications, by id.
 	Workers      map[string]*protocol.WorkerOrder
 	Applications map[string]*protocol.ApplicationOrder
-	// LostWorkers and EndedApplications name streams to close after their orders have
-	// been sent.
+	// LostWorkers and EndedApplications name streams to close after their orders.
 	LostWorkers       []string
 	EndedApplications []string
 	// Notes are for the log.
@@ -46,9 +44,9 @@ func (c *Cluster) Take() Effects {
 	return taken
 }
 
-// orderWorker returns the next message, or order, for a worker. The caller adds to
-// it. If the worker is not attached, the message is never sent: AttachWorker later
-// creates the orders again that are still needed.
+// orderWorker returns a worker's next message (order), to which the caller adds. If
+// the worker is not attached, the message is never sent: AttachWorker recreates
+// needed orders.
 func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	if !w.attached {
 		return &protocol.WorkerOrder{}
@@ -64,7 +62,7 @@ func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	return order
 }
 
-// orderApplication does the same as orderWorker, for an application.
+// orderApplication is orderWorker for an application.
 func (c *Cluster) orderApplication(a *application) *protocol.ApplicationOrder {
 	if !a.attached {
 		return &protocol.ApplicationOrder{}
@@ -88,7 +86,7 @@ func (c *Cluster) warn(text string, fields ...any) {
 	c.effects.Notes = append(c.effects.Notes, Note{Warning: true, Text: text, Fields: fields})
 }
 
-// put adds to the changes that a record is stored, or deleted if record is nil.
+// put stores a record, or deletes it if record is nil.
 func (c *Cluster) put(kind, id string, record proto.Message) {
 	change := recovery.Record{Kind: kind, ID: id}
 	if record != nil {

@@ -28,12 +28,10 @@ type executor struct {
 	logURL          string
 }
 
-// isActive reports whether the executor counts towards the number that its
-// application has requested.
+// isActive reports whether the executor counts towards its application's request.
 func (e *executor) isActive() bool { return e.application != nil && !e.killing && !e.decommissioning }
 
-// update calls change, which may change the result of isActive, and corrects the
-// application's totals.
+// update calls change, and corrects the application's totals if isActive changes.
 func (e *executor) update(change func()) {
 	before, application := e.isActive(), e.application
 	change()
@@ -57,7 +55,7 @@ func (w *worker) executorsInOrder() []*executor {
 	return all
 }
 
-// addExecutor adds an executor. Its worker's capacity already counts its reservation.
+// addExecutor adds an executor whose worker's capacity counts its reservation.
 func (c *Cluster) addExecutor(e *executor) {
 	e.worker.executors[e.key] = e
 	if e.application != nil {
@@ -65,7 +63,6 @@ func (c *Cluster) addExecutor(e *executor) {
 	}
 }
 
-// launch orders a worker to start an executor.
 func (c *Cluster) launch(now time.Time, a *application, w *worker, profile *protocol.ExecutorProfile, cores int) {
 	s := executorSize(profile)
 	s.cores = cores
@@ -99,7 +96,6 @@ func (c *Cluster) orderKill(e *executor) {
 	order.KillExecutors = append(order.KillExecutors, &protocol.KillExecutor{ApplicationId: e.key.application, ExecutorId: e.key.id})
 }
 
-// kill orders a worker to stop an executor.
 func (c *Cluster) kill(e *executor) {
 	if e.killing {
 		return
@@ -116,7 +112,6 @@ func (e *executor) forApplication() *protocol.ApplicationExecutor {
 	}
 }
 
-// handleExecutorReport applies a worker's report on one of its executors.
 func (c *Cluster) handleExecutorReport(now time.Time, w *worker, report *protocol.ExecutorReport) {
 	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
 	e := w.executors[key]
@@ -143,9 +138,8 @@ func (c *Cluster) handleExecutorReport(now time.Time, w *worker, report *protoco
 	}
 }
 
-// takeOverExecutor adds a reported executor that is unknown, because the master was
-// restarted or the worker had been lost. If the application does not expect the
-// executor any more, the worker is ordered to stop it.
+// takeOverExecutor adds an unknown executor of a restarted master or returned
+// worker. If the application no longer expects it, the worker is ordered to stop it.
 func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.ExecutorReport) {
 	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
 	a := c.applications[key.application]
@@ -169,7 +163,7 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 		c.orderKill(e)
 		return
 	}
-	a.dropEnd(key.id) // this end was not sent: the application has not attached
+	a.dropEnd(key.id) // the application has not attached, so this end was not sent
 	e.application = a
 	a.highestID = max(a.highestID, key.id)
 	a.usedWorkers[w.id] = true
@@ -184,8 +178,8 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 	c.completeIfNoneExpected(a)
 }
 
-// reconcileExecutors compares the executors that a worker should run with those that
-// it named when it attached. Missing executors are launched again or ended.
+// reconcileExecutors launches executors again, or ends them, that a worker should
+// run but did not name when it attached.
 func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executorKey]bool) {
 	for _, e := range w.executorsInOrder() {
 		launching := e.state == protocol.ExecutorState_EXECUTOR_LAUNCHING
@@ -199,7 +193,7 @@ func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executo
 		case launching && e.application.launchable():
 			c.orderLaunch(e) // the order was lost
 		case launching:
-			// The executor's command comes from its application, which is detached.
+			// The executor's command comes from its detached application.
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, "it had not been started on "+w.name(), 0)
 		default:
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, fmt.Sprintf("%s does not have it any more", w.name()), 0)

@@ -11,14 +11,14 @@ import (
 // candidate is a worker with room for an executor, and what is assigned to it.
 type candidate struct {
 	worker       *worker
-	cores        int  // cores assigned in this placement
-	executors    int  // executors assigned in this placement
+	cores        int  // assigned in this placement
+	executors    int  // assigned in this placement
 	running      int  // executors that the application has there already
 	failures     int  // how many of the application's executors have failed there
-	missingLocal *int // cores that tasks which prefer this host still need; one number for all its workers; nil if no task prefers it
+	missingLocal *int // cores still needed by tasks that prefer this host, one number for all its workers; nil if no task prefers it
 }
 
-// missing returns how many more cores the tasks that prefer this host need on it.
+// missing returns how many more cores the tasks that prefer this host need.
 func (c *candidate) missing() int {
 	if c.missingLocal == nil {
 		return 0
@@ -36,9 +36,8 @@ type placement struct {
 	wanted      int // executors still to assign
 }
 
-// placeExecutors launches executors of one profile: as many as the application
-// requests, or fewer if not all fit. It follows scheduleExecutorsOnWorkers of
-// Spark's Master.scala.
+// placeExecutors launches a profile's requested executors as far as they fit, like
+// scheduleExecutorsOnWorkers of Spark's Master.scala.
 func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol.ExecutorDemand, workers []*worker) {
 	profile := demand.GetProfile()
 	p := &placement{
@@ -76,8 +75,8 @@ func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol
 	}
 }
 
-// countRunning sets how many executors the application has on each candidate, and how
-// many more cores the tasks that prefer its host need.
+// countRunning sets each candidate's running executors and the cores that tasks
+// preferring its host need.
 func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand) {
 	running := make(map[*worker]int, len(a.executors))
 	local := make(map[string]*int, len(demand.GetHostTasks()))
@@ -99,9 +98,8 @@ func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand
 	}
 }
 
-// sort puts the best workers first: those on hosts that tasks prefer, then those
-// with the fewest failures, the most free cores, and the fewest executors of the
-// application.
+// sort puts the best workers first: on preferred hosts, then with the fewest
+// failures, the most free cores, and the fewest executors of the application.
 func (p *placement) sort() {
 	slices.SortStableFunc(p.candidates, func(a, b *candidate) int {
 		return cmp.Or(
@@ -113,8 +111,8 @@ func (p *placement) sort() {
 	})
 }
 
-// hasRoom reports whether the candidate has room for one more executor, or for one
-// more core of its only executor if wholeWorker.
+// hasRoom reports whether the candidate has room for another executor, or another
+// core if wholeWorker.
 func (p *placement) hasRoom(c *candidate) bool {
 	capacity := &c.worker.capacity
 	if p.coresLeft < p.size.cores || capacity.freeCores()-c.cores < p.size.cores {
@@ -135,9 +133,8 @@ func (p *placement) assign(c *candidate) {
 	}
 }
 
-// assignLocal assigns executors to workers on hosts that lack cores for the tasks
-// that prefer them. It begins with the host that lacks the most cores, and reports
-// whether it assigned any executor.
+// assignLocal assigns executors to hosts that lack cores for the tasks that prefer
+// them, the one that lacks most first, and reports whether it assigned any.
 func (p *placement) assignLocal() (assigned bool) {
 	if p.wholeWorker {
 		return false
@@ -158,8 +155,8 @@ func (p *placement) assignLocal() (assigned bool) {
 	}
 }
 
-// assignRest assigns the remaining executors: if spread is set, one to each worker
-// in turn; otherwise as many as fit to one worker after the other.
+// assignRest assigns the remaining executors: one to each worker in turn if spread
+// is set, otherwise as many as fit to one worker after the other.
 func (p *placement) assignRest(spread bool) {
 	free := slices.Clone(p.candidates)
 	for len(free) > 0 {

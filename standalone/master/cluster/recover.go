@@ -14,9 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// Recover adds the records that an earlier master stored. It must be called before
-// all other methods. The error names the records that cannot be read; all others
-// are added.
+// Recover adds an earlier master's records, before all other calls. The error names
+// the records that cannot be read; the others are added.
 func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 	var problems []string
 	var applications []*application
@@ -143,7 +142,7 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 	}
 }
 
-// skipNumber makes newID use only numbers above the number at the end of this id.
+// skipNumber makes newID use only numbers above that of the id.
 func (c *Cluster) skipNumber(id string) {
 	if at := strings.LastIndexByte(id, '-'); at >= 0 {
 		if n, err := strconv.Atoi(id[at+1:]); err == nil && n < 1<<31 {
@@ -152,8 +151,7 @@ func (c *Cluster) skipNumber(id string) {
 	}
 }
 
-// endRecoveryIfComplete ends the phase Recovering once all workers and applications
-// from the store have attached.
+// endRecoveryIfComplete ends Recovering once all stored workers and applications have attached.
 func (c *Cluster) endRecoveryIfComplete(now time.Time) {
 	if c.phase != Recovering {
 		return
@@ -171,8 +169,7 @@ func (c *Cluster) endRecoveryIfComplete(now time.Time) {
 	c.endRecovery(now)
 }
 
-// endRecovery ends the phase Recovering, and removes the workers and applications
-// that have not attached.
+// endRecovery ends Recovering, and removes the workers and applications that have not attached.
 func (c *Cluster) endRecovery(now time.Time) {
 	c.phase = Alive
 	for _, w := range c.workersInOrder() {

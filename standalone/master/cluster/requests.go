@@ -41,7 +41,7 @@ func (c *Cluster) Request(id string, request *protocol.ExecutorRequest) error {
 	return nil
 }
 
-// KillExecutors stops executors at the request of their application.
+// KillExecutors stops executors for their application.
 func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	a := c.applications[id]
 	if a == nil {
@@ -59,9 +59,8 @@ func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	}
 }
 
-// reportUnknown tells an application that an executor is lost which it asked to
-// stop but this master does not know. It does nothing if the application has yet to
-// acknowledge an end of that executor.
+// reportUnknown reports that an executor to stop is unknown and so lost, unless the
+// application has yet to acknowledge an end of that executor.
 func (c *Cluster) reportUnknown(a *application, executorID uint32) {
 	if a.hasEnd(executorID) {
 		return
@@ -71,8 +70,8 @@ func (c *Cluster) reportUnknown(a *application, executorID uint32) {
 	})
 }
 
-// reportEnd sends an application the end of an executor. The end is sent again
-// after each attach until the application has acknowledged it.
+// reportEnd sends an application the end of an executor, again after each attach
+// until the application has acknowledged it.
 func (c *Cluster) reportEnd(a *application, end *protocol.ExecutorEnd) {
 	a.sequence++
 	end.Sequence = a.sequence
@@ -100,8 +99,7 @@ func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
 	}
 }
 
-// Acknowledge drops the ends of executors that an application has received: those
-// with this sequence number or a lower one.
+// Acknowledge drops received ends of executors, up to this sequence number.
 func (c *Cluster) Acknowledge(id string, sequence uint64) {
 	if a := c.applications[id]; a != nil {
 		a.ends = slices.DeleteFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetSequence() <= sequence })
@@ -121,9 +119,8 @@ func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	c.endApplication(now, a, Failed, finish.GetDiagnostics())
 }
 
-// KillApplication ends an application, and also its driver if the driver is
-// supervised, because it would otherwise be launched again. It reports whether the
-// application exists.
+// KillApplication ends an application, and a supervised driver, which would be
+// launched again. It reports whether the application exists.
 func (c *Cluster) KillApplication(now time.Time, id, reason string) bool {
 	a := c.applications[id]
 	if a == nil {

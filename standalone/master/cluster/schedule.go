@@ -10,8 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Schedule launches the drivers and executors that fit. It returns at once if nothing
-// has changed since the last call.
+// Schedule launches the drivers and executors that fit, if anything has changed.
 func (c *Cluster) Schedule(now time.Time) {
 	if !c.dirty || c.phase != Alive {
 		return
@@ -69,8 +68,7 @@ func (c *Cluster) scheduleDrivers(workers []*worker) {
 	c.waitingDrivers = waiting
 }
 
-// reportHindrance sends an application the reason why it has no executor of a
-// profile, if the reason has changed.
+// reportHindrance sends an application the changed reason why it lacks executors of a profile.
 func (c *Cluster) reportHindrance(a *application, workers []*worker) {
 	text := ""
 	for _, demand := range a.demands {
@@ -85,7 +83,7 @@ func (c *Cluster) reportHindrance(a *application, workers []*worker) {
 	}
 }
 
-// hindrance returns, in words for users, why there is no executor of a profile.
+// hindrance returns why there is no executor of a profile, for users.
 func (c *Cluster) hindrance(a *application, profile *protocol.ExecutorProfile, workers []*worker) string {
 	need := executorSize(profile)
 	if len(workers) == 0 {

@@ -49,8 +49,7 @@ type WorkerStatus struct {
 	LastHeartbeat time.Time               `json:"lastHeartbeat,omitzero"`
 }
 
-// ResourceUsed is how many addresses of a further resource, such as GPUs, a worker
-// has, and how many of them are used.
+// ResourceUsed is how many addresses of a resource, such as GPUs, a worker has and uses.
 type ResourceUsed struct {
 	Total int `json:"total"`
 	Used  int `json:"used"`
@@ -118,7 +117,7 @@ type DriverStatus struct {
 	Application string    `json:"application,omitempty"`
 }
 
-// Status returns the state of the cluster.
+// Status returns the cluster's state.
 func (c *Cluster) Status() Status {
 	s := Status{Phase: c.phase}
 	for _, w := range c.workersInOrder() {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Pause extends all timeouts by a time in which the master's process was suspended and
-// could not receive anything.
+// Pause extends all timeouts by a time in which the master's process was suspended.
 func (c *Cluster) Pause(pause time.Duration) {
 	c.warn("the master has stood still; its machine is too busy, or it was stopped", "for", pause)
 	c.deadline = c.deadline.Add(pause)
@@ -19,8 +18,8 @@ func (c *Cluster) Pause(pause time.Duration) {
 	}
 }
 
-// Tick removes workers and applications whose timeout has passed. The caller calls it
-// at a fixed interval; timeouts are detected up to one interval late.
+// Tick removes workers and applications whose timeout has passed. The caller's fixed
+// interval bounds the delay.
 func (c *Cluster) Tick(now time.Time) {
 	if c.phase == Recovering && !now.Before(c.deadline) {
 		c.endRecovery(now)

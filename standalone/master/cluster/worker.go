@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// address is a worker's host and port. No two live workers have the same address.
+// address is a worker's host and port, unique among live workers.
 type address struct {
 	host string
 	port uint32
@@ -50,8 +50,8 @@ func (w *worker) schedulable() bool { return w.attached && !w.dead && !w.decommi
 
 func (w *worker) name() string { return fmt.Sprintf("worker %s on %s", w.id, w.address.host) }
 
-// AttachWorker registers a worker, or attaches it again. An error means that the
-// worker must not try again.
+// AttachWorker registers a worker, or attaches it again. After an error, the worker
+// must not try again.
 func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error {
 	if err := checkWorker(hello); err != nil {
 		return err
@@ -142,8 +142,7 @@ func (c *Cluster) Heartbeat(now time.Time, id string) {
 	}
 }
 
-// WorkerReport applies a worker's report on those of its executors and drivers that
-// have changed.
+// WorkerReport applies a worker's report on changed executors and drivers.
 func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.WorkerReport) {
 	w := c.workers[id]
 	if w == nil || !w.attached {
@@ -162,8 +161,8 @@ func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.Worker
 	c.orderWorker(w).Acknowledged = w.acknowledged
 }
 
-// WorkerDecommissioning notes that a worker decommissions itself. At the deadline,
-// the worker stops what still runs on it; zero for no deadline.
+// WorkerDecommissioning notes that a worker decommissions itself, and stops all its
+// processes at the deadline (zero for none).
 func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadline time.Time) {
 	if w := c.workers[id]; w != nil && !w.dead {
 		w.lastHeard = now
@@ -174,8 +173,8 @@ func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadli
 	}
 }
 
-// Decommission asks the workers with the given ids, and all workers on the given
-// hosts, to decommission themselves. It returns how many workers it has asked.
+// Decommission asks the workers with these ids or on these hosts to decommission
+// themselves, and returns how many it has asked.
 func (c *Cluster) Decommission(ids, hosts []string) int {
 	asked := 0
 	for _, w := range c.workersInOrder() {
@@ -192,8 +191,7 @@ func (c *Cluster) Decommission(ids, hosts []string) int {
 	return asked
 }
 
-// decommissionWorker excludes a worker from scheduling and notifies the applications
-// that have executors there.
+// decommissionWorker excludes a worker from scheduling and notifies the applications on it.
 func (c *Cluster) decommissionWorker(w *worker, reason string, deadline time.Time) {
 	if w.decommissioning && w.deadline.Equal(deadline) {
 		return
@@ -218,7 +216,7 @@ func (c *Cluster) decommissionWorker(w *worker, reason string, deadline time.Tim
 	}
 }
 
-// notice returns a notice of the worker's decommissioning that names no executor yet.
+// notice returns a notice of the worker's decommissioning without executors.
 func (w *worker) notice() *protocol.ExecutorNotice {
 	notice := &protocol.ExecutorNotice{Reason: w.reason}
 	if !w.deadline.IsZero() {
@@ -227,7 +225,7 @@ func (w *worker) notice() *protocol.ExecutorNotice {
 	return notice
 }
 
-// UnregisterWorker removes a stopping worker whose executors and drivers have ended.
+// UnregisterWorker removes a stopping worker without executors and drivers.
 func (c *Cluster) UnregisterWorker(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
 		c.note("a worker has left", "worker", id, "host", w.address.host)
@@ -235,7 +233,6 @@ func (c *Cluster) UnregisterWorker(now time.Time, id string) {
 	}
 }
 
-// loseWorker removes a worker that has not unregistered.
 func (c *Cluster) loseWorker(now time.Time, w *worker, reason string) {
 	if !w.dead {
 		c.warn("a worker is lost", "worker", w.id, "host", w.address.host, "reason", reason,

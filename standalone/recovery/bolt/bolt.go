@@ -1,5 +1,5 @@
-// Package bolt stores a standalone master's state in a file on its machine, with bbolt.
-// The master that has locked the file leads as long as it runs. The next one on the same
+// Package bolt stores a standalone master's state in a local file, with bbolt. The
+// master that has locked the file leads as long as it runs. The next one on the same
 // machine continues with its state.
 package bolt
 
@@ -30,8 +30,7 @@ const (
 	// leaderName is the file beside master.db that names the lock's holder.
 	leaderName = "master.leader"
 
-	// lockWait is how long Open waits for the lock of the file, which a stopping
-	// master may still hold.
+	// lockWait bounds Open's wait for the file's lock, which a stopping master may still hold.
 	lockWait = 300 * time.Millisecond
 )
 
@@ -51,7 +50,6 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("another master has %s open%s: end it, or give this one a recovery.directory of its own", e.Path, e.Holder)
 }
 
-// backend is the open file with a master's state.
 type backend struct {
 	path string
 	file os.FileInfo // of the file that was locked
@@ -64,9 +62,8 @@ type backend struct {
 	closed bool
 }
 
-// Open opens the state in a directory. It creates the directory and the file if they
-// do not exist, accessible only to this user. If another master has locked the file,
-// the error is an *InUseError.
+// Open opens the state in a directory, which it creates if missing, accessible only
+// to this user. If another master has locked the file, the error is an *InUseError.
 func Open(directory string) (recovery.Backend, error) {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, fmt.Errorf("make recovery.directory: %w", err)
@@ -99,15 +96,14 @@ func Open(directory string) (recovery.Backend, error) {
 	return nil, fmt.Errorf("open the master's state in %s: %w", path, err)
 }
 
-// check reads the structure of the file, to find damage before anything is written.
+// check reads the file's structure, to find damage before anything is written.
 func (b *backend) check() error {
 	return b.db.View(func(tx *bbolt.Tx) error {
 		file, err := os.Stat(b.path)
 		if err != nil {
 			return err
 		}
-		// tx.Check runs in its own goroutine, where a fault on a missing page would end
-		// the program.
+		// tx.Check's own goroutine would end the program at a missing page.
 		if file.Size() < tx.Size() {
 			return damaged(b.path, fmt.Errorf("it has %d bytes of %d", file.Size(), tx.Size()))
 		}
@@ -122,14 +118,12 @@ func (b *backend) check() error {
 	})
 }
 
-// damaged returns the error for a damaged file.
 func damaged(path string, err error) error {
 	return fmt.Errorf("the master's state in %s is damaged: %w; nothing was changed: put a copy of it back, "+
 		"or move it away to begin with no applications, workers and drivers", path, err)
 }
 
-// holder returns the content of the leader's file in parentheses, for use in an
-// error text; "" if there is none.
+// holder returns the leader file's content in parentheses, for an error text, or "".
 func holder(directory string) string {
 	text, err := os.ReadFile(filepath.Join(directory, leaderName))
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -138,9 +132,8 @@ func holder(directory string) string {
 	return " (" + strings.TrimSpace(string(text)) + ")"
 }
 
-// Campaign begins the term at once, because Open has locked the file. The term
-// lasts until Resign or Close is called, or a write finds that the file was
-// replaced.
+// Campaign begins the term at once, because Open has locked the file. The term lasts
+// until Resign or Close, or until a write finds the file replaced.
 func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -203,10 +196,10 @@ func (b *backend) endTerm(t *term) {
 	b.term = nil
 	b.leader.Store(nil)
 	close(t.lost)
-	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // it is only read for the text of an error
+	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // only error texts need it
 }
 
-// update runs change in a transaction, which is on disk when update returns.
+// update runs change in a transaction, and returns when that is on disk.
 func (b *backend) update(change func(*bbolt.Tx) error) error {
 	err := guarded(b.path, func() error { return b.db.Update(change) })
 	if err != nil {
@@ -215,16 +208,16 @@ func (b *backend) update(change func(*bbolt.Tx) error) error {
 	return nil
 }
 
-// replaced reports whether the file is no longer the one that was locked. Another
-// master may have locked the new one.
+// replaced reports whether the locked file was replaced; another master may have
+// locked the new one.
 func (b *backend) replaced() bool {
 	now, err := os.Stat(b.path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, b.file)
 }
 
-// guarded calls f, which reads or writes the file's pages, and returns panics as errors.
-// bbolt trusts the pages: it panics if they contradict each other, and a file that was
-// cut short causes a fault in the mapped memory.
+// guarded calls f, which reads or writes the file's pages, and returns panics as
+// errors. bbolt panics if pages contradict each other, and a file that was cut short
+// causes a fault in the mapped memory.
 func guarded(path string, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

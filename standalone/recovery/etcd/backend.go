@@ -1,6 +1,6 @@
 // Package etcd stores a standalone cluster's state in etcd, for masters on several
-// machines. One leads, elected with a lease; when it fails, another continues with its
-// state.
+// machines. One leads, elected with a lease; when it fails, another continues with
+// its state.
 package etcd
 
 import (
@@ -18,11 +18,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// retryPause is the longest pause before another attempt to be elected while the
-// servers do not answer.
+// retryPause bounds the pause before another election attempt while the servers do not answer.
 const retryPause = time.Second
 
-// backend is one master's connection to etcd, with which it stands for election.
+// backend is one master's connection to etcd.
 type backend struct {
 	options Options
 	client  *clientv3.Client
@@ -35,8 +34,8 @@ type backend struct {
 	active sync.WaitGroup // calls of Campaign and terms that have not ended
 }
 
-// Open connects to the servers. It fails if none answers in time, so that a wrong address
-// is reported when the master starts.
+// Open connects to the servers. It fails if none answers in time, so that a wrong
+// address is reported at the start.
 func Open(ctx context.Context, o Options) (recovery.Backend, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -63,19 +62,18 @@ func Open(ctx context.Context, o Options) (recovery.Backend, error) {
 	return b, nil
 }
 
-// call returns a context that bounds one call to the servers by Options.Timeout.
+// call returns a context for one call, bounded by Options.Timeout.
 func (b *backend) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, b.options.Timeout)
 }
 
-// stateKeys and leaderKeys are the prefixes of the keys of records and of the election.
-// termKey is the key that holds the number of the newest term.
+// stateKeys and leaderKeys are key prefixes of records and of the election.
+// termKey's value is the newest term's number.
 func (b *backend) stateKeys() string  { return b.options.Directory + "/state/" }
 func (b *backend) leaderKeys() string { return b.options.Directory + "/leader" }
 func (b *backend) termKey() string    { return b.options.Directory + "/term" }
 
-// Campaign waits until this master is elected, and retries while the servers are
-// unavailable.
+// Campaign waits until this master is elected, and retries while the servers are unavailable.
 func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, error) {
 	b.mu.Lock()
 	if b.closed {
@@ -112,8 +110,7 @@ func (b *backend) Leader() string {
 	return ""
 }
 
-// Close ends the term and revokes its lease. If the servers cannot be reached, the
-// lease expires.
+// Close ends the term and revokes its lease, which expires if no server can be reached.
 func (b *backend) Close() error {
 	b.mu.Lock()
 	if b.closed {

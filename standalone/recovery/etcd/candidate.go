@@ -25,8 +25,7 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 			b.revoke(lease.ID)
 		}
 	}()
-	// The session's client can be abandoned when ctx ends. If this master is
-	// elected, the term keeps the session and the client.
+	// If ctx ends, abandon the session's client. An elected master's term keeps both.
 	client, abandon := b.abandonable()
 	defer context.AfterFunc(ctx, abandon)()
 	defer func() {
@@ -54,8 +53,8 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	if err := t.renewOnce(ctx); err != nil {
 		return nil, err
 	}
-	// If the lease expired while the candidate waited, the candidate's key is gone,
-	// but the election does not notice that.
+	// After an expiry of the lease during the wait, the key is gone, which the election
+	// does not notice.
 	seen, err := t.claim(ctx)
 	if err != nil {
 		return nil, err
@@ -66,10 +65,9 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	return t, nil
 }
 
-// abandonable returns a copy of the client with its own context, and a function
-// that ends this context. An election that is given up deletes its key under the
-// client's context, and blocks while no server answers. abandon unblocks it; the
-// key is then deleted when the lease expires.
+// abandonable returns a copy of the client, and a function that ends the copy's
+// context. An abandoned election deletes its key under that context, and would block
+// while no server answers. The lease's expiry then deletes the key.
 func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	ctx, abandon := context.WithCancel(b.client.Ctx())
 	client := clientv3.NewCtxClient(ctx, clientv3.WithZapLogger(b.client.GetLogger()))
@@ -77,8 +75,7 @@ func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	return client, abandon
 }
 
-// wait returns when this master is elected. Until then it keeps b.leader up to
-// date.
+// wait returns when this master is elected. Until then it updates b.leader.
 func (b *backend) wait(ctx context.Context, session *concurrency.Session, election *concurrency.Election, address string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(session.Ctx(), stop)()
@@ -106,7 +103,7 @@ func (b *backend) wait(ctx context.Context, session *concurrency.Session, electi
 	return nil
 }
 
-// revoke ends a lease at once if the servers can be reached.
+// revoke ends a lease at once, if a server can be reached.
 func (b *backend) revoke(lease clientv3.LeaseID) {
 	call, done := b.call(b.client.Ctx())
 	defer done()

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// renewals is how many times a lease is renewed within its duration.
+	// renewals is how often a lease is renewed within its duration.
 	renewals = 4
 	// renewPause is the pause before a failed renewal is tried again.
 	renewPause = 200 * time.Millisecond
 )
 
-// renew renews the lease, and ends the term before another master can be elected. The
-// election's session renews the lease too, but counts its expiry from when it
-// read the answer, which may be late.
+// renew renews the lease, and ends the term before another master can be elected.
+// The election's session renews the lease, too, but counts the expiry from reading
+// the answer, which may be late.
 func (t *term) renew(ctx context.Context) {
 	for {
 		select {
@@ -28,14 +28,14 @@ func (t *term) renew(ctx context.Context) {
 		case <-time.After(t.ttl / renewals):
 		}
 		if err := t.renewOnce(ctx); err != nil {
-			t.finish(fmt.Errorf("its lease was not renewed: %w", err)) // has no effect if ctx has ended
+			t.finish(fmt.Errorf("its lease was not renewed: %w", err)) // no effect after ctx's end
 			return
 		}
 	}
 }
 
-// renewOnce renews the lease, and retries until the lease may have expired. The new
-// expiry is counted from the time just before the successful request was sent.
+// renewOnce renews the lease, with retries until the lease may have expired. The new
+// expiry counts from just before the successful request.
 func (t *term) renewOnce(ctx context.Context) error {
 	ctx, done := context.WithDeadline(ctx, t.until)
 	defer done()
@@ -58,7 +58,7 @@ func (t *term) renewOnce(ctx context.Context) error {
 }
 
 // keepAlive renews a lease once, and returns its new duration. The client's
-// KeepAliveOnce retries without a pause if no server can be reached.
+// KeepAliveOnce would retry without a pause if no server can be reached.
 func (b *backend) keepAlive(ctx context.Context, lease clientv3.LeaseID) (time.Duration, error) {
 	ctx, done := context.WithTimeout(clientv3.WithRequireLeader(ctx), b.options.Timeout)
 	defer done() // it ends the stream, too

@@ -14,8 +14,8 @@ const (
 	defaultLease   = 10 * time.Second
 	defaultTimeout = 5 * time.Second
 
-	// A connection that has been silent for pingAfter is pinged, and closed if there is
-	// no answer within pingWait. Servers refuse pings more often than every 5 s.
+	// A connection silent for pingAfter is pinged, and closed if there is no answer
+	// within pingWait. Servers refuse pings more often than every 5 s.
 	pingAfter = 10 * time.Second
 	pingWait  = 3 * time.Second
 )
@@ -27,13 +27,12 @@ type Options struct {
 	// Directory is the prefix of the cluster's keys, such as /bobbin. Masters with the
 	// same Directory form a cluster.
 	Directory string
-	// TLS is for https:// endpoints. nil means the machine's trusted authorities and
-	// no client certificate.
+	// TLS is for https://; nil means the machine's trusted authorities and no client certificate.
 	TLS *tls.Config
 	// Username and Password authenticate to the servers; "" for no authentication.
 	Username, Password string
-	// Lease is how long after the leader's last renewal another master can take over, in
-	// whole seconds; 0 for 10 s. Servers extend it if their own elections take longer.
+	// Lease is how long after the leader's last renewal another master can take over,
+	// in whole seconds; 0 for 10 s. Servers' own elections may extend it.
 	Lease time.Duration
 	// Timeout bounds a call; 0 for 5 s.
 	Timeout time.Duration

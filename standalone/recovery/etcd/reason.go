@@ -9,9 +9,8 @@ import (
 	"net/url"
 )
 
-// diagnose returns why calls to the servers fail. The client does not report that: it
-// retries after any error until its deadline. diagnose returns nil if each server
-// accepts a connection.
+// diagnose returns why calls to the servers fail, nil if each server accepts a
+// connection. The client itself retries after any error until its deadline.
 func (o *Options) diagnose(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, o.Timeout)
 	defer done()
@@ -24,9 +23,8 @@ func (o *Options) diagnose(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// connect makes a TCP connection to a server. With https:// it also waits for the
-// server's first byte, which comes only after the server has accepted our
-// certificate.
+// connect connects to a server by TCP. With https:// it waits for the first byte,
+// which follows the acceptance of our certificate.
 func (o *Options) connect(ctx context.Context, endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {

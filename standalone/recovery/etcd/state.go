@@ -13,25 +13,22 @@ import (
 )
 
 const (
-	// batchChanges and batchBytes bound a transaction. By default, servers accept 128
-	// changes and 1.5 MiB.
+	// batchChanges and batchBytes bound a transaction. Servers accept 128 changes and
+	// 1.5 MiB by default.
 	batchChanges = 100
 	batchBytes   = 1 << 20
-	// maxRecord bounds a record's data, in bytes, so that a transaction has room
-	// for it.
+	// maxRecord bounds a record's data, in bytes, to fit into a transaction.
 	maxRecord = batchBytes - 4096
 	// pageRecords is how many records one call reads.
 	pageRecords = 200
 )
 
-// recordKey returns etcd's key for a record, with kind and id escaped as in the
-// path of a URL.
+// recordKey returns a record's key in etcd, with kind and id escaped as in a URL's path.
 func (b *backend) recordKey(kind, id string) string {
 	return b.stateKeys() + url.PathEscape(kind) + "/" + url.PathEscape(id)
 }
 
-// names returns the kind and id of the record at a key. It fails for keys not made
-// by recordKey.
+// names returns the kind and id of a key. It fails for keys not made by recordKey.
 func (b *backend) names(key string) (kind, id string, err error) {
 	escapedKind, escapedID, ok := strings.Cut(strings.TrimPrefix(key, b.stateKeys()), "/")
 	kind, err = url.PathUnescape(escapedKind)
@@ -84,8 +81,7 @@ func (t *term) Load(ctx context.Context) ([]recovery.Record, error) {
 	return records, errors.Join(bad...)
 }
 
-// Write makes the changes in as few transactions as possible. A transaction takes
-// effect only if this master still leads.
+// Write makes the changes in few transactions, which take effect only while this master leads.
 func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	if err := recovery.Check(changes); err != nil {
 		return err
@@ -114,8 +110,7 @@ func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	return t.commit(ctx, batch)
 }
 
-// commit executes one transaction. It fails with ErrLost if this master no longer
-// leads.
+// commit executes one transaction. It fails with ErrLost if this master no longer leads.
 func (t *term) commit(ctx context.Context, batch []clientv3.Op) error {
 	if err := t.check(ctx); err != nil {
 		return err

@@ -17,9 +17,9 @@ import (
 
 // term is the time during which this master's key in the election is the oldest.
 //
-// It ends when the key is gone, or when the lease may have expired. The expiry is counted
-// from before the last successful renewal was sent, so this master stops no later than
-// the servers expire the lease.
+// It ends when the key is gone, or when the lease may have expired, counted from
+// before the last successful renewal. So this master stops no later than the servers
+// expire the lease.
 type term struct {
 	backend  *backend
 	session  *concurrency.Session
@@ -40,8 +40,8 @@ type term struct {
 func (t *term) Number() uint64        { return t.number }
 func (t *term) Lost() <-chan struct{} { return t.lost }
 
-// claim writes the term's number if this master's key is the oldest in the election, and
-// returns the revision of that write. It fails if the key is gone or not the oldest.
+// claim writes the term's number if this master's key is the oldest in the election,
+// and returns the write's revision, or an error otherwise.
 func (t *term) claim(ctx context.Context) (int64, error) {
 	b := t.backend
 	call, done := b.call(ctx)
@@ -77,15 +77,13 @@ func (t *term) claim(ctx context.Context) (int64, error) {
 
 var errLeaseGone = errors.New("the lease ran out while this master waited")
 
-// leads returns the condition of all writes of this term: this master's key in the
-// election is still there.
+// leads returns the condition of all writes of this term: this master's key exists.
 func (t *term) leads() clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.revision)
 }
 
-// begin starts the goroutines that renew the lease, watch this master's key for
-// changes after the revision seen, and end the term. The caller has added the term
-// to backend.active.
+// begin starts the goroutines that renew the lease, watch this master's key from the
+// revision seen, and end the term. The caller has added the term to backend.active.
 func (t *term) begin(seen int64) {
 	ctx, stop := context.WithCancelCause(t.backend.client.Ctx())
 	t.stop = stop
@@ -110,7 +108,7 @@ func (t *term) begin(seen int64) {
 	}()
 }
 
-// finish ends the term. It closes Lost before anything else.
+// finish ends the term, beginning with Lost.
 func (t *term) finish(why error) {
 	t.end.Do(func() {
 		unknown := ""
@@ -121,8 +119,7 @@ func (t *term) finish(why error) {
 	})
 }
 
-// watch ends the term when this master's key is gone. seen is the latest revision
-// at which the key is known to have existed.
+// watch ends the term when this master's key, which existed at revision seen, is gone.
 func (t *term) watch(ctx context.Context, seen int64) {
 	for ctx.Err() == nil {
 		watch, stop := context.WithCancel(ctx)

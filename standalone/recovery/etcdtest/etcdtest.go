@@ -37,16 +37,16 @@ type Server struct {
 	process   *process
 }
 
-// Start starts a server that runs until the test ends. If there is no command etcd
-// (Debian's package etcd-server), the test is skipped; in CI it fails.
+// Start starts a server until the test's end. Without the command etcd (Debian's
+// package etcd-server), the test is skipped; in CI it fails.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return launch(t, "http", nil)
 }
 
-// StartTLS starts a server that uses TLS. Clients must have a certificate signed by
-// an authority in caFile; the client of Server.Client uses the server's
-// certificate. All files are PEM.
+// StartTLS starts a server with TLS, for clients with a certificate signed by an
+// authority in caFile. Server.Client uses the server's certificate. All files are
+// PEM.
 func StartTLS(t testing.TB, caFile, certFile, keyFile string) *Server {
 	t.Helper()
 	authorities, err := os.ReadFile(caFile)
@@ -100,10 +100,9 @@ func launch(t testing.TB, scheme string, secure *tls.Config, arguments ...string
 	return s
 }
 
-// Client returns a client of the server.
 func (s *Server) Client() *clientv3.Client { return s.client }
 
-// Run starts the server again after Kill. The server keeps its data.
+// Run starts the server again after Kill, with its data.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(s.directory, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -140,7 +139,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Pause stops the server's process, so that calls get no answer, until resume is called.
+// Pause stops the server's process until resume, so that calls get no answer.
 func (s *Server) Pause(t testing.TB) (resume func()) {
 	t.Helper()
 	signal := func(what syscall.Signal) {
@@ -152,9 +151,8 @@ func (s *Server) Pause(t testing.TB) (resume func()) {
 	return func() { signal(syscall.SIGCONT) }
 }
 
-// process is a command that ends with the test's process, even if that gets
-// SIGKILL: the command's parent is a shell, which kills it when the shell's stdin
-// is closed.
+// process is a command that ends with the test's process, even after SIGKILL: its
+// parent is a shell, which kills it when the shell's stdin is closed.
 type process struct {
 	shell *exec.Cmd
 	input io.Closer

@@ -23,11 +23,10 @@ const timeout = 20 * time.Second
 type Store struct {
 	// Open opens the store as a starting master does.
 	Open func() (recovery.Backend, error)
-	// Persistent is set if the state outlives the backend, Shared if several backends
-	// can be open at once.
+	// Persistent means that the state outlives the backend, Shared that several
+	// backends can be open.
 	Persistent, Shared bool
-	// Damage changes the bytes of a record while no backend has the store open. nil if
-	// that is impossible.
+	// Damage changes a record's bytes while no backend is open; nil if impossible.
 	Damage func(t *testing.T, kind, id string, change func([]byte) []byte)
 }
 
@@ -70,7 +69,6 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// leader makes this backend's master lead, and returns its term.
 func leader(t *testing.T, backend recovery.Backend) recovery.Term {
 	term, err := backend.Campaign(bounded(t), "bobbin://"+t.Name())
 	require.NoError(t, err)

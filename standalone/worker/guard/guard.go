@@ -1,13 +1,13 @@
 // Package guard kills all processes of a worker when the worker ends, even by SIGKILL.
 //
-// Executors and drivers have two marks, which processes that they start inherit: a
-// session of their own, and an environment variable. A process without either mark, such
-// as a daemon, is left alone. The guard is a process beside the worker. It reads a pipe
-// that only the worker writes. When the worker ends, the pipe is closed, and the guard
-// kills processes with one of the marks until none is left.
+// Executors and drivers have two marks, which their children inherit: a session of
+// their own, and an environment variable. A process without either mark, such as a
+// daemon, is left alone. The guard is a process beside the worker. It reads a pipe
+// that only the worker writes. At the pipe's end, the guard kills processes with one
+// of the marks until none is left.
 //
-// If guard and worker are killed at once, executors and drivers still end, because the
-// kernel kills each when its worker ends. Processes that they started may stay.
+// If guard and worker are killed at once, the kernel kills executors and drivers,
+// but not processes that they started.
 package guard
 
 import (
@@ -29,11 +29,11 @@ import (
 )
 
 const (
-	// killTimeout is how long killed processes may take to end. A process that is stuck
-	// in the kernel, or runs as another user, does not end.
+	// killTimeout bounds the wait for killed processes. A process that is stuck in the
+	// kernel, or runs as another user, does not end.
 	killTimeout = 30 * time.Second
-	// pollInterval is the time between two checks whether killed processes have ended.
-	// The kernel notifies a process only about its own children.
+	// pollInterval is the time between two checks of killed processes: the kernel
+	// notifies a process only about its own children.
 	pollInterval = 5 * time.Millisecond
 
 	name = "bobbin-guard" // in lists of processes
@@ -42,8 +42,7 @@ const (
 	raceOptions = "GORACE"
 )
 
-// Guard is the guard process of this worker. Its methods must be called by one goroutine,
-// except Ended.
+// Guard is this worker's guard process. One goroutine must call its methods, except Ended.
 type Guard struct {
 	command *exec.Cmd
 	pipe    *os.File
@@ -51,9 +50,9 @@ type Guard struct {
 	failure error // set when ended is closed
 }
 
-// Start starts a guard for this process. program is run in the role launch.RoleGuard, in
-// which it must call Main. The guard kills the processes whose launch.EnvContainer begins
-// with mark; no others may have such a value.
+// Start starts a guard for this process, by running program in the role
+// launch.RoleGuard, in which it must call Main. The guard kills the processes whose
+// launch.EnvContainer begins with mark; no others may have such a value.
 func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -67,8 +66,7 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 		command.Env = append(command.Env, raceOptions+"="+options)
 	}
 	command.Stdin, command.Stderr = read, stderr
-	// Because of its own session, the guard gets no signals that are sent to the worker's
-	// terminal or process group.
+	// In its own session, the guard gets no signals for the worker's terminal or process group.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := command.Start(); err != nil {
 		_ = write.Close()
@@ -77,7 +75,7 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	g := &Guard{command: command, pipe: write, ended: make(chan struct{})}
 	go func() {
 		g.failure = command.Wait()
-		_ = write.Close() // it has no reader any more
+		_ = write.Close() // its reader has ended
 		close(g.ended)
 	}()
 	return g, nil
@@ -86,11 +84,10 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 // PID returns the guard's process id.
 func (g *Guard) PID() int { return g.command.Process.Pid }
 
-// Watch makes the guard kill the processes of a session when this process ends.
+// Watch makes the guard kill a session's processes when this process ends.
 func (g *Guard) Watch(session int) error { return g.write("+", session) }
 
-// Forget removes a session. It must be called after the session's processes have ended
-// and before another session can get its number.
+// Forget removes a session, after its processes have ended and before its number is reused.
 func (g *Guard) Forget(session int) error { return g.write("-", session) }
 
 func (g *Guard) write(sign string, session int) error {
@@ -100,12 +97,12 @@ func (g *Guard) write(sign string, session int) error {
 	return nil
 }
 
-// Ended returns a channel that is closed when the guard has ended. If Close has not been
-// called, the guard was killed.
+// Ended returns a channel that is closed when the guard has ended: without Close, it
+// was killed.
 func (g *Guard) Ended() <-chan struct{} { return g.ended }
 
-// Close makes the guard kill all processes that are left, and waits until the guard has
-// ended. The error names processes that did not end.
+// Close makes the guard kill all remaining processes, and waits for its end. The
+// error names processes that did not end.
 func (g *Guard) Close() error {
 	_ = g.pipe.Close()
 	<-g.ended
@@ -115,8 +112,7 @@ func (g *Guard) Close() error {
 	return nil
 }
 
-// Main is the main function of a process in the role launch.RoleGuard. When the worker
-// has ended and its processes are killed, Main returns the exit status.
+// Main is the guard process. It returns the exit status after the worker's end.
 func Main() int {
 	signal.Ignore(ignoredSignals...)
 	if len(os.Args) != 2 || os.Args[1] == "" {
@@ -133,8 +129,7 @@ func Main() int {
 	return 0
 }
 
-// readSessions reads the pipe until the worker closes it, and returns the sessions that
-// were added and not removed.
+// readSessions returns the sessions that were added and not removed, at the pipe's end.
 func readSessions(worker io.Reader) map[int]bool {
 	sessions := map[int]bool{}
 	for lines := bufio.NewScanner(worker); lines.Scan(); {
@@ -154,13 +149,12 @@ func readSessions(worker io.Reader) map[int]bool {
 	return sessions
 }
 
-// Time is the start time of a process, in clock ticks since boot; 0 is earlier than that
-// of any process.
+// Time is a process's start time, in clock ticks since boot; 0 is earlier than any.
 type Time uint64
 
-// Sweep kills every process of the sessions, and every process whose launch.EnvContainer
-// begins with mark, except the calling process. It returns when none is left; after 30 s
-// it fails. To be faster, it skips processes whose start time is before since.
+// Sweep kills the sessions' processes, and every process whose launch.EnvContainer
+// begins with mark, except this one. It returns when none is left, and fails after
+// 30 s. To be faster, it skips processes that started before since.
 func Sweep(mark string, sessions map[int]bool, since Time) error {
 	deadline := time.Now().Add(killTimeout)
 	found := map[int]Time{} // start times, by process id
@@ -169,8 +163,7 @@ func Sweep(mark string, sessions map[int]bool, since Time) error {
 		if err := findProcesses(mark, sessions, since, found, kernel); err != nil {
 			return err
 		}
-		// A process that is ending loses its marks early, so it stays in found until it
-		// has ended.
+		// An ending process loses its marks early: keep it in found until its end.
 		maps.DeleteFunc(found, hasEnded)
 		if len(found) == 0 {
 			return nil

@@ -15,12 +15,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// ignoredSignals do not end a guard, because it must outlive its worker.
+// ignoredSignals do not end a guard, which must outlive its worker.
 var ignoredSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR}
 
-// findProcesses finds the live processes, except the calling one, that have one of the
-// marks and a start time of at least since, and adds them to found. It skips the ids in
-// kernel, those of known kernel threads, and adds further ones to kernel.
+// findProcesses adds to found the live processes, except this one, with one of the
+// marks and a start time of at least since. It skips the known kernel threads in
+// kernel, and adds further ones.
 func findProcesses(mark string, sessions map[int]bool, since Time, found map[int]Time, kernel map[int]bool) error {
 	directory, err := os.Open("/proc")
 	if err != nil {
@@ -38,8 +38,7 @@ func findProcesses(mark string, sessions map[int]bool, since Time, found map[int
 		if err != nil || pid == own || kernel[pid] {
 			continue
 		}
-		// Getsid returns 0 if the session began outside this PID namespace, and for
-		// kernel threads.
+		// Getsid returns 0 for sessions outside this PID namespace, and for kernel threads.
 		session, err := unix.Getsid(pid)
 		if err != nil {
 			continue // it has ended
@@ -62,14 +61,13 @@ func findProcesses(mark string, sessions map[int]bool, since Time, found map[int
 	return nil
 }
 
-// hasEnded reports whether the process with this id and start time has ended.
 func hasEnded(pid int, started Time) bool {
 	p, err := statusOf(procfs.Directory(pid))
 	return err != nil || p.started != started || p.ended()
 }
 
 // marked reports whether the process has an environment variable that begins with
-// variable. If the first thread has ended, the environment is read from another thread.
+// variable. If the first thread has ended, another thread has the environment.
 func (p processStatus) marked(directory string, variable []byte) bool {
 	if p.state != 'Z' && p.state != 'X' {
 		return hasVariable(directory, variable)
@@ -78,8 +76,8 @@ func (p processStatus) marked(directory string, variable []byte) bool {
 	return slices.ContainsFunc(threads, func(thread string) bool { return hasVariable(thread, variable) })
 }
 
-// hasVariable reads the environment of a process or a thread. It returns false if it
-// cannot read that, because the process is another user's and so not the worker's.
+// hasVariable reads the environment of a process or a thread. It returns false for
+// other users' processes, which are not the worker's.
 func hasVariable(directory string, variable []byte) bool {
 	environment, err := os.ReadFile(filepath.Join(directory, "environ"))
 	if err != nil {
@@ -105,12 +103,11 @@ type processStatus struct {
 	started Time
 }
 
-// ended reports whether the process is a zombie. A process whose first thread has ended,
-// but which has others, is not.
+// ended reports whether the process is a zombie with no living thread.
 func (p processStatus) ended() bool { return (p.state == 'Z' || p.state == 'X') && p.threads <= 1 }
 
-// statusOf reads the file stat in a process's or thread's directory. The second field of
-// the file is the program's name in parentheses, which may contain any character.
+// statusOf reads the file stat in a process's or thread's directory. The second
+// field is the program's name in parentheses, which may contain any character.
 func statusOf(directory string) (processStatus, error) {
 	content, err := os.ReadFile(filepath.Join(directory, "stat"))
 	if err != nil {
@@ -137,5 +134,5 @@ func statusOf(directory string) (processStatus, error) {
 	return p, nil
 }
 
-// setProcessName sets the name that ps and top show; without it they show "exe".
+// setProcessName sets the name that ps and top show, by default "exe".
 func setProcessName(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
