@@ -45,8 +45,14 @@ func (s *Store) Open(id ID) (*Reader, error) {
 // Size returns the block's size in bytes.
 func (r *Reader) Size() int64 { return r.block.size }
 
-// Checksum returns the checksum that Put computed for the i-th chunk.
-func (r *Reader) Checksum(i int64) uint32 { return r.block.sums[i] }
+// ReadChunk fills p, which has the length of the i-th chunk, with that chunk and
+// returns the checksum that Put computed for it. It fails as ReadAt does.
+func (r *Reader) ReadChunk(i int64, p []byte) (checksum uint32, err error) {
+	if _, err := r.ReadAt(p, i*ChunkSize); err != nil {
+		return 0, err
+	}
+	return r.block.sums[i], nil
+}
 
 // ReadAt implements io.ReaderAt. It fails with ErrDamaged if the block's file
 // cannot be read or its checksum is wrong.

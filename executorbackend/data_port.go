@@ -8,17 +8,16 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/route"
 )
 
-// openDataPort opens the executor's data port, which serves its blocks, on the address
+// openDataPort opens the executor's data port, which serves blocks, on the address
 // from which this host reaches the driver. If blockManager.port is set and in use, it
 // tries the next ports, as Spark does.
-func openDataPort(ctx context.Context, options Options, driver string, pass *identity.Pass, blocks *block.Store) (*transfer.Server, error) {
+func openDataPort(ctx context.Context, options Options, driver string, pass *identity.Pass, blocks transfer.Open) (*transfer.Server, error) {
 	host, err := route.Source(ctx, []string{driver})
 	if err != nil {
 		return nil, fmt.Errorf("find the address by which this host reaches the driver at %s: %w", driver, err)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"github.com/bobbin-yarn/bobbin/block/transfer"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
@@ -104,7 +105,7 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 	x := newExecutor(options)
 	defer x.blocks.Close()
 	if !options.Shared {
-		port, err := openDataPort(ctx, options, driver, access, x.blocks)
+		port, err := openDataPort(ctx, options, driver, access, transfer.FromStore(x.blocks))
 		if err != nil {
 			return fmt.Errorf("executor %s: %w", options.ID, err)
 		}

@@ -1,9 +1,9 @@
-// Package transfer is the data port: it serves the blocks of a store to the
-// other processes of the same application, and fetches blocks from them.
+// Package transfer is the data port: it serves blocks to the other processes of
+// the same application, and fetches blocks from them.
 //
 //	access, err := pass.PeerTLS()
 //	options := transfer.Options{TLS: access, Timeout: timeout, Logger: logger}
-//	server, err := transfer.Listen("0.0.0.0:0", store, options)
+//	server, err := transfer.Listen("0.0.0.0:0", transfer.FromStore(store), options)
 //	defer server.Close()
 //
 //	client := transfer.NewClient(options)

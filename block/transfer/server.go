@@ -18,9 +18,9 @@ import (
 // if the process has too many open files.
 const acceptPause = 100 * time.Millisecond
 
-// Server serves the blocks of a store to other processes of the application.
+// Server serves blocks to other processes of the application.
 type Server struct {
-	store    *block.Store
+	open     Open
 	options  Options
 	listener net.Listener
 	ctx      context.Context // canceled by Close
@@ -28,14 +28,14 @@ type Server struct {
 	running  sync.WaitGroup
 }
 
-// Listen opens a port at an address, host:port, and serves a store's blocks on it
-// until Close. It fails if it cannot listen there.
-func Listen(address string, store *block.Store, options Options) (*Server, error) {
+// Listen opens a port at an address, host:port, and serves the blocks that open opens
+// on it until Close. It fails if it cannot listen there.
+func Listen(address string, open Open, options Options) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("open the data port: %w", err)
 	}
-	s := &Server{store: store, options: options.withDefaults(), listener: listener}
+	s := &Server{open: open, options: options.withDefaults(), listener: listener}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.running.Go(s.accept)
 	return s, nil
@@ -105,29 +105,31 @@ func (s *Server) reply(connection net.Conn, ids []block.ID) error {
 // send writes a block to the reply, or the status that the block is missing or
 // damaged. It returns an error only if writing fails.
 func (s *Server) send(w *bufio.Writer, id block.ID) error {
-	reader, err := s.store.Open(id)
+	content, err := s.open(id)
 	if errors.Is(err, block.ErrNotFound) {
 		return w.WriteByte(missing)
 	}
 	if err != nil {
 		return s.sendDamaged(w, err)
 	}
-	defer reader.Release()
-	if _, err := w.Write(binary.AppendUvarint(append(w.AvailableBuffer(), found), uint64(reader.Size()))); err != nil {
+	defer content.Release()
+	if _, err := w.Write(binary.AppendUvarint(append(w.AvailableBuffer(), found), uint64(content.Size()))); err != nil {
 		return err
 	}
-	for chunk := int64(0); chunk*block.ChunkSize < reader.Size(); chunk++ {
-		length := int(min(block.ChunkSize, reader.Size()-chunk*block.ChunkSize))
+	for chunk := int64(0); chunk*block.ChunkSize < content.Size(); chunk++ {
+		length := int(min(block.ChunkSize, content.Size()-chunk*block.ChunkSize))
 		if w.Available() < chunkHeader+length {
 			if err := w.Flush(); err != nil {
 				return err
 			}
 		}
-		frame := binary.BigEndian.AppendUint32(append(w.AvailableBuffer(), found), reader.Checksum(chunk))
-		frame = frame[:chunkHeader+length] // the chunk is read straight into the buffer of w
-		if _, err := reader.ReadAt(frame[chunkHeader:], chunk*block.ChunkSize); err != nil {
+		frame := w.AvailableBuffer()[:chunkHeader+length] // the chunk is read straight into the buffer of w
+		checksum, err := content.ReadChunk(chunk, frame[chunkHeader:])
+		if err != nil {
 			return s.sendDamaged(w, err)
 		}
+		frame[0] = found
+		binary.BigEndian.PutUint32(frame[1:], checksum)
 		if _, err := w.Write(frame); err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func newFixture(t *testing.T, options Options) *fixture {
 		options.TLS = access(t)
 	}
 	options.Logger = slog.New(f.ended)
-	server, err := Listen("127.0.0.1:0", f.store, options)
+	server, err := Listen("127.0.0.1:0", FromStore(f.store), options)
 	require.NoError(t, err)
 	f.server, f.client, f.address = server, NewClient(options), server.Addr().String()
 	f.close = sync.OnceFunc(server.Close)
@@ -235,7 +235,7 @@ func TestOpenFetchesAreLimited(t *testing.T) {
 	require.Len(t, f.client.idle, 2)
 
 	for range 3 {
-		other, err := Listen("127.0.0.1:0", f.store, f.client.options)
+		other, err := Listen("127.0.0.1:0", FromStore(f.store), f.client.options)
 		require.NoError(t, err)
 		t.Cleanup(other.Close)
 		for _, err := range f.client.Fetch(t.Context(), other.Addr().String(), "missing") {
@@ -269,7 +269,7 @@ func TestOtherApplicationsAreRefused(t *testing.T) {
 	requireFailed(t, err, ErrUnreachable, f.address, "a")
 	require.ErrorContains(t, err, "bad certificate")
 
-	impostor, err := Listen("127.0.0.1:0", f.store, Options{TLS: careless})
+	impostor, err := Listen("127.0.0.1:0", FromStore(f.store), Options{TLS: careless})
 	require.NoError(t, err)
 	defer impostor.Close()
 	err = fetch(ours, impostor.Addr().String())
@@ -520,7 +520,7 @@ func BenchmarkFetch(b *testing.B) {
 	config := access(b)
 	store := block.New(block.Options{Memory: 1 << 30})
 	defer store.Close()
-	server, err := Listen("127.0.0.1:0", store, Options{TLS: config})
+	server, err := Listen("127.0.0.1:0", FromStore(store), Options{TLS: config})
 	require.NoError(b, err)
 	defer server.Close()
 	client := NewClient(Options{TLS: config})

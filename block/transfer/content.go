@@ -1,0 +1,29 @@
+package transfer
+
+import "github.com/bobbin-yarn/bobbin/block"
+
+// Content is the content of a block that a Server sends. A [block.Reader] is one.
+type Content interface {
+	// Size returns the block's size in bytes.
+	Size() int64
+	// ReadChunk fills p, which has the length of the block's i-th chunk, with that
+	// chunk and returns its checksum.
+	ReadChunk(i int64, p []byte) (checksum uint32, err error)
+	// Release ends the use of the Content.
+	Release()
+}
+
+// Open opens a block for a Server, which releases it. Open fails with an error that
+// wraps block.ErrNotFound if there is no such block. It is called concurrently.
+type Open func(id block.ID) (Content, error)
+
+// FromStore returns an Open that opens a store's blocks.
+func FromStore(store *block.Store) Open {
+	return func(id block.ID) (Content, error) {
+		reader, err := store.Open(id)
+		if err != nil {
+			return nil, err
+		}
+		return reader, nil
+	}
+}
