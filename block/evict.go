@@ -1,18 +1,18 @@
 package block
 
-// settle finds room for a new block: blocks that were not used for long leave
-// memory, or the new block goes to a file. The caller holds the lock, which settle
-// releases while it writes. If a file cannot be written, settle writes no further
+// makeRoom finds room for a new block: blocks that were not used for long leave
+// memory, or the new block goes to a file. The caller holds the lock, which makeRoom
+// releases while it writes. If a file cannot be written, makeRoom writes no further
 // blocks to make room; the next call tries again.
-func (s *Store) settle(b *entry) (err error) {
+func (s *Store) makeRoom(b *entry) (err error) {
 	if b.size == 0 {
 		return nil
 	}
 	if b.level == DiskOnly {
 		return s.spill(b)
 	}
-	for b.size <= s.options.Memory && s.full() && s.recent.Len() > 0 && err == nil {
-		victim := s.recent.Front().Value.(*entry)
+	for b.size <= s.options.Memory && s.overLimit() && s.lru.Len() > 0 && err == nil {
+		victim := s.lru.Front().Value.(*entry)
 		s.pin(victim)
 		if victim.level == MemoryOnly {
 			s.forget(victim)
@@ -22,7 +22,7 @@ func (s *Store) settle(b *entry) (err error) {
 		s.unpin(victim)
 	}
 	switch {
-	case !s.full():
+	case !s.overLimit():
 	case b.level == MemoryOnly:
 		return ErrNoMemory
 	case err == nil:
@@ -31,9 +31,9 @@ func (s *Store) settle(b *entry) (err error) {
 	return nil
 }
 
-// full reports whether the blocks in memory, except those that are being written to
+// overLimit reports whether the blocks in memory, except those that are being written to
 // files, exceed the limit. It is called with the lock held.
-func (s *Store) full() bool { return s.memory-s.spilling > s.options.Memory }
+func (s *Store) overLimit() bool { return s.memory-s.spilling > s.options.Memory }
 
 // spill writes a block, which must be pinned, to a file. The block leaves memory
 // when it is unpinned for the last time. It is called with the lock held, and
@@ -50,9 +50,9 @@ func (s *Store) spill(b *entry) error {
 	s.writing.Done()
 	s.spilling -= b.size
 	b.path = path
-	if err != nil && !s.failing {
+	if err != nil && !s.lastWriteFailed {
 		s.options.Logger.Warn("blocks cannot be written to disk: those that must not be lost stay in memory", "block", b.id, "bytes", b.size, "error", err)
 	}
-	s.failing = err != nil
+	s.lastWriteFailed = err != nil
 	return err
 }

@@ -37,14 +37,14 @@ type Store struct {
 	options Options
 	files   directory
 
-	mu       sync.Mutex // not held while files are read, written or removed
-	blocks   map[ID]*entry
-	recent   list.List      // elements are the *entry values that can leave memory, the least recently used first
-	memory   int64          // size of the blocks in memory
-	spilling int64          // size of the blocks in memory that are being written to files
-	failing  bool           // set if the last file could not be written
-	writing  sync.WaitGroup // counts files that are being written; none is begun once the store is closed
-	closed   bool
+	mu              sync.Mutex // not held while files are read, written or removed
+	blocks          map[ID]*entry
+	lru             list.List      // elements are the *entry values that can leave memory, the least recently used first
+	memory          int64          // size of the blocks in memory
+	spilling        int64          // size of the blocks in memory that are being written to files
+	lastWriteFailed bool           // set if the last file could not be written
+	writing         sync.WaitGroup // counts files that are being written; none is begun once the store is closed
+	closed          bool
 }
 
 // entry is a block of a store. The store's lock guards the fields after sums.
@@ -54,12 +54,12 @@ type entry struct {
 	size  int64
 	sums  []uint32
 
-	inMemory bool
-	value    []byte        // the bytes, if inMemory is set
-	path     string        // path of its file; "" if there is none
-	pins     int           // number of readers, and of goroutines that put or move it
-	recent   *list.Element // its element in the store's list; nil while it is pinned, or if it cannot leave memory
-	removed  bool          // set when it was removed: it is freed when no pins are left
+	inMemory   bool
+	value      []byte        // the bytes, if inMemory is set
+	path       string        // path of its file; "" if there is none
+	pins       int           // number of readers, and of goroutines that put or move it
+	lruElement *list.Element // its element in the store's list; nil while it is pinned, or if it cannot leave memory
+	removed    bool          // set when it was removed: it is freed when no pins are left
 }
 
 // New returns an empty store.
@@ -88,7 +88,7 @@ func (s *Store) Put(id ID, value []byte, level Level) error {
 	}
 	s.blocks[id] = b
 	s.memory += b.size
-	err := s.settle(b)
+	err := s.makeRoom(b)
 	if err != nil {
 		s.forget(b)
 	}
@@ -120,7 +120,7 @@ func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
 	clear(s.blocks)
-	s.recent.Init()
+	s.lru.Init()
 	s.memory = 0
 	s.mu.Unlock()
 	s.writing.Wait()
@@ -131,9 +131,9 @@ func (s *Store) Close() {
 
 // pin prevents a block from leaving memory or being freed. The caller holds the lock.
 func (s *Store) pin(b *entry) {
-	if b.recent != nil {
-		s.recent.Remove(b.recent)
-		b.recent = nil
+	if b.lruElement != nil {
+		s.lru.Remove(b.lruElement)
+		b.lruElement = nil
 	}
 	b.pins++
 }
@@ -148,7 +148,7 @@ func (s *Store) unpin(b *entry) {
 	}
 	if b.inMemory && !b.removed && b.path == "" {
 		if b.size > 0 {
-			b.recent = s.recent.PushBack(b)
+			b.lruElement = s.lru.PushBack(b)
 		}
 		return
 	}

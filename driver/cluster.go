@@ -78,15 +78,15 @@ const requestInterval = 100 * time.Millisecond
 // cluster decides when to send a request to the cluster manager. Without a manager,
 // its methods do nothing.
 type cluster struct {
-	manager   ClusterManager // nil if there is none
-	changed   bool           // set if the wanted executors may differ from the last request
-	requested bool
-	last      Request
-	at        time.Time // when the last request was sent
+	manager     ClusterManager // nil if there is none
+	changed     bool           // set if the wanted executors may differ from the last request
+	requested   bool
+	last        Request
+	requestedAt time.Time // when the last request was sent
 }
 
-// set sets the manager. The next request is sent to it at once.
-func (c *cluster) set(manager ClusterManager) { *c = cluster{manager: manager, changed: true} }
+// setManager sets the manager. The next request is sent to it at once.
+func (c *cluster) setManager(manager ClusterManager) { *c = cluster{manager: manager, changed: true} }
 
 // nextRequest reports whether a request is due. If not, next is when one will be
 // due; the zero time means never, because nothing has changed.
@@ -94,7 +94,7 @@ func (c *cluster) nextRequest(now time.Time) (due bool, next time.Time) {
 	if c.manager == nil || !c.changed {
 		return false, time.Time{}
 	}
-	if next = c.at.Add(requestInterval); c.requested && now.Before(next) {
+	if next = c.requestedAt.Add(requestInterval); c.requested && now.Before(next) {
 		return false, next
 	}
 	return true, time.Time{}
@@ -107,7 +107,7 @@ func (c *cluster) request(request Request, now time.Time) {
 		slices.Equal(request.ExcludedNodes, c.last.ExcludedNodes) {
 		return
 	}
-	c.requested, c.last, c.at = true, request, now
+	c.requested, c.last, c.requestedAt = true, request, now
 	c.manager.RequestExecutors(request)
 }
 

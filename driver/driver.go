@@ -128,7 +128,7 @@ func (d *Driver) ApplicationID() string { return d.options.ApplicationID }
 
 // SetManager sets the cluster manager and sends it a request for executors at once.
 func (d *Driver) SetManager(manager ClusterManager) {
-	d.do(func(l *loop) { l.cluster.set(manager) })
+	d.do(func(l *loop) { l.cluster.setManager(manager) })
 }
 
 // ExecutorLost reports that an executor, registered or not, has ended or is unreachable.

@@ -68,11 +68,11 @@ func (l *loop) executorLost(id string, loss Loss) {
 		return
 	}
 	l.history.explain(id, loss.Text)
-	if open := l.losses.take(id); open != nil {
+	if unexplained := l.losses.take(id); unexplained != nil {
 		l.logger.Info("executor's loss explained", "executor", id, "reason", loss.Text, "countsAsFailure", loss.CountsAsFailure)
 		if loss.CountsAsFailure {
-			open.text = loss.Text
-			l.countFailures(open)
+			unexplained.text = loss.Text
+			l.countFailures(unexplained)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func TestClusterRequests(t *testing.T) {
 	c.kill([]string{"1"})
 
 	m := &requests{}
-	c.set(m)
+	c.setManager(m)
 	due, _ = c.nextRequest(start)
 	require.True(t, due)
 	c.request(Request{Demands: []Demand{{Total: 2}}}, start)
@@ -160,11 +160,11 @@ func TestProfiles(t *testing.T) {
 	p := newProfiles(config.Default())
 	require.Same(t, p.list[0], p.byID(profile.DefaultID))
 	wanted := profile.Default(config.Default())
-	same, added := p.of(wanted)
+	same, added := p.findOrAdd(wanted)
 	require.False(t, added)
 	require.Same(t, p.list[0], same)
 	wanted.Cores += 3
-	large, added := p.of(wanted)
+	large, added := p.findOrAdd(wanted)
 	require.True(t, added)
 	require.Equal(t, 1, large.ID)
 	before := p.total()

@@ -54,16 +54,16 @@ func (p *resourceProfile) slots(c *config.Config, cpus int, resources map[string
 	if len(resources) == 0 {
 		return slots
 	}
-	has, usual := config.TaskResourceNames(c, p.Resources), config.TaskResourceNames(c, config.ExecutorResources(c))
+	available, defaults := config.TaskResourceNames(c, p.Resources), config.TaskResourceNames(c, config.ExecutorResources(c))
 	scripts := config.ResourceScripts(c)
 	for name, amount := range resources {
-		if amount <= 0 || scripts[name] != "" && usual[name] == 0 {
+		if amount <= 0 || scripts[name] != "" && defaults[name] == 0 {
 			continue
 		}
 		if amount < 1 {
-			slots = min(slots, int(has[name])*int(1/amount))
+			slots = min(slots, int(available[name])*int(1/amount))
 		} else {
-			slots = min(slots, int(float64(has[name])/amount))
+			slots = min(slots, int(float64(available[name])/amount))
 		}
 	}
 	return slots
@@ -100,9 +100,9 @@ func (p *profiles) byID(id int) *resourceProfile {
 	return nil
 }
 
-// of returns the profile with the wanted resources, whatever its ID. If there is
-// none, of adds one and sets added.
-func (p *profiles) of(wanted profile.Profile) (r *resourceProfile, added bool) {
+// findOrAdd returns the profile with the wanted resources, whatever its ID. If there is
+// none, findOrAdd adds one and sets added.
+func (p *profiles) findOrAdd(wanted profile.Profile) (r *resourceProfile, added bool) {
 	for _, r := range p.list {
 		if r.Same(wanted) {
 			return r, false
@@ -184,7 +184,7 @@ func (l *loop) profileOf(spec *TaskSet) *resourceProfile {
 	if spec.Profile == nil || l.isLocal() {
 		return l.profiles.list[0]
 	}
-	p, added := l.profiles.of(*spec.Profile)
+	p, added := l.profiles.findOrAdd(*spec.Profile)
 	if added {
 		l.logger.Info("executors of a further resource profile", "profile", p.ID, "memory", p.Memory, "overhead", p.Overhead,
 			"cores", p.Cores, "resources", p.Resources, "nodeLabel", p.NodeLabel, "opportunistic", p.Opportunistic)

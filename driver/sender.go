@@ -29,8 +29,8 @@ type outgoing struct {
 	forgetBytes int                 // size of the shared inputs of these sets
 }
 
-// to returns this turn's message to an executor, and creates it if there is none.
-func (s *sender) to(e *executor) *wire.DriverMessage {
+// messageTo returns this turn's message messageTo an executor, and creates it if there is none.
+func (s *sender) messageTo(e *executor) *wire.DriverMessage {
 	if e.out.message == nil {
 		e.out.message = &wire.DriverMessage{}
 		s.pending = append(s.pending, e)
@@ -49,7 +49,7 @@ func (s *sender) flush() {
 	s.pending = s.pending[:0]
 }
 
-func (s *sender) registered(e *executor) { s.to(e).Registered = &wire.Registered{} }
+func (s *sender) registered(e *executor) { s.messageTo(e).Registered = &wire.Registered{} }
 
 // refuse answers a registration that is not accepted, and ends the executor's stream.
 func (s *sender) refuse(to *link, reason string) {
@@ -63,11 +63,11 @@ func (s *sender) decommission(e *executor, notice Notice) {
 	if !notice.Deadline.IsZero() {
 		message.DeadlineMillis = notice.Deadline.UnixMilli()
 	}
-	s.to(e).Decommission = message
+	s.messageTo(e).Decommission = message
 }
 
 func (s *sender) stop(e *executor, reason string) {
-	s.to(e).Stop = &wire.Stop{Reason: validUTF8(reason)}
+	s.messageTo(e).Stop = &wire.Stop{Reason: validUTF8(reason)}
 }
 
 // taskSet sends a task set's function and shared input to an executor, once.
@@ -76,7 +76,7 @@ func (s *sender) taskSet(e *executor, set *runningSet) {
 		return
 	}
 	set.sentTo[e] = struct{}{}
-	message := s.to(e)
+	message := s.messageTo(e)
 	message.TaskSets = append(message.TaskSets, &wire.TaskSet{
 		Id: set.id, Name: validUTF8(set.spec.Name), Function: set.spec.Function, Common: set.spec.Common,
 	})
@@ -91,7 +91,7 @@ func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
 		Attempt: uint64(a.id), TaskSet: set.id, AttemptNumber: uint32(a.number), Cpus: uint32(set.cpus), Resources: wire.ResourcesOf(launch.Resources),
 		Queued: launch.Queued, StoreResult: set.unreleased.Load() > set.fetches.window,
 	}
-	message, input := s.to(e), set.spec.Tasks[a.index].Input
+	message, input := s.messageTo(e), set.spec.Tasks[a.index].Input
 	last := own
 	if n := len(message.Launches); n > 0 {
 		last = message.Launches[n-1]
@@ -122,7 +122,7 @@ func (s *sender) barrierPeers(set *runningSet, attempts []*attempt) {
 		executors[a.executor] = struct{}{}
 	}
 	for e := range executors {
-		message := s.to(e)
+		message := s.messageTo(e)
 		message.BarrierPeers = append(message.BarrierPeers, peers)
 	}
 }
@@ -130,28 +130,28 @@ func (s *sender) barrierPeers(set *runningSet, attempts []*attempt) {
 // barrierRelease lets an attempt pass the barrier at which it waits; if problem is
 // not "", the wait fails with that error instead.
 func (s *sender) barrierRelease(a *attempt, problem string) {
-	message := s.to(a.executor)
+	message := s.messageTo(a.executor)
 	message.BarrierReleases = append(message.BarrierReleases, &wire.BarrierRelease{Attempt: uint64(a.id), Error: problem})
 }
 
 func (s *sender) commitReply(e *executor, attempt uint64, allowed bool) {
-	message := s.to(e)
+	message := s.messageTo(e)
 	message.CommitReplies = append(message.CommitReplies, &wire.CommitReply{Attempt: attempt, Allowed: allowed})
 }
 
 // fetch requests the result of an attempt from the executor that stores it.
 func (s *sender) fetch(a *attempt) {
-	message := s.to(a.executor)
+	message := s.messageTo(a.executor)
 	message.Fetches = append(message.Fetches, uint64(a.id))
 }
 
 // recall asks an executor to return all attempts that it has queued.
-func (s *sender) recall(e *executor) { s.to(e).Recall = true }
+func (s *sender) recall(e *executor) { s.messageTo(e).Recall = true }
 
 // kill tells an executor to kill an attempt. The reason may contain a user's error,
 // which may not be valid UTF-8.
 func (s *sender) kill(a *attempt, reason string) {
-	message := s.to(a.executor)
+	message := s.messageTo(a.executor)
 	message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: validUTF8(reason)})
 }
 
@@ -162,13 +162,13 @@ func (s *sender) forget(e *executor, set *runningSet) {
 	e.out.forget = append(e.out.forget, set.id)
 	e.out.forgetBytes += len(set.spec.Common)
 	if set.spec.Barrier || e.out.forgetBytes > maxForgetBytes {
-		s.to(e)
+		s.messageTo(e)
 	}
 }
 
 // release tells an executor that data under a key is not needed any more.
 func (s *sender) release(e *executor, key string) {
-	message := s.to(e)
+	message := s.messageTo(e)
 	message.Release = append(message.Release, key)
 }
 

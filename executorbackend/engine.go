@@ -143,7 +143,7 @@ func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
 		if refused := message.GetRefused(); refused != nil {
 			return exitError(ExitRefused, "the driver refuses executor %s: %s", e.options.ID, refused.GetReason())
 		}
-		e.take(message)
+		e.handleMessage(message)
 		if stop := message.GetStop(); stop != nil {
 			e.options.Logger.Info("told to stop", "executor", e.options.ID, "reason", stop.GetReason())
 			return nil
@@ -158,8 +158,8 @@ func (e *engine) disconnected(ctx context.Context, err error) error {
 	return exitError(ExitDisconnected, "executor %s lost its stream to the driver: %w", e.options.ID, err)
 }
 
-// take acts on a message, except Refused and Stop, in wire.DriverMessage's order.
-func (e *engine) take(message *wire.DriverMessage) {
+// handleMessage acts on a message, except Refused and Stop, in wire.DriverMessage's order.
+func (e *engine) handleMessage(message *wire.DriverMessage) {
 	if message.GetRegistered() != nil {
 		e.registered = true
 		e.options.Logger.Info("registered with the driver", "executor", e.options.ID, "cores", e.options.Cores)

@@ -27,7 +27,7 @@ type outbox struct {
 	commitRequests []uint64
 	arrivals       []*wire.BarrierArrival
 	sending        bool
-	since          time.Time // when the current send began
+	sendStarted    time.Time // when the current send began
 	broken         bool      // a send failed; Recv returns why
 }
 
@@ -136,7 +136,7 @@ func (o *outbox) blockedFor() time.Duration {
 	if !o.sending {
 		return 0
 	}
-	return time.Since(o.since)
+	return time.Since(o.sendStarted)
 }
 
 // flushNow sends everything. If another goroutine is sending, that one sends it.
@@ -155,7 +155,7 @@ func (o *outbox) flush() {
 	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.decommission != nil || len(o.holds) > 0 ||
 		len(o.commitRequests) > 0 || len(o.arrivals) > 0 || len(o.fetches) > 0) {
 		message, result := o.next(), o.nextFetch()
-		o.since = time.Now()
+		o.sendStarted = time.Now()
 		o.mu.Unlock()
 		if result != nil {
 			if update := result.next(o.executor.blocks); update != nil {

@@ -153,8 +153,8 @@ func abnormalEnd(recovered any) *wire.Failure {
 }
 
 func failed(attempt uint64, failure *wire.Failure) *wire.TaskUpdate {
-	failure.Message = clean(failure.GetMessage())
-	failure.Stack = clean(failure.GetStack())
+	failure.Message = truncate(failure.GetMessage())
+	failure.Stack = truncate(failure.GetStack())
 	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FAILED, Failure: failure}
 }
 
@@ -166,8 +166,8 @@ func killed(attempt uint64, reason string) *wire.TaskUpdate {
 // trace: one message to the driver may contain several failures.
 const maxText = 32 << 10
 
-// clean cuts a text to maxText and makes it valid UTF-8, which protobuf requires.
-func clean(text string) string {
+// truncate cuts a text to maxText and makes it valid UTF-8, which protobuf requires.
+func truncate(text string) string {
 	if more := len(text) - maxText; more > 0 {
 		text = fmt.Sprintf("%s… (%d bytes more)", text[:maxText], more)
 	}

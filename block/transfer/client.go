@@ -15,8 +15,8 @@ import (
 // Client fetches blocks from other processes of the application (peers), and keeps
 // connections to them for later fetches. It is safe for concurrent use.
 type Client struct {
-	options Options
-	open    chan struct{} // has one element for each open fetch; its capacity is the limit
+	options    Options
+	fetchSlots chan struct{} // has one element for each open fetch; its capacity is the limit
 
 	mu     sync.Mutex
 	idle   []*idleConn // connections without a fetch, the most recently used last
@@ -33,7 +33,7 @@ type idleConn struct {
 // NewClient returns a client without connections.
 func NewClient(options Options) *Client {
 	options = options.withDefaults()
-	return &Client{options: options, open: make(chan struct{}, options.MaxFetches)}
+	return &Client{options: options, fetchSlots: make(chan struct{}, options.MaxFetches)}
 }
 
 // Fetch fetches blocks from the peer at an address, host:port. It yields the block
@@ -44,8 +44,8 @@ func NewClient(options Options) *Client {
 func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) iter.Seq2[*Block, error] {
 	return func(yield func(*Block, error) bool) {
 		select {
-		case c.open <- struct{}{}:
-			defer func() { <-c.open }()
+		case c.fetchSlots <- struct{}{}:
+			defer func() { <-c.fetchSlots }()
 		case <-ctx.Done():
 			yield(nil, context.Cause(ctx))
 			return
@@ -68,7 +68,7 @@ func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yiel
 	r := newReply(ctx, address, connection, len(ids))
 	defer func() {
 		if r.close() {
-			c.keep(address, connection)
+			c.keepIdle(address, connection)
 		}
 	}()
 	if _, err := connection.Write(appendRequest(nil, ids)); err != nil {
@@ -112,9 +112,9 @@ func (c *Client) connect(ctx context.Context, address string) (*tls.Conn, error)
 	return connection, nil
 }
 
-// keep keeps a connection for another fetch, for a quarter of the timeout. If MaxFetches
+// keepIdle keeps a connection for another fetch, for a quarter of the timeout. If MaxFetches
 // connections are kept already, it closes the one that was unused longest.
-func (c *Client) keep(address string, connection *tls.Conn) {
+func (c *Client) keepIdle(address string, connection *tls.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
