@@ -8,17 +8,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/resource"
 )
 
-// AttemptID identifies an attempt of a task. IDs count up from 1 over the life of
-// a scheduler.
+// AttemptID identifies an attempt of a task. A scheduler counts its IDs up from 1.
 type AttemptID uint64
 
 type attemptState uint8
 
 const (
-	// attemptRunning has had cores since it was launched.
-	attemptRunning attemptState = iota
-	// attemptQueued waits at its executor for cores.
-	attemptQueued
+	attemptRunning attemptState = iota // has had cores since its launch
+	attemptQueued                      // waits at its executor for cores
 	// attemptDequeued was queued and has cores by now. It may have ended already:
 	// executors report the ends of queued attempts together.
 	attemptDequeued
@@ -27,30 +24,21 @@ const (
 	attemptResultPending
 )
 
-// attempt is a launched attempt of a task, from its launch until its outcome is
-// known.
+// attempt is a launched attempt of a task, until its outcome is known.
 type attempt struct {
-	id       AttemptID
-	set      *taskSet
-	executor *executor
-	index    int32
-	state    attemptState
-	// needsCopy is set while the attempt waits for a speculative copy to be
-	// launched.
-	needsCopy      bool
+	id             AttemptID
+	set            *taskSet
+	executor       *executor
+	index          int32
+	state          attemptState
+	needsCopy      bool     // waits for its speculative copy to be launched
 	previous, next *attempt // its neighbours in the queue of its executor; nil if it is not queued
-	// since is the time, on the scheduler's clock, at which the attempt was queued or,
-	// if it has cores, got them. took is how long it ran; 0 until its result is
-	// pending.
-	since, took time.Duration
-	// other is the other running attempt of the task: the speculative copy of this
-	// attempt or, for a copy, the original; nil if there is none.
-	other *attempt
-	// resources are the GPUs and the like that it has reserved at its executor.
-	resources resource.Reservation
-	// inSet and inExecutor are the attempt's indexes in set.running and in
-	// executor.running.
-	inSet, inExecutor int32
+	// since is the time, on the scheduler's clock, at which the attempt was queued or, if
+	// it has cores, got them. took is how long it ran; 0 until its result is pending.
+	since, took       time.Duration
+	other             *attempt             // the other running attempt of the task (its speculative copy or its original), or nil
+	resources         resource.Reservation // GPUs and the like that it has reserved at its executor
+	inSet, inExecutor int32                // indexes in set.running and executor.running
 }
 
 // byID returns attempts sorted by id.
@@ -58,15 +46,13 @@ func byID(attempts []*attempt) []*attempt {
 	return slices.SortedFunc(slices.Values(attempts), func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 }
 
-// attempts has all attempts whose outcome is not known. When they change, it updates
-// the free cores of executors, the cores that pools use, and the demand of
-// profiles.
+// attempts has all attempts whose outcome is not known. Its methods update the free cores
+// of executors, the cores that pools use, and the demand of profiles.
 type attempts struct {
-	clock *clock
-	byID  map[AttemptID]*attempt
-	last  AttemptID
-	// launches are the attempts that the current offer has launched.
-	launches []Launch
+	clock    *clock
+	byID     map[AttemptID]*attempt
+	last     AttemptID
+	launches []Launch // launched by the current offer
 }
 
 // launch launches a waiting task on an executor, or queues it there.
@@ -170,8 +156,7 @@ func (t *attempts) remove(a *attempt) {
 	delete(t.byID, a.id)
 }
 
-// queue is a list of the attempts that wait at an executor for cores, in the order
-// in which the executor starts them.
+// queue lists the attempts that wait at an executor for cores, the next one first.
 type queue struct {
 	first, last *attempt
 	length      int

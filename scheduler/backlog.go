@@ -26,20 +26,16 @@ const (
 	taskDone
 )
 
-// backlog is the tasks of one set, and lists of those that wait, by the locations
-// (executors or hosts) that they prefer.
+// backlog has the tasks of one set, and lists of waiting tasks by preferred location.
 type backlog struct {
-	states []taskState
-	cpus   int // number of cores that each task takes
-	// waiting is how many tasks wait to be launched; retries is how many of these
-	// have been launched before.
-	waiting, retries int
-	// live counts, for ProcessLocal, NodeLocal and RackLocal, the executors, hosts and
+	states           []taskState
+	cpus             int // number of cores that each task takes
+	waiting, retries int // tasks that wait to be launched; how many of these were launched before
+	// liveCounts counts, for ProcessLocal, NodeLocal and RackLocal, the executors, hosts and
 	// racks that waiting tasks prefer and that have an available executor. For NoPref,
 	// it counts the waiting tasks without preferences.
-	live [Localities]int
-	// noPref lists the waiting tasks without preferences; anywhere lists those with
-	// preferences, for launching them on any executor.
+	liveCounts [Localities]int
+	// noPref lists waiting tasks without preferences, anywhere those with preferences.
 	noPref, anywhere pending
 
 	locations  []*location
@@ -51,9 +47,7 @@ type backlog struct {
 	// prefers. Both are nil if no task has preferences.
 	taskLocations, first []int32
 
-	// demand is the demand of the set's resource profile, to which waiting tasks
-	// are added.
-	demand *Demand
+	demand *Demand // demand of the set's resource profile, which includes waiting tasks
 	// avoids reports whether a task to be retried must not run on an executor.
 	avoids func(index int32, e *executor) bool
 }
@@ -65,12 +59,11 @@ func (b *backlog) fill(c *cluster, tasks int, preferences func(int) Preferences)
 	if preferences != nil {
 		b.addAllPreferences(c, tasks, preferences)
 	}
-	b.live[NoPref] = int(b.noPref.end)
-	b.addWaiting(tasks, tasks-b.live[NoPref])
+	b.liveCounts[NoPref] = int(b.noPref.end)
+	b.addWaiting(tasks, tasks-b.liveCounts[NoPref])
 }
 
-// addAllPreferences lists each task at the locations that it prefers, or in noPref
-// if it prefers none.
+// addAllPreferences lists each task at its preferred locations, or in noPref.
 func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int) Preferences) {
 	b.executors, b.hosts, b.racks = map[string]*location{}, map[*host]*location{}, map[*rack]*rackGroup{}
 	b.first = make([]int32, 1, tasks+1)
@@ -97,8 +90,7 @@ func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int)
 	}
 }
 
-// addPreferences adds the preferred locations of the next task, in the order of the
-// indexes.
+// addPreferences adds the preferred locations of the next task, in order of index.
 func (b *backlog) addPreferences(c *cluster, preferences Preferences) {
 	start := len(b.taskLocations)
 	add := func(p *location) {
@@ -136,9 +128,8 @@ func (b *backlog) newLocation() *location {
 	return p
 }
 
-// listFresh fills each location's list of tasks, ordered by index. When it is
-// called, a location's end must be the length of its list. All lists share one
-// allocation.
+// listFresh fills each location's list of tasks, ordered by index. Before, the location's
+// end must be the length of its list. All lists share one allocation.
 func (b *backlog) listFresh() {
 	room := make([]int32, len(b.taskLocations))
 	for _, p := range b.locations {
@@ -151,8 +142,7 @@ func (b *backlog) listFresh() {
 	}
 }
 
-// joinRack adds a preferred host to the group of its rack, and creates the group if
-// there is none.
+// joinRack adds a preferred host to the group of its rack.
 func (b *backlog) joinRack(p *location) {
 	g := b.racks[p.host.rack]
 	if g == nil {
@@ -167,9 +157,9 @@ func (b *backlog) joinRack(p *location) {
 	}
 }
 
-// drop removes all tasks. It is called when the set has ended.
-func (b *backlog) drop(c *cluster) {
-	b.addWaiting(-b.waiting, b.live[NoPref]-b.waiting)
+// removeAll removes all tasks when the set has ended.
+func (b *backlog) removeAll(c *cluster) {
+	b.addWaiting(-b.waiting, b.liveCounts[NoPref]-b.waiting)
 	for _, p := range b.locations {
 		if p.host != nil {
 			p.host.waiting -= p.waiting
@@ -188,7 +178,7 @@ func (b *backlog) preferred(index int32) []int32 {
 }
 
 // prefers reports whether any waiting task has preferences.
-func (b *backlog) prefers() bool { return b.waiting > b.live[NoPref] }
+func (b *backlog) prefers() bool { return b.waiting > b.liveCounts[NoPref] }
 
 // pop finds a waiting task that an executor can run at a level of locality, removes
 // it from the list for that level, and returns the task's index; -1 if there is
@@ -224,8 +214,7 @@ func (b *backlog) launched(index int32) {
 	b.count(index, -1)
 }
 
-// retry changes a launched task's state back to waiting. The caller lists it with
-// listRetry.
+// retry changes a launched task's state back to waiting; the caller calls listRetry.
 func (b *backlog) retry(index int32) {
 	b.states[index] = taskRetry
 	b.retries++
@@ -250,12 +239,11 @@ func (b *backlog) listRetry(index int32) {
 	}
 }
 
-// count updates the counts of waiting tasks when a task begins to wait (change is
-// 1) or stops waiting (-1).
+// count updates counts when a task begins to wait (change is 1) or stops waiting (-1).
 func (b *backlog) count(index int32, change int) {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
-		b.live[NoPref] += change
+		b.liveCounts[NoPref] += change
 		b.addWaiting(change, 0)
 	} else {
 		b.addWaiting(change, change)
@@ -265,8 +253,7 @@ func (b *backlog) count(index int32, change int) {
 	}
 }
 
-// addWaiting adds to the numbers of waiting tasks, and of those that have
-// preferences.
+// addWaiting adds to the counts of waiting tasks and of those with preferences.
 func (b *backlog) addWaiting(tasks, withPreferences int) {
 	b.waiting += tasks
 	b.demand.WaitingTasks += tasks
@@ -279,13 +266,13 @@ func (b *backlog) countAt(p *location, change int) {
 	crossed := crossing(&p.waiting, change)
 	if p.host == nil {
 		if p.executor != nil {
-			b.live[ProcessLocal] += crossed
+			b.liveCounts[ProcessLocal] += crossed
 		}
 		return
 	}
 	p.host.waiting += change
 	if p.host.available > 0 {
-		b.live[NodeLocal] += crossed
+		b.liveCounts[NodeLocal] += crossed
 	}
 	if p.group != nil {
 		b.countInRack(p.group, crossed)
@@ -296,7 +283,7 @@ func (b *backlog) countAt(p *location, change int) {
 func (b *backlog) countInRack(g *rackGroup, change int) {
 	crossed := crossing(&g.waiting, change)
 	if g.rack.available > 0 {
-		b.live[RackLocal] += crossed
+		b.liveCounts[RackLocal] += crossed
 	}
 }
 
@@ -315,8 +302,7 @@ func crossing(count *int, change int) int {
 	}
 }
 
-// executorChanged updates live after an executor has become available (change is 1)
-// or unavailable (-1).
+// executorChanged updates liveCounts when an executor becomes available (1) or not (-1).
 func (b *backlog) executorChanged(e *executor, change int) {
 	if p := b.executors[e.ID]; p != nil {
 		p.executor = nil
@@ -324,28 +310,27 @@ func (b *backlog) executorChanged(e *executor, change int) {
 			p.executor = e
 		}
 		if p.waiting > 0 {
-			b.live[ProcessLocal] += change
+			b.liveCounts[ProcessLocal] += change
 		}
 	}
 	// A host or a rack is live only while it has an available executor.
 	first := max(change, 0)
 	if e.host.available == first {
 		if p := b.hosts[e.host]; p != nil && p.waiting > 0 {
-			b.live[NodeLocal] += change
+			b.liveCounts[NodeLocal] += change
 		}
 	}
 	if r := e.host.rack; r != nil && r.available == first {
 		if g := b.racks[r]; g != nil && g.waiting > 0 {
-			b.live[RackLocal] += change
+			b.liveCounts[RackLocal] += change
 		}
 	}
 }
 
-// rackLearned updates the rack groups and live after the rack of a host became
-// known.
+// rackLearned updates rack groups and liveCounts when a host's rack becomes known.
 func (b *backlog) rackLearned(h *host) {
 	if g := b.racks[h.rack]; g != nil && g.waiting > 0 && h.available > 0 && h.rack.available == h.available {
-		b.live[RackLocal]++
+		b.liveCounts[RackLocal]++
 	}
 	if p := b.hosts[h]; p != nil {
 		b.joinRack(p)

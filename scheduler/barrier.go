@@ -6,35 +6,29 @@ import (
 	"time"
 )
 
-// barrier is the state of a barrier set: a task set whose tasks run at the same
-// time.
+// barrier is the state of a barrier set, whose tasks run at the same time.
 //
 // A barrier set is launched when there are enough free cores for all its tasks, on
-// executors that are not excluded for them. It takes the most local of the free
-// cores, and does not wait for more local ones. Before the launch it uses no core,
-// and other sets run. If it has been unable to launch for Config.BarrierReserveDelay,
-// although all executors together have enough cores for it, no other set of its
-// profile gets a core until it is launched. So it waits at most for running
-// attempts to end.
+// executors that are not excluded for them. It takes the most local free cores, without
+// waiting for better ones. Before the launch it uses no core, and other sets run. If it
+// cannot launch for Config.BarrierReserveDelay, although all executors together have
+// enough cores, no other set of its profile gets a core until it is launched.
 //
-// If an attempt ends without a result, all other attempts are killed and all tasks
-// are retried. The TaskDone events of all tasks are returned together, when all
-// have results. Tasks of barrier sets are never copied.
+// If an attempt ends without a result, all others are killed and all tasks are retried.
+// The TaskDone events are returned together, when all tasks have results. Tasks of
+// barrier sets are never copied.
 type barrier struct {
-	// buffered has, for each task, the attempt that succeeded; 0 if none has yet.
-	// count is how many tasks have such an attempt.
+	// buffered has the successful attempt of each task, or 0; count is their number.
 	buffered []AttemptID
 	count    int
-	// restarting is set while the set's attempts are being killed so that all tasks
-	// can be retried.
+	// restarting is set while attempts are being killed before all tasks are retried.
 	restarting bool
-	// passedOver is when the set began to wait for free cores; zero if it does not
+	// waitingSince is when the set began to wait for free cores; zero if it does not
 	// wait, or if all executors together have too few cores for it.
-	passedOver time.Time
+	waitingSince time.Time
 }
 
-// offerBarrier launches all tasks of a barrier set or none, and returns how many it
-// launched.
+// offerBarrier launches all tasks of a barrier set or none, and returns their number.
 func (p *profile) offerBarrier(set *taskSet) int {
 	b, tasks := set.barrier, len(set.states)
 	if set.waiting < tasks {
@@ -52,11 +46,11 @@ func (p *profile) offerBarrier(set *taskSet) int {
 		now := p.delays.clock.now
 		switch {
 		case p.slots(set) < tasks:
-			b.passedOver = time.Time{}
-		case b.passedOver.IsZero():
-			b.passedOver = now
+			b.waitingSince = time.Time{}
+		case b.waitingSince.IsZero():
+			b.waitingSince = now
 		}
-		if !b.passedOver.IsZero() && now.Sub(b.passedOver) >= p.config.BarrierReserveDelay {
+		if !b.waitingSince.IsZero() && now.Sub(b.waitingSince) >= p.config.BarrierReserveDelay {
 			p.reserved, p.reservedFor = true, set
 		}
 		return 0
@@ -65,25 +59,23 @@ func (p *profile) offerBarrier(set *taskSet) int {
 	if executors == nil {
 		return 0
 	}
-	b.passedOver = time.Time{}
+	b.waitingSince = time.Time{}
 	for index, e := range executors {
 		p.attempts.launch(set, int32(index), e, set.locality(int32(index), e), false)
 	}
 	return tasks
 }
 
-// offerReserved launches the set for which cores are reserved, before all others,
-// if enough cores are free.
+// offerReserved launches the set for which cores are reserved, if enough are free.
 func (p *profile) offerReserved() {
 	set := p.reservedFor
 	p.reservedFor = nil
-	if set != nil && !set.over && p.offerBarrier(set) > 0 {
+	if set != nil && !set.ended && p.offerBarrier(set) > 0 {
 		set.node.Dequeue()
 	}
 }
 
-// slots returns how many tasks of a set the available executors of the profile can
-// run at once, if they run nothing else and are not excluded for the set.
+// slots returns how many tasks of a set the profile's usable executors can run at once.
 func (p *profile) slots(set *taskSet) int {
 	slots, _ := p.sizes.slots(set)
 	if set.exclusion.Any() {
@@ -155,8 +147,7 @@ func (set *taskSet) suitsBetter(index int32, e, other freeExecutor) bool {
 	return e.slots > other.slots
 }
 
-// concludeBarrier appends the events that follow from the end of an attempt of a
-// barrier set.
+// concludeBarrier appends the events after the end of an attempt of a barrier set.
 func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome) []Event {
 	set, b := a.set, a.set.barrier
 	if outcome.Result == Succeeded {
@@ -166,7 +157,7 @@ func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome)
 		outcome.Reason = "its barrier set is tried again"
 	}
 	failures, events := s.addFailure(events, a, outcome)
-	if set.over {
+	if set.ended {
 		return events
 	}
 	retry := func(index int32, attempt AttemptID, failures int, reason string) {

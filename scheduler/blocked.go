@@ -11,14 +11,11 @@ import (
 
 // blockage records that a task set cannot continue with the present executors.
 type blockage struct {
-	// since is when the set was found to be blocked; zero if it can continue.
-	since time.Time
-	// abort is the time at which the set is aborted if it is still blocked then.
-	abort time.Time
+	since time.Time // when the set was found blocked; zero if it can continue
+	abort time.Time // when the set is aborted if it is still blocked
 }
 
-// checkBlocked finds sets that cannot continue with the present executors, and
-// aborts those that have been blocked for too long.
+// checkBlocked finds sets that cannot continue, and aborts those blocked for too long.
 func (s *Scheduler) checkBlocked(events []Event) []Event {
 	sets := s.mayBlock
 	if s.exclusion.Any() {
@@ -56,9 +53,9 @@ func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
 	return set.kill(events, reason)
 }
 
-// whyBlocked returns why a set cannot continue, the index of a task that cannot (-1
-// for all tasks), and how long to wait for a change before the set is aborted. The
-// reason is "" if the set can continue.
+// whyBlocked returns a task of a set that cannot continue (-1: all tasks), the reason,
+// and how long to wait before the set is aborted. If the set can continue, the reason is
+// "".
 func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait time.Duration) {
 	if set.waiting == 0 || set.barrier != nil && set.waiting < len(set.states) {
 		return 0, "", 0
@@ -78,9 +75,8 @@ func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait tim
 	return 0, "", 0
 }
 
-// excludedEverywhere looks for a waiting task for which all large enough executors
-// are excluded. It returns the task's index and the number of these executors; 0
-// executors if there is no such task.
+// excludedEverywhere returns the index of a waiting task for which all large enough
+// executors are excluded, and their number; 0 executors if there is no such task.
 func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 	if !set.exclusion.HasFailures() && !s.exclusion.Any() {
 		return 0, 0
@@ -105,11 +101,10 @@ func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 	return index, executors
 }
 
-// excludedFrom returns the number of executors that are large enough for a task, if
-// all of them are excluded for it; else 0. h is the task's history, nil if it has
-// none.
+// excludedFrom returns how many executors are large enough for a task if all of them are
+// excluded for it, else 0. h is the task's history or nil.
 func (set *taskSet) excludedFrom(h *history) int {
-	if !set.exclusion.Any() && (h == nil || !h.exclusion.Any()) && set.profile.sizes.fit(set) > 0 {
+	if !set.exclusion.Any() && (h == nil || !h.exclusion.Any()) && set.profile.sizes.largeEnough(set) > 0 {
 		return 0
 	}
 	executors := 0
@@ -125,8 +120,7 @@ func (set *taskSet) excludedFrom(h *history) int {
 	return executors
 }
 
-// idleExcluded returns the id of an excluded executor that runs nothing, "" if
-// there is none.
+// idleExcluded returns the id of an excluded executor that runs nothing, or "".
 func (set *taskSet) idleExcluded() string {
 	for _, e := range inOrder(set.profile.executors) {
 		if !e.decommissioning && len(e.running) == 0 && (e.excluded || set.excludes(e)) {
@@ -136,8 +130,7 @@ func (set *taskSet) idleExcluded() string {
 	return ""
 }
 
-// nextAbort returns the earliest time at which a blocked set is aborted; zero if
-// none is blocked.
+// nextAbort returns when the next blocked set is aborted; zero if none is blocked.
 func (s *Scheduler) nextAbort() time.Time {
 	var next time.Time
 	for _, set := range s.mayBlock {
@@ -157,11 +150,9 @@ const (
 	NoExecutors
 	// TooLarge: a task needs more than any executor has.
 	TooLarge
-	// NotEnoughSlots: a barrier set has more tasks than all usable executors can
-	// run at once.
+	// NotEnoughSlots: a barrier set has more tasks than usable executors can run at once.
 	NotEnoughSlots
-	// AllDecommissioning: the executors that are large enough are being
-	// decommissioned.
+	// AllDecommissioning: all large enough executors are being decommissioned.
 	AllDecommissioning
 	// AllExcluded: the executors that are large enough are excluded.
 	AllExcluded
@@ -171,20 +162,19 @@ const (
 	WaitingForLocality
 )
 
-// WhyWaiting returns why no task of a set is launched, as a WaitReason and as text to
-// append to "the set waits: ". It looks at all executors, so call it only for sets
-// that have waited for some time.
+// WhyWaiting returns why no task of a set is launched, also as text to append to "the set
+// waits: ". It looks at all executors: call it only for sets that have waited for long.
 func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	set := s.sets[taskSet]
 	if set == nil || set.waiting == 0 {
 		return NotBlocked, ""
 	}
-	var large, remaining, usable, free int
+	var largeEnough, remaining, usable, free int
 	for _, e := range set.profile.executors {
 		if e.slots(set) == 0 {
 			continue
 		}
-		large++
+		largeEnough++
 		if e.decommissioning {
 			continue
 		}
@@ -203,10 +193,10 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	switch {
 	case total == 0:
 		return NoExecutors, fmt.Sprintf("no executor of its resource profile (%d) has registered", set.profile.id)
-	case large == 0:
+	case largeEnough == 0:
 		return TooLarge, fmt.Sprintf("each task takes %s, more than any executor has; there is %s", set.requested(), executors(total))
 	case remaining == 0:
-		return AllDecommissioning, fmt.Sprintf("what is large enough is being decommissioned: %s", executors(large))
+		return AllDecommissioning, fmt.Sprintf("what is large enough is being decommissioned: %s", executors(largeEnough))
 	case usable == 0:
 		return AllExcluded, fmt.Sprintf("what is large enough is excluded, as tasks failed there: %s", executors(remaining))
 	case slots < needed:
@@ -219,7 +209,7 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 			return AllExcluded, fmt.Sprintf("task %d is excluded from what is large enough, as it failed there: %s", index, executors(excluded))
 		}
 	}
-	if level, left := s.delays.allowed(set); set.barrier == nil && level < Any && set.live[NoPref] == 0 {
+	if level, left := s.delays.allowed(set); set.barrier == nil && level < Any && set.liveCounts[NoPref] == 0 {
 		return WaitingForLocality, fmt.Sprintf("it takes no core that is less than %v to its tasks for another %v", level, left.Round(time.Millisecond))
 	}
 	return NotBlocked, ""

@@ -6,34 +6,27 @@ import (
 	"slices"
 )
 
-// cluster is the executors of one resource profile, with their hosts and racks. It
-// finds executors by their free cores. It has no data about tasks.
+// cluster is the executors of one resource profile, with hosts, racks and free cores.
 type cluster struct {
-	// rackOf returns the rack of a host, "" if it is not known.
-	rackOf    func(host string) string
+	rackOf    func(host string) string // "" if the rack is not known
 	executors map[string]*executor
 	hosts     map[string]*host
 	racks     map[string]*rack
 	free      freeCores
-	// sizes counts the available executors by size.
-	sizes sizes
-	// newlyFree are the executors that became available or got cores back since the
-	// latest offer.
+	sizes     sizes // of the available executors
+	// newlyFree became available or got cores back since the last offer.
 	newlyFree []*executor
 }
 
 // host is a node on which an executor runs or which a task prefers.
 type host struct {
-	name string
-	rack *rack // nil if it is not known
-	// available counts the available executors.
-	available int
+	name      string
+	rack      *rack // nil if it is not known
+	available int   // number of available executors
 	sizes     sizes
 	free      freeCores
-	// waiting is how many waiting tasks prefer this host.
-	waiting int
-	// references counts the executors and task sets that refer to the host. When it
-	// becomes 0, the host is removed from the cluster.
+	waiting   int // number of waiting tasks that prefer the host
+	// references counts executors and task sets that use the host, which goes at 0.
 	references int
 }
 
@@ -54,8 +47,7 @@ func inOrder(executors map[string]*executor) []*executor {
 	return slices.SortedFunc(maps.Values(executors), func(a, b *executor) int { return cmp.Compare(a.order, b.order) })
 }
 
-// reference adds a reference to the host with a name, and returns the host. It
-// creates the host if there is none.
+// reference adds a reference to a host, which it creates if there is none.
 func (c *cluster) reference(name string) *host {
 	h := c.hosts[name]
 	if h == nil {
@@ -79,8 +71,7 @@ func (c *cluster) referenceRack(name string) *rack {
 	return r
 }
 
-// release removes a reference to a host, and removes the host with its last
-// reference.
+// release removes a reference to a host, and removes the host with the last one.
 func (c *cluster) release(h *host) {
 	if h.references--; h.references > 0 {
 		return
@@ -93,8 +84,7 @@ func (c *cluster) release(h *host) {
 	}
 }
 
-// setRack sets the rack of a host that had none, and adds the host's executors to
-// it.
+// setRack sets the rack of a host that had none, and adds the host's executors to it.
 func (c *cluster) setRack(h *host, name string) {
 	h.rack = c.referenceRack(name)
 	for e := range h.free.atLeast(1) {
@@ -103,8 +93,7 @@ func (c *cluster) setRack(h *host, name string) {
 	h.rack.available += h.available
 }
 
-// setAvailable records whether an executor is available, so that its free cores are
-// offered to task sets.
+// setAvailable records whether an executor's free cores are offered to task sets.
 func (c *cluster) setAvailable(e *executor, available bool) {
 	change := 1
 	if available {
@@ -138,7 +127,6 @@ func (c *cluster) clearNewlyFree() {
 	c.newlyFree = c.newlyFree[:0]
 }
 
-// setFree sets how many cores of an executor are free.
 func (c *cluster) setFree(e *executor, free int) {
 	if !e.available {
 		e.free = free
@@ -171,8 +159,7 @@ func (c *cluster) removeFree(e *executor) {
 	}
 }
 
-// sizes counts executors by their size: their cores and resources. Executors of one
-// profile have few different sizes.
+// sizes counts executors by size (cores and resources). A profile has few sizes.
 type sizes []size
 
 type size struct {
@@ -192,9 +179,8 @@ func (z *sizes) add(e *executor, change int) {
 	*z = append(*z, size{example: e, executors: change})
 }
 
-// fit returns how many executors, busy or not, are large enough for a task of a
-// set.
-func (z sizes) fit(set *taskSet) int {
+// largeEnough returns how many executors, busy or not, are large enough for a task of a set.
+func (z sizes) largeEnough(set *taskSet) int {
 	executors := 0
 	for _, size := range z {
 		if size.example.slots(set) > 0 {
@@ -204,8 +190,7 @@ func (z sizes) fit(set *taskSet) int {
 	return executors
 }
 
-// slots returns how many tasks of a set all executors can run at once, and how many
-// the largest of them can.
+// slots returns how many tasks of a set all executors, and the largest one, run at once.
 func (z sizes) slots(set *taskSet) (all, largest int) {
 	for _, size := range z {
 		slots := size.example.slots(set)

@@ -16,18 +16,15 @@ type Straggler struct {
 	TaskSet  uint64
 	Index    int
 	Executor string
-	// RunTime is how long the attempt has run. Limit is how long an attempt may run
-	// before it is copied.
+	// RunTime is how long the attempt has run, Limit how long it may run without a copy.
 	RunTime, Limit time.Duration
 }
 
 // copies has the attempts of a set that need a speculative copy.
 type copies struct {
-	// list has the attempts to copy, in the order in which they were found. Some
-	// may have ended since.
-	list []*attempt
-	// wanted is how many attempts in list still need a copy.
-	wanted int
+	// list has the attempts to copy, in the order of discovery. Some may have ended.
+	list   []*attempt
+	wanted int // number of attempts in list that still need a copy
 }
 
 // CheckSpeculation finds attempts that have run for too long at the time now. Later
@@ -57,8 +54,7 @@ func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
 	return stragglers
 }
 
-// findStragglers marks attempts that have run for longer than limit as needing a
-// copy, and returns them.
+// findStragglers marks and returns attempts that have run for longer than limit.
 func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 	var stragglers []Straggler
 	first := len(set.copies.list)
@@ -82,12 +78,11 @@ func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 	return stragglers
 }
 
-// launchCopy launches the first wanted copy that may run on an executor, and
-// reports whether there was one.
+// launchCopy launches the first wanted copy that may run on an executor, if there is one.
 func (p *profile) launchCopy(set *taskSet, e *executor) bool {
 	list := set.copies.list
 	for i, a := range list {
-		if !a.needsCopy || set.copyAvoids(a, e) || set.histories[a.index].excludes(e) {
+		if !a.needsCopy || set.copyMustAvoid(a, e) || set.histories[a.index].excludes(e) {
 			continue
 		}
 		if i == 0 {
@@ -101,14 +96,13 @@ func (p *profile) launchCopy(set *taskSet, e *executor) bool {
 	return false
 }
 
-// copyAvoids reports whether the copy of an attempt must not run on an executor. This
-// is the attempt's own executor and, if another host has a large enough executor,
-// every executor on the attempt's host.
-func (set *taskSet) copyAvoids(a *attempt, e *executor) bool {
+// copyMustAvoid reports whether the copy of an attempt must not run on an executor: the
+// attempt's own one or, if another host has a large enough executor, any on its host.
+func (set *taskSet) copyMustAvoid(a *attempt, e *executor) bool {
 	if a.executor == e {
 		return true
 	}
-	return a.executor.host == e.host && set.profile.sizes.fit(set) > e.host.sizes.fit(set)
+	return a.executor.host == e.host && set.profile.sizes.largeEnough(set) > e.host.sizes.largeEnough(set)
 }
 
 // cancelCopy withdraws the request to copy an attempt, if there is one.

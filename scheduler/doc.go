@@ -54,11 +54,10 @@
 //
 // # Order
 //
-// Free cores go to task sets as the tree of pools says; see package pool. A set
-// that can use none of the free cores is skipped. Within a set, tasks to be retried
-// go first, then the others in the order of their indexes. The executor with the
-// most free cores gets the next task; among equals, the one that has waited
-// longest.
+// Free cores go to task sets as the tree of pools says; see package pool. A set that can
+// use none of the free cores is skipped. Within a set, tasks to be retried go first, then
+// the others in the order of their indexes. The executor with the most free cores gets
+// the next task; among equals, the one that has waited longest.
 //
 // A barrier set launches all its tasks at once or none. After
 // Config.BarrierReserveDelay, free cores are reserved for it.

@@ -8,10 +8,9 @@ import "time"
 // [KillExecutor].
 type Event interface{ event() }
 
-// TaskDone reports that Attempt has produced the task's result. It is returned once
-// for each task. A barrier set's TaskDone events are returned together when its
-// last task has a result: keep the result of each attempt until its TaskDone or
-// AttemptEnded.
+// TaskDone reports that Attempt has produced the task's result, once for each task. The
+// events of a barrier set are returned together when its last task has a result: keep the
+// result of each attempt until its TaskDone or AttemptEnded.
 type TaskDone struct {
 	TaskSet uint64
 	Index   int
@@ -21,11 +20,10 @@ type TaskDone struct {
 // AttemptEnded reports that an attempt ended without a result. Its task waits to be
 // retried, unless another attempt of it runs.
 type AttemptEnded struct {
-	TaskSet uint64
-	Index   int
-	Attempt AttemptID
-	// Failures is how many attempts of the task count as failures.
-	Failures int
+	TaskSet  uint64
+	Index    int
+	Attempt  AttemptID
+	Failures int // how many attempts of the task count as failures
 	Reason   string
 }
 
@@ -40,26 +38,19 @@ type TaskSetDone struct {
 type TaskSetFailed struct {
 	TaskSet uint64
 	// Index is the index of the task that failed, Attempt the id of its last attempt.
-	Index   int
-	Attempt AttemptID
-	// Failures is how many attempts of the task count as failures.
-	Failures int
-	// Reason is the reason of the latest failure.
-	Reason string
+	Index    int
+	Attempt  AttemptID
+	Failures int    // how many attempts of the task count as failures
+	Reason   string // reason of the latest failure
 }
 
-// TaskSetUnschedulable reports that a set cannot continue with the present
-// executors. The set is aborted at the time Until if it still cannot continue then.
+// TaskSetUnschedulable reports that a set cannot continue with the present executors.
 type TaskSetUnschedulable struct {
-	TaskSet uint64
-	// Index is the index of a task that no executor may run; -1 means all tasks.
-	Index  int
-	Reason string
-	// Until is when the set is aborted.
-	Until time.Time
-	// IdleExecutor is the id of an excluded executor that runs nothing and could be
-	// replaced by another; "" if there is none.
-	IdleExecutor string
+	TaskSet      uint64
+	Index        int // index of a task that no executor may run; -1 means all tasks
+	Reason       string
+	Until        time.Time // when the set is aborted, unless it can continue by then
+	IdleExecutor string    // id of an excluded idle executor that could be replaced; "" if there is none
 }
 
 // TaskSetAborted reports that a set was ended because it had been unable to continue
@@ -73,15 +64,11 @@ type TaskSetAborted struct {
 // more tasks: none at all if Application is set, else none of the task set.
 type Excluded struct {
 	Application bool
-	// TaskSet is 0 if Application is true.
-	TaskSet  uint64
-	Executor string
-	Host     string
-	// Failures is how many tasks failed on the executor, or how many executors of
-	// the node are excluded.
-	Failures int
-	// Until is when an exclusion for the application ends.
-	Until time.Time
+	TaskSet     uint64 // 0 if Application is true
+	Executor    string
+	Host        string
+	Failures    int       // number of failed tasks on the executor, or of excluded executors on the node
+	Until       time.Time // when an exclusion for the application ends
 }
 
 // ExclusionEnded reports that an executor, or a node if Executor is "", is no
@@ -106,9 +93,8 @@ type KillAttempt struct {
 	Reason   string
 }
 
-// Recall asks an executor to return the attempts that it has queued, with the
-// result [Recalled]: the executor must run no more tasks, or another set must run
-// before them.
+// Recall asks an executor to return the attempts that it has queued, with the result
+// [Recalled]: the executor must run no more tasks, or another set must run before them.
 type Recall struct {
 	Executor string
 }

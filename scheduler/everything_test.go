@@ -521,7 +521,7 @@ func (w *watcher) runOut() {
 	require.Zero(w.t, w.s.Demand())
 	require.Empty(w.t, w.s.ExcludedNodes())
 	require.Zero(w.t, w.s.barriers)
-	require.Zero(w.t, w.s.delays.running)
+	require.Zero(w.t, w.s.delays.runningClocks)
 	_, waits := w.s.NextDeadline()
 	require.False(w.t, waits)
 }

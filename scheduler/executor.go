@@ -8,21 +8,12 @@ import (
 
 // Executor is a process that runs tasks.
 type Executor struct {
-	// ID is unique among the executors that are alive.
-	ID string
-	// Host is the name of the node that it runs on, written as in the preferences
-	// of tasks.
-	Host string
-	// Rack is the host's rack, "" if it is not known; see Config.RackOf.
-	Rack string
-	// Profile is the id of the executor's resource profile. The executor runs only
-	// tasks of sets with this profile.
-	Profile int
-	// Cores is how many cores its tasks may use at the same time.
-	Cores int
-	// Resources are the addresses of further resources, by name, such as "gpu":
-	// {"0", "1"}.
-	Resources map[string][]string
+	ID        string              // unique among the executors that are alive
+	Host      string              // name of its node, as in the preferences of tasks
+	Rack      string              // rack of the host, "" if it is not known; see Config.RackOf
+	Profile   int                 // id of the resource profile whose task sets the executor runs
+	Cores     int                 // how many cores its tasks may use at the same time
+	Resources map[string][]string // addresses of further resources by name, such as "gpu": {"0", "1"}
 }
 
 // maxCores is the largest number of cores of an executor: freeCores keeps a list
@@ -31,15 +22,12 @@ const maxCores = 1 << 16
 
 // Loss says why an executor was lost.
 type Loss struct {
-	// Reason is text for people. It becomes the reason why the executor's tasks are
-	// retried.
-	Reason string
-	// CountsAsFailure is set if the application may have caused the loss (the
-	// process exited, or was killed for its memory), and not if the executor was
-	// preempted, killed on request, or on a lost node. If it is set, the loss
-	// is a failure of every task that was running on the executor, but not of a task
-	// that was queued there, because that may not have started. The queued task is
-	// retried, but not queued again.
+	Reason string // text for people: why the executor's tasks are retried
+	// CountsAsFailure is set if the application may have caused the loss (the process
+	// exited, or was killed for its memory), and not if the executor was preempted,
+	// killed on request, or on a lost node. Such a loss is a failure of every task that
+	// was running on the executor. A task that was queued there, and may not have
+	// started, is retried without a failure, but not queued again.
 	CountsAsFailure bool
 }
 
@@ -50,25 +38,17 @@ type executor struct {
 	host            *host
 	free            int
 	decommissioning bool
-	// excluded is set if the executor or its node is excluded for the application.
-	excluded bool
-	// available is set if the executor gets tasks: it is neither decommissioning nor
-	// excluded.
-	available bool
-	resources resource.Inventory
-	// newlyFree is set if it is in the list newlyFree of its cluster.
-	newlyFree bool
-	// running are the attempts that were sent to the executor and have not ended,
-	// including the queued ones.
-	running []*attempt
-	queue   queue
-	// window is how many attempts may be queued at the executor, all of the set with
-	// the id windowSet.
+	excluded        bool // the executor or its node is excluded for the application
+	available       bool // gets tasks: neither decommissioning nor excluded
+	resources       resource.Inventory
+	newlyFree       bool       // is in the list newlyFree of its cluster
+	running         []*attempt // attempts that were sent here and have not ended, including queued ones
+	queue           queue
+	// window is how many attempts of the set with the id windowSet may be queued here.
 	window    int
 	windowSet uint64
 	links     [scopes]executorLinks
-	// order counts executors from 1, in the order in which they were added.
-	order uint64
+	order     uint64 // counts executors from 1, in the order in which they were added
 }
 
 // AddExecutor adds an executor, all of whose cores are free. It fails if there is
@@ -106,8 +86,7 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 	return nil
 }
 
-// rackOf returns the rack of a host, from Config.RackOf or else learned from an
-// executor; "" if it is not known.
+// rackOf returns a host's rack, from Config.RackOf or an executor; "" if unknown.
 func (s *Scheduler) rackOf(host string) string {
 	if s.config.RackOf != nil {
 		if rack := s.config.RackOf(host); rack != "" {
@@ -137,8 +116,7 @@ func (s *Scheduler) learnRack(host, rack string) {
 	}
 }
 
-// updateAvailable recomputes available after a change of decommissioning or
-// excluded.
+// updateAvailable recomputes available after decommissioning or excluded changed.
 func (e *executor) updateAvailable() {
 	available, change := !e.decommissioning && !e.excluded, -1
 	if available == e.available {

@@ -2,17 +2,12 @@ package scheduler
 
 import "iter"
 
-// freeCores lists the available executors of a host, a rack or a cluster that have
-// free cores, by the number of free cores.
+// freeCores lists the available executors of a host, rack or cluster by free cores.
 type freeCores struct {
-	scope scope
-	// lists has, at index n, the executors with n free cores.
-	lists []executorList
-	// most is the highest number of free cores that any executor has; 0 if there is
-	// no executor.
-	most int
-	// executors is the number of executors in all lists.
-	executors int
+	scope     scope
+	lists     []executorList // at index n, the executors with n free cores
+	most      int            // highest number of free cores of an executor; 0 without executors
+	executors int            // number of executors in all lists
 }
 
 // scope is what a freeCores covers. An executor is in three lists: one for its
@@ -26,8 +21,7 @@ const (
 	scopes
 )
 
-// executorList is a list that is linked through its executors, so that an executor
-// can be moved to another list in constant time.
+// executorList is linked through its executors, which can so move in constant time.
 type executorList struct{ first, last *executor }
 
 type executorLinks struct{ previous, next *executor }
@@ -49,8 +43,7 @@ func (f *freeCores) add(e *executor) {
 	f.executors++
 }
 
-// remove removes an executor. It must have the same number of free cores as when it
-// was added.
+// remove removes an executor, whose free cores must be the same as when it was added.
 func (f *freeCores) remove(e *executor) {
 	list, links := &f.lists[e.free], e.links[f.scope]
 	if links.previous == nil {

@@ -2,22 +2,16 @@ package scheduler
 
 import "time"
 
-// Locality is how close an attempt runs to an executor or host that its task
-// prefers.
+// Locality is how close an attempt runs to a location that its task prefers.
 type Locality int8
 
 // The levels of locality, the best first.
 const (
-	// ProcessLocal is on an executor that the task prefers.
-	ProcessLocal Locality = iota
-	// NodeLocal is on a host that the task prefers.
-	NodeLocal
-	// NoPref is the level of tasks without preferences.
-	NoPref
-	// RackLocal is in the rack of a host that the task prefers.
-	RackLocal
-	// Any is anywhere else.
-	Any
+	ProcessLocal Locality = iota // on an executor that the task prefers
+	NodeLocal                    // on a host that the task prefers
+	NoPref                       // the level of tasks without preferences
+	RackLocal                    // in the rack of a host that the task prefers
+	Any                          // anywhere else
 )
 
 // Localities is the number of levels.
@@ -39,15 +33,12 @@ func (l Locality) String() string {
 	}
 }
 
-// delays implements delay scheduling: it decides which levels of locality are open
-// to a task set, so that the set takes cores at these levels.
+// delays implements delay scheduling: which levels of locality are open to a task set.
 type delays struct {
-	clock *clock
-	waits [Localities]time.Duration
-	// expecting is set while further executors are expected.
-	expecting bool
-	// running is how many task sets have a running delay clock.
-	running int
+	clock         *clock
+	waits         [Localities]time.Duration
+	expecting     bool // further executors are expected
+	runningClocks int  // number of task sets with a running delay clock
 }
 
 // delayClock measures how long a set has left cores unused while it waits for more
@@ -55,8 +46,7 @@ type delays struct {
 // the set takes all cores that it is offered, and is never reset.
 type delayClock struct {
 	running bool
-	// since is when the clock was last started or stopped. before is how long it had
-	// run until then.
+	// since is when the clock last started or stopped, before how long it had run then.
 	since  time.Time
 	before time.Duration
 }
@@ -70,27 +60,26 @@ func (d *delayClock) elapsed(now time.Time) time.Duration {
 
 // setRunning starts or stops the delay clock of a set.
 func (d *delays) setRunning(set *taskSet, running bool) {
-	c := &set.delay
+	c := &set.delayClock
 	if running == c.running {
 		return
 	}
 	*c = delayClock{running: running, since: d.clock.now, before: c.elapsed(d.clock.now)}
 	if running {
-		d.running++
+		d.runningClocks++
 	} else {
-		d.running--
+		d.runningClocks--
 	}
 }
 
-// allowed returns the least local level that is open to a set. A level opens when
-// the set's delay clock has run for the waits of all more local levels that
-// are live (see backlog.live; NodeLocal also counts as live while executors are
-// expected). It also returns how much longer the clock must run
-// until the next level opens; 0 if all levels are open.
+// allowed returns the least local level that is open to a set, and how much longer the
+// set's delay clock must run until the next level opens; 0 if all are open. A level opens
+// when the clock has run for the waits of all more local levels that are live (see
+// backlog.liveCounts; NodeLocal is also live while executors are expected).
 func (d *delays) allowed(set *taskSet) (Locality, time.Duration) {
-	elapsed := set.delay.elapsed(d.clock.now)
+	elapsed := set.delayClock.elapsed(d.clock.now)
 	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {
-		if set.live[level] == 0 && !(level == NodeLocal && d.expecting && set.prefers()) {
+		if set.liveCounts[level] == 0 && !(level == NodeLocal && d.expecting && set.prefers()) {
 			continue
 		}
 		if elapsed -= d.waits[level]; elapsed < 0 {
@@ -109,12 +98,12 @@ func (s *Scheduler) ExpectExecutors(expected bool) { s.delays.expecting = expect
 // nextLevel returns how long it takes until the next level of locality opens to any
 // set that leaves cores unused; 0 if there is none.
 func (s *Scheduler) nextLevel() (wait time.Duration) {
-	if s.delays.running == 0 {
+	if s.delays.runningClocks == 0 {
 		return 0
 	}
 	for _, p := range s.profiles {
 		for _, set := range p.sets {
-			if !set.delay.running || p.free.most < set.cpus {
+			if !set.delayClock.running || p.free.most < set.cpus {
 				continue
 			}
 			if _, left := s.delays.allowed(set); left > 0 && (wait == 0 || left < wait) {

@@ -2,17 +2,13 @@ package scheduler
 
 // Launch is an attempt that the owner of the scheduler is to launch.
 type Launch struct {
-	Attempt AttemptID
-	TaskSet uint64
-	// Index is the index of the task in its set.
-	Index int
-	// Number is how many attempts of the task there were before this one.
-	Number int
-	// Executor is the id of the executor that must run the attempt.
-	Executor string
-	Locality Locality
-	// Speculative is set if the attempt is a copy of another running attempt.
-	Speculative bool
+	Attempt     AttemptID
+	TaskSet     uint64
+	Index       int    // index of the task in its set
+	Number      int    // number of earlier attempts of the task
+	Executor    string // id of the executor that must run the attempt
+	Locality    Locality
+	Speculative bool // the attempt is a copy of another running attempt
 	// Queued is set if the attempt waits at its executor until a core is free
 	// there; see [Scheduler.SetWindow]. The executor may return it as [Recalled].
 	Queued bool
@@ -21,8 +17,7 @@ type Launch struct {
 	Resources map[string][]string
 }
 
-// offer launches tasks on the free cores of the profile's executors. If windows is
-// true, it also queues tasks at executors, as many as their windows allow.
+// offer launches tasks on the profile's free cores and, if windows is true, queues more.
 func (p *profile) offer(windows bool) {
 	p.reserved = false
 	p.offerReserved()
@@ -36,7 +31,7 @@ func (p *profile) offer(windows bool) {
 		}
 	}
 	for i, set := range p.offered {
-		if set.progress.launched && !set.progress.full {
+		if set.progress.launched && !set.progress.finished {
 			p.delays.setRunning(set, false) // it took all that it was offered
 		}
 		set.progress.reset()
@@ -65,12 +60,12 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 		return p.offerBarrier(set)
 	}
 	r := &set.progress
-	if r.full {
+	if r.finished {
 		return 0
 	}
 	if !r.begun {
 		p.offered = append(p.offered, set)
-		p.begin(set)
+		p.beginOffer(set)
 	}
 	for launched < limit && p.free.most >= set.cpus && p.launchNext(set) {
 		launched++
@@ -79,7 +74,7 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 	if launched == limit {
 		return launched
 	}
-	r.full = true
+	r.finished = true
 	switch {
 	case p.free.most < set.cpus:
 		set.exhausted, set.exhaustedAt = true, Any
@@ -96,15 +91,13 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 // to launch one task each, and continue where they stopped.
 type progress struct {
 	begun, launched bool
-	// full is set when the set takes no more cores in this offer.
-	full bool
+	finished        bool // takes no more cores in this offer
 	// atNewlyFree is set while the candidates are the newly free executors. Later,
 	// when listed is set, they are the candidates for level.
-	atNewlyFree bool
-	level       Locality
-	listed      bool
-	// onlyNewlyFree is set if only newly free executors were tried.
-	onlyNewlyFree bool
+	atNewlyFree   bool
+	level         Locality
+	listed        bool
+	onlyNewlyFree bool // only newly free executors were tried
 	candidates    candidates
 }
 
@@ -113,8 +106,7 @@ type progress struct {
 // it cannot launch a task is dropped.
 type candidates struct {
 	list []candidate
-	// current is the index of the next candidate. list[:kept] are the candidates where
-	// a task was launched in this round.
+	// current is the next index; list[:kept] launched a task in this round.
 	current, kept int
 }
 
@@ -124,8 +116,7 @@ type candidate struct {
 	free     *freeCores
 }
 
-// keptCandidates is the largest capacity of a candidates list that a set keeps for
-// its next offer.
+// keptCandidates is the largest capacity of a candidates list that outlives an offer.
 const keptCandidates = 64
 
 func (r *progress) reset() {
@@ -137,8 +128,7 @@ func (r *progress) reset() {
 	*r = progress{candidates: candidates{list: list}}
 }
 
-// next calls launch with one candidate after the other until launch returns true.
-// It returns false if launch returns false for every candidate.
+// next calls launch with candidates in turn, and reports whether a call returned true.
 func (c *candidates) next(launch func(candidate) bool) bool {
 	for len(c.list) > 0 {
 		if c.current == len(c.list) {
@@ -157,9 +147,9 @@ func (c *candidates) next(launch func(candidate) bool) bool {
 	return false
 }
 
-// begin prepares a set for an offer. An exhausted set (see taskSet) can launch tasks
+// beginOffer prepares a set for an offer. An exhausted set (see taskSet) can launch tasks
 // only on newly free executors, or at a level of locality that has opened since then.
-func (p *profile) begin(set *taskSet) {
+func (p *profile) beginOffer(set *taskSet) {
 	r := &set.progress
 	r.begun = true
 	level, _ := p.delays.allowed(set)
@@ -171,8 +161,7 @@ func (p *profile) begin(set *taskSet) {
 	}
 }
 
-// launchNext launches one task of a set. It returns false if the set can launch no
-// more.
+// launchNext launches one task of a set, and reports whether it could.
 func (p *profile) launchNext(set *taskSet) bool {
 	r := &set.progress
 	if r.atNewlyFree {
@@ -202,8 +191,7 @@ func (p *profile) launchNext(set *taskSet) bool {
 	return false
 }
 
-// launchAtLevel launches one task of a set at a level of locality, on any executor,
-// and reports whether it could.
+// launchAtLevel launches one task of a set at a level of locality, if it can.
 func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 	if level >= NoPref && level != RackLocal && !set.isSelective() {
 		return p.launchOnFirst(set, &p.free, level)
@@ -221,8 +209,7 @@ func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 	})
 }
 
-// launchOnFirst launches a task of a set on the first suitable executor of free,
-// and reports whether there is one.
+// launchOnFirst launches a task of a set on the first suitable executor of free, if any.
 func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) bool {
 	for e := range free.atLeast(set.cpus) {
 		if p.launchOne(set, e, level, false) {
@@ -232,8 +219,7 @@ func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) b
 	return false
 }
 
-// isSelective reports whether an executor with enough free cores may still be
-// unsuitable for the set or for some of its tasks.
+// isSelective reports whether executors with enough free cores may still be unsuitable.
 func (set *taskSet) isSelective() bool {
 	return len(set.histories) > 0 || len(set.requests) > 0 || set.exclusion.Any() || set.copies.wanted > 0
 }
@@ -278,8 +264,7 @@ func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) [
 	return list
 }
 
-// isFree reports whether an executor is available and has enough free cores for a
-// task of a set.
+// isFree reports whether an available executor has enough free cores for a task of a set.
 func (e *executor) isFree(set *taskSet) bool { return e.available && e.free >= set.cpus }
 
 // launchBest launches the most local task that a set has for an executor, or queues
@@ -295,8 +280,7 @@ func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bo
 	return false
 }
 
-// waitsAt reports whether the set has a waiting task, or a wanted copy, for a
-// level.
+// waitsAt reports whether the set has a waiting task or a wanted copy for a level.
 func (set *taskSet) waitsAt(level Locality) bool {
 	switch level {
 	case Any:
@@ -304,13 +288,12 @@ func (set *taskSet) waitsAt(level Locality) bool {
 	case copyLevel:
 		return set.copies.wanted > 0
 	default:
-		return set.live[level] > 0
+		return set.liveCounts[level] > 0
 	}
 }
 
-// launchOne launches a task of a set on an executor at a level of locality, or
-// queues it there if queued is set. It reports whether the set has such a task and
-// the executor may run it.
+// launchOne launches a task of a set on an executor at a level of locality, or queues it
+// if queued is set. It reports whether the set has such a task that the executor may run.
 func (p *profile) launchOne(set *taskSet, e *executor, level Locality, queued bool) bool {
 	if !set.waitsAt(level) || len(set.requests) > 0 && !e.resources.Has(set.requests) || set.exclusion.Any() && set.excludes(e) {
 		return false

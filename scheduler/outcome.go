@@ -7,15 +7,10 @@ import (
 
 // Outcome says how an attempt ended.
 type Outcome struct {
-	Result Result
-	// Reason is text for people: what failed, or why the attempt was killed.
-	Reason string
-	// CountsAsFailure is set if a failed attempt counts towards
-	// TaskSet.MaxFailures.
-	CountsAsFailure bool
-	// Took is how long the attempt ran, as measured by its executor; 0 if that is
-	// not known.
-	Took time.Duration
+	Result          Result
+	Reason          string        // text for people: what failed, or why the attempt was killed
+	CountsAsFailure bool          // a failed attempt counts towards TaskSet.MaxFailures
+	Took            time.Duration // how long the attempt ran, as its executor measured; 0 if unknown
 }
 
 // Result is how an attempt ended.
@@ -75,7 +70,7 @@ func (s *Scheduler) RunningSinceLaunch(id AttemptID) bool {
 func (s *Scheduler) conclude(events []Event, a *attempt, outcome Outcome) []Event {
 	set, index := a.set, int(a.index)
 	switch {
-	case set.over || set.states[a.index] == taskDone:
+	case set.ended || set.states[a.index] == taskDone:
 		return events
 	case set.barrier != nil:
 		return s.concludeBarrier(events, a, outcome)
@@ -83,7 +78,7 @@ func (s *Scheduler) conclude(events []Event, a *attempt, outcome Outcome) []Even
 		return s.succeed(append(events, TaskDone{TaskSet: set.id, Index: index, Attempt: a.id}), a, outcome.Took)
 	}
 	failures, events := s.addFailure(events, a, outcome)
-	if set.over {
+	if set.ended {
 		return events
 	}
 	if a.other == nil {
@@ -97,8 +92,7 @@ func (s *Scheduler) conclude(events []Event, a *attempt, outcome Outcome) []Even
 	})
 }
 
-// succeed appends the events that follow from the success of an attempt, except
-// TaskDone.
+// succeed appends the events after an attempt's success, except TaskDone.
 func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Event {
 	set := a.set
 	set.states[a.index] = taskDone
@@ -118,8 +112,7 @@ func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Ev
 	return s.endIfDone(events, set)
 }
 
-// endIfDone ends a set if all its tasks are done, and appends the events that
-// follow.
+// endIfDone ends a set if all its tasks are done, and appends the events.
 func (s *Scheduler) endIfDone(events []Event, set *taskSet) []Event {
 	if set.done < len(set.states) {
 		return events

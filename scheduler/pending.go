@@ -7,18 +7,15 @@ import "slices"
 // preferences, and one for all tasks with preferences. A task may be in several
 // lists. A task launched from one list stays in the others until pop reaches it.
 type pending struct {
-	// fresh are the indexes of the tasks that were not launched before, in order;
-	// nil means all indexes below end. The first next of them are no longer in the
-	// list.
+	// fresh are the indexes of the tasks that were not launched before; nil means all
+	// below end. The first next of them are no longer in the list.
 	fresh     []int32
 	next, end int32
-	// retries are the indexes of the tasks that wait to be retried. They are launched
-	// before the fresh ones.
+	// retries are the indexes of tasks to retry. They are launched before the fresh ones.
 	retries []int32
 }
 
-// pop removes the first task that may run on an executor from the list, and returns
-// the task's index; -1 if there is none.
+// pop removes the first task that may run on e, and returns its index; -1 if none may.
 func (p *pending) pop(b *backlog, e *executor) int32 {
 	for i := 0; i < len(p.retries); {
 		index := p.retries[i]
@@ -52,12 +49,9 @@ func (p *pending) pop(b *backlog, e *executor) int32 {
 // location is an executor or a host that tasks of one set prefer.
 type location struct {
 	pending
-	// number is its index among the set's locations.
-	number int32
-	// waiting is how many waiting tasks prefer it.
-	waiting int
-	// executor is set if the location is an executor and this one is available;
-	// host is set if the location is a host.
+	number  int32 // index among the set's locations
+	waiting int   // number of waiting tasks that prefer it
+	// executor is set if the location is an available executor, host if it is a host.
 	executor *executor
 	host     *host
 	// group is the group of the host's rack, nil if the rack is not known. listed
@@ -71,14 +65,12 @@ type rackGroup struct {
 	rack *rack
 	// hosts give one task each in rotation; next is the index of the host whose
 	// turn is next. Hosts without waiting tasks are dropped when their turn comes.
-	hosts []*location
-	next  int
-	// waiting is how many of the hosts have waiting tasks.
-	waiting int
+	hosts   []*location
+	next    int
+	waiting int // number of the hosts with waiting tasks
 }
 
-// pop removes a task that may run on an executor from the list of the next host that
-// has such a task. It returns the task's index; -1 if there is none.
+// pop removes a task from the next host that has one for e, and returns its index or -1.
 func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 	for left := len(g.hosts); left > 0; {
 		if g.next >= len(g.hosts) {

@@ -270,5 +270,5 @@ func (c *compared) runOut() {
 		require.Empty(c.t, p.racks)
 		require.Zero(c.t, p.free.executors)
 	}
-	require.Zero(c.t, c.s.delays.running)
+	require.Zero(c.t, c.s.delays.runningClocks)
 }

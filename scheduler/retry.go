@@ -9,12 +9,8 @@ import (
 
 // history counts the attempts of a task that ended without a result.
 type history struct {
-	// attempts is how many attempts ended without a result; failures is how many of
-	// these count as failures.
-	attempts, failures int
-	// failedExecutor and failedHost are the executor and the host of the latest
-	// failure.
-	failedExecutor, failedHost string
+	attempts, failures         int    // attempts that ended without a result; how many of these count as failures
+	failedExecutor, failedHost string // of the latest failure
 	exclusion                  exclusion.Task
 }
 
@@ -46,8 +42,8 @@ func (set *taskSet) avoids(index int32, e *executor) bool {
 	case h.failedHost != e.Host:
 		return false
 	}
-	here := e.host.sizes.fit(set)
-	return set.profile.sizes.fit(set) > here || (h.failedExecutor == e.ID && here > 1)
+	here := e.host.sizes.largeEnough(set)
+	return set.profile.sizes.largeEnough(set) > here || (h.failedExecutor == e.ID && here > 1)
 }
 
 // addFailure records that an attempt ended without a result, and ends its set if
@@ -98,8 +94,7 @@ func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	return h.failures
 }
 
-// excludeForSet counts an attempt's failure, and appends the events if this excludes
-// the executor, and perhaps its node, for the set.
+// excludeForSet counts a failure, and appends events if it excludes the executor or node.
 func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	set, e := a.set, a.executor
 	s.mayBlock[set.id] = set
@@ -150,7 +145,7 @@ func (s *Scheduler) onHost(host string) []*executor {
 	return slices.DeleteFunc(inOrder(s.executors), func(e *executor) bool { return e.Host != host })
 }
 
-// endExclusions ends those exclusions for the application whose time is over.
+// endExclusions ends the exclusions for the application that have expired.
 func (s *Scheduler) endExclusions(events []Event) []Event {
 	ended := s.exclusion.Expire(s.clock.now)
 	for _, x := range ended {

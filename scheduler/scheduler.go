@@ -20,15 +20,11 @@ type Config struct {
 	// is first mentioned, and must not block. If it is nil or returns "", the
 	// rack is taken from Executor.Rack of the first executor on the host.
 	RackOf func(host string) string
-	// Mode is how task sets share the executors: by their priority (FIFO) or by their
-	// pools (FAIR).
-	Mode pool.Mode
-	// Pools are the configured pools if Mode is FAIR; see [pool.Check].
-	Pools []pool.Pool
-	// Exclusion are the rules by which failures exclude executors and nodes.
-	Exclusion exclusion.Rules
-	// Speculation are the rules by which copies of slow tasks are launched.
-	Speculation speculation.Rules
+	// Mode says how task sets share executors: by priority (FIFO) or by pools (FAIR).
+	Mode        pool.Mode
+	Pools       []pool.Pool       // configured pools if Mode is FAIR; see [pool.Check]
+	Exclusion   exclusion.Rules   // rules by which failures exclude executors and nodes
+	Speculation speculation.Rules // rules by which copies of slow tasks are launched
 	// BarrierReserveDelay is how long a barrier set must have waited for enough
 	// free cores before cores are kept free for it; 0 means 30 s.
 	BarrierReserveDelay time.Duration
@@ -47,13 +43,11 @@ type Scheduler struct {
 	executors map[string]*executor
 	profiles  []*profile // ordered by id
 	sets      map[uint64]*taskSet
-	// exclusion has the executors and nodes that are excluded for the application.
-	exclusion exclusion.Application
-	// barriers is the number of barrier sets.
-	barriers int
-	// mayBlock are the sets that may be blocked while nothing is excluded for the
-	// application: barrier sets, and sets with a failure that may exclude an executor.
-	// It also has the sets that have been found blocked.
+	exclusion exclusion.Application // executors and nodes that are excluded for the application
+	barriers  int                   // number of barrier sets
+	// mayBlock are the sets found blocked, and those that may be blocked although nothing
+	// is excluded for the application: barrier sets, and sets with failures that may
+	// exclude.
 	mayBlock map[uint64]*taskSet
 
 	executorsAdded, setsSubmitted uint64
@@ -81,9 +75,8 @@ func New(config Config) *Scheduler {
 
 // clock has the latest time that the owner of the scheduler has passed.
 type clock struct {
-	now time.Time
-	// elapsed is the time from the first time that the owner passed until now.
-	elapsed time.Duration
+	now     time.Time
+	elapsed time.Duration // from the first time that the owner passed until now
 }
 
 // advance sets the time. An earlier time has no effect.
@@ -149,9 +142,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// profile is the executors of one resource profile and the task sets that run on
-// them. Sets of different profiles never compete, so each profile is scheduled
-// separately.
+// profile is a resource profile with its executors and task sets. Sets of different
+// profiles never compete, so each profile is scheduled separately.
 type profile struct {
 	id int
 	cluster
@@ -164,15 +156,13 @@ type profile struct {
 	delays   *delays
 	attempts *attempts
 
-	// queuedSet is the last set whose attempts were queued at executors; nil if there
-	// is none or the attempts were recalled.
+	// queuedSet is the last set with queued attempts; nil if none, or after a recall.
 	queuedSet *taskSet
 	// offered are the sets that have been offered cores in the current offer. reserved
 	// is set when the remaining free cores are reserved for a barrier set.
-	offered  []*taskSet
-	reserved bool
-	// reservedFor is the barrier set for which the latest offer reserved cores.
-	reservedFor *taskSet
+	offered     []*taskSet
+	reserved    bool
+	reservedFor *taskSet // barrier set for which the latest offer reserved cores
 }
 
 func (s *Scheduler) findProfile(id int) (int, bool) {

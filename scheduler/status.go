@@ -2,14 +2,11 @@ package scheduler
 
 // Demand counts waiting and running tasks, and their cores.
 type Demand struct {
-	// WaitingTasks is how many tasks wait for cores; WaitingCPUs is how many cores
-	// they need.
-	WaitingTasks, WaitingCPUs int
+	WaitingTasks, WaitingCPUs int // tasks that wait for cores; the cores that they need
 	// RunningTasks is how many attempts have not ended, including queued attempts
 	// and attempts of sets that are over; RunningCPUs is how many cores they use.
 	RunningTasks, RunningCPUs int
-	// TasksWithPreferences is how many waiting tasks prefer a host or an executor.
-	TasksWithPreferences int
+	TasksWithPreferences      int // waiting tasks that prefer a host or an executor
 }
 
 // Demand returns the demand of all resource profiles together. The call is cheap.

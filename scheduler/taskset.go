@@ -13,38 +13,27 @@ import (
 
 // TaskSet describes tasks that do the same with different inputs.
 type TaskSet struct {
-	// ID identifies the set. The caller chooses it; it must be unique among the
-	// sets that are not over.
-	ID uint64
-	// Name is text for people, used in errors and statuses.
-	Name string
-	// Tasks is the number of tasks. A task is identified by its index, from 0.
-	Tasks int
-	// Preferences returns where a task prefers to run. Submit calls it once for
-	// each task and does not keep the result. If it is nil, no task has
-	// preferences.
+	ID    uint64 // chosen by the caller; unique among the sets that are not over
+	Name  string // text for people, in errors and statuses
+	Tasks int    // number of tasks, which are identified by their index, from 0
+	// Preferences returns where a task prefers to run; nil if no task has preferences.
+	// Submit calls it once for each task and does not keep the result.
 	Preferences func(index int) Preferences
 	// Priority orders the sets of a FIFO pool, and sets of a FAIR pool that have an
 	// equal right to a core. A set that repeats tasks of an earlier set should have
 	// the same priority as that set.
 	Priority pool.Priority
-	// Profile is the resource profile of the executors that may run the tasks.
-	Profile int
-	// CPUs is how many cores each task uses; 0 means 1.
-	CPUs int
+	Profile  int // resource profile of the executors that may run the tasks
+	CPUs     int // cores that each task uses; 0 means 1
 	// Resources is how much each task uses of further resources, such as GPUs, by
 	// name: a whole number of addresses (devices), or a fraction of one.
-	Resources map[string]float64
-	// MaxFailures is how many failures of a single task make the set fail; 0 means
-	// 4, as in Spark.
-	MaxFailures int
+	Resources   map[string]float64
+	MaxFailures int // failures of a single task that make the set fail; 0 means 4, as in Spark
 	// Pool is the name of the set's pool; "" means [pool.Default]. A pool that is
 	// not configured has weight 1, no minimum share, and mode FIFO. If Config.Mode
 	// is FIFO, there are no pools, and Pool has no effect.
-	Pool string
-	// Barrier is set if all tasks must run at the same time: all of them are
-	// launched together or none is.
-	Barrier bool
+	Pool    string
+	Barrier bool // all tasks must run at the same time: they are launched together
 }
 
 // taskSet is a task set and its progress.
@@ -54,39 +43,30 @@ type taskSet struct {
 	maxFailures int
 	profile     *profile
 	requests    resource.Requests
-	// node is the set's leaf in the tree of pools.
-	node *pool.Node[*taskSet]
-	// over is set when the set has ended. Some of its attempts may still run.
-	over bool
+	node        *pool.Node[*taskSet] // the set's leaf in the tree of pools
+	ended       bool                 // the set has ended; some attempts may still run
 
 	backlog
-	done    int
-	running []*attempt
-	// histories holds, by task index, the tasks of which an attempt ended without a
-	// result.
-	histories map[int32]*history
-	delay     delayClock
+	done       int
+	running    []*attempt
+	histories  map[int32]*history // of tasks of which an attempt ended without a result, by index
+	delayClock delayClock
 
 	progress progress
-	// exhausted is set if no free core could be used by the set at any locality level
-	// up to exhaustedAt. Until a less local level is allowed, offers then try only
-	// executors that have become free since.
+	// exhausted is set if the set could use no free core at the levels up to exhaustedAt.
+	// Until a less local level opens, offers try only executors that became free since.
 	exhausted   bool
 	exhaustedAt Locality
 
-	copies copies
-	// durations holds how long the set's successful attempts ran.
-	durations speculation.Median
-	// exclusion holds the executors and nodes on which the set must not run.
-	exclusion exclusion.Set
+	copies    copies
+	durations speculation.Median // run times of the set's successful attempts
+	exclusion exclusion.Set      // executors and nodes on which the set must not run
 	blocked   blockage
-	// barrier is nil unless the set is a barrier set.
-	barrier *barrier
+	barrier   *barrier // nil unless the set is a barrier set
 }
 
-// Submit adds a task set. It fails if another set that is not over has the same ID,
-// if the set has no tasks, if a number is negative, or if a resource amount is
-// invalid.
+// Submit adds a task set. It fails if another set that is not over has the same ID, if
+// the set has no tasks, if a number is negative, or if a resource amount is invalid.
 func (s *Scheduler) Submit(submitted TaskSet) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("task set %d (%s): %w", submitted.ID, submitted.Name, fmt.Errorf(format, args...))
@@ -138,7 +118,7 @@ func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 
 // endSet ends a set and removes all its data except its running attempts.
 func (s *Scheduler) endSet(set *taskSet) {
-	set.over = true
+	set.ended = true
 	p := set.profile
 	if p.queuedSet == set {
 		p.queuedSet = nil
@@ -154,7 +134,7 @@ func (s *Scheduler) endSet(set *taskSet) {
 	}
 	set.node.Dequeue()
 	s.delays.setRunning(set, false)
-	set.drop(&p.cluster)
+	set.removeAll(&p.cluster)
 	set.histories = nil
 }
 

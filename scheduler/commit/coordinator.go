@@ -1,9 +1,8 @@
 // Package commit decides which attempt of a task may commit its output.
 //
-// Two attempts of one task may run at the same time: a task and its speculative
-// copy, or an attempt on an executor that was lost and the retry. The driver
-// asks a [Coordinator] before it allows an attempt to commit, and reports the
-// end of every attempt to it.
+// Two attempts of one task may run at the same time: a task and its speculative copy, or
+// an attempt on an executor that was lost and the retry. The driver asks a [Coordinator]
+// before it allows an attempt to commit, and reports the end of every attempt to it.
 package commit
 
 // Coordinator allows one attempt of each task to commit its output: the first that
@@ -14,14 +13,9 @@ type Coordinator struct {
 }
 
 type task struct {
-	// committer is the attempt that may commit, 0 if there is none.
-	committer uint64
-	// done is set when an attempt has succeeded. From then on no other attempt may
-	// commit.
-	done bool
-	// ended are the attempts that ended without success. If their requests arrive
-	// later, they are denied.
-	ended map[uint64]struct{}
+	committer uint64              // attempt that may commit, 0 if there is none
+	done      bool                // an attempt has succeeded: no other may commit
+	ended     map[uint64]struct{} // attempts that ended without success, whose late requests are denied
 }
 
 // NewCoordinator returns a coordinator without tasks.

@@ -24,20 +24,17 @@ type Rules struct {
 	// before the executor is excluded for the task; TaskAttemptsPerNode (2) is the
 	// same for a node.
 	TaskAttemptsPerExecutor, TaskAttemptsPerNode int
-	// SetFailedTasksPerExecutor (2) is how many tasks of a set may fail on an
-	// executor before the executor is excluded for the set.
-	// SetFailedExecutorsPerNode (2) is how many executors of a node may be excluded
-	// for the set before the node is.
+	// SetFailedTasksPerExecutor (2) is how many tasks of a set may fail on an executor
+	// before the executor is excluded for the set. SetFailedExecutorsPerNode (2) is how
+	// many executors of a node may be excluded for the set before the node is.
 	SetFailedTasksPerExecutor, SetFailedExecutorsPerNode int
-	// ApplicationFailedTasksPerExecutor (2) and ApplicationFailedExecutorsPerNode
-	// (2) are the same for the application. Only failures in sets that succeeded
-	// count, for the duration Timeout: failures in other sets may be the fault of
-	// the tasks.
+	// ApplicationFailedTasksPerExecutor (2) and ApplicationFailedExecutorsPerNode (2) are
+	// the same for the application. Only failures in sets that succeeded count, for the
+	// duration Timeout: failures in other sets may be the fault of the tasks.
 	ApplicationFailedTasksPerExecutor, ApplicationFailedExecutorsPerNode int
 	// Timeout (1 hour) is how long an exclusion for the application lasts.
 	Timeout time.Duration
-	// KillExcluded makes the scheduler request that executors excluded for the
-	// application are killed.
+	// KillExcluded requests that executors excluded for the application are killed.
 	KillExcluded bool
 	// UnschedulableTimeout (2 minutes) is how long a set with a task that is
 	// excluded from all executors waits for another executor before it is aborted.
@@ -80,15 +77,13 @@ func add(names *map[string]bool, name string) bool {
 	return !known
 }
 
-// Task counts the failures of one task, and has the executors and nodes that are
-// excluded for it.
+// Task counts the failures of one task, and has the executors and nodes excluded for it.
 type Task struct {
 	onExecutor, onNode map[string]int
 	excluded
 }
 
-// AddFailure counts a failure of the task on an executor. It excludes the executor
-// and the node for the task if the rules require that.
+// AddFailure counts a failure, and excludes the executor and node if the rules say so.
 func (t *Task) AddFailure(rules *Rules, executor, node string) {
 	if t.onExecutor == nil {
 		t.onExecutor, t.onNode = map[string]int{}, map[string]int{}
@@ -103,17 +98,14 @@ func (t *Task) AddFailure(rules *Rules, executor, node string) {
 	}
 }
 
-// Set counts the failures of the tasks of one task set, and has the executors and
-// nodes that are excluded for the set.
+// Set counts failures in one task set, and has the executors and nodes excluded for it.
 type Set struct {
-	byExecutor map[string]*executorFailures
-	// executorsOnNode counts the excluded executors on each node.
-	executorsOnNode map[string]int
+	byExecutor      map[string]*executorFailures
+	executorsOnNode map[string]int // number of excluded executors by node
 	excluded
 }
 
-// executorFailures are the tasks, by index, that failed on an executor, with the
-// time of their latest failure.
+// executorFailures has the latest failure time of each task that failed on an executor.
 type executorFailures struct {
 	node  string
 	tasks map[int32]time.Time
@@ -122,10 +114,9 @@ type executorFailures struct {
 // HasFailures reports whether any failure was added.
 func (s *Set) HasFailures() bool { return len(s.byExecutor) > 0 }
 
-// AddFailure counts a failure of a task on an executor. If this excludes the
-// executor for the set, tasks is the number of tasks that failed there, else 0. If
-// it also excludes the node, executors is the number of excluded executors on the
-// node, else 0.
+// AddFailure counts a failure of a task on an executor. tasks is the number of tasks that
+// failed there if this excludes the executor for the set, executors the number of
+// excluded executors on the node if this excludes the node too; else they are 0.
 func (s *Set) AddFailure(rules *Rules, task int32, executor, node string, now time.Time) (tasks, executors int) {
 	if s.byExecutor == nil {
 		s.byExecutor, s.executorsOnNode = map[string]*executorFailures{}, map[string]int{}
@@ -149,12 +140,9 @@ func (s *Set) AddFailure(rules *Rules, task int32, executor, node string, now ti
 // Application has the executors and nodes that are excluded for the whole
 // application, and the failures that may exclude more.
 type Application struct {
-	// failures are the times of failures in sets that succeeded, by executor.
-	failures map[string][]time.Time
-	// executors are the excluded executors, including lost ones, by id.
-	executors map[string]executorExclusion
-	// nodes are the excluded nodes, with the times at which their exclusions end.
-	nodes map[string]time.Time
+	failures  map[string][]time.Time       // times of failures in sets that succeeded, by executor
+	executors map[string]executorExclusion // excluded executors, including lost ones, by id
+	nodes     map[string]time.Time         // when the exclusions of nodes end
 }
 
 type executorExclusion struct {
@@ -165,8 +153,7 @@ type executorExclusion struct {
 // Exclusion is the beginning or the end of an executor's or a node's exclusion for
 // the application.
 type Exclusion struct {
-	// Executor is the executor's id; "" if this is the end of a node's exclusion.
-	Executor, Node string
+	Executor, Node string // Executor is "" at the end of a node's exclusion
 	// Tasks is how many tasks failed on the executor. If the exclusion of the
 	// executor also excludes its node, Executors is how many executors of the node
 	// are excluded, else 0.
@@ -208,8 +195,7 @@ func (x *Application) AddSet(rules *Rules, set *Set, alive func(executor string)
 	return begun
 }
 
-// exclude excludes an executor, and its node if too many executors of the node are
-// excluded.
+// exclude excludes an executor, and its node if too many of its executors are excluded.
 func (x *Application) exclude(rules *Rules, executor, node string, tasks int, until time.Time) Exclusion {
 	if x.executors == nil {
 		x.executors, x.nodes = map[string]executorExclusion{}, map[string]time.Time{}
@@ -229,8 +215,7 @@ func (x *Application) exclude(rules *Rules, executor, node string, tasks int, un
 	return begun
 }
 
-// RemoveExecutor drops the counted failures on an executor that is lost. An excluded
-// executor stays excluded.
+// RemoveExecutor drops the failures on a lost executor. An excluded one stays excluded.
 func (x *Application) RemoveExecutor(executor string) { delete(x.failures, executor) }
 
 // Expire ends the exclusions whose time is over by now, and returns them.

@@ -6,11 +6,10 @@
 // has no data about executors, hosts or localities: the caller skips a task set that
 // finds no suitable executor for the rest of an offer.
 //
-// The caller adds a leaf for each task set, calls [Node.Enqueue] if the leaf has
-// tasks to launch and [Node.AddCores] if the number of cores it uses changes. To
-// make an offer, it repeats [Tree.Next], launches tasks of that leaf and calls
-// [Node.Skip] if it launched fewer than Next allowed, and ends with
-// [Tree.EndOffer].
+// The caller adds a leaf for each task set, calls [Node.Enqueue] if the leaf has tasks to
+// launch and [Node.AddCores] if the number of cores it uses changes. To make an offer, it
+// repeats [Tree.Next], launches tasks of that leaf and calls [Node.Skip] if it launched
+// fewer than Next allowed, and ends with [Tree.EndOffer].
 package pool
 
 import "fmt"
@@ -38,17 +37,11 @@ func (m Mode) String() string {
 // Pool describes a pool. If there are several resource profiles, the pools divide
 // the cores of each profile's executors independently of the other profiles.
 type Pool struct {
-	// Name is unique among all pools.
-	Name string
-	Mode Mode
-	// Weight is the pool's share relative to its siblings in a FAIR pool; 0 means
-	// 1.
-	Weight int
-	// MinShare is the number of cores that the pool gets before siblings get more
-	// than their own MinShare.
-	MinShare int
-	// Pools are the pools inside this one.
-	Pools []Pool
+	Name     string // unique among all pools
+	Mode     Mode
+	Weight   int    // share relative to its siblings in a FAIR pool; 0 means 1
+	MinShare int    // cores that the pool gets before siblings get more than their own MinShare
+	Pools    []Pool // pools inside this one
 }
 
 // Default is the name of the pool of task sets that do not name one.
@@ -78,7 +71,6 @@ func check(pools []Pool, names map[string]bool) error {
 	return nil
 }
 
-// Priority orders task sets: by job, then by stage, then in the order of
-// submission. The lower number goes first, as in Spark. A task set whose Job is 0
-// goes after all others.
+// Priority orders task sets: by job, then by stage, then in the order of submission. The
+// lower number goes first, as in Spark. A task set whose Job is 0 goes after all others.
 type Priority struct{ Job, Stage uint64 }

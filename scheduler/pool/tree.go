@@ -16,27 +16,21 @@ type Leaf interface {
 type Tree[L Leaf] struct {
 	root   *Node[L]
 	byName map[string]*Node[L]
-	// visited are the nodes that Next has reached in the current offer, parents
-	// before their children.
+	// visited are the nodes that Next reached in this offer, parents before children.
 	visited []*Node[L]
 }
 
 // Node is a pool or a leaf in a tree.
 type Node[L Leaf] struct {
-	// Leaf is the task set of a leaf; unset for a pool.
-	Leaf L
+	Leaf L // task set of a leaf; unset for a pool
 
-	// parent is nil for the root.
-	parent *Node[L]
+	parent *Node[L] // nil for the root
 	isPool bool
 	mode   Mode
 	// weight and minShare are Weight and MinShare of a Pool; 1 and 0 for a leaf.
 	weight, minShare int
-	// rank orders the children of a FIFO pool, and equal children of a FAIR pool.
-	rank rank
-	// cores is how many cores the running attempts of the node and its descendants
-	// use.
-	cores int
+	rank             rank // orders children of a FIFO pool, and equal children of a FAIR pool
+	cores            int  // used by running attempts of the node and its descendants
 
 	// queue are the children with work. In a FIFO pool they are sorted by rank. In a
 	// FAIR pool they are a binary heap; the child due the next core is first.
@@ -123,9 +117,8 @@ func (t *Tree[L]) Sole() *Node[L] {
 	return n
 }
 
-// Next returns the leaf that may launch tasks next in the current offer, and how
-// many it may launch before Next is called again. It returns nil if all leaves are
-// skipped.
+// Next returns the leaf that may launch tasks next in the current offer, and how many
+// before Next is called again; nil if all leaves are skipped.
 func (t *Tree[L]) Next() (*Node[L], int) {
 	n, limit := t.root, math.MaxInt
 	for {
@@ -151,8 +144,7 @@ func (t *Tree[L]) Next() (*Node[L], int) {
 	}
 }
 
-// Skip excludes a node from the rest of the offer. Next must have returned or visited
-// the node in this offer.
+// Skip excludes a node that Next has returned or visited from the rest of the offer.
 func (n *Node[L]) Skip() {
 	parent := n.parent
 	if parent.mode == FIFO {
@@ -164,8 +156,7 @@ func (n *Node[L]) Skip() {
 	parent.skippedChildren = append(parent.skippedChildren, n)
 }
 
-// EndOffer ends an offer. It returns skipped nodes to their queues, for the next
-// offer, and removes nodes without work.
+// EndOffer ends an offer: it queues skipped nodes again, and removes nodes without work.
 func (t *Tree[L]) EndOffer() {
 	for i, n := range slices.Backward(t.visited) {
 		t.visited[i], n.visited = nil, false
@@ -200,8 +191,7 @@ func (n *Node[L]) hasWork() bool {
 	return n.Leaf.HasWork()
 }
 
-// Compare orders siblings: pools first, as they were added, then leaves by
-// priority and sequence.
+// Compare orders siblings: pools as they were added, then leaves by priority, sequence.
 func (n *Node[L]) Compare(other *Node[L]) int {
 	a, b := &n.rank, &other.rank
 	return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage),
@@ -260,15 +250,13 @@ func (n *Node[L]) Dequeue() {
 	}
 }
 
-// position returns the index of a child in the queue of a FIFO pool, or the index at
-// which to insert it.
+// position returns the index of a child in the queue of a FIFO pool, or its place there.
 func (n *Node[L]) position(child *Node[L]) int {
 	i, _ := slices.BinarySearchFunc(n.queue, child, (*Node[L]).Compare)
 	return i
 }
 
-// AddCores adds cores, which may be negative, to the number of cores that a leaf and
-// its ancestors use.
+// AddCores adds cores, maybe negative, to the cores that a leaf and its ancestors use.
 func (n *Node[L]) AddCores(cores int) {
 	for ; n != nil; n = n.parent {
 		n.cores += cores
@@ -282,8 +270,7 @@ func (n *Node[L]) AddCores(cores int) {
 	}
 }
 
-// push, removeAt, up and down are the operations of a binary heap that is ordered
-// by before.
+// push, removeAt, up and down are the operations of a binary heap ordered by before.
 func (n *Node[L]) push(child *Node[L]) {
 	child.index = len(n.queue)
 	n.queue = append(n.queue, child)

@@ -16,12 +16,10 @@ import (
 // integers, so that three requests of a third fit into one address.
 const wholeAddress = 1_000_000_000
 
-// maxRequest is the largest number of addresses of one resource that a task may
-// request.
+// maxRequest is the largest number of addresses of a resource that a task may request.
 const maxRequest = 1 << 16
 
-// Inventory is the resources of one executor, ordered by name, and their free
-// amounts.
+// Inventory is the resources of one executor, by name, with their free amounts.
 type Inventory struct{ resources []resource }
 
 type resource struct {
@@ -43,9 +41,9 @@ type request struct {
 }
 
 // Reservation is what an attempt has taken from an inventory.
-type Reservation []part
+type Reservation []reservedAmount
 
-type part struct {
+type reservedAmount struct {
 	resource, address int
 	amount            int64
 }
@@ -92,8 +90,7 @@ func (requests Requests) Strings() []string {
 	return texts
 }
 
-// SameSize reports whether two inventories have the same resources with the same
-// numbers of addresses.
+// SameSize reports whether two inventories have as many addresses of the same resources.
 func (v *Inventory) SameSize(other *Inventory) bool {
 	return slices.EqualFunc(v.resources, other.resources, func(a, b resource) bool {
 		return a.name == b.name && len(a.addresses) == len(b.addresses)
@@ -109,14 +106,14 @@ func (v *Inventory) find(name string) int {
 func (v *Inventory) Has(requests Requests) bool {
 	for _, r := range requests {
 		at := v.find(r.name)
-		if at < 0 || !v.resources[at].has(r.amount) {
+		if at < 0 || !v.resources[at].hasFree(r.amount) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r *resource) has(amount int64) bool {
+func (r *resource) hasFree(amount int64) bool {
 	for i := range r.addresses {
 		if r.addresses[i].free >= min(amount, wholeAddress) {
 			if amount -= wholeAddress; amount <= 0 {
@@ -127,28 +124,26 @@ func (r *resource) has(amount int64) bool {
 	return false
 }
 
-// Fit returns how many tasks, at most limit, the resources suffice for if all
-// addresses are free.
+// Fit returns how many tasks, at most limit, fit if all addresses are free.
 func (v *Inventory) Fit(requests Requests, limit int) int {
 	return v.fit(requests, limit, wholeAddress)
 }
 
-// FitFree returns how many tasks, at most limit, the free amounts suffice for.
+// FitFree returns how many tasks, at most limit, fit into the free amounts.
 func (v *Inventory) FitFree(requests Requests, limit int) int { return v.fit(requests, limit, 0) }
 
-// fit returns how many tasks, at most limit, the resources suffice for. It assumes
-// that at least the amount least of each address is free.
+// fit is FitFree, but assumes that at least the amount least of each address is free.
 func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	for _, request := range requests {
 		at := v.find(request.name)
 		if at < 0 {
 			return 0
 		}
-		parts := 0
+		slots := 0
 		for _, a := range v.resources[at].addresses {
-			parts += int(max(a.free, least) / min(request.amount, wholeAddress))
+			slots += int(max(a.free, least) / min(request.amount, wholeAddress))
 		}
-		limit = min(limit, parts/int(max(request.amount/wholeAddress, 1)))
+		limit = min(limit, slots/int(max(request.amount/wholeAddress, 1)))
 	}
 	return limit
 }
@@ -169,7 +164,7 @@ func (v *Inventory) Reserve(requests Requests) Reservation {
 				}
 			}
 			addresses[best].free -= amount
-			reserved = append(reserved, part{resource: at, address: best, amount: amount})
+			reserved = append(reserved, reservedAmount{resource: at, address: best, amount: amount})
 		}
 	}
 	return reserved

@@ -27,8 +27,7 @@ type Rules struct {
 	DurationThreshold time.Duration
 }
 
-// WithDefaults returns the rules with zero values replaced by their defaults, if
-// they have any.
+// WithDefaults returns the rules with zero values replaced by their defaults.
 func (r Rules) WithDefaults() Rules {
 	r.Quantile = cmp.Or(r.Quantile, 0.9)
 	r.Multiplier = cmp.Or(r.Multiplier, 3)
@@ -36,10 +35,9 @@ func (r Rules) WithDefaults() Rules {
 	return r
 }
 
-// Limit returns how long an attempt of a task set may run before a copy is
-// launched, or false if there is no limit yet. slots is how many tasks of the set
-// the largest executor runs at once; durations holds the durations of the set's
-// successful attempts.
+// Limit returns how long an attempt of a task set may run before a copy is launched, or
+// false if there is no limit yet. slots is how many tasks of the set the largest executor
+// runs at once; durations holds the durations of the set's successful attempts.
 func (r *Rules) Limit(tasks, done, slots int, durations *Median) (time.Duration, bool) {
 	switch {
 	case tasks > 1 && done >= max(int(math.Floor(r.Quantile*float64(tasks))), 1):
