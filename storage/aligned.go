@@ -7,12 +7,10 @@ import (
 	"io"
 )
 
-// overread is the largest size in bytes of one read past the end of a split. It is
-// small because only the rest of a line is needed.
+// overread is the largest read in bytes past a split: only the rest of a line is needed.
 const overread = 64 << 10
 
-// alignedReader reads the lines that belong to a split of an uncompressed file (see
-// [Split.Open]).
+// alignedReader reads the lines of a split of an uncompressed file (see [Split.Open]).
 type alignedReader struct {
 	file     File
 	split    Split
@@ -42,9 +40,8 @@ func (r *alignedReader) Read(p []byte) (int, error) {
 	}
 }
 
-// skip reads to the end of the line in which the split begins, and returns the
-// bytes that it read after that line. If that line ends after the split, no line
-// begins in the split, and skip returns io.EOF.
+// skip reads to the end of the line in which the split begins, and returns the bytes
+// after that line. If it ends after the split, no line begins in the split: io.EOF.
 func (r *alignedReader) skip(p []byte) (int, error) {
 	if r.position >= r.end {
 		r.inside, r.done = true, true
@@ -76,8 +73,7 @@ func (r *alignedReader) readBody(p []byte) (int, error) {
 	return n, err
 }
 
-// readTail reads past the split's end, up to the end of the line that contains the
-// split's end or begins there.
+// readTail reads past the split's end, up to the end of the line there.
 func (r *alignedReader) readTail(p []byte) (int, error) {
 	if len(p) > overread {
 		p = p[:overread]

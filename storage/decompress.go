@@ -9,8 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressionOf returns the compression that a file's name implies, or "". A
-// compressed file is one split: it can only be read from its beginning.
+// compressionOf returns the compression that a file's name implies, or "".
 func compressionOf(name string) string {
 	switch path.Ext(name) {
 	case ".gz":
@@ -34,8 +33,7 @@ func (s Split) decompress(file File) (io.ReadCloser, error) {
 		}
 		r.Reader, r.stop = z, z.Close
 	case zstdCompression:
-		// A concurrency of 1 decompresses in the caller's goroutine: a task has one
-		// core.
+		// A concurrency of 1 uses the caller's goroutine: a task has one core.
 		z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			_ = file.Close()
@@ -69,8 +67,7 @@ func (r *decompressedReader) Close() error {
 	return err
 }
 
-// failed adds the split's name to an error of the decompressor, but returns nil and
-// io.EOF unchanged.
+// failed adds the split's name to an error other than nil and io.EOF.
 func (r *decompressedReader) failed(err error) error {
 	if err == nil || err == io.EOF {
 		return err

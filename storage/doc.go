@@ -33,7 +33,6 @@
 //
 // # Errors
 //
-// Errors name the operation and the full URI of the path, and wrap
-// [io/fs.ErrNotExist], [io/fs.ErrExist] and [io/fs.ErrPermission] as package
-// os does.
+// Errors name the operation and the full URI of the path, and wrap [io/fs.ErrNotExist],
+// [io/fs.ErrExist] and [io/fs.ErrPermission] as package os does.
 package storage

@@ -18,14 +18,12 @@ const defaultTimeout = 30 * time.Second
 
 // Options configure [New]. The zero value serves the local disk only.
 type Options struct {
-	// Hadoop is the cluster's configuration. Without one there is no HDFS, and
-	// plain paths are local.
+	// Hadoop is the cluster's configuration. If nil, all files are local.
 	Hadoop *conf.Config
-	// User is the user name in HDFS. "" means the value of HADOOP_USER_NAME or, if
-	// that is not set, the operating system's user.
+	// User is the user name in HDFS; "" means HADOOP_USER_NAME, else the system's user.
 	User string
-	// Timeout is how long an operation keeps trying to reach a NameNode; 0 means 30
-	// s. An operation also fails when its context ends.
+	// Timeout is how long an operation tries to reach a NameNode; 0 means 30 s. An
+	// operation also fails when its context ends.
 	Timeout time.Duration
 	// Logger receives retries and failed clean-ups; nil discards them.
 	Logger *slog.Logger
@@ -41,11 +39,10 @@ type Files struct {
 	closed  bool
 	systems map[string]fileSystem // by URI root, such as "hdfs://cluster1"
 
-	// wrap is set by tests to inject failures into file systems; nil otherwise.
-	wrap func(fileSystem) fileSystem
+	wrap func(fileSystem) fileSystem // set by tests to inject failures into file systems; else nil
 }
 
-// New returns a Files. It opens no connection yet.
+// New returns a Files without connections.
 func New(options Options) *Files {
 	if options.User == "" {
 		options.User = currentUser()
@@ -59,8 +56,7 @@ func New(options Options) *Files {
 	return &Files{options: options, systems: map[string]fileSystem{}}
 }
 
-// currentUser returns the user on whose behalf Hadoop's client acts on a cluster
-// without Kerberos.
+// currentUser returns the user of Hadoop's client on a cluster without Kerberos.
 func currentUser() string {
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
 		return name
@@ -84,8 +80,7 @@ func (f *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// system returns the file system with the given URI root. The first call for a root
-// opens it with open.
+// system returns the file system with the given URI root, opened by the first call.
 func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,14 +103,13 @@ func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem
 
 type contextKey struct{}
 
-// With returns a context that carries files for [From]. The context of a task
-// carries one already.
+// With returns a context that carries files for [From], as a task's context does.
 func With(ctx context.Context, files *Files) context.Context {
 	return context.WithValue(ctx, contextKey{}, files)
 }
 
-// From returns the Files that ctx carries. If there is none, it returns a Files
-// whose calls all fail with an error that explains this.
+// From returns the Files that ctx carries; if there is none, a Files whose calls all
+// fail.
 func From(ctx context.Context) *Files {
 	if files, ok := ctx.Value(contextKey{}).(*Files); ok && files != nil {
 		return files

@@ -41,8 +41,8 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	}
 	settings := hadoop.Map()
 	var defaults createSettings
-	// If the configuration does not set dfs.replication or dfs.blocksize, the
-	// NameNode's defaults apply, not those built into Hadoop's client.
+	// Without dfs.replication and dfs.blocksize, the NameNode's defaults apply, not those
+	// built into Hadoop's client.
 	if _, ok := settings["dfs.replication"]; ok {
 		if defaults.replication, err = hadoop.Int("dfs.replication", 0); err != nil {
 			return nil, err
@@ -72,8 +72,7 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	return h, nil
 }
 
-// binarySize returns the value of key as a size in bytes. The value may end in k,
-// m, g or t.
+// binarySize returns the value of key as a size in bytes, which may end in k, m, g or t.
 func binarySize(hadoop *conf.Config, key string) (int64, error) {
 	text, _ := hadoop.Get(key)
 	digits := strings.ToLower(strings.TrimSpace(text))
@@ -95,7 +94,7 @@ func (h *hdfsSystem) close() error {
 	return h.namenode.Close()
 }
 
-// fileContext returns the context of an open file. It ends when ctx ends, when h is
+// fileContext returns the context of an open file, which ends when ctx ends, when h is
 // closed, or when release is called.
 func (h *hdfsSystem) fileContext(ctx context.Context) (joined context.Context, release func()) {
 	joined, cancel := context.WithCancelCause(ctx)
@@ -126,8 +125,7 @@ func (h *hdfsSystem) open(ctx context.Context, path string) (File, error) {
 	return f, nil
 }
 
-// readable returns an error for a directory and for a file that this package cannot
-// decode.
+// readable returns an error for directories and files that this package cannot decode.
 func readable(status *pb.FileStatus) error {
 	switch {
 	case status.GetType() == pb.FileStatus_DIRECTORY:

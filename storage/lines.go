@@ -7,18 +7,16 @@ import (
 	"iter"
 )
 
-// lineBuffer is the initial size in bytes of the buffer that holds the line being
-// read. The buffer grows for longer lines.
+// lineBuffer is the initial size in bytes of the buffer, which grows for longer lines.
 const lineBuffer = 256 << 10
 
-// maxIdleReads is how many consecutive reads may return neither bytes nor an error
-// before io.ErrNoProgress is returned, as in package bufio.
+// maxIdleReads is how many consecutive reads may return neither bytes nor an error, as in
+// package bufio.
 const maxIdleReads = 100
 
-// Lines yields the lines of the split (see [Split.Open]) without their "\n" or
-// "\r\n". A line may have any length that fits into memory; its bytes are valid
-// until the next iteration. After an error, which is yielded with a nil line, the
-// iteration ends.
+// Lines yields the lines of the split (see [Split.Open]) without their "\n" or "\r\n". A
+// line may have any length that fits into memory; its bytes are valid until the next
+// iteration. After an error, which is yielded with a nil line, the iteration ends.
 func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r, err := s.Open(ctx)
@@ -31,11 +29,9 @@ func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	}
 }
 
-// scanLines yields the lines of r, which it reads into buffer, or a larger buffer
-// if a line does not fit.
+// scanLines yields the lines of r, which it reads into buffer, or a larger one if needed.
 func scanLines(r io.Reader, buffer []byte, yield func([]byte, error) bool) {
-	// buffer[start:filled] holds bytes not yielded yet; there is no newline before
-	// searched.
+	// buffer[start:filled] is not yielded yet, without a newline before searched.
 	var start, searched, filled int
 	for idle, eof := 0, false; ; {
 		for {

@@ -66,8 +66,8 @@ func (localSystem) list(ctx context.Context, path string, _ bool) ([]entry, erro
 			return nil, localError("list", path, err)
 		}
 		name := filepath.Join(path, e.Name())
-		// An entry that is a symbolic link is described by its target. A dangling
-		// link is listed as a link, so that reading it reports the error.
+		// A symbolic link is described by its target, a dangling link as a link, so that
+		// reading it reports the error.
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			info, err = os.Lstat(name)
@@ -121,8 +121,8 @@ func localInfo(path string, info fs.FileInfo) Info {
 	return i
 }
 
-// localError replaces the operation and path in an error of package os by op and
-// the full URI of path, so that errors look the same as in HDFS.
+// localError gives an error of package os the operation op and the full URI of path, so
+// that errors look the same as in HDFS.
 func localError(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -206,8 +206,8 @@ func (s *localSink) Abort() error {
 	return localError("remove", s.path, os.Remove(s.path))
 }
 
-// renameIfAbsent renames a file or directory unless to exists. The check and the
-// rename are not atomic: it is for file systems that cannot do both in one step.
+// renameIfAbsent renames a file or directory unless to exists. The check and the rename
+// are not one atomic step.
 func renameIfAbsent(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNoReplace renames a file or directory. It fails with EEXIST if to exists;
-// rename(2) would replace a file or an empty directory.
+// renameNoReplace renames a file or directory. It fails with EEXIST if to exists.
 func renameNoReplace(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {

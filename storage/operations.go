@@ -75,8 +75,8 @@ func (f *Files) List(ctx context.Context, path string) ([]Info, error) {
 	return infos, nil
 }
 
-// MkdirAll creates a directory and its missing parents with the permission bits
-// perm. It does nothing if the directory exists.
+// MkdirAll creates a directory and its missing parents with the permission bits perm,
+// unless it exists.
 func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) error {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -85,10 +85,9 @@ func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) err
 	return l.system.mkdirAll(ctx, l.path, perm)
 }
 
-// Rename moves a file or a directory within one file system. It fails with
-// fs.ErrExist if the target exists, even as an empty directory. This check and the
-// move are one atomic operation, except on local file systems without
-// RENAME_NOREPLACE, where the check precedes the move.
+// Rename moves a file or a directory within one file system. It fails with fs.ErrExist if
+// the target exists, even as an empty directory. The check and the move are atomic,
+// except on local file systems without RENAME_NOREPLACE.
 func (f *Files) Rename(ctx context.Context, from, to string) error {
 	a, err := f.begin(ctx, from)
 	if err != nil {
@@ -113,8 +112,7 @@ func (f *Files) Remove(ctx context.Context, path string) error {
 	return l.explain(l.system.remove(ctx, l.path, false))
 }
 
-// RemoveAll removes path and everything below it. It returns nil if path does not
-// exist.
+// RemoveAll removes path and everything below it, if it exists.
 func (f *Files) RemoveAll(ctx context.Context, path string) error {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -134,9 +132,9 @@ func removeAll(ctx context.Context, l location) error {
 	return err
 }
 
-// SetTimes sets the access time and the modification time of a file or directory; a
-// zero time leaves the current one unchanged. HDFS stores milliseconds, and refuses
-// to set access times if dfs.namenode.accesstime.precision is 0.
+// SetTimes sets the access and modification times of a file or directory; a zero time
+// changes nothing. HDFS stores milliseconds, and refuses to set access times if
+// dfs.namenode.accesstime.precision is 0.
 func (f *Files) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
 	l, err := f.begin(ctx, path)
 	if err != nil {

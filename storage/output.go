@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// ErrCommitted means that the output directory is complete: an earlier attempt of
-// the same job has committed it.
+// ErrCommitted means that an earlier attempt of the same job has committed the output.
 var ErrCommitted = errors.New("the output was committed by an earlier attempt of this job")
 
 const (
@@ -21,15 +20,14 @@ const (
 	markerPrefix = ".committed-by-"
 	finishedDir  = "finished" // the committed parts; Commit renames it to the target
 	attemptsDir  = "attempts" // the parts that tasks are writing
-	// cleanupTimeout limits the removal of temporary files, which happens even if
-	// the caller's context has ended.
+	// cleanupTimeout limits the removal of temporary files, even after the caller's
+	// context.
 	cleanupTimeout = 30 * time.Second
 )
 
-// Output is a directory of part files, written by the tasks of one job, that
-// appears only when the job commits it. It is plain data, made by [Files.NewOutput]
-// and sent to the tasks. Its methods use the [Files] that their context carries
-// (see [With]).
+// Output is a directory of part files, written by the tasks of one job, that appears only
+// when the job commits it. It is plain data, made by [Files.NewOutput] and sent to the
+// tasks. Its methods use the [Files] that their context carries (see [With]).
 //
 // If several attempts of a task write the same part, the first to commit wins, and
 // the files of the others are removed. Until the job commits, all files are in a
@@ -39,23 +37,19 @@ type Output struct {
 	// Path is the full URI of the target directory.
 	Path string
 	// JobID identifies the job. All attempts of the job have the same one.
-	JobID string
-	// Staging is the full URI of the temporary directory of this attempt of the
-	// job.
-	Staging string
+	JobID   string
+	Staging string // full URI of the temporary directory of this attempt of the job
 }
 
 var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// NewOutput prepares to write the directory path, which must not exist. jobID
-// consists of letters, digits, ".", "_" and "-", and begins with a letter or digit.
-// It must be unique to the job and the same in all attempts of the job, as YARN's
-// application ID is.
+// NewOutput prepares to write the directory path, which must not exist. jobID consists of
+// letters, digits, ".", "_" and "-", and begins with a letter or digit. It must be unique
+// to the job and the same in all attempts of the job, as YARN's application ID is.
 //
-// NewOutput fails with [ErrCommitted] if an earlier attempt of this job has
-// committed the output, and with fs.ErrExist if path exists for another reason. It
-// removes the temporary files of earlier attempts, whose tasks can then no longer
-// write.
+// NewOutput fails with [ErrCommitted] if an earlier attempt of this job has committed the
+// output, and with fs.ErrExist if path exists for another reason. It removes the
+// temporary files of earlier attempts, whose tasks can then no longer write.
 func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, error) {
 	if !jobIDs.MatchString(jobID) {
 		return Output{}, fmt.Errorf("output %s: job ID %q: want letters, digits, \".\", \"_\" and \"-\"", path, jobID)
@@ -93,9 +87,8 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 	return o, nil
 }
 
-// removeEarlier removes the temporary directories of earlier attempts of the job.
-// It renames each before removing it, so that an attempt that still runs cannot
-// commit a partly removed directory.
+// removeEarlier removes the temporary directories of earlier attempts of the job. It
+// renames each first, so that no running attempt can commit a partly removed one.
 func (o Output) removeEarlier(ctx context.Context, job location) error {
 	entries, err := job.system.list(ctx, job.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,8 +142,7 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 	return nil
 }
 
-// publish checks that the directory of finished parts is complete, and renames it
-// to the target.
+// publish checks that all parts are finished, and renames their directory to the target.
 func (o Output) publish(ctx context.Context, target, staging location, parts int) error {
 	finished := staging.child(finishedDir)
 	entries, err := finished.system.list(ctx, finished.path, false)
@@ -175,8 +167,8 @@ func (o Output) publish(ctx context.Context, target, staging location, parts int
 	return finished.system.rename(ctx, finished.path, target.path)
 }
 
-// checkParts returns an error unless entries are exactly the parts 0 to parts-1,
-// apart from the two empty files that publish creates.
+// checkParts returns an error unless entries are the parts 0 to parts-1, apart from the
+// two empty files that publish creates.
 func (o Output) checkParts(entries []entry, parts int) error {
 	found := map[string]bool{}
 	for _, e := range entries {
@@ -207,8 +199,8 @@ func (o Output) Abort(ctx context.Context) error {
 	return o.clean(detached, target, staging)
 }
 
-// clean removes the temporary directory of this attempt, and the job's directory
-// above it unless another attempt has a directory there.
+// clean removes the temporary directory of this attempt, and the job's directory above it
+// unless another attempt has a directory there.
 func (o Output) clean(ctx context.Context, target, staging location) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -226,8 +218,8 @@ func (o Output) clean(ctx context.Context, target, staging location) error {
 	return err
 }
 
-// check reports whether an attempt of this job has committed the target. It fails
-// with fs.ErrExist if the target exists but is not an output of this job.
+// check reports whether an attempt of this job has committed the target. It fails with
+// fs.ErrExist if the target exists for another reason.
 func (o Output) check(ctx context.Context, target location) (committed bool, err error) {
 	e, err := target.system.stat(ctx, target.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -257,22 +249,20 @@ func (o Output) locate(ctx context.Context, f *Files) (target, staging location,
 	return target, staging, err
 }
 
-// superseded returns the error for a temporary directory that no longer exists; err
-// is the error of the operation that noticed.
+// superseded returns the error for a temporary directory that another attempt removed.
 func (o Output) superseded(err error) error {
 	return fmt.Errorf("output %s: this attempt's temporary directory is gone: a later attempt of job %s has taken over, or the output was aborted: %w",
 		o.Path, o.JobID, err)
 }
 
 // jobDir returns the job's hidden directory, the parent of its attempts' temporary
-// directories. It is next to the target, because a rename must stay within one file
-// system.
+// directories: next to the target, because a rename must stay in one file system.
 func (o Output) jobDir(target location) location {
 	return target.parent().child("." + path.Base(target.path) + "." + o.JobID)
 }
 
-// marker returns the name of the empty file that tells which job wrote the output.
-// It begins with a dot, so that a shell's * does not match it.
+// marker returns the name of the file that tells which job wrote the output. It begins
+// with a dot, so that a shell's * does not match it.
 func (o Output) marker() string { return markerPrefix + o.JobID }
 
 func partName(index int) string { return fmt.Sprintf("part-%05d", index) }

@@ -17,9 +17,8 @@ type Part struct {
 	final  location // where Commit moves the file
 }
 
-// Part creates the file part-<index> for the given attempt of a task. Each attempt
-// writes a file of its own, which Commit renames to the part. When ctx ends, writes
-// and Commit return its error.
+// Part creates the file part-<index> for an attempt of a task. Each attempt writes a file
+// of its own, which Commit renames. When ctx ends, writes and Commit return its error.
 func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("output %s: the index of a part must not be negative, it is %d", o.Path, index)
@@ -36,8 +35,8 @@ func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 		own:    staging.child(attemptsDir).child(name),
 		final:  staging.child(finishedDir).child(partName(index)),
 	}
-	// Do not create missing parent directories: if they are gone, a later attempt
-	// of the job has removed them, and this attempt must not create files any more.
+	// If the parent directories are gone, a later attempt of the job has removed them,
+	// and this attempt must not create files any more.
 	p.writer, err = create(ctx, p.own, createSettings{noParents: true, perm: 0o644})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, o.superseded(err)
@@ -54,13 +53,12 @@ func (p *Part) Write(b []byte) (int, error) { return p.writer.Write(b) }
 // WriteString appends s to the part.
 func (p *Part) WriteString(s string) (int, error) { return p.writer.WriteString(s) }
 
-// Abort removes this attempt's file. After Commit it does nothing, so that it can
-// be deferred.
+// Abort removes this attempt's file. After Commit it does nothing: it can be deferred.
 func (p *Part) Abort() error { return p.writer.Abort() }
 
-// Commit closes this attempt's file and renames it to the part. If another attempt
-// of the task has already committed the part, Commit removes the file and returns
-// nil. If Commit returns an error, the output may lack the part.
+// Commit closes this attempt's file and renames it to the part. If another attempt has
+// committed the part, Commit removes the file and returns nil. If Commit returns an
+// error, the output may lack the part.
 func (p *Part) Commit() error {
 	if err := p.writer.Close(); err != nil {
 		return err
@@ -69,9 +67,8 @@ func (p *Part) Commit() error {
 	if err == nil {
 		return nil
 	}
-	// The rename failed because another attempt committed first, or because this
-	// attempt's rename succeeded and its response was lost. In both cases the
-	// output has the part.
+	// Another attempt committed first, or this attempt's rename succeeded and its
+	// response was lost. In both cases the output has the part.
 	_, statErr := p.final.system.stat(p.ctx, p.final.path, false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanupTimeout)
 	defer cancel()

@@ -14,8 +14,7 @@ const (
 	localRoot  = schemeFile + "://"
 )
 
-// knownSchemes is the list of supported schemes that the error about an unsupported
-// scheme contains.
+// knownSchemes is what the error about an unsupported scheme lists.
 const knownSchemes = "file:// and hdfs://"
 
 // location is a path and the file system it is in.
@@ -23,8 +22,7 @@ type location struct {
 	system fileSystem
 	root   string // "file://" or "hdfs://authority"
 	path   string // absolute and clean
-	// plain is the path as the caller wrote it; empty if the caller gave a scheme.
-	plain string
+	plain  string // path as the caller wrote it; "" if with a scheme
 }
 
 // uri returns the full URI.
@@ -41,8 +39,8 @@ func (l location) parent() location { return l.at(path.Dir(l.path)) }
 // child returns the location of a name in the directory l.
 func (l location) child(name string) location { return l.at(path.Join(l.path, name)) }
 
-// Qualify returns the full URI of path: the scheme, the name service or host
-// for HDFS, and the absolute path. The path need not exist.
+// Qualify returns the full URI of path: the scheme, the name service or host for HDFS,
+// and the absolute path. The path need not exist.
 func (f *Files) Qualify(path string) (string, error) {
 	l, err := f.resolve(path)
 	if err != nil {
@@ -129,9 +127,8 @@ func (f *Files) hdfs(name, authority, rest, plain string) (location, error) {
 	return location{system: system, root: root, path: path.Clean(rest), plain: plain}, nil
 }
 
-// splitURI splits scheme://authority/path or scheme:/path. For a plain path, scheme
-// and authority are empty. Text before a colon is a scheme only if it is a valid
-// one and a slash follows the colon.
+// splitURI splits scheme://authority/path or scheme:/path. For a plain path, scheme and
+// authority are empty. A scheme must be valid, with a slash after its colon.
 func splitURI(name string) (scheme, authority, rest string) {
 	scheme, rest, ok := strings.Cut(name, ":")
 	if !ok || !isScheme(scheme) || !strings.HasPrefix(rest, "/") {
@@ -156,8 +153,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// localHint returns a hint for the error about a missing HDFS path: that a plain
-// path (without a scheme) exists on the local disk. Otherwise it returns "".
+// localHint returns a hint for the error about a missing HDFS path if the path, without a
+// scheme, exists on the local disk; else "".
 func (l location) localHint() string {
 	if l.plain == "" || l.root == localRoot {
 		return ""

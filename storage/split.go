@@ -13,25 +13,19 @@ const (
 	zstdCompression = "zstd"
 )
 
-// Split is the input of one task: a range of a file. It is plain data and can be
-// sent to another process. Its methods use the [Files] that their context carries
-// (see [With]).
+// Split is the input of one task: a range of a file. It is plain data and can be sent to
+// another process. Its methods use the [Files] of their context (see [With]).
 type Split struct {
-	// Path is the full URI of the file.
-	Path string
-	// Offset and Length are the range, in bytes of the file as stored (if
-	// compressed, of the compressed data).
+	Path string // full URI of the file
+	// Offset and Length are the range in bytes of the file as stored, maybe compressed.
 	Offset, Length int64
-	// Hosts are the hosts that store bytes of the range, the one with the most
-	// bytes first; nil on the local disk.
+	// Hosts store bytes of the range, the one with the most first; nil on the local disk.
 	Hosts []string
-	// Compression is "gzip" or "zstd" if the range is a whole compressed file, else
-	// empty.
+	// Compression is "gzip" or "zstd" if the range is a whole compressed file, else "".
 	Compression string
 }
 
-// PreferredHosts returns a copy of Hosts: a task that runs on one of them reads the
-// split, or most of it, without the network.
+// PreferredHosts returns a copy of Hosts, where most of the split is read locally.
 func (s Split) PreferredHosts() []string { return slices.Clone(s.Hosts) }
 
 // String returns the split's file and range, or its file and compression.

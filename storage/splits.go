@@ -15,22 +15,19 @@ import (
 )
 
 const (
-	// localSplitSize is the default size in bytes of a split of a file on the local
-	// disk.
+	// localSplitSize is the default split size in bytes on the local disk.
 	localSplitSize = 32 << 20
-	// maxHosts is the largest number of hosts in a split: the hosts of the block
-	// with the most bytes (HDFS stores three copies by default), and some more.
+	// maxHosts is the largest number of hosts in a split: those of the block with the
+	// most bytes (HDFS stores three copies by default), and some more.
 	maxHosts = 5
-	// maxListings is the largest number of directories that Splits lists
-	// concurrently.
+	// maxListings is how many directories Splits lists concurrently.
 	maxListings = 8
 )
 
 // SplitOptions are options of [Files.Splits].
 type SplitOptions struct {
-	// Size is the size of a split in bytes. 0 means the file's block size in HDFS,
-	// and 32 MiB on the local disk. The last split of a file may be up to a tenth
-	// longer, to avoid a small one after it.
+	// Size is the size of a split in bytes. 0 means the file's block size in HDFS, and 32
+	// MiB on the local disk. The last split of a file may be up to a tenth longer.
 	Size int64
 }
 
@@ -61,7 +58,7 @@ type inputWalk struct {
 }
 
 // splits returns the splits of e, a file or directory at l. above are the local
-// directories on the way to e, among which descend looks for loops.
+// directories that lead to e.
 func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.FileInfo) ([]Split, error) {
 	if e.Dir {
 		return w.splitsBelow(ctx, l, above)
@@ -110,9 +107,8 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 	return slices.Concat(found...), nil
 }
 
-// descend appends the local directory l to above, the directories that lead to it.
-// It fails if l is itself one of these, to which a symbolic link led back. For HDFS
-// it returns nil: HDFS has no symbolic links.
+// descend appends the local directory l to above, the directories that lead to it. It
+// fails if a symbolic link led back to one of them. HDFS has none: it returns nil.
 func descend(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil
@@ -144,8 +140,7 @@ func cut(e entry, options SplitOptions) []Split {
 	var splits []Split
 	for offset := int64(0); offset < e.Size; {
 		length := size
-		// As in Hadoop, a remainder of at most a tenth of the size joins the last
-		// split.
+		// As in Hadoop, a remainder of at most a tenth of the size joins the last split.
 		if left := e.Size - offset; left < size || left-size <= size/10 {
 			length = left
 		}
@@ -157,8 +152,8 @@ func cut(e entry, options SplitOptions) []Split {
 	return splits
 }
 
-// hostsOf returns at most maxHosts hosts that store bytes of the range. Hosts with
-// the most bytes are first; hosts with equally many are in the order of the blocks.
+// hostsOf returns at most maxHosts hosts that store bytes of the range, those with the
+// most bytes first, then in the order of the blocks.
 func hostsOf(blocks []block, offset, length int64) []string {
 	// blocks is sorted by offset.
 	first, _ := slices.BinarySearchFunc(blocks, offset, func(b block, offset int64) int {

@@ -6,8 +6,7 @@ import (
 	"errors"
 )
 
-// writeBuffer is the size in bytes of a Writer's buffer: one packet of HDFS's data
-// transfer protocol.
+// writeBuffer is a Writer's buffer in bytes: one packet of HDFS's data transfer protocol.
 const writeBuffer = 64 << 10
 
 var errAborted = errors.New("the writing of this file was aborted")
@@ -32,15 +31,14 @@ func create(ctx context.Context, l location, settings createSettings) (*Writer, 
 	return &Writer{buffer: bufio.NewWriterSize(s, writeBuffer), sink: s}, nil
 }
 
-// Write appends p to the file. Because of the buffer, it may return the error of an
-// earlier write.
+// Write appends p to the file, through a buffer. It may return an earlier write's error.
 func (w *Writer) Write(p []byte) (int, error) { return w.buffer.Write(p) }
 
 // WriteString appends s to the file.
 func (w *Writer) WriteString(s string) (int, error) { return w.buffer.WriteString(s) }
 
-// Close completes the file. If that, or an earlier write, fails, it removes the
-// file and returns the error. Further calls return the same result.
+// Close completes the file. If that, or an earlier write, fails, Close removes the file
+// and returns the error. Further calls return the same result.
 func (w *Writer) Close() error {
 	if w.done {
 		return w.err
@@ -55,8 +53,8 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Abort gives up writing and removes the file. After Close it does nothing, so that
-// it can be deferred.
+// Abort gives up writing and removes the file. After Close it does nothing: it can be
+// deferred.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil

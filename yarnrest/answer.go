@@ -9,8 +9,8 @@ import (
 	"net/url"
 )
 
-// malformedError is the error of a response whose status is a success but whose
-// content is not what the API defines.
+// malformedError is the error of a successful response whose content the API does not
+// define.
 type malformedError struct {
 	url   string
 	cause error

@@ -32,8 +32,7 @@ func (s ApplicationState) Ended() bool {
 	return s == StateFinished || s == StateFailed || s == StateKilled
 }
 
-// FinalStatus is the outcome of an application that its ApplicationMaster reported
-// when unregistering.
+// FinalStatus is the outcome that an ApplicationMaster reported when it unregistered.
 type FinalStatus string
 
 // The values of Hadoop's FinalApplicationStatus.
@@ -75,10 +74,9 @@ type Application struct {
 	UnmanagedAM          bool
 }
 
-// trackingURL returns a tracking URL that the ResourceManager reports, or "" if
-// text means that there is none. One is "N/A", as after the end of an unmanaged
-// ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3); the web server may add a
-// scheme.
+// trackingURL returns a tracking URL from the ResourceManager, or "" for "N/A", as after
+// the end of an unmanaged ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3); the web
+// server may add a scheme.
 func trackingURL(text string) string {
 	if text == "N/A" || strings.HasSuffix(text, "://N/A") {
 		return ""
@@ -118,12 +116,12 @@ func decodeApplication(n jsonValue) Application {
 	}
 }
 
-// deselected are parts of an application's description that can be large and that
-// this package does not decode. The ResourceManager is asked to omit them.
+// deselected are parts of a description that can be large and that this package does not
+// decode. The ResourceManager is asked to omit them.
 var deselected = []string{"resourceRequests", "timeouts"}
 
-// Application returns one application. It fails with ErrNotFound if the cluster
-// does not know it.
+// Application returns one application. It fails with ErrNotFound if the cluster does not
+// know the application.
 func (c *Client) Application(ctx context.Context, id string) (*Application, error) {
 	a, root, err := c.get(ctx, pathOf(appsPath, id), url.Values{"deSelects": deselected})
 	if err != nil {
@@ -137,8 +135,7 @@ func (c *Client) Application(ctx context.Context, id string) (*Application, erro
 	return &app, nil
 }
 
-// Filter selects applications. A field that is zero does not restrict the
-// selection.
+// Filter selects applications. A zero field selects all.
 type Filter struct {
 	States        []ApplicationState
 	FinalStatus   FinalStatus
@@ -200,8 +197,7 @@ func (c *Client) Applications(ctx context.Context, f Filter) ([]Application, err
 	return apps, nil
 }
 
-// State returns an application's state. It is cheaper for the ResourceManager than
-// [Client.Application].
+// State returns an application's state, cheaper than [Client.Application].
 func (c *Client) State(ctx context.Context, id string) (ApplicationState, error) {
 	a, root, err := c.get(ctx, pathOf(appsPath, id, "state"), nil)
 	if err != nil {
@@ -214,10 +210,8 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 	return ApplicationState(state), nil
 }
 
-// Kill asks the ResourceManager to kill an application, and to add the text to the
-// application's diagnostics. It returns once the request is accepted, possibly
-// before the application's end, and returns nil if the application has ended
-// already.
+// Kill asks the ResourceManager to kill an application, and to add the text to its
+// diagnostics. It returns once the request is accepted, or if the application has ended.
 func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	target := map[string]any{"state": StateKilled}
 	if diagnostics != "" {
@@ -226,8 +220,7 @@ func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "state"), target)
 }
 
-// lifetimeLayout is the format in which the ResourceManager reads a time
-// (Times.java of Hadoop 3).
+// lifetimeLayout is the ResourceManager's format of a time (Times.java of Hadoop 3).
 const lifetimeLayout = "2006-01-02T15:04:05.000-0700"
 
 // SetLifetime makes the ResourceManager kill an application once lifetime has
@@ -238,8 +231,7 @@ func (c *Client) SetLifetime(ctx context.Context, id string, lifetime time.Durat
 	if err != nil {
 		return err
 	}
-	// Started is a time of the ResourceManager's clock, which may differ from this
-	// machine's clock.
+	// Started is a time of the ResourceManager's clock.
 	expires := application.Started.Add(lifetime).Format(lifetimeLayout)
 	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "timeout"),
 		map[string]any{"timeout": map[string]string{"type": "LIFETIME", "expiryTime": expires}})

@@ -57,8 +57,7 @@ type Container struct {
 	Diagnostics     string
 }
 
-// Containers returns the containers of an attempt that have not ended; the
-// ResourceManager knows no others.
+// Containers returns an attempt's containers that have not ended, the only ones known.
 func (c *Client) Containers(ctx context.Context, applicationID, attemptID string) ([]Container, error) {
 	_, root, err := c.get(ctx, pathOf(appsPath, applicationID, "appattempts", attemptID, "containers"), nil)
 	if err != nil {

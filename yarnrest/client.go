@@ -36,8 +36,8 @@ type Options struct {
 	// Addresses are the ResourceManagers' web addresses, at least one: "host:port",
 	// to which Scheme is added, or "http://host:port" or "https://host:port".
 	Addresses []string
-	// Scheme is "http" (the default) or "https". It is used for NodeManagers and for
-	// those of Addresses that include no scheme.
+	// Scheme is "http" (the default) or "https", for NodeManagers and Addresses without
+	// one.
 	Scheme string
 	// WebProxy is the address of the web application proxy (yarn.web-proxy.address)
 	// if it runs outside the ResourceManager; else "".
@@ -45,22 +45,18 @@ type Options struct {
 	// User is sent as the query parameter user.name, which only clusters without
 	// authentication accept. Leave it empty if HTTP authenticates.
 	User string
-	// HTTP is the client that sends the requests, for example with TLS settings, a
-	// proxy or authentication. nil means a client that trusts RootCAs and uses no
-	// proxy.
+	// HTTP sends the requests, for example with TLS settings, a proxy or authentication.
+	// nil means a client that trusts RootCAs and uses no proxy.
 	HTTP *http.Client
-	// RootCAs are the CA certificates that the default HTTP client trusts; nil
-	// means the system's.
+	// RootCAs are trusted by the default HTTP client; nil means the system's.
 	RootCAs *x509.CertPool
-	// MaxWait is how long a call looks for the active ResourceManager before it
-	// fails with an UnavailableError. 0 means DefaultMaxWait; a negative value
-	// means one try of each address.
+	// MaxWait is how long a call looks for the active ResourceManager before it fails
+	// with an UnavailableError. 0 means DefaultMaxWait; negative means one try of each
+	// address.
 	MaxWait time.Duration
-	// RequestTimeout limits one request to one ResourceManager; 0 means
-	// DefaultRequestTimeout.
+	// RequestTimeout limits one request; 0 means DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// Logger receives failovers at level Info and requests at level Debug; nil
-	// discards them.
+	// Logger receives failovers at level Info and requests at level Debug; may be nil.
 	Logger *slog.Logger
 }
 
@@ -75,8 +71,8 @@ type Client struct {
 	requestTimeout time.Duration
 	log            *slog.Logger
 
-	// active is the base URL of the ResourceManager that answered last. It may not
-	// be among addresses: a standby may name the active one differently.
+	// active is the base URL of the ResourceManager that answered last. It may not be
+	// among addresses: a standby may name the active one differently.
 	active atomic.Pointer[string]
 }
 
@@ -126,14 +122,13 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// truststoreKey is the key of the truststore's path in ssl-client.xml
-// (FileBasedKeyStoresFactory of Hadoop 3).
+// truststoreKey is the truststore's path in ssl-client.xml (FileBasedKeyStoresFactory).
 const truststoreKey = "ssl.client.truststore.location"
 
-// FromConf returns a client of the cluster that a Hadoop configuration describes.
-// From the configuration it takes the ResourceManagers' addresses, the scheme
-// (yarn.http.policy), the web proxy, and the truststore that ssl-client.xml names,
-// which may be a PEM file. Fields set in o take precedence.
+// FromConf returns a client of the cluster that a Hadoop configuration describes: the
+// ResourceManagers' addresses, the scheme (yarn.http.policy), the web proxy, and the
+// truststore that ssl-client.xml names, which may be a PEM file. Fields set in o take
+// precedence.
 func FromConf(c *conf.Config, o Options) (*Client, error) {
 	if o.Scheme == "" && c.HTTPSOnly() {
 		o.Scheme = "https"
@@ -158,9 +153,8 @@ func FromConf(c *conf.Config, o Options) (*Client, error) {
 	return New(o)
 }
 
-// withoutRedirects returns a copy of c that does not follow redirects, because the
-// redirect of a standby ResourceManager is handled as a failover. If c is nil, the
-// copy is of a default client that trusts roots.
+// withoutRedirects returns a copy of c (if nil, of a default client that trusts roots)
+// that does not follow redirects: that of a standby ResourceManager is a failover.
 func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	var own http.Client
 	if c != nil {
@@ -178,12 +172,10 @@ func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	return &own
 }
 
-// HasAnswered reports whether a ResourceManager has answered any call of this
-// client yet.
+// HasAnswered reports whether a ResourceManager has answered this client.
 func (c *Client) HasAnswered() bool { return c.active.Load() != nil }
 
-// CloseIdleConnections closes the connections that are kept for reuse, and ends
-// their goroutines. Call it after the last request.
+// CloseIdleConnections closes idle connections. Call it after the last request.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
 // baseURL normalizes an address to scheme://host:port.

@@ -19,8 +19,7 @@ type ClusterInfo struct {
 	HadoopVersion          string
 }
 
-// ClusterInfo returns information about the active ResourceManager. Standbys answer
-// this request too; their answers are skipped.
+// ClusterInfo describes the active ResourceManager. It skips the answers of standbys.
 func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 	a, err := c.call(ctx, request{method: http.MethodGet, path: "/ws/v1/cluster/info", check: checkActive})
 	if err != nil {
@@ -133,8 +132,7 @@ type Node struct {
 	Total             Resource // the node's capacity; zero if the ResourceManager does not report it
 }
 
-// Nodes returns the nodes in the given states, such as "RUNNING"; without states,
-// all nodes.
+// Nodes returns the nodes in the given states, such as "RUNNING", or else all nodes.
 func (c *Client) Nodes(ctx context.Context, states ...string) ([]Node, error) {
 	query := url.Values{}
 	if len(states) > 0 {

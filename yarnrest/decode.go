@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// jsonValue is a JSON value in a response. Reading a value that is missing or has
-// another type returns a zero value, because Hadoop's versions omit, rename and
-// retype fields. Functions that decode responses check the fields that they
-// require.
+// jsonValue is a JSON value in a response. Reading a missing value or another type
+// returns a zero value, because Hadoop's versions omit, rename and retype fields.
+// Functions that decode responses check required fields.
 type jsonValue struct {
 	value any
 }
@@ -45,8 +44,8 @@ func (n jsonValue) at(path ...string) jsonValue {
 // present reports whether the value exists and is neither null nor "".
 func (n jsonValue) present() bool { return n.value != nil && n.value != "" }
 
-// list returns an array's elements. Null, "" and {} are empty lists; another single
-// value is a list of one element.
+// list returns an array's elements. Null, "" and {} are empty; another value is one
+// element.
 func (n jsonValue) list() []jsonValue {
 	switch v := n.value.(type) {
 	case nil:
@@ -83,8 +82,7 @@ func (n jsonValue) text() string {
 	return ""
 }
 
-// float returns the value of a number, or of a string that contains a number. For
-// anything else, and for infinities, it returns 0.
+// float returns a number, also from a string; 0 for anything else and for infinities.
 func (n jsonValue) float() float64 {
 	f, err := strconv.ParseFloat(strings.TrimSpace(n.text()), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
@@ -112,8 +110,7 @@ func (n jsonValue) int() int { return int(n.int64()) }
 
 func (n jsonValue) bool() bool { return strings.EqualFold(strings.TrimSpace(n.text()), "true") }
 
-// time converts a number of milliseconds since 1970 to a time. For 0, which Hadoop
-// writes for "not yet", it returns the zero time.
+// time converts milliseconds since 1970; 0, Hadoop's "not yet", becomes the zero time.
 func (n jsonValue) time() time.Time {
 	ms := n.int64()
 	if ms <= 0 {

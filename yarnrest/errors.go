@@ -13,16 +13,13 @@ import (
 
 // Errors for errors.Is. The error that a call returns is a *RemoteError.
 var (
-	// ErrNotFound means that the cluster does not know the application,
-	// container, node or file.
+	// ErrNotFound means that the cluster does not know what was requested.
 	ErrNotFound = errors.New("not found")
-	// ErrForbidden means that the cluster does not permit the user this request, or
-	// does not know the user.
+	// ErrForbidden means that the request is not permitted, or the user not known.
 	ErrForbidden = errors.New("not permitted")
 )
 
-// RemoteError is a response that refuses a request: a Hadoop RemoteException, or
-// another response with an error status.
+// RemoteError is a refusal: a Hadoop RemoteException, or another error status.
 type RemoteError struct {
 	Status    int    // HTTP status
 	Exception string // simple class name; "" if the response is no RemoteException
@@ -43,9 +40,9 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("%s (%sHTTP %d from %s)", message, kind, e.Status, e.URL)
 }
 
-// Is reports whether e is ErrNotFound or ErrForbidden. The HTTP status does not
-// suffice: Hadoop's GenericExceptionHandler answers 404 for every IOException, and
-// the NodeManager answers 503 for the logs of an unknown container.
+// Is reports whether e is ErrNotFound or ErrForbidden, also by exception: Hadoop's
+// GenericExceptionHandler answers 404 for every IOException, and the NodeManager answers
+// 503 for the logs of an unknown container.
 func (e *RemoteError) Is(target error) bool {
 	switch target {
 	case ErrNotFound:
@@ -59,20 +56,18 @@ func (e *RemoteError) Is(target error) bool {
 	return false
 }
 
-// standby reports whether a ResourceManager sent the response because it is not
-// active.
+// standby reports whether a ResourceManager that is not active sent the response.
 func (e *RemoteError) standby() bool {
 	return e.Exception == "StandbyException" || e.Exception == "RetriableException"
 }
 
-// UnavailableError means that no ResourceManager answered, or that the NodeManager
-// or web proxy did not.
+// UnavailableError means that the ResourceManagers, NodeManager or web proxy did not
+// answer.
 type UnavailableError struct {
 	Service  string // "ResourceManager", "NodeManager" or "web proxy"
 	Attempts []Attempt
 	Elapsed  time.Duration
-	// Context is the context's error if the context ended the search; else nil.
-	Context error
+	Context  error // set if the context ended the search
 }
 
 // Attempt describes the tries of one address.

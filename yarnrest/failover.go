@@ -22,8 +22,7 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// maxAnswerBytes is the largest size in bytes of a response. Even a list of a
-// hundred thousand applications is smaller.
+// maxAnswerBytes limits a response; a hundred thousand applications take less.
 const maxAnswerBytes = 256 << 20
 
 // request is one request to a REST API.
@@ -33,8 +32,8 @@ type request struct {
 	query  url.Values
 	body   []byte // JSON, or nil
 	accept string // media type, "" for JSON
-	// check returns an error if a successful response is that of a standby
-	// ResourceManager. If check is nil, every response is accepted.
+	// check returns an error if a standby sent a successful response; nil accepts every
+	// one.
 	check func(answer) error
 }
 
@@ -60,11 +59,10 @@ func (e *errStandby) Error() string {
 	return "is not active"
 }
 
-// call sends a request to the active ResourceManager. It tries the ResourceManager
-// that answered last, then all other addresses. After a pause it repeats this,
-// until one answers, the context ends, MaxWait has passed, or all errors are
-// permanent. Requests can be repeated: a second submission or kill of an
-// application has no effect.
+// call sends a request to the active ResourceManager: first to the one that answered
+// last, then to all other addresses. After a pause it repeats this, until one answers,
+// the context ends, MaxWait has passed, or all errors are permanent. Requests can be
+// repeated: a second submission or kill of an application has no effect.
 func (c *Client) call(ctx context.Context, r request) (answer, error) {
 	start := time.Now()
 	var attempts []Attempt
@@ -160,8 +158,7 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 		body, err = readAll(response)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		// The error does not wrap context.DeadlineExceeded, because the caller's
-		// deadline has not passed.
+		// This does not wrap DeadlineExceeded: the caller's deadline has not passed.
 		return answer{}, fmt.Errorf("gave no answer within %s", timeout.Round(time.Millisecond))
 	}
 	if err != nil {
@@ -196,8 +193,7 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 	}
 }
 
-// send sends one request. Instead of a *url.Error it returns the error's cause,
-// because callers report the address themselves.
+// send sends one request. It unwraps *url.Error, as callers report the address.
 func (c *Client) send(ctx context.Context, base string, r request) (*http.Response, error) {
 	query := url.Values{}
 	for k, v := range r.query {
@@ -215,8 +211,7 @@ func (c *Client) send(ctx context.Context, base string, r request) (*http.Respon
 		return nil, err
 	}
 	req.Header.Set("Accept", cmp.Or(r.accept, "application/json"))
-	// If yarn.resourcemanager.webapp.rest-csrf.enabled is true, requests that
-	// change something need this header.
+	// Changes need this header if yarn.resourcemanager.webapp.rest-csrf.enabled is true.
 	req.Header.Set("X-XSRF-Header", "bobbin")
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -245,9 +240,8 @@ func readAll(response *http.Response) (body []byte, err error) {
 	return body, err
 }
 
-// standbyRedirect returns the error for a redirect by a standby ResourceManager
-// (RMWebAppFilter): a 307 whose Location is a URL of the active one or, if the
-// standby knows no active one, a 307 whose Refresh header leads back to itself.
+// standbyRedirect returns the error for a standby's redirect (RMWebAppFilter), a 307: its
+// Location is a URL of the active one, or its Refresh header leads back to itself.
 func standbyRedirect(base string, response *http.Response, body []byte) error {
 	location := response.Header.Get("Location")
 	if location == "" {
@@ -261,8 +255,7 @@ func standbyRedirect(base string, response *http.Response, body []byte) error {
 	return &errStandby{active: u.Scheme + "://" + u.Host}
 }
 
-// isStandbyText reports whether text is what RMWebAppFilter of a standby sends with
-// status 200, when it does not say when to retry.
+// isStandbyText reports whether a standby's RMWebAppFilter sent text with status 200.
 func isStandbyText(text string) bool {
 	return !strings.HasPrefix(text, "{") &&
 		(strings.HasPrefix(text, "This is standby RM") || strings.Contains(text, "no active RM") || strings.Contains(text, "not find any active RM"))

@@ -21,10 +21,9 @@ type LogFile struct {
 	Aggregated bool      // true if it is in the aggregated logs, not on the node
 }
 
-// ContainerLogs returns the log files of a container that runs or ran on the node.
-// After a container has ended, the NodeManager deletes its files: after aggregation
-// or, without aggregation, after yarn.nodemanager.log.retain-seconds (3 hours by
-// default).
+// ContainerLogs returns the log files of a container that runs or ran on the node. After
+// its end, the NodeManager deletes them: after aggregation or, without aggregation, after
+// yarn.nodemanager.log.retain-seconds (3 hours by default).
 func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]LogFile, error) {
 	a, err := n.fetch(ctx, pathOf(nodePath, "containers", containerID, "logs"))
 	if err != nil {
@@ -37,9 +36,8 @@ func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]
 	return decodeLogFiles(root), nil
 }
 
-// decodeLogFiles decodes the response that lists a container's logs. The response
-// has a containerLogsInfo for the files on the node and another one for aggregated
-// files, if there are any. The response is an object, a list in an object, or a
+// decodeLogFiles decodes a list of a container's logs: a containerLogsInfo for the files
+// on the node and maybe one for aggregated files, in an object, a list in an object, or a
 // list of objects.
 func decodeLogFiles(root jsonValue) []LogFile {
 	var groups []jsonValue

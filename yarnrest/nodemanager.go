@@ -16,8 +16,7 @@ const nodePath = "/ws/v1/node"
 // follows. Normally there is at most one, to a log server.
 const maxRedirects = 3
 
-// NodeManager is a client of one NodeManager's REST API. It is safe for concurrent
-// use.
+// NodeManager is a client of one NodeManager's REST API. It is safe for concurrent use.
 type NodeManager struct {
 	client *Client
 	base   string

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// beansPath is where every Hadoop daemon serves its JMX beans
-// (JMXJsonServlet.java). A standby ResourceManager serves them too:
-// RMWebAppFilter.java does not redirect this path.
+// beansPath is where every Hadoop daemon serves its JMX beans (JMXJsonServlet.java), also
+// a standby ResourceManager: RMWebAppFilter.java does not redirect this path.
 const beansPath = "/jmx"
 
 // systemBean is the query for the bean that describes the operating system.
@@ -27,8 +26,7 @@ func (c *Client) Platform(ctx context.Context) (string, error) {
 	return platform(a, root)
 }
 
-// Platform returns the platform of the NodeManager's machine, in the same form as
-// [Client.Platform].
+// Platform returns the platform of the NodeManager's machine, as [Client.Platform].
 func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()

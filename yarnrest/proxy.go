@@ -41,8 +41,8 @@ func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte,
 	return body, nil
 }
 
-// activeBase returns the base URL of the active ResourceManager. The web proxy of
-// a standby does not redirect there.
+// activeBase returns the base URL of the active ResourceManager. The web proxy of a
+// standby does not redirect there.
 func (c *Client) activeBase(ctx context.Context) (string, error) {
 	if active := c.active.Load(); active != nil {
 		return *active, nil

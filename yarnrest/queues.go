@@ -24,13 +24,11 @@ type Queue struct {
 	MaxCapacity      float64
 	UsedCapacity     float64
 	AbsoluteCapacity float64
-	// MaximumAllocation is the largest container that may be requested in the
-	// queue; zero if unknown.
+	// MaximumAllocation is the largest container in the queue; zero if unknown.
 	MaximumAllocation Resource
 }
 
-// Scheduler returns the scheduler and its queues, in depth-first order from the
-// root.
+// Scheduler returns the scheduler and its queues, in depth-first order from the root.
 func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
 	a, root, err := c.get(ctx, "/ws/v1/cluster/scheduler", nil)
 	if err != nil {
@@ -116,8 +114,7 @@ func firstPresent(values ...jsonValue) jsonValue {
 	return jsonValue{}
 }
 
-// orRunning returns state, or "RUNNING" if it is empty: some schedulers and the
-// root queue report no state.
+// orRunning returns state, or "RUNNING": some schedulers and the root queue have none.
 func orRunning(state string) string {
 	if state == "" {
 		return "RUNNING"

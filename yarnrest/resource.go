@@ -54,8 +54,7 @@ func (r Resource) encode() map[string]any {
 }
 
 // Check returns an error if a container of size r exceeds maximum, the largest one
-// allowed. The error names both amounts or, for an unknown resource type, the types
-// that exist.
+// allowed. It names both amounts or, for an unknown resource type, the types that exist.
 func (r Resource) Check(maximum Resource) error {
 	if maximum.MemoryMB > 0 && r.MemoryMB > maximum.MemoryMB {
 		return fmt.Errorf("%d MiB of memory are more than the largest container of the cluster, %d MiB (yarn.scheduler.maximum-allocation-mb)", r.MemoryMB, maximum.MemoryMB)

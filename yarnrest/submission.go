@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// NewApplication is a new application id, and the size of the cluster's largest
-// container.
+// NewApplication is a new application id, and the cluster's largest container.
 type NewApplication struct {
 	ID                string
 	MaximumAllocation Resource
@@ -45,30 +44,27 @@ type SubmissionContext struct {
 	Tags     []string
 	Priority *int // nil for the queue's default
 	AM       ContainerSpec
-	// Resource is the size of the ApplicationMaster's container.
-	Resource Resource
-	// MaxAttempts is the largest number of attempts of the application; 0 means the
-	// cluster's limit.
+	Resource Resource // size of the ApplicationMaster's container
+	// MaxAttempts limits the application's attempts; 0 means the cluster's limit.
 	MaxAttempts int
-	// AttemptFailuresValidityInterval is how long a failed attempt counts towards
-	// MaxAttempts; 0 means for ever.
+	// AttemptFailuresValidityInterval is how long a failed attempt counts; 0 means for
+	// ever.
 	AttemptFailuresValidityInterval time.Duration
 	UnmanagedAM                     bool
 	LogAggregation                  *LogAggregation
 	AMNodeLabelExpression           string
 }
 
-// ContainerSpec describes how a container is started: Hadoop's container launch
-// context.
+// ContainerSpec describes how a container is started (container launch context).
 type ContainerSpec struct {
 	LocalResources map[string]LocalResource // by their names in the working directory
 	// Environment is exported by a shell script that puts each value between double
-	// quotes as it is. The shell therefore expands $NAME; quotes, backquotes and
-	// backslashes must be escaped by a backslash.
+	// quotes as it is. The shell expands $NAME; escape quotes, backquotes and backslashes
+	// by a backslash.
 	Environment map[string]string
 	// Commands are joined by spaces to one command line, which the NodeManager puts
-	// between double quotes after "exec /bin/bash -c". The NodeManager replaces
-	// <LOG_DIR> in the line by the container's log directory.
+	// between double quotes after "exec /bin/bash -c", with <LOG_DIR> replaced by the
+	// container's log directory.
 	Commands []string
 	Secrets  map[string][]byte // by alias
 	ACLs     map[string]string // to whom ACLView or ACLModify is granted: "user1,user2 group1", or "*" for all
@@ -80,8 +76,7 @@ const (
 	ACLModify = "MODIFY_APP"
 )
 
-// LocalResourceType is what the NodeManager does with a local resource after
-// copying it to the node.
+// LocalResourceType is what the NodeManager does with a copied local resource.
 type LocalResourceType string
 
 // LocalResourceVisibility says which containers on a node share a local resource.
@@ -97,8 +92,7 @@ const (
 	VisibilityApplication LocalResourceVisibility = "APPLICATION" // this application
 )
 
-// LocalResource is a file that the NodeManager copies into a container's working
-// directory.
+// LocalResource is a file that the NodeManager copies to a container's directory.
 type LocalResource struct {
 	URL        string // "hdfs://cluster/user/a/app"
 	Type       LocalResourceType
@@ -107,18 +101,15 @@ type LocalResource struct {
 	Timestamp  int64 // in milliseconds since 1970; must be the file's modification time
 }
 
-// LogAggregation selects the log files to aggregate by regular expressions that
-// match their names. An expression "" is ignored.
+// LogAggregation selects log files by regular expressions for their names; "" is ignored.
 type LogAggregation struct {
 	Include, Exclude             string // for files aggregated after the application has ended
 	RolledInclude, RolledExclude string // for files aggregated while it runs
 }
 
 // SubmitApplication submits an application. It returns once the ResourceManager has
-// accepted the request. A refusal, for example of an unknown queue, is a
-// *RemoteError with the ResourceManager's message. The ResourceManager may also
-// refuse the application after it has accepted the request; the application's state
-// shows that.
+// accepted the request. A refusal, for example of an unknown queue, is a *RemoteError
+// with the ResourceManager's message, or shows later in the application's state.
 func (c *Client) SubmitApplication(ctx context.Context, s *SubmissionContext) error {
 	if s.ID == "" {
 		return errors.New("submitting an application: it has no id (see NewApplication)")
@@ -157,8 +148,7 @@ func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// optional sets m[key] to value. It omits the key if value is the zero value, so
-// that the server's default applies.
+// optional sets m[key] to value. For the zero value, the server's default applies.
 func optional[T comparable](m map[string]any, key string, value T) {
 	var zero T
 	if value != zero {
@@ -188,8 +178,7 @@ func (s ContainerSpec) encode() map[string]any {
 	return m
 }
 
-// entries converts a map to the form that JAXB reads: {"entry": [{"key": …,
-// "value": …}, …]}.
+// entries converts a map to JAXB's form: {"entry": [{"key": …, "value": …}, …]}.
 func entries[V any](values map[string]V, encode func(V) any) map[string]any {
 	list := make([]map[string]any, 0, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -200,6 +189,5 @@ func entries[V any](values map[string]V, encode func(V) any) map[string]any {
 
 func asIs(s string) any { return s }
 
-// urlBase64 encodes a secret in unpadded URL-safe base64, as the ResourceManager
-// expects.
+// urlBase64 encodes a secret in unpadded URL-safe base64, as the ResourceManager expects.
 func urlBase64(b []byte) any { return base64.RawURLEncoding.EncodeToString(b) }

@@ -22,7 +22,7 @@ import (
 // protocol is the Java interface of the RPCs that NameNodes serve to clients.
 const protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 
-// defaultsValidity is how long the NameNode's answer to getServerDefaults is cached
+// defaultsValidity is how long the answer to getServerDefaults is cached
 // (dfs.client.server-defaults.validity.period.ms).
 const defaultsValidity = time.Hour
 
@@ -31,11 +31,10 @@ var ErrNotDirectory = errors.New("is not a directory")
 
 // temporary lists the exceptions after which a call is retried.
 var temporary = []ipc.ErrorClass{
-	// The datanodes have not yet reported a file's previous block, so the NameNode
-	// cannot add the next one.
+	// The datanodes have not yet reported the file's previous block.
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
-	// The NameNode has started and waits for its datanodes' reports. Safe mode set
-	// by an administrator usually lasts longer than the retries, so the call fails.
+	// The NameNode waits for its datanodes' reports after its start. Safe mode set by an
+	// administrator usually outlasts the retries, so the call fails.
 	"org.apache.hadoop.hdfs.server.namenode.SafeModeException",
 }
 
@@ -47,13 +46,10 @@ type Caller interface {
 
 // Options configure a Client.
 type Options struct {
-	// Addresses are the host:port addresses of the NameNodes of one name service.
-	Addresses []string
-	// User is the HDFS user on whose behalf the calls are made.
-	User string
-	// Timeout is how long a call is retried while no NameNode answers.
-	Timeout time.Duration
-	Logger  *slog.Logger
+	Addresses []string      // host:port of the NameNodes of one name service
+	User      string        // HDFS user on whose behalf the calls are made
+	Timeout   time.Duration // how long a call is retried while no NameNode answers
+	Logger    *slog.Logger
 }
 
 // Client calls the NameNodes of one name service. It is safe for concurrent use.
@@ -86,14 +82,14 @@ func NewClient(caller Caller) *Client { return &Client{caller: caller} }
 // Close closes the connections.
 func (c *Client) Close() error { return c.caller.Close() }
 
-// call makes a call that may safely reach the NameNode twice: processing it again
-// changes nothing, or the NameNode answers it from its retry cache.
+// call makes a call that the NameNode may process twice: the second time changes nothing,
+// or is answered from the retry cache.
 func (c *Client) call(ctx context.Context, method string, request, response proto.Message) error {
 	return c.caller.Call(ctx, method, request, response, ipc.Idempotent())
 }
 
-// Forward makes a call whose request is already encoded as protobuf, and returns
-// the encoded response.
+// Forward makes a call with an encoded protobuf request, and returns the encoded
+// response.
 func (c *Client) Forward(ctx context.Context, method string, request []byte) ([]byte, error) {
 	in, out := &pb.Opaque{}, &pb.Opaque{}
 	in.ProtoReflect().SetUnknown(request)
@@ -115,8 +111,7 @@ func (c *Client) FileInfo(ctx context.Context, path string) (*pb.FileStatus, err
 	return response.Status, nil
 }
 
-// BlockLocations returns the blocks of the first length bytes of a file, with the
-// datanodes that store them.
+// BlockLocations returns the blocks of a file's first length bytes, with their datanodes.
 func (c *Client) BlockLocations(ctx context.Context, path string, length uint64) (*pb.LocatedBlocks, error) {
 	request := &pb.GetBlockLocationsRequest{Path: &path, Offset: proto.Uint64(0), Length: &length}
 	response := &pb.GetBlockLocationsResponse{}
@@ -129,8 +124,8 @@ func (c *Client) BlockLocations(ctx context.Context, path string, length uint64)
 	return response.Locations, nil
 }
 
-// List returns the entries of a directory. If locations is true, those of files
-// include the blocks. The NameNode answers in batches of by default 1000 entries.
+// List returns the entries of a directory. If locations is true, those of files include
+// the blocks. The NameNode answers in batches of by default 1000 entries.
 func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.FileStatus, error) {
 	var entries []*pb.FileStatus
 	request := &pb.GetListingRequest{Path: &path, StartAfter: []byte{}, NeedLocation: &locations}
@@ -149,16 +144,14 @@ func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.F
 		}
 		request.StartAfter = batch[len(batch)-1].Name
 	}
-	// For a file, the NameNode returns the file itself as the only entry, with no
-	// name.
+	// For a file, the NameNode returns one entry without a name.
 	if len(entries) == 1 && len(entries[0].Name) == 0 {
 		return nil, ErrNotDirectory
 	}
 	return entries, nil
 }
 
-// Mkdirs creates a directory and its missing parents. It returns nil if the
-// directory exists.
+// Mkdirs creates a directory with its missing parents, unless it exists.
 func (c *Client) Mkdirs(ctx context.Context, path string, mode fs.FileMode) error {
 	request := &pb.MkdirsRequest{
 		Path: &path, Permission: &pb.Permission{Mode: proto.Uint32(uint32(mode.Perm()))}, CreateParents: proto.Bool(true),
@@ -186,8 +179,7 @@ func (c *Client) Delete(ctx context.Context, path string, recursive bool) (bool,
 	return response.GetResult(), err
 }
 
-// SetTimes sets the access time and the modification time of a file; a zero time
-// leaves the current one unchanged.
+// SetTimes sets a file's access and modification times; a zero time changes nothing.
 func (c *Client) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
 	request := &pb.SetTimesRequest{Path: &path, ModificationTime: milliseconds(modified), AccessTime: milliseconds(accessed)}
 	return c.call(ctx, "setTimes", request, &pb.Opaque{})
@@ -205,8 +197,8 @@ func (c *Client) AbandonBlock(ctx context.Context, request *pb.AbandonBlockReque
 	return c.call(ctx, "abandonBlock", request, &pb.Opaque{})
 }
 
-// ServerDefaults returns the NameNode's defaults for new files, such as the block
-// size: its encoded response to getServerDefaults, which is cached for an hour.
+// ServerDefaults returns the NameNode's encoded defaults for new files, such as the block
+// size, cached for an hour.
 func (c *Client) ServerDefaults(ctx context.Context) ([]byte, error) {
 	c.mu.Lock()
 	defaults, at := c.defaults, c.defaultsAt

@@ -9,8 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
 )
 
-// meanings maps exception classes of the NameNode to the errors of packages fs and
-// syscall that they mean.
+// meanings maps the NameNode's exception classes to errors of packages fs and syscall.
 var meanings = map[ipc.ErrorClass]error{
 	"java.io.FileNotFoundException":                                fs.ErrNotExist,
 	"org.apache.hadoop.fs.FileAlreadyExistsException":              fs.ErrExist,
@@ -44,7 +43,7 @@ func PathError(ctx context.Context, op, uri string, err error) error {
 	return &fs.PathError{Op: op, Path: uri, Err: err}
 }
 
-// meant is an exception of the NameNode together with the error that it means.
+// meant is an exception of the NameNode with the error that it means.
 type meant struct {
 	meaning error
 	cause   *ipc.RemoteError

@@ -15,13 +15,12 @@ import (
 )
 
 const (
-	// preambleLength is the length in bytes of what a client sends first: "hrpc",
-	// the version, the service class and the authentication protocol.
+	// preambleLength is the number of bytes that a client sends first: "hrpc", the
+	// version, the service class and the authentication protocol.
 	preambleLength = 7
 	// contextCallID is the call ID of the message that names the connection's user.
 	contextCallID = -3
-	// maxRequest is the largest size in bytes of a client's message
-	// (ipc.maximum.data.length).
+	// maxRequest limits a client's message, in bytes (ipc.maximum.data.length).
 	maxRequest = 64 << 20
 )
 
@@ -67,8 +66,7 @@ func Serve(conn io.ReadWriter, handle Handler) error {
 	}
 }
 
-// endOfCalls returns nil if err means that the client has closed the connection,
-// else err.
+// endOfCalls returns nil if err means that the client closed the connection, else err.
 func endOfCalls(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
 		return nil
@@ -90,8 +88,8 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// cutMessage decodes the length-delimited message at the start of b, and returns
-// the bytes after it.
+// cutMessage decodes the length-delimited message at the start of b, and returns the
+// rest.
 func cutMessage(b []byte, message proto.Message) (rest []byte, err error) {
 	encoded, n := protowire.ConsumeBytes(b)
 	if n < 0 {

@@ -50,9 +50,8 @@ func (r timedReader) Read(p []byte) (int, error) {
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.reader.Read(p)
 	if err == io.EOF {
-		// A datanode marks the last packet, so a connection that ends earlier has
-		// failed. After io.EOF, colinmarc/hdfs would reconnect to the same
-		// datanode forever.
+		// A datanode marks the last packet, so a connection that ends earlier has failed.
+		// After io.EOF, colinmarc/hdfs would reconnect to the same datanode forever.
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil && c.session.writing {

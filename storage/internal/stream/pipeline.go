@@ -11,9 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// pipelineAttempts is the largest number of blocks requested from the NameNode to
-// find one whose datanodes all accept connections (dfs.client.block.write.retries
-// is 3).
+// pipelineAttempts limits the requests to the NameNode for a block whose datanodes all
+// accept connections (dfs.client.block.write.retries is 3).
 const pipelineAttempts = 5
 
 // pipeline chooses the datanodes of a new file's blocks. For ten minutes after a
@@ -58,8 +57,7 @@ func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 	return nil, fmt.Errorf("no block in %d had datanodes that all answer: %w", pipelineAttempts, lastDead)
 }
 
-// ask requests a block from the NameNode. It returns the block, and the encoded
-// response that contains it.
+// ask requests a block from the NameNode, and returns it and the encoded response.
 func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, error) {
 	encoded, err := proto.Marshal(request)
 	if err != nil {
@@ -76,9 +74,8 @@ func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, e
 	return response.Block, answer, nil
 }
 
-// try connects to all datanodes of a block at once, and returns those that do not
-// accept the connection. If all accept, it keeps the connection to the first
-// datanode, to which the block is sent.
+// try connects to all datanodes of a block at once, and returns those that refuse. If
+// none does, it keeps the connection to the first one, to which the block is sent.
 func (p *pipeline) try(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error) {
 	ctx, cancel := context.WithTimeout(p.session.ctx, connectTimeout)
 	defer cancel()

@@ -17,12 +17,11 @@ import (
 )
 
 const (
-	// readAttempts is how often a read is attempted. Each attempt asks the NameNode
-	// for the block's datanodes and tries all of them
-	// (dfs.client.max.block.acquire.failures is 3).
+	// readAttempts is how often a read is attempted, each time at all datanodes that the
+	// NameNode names for the block (dfs.client.max.block.acquire.failures is 3).
 	readAttempts = 4
-	// defaultPause is the pause before the second attempt; each further pause is
-	// twice as long.
+	// defaultPause is the pause before the second attempt; it doubles with each further
+	// one.
 	defaultPause = 500 * time.Millisecond
 )
 
@@ -39,8 +38,8 @@ type Reader struct {
 	position int64 // of the next byte that file reads
 }
 
-// NewReader returns a Reader of the file at path, which status describes. It
-// connects on the first read. When ctx ends, reads fail with its error.
+// NewReader returns a Reader of the file at path, which status describes. It connects on
+// the first read. When ctx ends, reads fail with its error.
 func NewReader(ctx context.Context, options Options, path string, status *pb.FileStatus) (*Reader, error) {
 	info, err := proto.Marshal(&pb.GetFileInfoResponse{Status: status})
 	if err != nil {

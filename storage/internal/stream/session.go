@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// connectTimeout limits connecting to a datanode. It is short, because another
-	// of the block's datanodes can be tried.
+	// connectTimeout is short, because another of the block's datanodes can be tried.
 	connectTimeout = 10 * time.Second
 	// defaultSocketTimeout is the default of dfs.client.socket-timeout.
 	defaultSocketTimeout = 60 * time.Second
@@ -25,13 +24,11 @@ const (
 // Options are common to all files of one name service.
 type Options struct {
 	NameNode *namenode.Client
-	// User is the user name in HDFS.
-	User string
-	// Hadoop is the Hadoop configuration by key. Only the settings for connections
-	// to datanodes are used.
+	User     string // user name in HDFS
+	// Hadoop has the Hadoop configuration, of which connections to datanodes use
+	// settings.
 	Hadoop map[string]string
-	// SocketTimeout is how long one read from or one write to a datanode may take;
-	// 0 means 60 s.
+	// SocketTimeout limits one read or write at a datanode; 0 means 60 s.
 	SocketTimeout time.Duration
 	// Dial connects to datanodes; nil means net.Dialer's DialContext.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -48,8 +45,7 @@ type session struct {
 	cancel  context.CancelFunc
 	answer  namenode.Handler
 	client  *hdfs.Client
-	// writing is true if the file is being written: then conn hides failed writes.
-	writing bool
+	writing bool // the file is being written: conn hides failed writes
 	serving sync.WaitGroup
 
 	mu      sync.Mutex
@@ -60,8 +56,7 @@ type session struct {
 	callErr error               // the error of the last call to the NameNode
 }
 
-// newSession returns a session. The Handler that answers returns handles the calls
-// that the session's client makes to the NameNode.
+// newSession returns a session. answers returns the handler of its NameNode calls.
 func newSession(ctx context.Context, options Options, writing bool, answers func(*session) namenode.Handler) (*session, error) {
 	options.SocketTimeout = cmp.Or(options.SocketTimeout, defaultSocketTimeout)
 	if options.Dial == nil {
@@ -71,8 +66,8 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.answer = answers(s)
 	settings := hdfs.ClientOptionsFromConf(hadoopconf.HadoopConf(options.Hadoop))
-	// The client's only NameNode is namenode.Serve in this process, which needs no
-	// Kerberos; package namenode makes the real connections.
+	// The client's NameNode is namenode.Serve in this process, without Kerberos; package
+	// namenode makes the real connections.
 	settings.Addresses, settings.KerberosClient = []string{"namenode"}, nil
 	settings.User = options.User
 	settings.NamenodeDialFunc = s.dialNameNode
@@ -88,8 +83,7 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	return s, nil
 }
 
-// close ends the session's operations, closes its connections, and waits for its
-// goroutines.
+// close ends the session's operations, connections and goroutines.
 func (s *session) close() {
 	s.cancel()
 	s.mu.Lock()
@@ -116,8 +110,7 @@ func (s *session) closeConns() {
 	}
 }
 
-// dialNameNode returns a connection to a goroutine that plays the NameNode and
-// handles calls with s.call.
+// dialNameNode returns a connection to a goroutine that handles calls with s.call.
 func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +132,7 @@ func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error
 func (s *session) call(method string, request []byte) ([]byte, error) {
 	response, err := s.answer(method, request)
 	if method != "renewLease" {
-		// colinmarc/hdfs renews leases in the background and repeats a failed
-		// renewal, so that error is not recorded.
+		// colinmarc/hdfs repeats a failed renewal in the background.
 		s.setCallErr(err)
 	}
 	return response, err
@@ -152,8 +144,8 @@ func (s *session) setCallErr(err error) {
 	s.callErr = err
 }
 
-// dialDatanode connects to a datanode, or returns the connection that keep stored.
-// The connection is closed when the session ends.
+// dialDatanode connects to a datanode, or returns the connection that keep stored, until
+// the session ends.
 func (s *session) dialDatanode(_ context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
 	raw := s.ready[address]
@@ -178,8 +170,7 @@ func (s *session) dialDatanode(_ context.Context, network, address string) (net.
 	return c, nil
 }
 
-// fail records the first error of a connection to a datanode while the file is
-// being written.
+// fail records the first error of a datanode connection while the file is being written.
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,9 +179,9 @@ func (s *session) fail(err error) {
 	}
 }
 
-// cause returns the reason for err, the error of an operation of colinmarc/hdfs:
-// if the last call to the NameNode failed, its error (fromCall is then true);
-// else, if a connection broke, the connection's error; else err.
+// cause returns the reason for err, an error of colinmarc/hdfs: if the last NameNode call
+// failed, its error (fromCall is then true); else the error of a broken connection; else
+// err.
 func (s *session) cause(err error) (cause error, fromCall bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

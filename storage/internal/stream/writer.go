@@ -17,14 +17,13 @@ import (
 )
 
 const (
-	// leaseRenewal is the interval between lease renewals: half the time after
-	// which other clients may take over the file.
+	// leaseRenewal is half the time after which other clients may take over the file.
 	leaseRenewal = 30 * time.Second
-	// completionTimeout is how long Close waits until a datanode has reported the
-	// last block, if the context has no deadline.
+	// completionTimeout is how long Close waits for a datanode's report of the last
+	// block, if the context has no deadline.
 	completionTimeout = time.Minute
-	// completionPause is the pause before the second request to complete a file;
-	// each further pause is twice as long, up to completionPauseMax.
+	// completionPause is the pause before the second request to complete a file; it
+	// doubles with each further one, up to completionPauseMax.
 	completionPause    = 50 * time.Millisecond
 	completionPauseMax = 5 * time.Second
 	// removalTimeout limits the removal of the file by Abort.
@@ -33,12 +32,9 @@ const (
 
 // Settings are the properties of a new file.
 type Settings struct {
-	// Overwrite replaces an existing file.
-	Overwrite bool
-	// Parents creates missing parent directories.
-	Parents bool
-	// Mode is the permission bits of the file.
-	Mode fs.FileMode
+	Overwrite bool        // replaces an existing file
+	Parents   bool        // creates missing parent directories
+	Mode      fs.FileMode // permission bits of the file
 	// Replication and BlockSize (in bytes): 0 means the NameNode's default.
 	Replication int
 	BlockSize   int64
@@ -112,9 +108,8 @@ func (w *Writer) answers(s *session) namenode.Handler {
 		case "addBlock":
 			return w.pipeline.addBlock(request)
 		case "complete":
-			// colinmarc/hdfs names the last block only in its first complete call.
-			// The NameNode needs it in every call, because it ignores the last
-			// block until the previous block is reported.
+			// colinmarc/hdfs names the last block only in its first complete call, but
+			// the NameNode ignores the block until the previous one is reported.
 			if w.complete == nil {
 				w.complete = bytes.Clone(request)
 			}
@@ -169,9 +164,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, w.err
 }
 
-// outcome returns the error to report for err, the error of an operation of
-// colinmarc/hdfs: the context's cause if the context has ended, else the result of
-// session.cause.
+// outcome returns the error to report for err, an error of colinmarc/hdfs: the cause of
+// the context's end, else the result of session.cause.
 func (w *Writer) outcome(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -198,8 +192,7 @@ func (w *Writer) Close() error {
 			}
 			return w.err
 		}
-		// The datanodes have the last block, but have not reported it to the
-		// NameNode yet.
+		// The datanodes have not reported the last block to the NameNode yet.
 		_, limited := w.ctx.Deadline()
 		if waited := time.Since(started); !limited && waited > completionTimeout {
 			w.err = fmt.Errorf("no datanode has reported the last block to the NameNode within %v", waited.Round(time.Second))
@@ -221,8 +214,8 @@ func (w *Writer) Abort() error {
 	w.session.cancel()
 	w.session.fail(w.err)
 	w.session.closeConns()
-	// Only Close ends the library's goroutines that send a block. The library's
-	// calls no longer reach the NameNode, because the session's context has ended.
+	// Only Close ends the library's goroutines that send a block. Its calls no longer
+	// reach the NameNode, because the session's context has ended.
 	_ = w.file.Close()
 	w.session.close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), removalTimeout)
