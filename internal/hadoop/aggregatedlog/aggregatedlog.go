@@ -17,8 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// ErrFormat means that a file is neither a TFile nor in the indexed format, or is
-// damaged.
+// ErrFormat means that a file has neither format, or is damaged.
 var ErrFormat = errors.New("no aggregated logs that can be read")
 
 // Entry is one log file of a container.
@@ -40,18 +39,16 @@ type place struct {
 type File interface {
 	// Entries returns the containers' log files, in their order in the file.
 	Entries() []Entry
-	// Open returns a reader of an entry's content. It invalidates the reader that
-	// the previous call returned.
+	// Open returns a reader of an entry's content, which invalidates the previous reader.
 	Open(entry Entry) (io.Reader, error)
 	// Owner returns the user of the application; "" if the file does not name it.
 	Owner() string
 }
 
-// Open opens a file of size bytes and lists the logs in it. complete is the length
-// in bytes of the file's valid part according to its checksum file (see
-// ReadChecksum); negative if there is no checksum file. Open reads all of a TFile,
-// but only the end of an indexed file. It fails with ErrFormat if the file has
-// another format or is not complete.
+// Open opens a file of size bytes and lists the logs in it. complete is the length in
+// bytes of the file's valid part (see ReadChecksum); negative if there is no checksum
+// file. Open reads all of a TFile, but only the end of an indexed file. It fails with
+// ErrFormat if the file has another format or is not complete.
 func Open(file io.ReaderAt, size, complete int64, application string) (File, error) {
 	if complete >= 0 {
 		size = min(size, complete)
@@ -73,7 +70,7 @@ func Open(file io.ReaderAt, size, complete int64, application string) (File, err
 }
 
 // problem wraps err in ErrFormat if err wraps format, a decoder's error for invalid
-// input. It returns other errors, those of the file system, unchanged.
+// input.
 func problem(err, format error) error {
 	if errors.Is(err, format) {
 		return fmt.Errorf("%w: %w", ErrFormat, err)

@@ -21,11 +21,10 @@ import (
 // index lists the logs of the whole file.
 const (
 	indexTrailer = 4 + sha256.Size
-	// maxIndex is the largest index, in bytes, that is read into memory. A
-	// NodeManager that writes a larger one logs a warning.
+	// maxIndex is the largest index in bytes; NodeManagers warn when they write a larger
+	// one.
 	maxIndex = 64 << 20
-	// indexPackage precedes the names of the index's Java classes: their package
-	// and outer class.
+	// indexPackage precedes the names of the index's Java classes.
 	indexPackage = "org.apache.hadoop.yarn.logaggregation.filecontroller.ifile.LogAggregationIndexedFileController$"
 )
 
@@ -69,8 +68,7 @@ func (i *indexedLogs) Entries() []Entry { return i.entries }
 
 func (i *indexedLogs) Owner() string { return i.owner }
 
-// readIndex collects the entries of a decoded index, which lists the logs by the
-// time when the NodeManager aggregated them, and then by container.
+// readIndex collects the entries of an index, which is ordered by time, then container.
 func (i *indexedLogs) readIndex(value any) error {
 	index, err := objectOf(value, "IndexedLogsMeta")
 	if err != nil {

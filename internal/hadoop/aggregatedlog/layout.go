@@ -14,11 +14,10 @@ const (
 	buckets         = 10000
 )
 
-// Below yarn.nodemanager.remote-app-log-dir, each user has a directory, with one
-// subdirectory for each suffix: "logs", "logs-tfile", "logs-ifile" or a configured
-// one. Since Hadoop 3.3, an application's files are in
-// USER/bucket-SUFFIX/0001/APPLICATION; before, they were in
-// USER/SUFFIX/APPLICATION.
+// Below yarn.nodemanager.remote-app-log-dir, each user has a directory, with a
+// subdirectory for each suffix: "logs", "logs-tfile", "logs-ifile" or a configured one.
+// An application's files are in USER/bucket-SUFFIX/0001/APPLICATION or, before Hadoop
+// 3.3, USER/SUFFIX/APPLICATION.
 
 // ApplicationDir returns the path of an application's directory, relative to the
 // user's. suffixed is the first element of the path, "SUFFIX" or "bucket-SUFFIX".
@@ -35,10 +34,9 @@ func ApplicationDir(suffixed, application string) string {
 	return fmt.Sprintf("%s/%04d/%s", suffixed, number%buckets, application)
 }
 
-// Kind is the kind of a file in an application's directory.
+// Kind is a kind of files in an application's directory.
 type Kind int
 
-// The kinds of files in an application's directory.
 const (
 	Logs      Kind = iota
 	Temporary      // logs that a NodeManager is still writing
@@ -59,8 +57,7 @@ func KindOf(name string) Kind {
 	return Logs
 }
 
-// Node returns the node ID, "host:port", that a file's name contains. The name may
-// end in a time in milliseconds, which Node ignores.
+// Node returns the node ID, "host:port", in a file's name, without a time after it.
 func Node(name string) string {
 	parts := strings.Split(strings.TrimSuffix(name, temporaryEnding), "_")
 	const millis = 13
@@ -73,9 +70,8 @@ func Node(name string) string {
 	return strings.Join(parts[:len(parts)-1], "_") + ":" + parts[len(parts)-1]
 }
 
-// ReadChecksum decodes the content of a checksum file: the name of an indexed file,
-// and the length in bytes of that file's valid part. What follows the valid part
-// may be incomplete.
+// ReadChecksum decodes a checksum file: the name of an indexed file, and the length in
+// bytes of that file's valid part. The rest may be incomplete.
 func ReadChecksum(content []byte) (file string, complete int64, err error) {
 	if len(content) < 4 {
 		return "", 0, fmt.Errorf("%w: a checksum file of %d bytes", ErrFormat, len(content))

@@ -17,9 +17,8 @@ const (
 	versionKey = "VERSION"
 )
 
-// tfileLogs is an open TFile of logs. The TFile has a record for each container:
-// its key is the container ID; its value is the container's log files one after the
-// other, each as name, length and content.
+// tfileLogs is an open TFile of logs. It has a record for each container: the key is the
+// container ID; the value has each log file's name, length and content.
 type tfileLogs struct {
 	reader  *tfile.Reader
 	entries []Entry
@@ -131,8 +130,7 @@ func keyText(key []byte) (string, error) {
 	return string(key[2:]), nil
 }
 
-// nextPart reads the header of a log file in a record: its name and its length,
-// both strings. It returns io.EOF after the last log file.
+// nextPart reads a log file's name and length in a record; io.EOF after the last one.
 func nextPart(content io.Reader) (name string, size int64, err error) {
 	if name, err = readUTF(content); err != nil {
 		return "", 0, err
@@ -148,8 +146,8 @@ func nextPart(content io.Reader) (name string, size int64, err error) {
 	return name, size, nil
 }
 
-// readUTF reads a string that Java's DataOutput.writeUTF wrote: a length of 2 bytes
-// and the bytes. It returns io.EOF if there is nothing left to read.
+// readUTF reads a string that Java's DataOutput.writeUTF wrote: a length of 2 bytes and
+// the bytes. It returns io.EOF if nothing is left.
 func readUTF(r io.Reader) (string, error) {
 	var length [2]byte
 	if _, err := io.ReadFull(r, length[:]); errors.Is(err, io.EOF) {
@@ -169,8 +167,7 @@ func skip(r io.Reader, n int64) error {
 	return unexpected(err)
 }
 
-// unexpected returns the error for a truncated TFile if err means the end of the
-// input; otherwise it returns err.
+// unexpected returns an ErrFormat if err means the end of the input, else err.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", ErrFormat, io.ErrUnexpectedEOF)

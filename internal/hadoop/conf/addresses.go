@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// rmPorts maps the configuration keys of the ResourceManager's addresses to their
-// default ports (yarn-default.xml).
+// rmPorts has the default ports of the ResourceManager's addresses (yarn-default.xml).
 var rmPorts = map[string]string{
 	"yarn.resourcemanager.address":                  "8032",
 	"yarn.resourcemanager.admin.address":            "8033",
@@ -20,21 +19,18 @@ var rmPorts = map[string]string{
 	"yarn.resourcemanager.webapp.https.address":     "8090",
 }
 
-// defaultNameNodePort is the NameNode's RPC port for a URI without a port
-// (HdfsClientConfigKeys).
+// defaultNameNodePort is the RPC port of a URI without a port (HdfsClientConfigKeys).
 const defaultNameNodePort = "8020"
 
-// HTTPSOnly reports whether the daemons' web servers use only HTTPS:
-// yarn.http.policy is HTTPS_ONLY.
+// HTTPSOnly reports whether yarn.http.policy is HTTPS_ONLY.
 func (c *Config) HTTPSOnly() bool {
 	policy, _ := c.Get("yarn.http.policy")
 	return strings.EqualFold(policy, "HTTPS_ONLY")
 }
 
 // ResourceManagers returns the host:port addresses of one service of the
-// ResourceManagers, in their configured order. addressKey names the service, such
-// as "yarn.resourcemanager.scheduler.address" or
-// "yarn.resourcemanager.webapp.address".
+// ResourceManagers, in their configured order. addressKey names the service, such as
+// "yarn.resourcemanager.scheduler.address".
 //
 // With yarn.resourcemanager.ha.enabled there is one address for each id in
 // yarn.resourcemanager.ha.rm-ids: the value of <addressKey>.<id>, or else
@@ -82,8 +78,7 @@ func (c *Config) ResourceManagers(addressKey string) ([]string, error) {
 	return addresses, nil
 }
 
-// resourceManager returns the address of one ResourceManager. suffix is ".<id>" in
-// a highly available cluster, else "".
+// resourceManager returns one address. suffix is ".<id>" with high availability, else "".
 func (c *Config) resourceManager(addressKey, suffix, port string) (string, error) {
 	const hostnameKey = "yarn.resourcemanager.hostname"
 	hostname, err := c.text(hostnameKey + suffix)
@@ -226,8 +221,7 @@ func (c *Config) nameService(name string) ([]string, error) {
 	return addresses, nil
 }
 
-// SecurityEnabled reports whether the cluster uses Kerberos:
-// hadoop.security.authentication is kerberos.
+// SecurityEnabled reports whether hadoop.security.authentication is kerberos.
 func (c *Config) SecurityEnabled() bool {
 	value, _ := c.Get("hadoop.security.authentication")
 	return strings.EqualFold(value, "kerberos")
@@ -257,8 +251,7 @@ func splitHostPort(address, defaultPort string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// isWildcard reports whether host is an address such as 0.0.0.0: a server can
-// listen at it, but a client cannot connect to it.
+// isWildcard reports whether host is an address to listen at, such as 0.0.0.0.
 func isWildcard(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsUnspecified()

@@ -16,19 +16,17 @@ import (
 	"strings"
 )
 
-// ErrNotConfigured means that no environment variable names a configuration
-// directory.
+// ErrNotConfigured means that no environment variable names a configuration directory.
 var ErrNotConfigured = errors.New("no Hadoop configuration: set HADOOP_CONF_DIR to the directory that holds core-site.xml and yarn-site.xml")
 
-// siteFiles are read in this order. A later file overrides an earlier one, except
-// for final parameters. sslClient comes first so that it overrides no other file:
-// Hadoop keeps its settings separate (SSLFactory).
+// siteFiles are read in this order. A later file overrides an earlier one, except for
+// final parameters. sslClient comes first: Hadoop keeps its settings separate
+// (SSLFactory).
 var siteFiles = []string{sslClient, "core-site.xml", "hdfs-site.xml", "yarn-site.xml"}
 
 const (
 	sslClient = "ssl-client.xml"
-	// sslKeys is the prefix of the keys of sslClient.
-	sslKeys = "ssl.client."
+	sslKeys   = "ssl.client." // prefix of the keys of sslClient
 )
 
 // Config is a Hadoop configuration. It is immutable and safe for concurrent use.
@@ -75,17 +73,15 @@ func Load(dir string) (*Config, error) {
 	return raw.resolve(os.LookupEnv, systemProperties()), nil
 }
 
-// existsAsLink reports whether path exists, if only as a dangling symbolic link. A
-// dangling link is an error to report, whereas a missing file is not.
+// existsAsLink reports whether path exists, if only as a dangling link: that is an error.
 func existsAsLink(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// FromEnvironment loads the directory that HADOOP_CONF_DIR names, else the one that
-// YARN_CONF_DIR names, else $HADOOP_HOME/etc/hadoop. The values in overrides, by
-// key, replace those of the files. FromEnvironment fails with ErrNotConfigured if
-// none of the three variables is set.
+// FromEnvironment loads the directory that HADOOP_CONF_DIR names, else YARN_CONF_DIR,
+// else $HADOOP_HOME/etc/hadoop. overrides replaces values by key. It fails with
+// ErrNotConfigured if none of the three variables is set.
 func FromEnvironment(overrides map[string]string) (*Config, error) {
 	load := func(variable, dir string) (*Config, error) {
 		c, err := Load(dir)
@@ -105,7 +101,7 @@ func FromEnvironment(overrides map[string]string) (*Config, error) {
 	return nil, ErrNotConfigured
 }
 
-// with returns a copy of c with the values in overrides in place of c's.
+// with returns a copy of c with the values in overrides.
 func (c *Config) with(overrides map[string]string) *Config {
 	if len(overrides) == 0 {
 		return c
@@ -117,17 +113,15 @@ func (c *Config) with(overrides map[string]string) *Config {
 	return &Config{explicit: explicit, defaults: resolveDefaults(explicit, os.LookupEnv, systemProperties())}
 }
 
-// FromMap returns a configuration with values that another process obtained from
-// Map. It does not expand variables: the values are already expanded, and this
-// process's environment may differ. Built-in defaults and deprecated names apply as
-// after Load.
+// FromMap returns a configuration with values that another process got from Map.
+// Variables are already expanded. Built-in defaults and deprecated names apply as after
+// Load.
 func FromMap(values map[string]string) *Config {
 	explicit := make(map[string]setting, len(values))
 	for key, value := range values {
 		explicit[currentName(key)] = setting{value: value, source: "the configuration shipped by the client"}
 	}
-	// If a key is given under both its current and a deprecated name, the current
-	// name wins, whatever the order of iteration.
+	// A key's current name wins over a deprecated one, whatever the order of iteration.
 	for key, value := range values {
 		if currentName(key) == key {
 			explicit[key] = setting{value: value, source: "the configuration shipped by the client"}
@@ -146,9 +140,8 @@ func (c *Config) lookup(key string) (setting, bool) {
 	return s, ok
 }
 
-// Map returns the expanded values of all keys that are set explicitly; a client
-// sends them to its containers (see FromMap). Map leaves out built-in defaults, and
-// the keys of ssl-client.xml, which name local files and may be passwords.
+// Map returns the expanded values of all explicitly set keys, for containers (see
+// FromMap), without those of ssl-client.xml, which name local files and may be passwords.
 func (c *Config) Map() map[string]string {
 	m := make(map[string]string, len(c.explicit))
 	for key, s := range c.explicit {
@@ -159,17 +152,17 @@ func (c *Config) Map() map[string]string {
 	return m
 }
 
-// Source returns where a key's value comes from: a file and line, such as
-// "/etc/hadoop/conf/yarn-site.xml:12", or a default, such as "yarn-default.xml
-// (built in)". It returns "" if the key has no value.
+// Source returns where a key's value comes from, such as
+// "/etc/hadoop/conf/yarn-site.xml:12" or "yarn-default.xml (built in)"; "" if the key has
+// no value.
 func (c *Config) Source(key string) string {
 	s, _ := c.lookup(key)
 	return s.source
 }
 
-// systemProperties returns values for some of Java's system properties: those that
-// Hadoop configurations use as variables and that make sense outside a JVM. As in
-// Hadoop, they take precedence over configuration keys of the same name.
+// systemProperties returns the Java system properties that Hadoop configurations use as
+// variables and that make sense outside a JVM. As in Hadoop, they precede configuration
+// keys.
 func systemProperties() map[string]string {
 	p := map[string]string{"java.io.tmpdir": os.TempDir()}
 	if u, err := user.Current(); err == nil {

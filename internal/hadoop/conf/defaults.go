@@ -12,9 +12,8 @@ const (
 	yarnDefault = "yarn-default.xml"
 )
 
-// builtin has the defaults of the keys that bobbin reads, and of keys that those
-// defaults commonly refer to. It leaves out defaults that are empty in Hadoop,
-// because an empty value counts as none.
+// builtin has the defaults of the keys that bobbin reads, and of keys to which these
+// commonly refer, except defaults that are empty: an empty value counts as none.
 var builtin = map[string]builtinDefault{
 	"fs.defaultFS":                   {"file:///", coreDefault},
 	"hadoop.rpc.protection":          {"authentication", coreDefault},
@@ -39,8 +38,7 @@ var builtin = map[string]builtinDefault{
 	"yarn.resourcemanager.webapp.https.address":     {"${yarn.resourcemanager.hostname}:8090", yarnDefault},
 }
 
-// deprecated maps the deprecated names of keys that bobbin reads to the current
-// names (from Configuration and HdfsConfiguration).
+// deprecated has the current names of keys (Configuration and HdfsConfiguration).
 var deprecated = map[string]string{
 	"fs.default.name":             "fs.defaultFS",
 	"dfs.block.size":              "dfs.blocksize",

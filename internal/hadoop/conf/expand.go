@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// maxSubstitutions is the number of substitutions in one value after which
-// expansion fails, as in Hadoop's Configuration.substituteVars.
+// maxSubstitutions limits substitutions in a value (Configuration.substituteVars).
 const maxSubstitutions = 20
 
 // expander replaces variables, ${…}, in values.
@@ -43,8 +42,7 @@ func (x *expander) expand(value string) (string, error) {
 	return value, fmt.Errorf("expanding its variables takes %d substitutions or more, Hadoop's limit (do they refer to each other?)", maxSubstitutions)
 }
 
-// findVariable finds the first ${name} whose name contains no brace, dollar sign or
-// space: the innermost of nested variables.
+// findVariable finds the first ${name} without brace, dollar sign or space in its name.
 func findVariable(s string) (start, end int, ok bool) {
 	start = -1
 	for i := 0; i < len(s); i++ {
@@ -78,8 +76,8 @@ func (x *expander) variable(name string) (string, bool) {
 	return x.raw(name)
 }
 
-// environment returns the value of v, which is "X", "X-default" or "X:-default" for
-// an environment variable X.
+// environment returns the value of v, an environment variable "X", "X-default" or
+// "X:-default".
 func (x *expander) environment(v string) (string, bool) {
 	for i := range len(v) {
 		switch {
@@ -98,8 +96,7 @@ func (x *expander) environment(v string) (string, bool) {
 	return x.env(v)
 }
 
-// resolve expands the variables in all properties. The result no longer depends on
-// env and system.
+// resolve expands the variables in all properties.
 func (r *rawProperties) resolve(env func(string) (string, bool), system map[string]string) *Config {
 	explicit := make(map[string]setting, len(r.values))
 	x := &expander{env: env, system: system, raw: func(key string) (string, bool) {
@@ -117,8 +114,7 @@ func (r *rawProperties) resolve(env func(string) (string, bool), system map[stri
 	return &Config{explicit: explicit, defaults: expandDefaults(x)}
 }
 
-// resolveDefaults expands the variables in the built-in defaults. The values in
-// explicit must already be expanded.
+// resolveDefaults expands the built-in defaults. explicit must be expanded already.
 func resolveDefaults(explicit map[string]setting, env func(string) (string, bool), system map[string]string) map[string]setting {
 	return expandDefaults(&expander{env: env, system: system, raw: func(key string) (string, bool) {
 		key = currentName(key)

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Limits, far above what real configurations need. They stop includes that form a
-// loop, and keep a wrong file, such as a device or a dump, from filling memory.
+// Limits, far above real configurations, stop loops of includes and wrong files, such as
+// a device or a dump.
 const (
 	maxFileBytes    = 8 << 20
 	maxTotalBytes   = 32 << 20
@@ -23,8 +23,7 @@ const (
 	maxElementDepth = 64
 )
 
-// reader returns the content of a file. If the file does not exist, the error wraps
-// fs.ErrNotExist.
+// reader returns a file's content. If there is none, the error wraps fs.ErrNotExist.
 type reader func(path string) ([]byte, error)
 
 func readFile(path string) (content []byte, err error) {
@@ -61,9 +60,8 @@ func newRawProperties() *rawProperties {
 	return &rawProperties{values: map[string]rawProperty{}, finals: map[string]bool{}}
 }
 
-// set stores one property. As in Configuration.loadProperty, a property that is
-// final cannot be set again, not even in the same file. An empty value sets
-// nothing, but can make the property final.
+// set stores one property. As in Configuration.loadProperty, a final property cannot be
+// set again, not even in the same file. An empty value sets nothing, but can be final.
 func (r *rawProperties) set(p property, source string) {
 	name := currentName(p.name)
 	if p.value != "" && !r.finals[name] {
@@ -102,9 +100,8 @@ type property struct {
 	final       bool
 }
 
-// parser reads one file. Like Hadoop's parser, it accepts elements in unexpected
-// places. It reports two mistakes that Hadoop's parser ignores: a wrong root
-// element, and a property without a name.
+// parser reads one file. Like Hadoop's parser, it accepts elements in unexpected places.
+// Unlike Hadoop's, it reports a wrong root element and a property without a name.
 type parser struct {
 	raw   *rawProperties
 	path  string
@@ -251,8 +248,7 @@ func (p *parser) endProperty() error {
 	return nil
 }
 
-// inUnusedFallback reports whether the parser is in the fallback of an include
-// whose file exists.
+// inUnusedFallback reports whether the parser is in the fallback of an existing file.
 func (p *parser) inUnusedFallback() bool {
 	for _, i := range p.includes {
 		if i.inFallback && !i.missing {
@@ -262,8 +258,7 @@ func (p *parser) inUnusedFallback() bool {
 	return false
 }
 
-// include reads the file that an xi:include element names, relative to the
-// including file.
+// include reads a file that an xi:include element names.
 func (p *parser) include(e xml.StartElement) error {
 	include := openInclude{line: p.line()}
 	for _, a := range e.Attr {
@@ -283,8 +278,7 @@ func (p *parser) include(e xml.StartElement) error {
 	return nil
 }
 
-// readInclude reads an included file. If the file does not exist, readInclude
-// reports it as missing and returns no error.
+// readInclude reads an included file, or reports it as missing.
 func (p *parser) readInclude(href string) (missing bool, err error) {
 	path, err := includePath(p.path, href)
 	if err != nil {
@@ -301,8 +295,7 @@ func (p *parser) readInclude(href string) (missing bool, err error) {
 	return false, err
 }
 
-// includePath returns the path of the file that href names. A relative href is
-// relative to the including file.
+// includePath returns the path that href names, if relative, to the including file.
 func includePath(from, href string) (string, error) {
 	if u, err := url.Parse(href); err == nil && u.Scheme != "" {
 		if u.Scheme != "file" {
@@ -333,8 +326,7 @@ func (p *parser) syntaxError(err error) error {
 	return p.errorf(p.line(), "malformed XML: %w", err)
 }
 
-// charsetReader converts the encodings other than UTF-8 that configuration files
-// use.
+// charsetReader converts the other encodings that configuration files use to UTF-8.
 func charsetReader(charset string, input io.Reader) (io.Reader, error) {
 	switch strings.ToLower(charset) {
 	case "utf-8", "utf8", "us-ascii", "ascii":

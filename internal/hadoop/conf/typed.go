@@ -8,17 +8,15 @@ import (
 	"time"
 )
 
-// Get returns the value of a key or its built-in default, and whether there is
-// either. Variables are expanded and surrounding white space is removed. If
-// expansion fails, for example because variables form a circle, Get returns the
-// unexpanded value.
+// Get returns the value of a key or its built-in default, and whether there is either. It
+// expands variables and removes surrounding white space. If expansion fails, for example
+// because variables form a circle, Get returns the unexpanded value.
 func (c *Config) Get(key string) (string, bool) {
 	s, ok := c.lookup(key)
 	return strings.TrimSpace(s.value), ok
 }
 
-// GetDefault is like Get, but returns def if the key has neither a value nor a
-// built-in default.
+// GetDefault is like Get, but returns def if the key has no value and no default.
 func (c *Config) GetDefault(key, def string) string {
 	if value, ok := c.Get(key); ok {
 		return value
@@ -26,8 +24,7 @@ func (c *Config) GetDefault(key, def string) string {
 	return def
 }
 
-// text returns the value of a key, or "" if there is none. It fails if the value
-// could not be expanded.
+// text returns the value of a key, or "". It fails if the value could not be expanded.
 func (c *Config) text(key string) (string, error) {
 	s, _ := c.lookup(key)
 	if s.err != nil {
@@ -36,15 +33,13 @@ func (c *Config) text(key string) (string, error) {
 	return strings.TrimSpace(s.value), nil
 }
 
-// invalid returns the error that a key's value is not what want describes. The
-// error says where the value was set.
+// invalid returns the error that a key's value, and where it was set, is not want.
 func (c *Config) invalid(key, want string) error {
 	s, _ := c.lookup(key)
 	return fmt.Errorf("%s = %q (set in %s) is not %s", key, strings.TrimSpace(s.value), s.source, want)
 }
 
-// Bool returns the value of a key that is "true" or "false", in any case; def if
-// the key has no value.
+// Bool returns a key's value "true" or "false", in any case; def if there is no value.
 func (c *Config) Bool(key string, def bool) (bool, error) {
 	value, err := c.text(key)
 	switch {
@@ -60,8 +55,7 @@ func (c *Config) Bool(key string, def bool) (bool, error) {
 	return def, c.invalid(key, "true or false")
 }
 
-// Int returns the value of a key that is a decimal or 0x-prefixed integer; def if
-// the key has no value.
+// Int returns a key's decimal or 0x-prefixed integer; def if there is no value.
 func (c *Config) Int(key string, def int) (int, error) {
 	value, err := c.text(key)
 	if err != nil {
@@ -92,8 +86,8 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// durationSuffixes are the units of Configuration.ParsedTimeDuration. "s" is last,
-// because other suffixes end in it.
+// durationSuffixes are Configuration.ParsedTimeDuration's. "s" ends others, so it is
+// last.
 var durationSuffixes = []struct {
 	suffix string
 	unit   time.Duration
@@ -107,9 +101,8 @@ var durationSuffixes = []struct {
 	{"s", time.Second},
 }
 
-// Duration returns the value of a key that is a duration: an integer with one of
-// the suffixes ns, us, ms, s, m, h and d, in any case. Without a suffix it is in
-// the given unit. Duration returns def if the key has no value.
+// Duration returns a key's duration: an integer with a suffix ns, us, ms, s, m, h or d,
+// in any case, or in the given unit. It returns def if the key has no value.
 func (c *Config) Duration(key string, def, unit time.Duration) (time.Duration, error) {
 	value, err := c.text(key)
 	if err != nil {
@@ -135,9 +128,8 @@ func (c *Config) Duration(key string, def, unit time.Duration) (time.Duration, e
 	return time.Duration(n) * unit, nil
 }
 
-// Strings returns the value of a key as a list separated by commas or line breaks.
-// It trims the elements, leaves out empty ones, and returns def if the key has no
-// value.
+// Strings returns a key's list, separated by commas or line breaks, with elements trimmed
+// and without empty ones; def if the key has no value.
 func (c *Config) Strings(key string, def []string) ([]string, error) {
 	value, err := c.text(key)
 	if err != nil {

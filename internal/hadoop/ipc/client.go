@@ -20,26 +20,22 @@ import (
 type Client struct {
 	addresses []string
 	options   Options
-	// id identifies this client in the retry caches of servers.
-	id     []byte
-	lastID atomic.Int32
+	id        []byte // identifies this client in the retry caches of servers
+	lastID    atomic.Int32
 
 	// ctx ends with Close, which also ends attempts to connect.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// running counts attempts to connect and open connections; Close waits for all
-	// of them.
+	// running counts attempts to connect and open connections, for which Close waits.
 	running sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	token  security.Token
-	// at is the index in addresses of the one that calls go to.
-	at      int
+	mu      sync.Mutex
+	closed  bool
+	token   security.Token
+	at      int // index in addresses of the one that calls go to
 	current *connection
 	dialing *attempt
-	// connections are those that have not ended: the current connection, and
-	// earlier ones that still wait for responses.
+	// connections have not ended: the current one, and earlier ones that await responses.
 	connections map[*connection]struct{}
 }
 
@@ -51,8 +47,8 @@ type attempt struct {
 	err        error
 }
 
-// NewClient returns a client of the service at addresses (host:port), which it
-// tries in this order. The client connects when the first call is made.
+// NewClient returns a client of the service at addresses (host:port), which it tries in
+// this order. It connects with the first call.
 func NewClient(addresses []string, options Options) *Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Client{
@@ -76,24 +72,23 @@ func newClientID() []byte {
 	return id
 }
 
-// SetToken replaces the token that the client uses for new connections. Open
-// connections are not affected.
+// SetToken replaces the token for new connections.
 func (c *Client) SetToken(token security.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.token = token
 }
 
-// Serving returns the index, in NewClient's addresses, of the address that new
-// calls go to: after a successful call, that of the server that answered it.
+// Serving returns the index, in NewClient's addresses, of the address for new calls:
+// after a successful call, that of the server that answered it.
 func (c *Client) Serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-// Close closes all connections and waits until their goroutines have ended. Pending
-// calls fail with ErrClosed. It may be called more than once.
+// Close closes all connections and waits for their goroutines. Pending calls fail with
+// ErrClosed. It may be called again.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -108,9 +103,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Call calls a method of the protocol and stores the server's answer in response.
-// Its error is a *CallError; if the server threw an exception, it wraps a
-// *RemoteError.
+// Call calls a method of the protocol and stores the server's answer in response. Its
+// error is a *CallError; if the server threw an exception, it wraps a *RemoteError.
 //
 // Call tries again, until Options.RetryFor has passed or ctx ends, if the server
 // has certainly not processed the call (it could not connect, or the server threw
@@ -146,9 +140,9 @@ func (c *Client) simpleProtocol() string {
 	return c.options.Protocol[strings.LastIndexByte(c.options.Protocol, '.')+1:]
 }
 
-// connect returns the current connection. If there is none, it waits for an attempt
-// to connect, and starts one unless one is under way. If ctx ends, the attempt
-// continues for other calls.
+// connect returns the current connection, or waits for an attempt to connect, which it
+// starts if none is under way. The attempt continues for other calls after the end of
+// ctx.
 func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -179,8 +173,8 @@ func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	}
 }
 
-// dial tries to connect for the calls that wait for try. If the server cannot be
-// reached or is a standby, the next attempt goes to the next address.
+// dial tries to connect for the calls that wait for try. After a failure or at a standby,
+// the next attempt goes to the next address.
 func (c *Client) dial(try *attempt, token security.Token) {
 	defer c.running.Done()
 	opened, err := open(c.ctx, try.address, c.id, token, c.options)
@@ -221,8 +215,8 @@ func (c *Client) forget(connection *connection) {
 	}
 }
 
-// failover makes new calls go to the next address, unless connection is no longer
-// the current one. The connection finishes its calls and closes when it is idle.
+// failover makes new calls go to the next address, unless connection is not current. The
+// connection finishes its calls and closes when it is idle.
 func (c *Client) failover(connection *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,19 +18,16 @@ import (
 // errIdle means that no call has used the connection for IdleTimeout.
 var errIdle = errors.New("the connection was idle")
 
-// pending is a call that waits for its response. sent and waiting are guarded by
-// its connection's mutex.
+// pending is a call that waits for its response. The connection's mutex guards sent and
+// waiting.
 type pending struct {
 	id    int32
 	frame []byte
-	// sent is true once the writer has begun to send the frame.
-	sent bool
-	// waiting is false once the caller no longer waits. Even then, a call that was
-	// sent stays in the table until its response arrives, so that the connection
-	// notices a silent server.
+	sent  bool // the writer has begun to send the frame
+	// waiting is false once the caller no longer waits. A call that was sent then stays
+	// in the table until its response, so that the connection notices a silent server.
 	waiting bool
-	// answer receives the call's result once, from the goroutine that removes the
-	// call from the table.
+	// answer receives the result from the goroutine that removes the call from the table.
 	answer chan answer
 }
 
@@ -52,24 +49,20 @@ type connection struct {
 	logger   *slog.Logger
 
 	outbox chan *pending
-	// ended is closed when the connection ends.
-	ended chan struct{}
-	loops sync.WaitGroup
+	ended  chan struct{} // closed when the connection ends
+	loops  sync.WaitGroup
 
-	mu sync.Mutex
-	// failed is the reason why the connection ended; nil while it is open.
-	failed error
+	mu     sync.Mutex
+	failed error // why the connection ended; nil while it is open
 	calls  map[int32]*pending
-	// owed is the number of calls in the table that were sent.
-	owed int
+	owed   int // number of sent calls in the table
 	// heard is the time since which the server's silence counts: when it last sent
 	// anything or, if later, when a call was sent while no other call was
 	// unanswered. used is when a call last began or ended.
 	heard, used time.Time
 }
 
-// start starts the two goroutines of the connection that h has opened. It calls
-// gone once, when both goroutines have ended.
+// start starts the goroutines of h's connection, and calls gone when both have ended.
 func start(h *handshake, gone func(*connection)) *connection {
 	now := time.Now()
 	c := &connection{
@@ -135,8 +128,7 @@ func (c *connection) register(call *pending) error {
 	if c.failed != nil {
 		return &ConnectionError{Address: c.address, Err: c.failed}
 	}
-	// An earlier attempt of the same call may still be in the table. The new
-	// attempt replaces it, and takes the response to either.
+	// A new attempt of a call replaces an earlier one, and takes the response to either.
 	c.remove(call.id)
 	c.calls[call.id] = call
 	c.used = time.Now()
@@ -188,7 +180,7 @@ func (c *connection) failLocked(cause error) {
 	}
 	c.failed = cause
 	close(c.ended)
-	// The connection is not used any more, so an error of Close does not matter.
+	// The connection is not used any more.
 	_ = c.conn.Close()
 	c.logger.Debug("disconnected", "reason", cause, "calls", len(c.calls))
 	var remote *RemoteError
@@ -201,8 +193,7 @@ func (c *connection) failLocked(cause error) {
 	}
 }
 
-// write sends calls, and pings while the server is silent. It also checks regularly
-// whether to end the connection.
+// write sends calls and, while the server is silent, pings. It calls check regularly.
 func (c *connection) write() {
 	interval := max(min(c.options.PingInterval, c.options.IdleTimeout, c.options.CallTimeout)/4, time.Millisecond)
 	ticker := time.NewTicker(interval)
@@ -239,8 +230,7 @@ func (c *connection) write() {
 	}
 }
 
-// take marks a call as sent and returns its frame; nil if the caller no longer
-// waits.
+// take marks a call as sent and returns its frame; nil if the caller no longer waits.
 func (c *connection) take(call *pending) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,9 +247,8 @@ func (c *connection) take(call *pending) []byte {
 	return message
 }
 
-// check ends the connection if it is idle, or if the server owes a response and has
-// been silent for CallTimeout. It returns how long the server has been silent; 0 if
-// it owes no response.
+// check ends the connection if it is idle, or if the server owes a response and has been
+// silent for CallTimeout. It returns for how long; 0 if the server owes none.
 func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -278,13 +267,11 @@ func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	return silence, false
 }
 
-// lastWords is how long the client waits for an exception from the server after a
-// write has failed.
+// lastWords is how long the client waits for an exception after a write has failed.
 const lastWords = time.Second
 
-// hearOut ends the connection after a failed write. A server that refuses a client
-// sends an exception and closes the connection at once, so hearOut first gives the
-// read goroutine time to receive the exception.
+// hearOut ends the connection after a failed write. A server that refuses a client sends
+// an exception and closes the connection: hearOut gives read time to receive it.
 func (c *connection) hearOut(cause error) {
 	if c.conn.SetReadDeadline(time.Now().Add(lastWords)) == nil {
 		select {
@@ -359,9 +346,8 @@ func (c *connection) receive(body []byte) error {
 	c.remove(id)
 	c.used = c.heard
 	if remote != nil && remote.Fatal {
-		// End the connection before the caller gets the exception, so that the
-		// caller's next call uses another. The other calls fail with a lost
-		// connection.
+		// End the connection first, so that the caller's next call uses another. The
+		// other calls fail with a lost connection.
 		err = fmt.Errorf("the server closed the connection over another call: %v", remote)
 		c.failLocked(err)
 	}
@@ -369,7 +355,7 @@ func (c *connection) receive(body []byte) error {
 	return err
 }
 
-// asError returns remote as an error: a nil error if remote is nil.
+// asError returns remote as an error; nil for nil.
 func asError(remote *RemoteError) error {
 	if remote == nil {
 		return nil

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundUnacknowledged sets TCP_USER_TIMEOUT, which limits keep-alive probes too. It
-// does nothing for connections other than TCP, which tests use.
+// boundUnacknowledged sets TCP_USER_TIMEOUT, which limits keep-alive probes too, for TCP.
 func boundUnacknowledged(conn net.Conn) error {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

@@ -4,6 +4,5 @@ package ipc
 
 import "net"
 
-// boundUnacknowledged does nothing: the system's keep-alive probes end a connection
-// to an unreachable machine.
+// boundUnacknowledged does nothing: the system's keep-alive probes have to suffice.
 func boundUnacknowledged(net.Conn) error { return nil }

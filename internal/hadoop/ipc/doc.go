@@ -1,5 +1,4 @@
-// Package ipc is a client of Hadoop RPC (org.apache.hadoop.ipc), version 9 of the
-// protocol.
+// Package ipc is a client of Hadoop RPC (org.apache.hadoop.ipc), protocol version 9.
 //
 // A Client sends all its calls over one connection, concurrently. It connects with
 // the first call, closes the connection when it is idle, and reconnects when it is

@@ -41,20 +41,15 @@ func (d ErrorDetail) String() string { return pb.ResponseHeader_ErrorCode(d).Str
 
 // RemoteError is an exception that the server threw.
 type RemoteError struct {
-	// Class is the exception's Java class name.
-	Class ErrorClass
-	// Message is the exception's text, without class name and stack trace.
-	Message string
-	// Stack is the server's stack trace, empty if the server does not send it.
-	Stack string
-	// Detail is the kind of the error, which says where in the server it arose.
-	Detail ErrorDetail
-	// Fatal is true if the server closed the connection because of the exception.
-	Fatal bool
+	Class   ErrorClass  // the exception's Java class name
+	Message string      // the exception's text, without class name and stack trace
+	Stack   string      // the server's stack trace, "" if the server does not send it
+	Detail  ErrorDetail // the kind of the error: where in the server it arose
+	Fatal   bool        // the server closed the connection because of the exception
 }
 
-// NewRemoteError returns a RemoteError for the class name and the text of an
-// exception that a server sent. The text may include the stack trace.
+// NewRemoteError returns a RemoteError for an exception's class name and text, which may
+// include the stack trace.
 func NewRemoteError(class, text string) *RemoteError {
 	message, stack := text, ""
 	if at := strings.Index(text, "\n\tat "); at >= 0 {
@@ -64,8 +59,7 @@ func NewRemoteError(class, text string) *RemoteError {
 	return &RemoteError{Class: ErrorClass(class), Message: message, Stack: stack}
 }
 
-// remoteError returns the exception in a response's header; nil if the call
-// succeeded.
+// remoteError returns the exception in a response's header; nil if the call succeeded.
 func remoteError(header *pb.ResponseHeader) *RemoteError {
 	if header.GetStatus() == pb.ResponseHeader_SUCCESS {
 		return nil
@@ -96,13 +90,9 @@ func (e *RemoteError) Is(target error) bool {
 
 // ConnectionError means that connecting failed or a connection was lost.
 type ConnectionError struct {
-	// Address is the server's host:port.
-	Address string
-	// Sent is true if the call may have reached the server; the server may then
-	// have processed it.
-	Sent bool
-	// Err is the cause.
-	Err error
+	Address string // the server's host:port
+	Sent    bool   // the call may have reached the server, and been processed
+	Err     error  // the cause
 }
 
 func (e *ConnectionError) Error() string {
@@ -118,13 +108,11 @@ func (e *ConnectionError) Unwrap() error { return e.Err }
 // CallError is the error of every failed call. Err is or wraps a *RemoteError, a
 // *ConnectionError, the context's error or ErrClosed.
 type CallError struct {
-	// Method names the protocol, without its Java package, and the method:
-	// "ApplicationMasterProtocolPB.allocate".
+	// Method is like "ApplicationMasterProtocolPB.allocate", without the Java package.
 	Method string
-	// Address is the host:port that was tried last; all addresses if none was
-	// tried.
+	// Address is the host:port that was tried last; all addresses if none was tried.
 	Address string
-	// Attempts is how many times the call was tried, and Elapsed the total time.
+	// Attempts is how often the call was tried, and Elapsed the total time.
 	Attempts int
 	Elapsed  time.Duration
 	Err      error

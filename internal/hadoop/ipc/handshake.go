@@ -17,12 +17,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// sealOverhead is how many bytes more than MaxResponse a frame under a SASL layer
-// may have.
+// sealOverhead is how many bytes a frame under a SASL layer may exceed MaxResponse.
 const sealOverhead = 1 << 10
 
-// errNoIdentity means that the client has no token, and that Options.Simple is not
-// set, which would let it just state a user's name.
+// errNoIdentity means that the client has neither a token nor Options.Simple.
 var errNoIdentity = errors.New("no token was given, and authentication by name alone is not allowed (ipc.Options.Simple)")
 
 // handshake is a connection that is being opened.
@@ -36,9 +34,8 @@ type handshake struct {
 	layer    sasl.Layer
 }
 
-// open connects to address and authenticates. It returns a *ConnectionError for a
-// network error and a *RemoteError for a refusal by the server. Other errors mean
-// that client and server are incompatible.
+// open connects to address and authenticates. It returns a *ConnectionError for a network
+// error, a *RemoteError for a refusal, and other errors for incompatibility.
 func open(ctx context.Context, address string, clientID []byte, token security.Token, options Options) (*handshake, error) {
 	if token.IsZero() && !options.Simple {
 		return nil, errNoIdentity
@@ -77,8 +74,7 @@ func open(ctx context.Context, address string, clientID []byte, token security.T
 	return h, nil
 }
 
-// explain makes a network error name the timeout as its cause, if ctx has timed
-// out.
+// explain names the timeout as the cause of a network error, if ctx has timed out.
 func (h *handshake) explain(ctx context.Context, err error) error {
 	var lost *ConnectionError
 	if errors.As(err, &lost) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -108,9 +104,8 @@ func (h *handshake) run() error {
 	return h.sendContext()
 }
 
-// sendContext sends the connection context: the protocol that will be called and,
-// if the client has no token, the user. A token identifies the user, who must then
-// not be in the context.
+// sendContext sends the connection context: the protocol and, if the client has no token,
+// the user. A token identifies the user, who must then be left out.
 func (h *handshake) sendContext() error {
 	message := &pb.ConnectionContext{Protocol: &h.options.Protocol}
 	if h.token.IsZero() {
@@ -129,8 +124,8 @@ func (h *handshake) sendContext() error {
 	return h.write(b)
 }
 
-// authenticate runs the SASL exchange: the client asks for the server's mechanisms,
-// initiates one, and answers challenges until both sides have succeeded.
+// authenticate runs the SASL exchange: it negotiates a mechanism, initiates it, and
+// answers challenges until both sides have succeeded.
 func (h *handshake) authenticate() (sasl.Mechanism, error) {
 	if err := h.sendSASL(&pb.SaslMessage{State: pb.SaslMessage_NEGOTIATE.Enum()}); err != nil {
 		return nil, err
@@ -164,8 +159,8 @@ func (h *handshake) authenticate() (sasl.Mechanism, error) {
 	}
 }
 
-// finish handles the server's success message. It fails if the client's side of the
-// exchange has not succeeded.
+// finish handles the server's success message. It fails if the client's side has not
+// succeeded.
 func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	if message.Token != nil {
 		answer, err := mechanism.Step(message.GetToken())
@@ -182,8 +177,7 @@ func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	return nil
 }
 
-// initiate chooses the first mechanism offered by the server that works with a
-// token.
+// initiate chooses the server's first mechanism that works with a token.
 func (h *handshake) initiate(auths []*pb.SaslMessage_SaslAuth) (sasl.Mechanism, error) {
 	var offered []string
 	for _, auth := range auths {
@@ -205,8 +199,7 @@ func (h *handshake) initiate(auths []*pb.SaslMessage_SaslAuth) (sasl.Mechanism, 
 				Method: auth.Method, Mechanism: auth.Mechanism, Protocol: auth.Protocol, ServerId: auth.ServerId,
 			}},
 		}
-		// A server with only one mechanism includes the challenge in its offer,
-		// which saves a round trip.
+		// A server with one mechanism includes the challenge, which saves a round trip.
 		if auth.Challenge != nil {
 			answer, err := mechanism.Step(auth.GetChallenge())
 			if err != nil {
@@ -260,8 +253,7 @@ func (h *handshake) write(b []byte) error {
 
 func (h *handshake) lost(err error) error { return &ConnectionError{Address: h.address, Err: err} }
 
-// nonNil replaces nil by an empty slice, because protobuf omits a field that is
-// nil.
+// nonNil replaces nil, a field that protobuf would omit, by an empty slice.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

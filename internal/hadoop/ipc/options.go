@@ -10,68 +10,57 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// Options configures a Client. Protocol must be set, and either Token or Simple.
-// For other fields, zero means the default, which is Hadoop's (core-default.xml)
-// unless noted otherwise.
+// Options configures a Client. Protocol must be set, and either Token or Simple. For
+// other fields, zero means the default: Hadoop's (core-default.xml) unless noted
+// otherwise.
 type Options struct {
-	// Protocol is the Java interface whose methods are called, such as
+	// Protocol is the Java interface, such as
 	// "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB".
-	Protocol string
-	// ProtocolVersion is the version of Protocol. Default: 1.
-	ProtocolVersion uint64
+	Protocol        string
+	ProtocolVersion uint64 // version of Protocol; default: 1
 
-	// Token authenticates the client. It also identifies the user.
-	Token security.Token
-	// Simple lets a client without a token just state the name of User, which
-	// servers accept on clusters without Kerberos. It has no effect on a client
-	// with a token.
+	Token security.Token // authenticates the client and identifies the user
+	// Simple lets a client without a token just state the name of User, which servers
+	// accept on clusters without Kerberos.
 	Simple bool
-	// User is the user on whose behalf a client without a token makes its calls.
-	User security.UserGroup
-	// QOPs are the acceptable SASL qualities of protection, the preferred one
-	// first. The client refuses a server that offers none of them; Hadoop's servers
-	// offer those in hadoop.rpc.protection. Default: auth-conf, auth-int, auth.
+	User   security.UserGroup // user on whose behalf a client without a token makes its calls
+	// QOPs are the acceptable SASL qualities of protection, the preferred one first.
+	// Hadoop's servers offer those in hadoop.rpc.protection. Default: auth-conf,
+	// auth-int, auth.
 	QOPs []sasl.QOP
 
-	// Dial opens connections. On Linux, a TCP connection ends when the peer's
-	// machine has not acknowledged sent data for 20 s, even if Dial is set.
-	// Default: net.Dialer's DialContext.
+	// Dial opens connections. On Linux, a TCP connection always ends when the peer's
+	// machine has not acknowledged sent data for 20 s. Default: net.Dialer's DialContext.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Logger receives connections at level Debug and retries at level Info.
-	// Default: none.
+	// Logger receives connections at level Debug, retries at level Info. Default: none.
 	Logger *slog.Logger
 
-	// ConnectTimeout limits the time for connecting and authenticating together.
-	// Default: 20 s (ipc.client.connect.timeout).
+	// ConnectTimeout limits connecting and authenticating together. Default: 20 s
+	// (ipc.client.connect.timeout).
 	ConnectTimeout time.Duration
-	// CallTimeout limits the time of one attempt of a call, from sending it until
-	// its response arrives. The call's context can only shorten the time. Default:
-	// 2 min (ipc.client.rpc-timeout.ms).
+	// CallTimeout limits one attempt of a call, from sending it to its response. The
+	// call's context can only shorten it. Default: 2 min (ipc.client.rpc-timeout.ms).
 	CallTimeout time.Duration
-	// PingInterval is how long the server may be silent, while calls wait for
-	// responses, before the client sends a ping. Default: 1 min
-	// (ipc.ping.interval).
+	// PingInterval is how long the server may be silent, while calls wait for responses,
+	// before a ping. Default: 1 min (ipc.ping.interval).
 	PingInterval time.Duration
 	// IdleTimeout is how long a connection without calls is kept open. Default: 10
 	// s (ipc.client.connection.maxidletime).
 	IdleTimeout time.Duration
-	// WriteTimeout limits the time for sending each 256 KiB of a message. Default:
-	// 1 min (not a setting in Hadoop).
+	// WriteTimeout limits sending each 256 KiB. Default: 1 min (not a setting in Hadoop).
 	WriteTimeout time.Duration
-	// MaxResponse is the largest size in bytes of a message from the server.
-	// Default: 128 MiB (ipc.maximum.response.length).
+	// MaxResponse limits a message from the server, in bytes. Default: 128 MiB
+	// (ipc.maximum.response.length).
 	MaxResponse int
 
-	// RetryFor is how long a failed call is tried again, if it is Idempotent or the
-	// server has certainly not processed it. If negative, there is a single
-	// attempt. Default: 45 s (Hadoop counts attempts instead).
+	// RetryFor is how long a failed call is tried again, if it is Idempotent or certainly
+	// not processed. If negative, there is one attempt. Default: 45 s (Hadoop counts
+	// attempts).
 	RetryFor time.Duration
-	// Retriable lists exceptions that, like RetriableException, mean that the call
-	// was not processed but may succeed later. Default: none.
+	// Retriable lists further exceptions like RetriableException. Default: none.
 	Retriable []ErrorClass
-	// RetryDelay is the pause after all addresses have been tried once. The pause
-	// doubles after each further round, up to RetryMaxDelay; a random part of it,
-	// up to a half, is subtracted. Defaults: 100 ms and 5 s.
+	// RetryDelay is the pause after all addresses were tried. It doubles with each round,
+	// up to RetryMaxDelay, minus a random part up to a half. Defaults: 100 ms and 5 s.
 	RetryDelay    time.Duration
 	RetryMaxDelay time.Duration
 }
@@ -112,7 +101,6 @@ type CallOption func(*callOptions)
 
 type callOptions struct{ idempotent bool }
 
-// Idempotent states that the server may process the call more than once without
-// harm. The call is then tried again even if the server may have processed it, for
-// example after a lost connection or a timeout.
+// Idempotent states that the server may process the call more than once without harm: it
+// is tried again even after a lost connection or a timeout.
 func Idempotent() CallOption { return func(o *callOptions) { o.idempotent = true } }

@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/pb"
 )
 
-// retryCall is one call of Client.Call with all its attempts. All have the same
-// call id, by which the server's retry cache recognizes a repeated call.
+// retryCall is one call of Client.Call. All its attempts have the same call id, by which
+// the server's retry cache recognizes them.
 type retryCall struct {
 	callOptions
 	client   *Client
@@ -24,11 +24,10 @@ type retryCall struct {
 	began    time.Time
 	address  string
 	attempts int
-	// failures is the number of failed attempts, except those with the verdict
-	// again. It determines the pauses.
+	// failures counts failed attempts, except those with the verdict again, for the
+	// pauses.
 	failures int
-	// cause is why the previous attempt failed.
-	cause error
+	cause    error // why the previous attempt failed
 }
 
 // verdict is what to do after a failed attempt.
@@ -36,13 +35,10 @@ type verdict int
 
 const (
 	giveUp verdict = iota
-	// again means to try again at once.
-	again
-	// nextAddress means to try the next address: at once, or after a pause if all
-	// addresses have been tried.
+	again          // try again at once
+	// nextAddress: try the next address, after a pause if all have been tried.
 	nextAddress
-	// pause means to try again after a pause.
-	pause
+	pause // try again after a pause
 )
 
 // run makes attempts until one succeeds or the call must be given up.
@@ -86,8 +82,8 @@ func (r *retryCall) frame(request proto.Message) ([]byte, error) {
 	}, request)
 }
 
-// interrupted returns err unless ctx has ended. In that case it returns the
-// context's error, together with the reason why an attempt failed, if one did.
+// interrupted returns err or, if ctx has ended, the context's error with the reason why
+// an attempt failed.
 func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -101,8 +97,7 @@ func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (the try before failed: %w)", ctx.Err(), err)
 }
 
-// judge returns what to do after an attempt that failed with err. connection is the
-// one that the attempt used; nil if it had none.
+// judge returns what to do after err. connection is the attempt's; nil if it had none.
 func (r *retryCall) judge(err error, connection *connection) verdict {
 	var lost *ConnectionError
 	var remote *RemoteError
@@ -125,8 +120,7 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 		case errors.Is(err, errIdle):
 			return again
 		case connection != nil && !connection.alive():
-			// The server could be reached a moment ago. The next attempt to connect
-			// shows whether it still can.
+			// The next attempt to connect shows whether the server still can be reached.
 			return pause
 		default:
 			return nextAddress

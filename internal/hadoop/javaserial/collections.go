@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// List returns the elements of value, which must be a java.util.ArrayList or nil;
-// nil if value is nil.
+// List returns the elements of value, a java.util.ArrayList or nil; nil for nil.
 func List(value any) ([]any, error) {
 	if value == nil {
 		return nil, nil
@@ -31,8 +30,7 @@ func List(value any) ([]any, error) {
 // Entry is an entry of a Java map.
 type Entry struct{ Key, Value any }
 
-// Map returns the entries of value, which must be a java.util.HashMap or nil, in
-// the order of the stream; nil if value is nil.
+// Map returns the entries of value, a java.util.HashMap or nil, in the stream's order.
 func Map(value any) ([]Entry, error) {
 	if value == nil {
 		return nil, nil

@@ -13,9 +13,8 @@ import (
 	"math"
 )
 
-// ErrFormat means that a stream is not the output of ObjectOutputStream, is
-// truncated, or contains elements that this package does not support. Errors that
-// wrap ErrFormat state the position in bytes.
+// ErrFormat means that a stream is not the output of ObjectOutputStream, is truncated, or
+// contains unsupported elements. Errors that wrap it state the position in bytes.
 var ErrFormat = errors.New("not a stream of Java objects that can be read")
 
 // Type codes, the first byte of each element.
@@ -47,8 +46,7 @@ const (
 
 const (
 	firstHandle = 0x7e0000
-	// maxDepth is the deepest nesting of objects that is decoded.
-	maxDepth = 200
+	maxDepth    = 200 // deepest nesting of objects that is decoded
 )
 
 // Decode returns the first object in a stream. Its errors wrap ErrFormat.
@@ -61,8 +59,8 @@ func Decode(stream []byte) (any, error) {
 	return value, nil
 }
 
-// decoder reads a stream. It remembers the elements that it has read, because later
-// parts of the stream may refer to them by number.
+// decoder reads a stream. It keeps all elements, to which later parts may refer by
+// number.
 type decoder struct {
 	stream  []byte
 	at      int
@@ -135,9 +133,8 @@ func (d *decoder) int64() (int64, error) {
 	return int64(binary.BigEndian.Uint64(b)), nil
 }
 
-// utf reads a string: its length in 2 bytes, and its bytes in Java's modified
-// UTF-8. That encoding differs from UTF-8 for NUL and for characters above U+FFFF;
-// utf does not convert them.
+// utf reads a string: its length in 2 bytes, and its bytes in Java's modified UTF-8,
+// which differs for NUL and characters above U+FFFF; utf does not convert these.
 func (d *decoder) utf() (string, error) {
 	n, err := d.uint16()
 	if err != nil {
@@ -152,8 +149,8 @@ func (d *decoder) remember(value any) int {
 	return len(d.handles) - 1
 }
 
-// enter must be called before a nested element is decoded, and leave after that.
-// enter fails if the nesting is deeper than maxDepth; its error names kind.
+// enter is called before a nested element is decoded, leave after that. enter fails,
+// naming kind, if the nesting is deeper than maxDepth.
 func (d *decoder) enter(kind string) error {
 	if d.depth == maxDepth {
 		return fmt.Errorf("%s lie more than %d deep in one another", kind, maxDepth)
@@ -241,8 +238,7 @@ func (c *classDesc) className() string {
 	return c.name
 }
 
-// classDesc reads a class description; the result is nil if the stream contains
-// null in its place.
+// classDesc reads a class description; nil if the stream contains null.
 func (d *decoder) classDesc() (*classDesc, error) {
 	if err := d.enter("classes"); err != nil {
 		return nil, err
@@ -309,8 +305,7 @@ func (d *decoder) newClassDesc() (*classDesc, error) {
 	return desc, err
 }
 
-// annotation reads what the writeObject method of a class wrote, including the end
-// marker.
+// annotation reads what a writeObject method wrote, including the end marker.
 func (d *decoder) annotation() ([]any, error) {
 	var all []any
 	for {
@@ -381,8 +376,8 @@ func (d *decoder) object() (any, error) {
 	return object, nil
 }
 
-// part reads the part of object that belongs to one of its classes: that class's
-// fields, and what its writeObject method wrote.
+// part reads the part of object of one of its classes: the fields, and what its
+// writeObject method wrote.
 func (d *decoder) part(desc *classDesc, object *Object) error {
 	switch {
 	case desc.flags&scSerializable != 0:

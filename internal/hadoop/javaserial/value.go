@@ -3,12 +3,11 @@ package javaserial
 // Object is a Java object, with the fields of its class and of all superclasses.
 type Object struct {
 	Class string // the full name, such as "java.util.ArrayList"
-	// Fields are the fields by name. Values are nil, bool, int8, int16, int32,
-	// int64, uint16 (char), float32, float64, string, *Object, *Enum, *Array or
-	// *Class.
+	// Fields are by name: nil, bool, int8, int16, int32, int64, uint16 (char), float32,
+	// float64, string, *Object, *Enum, *Array or *Class.
 	Fields map[string]any
-	// Data is what the writeObject methods of the object's classes wrote: a []byte
-	// for each block of primitive values, and objects as in Fields.
+	// Data is what writeObject methods wrote: a []byte for each block of primitive
+	// values, and objects as in Fields.
 	Data []any
 }
 

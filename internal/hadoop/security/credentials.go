@@ -9,9 +9,8 @@ import (
 	"slices"
 )
 
-// Credentials are the tokens and secrets that YARN gives to a container, each under
-// an alias. The zero value is empty and ready to use. Credentials must not be used
-// while another goroutine changes them.
+// Credentials are the tokens and secrets that YARN gives to a container, each under an
+// alias. The zero value is empty. They are not safe for concurrent changes.
 type Credentials struct {
 	tokens  map[string]Token
 	secrets map[string][]byte
@@ -31,10 +30,9 @@ func (c *Credentials) Token(alias string) (Token, bool) {
 	return t, ok
 }
 
-// TokenOfKind returns a token of the given kind, and whether there is one; of
-// several, the one with the alphabetically first alias. It serves to find
-// AMRMTokens, whose alias is the ResourceManager's address in some versions of
-// Hadoop and empty in others.
+// TokenOfKind returns a token of the given kind, that with the alphabetically first
+// alias, and whether there is one. The alias of AMRMTokens is the ResourceManager's
+// address in some versions of Hadoop and empty in others.
 func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 	for _, t := range c.Tokens() {
 		if t.Kind == kind {

@@ -13,27 +13,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
 )
 
-// TokenFileVariable is the environment variable in which YARN gives a container the
-// path of its credentials file.
+// TokenFileVariable has the path of the credentials file in a container's environment.
 const TokenFileVariable = "HADOOP_TOKEN_FILE_LOCATION"
 
-// maxCredentials is the largest size in bytes of a credentials file. Usual ones
-// have a few kilobytes.
+// maxCredentials is the largest credentials file in bytes. Usual ones have a few
+// kilobytes.
 const maxCredentials = 16 << 20
 
 // credentialsMagic begins every credentials file (Credentials.java).
 const credentialsMagic = "HDTS"
 
-// Format is the encoding of a credentials file. Its value is the version byte in
-// the file.
+// Format is the encoding of a credentials file: the version byte in the file.
 type Format byte
 
 const (
-	// Writable is version 0, Hadoop's Writable encoding. YARN writes it, and every
-	// version of Hadoop reads it.
+	// Writable is version 0, Hadoop's Writable encoding, which every version of Hadoop
+	// reads.
 	Writable Format = 0
-	// Protobuf is version 1, a protobuf message.
-	Protobuf Format = 1
+	Protobuf Format = 1 // version 1, a protobuf message
 )
 
 // Encode returns the content of a credentials file in the given format.
@@ -86,8 +83,8 @@ func (c *Credentials) proto() *pb.Credentials {
 	return message
 }
 
-// ReadCredentials reads a credentials file of either format, of at most 16 MiB,
-// from r. Like Hadoop, it ignores bytes after the credentials.
+// ReadCredentials reads a credentials file of either format, of at most 16 MiB. Like
+// Hadoop, it ignores bytes after the credentials.
 func ReadCredentials(r io.Reader) (*Credentials, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxCredentials+1))
 	if err != nil {
@@ -195,9 +192,8 @@ func ReadCredentialsFile(path string) (*Credentials, error) {
 // ErrNoCredentialsFile means that HADOOP_TOKEN_FILE_LOCATION is not set.
 var ErrNoCredentialsFile = errors.New(TokenFileVariable + " is not set: this process was not started by YARN")
 
-// CredentialsFromEnvironment reads the credentials file that
-// HADOOP_TOKEN_FILE_LOCATION names. It fails with ErrNoCredentialsFile if the
-// variable is not set.
+// CredentialsFromEnvironment reads the credentials file that HADOOP_TOKEN_FILE_LOCATION
+// names, or fails with ErrNoCredentialsFile.
 func CredentialsFromEnvironment() (*Credentials, error) {
 	path := os.Getenv(TokenFileVariable)
 	if path == "" {

@@ -1,5 +1,4 @@
-// Package security identifies callers to Hadoop's daemons: by user names, and by
-// tokens, which containers get in credentials files.
+// Package security identifies callers to Hadoop's daemons: by user names and by tokens.
 //
 // Tokens and credentials print without passwords and secrets with every verb of
 // fmt, in slog and in JSON.

@@ -13,27 +13,21 @@ import (
 
 // Kinds of tokens that YARN issues.
 const (
-	// KindAMRM authenticates an ApplicationMaster to the ResourceManager.
-	KindAMRM = "YARN_AM_RM_TOKEN"
-	// KindNM authenticates an ApplicationMaster to one NodeManager.
-	KindNM = "NMToken"
-	// KindContainer proves to a NodeManager that the ResourceManager has allocated
-	// a container.
-	KindContainer = "ContainerToken"
+	KindAMRM      = "YARN_AM_RM_TOKEN" // authenticates an ApplicationMaster to the ResourceManager
+	KindNM        = "NMToken"          // authenticates an ApplicationMaster to one NodeManager
+	KindContainer = "ContainerToken"   // proves to a NodeManager that a container was allocated
 )
 
-// Token is a Hadoop token: whoever has its Identifier and Password may act as the
+// Token is a Hadoop token: with its Identifier and Password, a process may act as the
 // user in the identifier. The zero Token means no token.
 type Token struct {
-	// Identifier says who the user is and what the token is for. Its encoding
-	// depends on Kind.
+	// Identifier says who the user is and what the token is for, encoded as Kind
+	// requires.
 	Identifier []byte
-	// Password is the secret that proves possession of the token.
-	Password []byte
-	// Kind is the kind of the token, such as KindAMRM.
-	Kind string
-	// Service identifies the server that accepts the token, often as "host:port".
-	// ResourceManagers leave it empty in an AMRMToken.
+	Password   []byte // proves possession of the token
+	Kind       string // such as KindAMRM
+	// Service is the server that accepts the token, often "host:port"; "" in an
+	// AMRMToken.
 	Service string
 }
 
@@ -55,8 +49,7 @@ func (t Token) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("kind", t.Kind), slog.String("service", t.Service))
 }
 
-// MarshalText returns the result of String, without the password, because a token
-// is encoded as JSON only by mistake, for example in a log.
+// MarshalText returns String, without the password: JSON of tokens is for logs only.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // Proto returns the token as a protobuf message.
@@ -64,8 +57,7 @@ func (t Token) Proto() *pb.Token {
 	return &pb.Token{Identifier: nonNil(t.Identifier), Password: nonNil(t.Password), Kind: &t.Kind, Service: &t.Service}
 }
 
-// nonNil replaces nil by an empty slice, because protobuf omits a field that is
-// nil.
+// nonNil replaces nil, a field that protobuf would omit, by an empty slice.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -73,14 +65,13 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// TokenFromProto returns the token in the protobuf message p; the zero Token if p
-// is nil.
+// TokenFromProto returns the token in a protobuf message; the zero Token for nil.
 func TokenFromProto(p *pb.Token) Token {
 	return Token{Identifier: p.GetIdentifier(), Password: p.GetPassword(), Kind: p.GetKind(), Service: p.GetService()}
 }
 
-// EncodeURL returns the token, including its password, in the format of Hadoop's
-// Token.encodeToUrlString: unpadded URL-safe base64 of its Writable encoding.
+// EncodeURL returns the token with its password as Hadoop's Token.encodeToUrlString does:
+// unpadded URL-safe base64 of its Writable encoding.
 func (t Token) EncodeURL() string {
 	return base64.RawURLEncoding.EncodeToString(t.appendWritable(nil))
 }

@@ -6,13 +6,10 @@ import (
 	"os/user"
 )
 
-// UserGroup is the user on whose behalf calls are made and the user who makes them,
-// as in Hadoop's UserGroupInformation.
+// UserGroup is who makes calls, and for whom, as in Hadoop's UserGroupInformation.
 type UserGroup struct {
-	// Effective is the user on whose behalf the calls are made.
-	Effective string
-	// Real is the user who makes the calls; empty if Effective makes them.
-	Real string
+	Effective string // user on whose behalf the calls are made
+	Real      string // user who makes the calls; "" if Effective does
 }
 
 // String returns "effective" or "effective (by real)".

@@ -36,8 +36,8 @@ func appendBytes[T ~[]byte | ~string](b []byte, p T) []byte {
 	return append(appendVint(b, int64(len(p))), p...)
 }
 
-// writableReader decodes Writable values from the start of a byte slice. It never
-// allocates more than the size of the slice, whatever lengths the values claim.
+// writableReader decodes Writable values from a byte slice. It never allocates more than
+// the size of the slice, whatever lengths the values claim.
 type writableReader struct{ rest []byte }
 
 // vint decodes an integer that appendVint encoded.
@@ -68,8 +68,8 @@ func (r *writableReader) vint() (int64, error) {
 	return int64(value), nil
 }
 
-// count reads the number of entries that follow. It fails if the rest of the input
-// is too short for them; size is the smallest size in bytes of an entry.
+// count reads the number of entries that follow, each of at least size bytes. It fails if
+// the input is too short for them.
 func (r *writableReader) count(size int) (int, error) {
 	n, err := r.vint()
 	if err != nil {

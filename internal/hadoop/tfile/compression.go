@@ -9,9 +9,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Decompress returns a reader of one block that Hadoop compressed. raw is the size
-// in bytes after decompression; a truncated block yields fewer bytes. compression
-// is "none" or "gz", which in TFiles means the zlib format, not that of gzip.
+// Decompress returns a reader of one block that Hadoop compressed. raw is its size after
+// decompression; a truncated block yields fewer bytes. compression is "none" or "gz",
+// which in TFiles means zlib's format, not gzip's.
 func Decompress(compression string, compressed io.Reader, raw int64) (io.Reader, error) {
 	switch compression {
 	case "none":

@@ -14,9 +14,9 @@ type source interface {
 	io.ByteReader
 }
 
-// readVLong reads an integer of one to nine bytes (Utils.java of Hadoop's
-// io.file.tfile). A first byte from -32 to 127 is the integer itself; a smaller one
-// contains the highest bits of the integer, or the number of bytes that follow.
+// readVLong reads an integer of one to nine bytes (Utils.java of io.file.tfile). A first
+// byte from -32 to 127 is the integer; a smaller one contains the highest bits of the
+// integer, or the number of bytes that follow.
 func readVLong(r source) (int64, error) {
 	b, err := r.ReadByte()
 	if err != nil {
@@ -51,7 +51,7 @@ func readVLong(r source) (int64, error) {
 	if following < 4 {
 		return high<<(8*following) | int64(low), nil
 	}
-	// The bytes that follow are the integer; its sign is that of the first of them.
+	// The bytes that follow are the integer; the first has its sign.
 	return int64(low<<(64-8*following)) >> (64 - 8*following), nil
 }
 
@@ -70,8 +70,7 @@ func readLength(r source, most int64) (int, error) {
 // maxText is the largest size in bytes of a string in a file's index.
 const maxText = 64 << 10
 
-// readText reads a string: its length and its bytes. A length of -1 means no
-// string, for which it returns "".
+// readText reads a string: its length, -1 for none, and its bytes.
 func readText(r source) (string, error) {
 	n, err := readVLong(r)
 	if err != nil || n == -1 {

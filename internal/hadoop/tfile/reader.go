@@ -5,12 +5,11 @@
 // The format is that of TFile.java, BCFile.java, Chunk.java, Utils.java and
 // Compression.java of org.apache.hadoop.io.file.tfile in Hadoop 3.
 //
-// A file consists of a magic number, data blocks, meta blocks, the index of the
-// meta blocks, and a trailer: the position of that index in 8 bytes, a version, and
-// the magic number again. The meta block BCFile.index lists the data blocks. A data
-// block contains records. A record is the length of its key, the key, and the value
-// in chunks. Each chunk is preceded by its length, which is negative if another
-// chunk follows.
+// A file consists of a magic number, data blocks, meta blocks, the index of the meta
+// blocks, and a trailer: the position of that index in 8 bytes, a version, and the magic
+// number again. The meta block BCFile.index lists the data blocks. A data block contains
+// records. A record is the length of its key, the key, and the value in chunks. Each
+// chunk is preceded by its length, which is negative if another chunk follows.
 package tfile
 
 import (
@@ -27,22 +26,19 @@ var magic = []byte{0xd1, 0x11, 0xd3, 0x68, 0x91, 0xb5, 0xd7, 0xb6, 0x39, 0xdf, 0
 
 const (
 	majorVersion = 1
-	// trailerSize is the size in bytes of a file's end: the position of the index,
-	// the version and the magic number.
-	trailerSize = 8 + 4 + 16
-	// maxIndex is the largest size in bytes of an index, which is read into memory.
-	// It is far larger than any number of containers needs.
+	trailerSize  = 8 + 4 + 16 // bytes at the end: position of the index, version, magic number
+	// maxIndex is the largest index in bytes, far more than any number of containers
+	// needs.
 	maxIndex = 16 << 20
-	// maxKey is the largest size in bytes of a key.
-	maxKey = 64 << 10
+	maxKey   = 64 << 10 // largest key in bytes
 
 	dataIndexName  = "BCFile.index"
 	metaName       = "TFile.meta"
 	metaNamePrefix = "data:"
 )
 
-// ErrFormat means that a file is not a TFile, is damaged, or is incomplete. Errors
-// that wrap ErrFormat name the part of the file that could not be read.
+// ErrFormat means that a file is not a TFile, is damaged, or is incomplete. Errors that
+// wrap it name the part of the file.
 var ErrFormat = errors.New("not a whole TFile")
 
 // Reader reads one TFile. It is not safe for concurrent use.
@@ -59,12 +55,10 @@ type Reader struct {
 	err   error         // what all further calls of Next return
 }
 
-// region is the position of a block: offset and compressed size in the file, and
-// size after decompression, all in bytes.
+// region is a block's offset and compressed size in the file, and its raw size, in bytes.
 type region struct{ offset, compressed, raw int64 }
 
-// Is reports whether a file may be a TFile. head is the start of the file, at least
-// 16 bytes.
+// Is reports whether a file may be a TFile by its start, at least 16 bytes.
 func Is(head []byte) bool { return bytes.HasPrefix(head, magic) }
 
 // NewReader returns a reader of a TFile of size bytes. It reads the file's indexes,
@@ -77,9 +71,8 @@ func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 	return r, nil
 }
 
-// failed prefixes err with what, the part of the file that could not be read. The
-// result wraps ErrFormat unless the underlying file returned err. A file that ends
-// too early is a format error.
+// failed prefixes err with what, the part of the file that could not be read. The result
+// wraps ErrFormat, unless the underlying file failed other than by ending.
 func failed(what string, err error) error {
 	var broken *brokenFile
 	if errors.As(err, &broken) {
@@ -88,8 +81,7 @@ func failed(what string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrFormat, what, err)
 }
 
-// brokenFile is an error that the underlying file returned, as opposed to an error
-// in the format.
+// brokenFile is an error of the underlying file, not of the format.
 type brokenFile struct{ err error }
 
 func (b *brokenFile) Error() string { return b.err.Error() }
@@ -248,9 +240,9 @@ func (r *Reader) Compression() string { return r.compression }
 // Records returns the number of records that the file's index states.
 func (r *Reader) Records() int64 { return r.records }
 
-// Next returns the next record, or io.EOF after the last one. key and content are
-// valid until the next call, which skips what is left of content. Next fails with
-// ErrFormat if the file is damaged.
+// Next returns the next record, or io.EOF after the last one. key and content are valid
+// until the next call, which skips the rest of content. It fails with ErrFormat if the
+// file is damaged.
 func (r *Reader) Next() (key []byte, content io.Reader, err error) {
 	if r.err != nil {
 		return nil, nil, r.err
@@ -262,12 +254,10 @@ func (r *Reader) Next() (key []byte, content io.Reader, err error) {
 	return key, r.value, nil
 }
 
-// Block returns the number, from 0, of the block of the record that Next returned
-// last.
+// Block returns the number, from 0, of the block of the last record.
 func (r *Reader) Block() int { return r.next - 1 }
 
-// Seek makes the next call of Next return the first record of the block with the
-// given number, from 0.
+// Seek makes Next return the first record of the block with the given number, from 0.
 func (r *Reader) Seek(block int) error {
 	if block < 0 || block >= len(r.blocks) {
 		return fmt.Errorf("the TFile has %d blocks, and no block %d", len(r.blocks), block)

@@ -24,8 +24,7 @@ const (
 var errTruncated = errors.New("is no JKS truststore, or is not complete")
 
 // decodeJKS returns the trusted certificates in a JKS truststore (the format of
-// sun.security.provider.JavaKeyStore). If password is not empty, it also checks the
-// digest at the end.
+// sun.security.provider.JavaKeyStore), and checks the digest if password is not empty.
 func decodeJKS(content []byte, password string) ([]*x509.Certificate, error) {
 	end := len(content) - sha1.Size
 	if end < len(jksMagic) {
@@ -89,8 +88,7 @@ func readCertificate(in *cryptobyte.String, version uint32) (encoded []byte, ok 
 	return readLong(in)
 }
 
-// jksDigest returns the digest at the end of a JKS truststore that has this content
-// and password.
+// jksDigest returns the digest at the end of a JKS truststore.
 func jksDigest(content []byte, password string) []byte {
 	digest := sha1.New()
 	for _, unit := range utf16.Encode([]rune(password)) {

@@ -13,10 +13,9 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// Load returns the trusted certificates in a file. It recognizes the file's format
-// (JKS, PKCS12 or PEM) by the content. password is the truststore's password. As in
-// Java, an empty password skips the integrity check of a JKS truststore. Load fails
-// if the file cannot be read, the password is wrong, or the file contains no
+// Load returns the trusted certificates in a file, which is JKS, PKCS12 or PEM by its
+// content. As in Java, an empty password skips the integrity check of a JKS truststore.
+// Load fails if the file cannot be read, the password is wrong, or there is no
 // certificate.
 func Load(path, password string) (*x509.CertPool, error) {
 	content, err := os.ReadFile(path)
@@ -39,9 +38,8 @@ func Load(path, password string) (*x509.CertPool, error) {
 
 func decode(content []byte, password string) ([]*x509.Certificate, error) {
 	switch {
-	// The content decides, as a truststore whose configured type is "jks" may be
-	// PKCS12: for that type, Java accepts both formats (security property
-	// keystore.type.compat).
+	// The content decides: for the configured type "jks", Java also accepts PKCS12
+	// (security property keystore.type.compat).
 	case bytes.HasPrefix(content, jksMagic):
 		return decodeJKS(content, password)
 	case bytes.Contains(content, []byte("-----BEGIN ")):

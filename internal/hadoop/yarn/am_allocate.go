@@ -8,21 +8,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// AllocateRequest is an ApplicationMaster's heartbeat. It contains only what has
-// changed since the previous one.
+// AllocateRequest is an ApplicationMaster's heartbeat, with changes since the previous
+// one.
 type AllocateRequest struct {
-	// ResponseID is the ResponseID of the last response; 0 in the first request. A
-	// request that repeats the previous ResponseID gets the previous response
-	// again.
+	// ResponseID is that of the last response; 0 in the first request. A request that
+	// repeats the previous ResponseID gets the previous response again.
 	ResponseID int32
-	// Progress of the application, 0 to 1.
-	Progress float32
-	// Asks are the resource requests that have changed.
-	Asks []ResourceRequest
-	// Releases are containers to give back, whether or not they were started.
-	Releases []ContainerID
-	// BlacklistAdd and BlacklistRemove change the list of hosts and racks on which
-	// nothing may be allocated to the application.
+	Progress   float32           // progress of the application, 0 to 1
+	Asks       []ResourceRequest // the resource requests that have changed
+	Releases   []ContainerID     // containers to give back, started or not
+	// BlacklistAdd and BlacklistRemove change the list of hosts and racks to avoid.
 	BlacklistAdd    []string
 	BlacklistRemove []string
 }
@@ -34,32 +29,25 @@ type AMCommand int32
 // later return ErrNotRegistered and ErrAttemptNotFound instead.
 const (
 	NoCommand AMCommand = 0
-	// Resync tells the ApplicationMaster to register again.
-	Resync AMCommand = 1
-	// Shutdown tells the ApplicationMaster to stop without unregistering.
-	Shutdown AMCommand = 2
+	Resync    AMCommand = 1 // register again
+	Shutdown  AMCommand = 2 // stop without unregistering
 )
 
 // AllocateResponse contains what has changed since the last response.
 type AllocateResponse struct {
-	Command AMCommand
-	// ResponseID is the ResponseID of the next request.
-	ResponseID int32
-	// Allocated are new containers. Each must be started or released within
+	Command    AMCommand
+	ResponseID int32 // ResponseID of the next request
+	// Allocated are new containers, to be started or released within
 	// yarn.resourcemanager.rm.container-allocation.expiry-interval-ms (10 min by
 	// default).
 	Allocated []Container
-	// Completed are containers that have ended. Each is reported once, but possibly
-	// again after a restart of the ResourceManager.
-	Completed []ContainerStatus
-	// UpdatedNodes are nodes whose state has changed.
-	UpdatedNodes []NodeReport
-	// ClusterNodes is the number of NodeManagers in the cluster.
-	ClusterNodes int32
-	// Preemption is the notice of coming preemptions; nil if there are none.
-	Preemption *Preemption
-	// NMTokens are the tokens for those nodes of allocated containers for which the
-	// application has not yet received a valid token.
+	// Completed are containers that have ended, each once, but possibly again after a
+	// restart of the ResourceManager.
+	Completed    []ContainerStatus
+	UpdatedNodes []NodeReport // nodes whose state has changed
+	ClusterNodes int32        // number of NodeManagers in the cluster
+	Preemption   *Preemption  // notice of coming preemptions; nil if there are none
+	// NMTokens are for nodes of allocated containers without a valid token so far.
 	NMTokens []NMToken
 }
 
@@ -79,9 +67,9 @@ func (c *AMClient) Allocate(ctx context.Context, request AllocateRequest) (*Allo
 	if err != nil {
 		return nil, err
 	}
-	// After a roll-over of keys, every response contains the new AMRMToken until
-	// the old one expires or a connection uses the new one. Connections that were
-	// made with the old one stay open.
+	// After a roll-over of keys, responses contain the new AMRMToken until the old one
+	// expires or a connection uses the new one. Connections made with the old one stay
+	// open.
 	if rolled := response.GetAmRmToken(); rolled != nil {
 		c.SetToken(security.TokenFromProto(rolled))
 	}

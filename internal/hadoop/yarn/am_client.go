@@ -10,21 +10,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ApplicationMasterProtocol is the name of the protocol's Java interface
-// (ApplicationMasterProtocolPB's ProtocolInfo; version 1).
+// ApplicationMasterProtocol is the Java interface (ApplicationMasterProtocolPB's
+// ProtocolInfo; version 1).
 const ApplicationMasterProtocol = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
-// amRetryFor is the default of yarn.resourcemanager.connect.max-wait.ms: how long a
-// call to a ResourceManager is retried.
+// amRetryFor is the default of yarn.resourcemanager.connect.max-wait.ms.
 const amRetryFor = 15 * time.Minute
 
-// ErrNoAMRMToken means that the credentials contain no AMRMToken, the token with
-// which an ApplicationMaster calls the ResourceManager.
+// ErrNoAMRMToken means that the credentials contain no AMRMToken, with which an
+// ApplicationMaster calls the ResourceManager.
 var ErrNoAMRMToken = errors.New("the credentials hold no token of kind " + security.KindAMRM +
 	": only a process that the ResourceManager started as ApplicationMaster has one")
 
-// AMRMToken returns the token of kind AMRMToken from the credentials, or
-// ErrNoAMRMToken if there is none.
+// AMRMToken returns the AMRMToken from the credentials, or ErrNoAMRMToken.
 func AMRMToken(c *security.Credentials) (security.Token, error) {
 	token, ok := c.TokenOfKind(security.KindAMRM)
 	if !ok {
@@ -33,14 +31,13 @@ func AMRMToken(c *security.Credentials) (security.Token, error) {
 	return token, nil
 }
 
-// AMClient makes the calls of one ApplicationMaster to the ResourceManager's
-// scheduler. It is safe for concurrent use, except that only one Allocate may run
-// at a time.
+// AMClient calls the ResourceManager's scheduler for one ApplicationMaster. It is safe
+// for concurrent use, except for Allocate.
 type AMClient struct{ rpc *ipc.Client }
 
-// NewAMClient returns a client of the schedulers at addresses, one host:port for
-// each ResourceManager (yarn.resourcemanager.scheduler.address; port 8030 by
-// default). It connects with the first call.
+// NewAMClient returns a client of the schedulers at addresses, a host:port for each
+// ResourceManager (yarn.resourcemanager.scheduler.address; port 8030 by default). It
+// connects with the first call.
 func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 	return &AMClient{rpc: ipc.NewClient(addresses, options.ipcOptions(ApplicationMasterProtocol, amRetryFor))}
 }
@@ -48,36 +45,27 @@ func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 // SetToken replaces the token that new connections use.
 func (c *AMClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
-// Serving returns the index, in NewAMClient's addresses, of the ResourceManager
-// that calls are sent to.
+// Serving returns the index in addresses of the ResourceManager that gets the calls.
 func (c *AMClient) Serving() int { return c.rpc.Serving() }
 
-// Close closes the connection and waits until its goroutines have ended. Pending
-// calls fail with ipc.ErrClosed.
+// Close closes the connection and waits for its goroutines. Pending calls fail with
+// ipc.ErrClosed.
 func (c *AMClient) Close() error { return c.rpc.Close() }
 
 // RegisterRequest is the registration of an ApplicationMaster.
 type RegisterRequest struct {
-	// Host is the host name on which the ApplicationMaster runs.
-	Host string
-	// RPCPort is the port of an RPC server for clients on Host; -1 for none.
-	RPCPort int32
-	// TrackingURL is the application's web interface; empty for none.
-	TrackingURL string
+	Host        string // host name on which the ApplicationMaster runs
+	RPCPort     int32  // port of an RPC server for clients on Host; -1 for none
+	TrackingURL string // the application's web interface; "" for none
 }
 
 // RegisterResponse is the answer to a registration.
 type RegisterResponse struct {
-	// MaxResource is the size of the largest container.
-	MaxResource Resource
-	// Queue is the queue in which the application runs.
-	Queue string
-	// NMTokens are for the nodes of containers that earlier attempts of the
-	// application started and that still run.
-	NMTokens []NMToken
-	// ChecksCores is true if the scheduler checks virtual cores, false if it checks
-	// memory only.
-	ChecksCores bool
+	MaxResource Resource // size of the largest container
+	Queue       string   // queue in which the application runs
+	// NMTokens are for nodes of containers of earlier attempts that still run.
+	NMTokens    []NMToken
+	ChecksCores bool // whether the scheduler checks virtual cores, not only memory
 }
 
 // NMToken is the token with which an ApplicationMaster calls the NodeManager Node.
@@ -90,9 +78,8 @@ func nmToken(p *pb.NMToken) NMToken {
 	return NMToken{Node: nodeID(p.GetNodeId()), Token: security.TokenFromProto(p.GetToken())}
 }
 
-// Register registers the application attempt. It must be the first call, and be
-// made once; a second Register at the same ResourceManager fails with
-// ErrInvalidMasterRequest.
+// Register registers the application attempt. It must be the first call; a second one at
+// the same ResourceManager fails with ErrInvalidMasterRequest.
 func (c *AMClient) Register(ctx context.Context, request RegisterRequest) (*RegisterResponse, error) {
 	response := &pb.RegisterApplicationMasterResponse{}
 	err := c.rpc.Call(ctx, "registerApplicationMaster", &pb.RegisterApplicationMasterRequest{
@@ -125,16 +112,14 @@ const (
 	FinalKilled    FinalStatus = 3
 )
 
-// FinishRequest is the request with which an attempt unregisters.
+// FinishRequest unregisters an attempt.
 type FinishRequest struct {
-	Status FinalStatus
-	// Diagnostics is the reason for Status; YARN shows it to the user.
-	Diagnostics string
+	Status      FinalStatus
+	Diagnostics string // reason for Status, which YARN shows to the user
 }
 
-// Finish unregisters the attempt. It returns true once the ResourceManager has
-// stored the final state; if it returns false, call Finish again after a pause
-// (Hadoop's client waits 100 ms).
+// Finish unregisters the attempt. It returns true once the ResourceManager has stored the
+// final state; else call it again after a pause (Hadoop's client waits 100 ms).
 func (c *AMClient) Finish(ctx context.Context, request FinishRequest) (bool, error) {
 	response := &pb.FinishApplicationMasterResponse{}
 	err := c.rpc.Call(ctx, "finishApplicationMaster", &pb.FinishApplicationMasterRequest{

@@ -10,26 +10,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// ClientOptions configures an AMClient, a NodeClient or an RMClient. Token is
-// required, except for an RMClient. For the other fields, the zero value means the
-// default.
+// ClientOptions configures a client. Token is required, except for an RMClient. Other
+// fields have defaults.
 type ClientOptions struct {
-	// Token authenticates the client: an AMRMToken for an AMClient, the node's
-	// NMToken for a NodeClient, or an RM delegation token for an RMClient.
-	Token security.Token
-	// Logger logs connections, retries and failovers. Default: none.
-	Logger *slog.Logger
+	// Token authenticates the client: an AMRMToken for an AMClient, the node's NMToken
+	// for a NodeClient, or an RM delegation token for an RMClient.
+	Token  security.Token
+	Logger *slog.Logger // logs connections, retries and failovers; default: none
 	// RetryFor is how long a call is retried while no server answers.
 	// Default: 15 min for the ResourceManager, 3 min for a NodeManager
 	// (yarn.resourcemanager.connect.max-wait.ms,
 	// yarn.client.nodemanager-connect.max-wait-ms).
 	RetryFor time.Duration
-	// Dial opens connections. Default: net.Dialer's DialContext.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error) // opens connections; default: net.Dialer's DialContext
 }
 
-// ipcOptions returns the options of an ipc.Client for protocol. retryFor is used if
-// RetryFor is 0.
+// ipcOptions returns an ipc.Client's options. retryFor is used if RetryFor is 0.
 func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.Options {
 	if o.RetryFor != 0 {
 		retryFor = o.RetryFor
@@ -40,8 +36,7 @@ func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.O
 		Logger:   o.Logger,
 		Dial:     o.Dial,
 		RetryFor: retryFor,
-		// A NodeManager returns this after a restart, while it recovers its
-		// containers.
+		// A NodeManager returns this while it recovers its containers after a restart.
 		Retriable: []ipc.ErrorClass{ErrNodeNotReady},
 	}
 }

@@ -11,10 +11,8 @@ import (
 type ExecutionType int32
 
 const (
-	// Guaranteed containers start at once, on resources reserved for them.
-	Guaranteed ExecutionType = iota
-	// Opportunistic containers may wait on their node, and are preempted first.
-	Opportunistic
+	Guaranteed    ExecutionType = iota // start at once, on reserved resources
+	Opportunistic                      // may wait on their node, and are preempted first
 )
 
 // String returns "guaranteed" or "opportunistic".
@@ -43,19 +41,15 @@ func executionType(p pb.ExecutionType) ExecutionType {
 type Container struct {
 	ID   ContainerID
 	Node NodeID
-	// NodeHTTPAddress is the host:port of the NodeManager's web interface, which
-	// serves the container's logs.
+	// NodeHTTPAddress is the host:port of the node's web interface, with the logs.
 	NodeHTTPAddress string
 	Resource        Resource
 	Priority        int32
-	// Token is the container token that StartContainers needs.
-	Token         security.Token
-	ExecutionType ExecutionType
-	// AllocationRequestID is copied from the ResourceRequest for which the
-	// container was allocated; -1 if that request had none.
+	Token           security.Token // container token that StartContainers needs
+	ExecutionType   ExecutionType
+	// AllocationRequestID is that of the ResourceRequest; -1 if it had none.
 	AllocationRequestID int64
-	// Version is the number of times that Resource was changed.
-	Version int32
+	Version             int32 // how often Resource was changed
 }
 
 func container(p *pb.Container) Container {
@@ -100,11 +94,9 @@ func (s ContainerState) String() string {
 type ContainerStatus struct {
 	ID    ContainerID
 	State ContainerState
-	// ExitStatus says how the container ended; ExitUnknown until State is
-	// ContainerComplete.
+	// ExitStatus is ExitUnknown until State is ContainerComplete.
 	ExitStatus ExitStatus
-	// Diagnostics is text for people, often with the end of the container's
-	// standard error.
+	// Diagnostics is text for people, often the end of the container's standard error.
 	Diagnostics   string
 	Resource      Resource
 	ExecutionType ExecutionType

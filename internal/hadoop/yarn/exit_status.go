@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// ExitStatus is how a container ended: the exit code of its process, or a negative
-// value that YARN sets (ContainerExitStatus).
+// ExitStatus is how a container ended: the exit code of its process, or a negative value
+// that YARN sets (ContainerExitStatus).
 type ExitStatus int32
 
 // The exit statuses that YARN sets.
@@ -22,12 +22,10 @@ const (
 	ExitKilledAfterApplication     ExitStatus = -107
 	ExitKilledByContainerScheduler ExitStatus = -108
 	ExitKilledForExcessLogs        ExitStatus = -109
-	// ExitUnknown is the status of a container that has not ended.
-	ExitUnknown ExitStatus = -1000
+	ExitUnknown                    ExitStatus = -1000 // the container has not ended
 )
 
-// signalBase is what a shell adds to the number of the signal that ended a command,
-// to get an exit code.
+// signalBase is what a shell adds to the number of the signal that ended a command.
 const signalBase = 128
 
 // Meaning describes the status in words.
@@ -68,6 +66,5 @@ func (s ExitStatus) Meaning() string {
 	}
 }
 
-// String returns the number and its meaning: "-104 (killed for exceeding its
-// physical memory)".
+// String is like "-104 (killed for exceeding its physical memory)".
 func (s ExitStatus) String() string { return fmt.Sprintf("%d (%s)", int32(s), s.Meaning()) }

@@ -13,11 +13,8 @@ import (
 
 // ApplicationID is the id of an application.
 type ApplicationID struct {
-	// ClusterTimestamp is when the ResourceManager that accepted the application
-	// started, in milliseconds since 1970.
-	ClusterTimestamp int64
-	// Sequence is the application's number at that ResourceManager, from 1.
-	Sequence int32
+	ClusterTimestamp int64 // start of the accepting ResourceManager, in milliseconds since 1970
+	Sequence         int32 // the application's number at that ResourceManager, from 1
 }
 
 // String returns "application_1410901177871_0001".
@@ -28,12 +25,10 @@ func (id ApplicationID) String() string {
 // IsZero reports whether id is the zero value.
 func (id ApplicationID) IsZero() bool { return id == ApplicationID{} }
 
-// AttemptID is the id of an attempt of an application: one run of its
-// ApplicationMaster.
+// AttemptID is the id of an attempt of an application: a run of its ApplicationMaster.
 type AttemptID struct {
 	Application ApplicationID
-	// Attempt is the attempt's number, from 1.
-	Attempt int32
+	Attempt     int32 // the attempt's number, from 1
 }
 
 // String returns "appattempt_1410901177871_0001_000001".
@@ -41,27 +36,26 @@ func (id AttemptID) String() string {
 	return fmt.Sprintf("appattempt_%d_%04d_%06d", id.Application.ClusterTimestamp, id.Application.Sequence, id.Attempt)
 }
 
-// epochShift is the number of low bits of ContainerID.ID that hold the sequence
-// number; the epoch is above them (ContainerId.CONTAINER_ID_BITMASK).
+// epochShift is the number of bits of ContainerID.ID that hold the sequence number; the
+// epoch is above them (ContainerId.CONTAINER_ID_BITMASK).
 const epochShift = 40
 
 // ContainerID is the id of a container. It can be the key of a map.
 type ContainerID struct {
 	Attempt AttemptID
-	// ID has the container's sequence number in its low 40 bits and the
-	// ResourceManager's epoch above them.
+	// ID has the sequence number in its low 40 bits, the ResourceManager's epoch above
+	// them.
 	ID int64
 }
 
-// Epoch returns how many times the ResourceManager had restarted when it made the
-// id.
+// Epoch returns how often the ResourceManager had restarted when it made the id.
 func (id ContainerID) Epoch() int64 { return id.ID >> epochShift }
 
 // Sequence returns the container's number among those of its attempt and epoch.
 func (id ContainerID) Sequence() int64 { return id.ID & (1<<epochShift - 1) }
 
-// String returns "container_e17_1410901177871_0001_01_000005", without "e17_" if the
-// epoch is 0.
+// String returns "container_e17_1410901177871_0001_01_000005", without "e17_" for epoch
+// 0.
 func (id ContainerID) String() string {
 	app, epoch := id.Attempt.Application, ""
 	if e := id.Epoch(); e > 0 {
@@ -97,8 +91,7 @@ func ParseAttemptID(s string) (AttemptID, error) {
 	return AttemptID{Application: ApplicationID{ClusterTimestamp: n[0], Sequence: int32(n[1])}, Attempt: int32(n[2])}, nil
 }
 
-// ParseContainerID reads what ContainerID.String writes, with or without an
-// epoch.
+// ParseContainerID reads what ContainerID.String writes, with or without an epoch.
 func ParseContainerID(s string) (ContainerID, error) {
 	rest, epoch := s, int64(0)
 	if after, ok := strings.CutPrefix(s, "container_e"); ok {
@@ -117,8 +110,7 @@ func ParseContainerID(s string) (ContainerID, error) {
 	return ContainerID{Attempt: attempt, ID: epoch<<epochShift | n[3]}, nil
 }
 
-// parseID splits "prefix_n_n…" into non-negative numbers of at most the given sizes
-// in bits.
+// parseID splits "prefix_n_n…" into non-negative numbers of at most the given bits.
 func parseID(s, prefix string, bits ...int) ([]int64, error) {
 	parts := strings.Split(s, "_")
 	if len(parts) != len(bits)+1 || parts[0] != prefix {
@@ -165,8 +157,7 @@ func (id AttemptID) proto() *pb.ApplicationAttemptId {
 	return &pb.ApplicationAttemptId{ApplicationId: id.Application.proto(), AttemptId: &id.Attempt}
 }
 
-// proto leaves the deprecated field application_id unset, as Hadoop's own clients
-// do.
+// proto leaves the deprecated field application_id unset, as Hadoop's clients do.
 func (id ContainerID) proto() *pb.ContainerId {
 	return &pb.ContainerId{AttemptId: id.Attempt.proto(), Id: proto.Int64(id.ID)}
 }

@@ -19,10 +19,8 @@ type ResourceType int32
 
 // The types of local resources, with the protocol's numbers.
 const (
-	// ArchiveResource is an archive, which is unpacked into a directory.
-	ArchiveResource ResourceType = 1
-	// FileResource is a file, which is left as it is.
-	FileResource ResourceType = 2
+	ArchiveResource ResourceType = 1 // unpacked into a directory
+	FileResource    ResourceType = 2 // left as it is
 )
 
 // Visibility says which containers on a NodeManager share a localized file.
@@ -30,25 +28,20 @@ type Visibility int32
 
 // The visibilities of local resources, with the protocol's numbers.
 const (
-	// PublicVisibility shares the file among all users of the node. All users must
-	// be allowed to read it and to search its parent directories.
-	PublicVisibility Visibility = 1
-	// PrivateVisibility shares the file among the applications of the submitting
-	// user.
-	PrivateVisibility Visibility = 2
-	// ApplicationVisibility shares the file among the containers of the
-	// application.
-	ApplicationVisibility Visibility = 3
+	// PublicVisibility shares the file among all users of the node, who must all be
+	// allowed to read it and to search its parent directories.
+	PublicVisibility      Visibility = 1
+	PrivateVisibility     Visibility = 2 // among the applications of the submitting user
+	ApplicationVisibility Visibility = 3 // among the containers of the application
 )
 
 // LocalResource is a file that a NodeManager fetches ("localizes") for a container.
 type LocalResource struct {
-	// URL is the file's URL: "hdfs://nn:8020/path", or with a name service in place
-	// of the address. A fragment is ignored: the link's name is the key in
-	// ContainerLaunchContext.LocalResources.
+	// URL is like "hdfs://nn:8020/path", or with a name service as address. A fragment is
+	// ignored: the link's name is the key in ContainerLaunchContext.LocalResources.
 	URL string
-	// Size, in bytes, and Timestamp, the modification time in milliseconds since
-	// 1970, must be those of the file, or its localization fails.
+	// Size, in bytes, and Timestamp, the modification time in milliseconds since 1970,
+	// must be those of the file, or its localization fails.
 	Size       int64
 	Timestamp  int64
 	Type       ResourceType
@@ -97,39 +90,34 @@ const (
 
 // ContainerLaunchContext describes how a NodeManager starts a container.
 type ContainerLaunchContext struct {
-	// LocalResources are the files that are linked into the working directory, by
-	// the name of the link.
+	// LocalResources are linked into the working directory, by the name of the link.
 	LocalResources map[string]LocalResource
-	// Env is the environment. The NodeManager replaces <LOG_DIR>, {{VAR}} and <CPS>
-	// in the values, and writes a shell script that exports each value between
-	// double quotes. So the shell expands $VAR, and quotes, backquotes and
-	// backslashes must be escaped by a backslash.
+	// Env is the environment. The NodeManager replaces <LOG_DIR>, {{VAR}} and <CPS> in
+	// the values, and exports each value between double quotes in a shell script. So the
+	// shell expands $VAR; escape quotes, backquotes and backslashes by a backslash.
 	Env map[string]string
 	// Commands are joined by spaces to one command line, in which the NodeManager
-	// replaces <LOG_DIR> by the container's log directory. The script runs it as
-	// exec /bin/bash -c "…", so that the script's shell expands it once before bash
-	// does.
+	// replaces <LOG_DIR> by the container's log directory. The script runs exec /bin/bash
+	// -c "…", so its shell expands the line once before bash does.
 	Commands []string
-	// Tokens is the content of a credentials file; empty for none. The container
-	// finds the file through HADOOP_TOKEN_FILE_LOCATION.
+	// Tokens is a credentials file, in HADOOP_TOKEN_FILE_LOCATION; empty for none.
 	Tokens []byte
-	// ACLs lists the users and groups that have each right: "user1,user2
-	// group1,group2", or "*" for all.
+	// ACLs lists the users and groups with each right: "user1,user2 group1,group2" or
+	// "*".
 	ACLs map[Access]string
-	// Shared is added to the fields above; nil adds nothing. No local resource,
-	// variable or right may be both in Shared and in the fields above.
+	// Shared is added to the fields above, if not nil. No local resource, variable or
+	// right may be in both.
 	Shared *SharedLaunch
 }
 
-// SharedLaunch is the part that several launch contexts have in common, encoded
-// only once.
+// SharedLaunch is what several launch contexts have in common, encoded once.
 type SharedLaunch struct {
 	encoded []byte
 	context ContainerLaunchContext
 }
 
-// NewSharedLaunch encodes a context that others share. It fails if the URL of a
-// local resource is invalid.
+// NewSharedLaunch encodes a shared context. It fails if a local resource's URL is
+// invalid.
 func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
 	message, err := context.proto()
 	if err != nil {
@@ -142,7 +130,7 @@ func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
 	return &SharedLaunch{encoded: encoded, context: context}, nil
 }
 
-// Context returns the context that was given to NewSharedLaunch.
+// Context returns NewSharedLaunch's argument.
 func (s *SharedLaunch) Context() ContainerLaunchContext { return s.context }
 
 // String returns only numbers of entries: environments and tokens may be secret.
@@ -158,13 +146,11 @@ func (c ContainerLaunchContext) Format(state fmt.State, _ rune) {
 // LogValue makes slog log String.
 func (c ContainerLaunchContext) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// proto returns the protobuf message, with maps in the order of their keys, so that
-// equal contexts have equal bytes.
+// proto returns the protobuf message, with sorted maps: equal contexts have equal bytes.
 func (c ContainerLaunchContext) proto() (*pb.ContainerLaunchContext, error) {
 	p := &pb.ContainerLaunchContext{Commands: c.Commands}
 	if c.Shared != nil {
-		// The shared fields are encoded already. Set as unknown fields, they are
-		// copied unchanged.
+		// Unknown fields are copied unchanged, so these are encoded only once.
 		p.ProtoReflect().SetUnknown(c.Shared.encoded)
 	}
 	if len(c.Tokens) > 0 {

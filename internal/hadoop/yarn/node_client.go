@@ -10,12 +10,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ContainerManagementProtocol is the name of the protocol's Java interface
-// (ContainerManagementProtocolPB's ProtocolInfo; version 1).
+// ContainerManagementProtocol is the Java interface (ContainerManagementProtocolPB's
+// ProtocolInfo; version 1).
 const ContainerManagementProtocol = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 
-// nodeRetryFor is the default of yarn.client.nodemanager-connect.max-wait-ms: how
-// long a call to a NodeManager is retried.
+// nodeRetryFor is the default of yarn.client.nodemanager-connect.max-wait-ms.
 const nodeRetryFor = 3 * time.Minute
 
 // NodeClient calls one NodeManager. It is safe for concurrent use.
@@ -24,8 +23,8 @@ type NodeClient struct {
 	rpc  *ipc.Client
 }
 
-// NewNodeClient returns a client of the NodeManager at node. options.Token must be
-// the NMToken for that node. The client connects with the first call.
+// NewNodeClient returns a client of the NodeManager at node, whose NMToken is
+// options.Token. It connects with the first call.
 func NewNodeClient(node NodeID, options ClientOptions) *NodeClient {
 	return &NodeClient{
 		node: node,
@@ -36,21 +35,20 @@ func NewNodeClient(node NodeID, options ClientOptions) *NodeClient {
 // SetToken replaces the token that new connections use.
 func (c *NodeClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
-// Close closes the connection and waits until its goroutines have ended. Pending
-// calls fail with ipc.ErrClosed.
+// Close closes the connection and waits for its goroutines. Pending calls fail with
+// ipc.ErrClosed.
 func (c *NodeClient) Close() error { return c.rpc.Close() }
 
 // StartRequest is the request to start one container.
 type StartRequest struct {
-	// ContainerToken is the Token of the allocated Container.
-	ContainerToken security.Token
+	ContainerToken security.Token // Token of the allocated Container
 	Launch         ContainerLaunchContext
 }
 
-// StartContainers starts containers that were allocated on the node. started lists
-// the containers that the NodeManager accepted (it localizes their files later);
-// failed has an error for each of the others. If err is not nil, any container may
-// have been started, unless err wraps a *ipc.ConnectionError whose Sent is false.
+// StartContainers starts containers that were allocated on the node. started lists those
+// that the NodeManager accepted (it localizes their files later), failed has an error for
+// each other one. If err is not nil, any container may have been started, unless err
+// wraps a *ipc.ConnectionError whose Sent is false.
 func (c *NodeClient) StartContainers(ctx context.Context, requests []StartRequest) (started []ContainerID, failed map[ContainerID]error, err error) {
 	message := &pb.StartContainersRequest{}
 	for _, request := range requests {
@@ -70,9 +68,8 @@ func (c *NodeClient) StartContainers(ctx context.Context, requests []StartReques
 	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
 }
 
-// StopContainers kills containers of the application on the node. stopped includes
-// containers that had ended shortly before; failed has an error for each container
-// that the NodeManager does not know.
+// StopContainers kills containers on the node. stopped includes containers that had just
+// ended; failed has an error for each container that the NodeManager does not know.
 func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (stopped []ContainerID, failed map[ContainerID]error, err error) {
 	response := &pb.StopContainersResponse{}
 	request := &pb.StopContainersRequest{ContainerIds: convert(ids, ContainerID.proto)}
@@ -82,8 +79,8 @@ func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (sto
 	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
 }
 
-// Statuses returns the statuses of containers. failed has an error for each
-// container that the NodeManager does not know, or no longer knows.
+// Statuses returns the statuses of containers. failed has an error for each container
+// that the NodeManager does not know.
 func (c *NodeClient) Statuses(ctx context.Context, ids []ContainerID) (statuses []ContainerStatus, failed map[ContainerID]error, err error) {
 	response := &pb.GetContainerStatusesResponse{}
 	request := &pb.GetContainerStatusesRequest{ContainerIds: convert(ids, ContainerID.proto)}
@@ -93,8 +90,7 @@ func (c *NodeClient) Statuses(ctx context.Context, ids []ContainerID) (statuses 
 	return convert(response.GetStatuses(), containerStatus), containerErrors(response.GetFailed()), nil
 }
 
-// containerErrors returns the exceptions of a response by container; nil if there
-// are none.
+// containerErrors returns the exceptions of a response by container, or nil.
 func containerErrors(failed []*pb.ContainerException) map[ContainerID]error {
 	if len(failed) == 0 {
 		return nil

@@ -33,18 +33,16 @@ func (s NodeState) String() string {
 
 // NodeReport describes a node whose state has changed.
 type NodeReport struct {
-	ID           NodeID
-	HTTPAddress  string
-	Rack         string
-	State        NodeState
-	Used         Resource
-	Capability   Resource
-	Containers   int32
-	HealthReport string
-	Labels       []string
-	// DecommissioningTimeout is how long containers may still run on a node that is
-	// being decommissioned; 0 if unknown.
-	DecommissioningTimeout time.Duration
+	ID                     NodeID
+	HTTPAddress            string
+	Rack                   string
+	State                  NodeState
+	Used                   Resource
+	Capability             Resource
+	Containers             int32
+	HealthReport           string
+	Labels                 []string
+	DecommissioningTimeout time.Duration // how long containers may run on a decommissioning node; 0 if unknown
 }
 
 func nodeReport(p *pb.NodeReport) NodeReport {

@@ -4,10 +4,8 @@ import "github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 
 // Preemption is the ResourceManager's notice that it will preempt containers.
 type Preemption struct {
-	// Strict are containers that will be killed in any case.
-	Strict []ContainerID
-	// Containers are containers that will be killed unless the application releases
-	// Resources in time.
+	Strict []ContainerID // will be killed in any case
+	// Containers will be killed unless the application releases Resources in time.
 	Containers []ContainerID
 	Resources  []ResourceRequest
 }

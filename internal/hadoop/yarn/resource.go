@@ -19,13 +19,9 @@ const (
 
 // Resource is an amount of memory, virtual cores and other resource types.
 type Resource struct {
-	// MemoryMB is in MiB.
-	MemoryMB int64
-	// VCores is a number of virtual cores.
-	VCores int32
-	// Others is the amounts of other resource types by name, such as "yarn.io/gpu",
-	// in the unit that the cluster defines for the type.
-	Others map[string]int64
+	MemoryMB int64            // MiB
+	VCores   int32            // virtual cores
+	Others   map[string]int64 // other resource types by name, such as "yarn.io/gpu", in the cluster's unit
 }
 
 // String returns the amounts: "1024 MB, 2 vcores, 1 yarn.io/gpu".
@@ -38,8 +34,7 @@ func (r Resource) String() string {
 	return b.String()
 }
 
-// Equal reports whether r and other are the same amounts. A resource type that r or
-// other lacks counts as 0.
+// Equal reports whether r and other are the same amounts. A missing type counts as 0.
 func (r Resource) Equal(other Resource) bool {
 	return r.MemoryMB == other.MemoryMB && r.VCores == other.VCores &&
 		contains(r.Others, other.Others) && contains(other.Others, r.Others)
@@ -68,7 +63,7 @@ func (r Resource) Fits(limit Resource) bool {
 	return true
 }
 
-// proto sends no units, so that the ResourceManager uses its own unit for each type
+// proto sends no units: the ResourceManager uses its own
 // (ResourcePBImpl.newDefaultInformation).
 func (r Resource) proto() *pb.Resource {
 	p := &pb.Resource{Memory: &r.MemoryMB, VirtualCores: &r.VCores}

@@ -6,36 +6,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// AnyHost is the ResourceRequest.Name that stands for all nodes.
+// AnyHost is the ResourceRequest.Name of all nodes.
 const AnyHost = "*"
 
-// ResourceRequest asks for a number of containers at one location. The
-// ResourceManager keeps one request for each combination of Priority,
-// AllocationRequestID, ExecutionType and Name: a new one replaces the earlier one,
-// even if its Resource differs, and one with 0 containers removes it. So each
-// container size needs its own priority. To ask for containers on a host takes
-// three requests: for the host, for its rack, and for AnyHost, whose Containers is
-// the total.
+// ResourceRequest asks for a number of containers at one location. The ResourceManager
+// keeps one request for each combination of Priority, AllocationRequestID, ExecutionType
+// and Name: a new one replaces the earlier one, even if its Resource differs, and one
+// with 0 containers removes it. So each container size needs its own priority. To ask for
+// containers on a host takes three requests: for the host, for its rack, and for AnyHost,
+// whose Containers is the total.
 type ResourceRequest struct {
-	// Priority is relative to the application's other requests; the lowest number
-	// is served first.
-	Priority int32
-	// Name is a host name, a rack name or AnyHost.
-	Name string
-	// Resource is the size of each container.
-	Resource Resource
-	// Containers is the total number wanted, not an increment.
-	Containers int32
+	Priority   int32    // relative to the application's other requests; the lowest goes first
+	Name       string   // a host name, a rack name or AnyHost
+	Resource   Resource // size of each container
+	Containers int32    // total number wanted, not an increment
 	// RelaxLocality lets the scheduler allocate at other locations, as Hadoop's
 	// clients do by default. Within a priority, the requests for hosts must all
 	// have the same value, and so must those for racks.
 	RelaxLocality bool
-	// NodeLabel is a node label expression; empty for the queue's default. A label
-	// is allowed only with AnyHost.
-	NodeLabel     string
-	ExecutionType ExecutionType
-	// AllocationRequestID (at least 0) is copied to the allocated containers.
-	AllocationRequestID int64
+	// NodeLabel is a label expression, only with AnyHost; "" for the queue's default.
+	NodeLabel           string
+	ExecutionType       ExecutionType
+	AllocationRequestID int64 // at least 0; copied to the allocated containers
 }
 
 func (r ResourceRequest) proto() *pb.ResourceRequest {
@@ -78,8 +70,7 @@ func blacklist(add, remove []string) *pb.ResourceBlacklistRequest {
 	return &pb.ResourceBlacklistRequest{Additions: add, Removals: remove}
 }
 
-// optionalString returns nil for an empty string, so that a message omits the
-// field.
+// optionalString returns nil for "", so that a message omits the field.
 func optionalString(s string) *string {
 	if s == "" {
 		return nil

@@ -10,26 +10,25 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ApplicationClientProtocol is the name of the protocol's Java interface
-// (ApplicationClientProtocolPB's ProtocolInfo; version 1).
+// ApplicationClientProtocol is the Java interface (ApplicationClientProtocolPB's
+// ProtocolInfo; version 1).
 const ApplicationClientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 
-// RMClient makes, for a user, those calls to the ResourceManager that the REST API
-// cannot replace. It is safe for concurrent use.
+// RMClient makes the calls to the ResourceManager that the REST API cannot replace. It is
+// safe for concurrent use.
 type RMClient struct{ rpc *ipc.Client }
 
 // NewRMClient returns a client of the ResourceManagers at addresses, host:port
-// (yarn.resourcemanager.address; port 8032 by default). Without options.Token, the
-// client only states the name of user, which suffices on a cluster without
-// Kerberos. It connects with the first call.
+// (yarn.resourcemanager.address; port 8032 by default). Without options.Token, it states
+// the name of user, which suffices without Kerberos. It connects with the first call.
 func NewRMClient(addresses []string, user security.UserGroup, options ClientOptions) *RMClient {
 	rpc := options.ipcOptions(ApplicationClientProtocol, amRetryFor)
 	rpc.Simple, rpc.User = options.Token.IsZero(), user
 	return &RMClient{rpc: ipc.NewClient(addresses, rpc)}
 }
 
-// Close closes the connection and waits until its goroutines have ended. Pending
-// calls fail with ipc.ErrClosed.
+// Close closes the connection and waits for its goroutines. Pending calls fail with
+// ipc.ErrClosed.
 func (c *RMClient) Close() error { return c.rpc.Close() }
 
 // ApplicationState is the state of an application at the ResourceManager.
@@ -61,29 +60,25 @@ func (s ApplicationState) Ended() bool { return s >= ApplicationFinished }
 
 // ApplicationReport describes an application as the ResourceManager sees it.
 type ApplicationReport struct {
-	ID    ApplicationID
-	User  string
-	Queue string
-	Name  string
-	State ApplicationState
-	// Attempt is the current attempt; zero before the first one.
-	Attempt AttemptID
-	// Host and RPCPort are what the ApplicationMaster registered; "N/A" and -1
-	// before it registers.
+	ID      ApplicationID
+	User    string
+	Queue   string
+	Name    string
+	State   ApplicationState
+	Attempt AttemptID // the current attempt; zero before the first one
+	// Host and RPCPort are as the ApplicationMaster registered; "N/A" and -1 before.
 	Host        string
 	RPCPort     int32
 	TrackingURL string
 	Diagnostics string
 	FinalStatus FinalStatus
-	// AMRMToken is the token of an unmanaged ApplicationMaster. The ResourceManager
-	// returns it only to the application's user, and only while the attempt is
-	// launched but not registered; otherwise it is nil
+	// AMRMToken is the token of an unmanaged ApplicationMaster, for the application's
+	// user while the attempt is launched but not registered; else nil
 	// (RMAppImpl.createAndGetApplicationReport).
 	AMRMToken *security.Token
 }
 
-// ApplicationReport returns the report on an application. It fails with
-// ErrApplicationNotFound if the ResourceManager does not know the application.
+// ApplicationReport returns the report on an application, or ErrApplicationNotFound.
 func (c *RMClient) ApplicationReport(ctx context.Context, id ApplicationID) (*ApplicationReport, error) {
 	response := &pb.GetApplicationReportResponse{}
 	request := &pb.GetApplicationReportRequest{ApplicationId: id.proto()}

@@ -11,41 +11,36 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Submission is an application to submit, whose ApplicationMaster YARN starts.
+// Submission is an application to submit.
 type Submission struct {
-	ID       ApplicationID // from the ResourceManager
-	Name     string
-	Queue    string
-	Type     string // at most 20 characters
-	Tags     []string
-	Priority *int32 // nil for the queue's default
-	// MaxAttempts is the largest number of attempts of the application; 0 for the
-	// cluster's limit.
-	MaxAttempts int32
-	// AttemptValidity is how long a failed attempt counts towards MaxAttempts; 0
-	// means for ever.
-	AttemptValidity time.Duration
-	// Resource is the size of the ApplicationMaster's container, and NodeLabel the
-	// label of the node on which that runs; empty for the queue's default.
-	Resource  Resource
-	NodeLabel string
-	AM        ContainerLaunchContext
-	// LogPatterns selects the log files to aggregate; nil for all.
-	LogPatterns *LogPatterns
+	ID              ApplicationID // from the ResourceManager
+	Name            string
+	Queue           string
+	Type            string // at most 20 characters
+	Tags            []string
+	Priority        *int32        // nil for the queue's default
+	MaxAttempts     int32         // largest number of attempts of the application; 0 for the cluster's limit
+	AttemptValidity time.Duration // how long a failed attempt counts towards MaxAttempts; 0 means for ever
+	// Resource is the size of the ApplicationMaster's container, NodeLabel the label of
+	// its node; "" for the queue's default.
+	Resource    Resource
+	NodeLabel   string
+	AM          ContainerLaunchContext
+	LogPatterns *LogPatterns // which log files to aggregate; nil for all
 }
 
-// LogPatterns are Java regular expressions that select the log files to aggregate;
-// an empty expression is not used.
+// LogPatterns are Java regular expressions that select the log files to aggregate; "" is
+// ignored.
 type LogPatterns struct {
 	Include, Exclude             string // for files aggregated after the application has ended
 	RolledInclude, RolledExclude string // for files aggregated while it runs
 }
 
 // SubmitApplication submits an application. Unlike the REST API, it does not ignore
-// resource types other than memory and cores for the ApplicationMaster's container
-// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3). The call is
-// retried if its response is lost, because submitting the same application again
-// succeeds (ClientRMService.submitApplication).
+// resource types other than memory and cores
+// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3). It is retried if the
+// response is lost: submitting the application again succeeds
+// (ClientRMService.submitApplication).
 func (c *RMClient) SubmitApplication(ctx context.Context, s Submission) error {
 	launch, err := s.AM.proto()
 	if err != nil {

@@ -12,27 +12,23 @@ import (
 
 // ContainerIdentifier is the decoded identifier of a container token.
 type ContainerIdentifier struct {
-	Container ContainerID
-	// NodeAddress is the host:port of the NodeManager that accepts the token.
-	NodeAddress string
-	// User is the user who submitted the application.
-	User     string
-	Resource Resource
-	Priority int32
-	// Created is when the container was allocated; the container must be started
-	// before Expires.
+	Container   ContainerID
+	NodeAddress string // host:port of the NodeManager that accepts the token
+	User        string // user who submitted the application
+	Resource    Resource
+	Priority    int32
+	// Created is when the container was allocated; it must be started before Expires.
 	Created time.Time
 	Expires time.Time
 	KeyID   int32
 	// RMIdentifier is when the ResourceManager started, in milliseconds since 1970.
-	// A NodeManager refuses tokens of a ResourceManager other than its own.
+	// NodeManagers refuse tokens of other ones.
 	RMIdentifier  int64
 	ExecutionType ExecutionType
 	Version       int32
 }
 
-// ParseContainerIdentifier decodes the identifier of a token, which must be of kind
-// security.KindContainer.
+// ParseContainerIdentifier decodes the identifier of a security.KindContainer token.
 func ParseContainerIdentifier(token security.Token) (ContainerIdentifier, error) {
 	p := &pb.ContainerTokenIdentifier{}
 	if err := parseIdentifier(token, security.KindContainer, p); err != nil {

@@ -23,10 +23,8 @@ const Version = 9
 type AuthProtocol byte
 
 const (
-	// AuthNone means that the connection context comes next: no authentication.
-	AuthNone AuthProtocol = 0
-	// AuthSASL means that a SASL exchange comes next.
-	AuthSASL AuthProtocol = 0xdf
+	AuthNone AuthProtocol = 0    // the connection context comes next: no authentication
+	AuthSASL AuthProtocol = 0xdf // a SASL exchange comes next
 )
 
 // Call ids of messages that are not calls (RpcConstants, Server.AuthProtocol).
@@ -45,9 +43,8 @@ const magic = "hrpc"
 // OpeningSize is the size of an opening in bytes.
 const OpeningSize = len(magic) + 3
 
-// directSize is the largest length in bytes of a frame for which Read allocates the
-// whole buffer at once. For a longer frame the buffer grows as bytes arrive,
-// because a wrong length would waste memory.
+// directSize is the largest frame in bytes for which Read allocates the whole buffer at
+// once: a wrong length would waste memory.
 const directSize = 64 << 10
 
 // Opening returns the first bytes of a connection: the magic, the version, service
@@ -74,9 +71,8 @@ func ParseOpening(b []byte) (AuthProtocol, error) {
 // ErrTooLong means that a frame is longer than Read's limit.
 var ErrTooLong = errors.New("the frame is too long")
 
-// Read reads a frame and returns it without its length. It fails with ErrTooLong if
-// the frame is longer than limit bytes, and with io.EOF if the connection has ended
-// before the frame.
+// Read reads a frame and returns it without its length. It fails with ErrTooLong beyond
+// limit bytes, and with io.EOF if the connection has ended before the frame.
 func Read(r io.Reader, limit int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -101,8 +97,7 @@ func Read(r io.Reader, limit int) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// unexpected replaces io.EOF, which means that the connection ended between frames,
-// by io.ErrUnexpectedEOF, for an end inside a frame.
+// unexpected turns io.EOF, an end between frames, to io.ErrUnexpectedEOF, inside one.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -125,8 +120,7 @@ func Append(b []byte, messages ...proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// Next decodes the length-delimited message at the start of body into message, and
-// returns the bytes after it.
+// Next decodes the length-delimited message at the start of body, and returns the rest.
 func Next(body []byte, message proto.Message) (rest []byte, err error) {
 	name := message.ProtoReflect().Descriptor().Name()
 	raw, n := protowire.ConsumeBytes(body)
@@ -139,8 +133,8 @@ func Next(body []byte, message proto.Message) (rest []byte, err error) {
 	return body[n:], nil
 }
 
-// RequestHeader returns the header of a client's message. retry is how many times
-// the message was sent before; NoRetryCount if the message is not a call.
+// RequestHeader returns the header of a client's message. retry is how often the message
+// was sent before; NoRetryCount if the message is not a call.
 func RequestHeader(callID int32, clientID []byte, retry int32) *pb.RequestHeader {
 	if clientID == nil {
 		clientID = []byte{}
@@ -154,6 +148,6 @@ func RequestHeader(callID int32, clientID []byte, retry int32) *pb.RequestHeader
 	}
 }
 
-// ResponseCallID returns the call id in a response's header. The field is unsigned,
-// but the ids of messages that are not calls are negative.
+// ResponseCallID returns a response's call id. The field is unsigned, but some ids are
+// negative.
 func ResponseCallID(header *pb.ResponseHeader) int32 { return int32(header.GetCallId()) }

@@ -15,10 +15,8 @@ import (
 type Side int
 
 const (
-	// Client sends messages with request headers.
-	Client Side = iota
-	// Server sends messages with response headers.
-	Server
+	Client Side = iota // sends messages with request headers
+	Server             // sends messages with response headers
 )
 
 // AppendSASL appends a frame with a SASL message from side s to b.
@@ -65,9 +63,8 @@ func (s Side) sealed(body []byte) ([]byte, error) {
 	return message.GetToken(), nil
 }
 
-// AppendSealed protects plain, the bytes of one or more frames, with a SASL
-// security layer, in pieces of at most layer.MaxPiece bytes. It appends a frame for
-// each piece to b.
+// AppendSealed protects plain, the bytes of one or more frames, with a SASL layer, in
+// pieces of at most layer.MaxPiece bytes. It appends a frame for each piece to b.
 func (s Side) AppendSealed(b []byte, layer sasl.Layer, plain []byte) ([]byte, error) {
 	for len(plain) > 0 {
 		piece := plain[:min(len(plain), layer.MaxPiece())]
@@ -83,8 +80,7 @@ func (s Side) AppendSealed(b []byte, layer sasl.Layer, plain []byte) ([]byte, er
 	return b, nil
 }
 
-// UnsealReader reads frames that a SASL security layer protects, and returns the
-// bytes that they contain, which are frames too.
+// UnsealReader reads frames under a SASL layer, and returns the frames in them.
 type UnsealReader struct {
 	peer  Side
 	r     io.Reader
@@ -93,14 +89,12 @@ type UnsealReader struct {
 	plain []byte
 }
 
-// NewUnsealReader returns a reader of what the side peer sends on r. limit is the
-// maximum length of a protected frame in bytes.
+// NewUnsealReader returns a reader of what peer sends on r, in frames up to limit bytes.
 func NewUnsealReader(peer Side, r io.Reader, layer sasl.Layer, limit int) *UnsealReader {
 	return &UnsealReader{peer: peer, r: r, layer: layer, limit: limit}
 }
 
-// Read reads the unprotected bytes. A protected frame may contain several
-// unprotected frames, or a part of one.
+// Read reads unprotected bytes. A protected frame may contain several frames, or a part.
 func (u *UnsealReader) Read(p []byte) (int, error) {
 	for len(u.plain) == 0 {
 		body, err := Read(u.r, u.limit)

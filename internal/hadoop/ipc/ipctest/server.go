@@ -20,8 +20,7 @@ type Options struct {
 	// error, usually an *Exception of class InvalidToken. Nil means a server
 	// without security, which believes the user names that clients state.
 	Password func(identifier []byte) ([]byte, error)
-	// QOPs are the SASL qualities of protection that the server offers. Default:
-	// auth.
+	// QOPs are the SASL qualities of protection that the server offers. Default: auth.
 	QOPs []sasl.QOP
 	// Ciphers are the ciphers that the server offers for auth-conf. Default: all.
 	Ciphers []string

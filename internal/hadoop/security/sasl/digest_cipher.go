@@ -10,8 +10,7 @@ import (
 	"slices"
 )
 
-// digestCipher is a cipher of DIGEST-MD5. Its value is the cipher's name in the
-// protocol.
+// digestCipher is a cipher of DIGEST-MD5, by its name in the protocol.
 type digestCipher string
 
 const (
@@ -22,8 +21,7 @@ const (
 	cipherRC440 digestCipher = "rc4-40"
 )
 
-// digestCiphers returns the ciphers from the strongest to the weakest, in Java's
-// order of preference.
+// digestCiphers returns the ciphers, the strongest first, in Java's order of preference.
 func digestCiphers() []digestCipher {
 	return []digestCipher{cipher3DES, cipherRC4, cipherDES, cipherRC456, cipherRC440}
 }
@@ -38,8 +36,8 @@ func pickCipher(offered []string) (digestCipher, error) {
 	return "", fmt.Errorf("none of the ciphers offered (%q) is known: the server must offer one of %q", offered, digestCiphers())
 }
 
-// keyBytes returns how many bytes of H(A1) the cipher's key is derived from (RFC
-// 2831, 2.4).
+// keyBytes returns how many bytes of H(A1) the cipher's key is derived from (RFC 2831,
+// 2.4).
 func (c digestCipher) keyBytes() int {
 	switch c {
 	case cipherRC440:
@@ -51,8 +49,7 @@ func (c digestCipher) keyBytes() int {
 	}
 }
 
-// crypter encrypts or decrypts the messages of one direction of a connection. Its
-// state continues from one message to the next.
+// crypter encrypts or decrypts one direction of a connection, as one long stream.
 type crypter struct {
 	stream cipher.Stream
 	block  cipher.BlockMode
@@ -77,8 +74,7 @@ func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, 
 	if err != nil {
 		return nil, err
 	}
-	// The initialization vector is the end of the sealing key, which the DES keys
-	// do not use.
+	// The initialization vector is the end of the sealing key, which DES keys do not use.
 	iv := key[md5.Size-des.BlockSize:]
 	if encrypt {
 		return &crypter{block: cipher.NewCBCEncrypter(block, iv)}, nil
@@ -86,8 +82,7 @@ func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, 
 	return &crypter{block: cipher.NewCBCDecrypter(block, iv)}, nil
 }
 
-// desKey spreads 56 bits over 8 bytes, 7 in each. The lowest bit of each byte is
-// for parity, which DES ignores.
+// desKey spreads 56 bits over 8 bytes, 7 in each above a parity bit, which DES ignores.
 func desKey(bits []byte) []byte {
 	key := make([]byte, 8)
 	for i := range 56 {

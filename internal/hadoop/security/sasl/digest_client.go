@@ -14,23 +14,20 @@ import (
 // DigestClient configures the client's side of a DIGEST-MD5 exchange.
 type DigestClient struct {
 	Username, Password string
-	// Protocol and ServerID identify the server: the digest-uri is
-	// Protocol/ServerID. Hadoop's servers send both in the SASL negotiation.
+	// Protocol and ServerID identify the server: the digest-uri is Protocol/ServerID.
+	// Hadoop's servers send both in the SASL negotiation.
 	Protocol, ServerID string
-	// QOPs are the acceptable qualities of protection, the preferred one first.
-	QOPs []QOP
-	// Rand is the source of the client's nonce. Default: crypto/rand.
-	Rand io.Reader
+	QOPs               []QOP     // acceptable qualities of protection, the preferred one first
+	Rand               io.Reader // source of the client's nonce; default: crypto/rand
 }
 
-// digestClient is the client's side of an exchange. It replies to the server's
-// first message, the challenge, but not to its last, the rspauth.
+// digestClient is the client's side of an exchange. It replies to the server's first
+// message, the challenge, but not to its last, the rspauth.
 type digestClient struct {
-	config DigestClient
-	digest digest
-	cipher digestCipher
-	// peerMaxBuf is the largest wrapped piece, in bytes, that the server accepts.
-	peerMaxBuf int
+	config     DigestClient
+	digest     digest
+	cipher     digestCipher
+	peerMaxBuf int // largest wrapped piece in bytes that the server accepts
 	responded  bool
 	complete   bool
 	layer      Layer
@@ -155,8 +152,7 @@ func (c *digestClient) respond(message []byte) ([]byte, error) {
 	return c.response(challenge), nil
 }
 
-// response encodes the client's response. Its directives are in the order in which
-// Java's client sends them.
+// response encodes the client's response, with its directives in Java's order.
 func (c *digestClient) response(challenge digestChallenge) []byte {
 	var parts []string
 	if challenge.utf8 {
@@ -181,8 +177,7 @@ func (c *digestClient) response(challenge digestChallenge) []byte {
 	return []byte(strings.Join(parts, ","))
 }
 
-// finish checks the server's last message (rspauth), which proves that the server
-// knows the password.
+// finish checks the server's rspauth, the proof that it knows the password.
 func (c *digestClient) finish(message []byte) error {
 	directives, err := parseDirectives(message)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // directive is one name=value of a DIGEST-MD5 message; the value is unquoted.
 type directive struct{ name, value string }
 
-// parseDirectives splits a DIGEST-MD5 message: a list separated by commas, in which
-// white space and empty elements are ignored (RFC 2831, 7.1).
+// parseDirectives splits a DIGEST-MD5 message: a list separated by commas; white space
+// and empty elements are ignored (RFC 2831, 7.1).
 func parseDirectives(message []byte) ([]directive, error) {
 	var directives []directive
 	rest := string(message)
@@ -37,8 +37,7 @@ func parseDirectives(message []byte) ([]directive, error) {
 	}
 }
 
-// parseValue parses the token or quoted string at the start of s. It returns the
-// value, unquoted, and the rest of s.
+// parseValue parses the token or quoted string at the start of s, and returns the rest.
 func parseValue(s string) (value, rest string, err error) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, ", \t\r\n")

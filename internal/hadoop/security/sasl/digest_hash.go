@@ -11,19 +11,16 @@ import (
 // Names and limits in RFC 2831. Sizes are in bytes.
 const (
 	digestName = "DIGEST-MD5"
-	// maxChallenge and maxResponse are the largest sizes of a challenge (2.1.1) and
-	// of a response (2.1.2).
+	// maxChallenge and maxResponse are sizes of a challenge (2.1.1) and a response
+	// (2.1.2).
 	maxChallenge = 2048
 	maxResponse  = 4096
-	// defaultMaxBuf is the maxbuf, the largest wrapped piece that a peer accepts,
-	// of a peer that does not send one.
+	// defaultMaxBuf is the maxbuf (largest wrapped piece) of a peer that sends none.
 	defaultMaxBuf = 65536
-	// maxMaxBuf is the largest value of maxbuf: it has 24 bits.
-	maxMaxBuf = 1<<24 - 1
-	// firstUse is the nonce count (nc), always 1: each nonce is used once.
-	firstUse = "00000001"
-	// noBody is appended to A2, in place of the hash of a body, if messages are
-	// signed or encrypted.
+	maxMaxBuf     = 1<<24 - 1  // largest value of maxbuf: it has 24 bits
+	firstUse      = "00000001" // the nonce count (nc), always 1: each nonce is used once
+	// noBody is appended to A2 if messages are signed or encrypted, for the hash of a
+	// body.
 	noBody = ":00000000000000000000000000000000"
 )
 
@@ -46,8 +43,8 @@ func (d digest) sessionKey() [md5.Size]byte {
 	return md5.Sum([]byte(a1))
 }
 
-// response returns the proof that one side knows the password. It is the client's
-// if verb is AUTHENTICATE, and the server's if verb is empty.
+// response returns the proof that one side knows the password: the client's if verb is
+// AUTHENTICATE, the server's if verb is "".
 func (d digest) response(verb string) string {
 	a2 := verb + ":" + d.uri
 	if d.qop != Auth {
@@ -60,8 +57,8 @@ func (d digest) response(verb string) string {
 	return hex.EncodeToString(proof[:])
 }
 
-// encode returns s in ISO 8859-1 if that is possible, otherwise unchanged. RFC 2831
-// and Java do this even if the charset is UTF-8.
+// encode returns s in ISO 8859-1 if possible, else unchanged. RFC 2831 and Java do this
+// even if the charset is UTF-8.
 func (d digest) encode(s string) string {
 	var b strings.Builder
 	for _, r := range s {

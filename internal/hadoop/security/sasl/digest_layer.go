@@ -9,18 +9,13 @@ import (
 )
 
 const (
-	// macSize is how many bytes of each HMAC are sent.
-	macSize = 10
-	// trailerSize is the size in bytes of what follows the MAC: the message type
-	// (always 1) and the sequence number.
-	trailerSize = 6
-	// confOverhead is the largest number of bytes that encryption and the MAC add
-	// to a message, as Java computes it.
-	confOverhead = 26
+	macSize      = 10 // bytes of each HMAC that are sent
+	trailerSize  = 6  // bytes after the MAC: message type (always 1) and sequence number
+	confOverhead = 26 // most bytes that encryption and the MAC add, as Java computes it
 )
 
-// Constants that are hashed into the signing and sealing keys, so that each
-// direction has different keys (RFC 2831, 2.3 and 2.4).
+// Constants in the signing and sealing keys, which make the keys of the directions differ
+// (RFC 2831, 2.3 and 2.4).
 const (
 	signClient = "Digest session key to client-to-server signing key magic constant"
 	signServer = "Digest session key to server-to-client signing key magic constant"
@@ -36,17 +31,16 @@ type digestLayer struct {
 	out, in  direction
 }
 
-// direction is the state of one direction of a connection. The MAC of each message
-// covers the message's number, so that a message that was dropped, repeated or
-// reordered is noticed.
+// direction is the state of one direction of a connection. The MAC covers the message's
+// number, so that a dropped, repeated or reordered message is noticed.
 type direction struct {
 	signKey [md5.Size]byte
 	crypter *crypter
 	number  uint32
 }
 
-// newDigestLayer returns the security layer of one side; nil for QOP Auth. key is
-// H(A1). peerMaxBuf is the largest wrapped piece, in bytes, that the peer accepts.
+// newDigestLayer returns the security layer of one side; nil for QOP Auth. key is H(A1).
+// peerMaxBuf is the largest wrapped piece, in bytes, that the peer accepts.
 func newDigestLayer(key [md5.Size]byte, qop QOP, name digestCipher, client bool, peerMaxBuf int) (Layer, error) {
 	if qop == Auth {
 		return nil, nil

@@ -12,17 +12,13 @@ import (
 
 // DigestServer configures the server's side of a DIGEST-MD5 exchange.
 type DigestServer struct {
-	// Protocol and ServerID form the digest-uri that clients must send:
-	// Protocol/ServerID. ServerID is also the realm.
+	// Protocol/ServerID is the digest-uri that clients must send. ServerID is also the
+	// realm.
 	Protocol, ServerID string
-	// QOPs are the qualities of protection that the server offers.
-	QOPs []QOP
-	// Ciphers are the ciphers that the server offers for AuthConf. Default: all.
-	Ciphers []string
-	// Password returns the password of a user. If it fails, so does the exchange.
-	Password func(username string) (string, error)
-	// Rand is the source of the server's nonce. Default: crypto/rand.
-	Rand io.Reader
+	QOPs               []QOP                                 // qualities of protection that the server offers
+	Ciphers            []string                              // ciphers that the server offers for AuthConf; default: all
+	Password           func(username string) (string, error) // returns a user's password; if it fails, so does the exchange
+	Rand               io.Reader                             // source of the server's nonce; default: crypto/rand
 }
 
 // digestServer is the server's side of an exchange. The first call of Step ignores
