@@ -94,6 +94,7 @@ func TestRoomsKnowOnlyWhatTheyMay(t *testing.T) {
 		allowed func(imported string) bool
 	}{
 		{"scheduler", func(imported string) bool { return below(imported, "scheduler") }},
+		{"internal/stage", func(imported string) bool { return below(imported, "internal/stage") }},
 		{"internal/hadoop", func(imported string) bool { return below(imported, "internal/hadoop") }},
 		{"client", func(imported string) bool { return !below(imported, "standalone") }},
 		{"driver", func(imported string) bool {

@@ -1,0 +1,54 @@
+// Package stage decides which stages of which jobs run, with which tasks, and where
+// the outputs of map tasks are.
+//
+// A [Graph] is a state machine: it starts no goroutine, takes no lock, does no I/O
+// and reads no clock. One goroutine, its owner, calls it with what happened, and acts
+// on the actions that each call returns, in their order.
+//
+// # Words
+//
+//   - Shuffle: the outputs of a map stage, one of each map task. Result stage: the
+//     last stage of a job, whose tasks have the results of the job.
+//   - Parents of a stage: the map stages whose outputs it reads. A stage is complete
+//     if all its tasks have results.
+//   - Attempt: one run of the tasks of a stage that have no result, as one task set.
+//   - A job needs its result stage, and the parents, not complete, of each stage that
+//     it needs and that is not complete.
+//
+// # What the owner does
+//
+//  1. Call [Graph.Submit] for a job; [Graph.Cancel] ends one. [JobDone] or
+//     [JobFailed] is the last action of each job.
+//  2. On [Plan], decide the number of tasks from the sizes of the outputs that the
+//     stage reads, and call [Graph.Planned].
+//  3. On [Run], submit a task set with these tasks, which read the [Graph.Outputs]
+//     of the shuffles. For each task call [Graph.TaskDone], whose first result says
+//     whether the task's result is used, or [Graph.FetchFailed]; a fetch failure ends
+//     the task in its set, without a retry. At last, call [Graph.SetEnded]. Failures
+//     of other kinds are retried within the task set.
+//  4. On [Drain], start no more tasks of the set; on [Abort], cancel the set.
+//  5. Call [Graph.ExecutorLost] for each lost executor, and [Graph.Relocated] for
+//     each output that a stopping executor has handed over.
+//  6. Call [Graph.Release] for each shuffle that no job will read any more.
+//
+// # Rules
+//
+//   - Stages live longer than jobs. A job skips the stages whose outputs are there,
+//     and those that only these are made from. Jobs share attempts.
+//   - Only tasks without a result run. A stage has one attempt that starts tasks; if
+//     outputs of it are lost meanwhile, they are made again by its next attempt.
+//   - If outputs are lost that a running stage reads, its attempt drains, the lost
+//     outputs are made again at once, and then the tasks without a result run in a new
+//     attempt. Results of the old one count until then and afterwards.
+//   - If MaxFetchFailures attempts of a stage in a row have a fetch failure, without
+//     any result in between, the jobs that need the stage fail.
+//   - If a map task runs again and the checksum of its output is another, all that
+//     was computed from the shuffle is dropped, and computed again if it is needed; a
+//     job that has received such results fails. Equal output changes nothing.
+//
+// # Where to look
+//
+// graph.go has jobs and which stages are known; schedule.go what runs; report.go the
+// ends of tasks; output.go where outputs are; rollback.go what changed output
+// causes; action.go the actions.
+package stage

@@ -1,0 +1,249 @@
+package stage
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Config configures a graph.
+type Config struct {
+	// MaxFetchFailures is how many attempts of a stage in a row may have fetch failures,
+	// without any result in between, before the jobs that need the stage fail; 0
+	// means 4.
+	MaxFetchFailures int
+}
+
+// ShuffleSpec describes a shuffle and the map stage that makes it.
+type ShuffleSpec struct {
+	ID    ShuffleID
+	Reads []ShuffleID // the shuffles that the map stage reads
+	// Determinate promises that the map stage makes the same output whenever it reads
+	// the same. Whether that is kept is checked. If it is not promised, the stages that
+	// read lost output are stopped until it is there again; otherwise they only drain.
+	Determinate bool
+}
+
+// Graph is the state of all jobs, stages and shuffles. It is not safe for concurrent
+// use. No method fails because of a report that is late, repeated or about something
+// that has ended: such a report is ignored.
+type Graph struct {
+	config   Config
+	jobs     []*job // in the order of their submission
+	maps     map[ShuffleID]*stage
+	results  map[JobID]*stage
+	attempts map[uint64]*attempt
+	outputs  locations
+
+	asked   map[*stage]struct{} // stages with a Plan that waits for its answer
+	unused  []*stage            // stages that may have become unknown; see sweep
+	actions []Action
+
+	lastStage, lastAttempt uint64
+	pass                   uint64 // of schedule
+}
+
+// job is a job that has not ended.
+type job struct {
+	id     JobID
+	result *stage
+	stages []*stage // all stages that it refers to, parents first; the last is result
+}
+
+// New returns a graph without jobs.
+func New(config Config) *Graph {
+	config.MaxFetchFailures = cmp.Or(config.MaxFetchFailures, 4)
+	return &Graph{
+		config:   config,
+		maps:     make(map[ShuffleID]*stage),
+		results:  make(map[JobID]*stage),
+		attempts: make(map[uint64]*attempt),
+		outputs:  newLocations(),
+		asked:    make(map[*stage]struct{}),
+	}
+}
+
+// Submit adds a job whose result stage reads the given shuffles. shuffles describes
+// these and all that they are made from; it may leave out what is known, and may
+// have others, which are ignored. It fails, and changes nothing, if the job is
+// known, a shuffle is not described, is described in another way than before, or
+// is made from itself.
+func (g *Graph) Submit(id JobID, reads []ShuffleID, shuffles []ShuffleSpec) ([]Action, error) {
+	if id == 0 || g.results[id] != nil {
+		return nil, fmt.Errorf("job %d is submitted already, or is 0", id)
+	}
+	specs := make(map[ShuffleID]ShuffleSpec, len(shuffles))
+	for _, spec := range shuffles {
+		specs[spec.ID] = spec
+	}
+	order, err := g.order(reads, specs)
+	if err != nil {
+		return nil, fmt.Errorf("job %d: %w", id, err)
+	}
+	for _, shuffle := range order {
+		if g.maps[shuffle] == nil {
+			spec := specs[shuffle]
+			s := g.addStage(StageID{Shuffle: shuffle}, spec.Reads)
+			s.stable = spec.Determinate && !slices.ContainsFunc(s.parents, func(p *stage) bool { return !p.stable })
+			g.maps[shuffle] = s
+		}
+	}
+	j := &job{id: id, result: g.addStage(StageID{Job: id}, reads)}
+	j.stages = lineage(j.result)
+	for _, s := range j.stages {
+		s.jobs++
+	}
+	g.results[id] = j.result
+	g.jobs = append(g.jobs, j)
+	return g.schedule(), nil
+}
+
+// order returns the shuffles that reads are made from, with reads, those first that
+// others are made from. Beyond a known shuffle it looks no further.
+func (g *Graph) order(reads []ShuffleID, specs map[ShuffleID]ShuffleSpec) ([]ShuffleID, error) {
+	var order []ShuffleID
+	const (
+		begun = iota + 1
+		finished
+	)
+	state := make(map[ShuffleID]int)
+	var visit func(id ShuffleID) error
+	visit = func(id ShuffleID) error {
+		spec, described := specs[id]
+		known := g.maps[id]
+		switch {
+		case state[id] == finished:
+			return nil
+		case state[id] == begun:
+			return fmt.Errorf("shuffle %d is made from itself", id)
+		case id == 0 || known == nil && !described:
+			return fmt.Errorf("shuffle %d is not described", id)
+		case known != nil && described && !slices.Equal(unique(spec.Reads), known.reads()):
+			return fmt.Errorf("shuffle %d reads %d, and %d when it was first described", id, unique(spec.Reads), known.reads())
+		}
+		if known == nil {
+			state[id] = begun
+			for _, parent := range spec.Reads {
+				if err := visit(parent); err != nil {
+					return err
+				}
+			}
+		}
+		state[id] = finished
+		order = append(order, id)
+		return nil
+	}
+	for _, id := range reads {
+		if err := visit(id); err != nil {
+			return nil, err
+		}
+	}
+	return order, nil
+}
+
+// unique returns the ids in ascending order, each once.
+func unique(ids []ShuffleID) []ShuffleID { return slices.Compact(slices.Sorted(slices.Values(ids))) }
+
+// reads returns the shuffles that the stage reads, in ascending order.
+func (s *stage) reads() []ShuffleID {
+	var ids []ShuffleID
+	for _, parent := range s.parents {
+		ids = append(ids, parent.id.Shuffle)
+	}
+	return ids
+}
+
+func (g *Graph) addStage(id StageID, reads []ShuffleID) *stage {
+	g.lastStage++
+	s := &stage{id: id, number: g.lastStage, tasks: unplanned}
+	for _, shuffle := range unique(reads) {
+		parent := g.maps[shuffle]
+		s.parents = append(s.parents, parent)
+		parent.children = append(parent.children, s)
+	}
+	return s
+}
+
+// lineage returns the stage and all that it is made from, parents first.
+func lineage(s *stage) []*stage {
+	var order []*stage
+	seen := make(map[*stage]bool)
+	var visit func(s *stage)
+	visit = func(s *stage) {
+		if seen[s] {
+			return
+		}
+		seen[s] = true
+		for _, parent := range s.parents {
+			visit(parent)
+		}
+		order = append(order, s)
+	}
+	visit(s)
+	return order
+}
+
+// Cancel ends a job with the given error as the reason.
+func (g *Graph) Cancel(id JobID, reason error) []Action {
+	g.endJobs(JobFailed{Err: reason}, func(j *job) bool { return j.id == id })
+	return g.schedule()
+}
+
+// endJobs ends the jobs that are selected. They have failed as the given action says.
+func (g *Graph) endJobs(failed JobFailed, selected func(*job) bool) {
+	g.jobs = slices.DeleteFunc(g.jobs, func(j *job) bool {
+		if !selected(j) {
+			return false
+		}
+		failed.Job = j.id
+		g.do(failed)
+		g.dropJob(j)
+		return true
+	})
+}
+
+// dropJob ends the references of a job to stages.
+func (g *Graph) dropJob(j *job) {
+	for _, s := range j.stages {
+		if s.jobs--; s.jobs == 0 {
+			s.fetchFailures = 0
+		}
+	}
+	g.unused = append(g.unused, j.stages...)
+}
+
+// Release drops the outputs of a shuffle. A job that needs them makes them again.
+func (g *Graph) Release(shuffle ShuffleID) []Action {
+	s := g.maps[shuffle]
+	if s == nil {
+		return nil
+	}
+	g.abortAll(s, released)
+	for task := range s.outputs {
+		g.outputs.drop(s, task)
+		s.outputs[task].attempt = 0 // so that Relocated does not find it
+	}
+	g.unused = append(g.unused, s)
+	return g.schedule()
+}
+
+// sweep removes the stages that nothing needs to be known about: no job refers to
+// them, none of their outputs is there, and no stage that reads them is known. A
+// stage whose outputs were read is known as long as its readers are, so that it is
+// noticed if its outputs have changed when they are made again.
+func (g *Graph) sweep() {
+	for len(g.unused) > 0 {
+		s := g.unused[len(g.unused)-1]
+		g.unused = g.unused[:len(g.unused)-1]
+		known := g.maps[s.id.Shuffle] == s || g.results[s.id.Job] == s
+		if !known || s.jobs > 0 || len(s.children) > 0 || s.id.Job == 0 && s.done() > 0 {
+			continue
+		}
+		delete(g.maps, s.id.Shuffle)
+		delete(g.results, s.id.Job)
+		for _, parent := range s.parents {
+			parent.children = slices.DeleteFunc(parent.children, func(c *stage) bool { return c == s })
+			g.unused = append(g.unused, parent)
+		}
+	}
+}

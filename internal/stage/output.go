@@ -1,0 +1,158 @@
+package stage
+
+// Output is where the output of a map task is.
+type Output struct {
+	// Executor is the executor that has the output; "" if the output is missing. The ID
+	// of a lost executor never comes back: an executor that registers again after its
+	// loss has another ID here, such as its ID and how often it has registered.
+	Executor string
+	Host     string // host of the executor
+	// Checksum is the same for the same records in the same partitions, in whatever
+	// order.
+	Checksum uint64
+
+	// Attempt is the attempt of the stage that wrote the output. The graph sets it.
+	Attempt uint64
+	// Generation is greater for each output that is registered or relocated. The graph
+	// sets it.
+	Generation uint64
+}
+
+// slot is the latest output of a map task. Its generation is 0 if there has been none
+// since the stage's last rollback.
+type slot struct {
+	executor   *executor // nil if the output is missing
+	checksum   uint64
+	attempt    uint64
+	generation uint64
+}
+
+// executor is an executor that has outputs.
+type executor struct {
+	id, host string
+	outputs  int  // how many
+	gone     bool // its outputs are being dropped
+}
+
+// locations knows which executors have outputs and which are lost.
+type locations struct {
+	executors map[string]*executor
+	// lost has the latest attempt at the time of the loss. Only attempts up to that one
+	// can have run on the executor.
+	lost       map[string]uint64
+	generation uint64
+}
+
+func newLocations() locations {
+	return locations{executors: make(map[string]*executor), lost: make(map[string]uint64)}
+}
+
+func (l *locations) isLost(id string) bool { _, lost := l.lost[id]; return lost }
+
+// forgetLost forgets the executors on which no attempt from oldest on can have run.
+func (l *locations) forgetLost(oldest uint64) {
+	for id, last := range l.lost {
+		if last < oldest {
+			delete(l.lost, id)
+		}
+	}
+}
+
+// set registers the location of an output that is missing or is elsewhere.
+func (l *locations) set(s *stage, task int, id, host string) {
+	if s.outputs[task].executor != nil {
+		l.drop(s, task)
+	}
+	e := l.executors[id]
+	if e == nil {
+		e = &executor{id: id, host: host}
+		l.executors[id] = e
+	}
+	e.outputs++
+	s.missing--
+	l.generation++
+	s.generation = l.generation
+	s.outputs[task].executor, s.outputs[task].generation = e, l.generation
+}
+
+// drop removes the location of an output, if it is there.
+func (l *locations) drop(s *stage, task int) {
+	e := s.outputs[task].executor
+	if e == nil {
+		return
+	}
+	s.outputs[task].executor = nil
+	s.missing++
+	l.generation++
+	s.generation = l.generation
+	if e.outputs--; e.outputs == 0 {
+		delete(l.executors, e.id)
+	}
+}
+
+// dropGone drops the outputs of a stage on executors that are marked as gone.
+func (l *locations) dropGone(s *stage) {
+	for task := range s.outputs {
+		if e := s.outputs[task].executor; e != nil && e.gone {
+			l.drop(s, task)
+		}
+	}
+}
+
+// Outputs returns the outputs of a shuffle by map task, and reports whether all are
+// there. Nothing has changed as long as generation is the same. The outputs are nil
+// if the map stage was not planned.
+func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, generation uint64) {
+	s := g.maps[shuffle]
+	if s == nil || s.tasks == unplanned {
+		return nil, false, 0
+	}
+	outputs = make([]Output, len(s.outputs))
+	for task, o := range s.outputs {
+		if o.executor != nil {
+			outputs[task] = Output{Executor: o.executor.id, Host: o.executor.host, Checksum: o.checksum, Attempt: o.attempt, Generation: o.generation}
+		}
+	}
+	return outputs, s.complete(), s.generation
+}
+
+// ExecutorLost drops all outputs of an executor, and with hostLost those of all
+// executors of its host. Outputs of the lost executor that are reported later do not
+// count. Tasks that ran on it are the business of their task sets.
+func (g *Graph) ExecutorLost(id, host string, hostLost bool) []Action {
+	g.outputs.lost[id] = g.lastAttempt
+	found := false
+	for _, e := range g.outputs.executors {
+		e.gone = e.id == id || hostLost && e.host == host
+		found = found || e.gone
+	}
+	if found {
+		for _, s := range g.maps {
+			g.outputs.dropGone(s)
+			g.unused = append(g.unused, s)
+		}
+	}
+	return g.schedule()
+}
+
+// Relocated reports that an executor has received a copy of an output from another
+// that is about to stop. attempt is the one that wrote the output. If the output was
+// replaced, or the executor is known to be lost, the report is ignored. (A loss is
+// known until all attempts from before it have ended.) If the output was lost in the
+// meantime, it is there again.
+func (g *Graph) Relocated(shuffle ShuffleID, task int, attempt uint64, id, host string) []Action {
+	s := g.maps[shuffle]
+	if s == nil || task < 0 || task >= len(s.outputs) || g.outputs.isLost(id) {
+		return nil
+	}
+	o := s.outputs[task]
+	if attempt == 0 || o.attempt != attempt || o.executor != nil && o.executor.id == id {
+		return nil
+	}
+	g.outputs.set(s, task, id, host)
+	if o.executor != nil {
+		return nil
+	}
+	g.unused = append(g.unused, s)
+	return g.schedule()
+}

@@ -1,0 +1,139 @@
+package stage
+
+// Planned says how many tasks a stage has. Call it once for each [Plan], with the
+// same number whenever the stage is planned again from the same outputs.
+func (g *Graph) Planned(id StageID, tasks int) []Action {
+	s := g.stage(id)
+	if s == nil || !s.asked {
+		return nil
+	}
+	s.plan(tasks)
+	return g.schedule()
+}
+
+func (g *Graph) stage(id StageID) *stage {
+	if id.Job != 0 {
+		return g.results[id.Job]
+	}
+	return g.maps[id.Shuffle]
+}
+
+// TaskDone reports that a task of an attempt has ended with a result, and whether that
+// result counts. If it does, it is the task's only one: the output is registered (map
+// stage), or must be delivered to the job (result stage). The first result of a task
+// counts, of whichever live attempt, unless its output is on a lost executor. The
+// output of a task of a result stage is ignored.
+func (g *Graph) TaskDone(attempt uint64, task int, output Output) (counts bool, actions []Action) {
+	a := g.report(attempt, task)
+	if a == nil {
+		return false, nil
+	}
+	s := a.stage
+	changed := false
+	switch {
+	case !s.isMissing(task):
+	case s.id.Job != 0:
+		counts = true
+		s.results.add(task)
+		s.missing--
+	case !g.outputs.isLost(output.Executor):
+		counts = true
+		o := &s.outputs[task]
+		changed = o.generation != 0 && o.checksum != output.Checksum
+		o.checksum, o.attempt = output.Checksum, attempt
+		g.outputs.set(s, task, output.Executor, output.Host)
+	}
+	if counts {
+		s.fetchFailures = 0
+	}
+	if changed {
+		g.rollBackReaders(s, task)
+	}
+	if !changed && !s.complete() && a.left > 0 {
+		return counts, nil
+	}
+	return counts, g.schedule()
+}
+
+// FetchFailure is why a task could not read its input.
+type FetchFailure struct {
+	Shuffle    ShuffleID
+	Map        int    // the map task whose output could not be read
+	Generation uint64 // Output.Generation of that output, as the task knew it
+	// ExecutorGone says that the executor did not answer, so that none of its outputs can
+	// be read. Otherwise only this output is missing or damaged.
+	ExecutorGone bool
+}
+
+// FetchFailed reports that a task has ended without a result because an output that
+// it reads could not be fetched. The output is dropped, unless it was replaced or
+// relocated since; with ExecutorGone, the outputs of its executor in all shuffles that
+// the stage reads. The task runs again when all outputs are there.
+func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Action {
+	a := g.report(attempt, task)
+	if a == nil {
+		return nil
+	}
+	s := a.stage
+	g.dropUnreadable(s, failure)
+	if !a.drained && !a.failed { // the failures of an attempt count as one
+		a.failed = true
+		s.fetchFailures++
+		if s.fetchFailures >= g.config.MaxFetchFailures {
+			g.failStage(s, &FetchError{Stage: s.id, Attempts: s.fetchFailures, Shuffle: failure.Shuffle, Map: failure.Map})
+		}
+	}
+	return g.schedule()
+}
+
+func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) {
+	for _, read := range s.parents {
+		if read.id.Shuffle != failure.Shuffle || failure.Map < 0 || failure.Map >= len(read.outputs) {
+			continue
+		}
+		o := read.outputs[failure.Map]
+		if o.executor == nil || o.generation != failure.Generation {
+			return
+		}
+		if !failure.ExecutorGone {
+			g.outputs.drop(read, failure.Map)
+			return
+		}
+		for _, e := range g.outputs.executors {
+			e.gone = e == o.executor
+		}
+		for _, parent := range s.parents {
+			g.outputs.dropGone(parent)
+		}
+		return
+	}
+}
+
+// SetEnded reports that the task set of an attempt has ended, after the reports of
+// its tasks. err is nil if each of them was reported, or if the attempt was to drain.
+// Otherwise it fails the jobs that need the stage.
+func (g *Graph) SetEnded(attempt uint64, err error) []Action {
+	a := g.attempts[attempt]
+	if a == nil {
+		return nil
+	}
+	g.removeAttempt(a)
+	if err != nil && !a.drained {
+		g.failStage(a.stage, err)
+	}
+	return g.schedule()
+}
+
+// report returns the live attempt that a report of a task's end is about, and notes
+// it; or nil if the report is late or repeated.
+func (g *Graph) report(number uint64, task int) *attempt {
+	a := g.attempts[number]
+	if a == nil || !a.pending.has(task) {
+		return nil
+	}
+	a.pending.remove(task)
+	if a.left--; a.left == 0 {
+		g.removeAttempt(a)
+	}
+	return a
+}

@@ -1,0 +1,158 @@
+package stage
+
+import (
+	"cmp"
+	"slices"
+)
+
+func (g *Graph) do(a Action) { g.actions = append(g.actions, a) }
+
+// schedule ends the jobs that are complete, starts what the other jobs need and can
+// start, stops what no job needs, and returns the actions of the call.
+func (g *Graph) schedule() []Action {
+	g.pass++
+	g.jobs = slices.DeleteFunc(g.jobs, func(j *job) bool {
+		if !j.result.complete() {
+			return false
+		}
+		g.do(JobDone{Job: j.id})
+		g.dropJob(j)
+		return true
+	})
+	for _, j := range g.jobs {
+		g.visit(j.result, j.id)
+	}
+	g.stopUnneeded()
+	g.sweep()
+	g.outputs.forgetLost(g.oldestAttempt())
+	actions := g.actions
+	g.actions = nil
+	return actions
+}
+
+// visit starts a stage that the job needs and that is not complete; or, if outputs
+// of parents are missing, the parents.
+func (g *Graph) visit(s *stage, job JobID) {
+	if s.visited == g.pass {
+		return
+	}
+	s.visited = g.pass
+	ready, stable := true, true
+	for _, parent := range s.parents {
+		if !parent.complete() {
+			ready, stable = false, stable && parent.stable
+		}
+	}
+	switch {
+	case !ready:
+		s.asked = false
+		g.interrupt(s, stable)
+		for _, parent := range s.parents {
+			if !parent.complete() {
+				g.visit(parent, job)
+			}
+		}
+	case s.tasks == unplanned && !s.asked:
+		s.asked = true
+		g.asked[s] = struct{}{}
+		g.do(Plan{Stage: s.id})
+	case s.tasks != unplanned && !s.running():
+		g.run(s, job)
+	}
+}
+
+// run starts an attempt with all missing tasks of a stage.
+func (g *Graph) run(s *stage, job JobID) {
+	g.lastAttempt++
+	a := &attempt{stage: s, number: g.lastAttempt, pending: newBitset(s.tasks)}
+	tasks := s.missingTasks()
+	for _, task := range tasks {
+		a.pending.add(task)
+	}
+	a.left = len(tasks)
+	s.attempts = append(s.attempts, a)
+	g.attempts[a.number] = a
+	g.do(Run{Stage: s.id, Attempt: a.number, Tasks: tasks, Priority: Priority{Job: job, Stage: s.number}})
+}
+
+// interrupt stops the attempts of a stage that reads outputs which are missing. If
+// these can only come back as they were, tasks that run may continue.
+func (g *Graph) interrupt(s *stage, stable bool) {
+	if !stable {
+		g.abortAll(s, outputsLost)
+		return
+	}
+	if s.running() {
+		a := s.attempts[len(s.attempts)-1]
+		a.drained = true
+		g.do(Drain{Stage: s.id, Attempt: a.number})
+	}
+}
+
+// stopUnneeded aborts the attempts, and forgets the plans asked for, of stages that
+// no job needs: those that were not visited in this pass.
+func (g *Graph) stopUnneeded() {
+	var unneeded []*attempt
+	for _, a := range g.attempts {
+		if a.stage.visited != g.pass {
+			unneeded = append(unneeded, a)
+		}
+	}
+	slices.SortFunc(unneeded, func(a, b *attempt) int { return cmp.Compare(a.number, b.number) })
+	for _, a := range unneeded {
+		g.removeAttempt(a)
+		g.do(Abort{Stage: a.stage.id, Attempt: a.number, Reason: notNeeded})
+	}
+	for s := range g.asked {
+		if s.visited != g.pass {
+			s.asked = false
+		}
+		if !s.asked {
+			delete(g.asked, s)
+		}
+	}
+}
+
+// abortAll aborts all live attempts of a stage.
+func (g *Graph) abortAll(s *stage, reason string) {
+	for _, a := range s.attempts {
+		delete(g.attempts, a.number)
+		g.do(Abort{Stage: s.id, Attempt: a.number, Reason: reason})
+	}
+	s.attempts = nil
+}
+
+func (g *Graph) removeAttempt(a *attempt) {
+	delete(g.attempts, a.number)
+	a.stage.attempts = slices.DeleteFunc(a.stage.attempts, func(other *attempt) bool { return other == a })
+}
+
+// oldestAttempt returns the number of the oldest live attempt, or that of the next
+// attempt if there is none.
+func (g *Graph) oldestAttempt() uint64 {
+	oldest := g.lastAttempt + 1
+	for number := range g.attempts {
+		oldest = min(oldest, number)
+	}
+	return oldest
+}
+
+// needs reports whether the job needs results of the stage that are missing.
+func (j *job) needs(s *stage) bool {
+	seen := make(map[*stage]bool)
+	var reaches func(from *stage) bool
+	reaches = func(from *stage) bool {
+		if seen[from] || from.complete() {
+			return false
+		}
+		seen[from] = true
+		return from == s || slices.ContainsFunc(from.parents, reaches)
+	}
+	return reaches(j.result)
+}
+
+// failStage fails the jobs that need the stage.
+func (g *Graph) failStage(s *stage, err error) {
+	g.endJobs(JobFailed{Err: err}, func(j *job) bool { return j.needs(s) })
+	s.fetchFailures = 0
+}

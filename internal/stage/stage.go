@@ -1,0 +1,120 @@
+package stage
+
+import "fmt"
+
+// JobID identifies a job. It is not 0. The caller never uses an ID again.
+type JobID uint64
+
+// ShuffleID identifies a shuffle. It is not 0.
+type ShuffleID uint64
+
+// StageID identifies a stage: the map stage of a shuffle, or the result stage of a
+// job. The other field is 0.
+type StageID struct {
+	Shuffle ShuffleID
+	Job     JobID
+}
+
+// String returns the stage as errors name it.
+func (id StageID) String() string {
+	if id.Job != 0 {
+		return fmt.Sprintf("result stage of job %d", id.Job)
+	}
+	return fmt.Sprintf("map stage of shuffle %d", id.Shuffle)
+}
+
+// unplanned is the number of tasks of a stage that has not been planned.
+const unplanned = -1
+
+// stage is a map stage or a result stage. A map stage is known as long as a job
+// refers to it, any of its outputs is there, or a stage that reads it is known.
+type stage struct {
+	id       StageID
+	number   uint64
+	parents  []*stage // the map stages that it reads
+	children []*stage // the stages that read it
+	jobs     int      // jobs that refer to it, whether or not they need it now
+	// stable is set if the stage and all that it comes from promise to make the same
+	// output each time.
+	stable bool
+
+	tasks   int    // number of tasks, or unplanned
+	missing int    // tasks without a result; 0 if unplanned
+	outputs []slot // of a map stage, by task
+	results bitset // of a result stage: the tasks that have results
+	// generation is that of the latest change of outputs.
+	generation uint64
+
+	asked    bool       // a Plan waits for its answer
+	attempts []*attempt // live attempts; only the last can be one that does not drain
+	// fetchFailures is the number of attempts in a row that had a fetch failure,
+	// without any result in between.
+	fetchFailures int
+	// visited is the pass of schedule in which a job needed the stage.
+	visited uint64
+}
+
+// attempt is a live attempt: it was not aborted, and has tasks that were not reported.
+type attempt struct {
+	stage   *stage
+	number  uint64
+	pending bitset // tasks that were not reported
+	left    int    // how many are set in pending
+	drained bool   // it starts no more tasks
+	failed  bool   // a fetch failure of the attempt was counted
+}
+
+func (s *stage) complete() bool { return s.tasks != unplanned && s.missing == 0 }
+
+// done returns how many tasks have results.
+func (s *stage) done() int {
+	if s.tasks == unplanned {
+		return 0
+	}
+	return s.tasks - s.missing
+}
+
+func (s *stage) plan(tasks int) {
+	s.asked, s.tasks, s.missing = false, tasks, tasks
+	if s.id.Job != 0 {
+		s.results = newBitset(tasks)
+	} else {
+		s.outputs = make([]slot, tasks)
+	}
+}
+
+// isMissing reports whether the task has no result.
+func (s *stage) isMissing(task int) bool {
+	if s.id.Job != 0 {
+		return !s.results.has(task)
+	}
+	return s.outputs[task].executor == nil
+}
+
+// missingTasks returns the tasks without results.
+func (s *stage) missingTasks() []int {
+	tasks := make([]int, 0, s.missing)
+	for task := range s.tasks {
+		if s.isMissing(task) {
+			tasks = append(tasks, task)
+		}
+	}
+	return tasks
+}
+
+// running reports whether an attempt of the stage may start tasks.
+func (s *stage) running() bool {
+	return len(s.attempts) > 0 && !s.attempts[len(s.attempts)-1].drained
+}
+
+// bitset is a set of small integers.
+type bitset []uint64
+
+func newBitset(size int) bitset { return make(bitset, (size+63)/64) }
+
+func (b bitset) has(i int) bool {
+	return i >= 0 && i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0
+}
+
+func (b bitset) add(i int)    { b[i/64] |= 1 << (i % 64) }
+func (b bitset) remove(i int) { b[i/64] &^= 1 << (i % 64) }
