@@ -16,10 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// collect uploads the files that match the step's patterns to the results
-// directory. Each task attempt has its own subdirectory, so there is no
-// conflict with files of a lost attempt. If the files exceed the limits, the
-// task fails.
+// collect uploads the files that match the step's patterns to the results directory,
+// in a subdirectory of this task attempt. The task fails if they exceed the limits.
 func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, input Task) error {
 	if len(c.Step.Collect) == 0 {
 		return nil
@@ -77,7 +75,7 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, i
 	return nil
 }
 
-// exceeded describes the limit that is exceeded; "" if none is.
+// exceeded describes the exceeded limit, or returns "".
 func (l Limits) exceeded(files int, bytes int64) string {
 	switch {
 	case l.Files > 0 && files > l.Files:
@@ -91,9 +89,8 @@ func (l Limits) exceeded(files int, bytes int64) string {
 // errLimit stops the search for matches when the limit is exceeded.
 var errLimit = errors.New("limit")
 
-// matches returns the regular files below root that match a pattern, at most
-// limit+1. It skips symbolic links that lead out of root, because they point to
-// localized files.
+// matches returns at most limit+1 regular files below root that match a pattern. It
+// skips symbolic links out of root, to localized files.
 func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 	var names []string
 	err := doublestar.GlobWalk(root.FS(), pattern, func(name string, entry fs.DirEntry) error {
@@ -117,8 +114,8 @@ func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 	return names, err
 }
 
-// upload copies one file. It fails if the file's size has changed: a process
-// that the command has left behind must still be writing to it.
+// upload copies one file. It fails if the size has changed: a process that the
+// command has left behind must still be writing.
 func upload(ctx context.Context, files *storage.Files, root *os.Root, name, target string, size int64) error {
 	source, err := root.Open(name)
 	if err != nil {

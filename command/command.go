@@ -1,8 +1,8 @@
-// Package command runs commands as the tasks of an application, for yarn-submit
-// run. A [Plan] lists the steps. Each step has a command, its tasks, and the
-// steps that must pass before it starts. The driver runs the plan ([Main]) and
-// writes task outcomes and collected files to a results directory, which the
-// submitter reads ([ReadResults], [Results.Collect]).
+// Package command runs commands as the tasks of an application, for yarn-submit run.
+// A [Plan] lists the steps: each has a command, its tasks, and the steps that must
+// pass before. The driver runs the plan ([Main]) and writes task outcomes and
+// collected files to a results directory, which the submitter reads ([ReadResults],
+// [Results.Collect]).
 package command
 
 import (
@@ -11,8 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// Main runs this process in its role and exits. load returns the plan; only the
-// driver calls it.
+// Main runs this process in its role and exits. Only the driver calls load, for the plan.
 func Main(load func() (*Plan, error)) {
 	bobbin.Main(func(ctx context.Context) error {
 		plan, err := load()

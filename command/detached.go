@@ -16,12 +16,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Detached is part of the plan if the submitter does not follow the
-// application. The driver then saves, in the results directory, the part of the
-// plan that yarn-submit wait needs.
+// Detached is in the plan if the submitter does not follow the application. The
+// driver then saves, in the results directory, what yarn-submit wait needs of the
+// plan.
 type Detached struct {
-	// Directory is the submitter's working directory. [Plan.MoveTo] replaces it
-	// by the working directory of the process that collects the results.
+	// Directory is the submitter's working directory, which [Plan.MoveTo] replaces.
 	Directory string `json:"directory"`
 	// Summary is the path of the JUnit file to write; "" for none.
 	Summary string `json:"summary,omitempty"`
@@ -30,12 +29,10 @@ type Detached struct {
 // savedPlan is the name of the file with the saved part of the plan.
 const savedPlan = "plan.json"
 
-// ErrNoSavedPlan is the error for an application that has saved no plan or
-// whose results were collected already.
+// ErrNoSavedPlan is returned if no plan was saved, or the results were collected already.
 var ErrNoSavedPlan = errors.New("no results are kept")
 
-// outline returns the plan without commands and environments, which may contain
-// secrets.
+// outline returns the plan without commands and environments, which may contain secrets.
 func (p *Plan) outline() *Plan {
 	outline := &Plan{Name: p.Name, Detached: p.Detached}
 	for _, step := range p.Steps {
@@ -60,9 +57,8 @@ func (p *Plan) save(ctx context.Context, files *storage.Files, directory string)
 	return writer.Close()
 }
 
-// ReadSavedPlan reads the part of the plan that [ReadResults] and
-// [Results.Collect] need from an application's results directory. It fails with
-// ErrNoSavedPlan if no plan is saved, or not yet by the driver.
+// ReadSavedPlan reads the part of the plan that [ReadResults] and [Results.Collect]
+// need from an application's results directory. It may fail with ErrNoSavedPlan.
 func ReadSavedPlan(ctx context.Context, files *storage.Files, directory string) (*Plan, error) {
 	file, err := files.Open(ctx, directory+"/"+savedPlan)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,8 +78,7 @@ func ReadSavedPlan(ctx context.Context, files *storage.Files, directory string) 
 	return plan, nil
 }
 
-// MoveTo replaces the submitter's working directory in all target paths by
-// directory.
+// MoveTo replaces the submitter's working directory in all target paths by directory.
 func (p *Plan) MoveTo(directory string) {
 	move := func(path string) string {
 		below, err := filepath.Rel(p.Detached.Directory, path)
@@ -100,8 +95,8 @@ func (p *Plan) MoveTo(directory string) {
 	p.Detached = &Detached{Directory: directory, Summary: move(p.Detached.Summary)}
 }
 
-// Redirect replaces the target directory of a pattern in all steps. It fails if
-// no step collects that pattern.
+// Redirect replaces a pattern's target directory in all steps. It fails if no step
+// has the pattern.
 func (p *Plan) Redirect(to Collect) error {
 	var patterns []string
 	found := false

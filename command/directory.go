@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// tasksDirectory is the subdirectory of a container's working directory that
-// contains the working directories of tasks.
+// tasksDirectory contains the tasks' working directories in a container's working directory.
 const tasksDirectory = ".bobbin-tasks"
 
 // PlanFile is the file name of a plan that is localized for the driver.
 const PlanFile = "bobbin-plan.json"
 
-// notForTasks are the files of the NodeManager and of this package in a
-// container's working directory. Task directories have no links to them.
+// notForTasks are files of the NodeManager and this package in a container's working
+// directory, to which task directories have no links.
 var notForTasks = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
 	"default_container_executor_session.sh", "tmp", tasksDirectory, PlanFile}
 
 // makeDirectory creates the working directory of one attempt, with links to the
-// localized files. In a container, it is created below the container's working
-// directory, which the NodeManager deletes even if remove is never called.
+// localized files. A container's working directory contains it, and the NodeManager
+// deletes both even without remove.
 func (c *common) makeDirectory(attempt invocation) (directory string, remove func() error, err error) {
 	name := fmt.Sprintf("%s%d-%d", stepPrefix(attempt.step), attempt.index, attempt.attempt)
 	links := c.Links
@@ -51,7 +50,6 @@ func (c *common) makeDirectory(attempt invocation) (directory string, remove fun
 	return directory, remove, nil
 }
 
-// shippedLinks returns links to the files that were localized for the container.
 func shippedLinks() ([]Link, error) {
 	entries, err := os.ReadDir(".")
 	if err != nil {
@@ -72,7 +70,7 @@ func shippedLinks() ([]Link, error) {
 	return links, nil
 }
 
-// stepPrefix returns the name prefix of a step's output files and directories.
+// stepPrefix returns a step's prefix for output files and directories.
 func stepPrefix(step string) string {
 	if step == "" {
 		return ""

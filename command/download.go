@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// maxDownloads is the number of files that are downloaded at the same time.
+// maxDownloads bounds concurrent downloads.
 const maxDownloads = 4
 
 // Collected counts the files that were downloaded, and their bytes.
@@ -29,9 +29,8 @@ type download struct {
 }
 
 // Collect downloads the collected files of all tasks to the directories that the
-// plan names. It replaces existing files; a file appears only when it is
-// complete. If two files would have the same path, Collect fails and downloads
-// none.
+// plan names. It replaces existing files; a file appears only when it is complete.
+// If two files would have the same path, Collect fails and downloads none.
 func (r *Results) Collect(ctx context.Context, files *storage.Files) (Collected, error) {
 	var copied Collected
 	downloads, err := r.downloads()
@@ -77,8 +76,7 @@ func (r *Results) downloads() ([]download, error) {
 	return downloads, nil
 }
 
-// fetch downloads one file. It never writes outside of directory, even if
-// directory contains links that lead out.
+// fetch downloads one file, never outside of directory, even if links lead out.
 func fetch(ctx context.Context, files *storage.Files, source, directory string, file File) (err error) {
 	defer func() {
 		if err != nil {

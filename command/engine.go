@@ -16,9 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// engine runs the steps of a plan. Each running step has a goroutine, which
-// reports the step's end on ended; only the goroutine of run changes the states
-// of steps.
+// engine runs the steps of a plan. Each running step has a goroutine, which reports
+// on ended; only the goroutine of run changes the states of steps.
 type engine struct {
 	plan    *Plan
 	session *bobbin.Session
@@ -27,7 +26,6 @@ type engine struct {
 	ended   chan stepEnd
 }
 
-// stepEnd reports that a step has ended.
 type stepEnd struct {
 	step int
 	err  error // nil if all its tasks succeeded
@@ -43,8 +41,7 @@ const (
 	blocked // failed, or needs a blocked step
 )
 
-// drive runs the plan. Its error lists the failed steps in the order in which
-// they failed.
+// drive runs the plan. Its error lists the failed steps in the order of failure.
 func (p *Plan) drive(ctx context.Context) (err error) {
 	if err := p.check(); err != nil {
 		return err
@@ -75,8 +72,8 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 	return e.run(ctx)
 }
 
-// run starts each step when all steps that it needs have passed. It returns when
-// no step is running and none can start.
+// run starts each step when all steps that it needs have passed, until no step is
+// running and none can start.
 func (e *engine) run(ctx context.Context) error {
 	steps := e.plan.Steps
 	states := make([]stepState, len(steps))
@@ -91,7 +88,7 @@ func (e *engine) run(ctx context.Context) error {
 			}
 			switch need, state := e.needs(i, states); {
 			case ctx.Err() != nil:
-				states[i] = blocked // the step is not started, but no other step is the reason
+				states[i] = blocked // another step is the reason
 			case state == passed:
 				states[i] = running
 				active++
@@ -137,8 +134,8 @@ func (e *engine) run(ctx context.Context) error {
 	return &failed{strings.Join(texts, "\n")}
 }
 
-// needs returns passed if a step may start, waiting if a step that it needs has
-// not ended, or blocked if such a step, named by because, is blocked.
+// needs returns passed if a step may start, waiting if a needed step has not ended,
+// or blocked if one, because, is blocked.
 func (e *engine) needs(step int, states []stepState) (because string, state stepState) {
 	state = passed
 	for _, need := range e.plan.Steps[step].Needs {
@@ -170,9 +167,8 @@ func (e *engine) step(ctx context.Context, number int) error {
 	}
 	options := []bobbin.Option{
 		bobbin.Name(cmp.Or(step.Name, step.Command[0])), bobbin.Shared(shared),
-		// The scheduler counts failed commands and lost executors together, but
-		// only lost executors may fail the job: a command that fails in its
-		// last attempt is an outcome.
+		// Failed commands and lost executors count together, but only lost executors may
+		// fail the job: a command that fails in its last attempt is an outcome.
 		bobbin.MaxFailures(step.Retries + max(1, e.plan.MaxFailures)),
 	}
 	if step.CPUs > 0 {
@@ -183,8 +179,7 @@ func (e *engine) step(ctx context.Context, number int) error {
 	var failures []*Outcome
 	for finished, err := range run.Stream(ctx, e.session, step.Tasks, options...) {
 		if err != nil {
-			// The reason why the whole step was stopped explains more than one
-			// task's error.
+			// Why the whole step was stopped explains more than one task's error.
 			err = firstOf(stopped(ctx), failure(err))
 			e.results.end(number, err.Error())
 			return err
@@ -210,12 +205,12 @@ func (e *engine) step(ctx context.Context, number int) error {
 	return err
 }
 
-// keptFailures is the maximum number of failed tasks of a step whose output the
-// driver keeps in memory, and which the step's error names.
+// keptFailures bounds a step's failed tasks whose output the driver keeps, and which
+// the step's error names.
 const keptFailures = 10
 
-// stepError returns the error of a step with failed tasks: the first task's
-// error and output, then a line for each further one.
+// stepError returns the error of a step with failed tasks: the first task's error
+// and output, then a line for each further one.
 func stepError(step Step, failures []*Outcome) error {
 	if len(failures) == 0 {
 		return nil
@@ -239,9 +234,9 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// printOutcome logs the end of a task, and prints the end of its output:
-// unchanged if the plan's only step has no name, otherwise with step and task
-// before each line.
+// printOutcome logs the end of a task, and prints the end of its output: unchanged
+// if the plan's only step has no name, otherwise with step and task before each
+// line.
 func (e *engine) printOutcome(step string, outcome *Outcome) {
 	slog.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Try,
 		"output", outcome.Output)

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// tailBytes is how many bytes of the end of a command's output are sent to
-	// the driver.
+	// tailBytes bounds the end of a command's output that is sent to the driver.
 	tailBytes = 8 << 10
 	// killGrace is the time between SIGTERM and SIGKILL.
 	killGrace = 3 * time.Second
@@ -27,15 +26,14 @@ type invocation struct {
 	index, attempt int
 	args           []string
 	environment    []string
-	base, below    string        // the working directory is below, which may be relative to base
+	base, below    string        // the working directory: below, perhaps relative to base
 	timeout        time.Duration // 0 means no limit
 }
 
-// execute runs a command to its end and writes its stdout and stderr to one
-// file. The outcome says how the command ended. execute fails only for reasons
-// other than the command, such as the end of ctx. When ctx ends or the timeout
-// is exceeded, the command's process group gets SIGTERM, and SIGKILL after
-// killGrace.
+// execute runs a command to its end, with stdout and stderr in one file, and returns
+// how it ended. It fails only for other reasons than the command, such as ctx's end.
+// When ctx ends or the timeout has passed, the command's process group gets SIGTERM,
+// and SIGKILL after killGrace.
 func execute(ctx context.Context, i invocation) (Outcome, error) {
 	output, err := i.createOutput()
 	if err != nil {
@@ -63,7 +61,6 @@ func execute(ctx context.Context, i invocation) (Outcome, error) {
 	return outcome, err
 }
 
-// directory returns the working directory of the command.
 func (i invocation) directory() string {
 	switch {
 	case filepath.IsAbs(i.below):
@@ -74,7 +71,6 @@ func (i invocation) directory() string {
 	return filepath.Join(i.base, i.below)
 }
 
-// start starts the command and waits for its end.
 func (i invocation) start(ctx context.Context, output *os.File) error {
 	if _, err := os.Stat(i.directory()); err != nil {
 		return fmt.Errorf("the working directory: %w", err)
@@ -93,14 +89,14 @@ func (i invocation) start(ctx context.Context, output *os.File) error {
 	command.WaitDelay = killGrace
 	err = command.Run()
 	if command.Process != nil {
-		// Kill the processes that the command has left in its process group.
+		// Kill the rest of the command's process group.
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	}
 	return err
 }
 
-// locate returns the path of the program. It searches the working directory,
-// then PATH, so localized files need no ./ before their names.
+// locate returns the path of the program, in the working directory or PATH. So
+// localized files need no ./ before their names.
 func (i invocation) locate() (string, error) {
 	name := i.args[0]
 	if filepath.IsAbs(name) {
@@ -127,9 +123,8 @@ func (i invocation) locate() (string, error) {
 	return exec.LookPath(name)
 }
 
-// createOutput creates the output file, whose name contains step, task and
-// attempt: in the container's log directory or, outside of a container, as a
-// temporary file.
+// createOutput creates the output file, named after step, task and attempt, in the
+// container's log directory or, without a container, as a temporary file.
 func (i invocation) createOutput() (*os.File, error) {
 	name := fmt.Sprintf("%stask-%d-%d", stepPrefix(i.step), i.index, i.attempt)
 	if directory, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ","); directory != "" {

@@ -13,15 +13,14 @@ import (
 // Summary describes the whole application in a JUnit file.
 type Summary struct {
 	ApplicationID string // "" if there is none
-	// Problem says in one line why the application did not succeed; "" if it
-	// did.
+	// Problem says in one line why the application did not succeed, or is "".
 	Problem string
 	Now     time.Time
 }
 
-// The file is valid for both schemas in use, those of Ant's JUnitReport and of
-// Jenkins' xUnit plug-in: every problem is a <failure>, test cases contain no
-// output, and each suite has all of its child elements.
+// The file is valid for the schemas of Ant's JUnitReport and of Jenkins' xUnit
+// plug-in: every problem is a <failure>, test cases contain no output, and each
+// suite has all of its child elements.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -125,8 +124,8 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 	return suite
 }
 
-// problem describes why a task did not succeed. The JUnit file reports the task
-// as failed if failure is true, otherwise as skipped.
+// problem describes why a task did not succeed: failed in the JUnit file if failure
+// is true, otherwise skipped.
 func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRan bool) (failure bool, problem *junitProblem) {
 	step, results := &r.plan.Steps[number], &r.Steps[number]
 	problem = &junitProblem{Type: string(outcome.Status), Message: outcome.Message}

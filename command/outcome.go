@@ -21,11 +21,9 @@ const (
 	Succeeded Status = "succeeded"
 	Failed    Status = "failed"
 	TimedOut  Status = "timed out"
-	// Skipped means that the task was not started, because a step that its step
-	// needs has failed or was skipped.
+	// Skipped: the task was not started, because a needed step has failed or was skipped.
 	Skipped Status = "skipped"
-	// Unfinished means that the task was killed or lost, or was not started for
-	// another reason.
+	// Unfinished: the task was killed or lost, or not started for another reason.
 	Unfinished Status = "unfinished"
 )
 
@@ -96,8 +94,8 @@ type timeLimit struct{ limit time.Duration }
 
 func (t *timeLimit) Error() string { return fmt.Sprintf("ran for more than its limit of %v", t.limit) }
 
-// statusOf returns a command's exit status. If a signal ended the command, this
-// is 128 plus the signal's number, as in a shell.
+// statusOf returns a command's exit status, 128 plus the signal's number after a
+// signal, as in a shell.
 func statusOf(exit *exec.ExitError) int {
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -105,7 +103,6 @@ func statusOf(exit *exec.ExitError) int {
 	return exit.ExitCode()
 }
 
-// ending says how a command ended.
 func ending(exit *exec.ExitError) string {
 	text := fmt.Sprintf("exited with status %d", statusOf(exit))
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -119,9 +116,9 @@ type failed struct{ text string }
 
 func (f *failed) Error() string { return f.text }
 
-// ExitStatus returns the exit status for bobbin.Main if the driver runs on this
-// machine: the command's status, or 1 if that is unknown or above 125. Shells
-// use statuses above 125 for commands that they cannot execute and for signals.
+// ExitStatus returns the exit status for bobbin.Main with the driver on this
+// machine: the command's status, or 1 if it is unknown or above 125. Shells use
+// higher ones for commands that they cannot execute and for signals.
 func (f *failed) ExitStatus() int {
 	const most = 125
 	if status, found := ExitStatus(f.text); found && status >= 1 && status <= most {
@@ -130,7 +127,7 @@ func (f *failed) ExitStatus() int {
 	return 1
 }
 
-// failure removes the text that the scheduler has put before a command's error.
+// failure removes the scheduler's text before a command's error.
 func failure(err error) error {
 	if _, text, ok := strings.Cut(err.Error(), errorMark); ok {
 		return &failed{errorMark + text}
@@ -138,14 +135,13 @@ func failure(err error) error {
 	return err
 }
 
-// errorMark starts the error of a failed command. yarn-submit run looks for it
-// in the application's diagnostics and exits with the command's status.
+// errorMark starts the error of a failed command, in which yarn-submit run looks for
+// the exit status.
 const errorMark = "command: "
 
 var exitStatus = regexp.MustCompile(`(?m)` + errorMark + `(?:step \S+: )?task \d+ exited with status (\d+)`)
 
-// ExitStatus finds the exit status of the failed command in an application's
-// diagnostics.
+// ExitStatus finds the failed command's exit status in an application's diagnostics.
 func ExitStatus(diagnostics string) (status int, found bool) {
 	match := exitStatus.FindStringSubmatch(diagnostics)
 	if match == nil {

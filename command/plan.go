@@ -11,46 +11,39 @@ import (
 	"time"
 )
 
-// Plan is a job of commands. A step may need other steps to pass first. All
-// tasks of a step run the same command. The creator ensures that step names are
-// unique and that no step needs itself, directly or through others.
+// Plan is a job of commands. A step may need other steps to pass first. All tasks of
+// a step run the same command. The creator ensures that step names are unique and
+// needs have no cycle.
 type Plan struct {
 	// Name is the job's name in messages and in the JUnit file.
 	Name string `json:"name,omitempty"`
-	// Timeout is the maximum duration of the job, from the start of the driver;
-	// 0 means no limit.
+	// Timeout bounds the job, from the start of the driver; 0 means no limit.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// Steps are in the order of the job file. If there is only one, its name may
-	// be "".
+	// Steps are in the order of the job file. A single step's name may be "".
 	Steps []Step `json:"steps"`
-	// Results is the URI of a directory. In it the driver creates the
-	// application's results directory, named after the application's id, for
-	// task outcomes and collected files. "" means that neither is written.
+	// Results is the URI of a directory for task outcomes and collected files, in a
+	// subdirectory named by the application's id; "" for none.
 	Results string `json:"results,omitempty"`
 	// Detached is nil if the submitter follows the application to its end.
 	Detached *Detached `json:"detached,omitempty"`
-	// MaxFailures is the setting task.maxFailures: how often a task may be lost
-	// with its executor before its step fails.
+	// MaxFailures is task.maxFailures: how often a task may be lost with its executor
+	// before its step fails.
 	MaxFailures int `json:"maxFailures"`
-	// Limits are the maximum number and size of the files collected from each
-	// task.
+	// Limits bound the files collected from each task.
 	Limits Limits `json:"limits"`
-	// Local is true if tasks run on the submitter's machine. Task directories
-	// then have Links; on a cluster they have links to the files that the node
-	// has localized.
+	// Local: tasks run on the submitter's machine, and their directories have Links
+	// instead of links to the files that a node has localized.
 	Local bool   `json:"local,omitempty"`
 	Links []Link `json:"links,omitempty"`
 }
 
-// Limits are the maximum number and size of the files collected from one task; 0
-// means no limit.
+// Limits bound the files collected from one task; 0 means no limit.
 type Limits struct {
 	Files int   `json:"files,omitempty"` // number of files
 	Bytes int64 `json:"bytes,omitempty"` // total size in bytes
 }
 
-// Link is a symbolic link in a task's directory to a file or directory of this
-// machine.
+// Link is a symbolic link in a task's directory to a local file or directory.
 type Link struct {
 	Name string `json:"name"`
 	Path string `json:"path"` // absolute
@@ -60,34 +53,33 @@ type Link struct {
 type Step struct {
 	Name  string   `json:"name,omitempty"`
 	Needs []string `json:"needs,omitempty"` // names of the steps that must pass before this one starts
-	// Command is the program and its arguments. [Step.Expand] replaces
-	// placeholders by values of the task in Command, Environment's values,
-	// WorkingDirectory and Collect.
+	// Command is the program and its arguments. [Step.Expand] replaces placeholders in
+	// Command, Environment's values, WorkingDirectory and Collect by values of the
+	// task.
 	Command     []string          `json:"command"`
 	Environment map[string]string `json:"environment,omitempty"`
-	// OwnDirectory makes each task attempt run in a new directory instead of
-	// the executor's working directory.
+	// OwnDirectory gives each task attempt a new directory instead of the executor's.
 	OwnDirectory bool `json:"ownDirectory,omitempty"`
 	// WorkingDirectory is an absolute path, or relative to the task's directory.
 	WorkingDirectory string `json:"workingDirectory,omitempty"`
-	// Retries is how often a failed command is retried. Losses of a task with
-	// its executor are not counted here; task.maxFailures limits them.
+	// Retries is how often a failed command is retried. Losses of a task with its
+	// executor count for task.maxFailures instead.
 	Retries     int           `json:"retries,omitempty"`
 	TaskTimeout time.Duration `json:"taskTimeout,omitempty"` // maximum duration of one attempt; 0 means no limit
 	Timeout     time.Duration `json:"timeout,omitempty"`     // maximum duration of the step; 0 means no limit
-	// FailFast stops the step when the last attempt of any task has failed.
-	// Otherwise the other tasks run to their end.
+	// FailFast stops the step when the last attempt of any task has failed, instead of
+	// running the others.
 	FailFast bool `json:"failFast,omitempty"`
-	// If AllowFailure is true, a failure of this step does not fail the
-	// application, and the steps that need this one start anyway.
+	// AllowFailure: a failure of this step does not fail the application, and the steps
+	// that need it start.
 	AllowFailure bool      `json:"allowFailure,omitempty"`
 	CPUs         int       `json:"cpus,omitempty"` // cores for each task; 0 means task.cpus
 	Collect      []Collect `json:"collect,omitempty"`
 	Tasks        Tasks     `json:"tasks"`
 }
 
-// Tasks are the tasks of a step. If no task has values, their JSON is only
-// their number, because a plan may be passed on a command line.
+// Tasks are the tasks of a step. Without values, their JSON is their number, as a
+// plan may be passed on a command line.
 type Tasks []Task
 
 // MarshalJSON encodes the tasks, or their number if no task has values.
@@ -111,21 +103,18 @@ func (t *Tasks) UnmarshalJSON(encoded []byte) error {
 	return nil
 }
 
-// Collect selects files in a task's working directory to be copied to the
-// submitter's machine.
+// Collect selects files in a task's working directory to copy to the submitter's machine.
 type Collect struct {
-	// Pattern matches paths relative to the working directory; ** matches any
-	// number of directories.
+	// Pattern matches paths in the working directory; ** matches any number of directories.
 	Pattern string `json:"pattern"`
-	// Directory is the target on the submitter's machine; it may contain
-	// placeholders.
+	// Directory is the target on the submitter's machine, perhaps with placeholders.
 	Directory string `json:"directory"`
 }
 
 // Task is one task of a step.
 type Task struct {
-	// Values distinguish the task from the other tasks of its step. If the tasks
-	// are a list of items, the only value is named [Item].
+	// Values distinguish the task from the step's others. In a list of items, the only
+	// value is named [Item].
 	Values []Value `json:"values,omitempty"`
 }
 
@@ -148,8 +137,7 @@ func (t Task) Label() string {
 }
 
 // Expand replaces the placeholders {index}, {tasks}, {step}, {attempt} and those
-// named after the task's values in text. If attempt is negative, {attempt} is
-// not replaced.
+// named after the task's values in text; {attempt} only if attempt is not negative.
 func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string {
 	if !strings.ContainsRune(text, '{') {
 		return text
@@ -165,14 +153,12 @@ func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string 
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// Target returns the directory on the submitter's machine for the files that
-// one task collects by collect's pattern.
+// Target returns the directory on the submitter's machine for the files that a task collects.
 func (s *Step) Target(collect Collect, index int) string {
 	return s.Expand(collect.Directory, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)
 }
 
-// inPaths returns the task with its values changed so that each is one path
-// element.
+// inPaths returns the task with each value changed to one path element.
 func (t Task) inPaths() Task {
 	values := make([]Value, len(t.Values))
 	for i, value := range t.Values {
@@ -190,8 +176,7 @@ func (t Task) inPaths() Task {
 	return Task{Values: values}
 }
 
-// Variable returns the environment variable that holds the task value of this
-// name.
+// Variable returns the environment variable for the task value of this name.
 func Variable(value string) string {
 	if value == Item {
 		return "TASK_ITEM"
@@ -199,8 +184,8 @@ func Variable(value string) string {
 	return "MATRIX_" + strings.ToUpper(value)
 }
 
-// ReadPlan reads a plan that [Plan.Write] has written. If remove is true it
-// then removes the file. A container's copy is removed by the NodeManager.
+// ReadPlan reads a plan of [Plan.Write], and then removes the file if remove is
+// true. A NodeManager removes a container's copy.
 func ReadPlan(path string, remove bool) (*Plan, error) {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
@@ -223,7 +208,7 @@ func DecodePlan(encoded []byte) (*Plan, error) {
 	return plan, plan.check()
 }
 
-// Write writes the plan for [ReadPlan]. Only the owner can read the file, since
+// Write writes the plan for [ReadPlan]. Only the owner can read it, since
 // environments may contain secrets.
 func (p *Plan) Write(path string) error {
 	encoded, err := json.Marshal(p)
@@ -233,8 +218,7 @@ func (p *Plan) Write(path string) error {
 	return os.WriteFile(path, encoded, 0o600)
 }
 
-// check fails if the plan would make the engine wait forever for a step or fail
-// with an unclear error.
+// check fails if the engine would wait forever for a step or fail with an unclear error.
 func (p *Plan) check() error {
 	if len(p.Steps) == 0 {
 		return errors.New("command: nothing to run: no step")

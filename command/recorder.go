@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	// reportDirectory is the subdirectory of the results directory for report
-	// files. partEnding ends the names of files that are being written.
+	// reportDirectory contains the report files of the results directory. partEnding
+	// ends the names of unfinished files.
 	reportDirectory = "report"
 	partEnding      = ".part"
-	// Outcomes are first written firstFlush after the start, so that even a
-	// short job that is killed leaves some. The interval then grows up to
-	// slowestFlush, so that a long job does not leave thousands of files.
+	// Outcomes are written firstFlush after the start, so that a short job that is
+	// killed leaves some. The interval grows to slowestFlush, so that a long job does
+	// not leave thousands of files.
 	firstFlush   = time.Second
 	slowestFlush = 15 * time.Second
-	// flushTimeout is the timeout of writing one report file, lastFlush the
-	// timeout of writing the last one.
+	// flushTimeout bounds writing a report file, lastFlush the last one.
 	flushTimeout = time.Minute
 	lastFlush    = 20 * time.Second
-	// Outcome.Tail is recorded unchanged for the first fullTails failed tasks;
-	// for further ones, only its last shortTail bytes.
+	// Outcome.Tail is recorded for the first fullTails failed tasks; for further ones,
+	// only its last shortTail bytes.
 	fullTails = 1000
 	shortTail = 512
 )
@@ -52,9 +51,9 @@ const (
 	taskEnded   = "task"
 )
 
-// recorder writes the outcomes of steps and tasks to report files while the job
-// runs. A file gets its final name when it is complete, so files with that name
-// are valid even if the driver is killed. A nil recorder records nothing.
+// recorder writes outcomes of steps and tasks to report files while the job runs. A
+// file gets its final name when it is complete, so that it is valid even if the
+// driver is killed. A nil recorder records nothing.
 type recorder struct {
 	files     *storage.Files
 	directory string // URI of the application's results
@@ -65,8 +64,7 @@ type recorder struct {
 	done    chan error
 }
 
-// newRecorder creates the report directory and starts the goroutine that writes,
-// which runs until close is called.
+// newRecorder creates the report directory and starts the goroutine that writes until close.
 func newRecorder(ctx context.Context, files *storage.Files, directory string) (*recorder, error) {
 	if err := files.MkdirAll(ctx, directory+"/"+reportDirectory, 0o700); err != nil {
 		return nil, fmt.Errorf("the directory of the results: %w", err)
@@ -111,8 +109,8 @@ func (r *recorder) record(rec record) {
 	}
 }
 
-// close writes the pending records and stops the goroutine. It fails if records
-// could not be written. No other method may be called afterwards.
+// close, the last call, writes the pending records and stops the goroutine. It fails
+// if records could not be written.
 func (r *recorder) close(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -174,9 +172,8 @@ func (r *recorder) loop(ctx context.Context) error {
 
 // write creates one report file under a temporary name and renames it.
 func (r *recorder) write(ctx context.Context, number int, content []byte) error {
-	// If the application was killed, the submitter may have collected and
-	// removed the results already. Writing a file would create the directory
-	// again.
+	// After a kill, the submitter may have collected and removed the results. Writing a
+	// file would create the directory again.
 	if exists, err := r.files.Exists(ctx, r.directory+"/"+reportDirectory); err != nil || !exists {
 		return firstOf(err, fmt.Errorf("recording task outcomes: %s is gone", r.directory))
 	}

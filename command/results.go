@@ -13,8 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Results are the outcomes of an application's tasks, as far as the driver has
-// written them.
+// Results are the outcomes of tasks that the driver has written so far.
 type Results struct {
 	plan *Plan
 	// directory is the URI of the application's results directory.
@@ -26,8 +25,7 @@ type Results struct {
 // StepResults are the outcomes of one step.
 type StepResults struct {
 	Started, Ended bool
-	// Because names the needed step that did not pass, so that this step was
-	// skipped; "" if this step was not skipped.
+	// Because names the step for which this step was skipped, or is "".
 	Because string
 	// Problem says why the step failed; "" if it succeeded or has not ended.
 	Problem string
@@ -46,8 +44,8 @@ func NoResults(plan *Plan) *Results {
 	return r
 }
 
-// ReadResults reads the outcomes that the latest attempt of an application has
-// written. If there are none, it returns the same as [NoResults].
+// ReadResults reads the outcomes of an application's latest attempt. Without any, it
+// returns [NoResults].
 func ReadResults(ctx context.Context, files *storage.Files, directory string, plan *Plan) (*Results, error) {
 	results := NoResults(plan)
 	results.directory = directory
@@ -70,8 +68,7 @@ func ReadResults(ctx context.Context, files *storage.Files, directory string, pl
 	return results, nil
 }
 
-// latestPrefix returns the prefix of the file names of the latest attempt; "" if
-// there are no files.
+// latestPrefix returns the file name prefix of the latest attempt, or "".
 func latestPrefix(entries []storage.Info) string {
 	latest := ""
 	for _, entry := range entries {
@@ -120,8 +117,7 @@ func (s *StepResults) apply(rec record) {
 	}
 }
 
-// Counts returns the number of tasks with each status, such as "3 succeeded, 1
-// failed".
+// Counts returns the number of tasks with each status, such as "3 succeeded, 1 failed".
 func (s *StepResults) Counts() string {
 	counts := map[Status]int{}
 	for _, outcome := range s.Tasks {
@@ -136,13 +132,13 @@ func (s *StepResults) Counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// Open reports whether a step has started whose end was not recorded.
+// Open reports whether a started step's end was not recorded.
 func (r *Results) Open() bool {
 	return slices.ContainsFunc(r.Steps, func(s StepResults) bool { return s.Started && !s.Ended })
 }
 
-// Unmatched returns the patterns that matched no file of any task; steps[i] is
-// the name of the step of patterns[i].
+// Unmatched returns the patterns that matched no file of any task, each with the
+// name of its step.
 func (r *Results) Unmatched() (steps, patterns []string) {
 	for i, step := range r.Steps {
 		misses := map[string]int{}

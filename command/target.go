@@ -9,8 +9,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ParseCollect parses PATTERN=DIRECTORY, the value of --collect. A relative
-// directory is resolved against base.
+// ParseCollect parses PATTERN=DIRECTORY, the value of --collect, relative to base.
 func ParseCollect(text, base string) (Collect, error) {
 	separator := strings.LastIndexByte(text, '=')
 	if separator < 0 {
@@ -19,9 +18,8 @@ func ParseCollect(text, base string) (Collect, error) {
 	return NewCollect(text[:separator], text[separator+1:], base)
 }
 
-// NewCollect returns a Collect of pattern and directory. It resolves a relative
-// directory against base. It fails if the pattern is invalid, absolute or leads
-// out of the task's working directory.
+// NewCollect returns a Collect of pattern and directory, relative to base. It fails
+// if the pattern is invalid, absolute or leads out of the task's working directory.
 func NewCollect(pattern, directory, base string) (Collect, error) {
 	switch {
 	case pattern == "":
@@ -41,8 +39,8 @@ func NewCollect(pattern, directory, base string) (Collect, error) {
 	return Collect{Pattern: path.Clean(pattern), Directory: directory}, nil
 }
 
-// ByTask appends {step}/{index} to each target directory that has no
-// placeholder, so that no two tasks share it.
+// ByTask appends {step}/{index} to each target directory without a placeholder, so
+// that no two tasks share it.
 func (s *Step) ByTask() {
 	for i := range s.Collect {
 		collect := &s.Collect[i]
@@ -56,9 +54,9 @@ func (s *Step) ByTask() {
 	}
 }
 
-// Collision looks for two tasks whose collected files could have the same path.
-// If there are two, the error names both; step is the index of the second
-// task's step, and collect the index of its pattern.
+// Collision looks for two tasks whose collected files could have the same path, and
+// names both in the error. step and collect are indexes of the second task's step
+// and pattern.
 func (p *Plan) Collision() (step, collect int, err error) {
 	type owner struct {
 		step, task int

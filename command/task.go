@@ -30,8 +30,8 @@ var run = bobbin.Func("command", func(t *bobbin.Task, input Task) (Outcome, erro
 })
 
 // run runs one attempt of a task. If the command fails and may be retried, run
-// returns an error, so that the scheduler starts another attempt. If the last
-// attempt fails, run returns its outcome and no error.
+// returns an error for the scheduler. If the last attempt fails, run returns its
+// outcome and no error.
 func (c *common) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 	attempt := c.invocation(input, t.Index(), t.Attempt())
 	if c.Step.OwnDirectory {
@@ -58,8 +58,7 @@ func (c *common) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 	return outcome, nil
 }
 
-// firstOf returns the first of two errors, or the second one if the first is
-// nil.
+// firstOf returns the first of two errors that is not nil.
 func firstOf(first, second error) error {
 	if first != nil {
 		return first

@@ -1,5 +1,4 @@
-// Package docker embeds the Hadoop image's configuration, for programs that start
-// clusters from the image.
+// Package docker embeds the Hadoop image's configuration, for programs that start clusters.
 package docker
 
 import "embed"

@@ -21,7 +21,7 @@ var (
 // ownPlaceholders are the placeholders that every task has.
 var ownPlaceholders = []string{"index", "tasks", "attempt", "step"}
 
-// checker finds the problems of a decoded file, and expands the tasks.
+// checker finds problems of a decoded file, and expands the tasks.
 type checker struct {
 	*reporter
 	file      *File
@@ -29,8 +29,7 @@ type checker struct {
 	lookup    func(string) (string, bool)
 }
 
-// path resolves a path that is written in the job file. Relative paths start at
-// the job file's directory.
+// path resolves a path relative to the job file's directory.
 func (c *checker) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -151,7 +150,7 @@ func (c *checker) stepNames() []string {
 	return names
 }
 
-// checkCycles reports each cycle in the keys needs of the steps once.
+// checkCycles reports each cycle in the steps' keys needs once.
 func (c *checker) checkCycles() {
 	names := c.stepNames()
 	const (
@@ -190,9 +189,9 @@ func (c *checker) checkCycles() {
 	}
 }
 
-// checkPlaceholders reports unknown placeholders. It also reports placeholders
-// in a shell command, because the shell would interpret quotes and $ in the
-// value; such a command reads values from environment variables.
+// checkPlaceholders reports unknown placeholders, and any in a shell command: the
+// shell would interpret quotes and $ in the value, but can read environment
+// variables.
 func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 	known := slices.Clone(ownPlaceholders)
 	if len(tasks) > 0 {
@@ -237,8 +236,7 @@ func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 	}
 }
 
-// shellVariable returns the environment variable that holds the value of a
-// placeholder.
+// shellVariable returns the environment variable with a placeholder's value.
 func shellVariable(name string) string {
 	switch name {
 	case "index", "attempt", "step":

@@ -53,7 +53,7 @@ func (d *decoder) readSlice(n *node, into reflect.Value) {
 	}
 }
 
-// field describes a key of a mapping. The key stands for a field of a struct.
+// field is a key of a mapping, for a field of a struct.
 type field struct {
 	name, doc string
 	required  bool
@@ -112,9 +112,8 @@ func namesOf(t reflect.Type) []string {
 	return names
 }
 
-// unknown reports an unknown key. It suggests the key of job files with the same
-// meaning (see synonyms), a key with a similar spelling, or the place where this
-// key is allowed.
+// unknown reports an unknown key, with the key of the same meaning (see synonyms) or
+// similar spelling, or the place where this key is allowed.
 func (d *decoder) unknown(key *node, t reflect.Type) {
 	known := namesOf(t)
 	if meant, ok := synonyms[strings.ToLower(strings.ReplaceAll(key.text, "-", "_"))]; ok && slices.Contains(known, meant) {

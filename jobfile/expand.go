@@ -12,10 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// maxTasks is the maximum number of tasks in a step.
 const maxTasks = 100_000
 
-// maxLine is the maximum length of a line in the file tasks.lines, in bytes.
+// maxLine bounds a line in the file tasks.lines, in bytes.
 const maxLine = 64 << 10
 
 // expand returns a step's tasks.
@@ -85,8 +84,8 @@ func (c *checker) combine(tasks *Tasks) []command.Task {
 	return rows
 }
 
-// checkNames checks the names of task values. They are used as placeholders and in
-// the names of environment variables.
+// checkNames checks the names of task values, which become placeholders and names of
+// environment variables.
 func (c *checker) checkNames(written *combinations) {
 	var names []Text
 	for _, axis := range written.Matrix {
@@ -148,8 +147,7 @@ func (c *checker) product(matrix Matrix, at Position) ([]command.Task, bool) {
 	return rows, true
 }
 
-// included returns the task for a row of include. The task's values have the same
-// order as the values of other tasks.
+// included returns the task for a row of include, with values in the order of other tasks.
 func (c *checker) included(written *combinations, row Row) (command.Task, bool) {
 	if len(row) == 0 {
 		return command.Task{}, false
@@ -206,8 +204,8 @@ func describe(row Row) string {
 }
 
 // nearestValue returns the end of an error message about a row of exclude that
-// matches nothing. It suggests a similar name or value of the matrix; without one,
-// it says that the name is unknown or lists the name's values.
+// matches nothing: a similar name or value of the matrix, or that the name is
+// unknown, or the name's values.
 func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	var names []string
 	for _, axis := range matrix {

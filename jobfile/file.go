@@ -1,7 +1,6 @@
 package jobfile
 
-// File is a decoded job file. A field has the zero value if its key is not in the
-// file.
+// File is a decoded job file. A missing key's field is zero.
 type File struct {
 	Name        Text        `yaml:"name" doc:"The application's name. The default is the file's name."`
 	Queue       Text        `yaml:"queue" doc:"The queue to submit to."`
@@ -61,8 +60,7 @@ type Step struct {
 	Collect          Collects    `yaml:"collect" doc:"Files to bring back: patterns below the working directory (** for any directories), each with a target directory, relative to the job file. STEP/INDEX is appended to it, unless it has placeholders such as {item}."`
 }
 
-// combinations are the tasks of a step if tasks is a mapping: a matrix or the
-// lines of a file.
+// combinations are a step's tasks by a mapping: a matrix or the lines of a file.
 type combinations struct {
 	Matrix  Matrix `yaml:"matrix" doc:"Lists of values by name: one task for each combination of them."`
 	Exclude []Row  `yaml:"exclude" doc:"Combinations of the matrix to exclude; a name that is not given stands for all its values."`

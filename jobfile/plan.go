@@ -9,22 +9,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// defaultShell executes commands that are written as one text. It stops at the
-// first line that fails.
+// defaultShell executes commands that are one text, up to the first line that fails.
 var defaultShell = []string{"sh", "-e", "-c"}
 
 // Overrides are command line options that change a job.
 type Overrides struct {
-	// Retries replaces the number of retries of every step; nil keeps the numbers in
-	// the file.
+	// Retries replaces every step's number of retries; nil keeps the file's.
 	Retries *int
-	// Collect has patterns of files that every step collects, in addition to the
-	// patterns in the job file.
+	// Collect has patterns that every step collects besides the job file's.
 	Collect []command.Collect
 }
 
-// Plan returns the job's plan. It fails if collected files of two tasks could
-// have the same path.
+// Plan returns the job's plan. It fails if collected files of two tasks could have
+// the same path.
 func (j *Job) Plan(over Overrides) (*command.Plan, error) {
 	plan := &command.Plan{Name: j.Name(), Timeout: j.File.Timeout.Value}
 	for i := range j.File.Steps.List {
@@ -41,15 +38,13 @@ func (j *Job) Plan(over Overrides) (*command.Plan, error) {
 	return nil, Problems{{File: j.Path, At: at, Text: "collect: " + err.Error()}}
 }
 
-// Name returns the job's name: the one in the file, or else the name of the file
-// without its extension.
+// Name returns the job's name, by default the file's name without extension.
 func (j *Job) Name() string {
 	base := filepath.Base(j.Path)
 	return cmp.Or(j.File.Name.Value, strings.TrimSuffix(base, filepath.Ext(base)))
 }
 
-// collects returns the patterns of files that a step collects: the job's patterns,
-// then the step's.
+// collects returns the patterns that a step collects: the job's, then its own.
 func (j *Job) collects(step int) Collects {
 	return slices.Concat(j.File.Collect, j.File.Steps.List[step].Collect)
 }
@@ -87,8 +82,8 @@ func (j *Job) step(number int, over Overrides) command.Step {
 	return step
 }
 
-// command returns the program of a step and the program's arguments. A local script
-// becomes ./script.sh, because it is localized into the task's working directory.
+// command returns a step's program and arguments. A local script becomes
+// ./script.sh, as it is localized into the task's working directory.
 func (j *Job) command(step *Step) []string {
 	if !step.Command.Shell {
 		args := values(step.Command.Args)

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Position is a position in a job file; lines and columns start at 1. The zero
-// value means no position.
+// Position is a position in a job file, from 1; zero means no position.
 type Position struct{ Line, Column int }
 
 // Problem is one problem of a job file.
@@ -25,8 +24,7 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.At.Line, p.At.Column, p.Text)
 }
 
-// Problems are all problems of a job file. The error text has one line for each
-// problem.
+// Problems are all problems of a job file, one for each line of the error text.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -47,8 +45,7 @@ func (r *reporter) report(at Position, format string, args ...any) {
 	r.problems = append(r.problems, Problem{File: r.file, At: at, Text: fmt.Sprintf(format, args...)})
 }
 
-// err returns the problems in their order in the file, without duplicates; nil
-// if there are none.
+// err returns the problems in the order of the file, without duplicates, or nil.
 func (r *reporter) err() error {
 	if len(r.problems) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// maxBytes is the maximum size of a job file, in bytes.
+// maxBytes bounds a job file, in bytes.
 const maxBytes = 4 << 20
 
 // Job is a job file that was read and has passed all checks.
@@ -17,15 +17,14 @@ type Job struct {
 	File *File
 	// Path is the file's path as passed to Read.
 	Path string
-	// directory is the absolute path of the file's directory; paths in the file
-	// are relative to it.
+	// directory is the absolute path to which paths in the file are relative.
 	directory string
 	tasks     [][]command.Task // by step
 	lookup    func(string) (string, bool)
 }
 
-// Read reads and checks a job file. lookup returns environment variables, as
-// [os.LookupEnv] does. The error is [Problems] if the file's content is wrong.
+// Read reads and checks a job file. lookup is like [os.LookupEnv]. The error is
+// [Problems] if the file's content is wrong.
 func Read(path string, lookup func(string) (string, bool)) (*Job, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -45,8 +44,7 @@ func Read(path string, lookup func(string) (string, bool)) (*Job, error) {
 	return parseJob(path, filepath.Dir(absolute), content, lookup)
 }
 
-// parseJob decodes and checks the content of a job file. directory is the
-// directory of the file.
+// parseJob decodes and checks the content of a job file in directory.
 func parseJob(path, directory string, content []byte, lookup func(string) (string, bool)) (*Job, error) {
 	reporter := &reporter{file: path}
 	tree := parse(reporter, content)

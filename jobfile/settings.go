@@ -16,8 +16,8 @@ type Setting struct {
 	At         Position
 }
 
-// Settings returns the settings that keys such as queue stand for, and the settings
-// below the key conf. It fails if both set the same setting.
+// Settings returns the settings of keys such as queue, and those below the key conf.
+// It fails if both set the same setting.
 func (j *Job) Settings() ([]Setting, error) {
 	var all []Setting
 	add := func(key, value string, at Position) {
@@ -68,8 +68,8 @@ func (j *Job) Settings() ([]Setting, error) {
 	return all, reporter.err()
 }
 
-// shipped returns the files to localize for every container: those listed in the
-// file, and the local scripts that commands execute.
+// shipped returns the files to localize for every container: those in the file, and
+// local scripts.
 func (j *Job) shipped() (files []string, at Position) {
 	files = j.paths(j.File.Files)
 	if len(files) > 0 {
@@ -87,8 +87,8 @@ func (j *Job) shipped() (files []string, at Position) {
 	return files, at
 }
 
-// script returns the path of the local file that a step's command executes, such
-// as ./script.sh.
+// script returns the path of the local file that a step's command executes, such as
+// ./script.sh.
 func (j *Job) script(step *Step) (path string, ok bool) {
 	if step.Command.Shell || len(step.Command.Args) == 0 {
 		return "", false
@@ -102,8 +102,7 @@ func (j *Job) script(step *Step) (path string, ok bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// paths resolves paths relative to the job file's directory. It leaves URIs
-// unchanged.
+// paths resolves paths, but not URIs, relative to the job file's directory.
 func (j *Job) paths(names []Text) []string {
 	all := make([]string, len(names))
 	for i, name := range names {

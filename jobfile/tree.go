@@ -23,8 +23,7 @@ const (
 
 func (k kind) String() string { return [...]string{"nothing", "a value", "a list", "a mapping"}[k] }
 
-// node is a YAML node in which aliases are resolved. The text of a scalar is as
-// written in the file.
+// node is a YAML node without aliases. A scalar's text is as in the file.
 type node struct {
 	kind    kind
 	at      Position
@@ -36,7 +35,7 @@ type node struct {
 
 type entry struct{ key, value *node }
 
-// get returns the value of a key in a mapping; nil if the key is missing.
+// get returns the value of a mapping's key, or nil.
 func (n *node) get(key string) *node {
 	for _, one := range n.entries {
 		if one.key.text == key {
@@ -46,19 +45,18 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// treeBuilder converts the YAML library's nodes into values of type node.
+// treeBuilder converts the YAML library's nodes.
 type treeBuilder struct {
 	*reporter
 	anchors map[string]*node
 	nodes   int
 }
 
-// maxNodes is the maximum number of nodes after aliases are resolved. Without a
-// maximum, a few lines with aliases could expand to billions of nodes.
+// maxNodes bounds the nodes after aliases are resolved: a few lines with aliases
+// could make billions.
 const maxNodes = 1 << 20
 
-// parse parses a file that has one document. It returns nil if the file is empty
-// or invalid.
+// parse parses a file with one document. It returns nil for an empty or invalid one.
 func parse(r *reporter, content []byte) *node {
 	file, err := parseYAML(content)
 	if err != nil {
@@ -105,8 +103,7 @@ func parseYAML(content []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(content, 0)
 }
 
-// syntaxAdvice returns advice on how to correct a common syntax error; "" if the
-// error is not a common one.
+// syntaxAdvice returns advice on a common syntax error, or "".
 func syntaxAdvice(message string) string {
 	for _, known := range []struct{ part, advice string }{
 		{"mapping value is not allowed", `: put text with ": " in it in quotes, or below a |`},
@@ -195,8 +192,7 @@ func (b *treeBuilder) build(from ast.Node) *node {
 	}
 }
 
-// add adds an entry to a mapping. The mapping's own entries override those of
-// merge keys (<<).
+// add adds an entry to a mapping. Own entries override those of merge keys (<<).
 func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
 	value := b.build(from.Value)
 	if from.Key.Type() == ast.MergeKeyType {

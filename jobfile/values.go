@@ -71,8 +71,8 @@ func (f *Flag) decode(d *decoder, n *node) {
 
 func (*Flag) schema() schema { return schema{"type": "boolean"} }
 
-// Duration is a positive duration. A unit is required, because a bare number could
-// be read as minutes or as milliseconds.
+// Duration is a positive duration. A unit is required: a bare number could be read
+// as minutes or as milliseconds.
 type Duration struct {
 	Value time.Duration
 	At    Position
@@ -118,8 +118,7 @@ func (s *Size) decode(d *decoder, n *node) {
 	}
 }
 
-// binaryUnit returns a suggestion for a size with a unit such as MiB, as in
-// specifications of Skein.
+// binaryUnit returns a suggestion for a size with a unit such as MiB, as in Skein.
 func binaryUnit(text string) string {
 	compact := strings.ToLower(strings.ReplaceAll(text, " ", ""))
 	if short, ok := strings.CutSuffix(compact, "ib"); ok {
@@ -308,8 +307,8 @@ func (*Matrix) schema() schema {
 		"additionalProperties": schema{"type": "array", "minItems": 1, "items": new(Text).schema()}}
 }
 
-// Tasks defines the tasks of a step: by their number, by a list of items (a task
-// for each), or by combinations of values.
+// Tasks defines a step's tasks: by number, by a list of items (a task for each), or
+// by combinations of values.
 type Tasks struct {
 	Count        Number
 	Items        []Text

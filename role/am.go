@@ -7,8 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// driverOf returns a function that starts the driver in an ApplicationMaster's
-// process.
+// driverOf returns a function that starts the driver in an ApplicationMaster's process.
 func driverOf(function func(ctx context.Context) error) func(*am.Attempt) (*am.Driver, error) {
 	return func(attempt *am.Attempt) (*am.Driver, error) {
 		a, err := startDriver(driverOptions{

@@ -23,11 +23,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stopTimeout is the maximum time for stopping a driver.
+// stopTimeout bounds stopping a driver.
 const stopTimeout = 10 * time.Second
 
-// Application is the state of an application in the process of its driver. All
-// sessions of the process share it.
+// Application is the state of an application in its driver's process, shared by all sessions.
 type Application struct {
 	ID          string
 	Settings    *config.Config
@@ -43,8 +42,7 @@ type Application struct {
 
 type applicationKey struct{}
 
-// FromContext returns the application whose driver function received ctx; nil if
-// there is none.
+// FromContext returns the application whose driver function received ctx, or nil.
 func FromContext(ctx context.Context) *Application {
 	a, _ := ctx.Value(applicationKey{}).(*Application)
 	return a
@@ -61,8 +59,8 @@ type driverOptions struct {
 	hadoop   *conf.Config // nil if there is no Hadoop configuration
 	files    *storage.Files
 	pools    string // content of the pools file; "" to read the file that the settings name
-	// host is the host at which executors reach the driver; bind is the address on
-	// which the driver listens. Both are "" if the only executor is in this process.
+	// host is where executors reach the driver, and bind where the driver listens; both
+	// are "" if the only executor is in this process.
 	host, bind string
 	racks      map[string]string // of the cluster's nodes, by host
 	manager    driver.ClusterManager
@@ -106,9 +104,9 @@ func startDriver(o driverOptions) (*Application, error) {
 	return a, err
 }
 
-// driverAddresses returns the host at which a cluster's executors reach a driver
-// in this process, and the address on which it listens. managers are the
-// addresses (host:port) of the ResourceManagers or standalone masters.
+// driverAddresses returns the host at which executors reach a driver in this
+// process, and the address on which it listens. managers are addresses (host:port)
+// of ResourceManagers or standalone masters.
 func driverAddresses(ctx context.Context, settings *config.Config, managers []string) (host, bind string, err error) {
 	if host = config.DriverHost.In(settings); host == "" {
 		address, err := route.Source(ctx, managers)
@@ -120,7 +118,7 @@ func driverAddresses(ctx context.Context, settings *config.Config, managers []st
 	return host, cmp.Or(config.DriverBind.In(settings), host), nil
 }
 
-// run calls the driver function. See supervise.Run for the other parameters.
+// run calls the driver function; see supervise.Run.
 func (a *Application) run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context) error) error {
 	return supervise.Run(ctx, application, sessionTimeout, func(ctx context.Context, sessionCreated func()) error {
 		a.sessionCreated = sessionCreated
@@ -142,8 +140,8 @@ type capacity struct {
 	resources map[string][]string // addresses by resource name
 }
 
-// CheckFits fails if a task that uses cpus cores and these amounts of resources is
-// too large for an executor of a resource profile; nil means the default profile.
+// CheckFits fails if a task with cpus cores and these resources is too large for an
+// executor of a resource profile; nil means the default profile.
 func (a *Application) CheckFits(cpus int, resources map[string]float64, executors *profile.Profile) error {
 	if executors != nil && cpus > executors.Cores {
 		return fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", cpus, executors.Cores)

@@ -18,9 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runByHand runs the driver of a program that a person, yarn-submit or a
-// standalone worker has started. The executors run on the cluster of its master
-// URL.
+// runByHand runs the driver of a program that a person, yarn-submit or a standalone
+// worker has started, with executors on its master URL's cluster.
 func runByHand(function func(ctx context.Context) error) error {
 	settings, err := givenSettings()
 	if err != nil {
@@ -50,8 +49,8 @@ func runByHand(function func(ctx context.Context) error) error {
 	}
 }
 
-// RunLocal runs a driver function with an executor in this process, and returns the
-// function's error. The settings name a local master, such as local[2].
+// RunLocal runs a driver function with an executor in this process, and returns its
+// error. The settings name a local master, such as local[2].
 func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context.Context) error) error {
 	if err := function.Problems(); err != nil {
 		return err
@@ -66,14 +65,14 @@ func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context
 	return runLocal(ctx, master, settings, slog.Default(), run)
 }
 
-// givenSettings returns the settings that yarn-submit passed to this process, or
-// else those of the environment and the defaults file.
+// givenSettings returns yarn-submit's settings for this process, or else those of
+// the environment and the defaults file.
 func givenSettings() (*config.Config, error) {
 	encoded, given := os.LookupEnv(launch.EnvProperties)
 	if !given {
 		return config.FromEnvironment(config.Sources{})
 	}
-	// Processes that the program starts must not inherit the settings.
+	// The program's child processes must not inherit the settings.
 	if err := os.Unsetenv(launch.EnvProperties); err != nil {
 		return nil, err
 	}
@@ -84,9 +83,8 @@ func givenSettings() (*config.Config, error) {
 	return config.FromMap(properties)
 }
 
-// hadoopConfig returns this machine's Hadoop configuration, overridden by the
-// settings hadoop.*. It returns nil if the machine has no configuration and there
-// are no such settings.
+// hadoopConfig returns this machine's Hadoop configuration, overridden by hadoop.*
+// settings, or nil if there are neither.
 func hadoopConfig(settings *config.Config) (*conf.Config, error) {
 	overrides := config.Hadoop.In(settings)
 	hadoop, err := conf.FromEnvironment(overrides)

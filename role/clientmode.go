@@ -24,12 +24,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errOver is the cause with which the driver function's context ends when the
-// application has succeeded.
+// errOver is the cause of the driver function's context after a success.
 var errOver = errors.New("the application is over")
 
-// clientMode is a process in client mode: it submits an application and runs its
-// driver.
+// clientMode is a process that submits an application and runs its driver.
 type clientMode struct {
 	settings *config.Config
 	function func(ctx context.Context) error
@@ -51,7 +49,7 @@ type clientMode struct {
 // runClientMode submits this program to the cluster and runs its driver function.
 func runClientMode(settings *config.Config, function func(ctx context.Context) error) error {
 	format := os.Getenv(launch.EnvReport)
-	_ = os.Unsetenv(launch.EnvReport) // processes that the program starts must not inherit it
+	_ = os.Unsetenv(launch.EnvReport) // child processes must not inherit it
 	console := client.NewConsole(consoleWriter(os.Stderr))
 	slog.SetDefault(logging.New(console, settings))
 	ctx, stop := interrupt.Context(client.ExitFailed, console.Close)
@@ -69,8 +67,7 @@ func runClientMode(settings *config.Config, function func(ctx context.Context) e
 }
 
 // consoleWriter returns a writer to stderr. If stdout is a terminal, it hides that
-// stderr is one too, so that the console updates no line in place: that would mix
-// with the program's output.
+// stderr is one, too: a live line would mix with the program's output.
 func consoleWriter(stderr *os.File) io.Writer {
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		return struct{ io.Writer }{stderr}
@@ -78,8 +75,8 @@ func consoleWriter(stderr *os.File) io.Writer {
 	return stderr
 }
 
-// newLogger sets the logger. Unless log.level is set it logs only warnings and
-// errors, because the console reports progress.
+// newLogger sets the logger. By default it logs only warnings and errors, because
+// the console reports progress.
 func (c *clientMode) newLogger() {
 	c.logLevel.Set(slog.LevelWarn)
 	if c.settings.IsSet(config.LogLevel.Name()) {
@@ -88,8 +85,7 @@ func (c *clientMode) newLogger() {
 	c.logger = slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: &c.logLevel}))
 }
 
-// mute turns the logger off. When the application is over, errors of connections
-// to it are expected.
+// mute turns the logger off: after the application's end, connection errors are expected.
 func (c *clientMode) mute() { c.logLevel.Set(math.MaxInt) }
 
 func (c *clientMode) run(ctx context.Context) error {
@@ -126,8 +122,8 @@ func (c *clientMode) run(ctx context.Context) error {
 	return c.driveAndFollow(ctx, drive)
 }
 
-// addresses returns the host at which the cluster's nodes can reach this process,
-// and the address on which the driver listens.
+// addresses returns the host at which the cluster reaches this process, and the
+// address on which the driver listens.
 func (c *clientMode) addresses(ctx context.Context) (host, bind string, err error) {
 	managers, err := c.cluster.Hadoop().ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
@@ -136,9 +132,8 @@ func (c *clientMode) addresses(ctx context.Context) (host, bind string, err erro
 	return driverAddresses(ctx, c.settings, managers)
 }
 
-// driveAndFollow calls drive and follows the application until both have ended.
-// When the application ends, the context alive of drive ends. When ctx ends, the
-// application is killed.
+// driveAndFollow calls drive and follows the application until both have ended. The
+// application's end cancels drive's context alive; ctx's end kills the application.
 func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive context.Context) error) error {
 	alive, over := context.WithCancelCause(ctx)
 	following, kill := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -163,10 +158,9 @@ func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive contex
 	return c.result(ctx, outcome, failure)
 }
 
-// result returns the application's error; nil if it succeeded. outcome is the
-// error that the cluster reports; failure is the driver function's error. If the
-// driver function did not return after the application's end and
-// yarn.am.clientModeExitOnError is false, result first waits for the function.
+// result returns the application's error, nil for success. outcome is the cluster's
+// error, failure the driver function's. If that has not returned and
+// yarn.am.clientModeExitOnError is false, result first waits for it.
 func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 	if abandoned := (*supervise.NotReturned)(nil); errors.As(failure, &abandoned) && !config.AMExitOnError.In(c.settings) {
 		c.console.Warn("waiting for the driver function, which does not return (%s is false)", config.AMExitOnError.Name())
@@ -176,8 +170,8 @@ func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 		}
 	}
 	if outcome == nil {
-		// With yarn.am.clientModeTreatDisconnectAsFailed=false the cluster
-		// reports success for an application that lost its driver.
+		// With yarn.am.clientModeTreatDisconnectAsFailed=false the cluster reports success
+		// for an application that lost its driver.
 		outcome = failure
 	}
 	if outcome == nil {
@@ -190,8 +184,7 @@ func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 	return &failedApplication{outcome, status}
 }
 
-// failedApplication is the error of an application that did not succeed, with
-// the exit status for this process.
+// failedApplication is a failed application's error with this process's exit status.
 type failedApplication struct {
 	error
 	status int
@@ -200,8 +193,8 @@ type failedApplication struct {
 func (e *failedApplication) Unwrap() error   { return e.error }
 func (e *failedApplication) ExitStatus() int { return e.status }
 
-// startDriver starts the driver. This is done before the application is
-// submitted, because its ApplicationMaster needs the driver's address.
+// startDriver starts the driver before the submission, as the ApplicationMaster
+// needs its address.
 func (c *clientMode) startDriver(id string, racks map[string]string) (*client.Driver, error) {
 	c.manager = remote.NewManager(c.logger)
 	app, err := startDriver(driverOptions{
@@ -234,23 +227,20 @@ func (c *clientMode) stopDriver(ctx context.Context) {
 	}
 }
 
-// drive runs the driver function and reports its result to the
-// ApplicationMaster.
+// drive runs the driver function and reports its result to the ApplicationMaster.
 func (c *clientMode) drive(alive context.Context) error {
 	err := c.app.run(alive, alive, config.AMWaitTime.In(c.settings), c.function)
 	if alive.Err() != nil {
 		return err
 	}
-	// If no ApplicationMaster has connected to the driver yet, Finish waits for that
-	// until the application has ended.
+	// Finish waits until an ApplicationMaster has connected or the application has ended.
 	if c.manager.Finish(alive, err) == nil {
 		c.stopDriver(alive)
 	}
 	return err
 }
 
-// driveUnmanaged runs an unmanaged ApplicationMaster with its driver in this
-// process.
+// driveUnmanaged runs an unmanaged ApplicationMaster and its driver in this process.
 func (c *clientMode) driveUnmanaged(alive context.Context) error {
 	return am.Unmanaged{
 		Application: c.running.ID(), Spec: c.running.Spec(), Host: c.host, Bind: c.bind, Logger: c.logger,

@@ -2,8 +2,7 @@ package role
 
 import "syscall"
 
-// decommissionSignal tells an executor to finish its running tasks and stop.
-// Spark's executors use the same signal.
+// decommissionSignal makes an executor finish its running tasks and stop, as in Spark.
 const (
 	decommissionSignal     = syscall.SIGPWR
 	decommissionSignalName = "SIGPWR"

@@ -4,8 +4,7 @@ package role
 
 import "syscall"
 
-// decommissionSignal tells an executor to finish its running tasks and stop. It
-// is SIGPWR on Linux, which other systems do not have.
+// decommissionSignal makes an executor finish its running tasks and stop; Linux has SIGPWR.
 const (
 	decommissionSignal     = syscall.SIGUSR2
 	decommissionSignalName = "SIGUSR2"

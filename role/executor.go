@@ -22,8 +22,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// runExecutor runs an executor until its driver tells it to stop, and returns the
-// process's exit code.
+// runExecutor runs an executor until its driver asks it to stop, and returns the exit code.
 func runExecutor() int {
 	logger := logging.New(os.Stderr, config.Default())
 	slog.SetDefault(logger)
@@ -82,9 +81,8 @@ func serveExecutor(ctx context.Context, logger *slog.Logger) error {
 	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
 }
 
-// givenResources returns the addresses, by name, of the resources that a
-// standalone worker assigned to this executor. It returns nil on YARN, where the
-// executor discovers them.
+// givenResources returns the resource addresses that a standalone worker assigned to
+// this executor, by name, or nil on YARN, where the executor discovers them.
 func givenResources() (map[string][]string, error) {
 	text, given := os.LookupEnv(launch.EnvResources)
 	if !given {
@@ -97,8 +95,8 @@ func givenResources() (map[string][]string, error) {
 	return resources, nil
 }
 
-// prepareTasks returns a function that adds the file systems to the context of
-// tasks. They use the driver's Hadoop configuration and user.
+// prepareTasks returns a function that adds the file systems, by the driver's Hadoop
+// configuration and user, to the context of tasks.
 func prepareTasks(logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
 		var hadoop *conf.Config // nil if the driver has no Hadoop configuration
@@ -122,8 +120,8 @@ func logURLs(page string) map[string]string {
 	return map[string]string{"stdout": page + "/stdout", "stderr": page + "/stderr"}
 }
 
-// decommissionRequests returns a channel that receives a reason when this
-// process receives decommissionSignal. stop ends this; the caller must call it.
+// decommissionRequests returns a channel that receives a reason at
+// decommissionSignal, until the caller calls stop.
 func decommissionRequests() (reasons <-chan string, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, decommissionSignal)

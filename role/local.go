@@ -17,8 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// localExecutor and localHost are the id and the host of a local master's only
-// executor.
+// localExecutor and localHost are id and host of a local master's only executor.
 const (
 	localExecutor = "driver"
 	localHost     = "localhost"
@@ -57,8 +56,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	serving, stopServing := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
 	var served sync.WaitGroup
 	served.Go(func() {
-		// The only error is that the driver has stopped, which the driver
-		// reports itself.
+		// The driver itself reports the only error, that it has stopped.
 		_ = a.Driver.AttachLocal(serving, func(ctx context.Context, stream wire.ExecutorSide) error {
 			return executorbackend.Serve(ctx, executor, stream)
 		})
@@ -71,8 +69,8 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	return a.run(ctx, context.Background(), 0, function)
 }
 
-// forOneExecutor turns off settings that make no sense with a single executor: they
-// would make the driver release it or wait for a second one.
+// forOneExecutor turns off settings by which the driver would release a single
+// executor or wait for a second one.
 func forOneExecutor(settings *config.Config) (*config.Config, error) {
 	off := map[string]string{}
 	for _, key := range []config.Key[bool]{config.DynamicAllocation, config.Speculation, config.ExcludeTasks} {

@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/localcluster"
 )
 
-// runLocalCluster starts a standalone cluster on this machine, runs a driver
-// with executors on it, and stops the cluster.
+// runLocalCluster starts a standalone cluster on this machine, runs a driver with
+// executors on it, and stops it.
 func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config.Config, logger *slog.Logger, function func(ctx context.Context) error) (err error) {
 	if settings, err = fitToWorkers(settings, master); err != nil {
 		return client.Usage(err)
@@ -36,9 +36,8 @@ func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config
 	return standalone{masters: masters, credentials: cluster.Credentials(), logger: logger}.run(ctx, settings, function)
 }
 
-// fitToWorkers lowers the default of executor.memory to the memory of a worker. It
-// fails if an executor would still be larger than a worker, because such an
-// executor could never start.
+// fitToWorkers lowers the default of executor.memory to a worker's memory. It fails
+// if an executor would still be larger than a worker, and so never start.
 func fitToWorkers(settings *config.Config, master masterurl.URL) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorMem.Name()) && config.ExecutorMem.In(settings) > master.Memory {
 		fitted, err := settings.With(map[string]string{config.ExecutorMem.Name(): fmt.Sprintf("%dm", master.Memory/config.MiB)})

@@ -1,11 +1,11 @@
-// Package role determines the role of a process of a bobbin program and runs it.
-// The roles are: driver of a program that was started by hand, with executors on
-// the cluster of its master URL; ApplicationMaster, with the driver or without;
-// executor; and the processes of a local cluster.
+// Package role determines the role of a process of a bobbin program and runs it:
+// driver of a program that was started by hand, with executors on the cluster of its
+// master URL; ApplicationMaster, with the driver or without; executor; or a process
+// of a local cluster.
 //
-// Application is the state of a process with a driver. Each role that has a driver
-// creates an Application with startDriver, and calls the user's driver function
-// with Application.run.
+// Application is the state of a process with a driver. Each role with a driver
+// creates an Application with startDriver, and calls the user's driver function with
+// Application.run.
 package role
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/localcluster"
 )
 
-// Main runs this process in its role, with run as the driver function. It
-// returns the exit status.
+// Main runs this process in its role, with run as the driver function, and returns
+// the exit status.
 func Main(run func(ctx context.Context) error) int {
 	if err := function.Problems(); err != nil {
 		return exit(client.Usage(err))
@@ -46,12 +46,11 @@ func Main(run func(ctx context.Context) error) int {
 	}
 }
 
-// exit prints an error and returns the exit status for it.
 func exit(err error) int {
 	if err == nil {
 		return client.ExitSuccess
 	}
-	// Print the first line last, because the others may be a long stack trace.
+	// The other lines may be a long stack trace: print the first line last.
 	message, details, _ := strings.Cut(strings.TrimRight(err.Error(), "\n"), "\n")
 	if details != "" {
 		fmt.Fprintln(os.Stderr, details)
@@ -60,8 +59,8 @@ func exit(err error) int {
 	return exitStatus(err)
 }
 
-// exitStatus returns the exit status for a driver function's error: the result of
-// the error's method ExitStatus() int if it has one, else client.ExitCode(err).
+// exitStatus returns the exit status for a driver function's error: of its method
+// ExitStatus() int, or else client.ExitCode(err).
 func exitStatus(err error) int {
 	var own interface{ ExitStatus() int }
 	if errors.As(err, &own) {

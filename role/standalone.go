@@ -21,8 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// standalone is the standalone cluster on which a driver in this process runs
-// executors.
+// standalone is the standalone cluster for a driver in this process.
 type standalone struct {
 	masters     []string // host:port
 	credentials *protocol.Credentials
@@ -43,12 +42,11 @@ func runStandalone(ctx context.Context, master masterurl.URL, settings *config.C
 	return standalone{masters: master.Addresses, credentials: credentials, driverID: driverID, logger: logger}.run(ctx, settings, function)
 }
 
-// givenDriverID returns the id of this driver in the standalone cluster; "" if the
-// cluster did not start the driver.
+// givenDriverID returns this driver's id in the standalone cluster that started it, or "".
 func givenDriverID() (string, error) {
 	id := os.Getenv(launch.EnvDriverID)
-	// The variable is removed, since otherwise an application that this program
-	// starts would count as this driver's, and killing it would kill the driver.
+	// An application that this program starts must not count as this driver's, because
+	// killing it would kill the driver.
 	return id, os.Unsetenv(launch.EnvDriverID)
 }
 
@@ -135,8 +133,7 @@ func (s standalone) register(ctx context.Context, a *Application, user string) (
 	})
 }
 
-// shippedFiles returns the program and the files that executors get in their
-// working directory.
+// shippedFiles returns the program and the files for executors' working directories.
 func shippedFiles(program string, settings *config.Config) (*application.Files, error) {
 	named, err := client.LocalFiles(program, settings)
 	if err != nil {
@@ -149,8 +146,7 @@ func shippedFiles(program string, settings *config.Config) (*application.Files, 
 	return application.ReadFiles(local)
 }
 
-// finish stops the executors and the driver, and tells the master how the
-// application ended.
+// finish stops the executors and the driver, and reports the application's end to the master.
 func (s standalone) finish(ctx context.Context, a *Application, manager *application.Application, failure error) {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

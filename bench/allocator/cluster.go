@@ -21,20 +21,20 @@ import (
 const (
 	// runTimeout bounds one measurement.
 	runTimeout = 3 * time.Minute
-	// hostsPerByte is the number of nodes whose addresses have the same third byte.
+	// hostsPerByte is the number of nodes with the same third byte of their addresses.
 	hostsPerByte = 250
 	nodes        = 2000
 	racks        = 40
 	user         = "bench"
 )
 
-// host returns a node's name: a loopback address, so that no name must be resolved.
+// host returns a node's name: a loopback address, which needs no look-up.
 func host(node int) string {
 	return fmt.Sprintf("127.1.%d.%d", node/hostsPerByte, node%hostsPerByte+1)
 }
 
-// allocate starts a simulated cluster and measures what an ApplicationMaster takes
-// to get and launch containers on it.
+// allocate measures an ApplicationMaster that gets and launches containers on a
+// simulated cluster.
 func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("the measurement took longer than %v", runTimeout))
 	defer cancel()
@@ -77,8 +77,7 @@ func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err er
 	if err := master.Start(); err != nil {
 		return cost{}, err
 	}
-	// If the ApplicationMaster's process ends early, stop waiting for its
-	// containers.
+	// If the ApplicationMaster's process ends, stop waiting for its containers.
 	var over atomic.Bool
 	running, ended := context.WithCancelCause(ctx)
 	defer ended(nil)
@@ -100,8 +99,8 @@ func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err er
 	return measured, err
 }
 
-// masterCommand returns the command of the ApplicationMaster's process: this
-// program, with the environment that a NodeManager would give it.
+// masterCommand returns the command of the ApplicationMaster's process: this program
+// in a NodeManager's environment.
 func masterCommand(ctx context.Context, directory string, application *yarntest.Application, hadoop map[string]string,
 	racks map[string]string, containers int) (*exec.Cmd, error) {
 	spec := &launch.Spec{

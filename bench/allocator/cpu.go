@@ -11,8 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// cpuTime returns the sum of the CPU times of a process's threads. It misses no
-// time, as the threads of a Go program do not end.
+// cpuTime returns the CPU time of a process's threads, which do not end in a Go program.
 func cpuTime(pid int) (time.Duration, error) {
 	threads, err := filepath.Glob(filepath.Join(procfs.Directory(pid), "task/*/schedstat"))
 	if err != nil || len(threads) == 0 {

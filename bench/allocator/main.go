@@ -1,13 +1,12 @@
 // Command allocator measures how long an ApplicationMaster takes, and how much CPU
 // time, to get and launch many containers: from its registration until a NodeManager
 // runs the last one. Each waiting task prefers three hosts, so the ApplicationMaster
-// requests containers by host, by rack and anywhere, and changes these requests as
-// containers are allocated.
+// changes requests by host, by rack and anywhere as containers are allocated.
 //
 // The ApplicationMaster is a process of its own. The cluster is simulated in this
-// process: a ResourceManager and 2,000 NodeManagers that speak Hadoop's protocols
-// over loopback, each with an address of its own. Containers run no process, so no
-// executor registers with the driver.
+// process: a ResourceManager and 2,000 NodeManagers speak Hadoop's protocols over
+// loopback, each at its own address. Containers run no process, so no executor
+// registers with the driver.
 //
 // Usage, from the module's root:
 //
@@ -40,8 +39,7 @@ func main() {
 	}
 }
 
-// The figure "growth" compares the CPU time per container for these two numbers of
-// containers.
+// The figure "growth" compares the CPU time per container for these numbers of containers.
 const (
 	few  = 100
 	many = 10_000

@@ -12,8 +12,7 @@ import (
 // envTasks is the environment variable that has the number of tasks.
 const envTasks = "BENCH_ALLOCATOR_TASKS"
 
-// replicas is how many hosts each task prefers. HDFS stores a block on three by
-// default.
+// replicas is how many hosts each task prefers: HDFS's default number of replicas.
 const replicas = 3
 
 var nothing = bobbin.Func("nothing", func(*bobbin.Task, int) (int, error) { return 0, nil })

@@ -25,8 +25,7 @@ func Print(w io.Writer, figures ...Figure) error {
 	return nil
 }
 
-// Median returns the middle value, or the mean of the two in the middle. There must
-// be at least one value.
+// Median returns the middle of at least one value, or the mean of the two in the middle.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2

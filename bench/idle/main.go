@@ -1,5 +1,5 @@
-// Command idle opens a session, which gets executors, and does nothing until it is
-// told to stop. It shows what bobbin itself costs.
+// Command idle opens a session, with executors, and does nothing until it is
+// stopped, to show what bobbin itself costs.
 package main
 
 import (

@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// settle is how long an application idles before its memory is measured, so that it
-// can free what it needed only to start.
+// settle is how long an application idles before its memory is measured, to free
+// what only the start needed.
 const settle = 3 * time.Second
 
 // launched is what one launch took.
@@ -24,8 +24,7 @@ type launched struct {
 	megabytes float64 // resident memory of the AM and the executors
 }
 
-// launch measures one launch, from the start of yarn-submit until the last executor
-// has registered.
+// launch measures one launch, from yarn-submit's start to the last executor's registration.
 func (b *bench) launch(ctx context.Context) (launched, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
@@ -43,8 +42,8 @@ func (b *bench) launch(ctx context.Context) (launched, error) {
 	return result, errors.Join(err, b.end(ctx, id))
 }
 
-// watch waits until the application's executors have registered, and then measures
-// the memory of the AM and the executors.
+// watch waits until the executors have registered, and measures the memory of the AM
+// and the executors.
 func (b *bench) watch(ctx context.Context, id string, began time.Time) (launched, error) {
 	var status page.Status
 	err := poll(ctx, 20*time.Millisecond, func() (bool, error) {

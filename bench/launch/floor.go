@@ -10,9 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// floor measures the time from the submission of an application, whose AM is a
-// shell command, until the command runs. The command shows that by connecting to
-// this process.
+// floor measures the time from the submission of an application, whose AM is a shell
+// command, until the command runs and connects to this process.
 func (b *bench) floor(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
@@ -50,8 +49,8 @@ func (b *bench) floor(ctx context.Context) (time.Duration, error) {
 	return took, b.end(ctx, application.ID)
 }
 
-// end kills an application and waits until no container of it is left, so that the
-// next run finds an idle cluster.
+// end kills an application and waits for the end of its containers, so that the next
+// run finds an idle cluster.
 func (b *bench) end(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), runTimeout)
 	defer cancel()

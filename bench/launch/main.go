@@ -3,11 +3,9 @@
 //
 // For comparison it measures a floor, the time that YARN itself takes: from the
 // submission over REST of an application, whose AM is a shell command, until the
-// command runs. The floor counts twice, as two containers must start one after the
-// other: the AM's, then an executor's.
-//
-// The floor and bobbin are measured in turn on one cluster, which the benchmark
-// starts.
+// command runs. The floor counts twice, as two containers start one after the other:
+// the AM's, then an executor's. Floor and bobbin are measured in turn on one
+// cluster, which the benchmark starts.
 //
 // Usage, from the module's root, after make build:
 //
@@ -74,13 +72,11 @@ func run(ctx context.Context, runs int, submit string) (err error) {
 	})
 }
 
-// heartbeat is the default interval of NodeManagers' heartbeats, on which the wait
-// for containers depends.
+// heartbeat is NodeManagers' default interval, on which the wait for containers depends.
 const heartbeat = time.Second
 
-// anyMoment waits for a random part of the heartbeat interval, so that a run begins
-// at any time between two heartbeats, as a user's submission does. The previous run
-// ended at a heartbeat.
+// anyMoment waits for a random part of the heartbeat interval, as a user's
+// submission would, because the previous run ended at a heartbeat.
 func anyMoment(ctx context.Context) error {
 	select {
 	case <-time.After(rand.N(heartbeat)):
@@ -90,8 +86,8 @@ func anyMoment(ctx context.Context) error {
 	}
 }
 
-// measure measures the floor and bobbin in turn. The first turn, in which the
-// daemons' JVMs are cold and the program is uploaded, does not count.
+// measure measures the floor and bobbin in turn. The first turn, with cold JVMs and
+// the program's upload, does not count.
 func (b *bench) measure(ctx context.Context, runs int) error {
 	var floors, launches, memory []float64
 	for i := range runs + 1 {

@@ -12,9 +12,8 @@ import (
 )
 
 // residentMemory returns the resident memory, in MB of 1,000,000 bytes, of an
-// application's AM and executors on this machine. It finds the processes by their
-// environment. NodeManagers start them with shells, which do not count: the programs
-// replace them (exec).
+// application's AM and executors on this machine, found by their environment.
+// NodeManagers start them with shells, which the programs replace (exec).
 func residentMemory(applicationID string) (float64, error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

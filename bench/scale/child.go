@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a child process may take to end before it is killed.
+// stopTimeout is when a child process that does not end is killed.
 const stopTimeout = 20 * time.Second
 
-// child is a process of this program in another role. It exchanges JSON values with
-// its parent over stdin and stdout.
+// child is a process of this program in another role, with JSON values on stdin and stdout.
 type child struct {
 	role    string
 	command *exec.Cmd
@@ -23,8 +22,7 @@ type child struct {
 	stdout  *json.Decoder
 }
 
-// startChild starts this program in a role. The child process ends when ctx or this
-// process ends.
+// startChild starts this program in a role, until ctx or this process ends.
 func startChild(ctx context.Context, role string, environment ...string) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -61,7 +59,7 @@ func (c *child) receive(value any) error {
 	return nil
 }
 
-// stop closes the child's stdin, which makes it end, and waits until it has.
+// stop closes the child's stdin, which makes it end, and waits.
 func (c *child) stop() error {
 	_ = c.stdin.Close()
 	kill := time.AfterFunc(stopTimeout, func() { _ = c.command.Process.Kill() })

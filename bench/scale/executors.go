@@ -56,9 +56,9 @@ func runExecutors(ctx context.Context) error {
 	return nil
 }
 
-// complaints receives the warnings of an executor, which retries its registration or
-// has lost the driver. The first warning counts the executor as refused. Only the
-// first warning of a process is printed.
+// complaints receives the warnings of an executor that retries its registration or
+// has lost the driver. The first counts the executor as refused; the first of a
+// process is printed.
 type complaints struct {
 	count *atomic.Int64
 	once  sync.Once

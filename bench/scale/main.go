@@ -5,8 +5,8 @@
 // The driver is a user's program (bobbin.Main) in its own process, on a simulated
 // standalone cluster: this process is the master, and the executors share as many
 // processes as there are cores. Each executor is a complete executorbackend with its
-// own connection over TLS and gRPC on loopback. Unlike an executor in a container,
-// it does not test its disk.
+// own connection over TLS and gRPC on loopback, without the disk test of a
+// container.
 //
 // Usage, from the module's root:
 //
@@ -37,8 +37,7 @@ const (
 const (
 	// timeout bounds the measurement.
 	timeout = 5 * time.Minute
-	// spareFiles is how many files the driver may open in addition to its
-	// connections.
+	// spareFiles is how many files the driver may open besides its connections.
 	spareFiles = 100
 )
 
@@ -58,8 +57,7 @@ func main() {
 	}
 }
 
-// round is the numbers of executors and tasks to measure with. It is the first value
-// that the driver reads from stdin.
+// round has the numbers of executors and tasks, the first value on the driver's stdin.
 type round struct{ Executors, Tasks int }
 
 // outcome is what a round measured.
@@ -96,8 +94,8 @@ func measure(ctx context.Context) error {
 	)
 }
 
-// checkFiles returns an error if a process may not open as many files as the
-// driver needs. Go's runtime has already raised the soft limit to the hard one.
+// checkFiles fails if a process may not open as many files as the driver needs. Go's
+// runtime has raised the soft limit to the hard one.
 func checkFiles(executors int) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -13,12 +13,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// secret is the standalone cluster's secret. It protects nothing: the cluster is on
-// loopback only.
+// secret is the standalone cluster's, which is on loopback only.
 const secret = "measured, and no secret at all"
 
-// master is a standalone master for one application. It launches nothing: this
-// program starts the executors itself.
+// master is a standalone master for one application, whose executors this program
+// starts itself.
 type master struct {
 	protocol.UnimplementedApplicationServer
 	protocol.UnimplementedFilesServer

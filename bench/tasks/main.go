@@ -1,7 +1,6 @@
 // Command tasks measures how many empty tasks per second bobbin runs on a real
 // Hadoop cluster, and how long a task set of one task takes. For comparison it
-// measures Apache Spark on the same cluster, with as many executors of the same
-// size.
+// measures Apache Spark with as many executors of the same size.
 //
 // bobbin and Spark take turns on a cluster that the benchmark starts. bobbin runs
 // task sets one after the other for some seconds; Spark sums spark.range(0, n, 1, n)
@@ -82,7 +81,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	b := &bench{options: o}
 	if o.spark {
-		// First, so that missing software is reported at once.
+		// Report missing software at once.
 		if b.pyspark, err = findPySpark(ctx); err != nil {
 			return err
 		}
@@ -166,8 +165,7 @@ func readJSON(file string, value any) error {
 	return os.Remove(file)
 }
 
-// awaitIdle waits until the cluster has no container, so that the next run
-// finds it idle.
+// awaitIdle waits until the cluster has no container.
 func (b *bench) awaitIdle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, idleTimeout, fmt.Errorf("containers are left after %v", idleTimeout))
 	defer cancel()

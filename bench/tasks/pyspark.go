@@ -19,8 +19,8 @@ type pyspark struct {
 	javaHome string
 }
 
-// findPySpark returns the installation of Spark below the user's cache directory.
-// It installs Spark if there is none.
+// findPySpark returns the installation of Spark below the user's cache directory,
+// which it makes if necessary.
 func findPySpark(ctx context.Context) (*pyspark, error) {
 	p := &pyspark{}
 	var err error
@@ -42,8 +42,7 @@ func findPySpark(ctx context.Context) (*pyspark, error) {
 	return p, p.install(ctx)
 }
 
-// install installs Spark with pip into a temporary directory, which it renames when
-// the installation is complete.
+// install installs Spark with pip into a temporary directory, and renames that when complete.
 func (p *pyspark) install(ctx context.Context) error {
 	if err := exec.CommandContext(ctx, p.python, "-m", "pip", "--version").Run(); err != nil {
 		return fmt.Errorf("no pip for %s, to install Spark with (%w): install it (Debian, Ubuntu: apt-get install python3-pip), "+

@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// sparkRuns is how often Spark runs the tasks. Only the fastest run counts, as the
-// JVM is cold in the first.
+// sparkRuns is how often Spark runs the tasks. The fastest run counts, as the JVM is
+// cold in the first.
 const sparkRuns = 4
 
 //go:embed range.py
@@ -45,8 +45,7 @@ func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 		"PYTHONPATH="+b.pyspark.dir, "PYSPARK_PYTHON="+b.pyspark.python, "PYTHONDONTWRITEBYTECODE=1",
 		"JAVA_HOME="+b.pyspark.javaHome, "HADOOP_CONF_DIR="+b.confDir, "YARN_CONF_DIR="+b.confDir,
 		"SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_DIRS="+scratch)
-	// Python starts the driver's JVM. Their process group lets both be ended
-	// together.
+	// A process group ends Python together with the driver's JVM, which Python starts.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
@@ -67,9 +66,8 @@ func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 	return rate, nil
 }
 
-// sparkSettings returns Spark's properties. They give Spark the resources that
-// bobbin has, and turn off what is not to be measured: uploads of jars, and progress
-// bars.
+// sparkSettings gives Spark the resources that bobbin has, and turns off uploads of
+// jars and progress bars.
 func (b *bench) sparkSettings() map[string]string {
 	return map[string]string{
 		"spark.master":                        "yarn",
@@ -88,8 +86,7 @@ func (b *bench) sparkSettings() map[string]string {
 	}
 }
 
-// withoutSpark returns environ without the variables that configure another
-// installation of Spark or Python.
+// withoutSpark returns environ without variables for another installation of Spark or Python.
 func withoutSpark(environ []string) []string {
 	return slices.DeleteFunc(environ, func(variable string) bool {
 		return strings.HasPrefix(variable, "SPARK_") || strings.HasPrefix(variable, "PYSPARK_") || strings.HasPrefix(variable, "PYTHON")

@@ -52,8 +52,8 @@ func Use(ctx context.Context, dir string, measure func(*Testbed) error) (err err
 	return measure(&Testbed{ConfDir: hadoop.ConfDir(), REST: rest})
 }
 
-// Build builds one of this module's programs into a directory, as make build
-// does, and returns its path. It runs from the module's root.
+// Build builds one of this module's programs into a directory, as make build does,
+// and returns its path. It must run in the module's root.
 func Build(ctx context.Context, dir, source string) (program string, err error) {
 	program = filepath.Join(dir, filepath.Base(source))
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, source)

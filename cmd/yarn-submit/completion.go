@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// completionTimeout is the timeout of the requests for one completion.
+// completionTimeout bounds the requests for one completion.
 const completionTimeout = 2 * time.Second
 
 func newCompletion(t terminal) *cobra.Command {
@@ -74,8 +74,8 @@ func completeWords(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completeFromCluster returns the words that ask returns, or none if it fails or
-// takes too long: a completion must print no errors.
+// completeFromCluster returns the words of ask, or none if ask fails or takes too
+// long: a completion must print no errors.
 func completeFromCluster(c *cobra.Command, ask func(ctx context.Context, cluster clusterClient) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	silent := terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)}
 	named, settings, err := namedTarget(c)
@@ -100,8 +100,8 @@ func completeFromCluster(c *cobra.Command, ask func(ctx context.Context, cluster
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeApplication completes an application id, newest first. For yarn-submit
-// kill it offers only applications that have not ended.
+// completeApplication completes an application id, newest first; for kill, only of
+// applications that have not ended.
 func completeApplication(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -27,8 +27,7 @@ type drySetting struct {
 	Source string `json:"source"`
 }
 
-// inheritedValue is printed in place of a value from the environment, which may
-// be a secret.
+// inheritedValue is printed for a value from the environment, which may be a secret.
 const inheritedValue = "(from the environment)"
 
 // printDryRun prints what would be submitted.
@@ -56,8 +55,7 @@ func (w *runJob) printDryRun(t terminal, asJSON bool) error {
 	return err
 }
 
-// hideInherited replaces the values that the job file takes from the
-// environment.
+// hideInherited replaces the job file's values from the environment.
 func (w *runJob) hideInherited() {
 	if w.job == nil {
 		return
@@ -73,10 +71,9 @@ func (w *runJob) hideInherited() {
 	}
 }
 
-// shownTasks is the maximum number of a step's tasks that are printed.
+// shownTasks bounds the tasks of a step that are printed.
 const shownTasks = 20
 
-// text returns the output as text.
 func (d *dryRun) text(settings *config.Config) string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// commandGroups lists the commands as the help shows them. Commands that are
-// not listed here come last.
+// commandGroups lists the commands as in the help. Others come last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -25,10 +24,9 @@ var commandGroups = []struct {
 }
 
 const (
-	// helpWidth is the width of the help, in columns, if it is not printed on a
-	// terminal. helpMost is its maximum width on a terminal.
+	// helpWidth is the help's width, in columns, without a terminal; helpMost bounds it on one.
 	helpWidth, helpMost = 80, 100
-	// helpColumn is the maximum width of the column before the explanations.
+	// helpColumn bounds the column before the explanations.
 	helpColumn = 30
 )
 
@@ -104,8 +102,8 @@ func flagsText(flags *pflag.FlagSet, width int) string {
 	return table(rows, width)
 }
 
-// flagUsage splits a flag's usage, "`NAME`: meaning", into the name of the
-// flag's value and the meaning. The name is "" if the flag takes no value.
+// flagUsage splits a flag's usage, "`NAME`: meaning", into the value's name, "" for
+// none, and the meaning.
 func flagUsage(f *pflag.Flag) (name, text string) {
 	name, text = pflag.UnquoteUsage(f)
 	return name, strings.TrimPrefix(text, name+": ")

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runInPlace replaces this process by the program, which then runs the driver.
-// It returns under the same conditions as replace.
+// runInPlace replaces this process by the program, which runs the driver. It returns
+// as replace does.
 func (s submission) runInPlace(t terminal) error {
 	properties := s.settings.Map()
 	var environment []string
@@ -44,8 +44,7 @@ func (s submission) runInPlace(t terminal) error {
 			return err
 		}
 	}
-	// With EnvProperties the program reads no other settings: no BOBBIN_…
-	// variables and no defaults file.
+	// With EnvProperties the program ignores BOBBIN_… variables and the defaults file.
 	encoded, err := json.Marshal(properties)
 	if err != nil {
 		return client.Usage(err)
@@ -53,9 +52,9 @@ func (s submission) runInPlace(t terminal) error {
 	return replace(t, s.program, append([]string{s.program}, s.args...), append([]string{launch.EnvProperties + "=" + string(encoded)}, environment...))
 }
 
-// localEnvironment returns the environment variables that the settings define
-// for the driver and the executors, since the program is both. It warns of
-// settings that have no effect on this machine.
+// localEnvironment returns the settings' environment variables of the driver and the
+// executors, which are both the program. It warns of settings without effect on this
+// machine.
 func localEnvironment(t terminal, settings *config.Config) []string {
 	for _, key := range []config.Key[[]string]{config.Files, config.Archives} {
 		if len(key.In(settings)) > 0 {
@@ -72,9 +71,9 @@ func localEnvironment(t terminal, settings *config.Config) []string {
 }
 
 // replace replaces this process by a program (exec), so that the program's exit
-// status, signals and output take the place of its own. It returns only if the
-// exec fails. But if t.waitForChild is set, replace runs the program as a child
-// process and returns when the child has ended.
+// status, signals and output take the place of its own. It returns only if the exec
+// fails. But if t.waitForChild is set, it runs the program as a child process to its
+// end.
 func replace(t terminal, program string, argv, environment []string) error {
 	path, err := filepath.Abs(program)
 	if err != nil {
@@ -88,8 +87,8 @@ func replace(t terminal, program string, argv, environment []string) error {
 	return client.Usage(fmt.Errorf("cannot run %s: %w", program, err))
 }
 
-// runChild runs a program as a child process and forwards signals to it. A
-// failure of the program is returned as a *commandStatus.
+// runChild runs a program as a child process and forwards signals. A failure is a
+// *commandStatus.
 func runChild(t terminal, path string, argv, environment []string) error {
 	child := &exec.Cmd{Path: path, Args: argv, Env: append(os.Environ(), environment...), Stdin: os.Stdin, Stdout: t.stdout, Stderr: os.Stderr}
 	signals := make(chan os.Signal, 4)

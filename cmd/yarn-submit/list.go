@@ -47,8 +47,8 @@ func newList(t terminal) *cobra.Command {
 	return c
 }
 
-// printList prints a table of applications. It aligns the columns before it adds
-// colours, whose escape sequences take no width.
+// printList prints a table of applications. It adds colours after aligning the
+// columns, as escape sequences take no width.
 func printList(w io.Writer, applications []client.Listed, colours bool) error {
 	rows := [][]string{{"APPLICATION", "NAME", "USER", "QUEUE", "STATE", "STATUS", "STARTED", "TOOK"}}
 	const state, status = 4, 5 // columns
@@ -77,7 +77,7 @@ func printList(w io.Writer, applications []client.Listed, colours bool) error {
 	return nil
 }
 
-// took returns how long an application has run, or ran if it has ended.
+// took returns how long an application has run.
 func took(a client.Listed) string {
 	end := a.Finished
 	if end.IsZero() {

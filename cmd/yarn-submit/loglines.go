@@ -10,11 +10,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
-// lineColours are the colours by which containers are told apart.
+// lineColours tell containers apart.
 var lineColours = []string{"\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[34m", "\x1b[31m", "\x1b[96m", "\x1b[93m", "\x1b[92m", "\x1b[95m"}
 
-// lineWriter writes log lines, each after its container's name. Only one
-// goroutine may use it.
+// lineWriter writes log lines, each after its container's name, for one goroutine.
 type lineWriter struct {
 	w       io.Writer
 	colours bool
@@ -22,15 +21,13 @@ type lineWriter struct {
 	colour  map[string]int // index in lineColours, by container
 }
 
-// firstWidth is the initial width of the column of names. Most names fit, so
-// that the column rarely has to be widened.
+// firstWidth is the initial width of the column of names; most fit.
 const firstWidth = len("executor 1")
 
 func newLineWriter(w io.Writer) *lineWriter {
 	return &lineWriter{w: w, colours: hasColours(w), width: firstWidth, colour: map[string]int{}}
 }
 
-// write writes one line.
 func (l *lineWriter) write(line logs.Line) error {
 	name := lineName(line)
 	l.width = max(l.width, utf8.RuneCountInString(name))
@@ -47,8 +44,8 @@ func (l *lineWriter) write(line logs.Line) error {
 	return err
 }
 
-// lineName returns the name printed before a line: "driver", "executor 3",
-// "executor 3 task-0-0.out", and for the second application attempt "driver/2".
+// lineName returns the name before a line: "driver", "executor 3", "executor 3
+// task-0-0.out", and for the second application attempt "driver/2".
 func lineName(line logs.Line) string {
 	name := "executor " + line.Executor
 	switch line.Executor {

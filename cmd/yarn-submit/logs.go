@@ -61,7 +61,7 @@ type fileWithContent struct {
 	Content string `json:"content"`
 }
 
-// printLog prints a log file below a heading, or nothing if the file is empty.
+// printLog prints a log file below a heading, or nothing for an empty file.
 func printLog(w io.Writer, file logs.File, content io.Reader) error {
 	if file.Size == 0 {
 		return nil
@@ -90,7 +90,6 @@ func printLog(w io.Writer, file logs.File, content io.Reader) error {
 	return err
 }
 
-// lastByte is a writer that remembers the last byte written.
 type lastByte struct {
 	w io.Writer
 	b byte

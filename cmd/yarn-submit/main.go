@@ -3,8 +3,8 @@
 //
 // Each command has a file of its own. For a new flag of submit and run, declare its
 // setting in internal/config and add a line to settingFlags in settings.go; the
-// packages that use the setting read it from the configuration. Where a program
-// runs is decided in target.go.
+// packages that use the setting read it from the configuration. target.go decides
+// where a program runs.
 package main
 
 import (
@@ -23,8 +23,8 @@ import (
 )
 
 func main() {
-	// For yarn-submit run, the cluster runs this binary in these roles, too. In
-	// these roles it is told what to do by the driver, not by a command line.
+	// For yarn-submit run, the cluster runs this binary in these roles, which have no
+	// command line.
 	switch launch.Role(os.Getenv(launch.EnvRole)) {
 	case launch.RoleExecutor, launch.RoleLauncher, launch.RoleMaster, launch.RoleWorker, launch.RoleGuard:
 		command.Main(nil)
@@ -32,7 +32,6 @@ func main() {
 	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// execute runs one command line and returns the exit status.
 func execute(args []string, stdout, stderr io.Writer) int {
 	console := client.NewConsole(stderr)
 	ctx, stop := interrupt.Context(client.ExitFailed, console.Close)
@@ -56,8 +55,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	return client.ExitCode(err)
 }
 
-// hint returns advice on what to check, to be appended to the text of err; ""
-// if there is none for this error.
+// hint returns advice for an error, to be appended to its text, or "".
 func hint(err error) string {
 	var untrusted x509.UnknownAuthorityError
 	if errors.As(err, &untrusted) {

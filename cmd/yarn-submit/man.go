@@ -14,8 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// newMan returns the hidden command that writes the manual pages, for packages
-// of yarn-submit.
+// newMan returns the hidden command that writes the manual pages, for packages.
 func newMan() *cobra.Command {
 	c := &cobra.Command{
 		Use:    "man directory",
@@ -52,8 +51,8 @@ func writePage(c *cobra.Command, directory string) error {
 	return os.WriteFile(filepath.Join(directory, name), readableFlags(page.Bytes()), 0o644)
 }
 
-// manualFlag matches a flag with its default value, and the value's name before
-// the meaning: "\fB--tail\fP=0", "\t\fBN\fR: only the last N lines".
+// manualFlag matches a flag with its default, and the value's name before the
+// meaning: "\fB--tail\fP=0", "\t\fBN\fR: only the last N lines".
 var manualFlag = regexp.MustCompile(`(?m)(?:^\.PP\n)?^(\\fB-.*\\fP)(?:=.*|\[=.*\])\n\t(?:\\fB(.+?)\\fR: )?`)
 
 // readableFlags rewrites flags in the form in which users type them.

@@ -18,8 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/open"
 )
 
-// newMaster returns the command that runs a standalone cluster's master until it
-// is interrupted.
+// newMaster returns the command that runs a standalone cluster's master.
 func newMaster(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "master",
@@ -64,8 +63,7 @@ func newMaster(t terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// The URL goes to stdout for scripts, which may have requested any free
-		// port.
+		// Scripts, which may have requested any free port, read the URL on stdout.
 		if _, err := fmt.Fprintln(t.stdout, m.URL()); err != nil {
 			return err
 		}
@@ -74,11 +72,11 @@ func newMaster(t terminal) *cobra.Command {
 	return c
 }
 
-// lookupTimeout is the timeout of resolving this machine's name.
+// lookupTimeout bounds the look-up of this machine's name.
 const lookupTimeout = 5 * time.Second
 
-// isLoopback reports whether a host name has loopback addresses only, as Debian
-// gives to a machine's own name.
+// isLoopback reports whether a host name has only loopback addresses, as a machine's
+// own name on Debian.
 func isLoopback(ctx context.Context, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

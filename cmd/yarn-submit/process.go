@@ -19,8 +19,7 @@ type processFlags struct {
 	properties string
 }
 
-// addProcess adds the flags to c. name is the name of the process and of its
-// directory.
+// addProcess adds the flags to c. name is that of the process and its directory.
 func addProcess(c *cobra.Command, name string) *processFlags {
 	f := &processFlags{}
 	flags := c.Flags()
@@ -32,8 +31,7 @@ func addProcess(c *cobra.Command, name string) *processFlags {
 	return f
 }
 
-// load loads the settings, and sets the flags host and workDir to their defaults
-// if they are not given.
+// load loads the settings, and sets the defaults of the flags host and workDir.
 func (f *processFlags) load(name string) (*config.Config, error) {
 	values, err := confValues(f.conf)
 	if err != nil {
@@ -58,8 +56,8 @@ func (f *processFlags) load(name string) (*config.Config, error) {
 	return settings, nil
 }
 
-// checkPort fails if port is not between least and 65535. least is 0, or -1 for
-// a flag whose value -1 means no port.
+// checkPort fails unless port is between least and 65535. least is 0, or -1 if -1
+// means no port.
 func checkPort(flag string, port, least int) error {
 	if port < least || port > 65535 {
 		return client.Usage(fmt.Errorf("--%s %d: want %d to 65535", flag, port, least))

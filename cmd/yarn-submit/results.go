@@ -20,35 +20,33 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// resultsDirectory is the directory of a user's results, below the user's
-// directory.
+// resultsDirectory is the directory of results below the user's directory.
 const resultsDirectory = "/.bobbin/results"
 
-// recordsTimeout is how long a killed driver may take to write its last task
-// outcomes.
+// recordsTimeout is how long a killed driver may take to write its last task outcomes.
 const recordsTimeout = 2 * time.Second
 
-// interruptTimeout is the timeout of the work after an interruption.
+// interruptTimeout bounds the work after an interruption.
 const interruptTimeout = 30 * time.Second
 
-// resultCollector fetches the files and outcomes of an application's tasks when
-// it has ended, and writes the JUnit file.
+// resultCollector fetches the files and outcomes of an ended application's tasks,
+// and writes the JUnit file.
 type resultCollector struct {
 	t       terminal
 	plan    *command.Plan
 	files   *storage.Files
 	summary string // path of the JUnit file; "" for none
-	// ownDirectory is true if plan.Results holds the results of this run only,
-	// so that they can be found without the application's id.
+	// ownDirectory: plan.Results holds the results of this run only, found without the
+	// application's id.
 	ownDirectory bool
-	// keepOnSuccess is true if the results of an application that has succeeded
-	// are kept: a later run with the same idempotency key fetches them again.
+	// keepOnSuccess: keep a successful application's results for later runs with the
+	// same idempotency key.
 	keepOnSuccess bool
-	maxAge        time.Duration // age from which results of other runs are removed
+	maxAge        time.Duration // age from which other runs' results are removed
 }
 
-// newCollector chooses the directory of the results: on this machine if the
-// application runs here, otherwise beside the staged files.
+// newCollector chooses the directory of the results: on this machine for a local
+// run, otherwise beside the staged files.
 func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 	f := &resultCollector{t: t, plan: w.plan, summary: w.flags.summary, ownDirectory: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
 		keepOnSuccess: config.IdempotencyKey.In(w.settings) != ""}
@@ -75,8 +73,8 @@ func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 	return f, nil
 }
 
-// sharedResults returns the file systems that this machine and all nodes can
-// reach, and the URI of this user's results there.
+// sharedResults returns the file systems that this machine and all nodes reach, and
+// the URI of this user's results there.
 func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.Files, string, error) {
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if errors.Is(err, conf.ErrNotConfigured) {
@@ -108,8 +106,8 @@ func (f *resultCollector) close() {
 	}
 }
 
-// run collects the results of an application that ended with err. It returns
-// its own errors joined with err; err comes last.
+// run collects the results of an application that ended with err. It joins its own
+// errors with err, which comes last.
 func (f *resultCollector) run(ctx context.Context, report *client.Report, err error) error {
 	ctx, cancel := finishContext(ctx)
 	defer cancel()
@@ -164,8 +162,7 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 	return err
 }
 
-// finishContext returns ctx or, if ctx has ended, a context with the timeout
-// interruptTimeout for the remaining work.
+// finishContext returns ctx or, if ctx has ended, a context with interruptTimeout.
 func finishContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() == nil {
 		return ctx, func() {}
@@ -180,8 +177,7 @@ func ofStep(name string) string {
 	return " of step " + name
 }
 
-// results reads the outcomes of the tasks, and returns them with their
-// directory.
+// results reads the outcomes of the tasks, and returns them with their directory.
 func (f *resultCollector) results(ctx context.Context, summary *command.Summary) (directory string, results *command.Results, err error) {
 	if f.ownDirectory { // on a standalone cluster the report has the driver's id instead
 		summary.ApplicationID = f.newestApplication(ctx)
@@ -205,8 +201,8 @@ func (f *resultCollector) results(ctx context.Context, summary *command.Summary)
 	}
 }
 
-// newestApplication returns the id of the application with the newest results;
-// "" if there are none. Each restart of a driver has an id of its own.
+// newestApplication returns the id of the application with the newest results, or
+// "". Each restart of a driver has an id of its own.
 func (f *resultCollector) newestApplication(ctx context.Context) string {
 	entries, err := f.files.List(ctx, f.plan.Results)
 	if err != nil || len(entries) == 0 {
@@ -215,8 +211,8 @@ func (f *resultCollector) newestApplication(ctx context.Context) string {
 	return slices.MaxFunc(entries, func(a, b storage.Info) int { return a.ModTime.Compare(b.ModTime) }).Name
 }
 
-// writeSummary writes the JUnit file under a temporary name and renames it, so
-// that no reader sees an incomplete file.
+// writeSummary writes the JUnit file under a temporary name and renames it, so that
+// it is never incomplete.
 func (f *resultCollector) writeSummary(results *command.Results, summary command.Summary) error {
 	if err := os.MkdirAll(filepath.Dir(f.summary), 0o777); err != nil {
 		return fmt.Errorf("the summary: %w", err)
@@ -235,8 +231,8 @@ func (f *resultCollector) writeSummary(results *command.Results, summary command
 	return nil
 }
 
-// removeLate repeatedly removes directory until recordsTimeout has passed,
-// because a killed driver that is still writing files creates it again.
+// removeLate removes directory until recordsTimeout has passed: a killed driver that
+// is still writing files creates it again.
 func (f *resultCollector) removeLate(ctx context.Context, directory string) {
 	for deadline := time.Now().Add(recordsTimeout); time.Now().Before(deadline); {
 		select {
@@ -250,8 +246,7 @@ func (f *resultCollector) removeLate(ctx context.Context, directory string) {
 	}
 }
 
-// clean removes the results of this run, and those of other runs that are older
-// than maxAge.
+// clean removes the results of this run, and those of others that are older than maxAge.
 func (f *resultCollector) clean(ctx context.Context, directory string) {
 	if !f.keepOnSuccess {
 		if err := f.files.RemoveAll(ctx, directory); err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// commandStatus is an error that makes yarn-submit exit with the status of a
-// command that ran as a task.
+// commandStatus is an error with the exit status of a command that ran as a task.
 type commandStatus struct {
 	status int
 	err    error
@@ -84,8 +83,7 @@ for submit.`,
 	return c
 }
 
-// arguments checks the arguments. If the first one is a job file, it parses the
-// flags after it.
+// arguments checks the arguments, and parses the flags after a job file.
 func (f *runFlags) arguments(c *cobra.Command, args []string) error {
 	const usage = "yarn-submit run job.yaml, or yarn-submit run [flags] --tasks N -- command [argument…]"
 	if len(args) > 0 && !c.Flags().Changed("tasks") && c.ArgsLenAtDash() < 0 && isJobFile(args[0]) {
@@ -116,11 +114,10 @@ func isJobFile(name string) bool {
 	return extension == ".yaml" || extension == ".yml"
 }
 
-// hiddenRun is the command with which the driver of yarn-submit run is started.
+// hiddenRun is the command that starts the driver of yarn-submit run.
 const hiddenRun = "__run"
 
-// newHiddenRun returns the command that runs a plan as the driver, on the
-// cluster or on this machine.
+// newHiddenRun returns the command that runs a plan as the driver.
 func newHiddenRun() *cobra.Command {
 	c := &cobra.Command{Use: hiddenRun, Hidden: true}
 	plan := c.Flags().String("plan", "", "")
@@ -137,8 +134,7 @@ func newHiddenRun() *cobra.Command {
 	return c
 }
 
-// withCommandStatus gives err, the error of a failed application, the exit
-// status of the command that failed.
+// withCommandStatus gives a failed application's error the exit status of the failed command.
 func withCommandStatus(report *client.Report, err error) error {
 	if err == nil || report == nil {
 		return err
@@ -150,8 +146,8 @@ func withCommandStatus(report *client.Report, err error) error {
 	return err
 }
 
-// executablePath returns the path of yarn-submit itself, which runs the commands
-// on the cluster.
+// executablePath returns the path of yarn-submit itself, which runs the commands on
+// the cluster.
 func executablePath() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

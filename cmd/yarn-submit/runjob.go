@@ -63,9 +63,8 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 	return w, client.Usage(err)
 }
 
-// saveForWait makes the driver save the results, so that the command
-// "yarn-submit wait" can collect them later. It fails for a standalone cluster,
-// where only the submitting process can find the results.
+// saveForWait makes the driver save the results for "yarn-submit wait". It fails for
+// a standalone cluster, where only the submitting process can find results.
 func (w *runJob) saveForWait() (err error) {
 	if !w.target.keepsResults {
 		return errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: leave out --detach")
@@ -163,8 +162,8 @@ func (w *runJob) planCommand(args []string, collects []command.Collect) error {
 	return nil
 }
 
-// shipCommand adds the command to the files to localize if it is a file on this
-// machine, and makes its name the default of the application's name.
+// shipCommand adds a command that is a local file to the files to localize, and
+// makes its name the application's default name.
 func shipCommand(args []string, settings *config.Config) ([]string, *config.Config, error) {
 	changes := map[string]string{}
 	name := filepath.Base(args[0])
@@ -184,8 +183,8 @@ func shipCommand(args []string, settings *config.Config) ([]string, *config.Conf
 	return args, changed, err
 }
 
-// prepareLocal changes the plan to run its tasks on this machine. Task
-// directories then get links to the files that would be localized on a cluster.
+// prepareLocal makes the plan run on this machine, with links in task directories to
+// the files that a cluster would localize.
 func (w *runJob) prepareLocal() error {
 	w.plan.Local = true
 	if !slices.ContainsFunc(w.plan.Steps, func(s command.Step) bool { return s.OwnDirectory }) {
@@ -260,9 +259,9 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 	return collector.run(ctx, report, err)
 }
 
-// runArgs returns the arguments with which yarn-submit runs the plan as the
-// driver. The plan of a job file is passed in a file, since it may be long and
-// contain secrets; remove removes that file.
+// runArgs returns the arguments with which yarn-submit runs the plan as the driver.
+// A job file's plan, which may be long and contain secrets, is in a file, which
+// remove removes.
 func (w *runJob) runArgs() (args []string, remove func(), err error) {
 	if w.job == nil {
 		encoded, err := json.Marshal(w.plan)

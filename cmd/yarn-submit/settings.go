@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// settingFlags are the flags of submit and run that set one setting each. They
-// have spark-submit's names where it has such a flag.
+// settingFlags are the flags of submit and run that set one setting each, with
+// spark-submit's names if it has such a flag.
 var settingFlags = []struct{ flag, key, value, usage string }{
 	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), bobbin://HOST:PORT,…, local[N], local[N,F], local[*], local-cluster[E,C,M]"},
 	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster (default), client"},
@@ -61,8 +61,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	return s
 }
 
-// addProgram adds --program, which names the build of yarn-submit for the
-// cluster's nodes.
+// addProgram adds --program, the build of yarn-submit for the cluster's nodes.
 func (s *settingsFlags) addProgram() {
 	s.command.Flags().StringVar(&s.program, "program", "", "`FILE`: the build of yarn-submit for the cluster's nodes, if this one does not run there "+
 		"(default: itself, or yarn-submit-linux-amd64 and the like beside it)")
@@ -81,7 +80,6 @@ func confValues(entries []string) (map[string]string, error) {
 	return values, nil
 }
 
-// load loads the settings from all sources.
 func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	values, err := confValues(s.conf)
 	if err != nil {
@@ -117,8 +115,7 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	return settings, nil
 }
 
-// printSettings prints every setting with its source, and replaces values that
-// may be secrets.
+// printSettings prints every setting with its source, without secrets.
 func printSettings(t terminal, settings *config.Config) {
 	set := redacted(settings)
 	for _, setting := range config.Settings() {
@@ -131,7 +128,7 @@ func printSettings(t terminal, settings *config.Config) {
 	}
 }
 
-// redacted returns the settings that are set, by key, with secrets replaced.
+// redacted returns the settings that are set, by key, without secrets.
 func redacted(settings *config.Config) map[string]string {
 	set := settings.Map()
 	for key, value := range set {

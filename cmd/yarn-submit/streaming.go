@@ -11,11 +11,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// lastLinesTimeout is how long to wait for the last log lines after an
-// application's end.
+// lastLinesTimeout bounds the wait for the last log lines after an application's end.
 const lastLinesTimeout = 30 * time.Second
 
-// logPrinter prints the log lines of a submitted application's containers.
 type logPrinter struct {
 	cluster clusterClient
 	t       terminal
@@ -23,12 +21,10 @@ type logPrinter struct {
 	stop    context.CancelCauseFunc
 }
 
-// errEnded is the cause of the context that end cancels when lastLinesTimeout
-// has passed.
+// errEnded is the cause of the context that end cancels after lastLinesTimeout.
 var errEnded = errors.New("the application is over")
 
-// checkStreaming fails if --logs is given and cannot be combined with the other
-// flags.
+// checkStreaming fails if --logs cannot be combined with other flags.
 func (s submission) checkStreaming() error {
 	switch {
 	case !s.logs:
@@ -45,9 +41,8 @@ func (s submission) checkStreaming() error {
 	return nil
 }
 
-// stream makes job print the log lines of the application's containers once the
-// application has been submitted, if --logs is given. The caller must call end
-// when the application has ended.
+// stream makes job print the containers' log lines after the submission, if --logs
+// is given. The caller must call end when the application has ended.
 func (s submission) stream(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
 	if !s.logs {
 		return func() {}
@@ -61,9 +56,8 @@ func (s submission) stream(ctx context.Context, t terminal, cluster clusterClien
 	return printed.end
 }
 
-// begin prints an application's log lines in the background. Printing does not
-// stop when ctx ends: the application is then killed, and its last lines are to
-// be printed, too.
+// begin prints an application's log lines in the background, also after ctx's end:
+// the application is then killed, and its last lines matter, too.
 func (s *logPrinter) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {
@@ -74,8 +68,7 @@ func (s *logPrinter) begin(ctx context.Context, id string) {
 	})
 }
 
-// writer returns a writer to stdout, through the console if both are the same
-// terminal.
+// writer returns a writer to stdout, through the console if both are the same terminal.
 func (s *logPrinter) writer() *lineWriter {
 	writer := newLineWriter(s.t.stdout)
 	if s.t.sameScreen {
@@ -84,7 +77,7 @@ func (s *logPrinter) writer() *lineWriter {
 	return writer
 }
 
-// end waits until the last lines are printed, at most lastLinesTimeout.
+// end waits at most lastLinesTimeout for the last lines.
 func (s *logPrinter) end() {
 	if s.stop == nil {
 		return // nothing was submitted

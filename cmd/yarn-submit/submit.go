@@ -63,10 +63,9 @@ type submission struct {
 	verbose  bool
 }
 
-// run submits the program, or replaces this process by it if it has to run here.
-// It prints the application's id as soon as it is known, or with --json the
-// report at the end. If the driver runs in this process, stdout belongs to the
-// program.
+// run submits the program, or replaces this process by it if it has to run here. It
+// prints the application's id as soon as it is known, or with --json the report at
+// the end, unless the driver runs in this process and stdout is the program's.
 func (s submission) run(ctx context.Context, t terminal) (*client.Report, error) {
 	if s.target.local {
 		return nil, s.runInPlace(t)
@@ -91,7 +90,6 @@ func (s submission) run(ctx context.Context, t terminal) (*client.Report, error)
 	return report, err
 }
 
-// job returns the submission as a client.Job.
 func (s submission) job(t terminal) client.Job {
 	return client.Job{
 		Program: s.program, Own: s.own, Args: s.args, Settings: s.settings, Console: t.console,

@@ -15,21 +15,20 @@ import (
 	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
 )
 
-// target says where a program runs. No other file distinguishes masters: to
-// support another cluster manager, extend newTarget and connect.
+// target is where a program runs. No other file distinguishes masters: for another
+// cluster manager, extend newTarget and connect.
 type target struct {
 	url masterurl.URL
-	// local is true if driver and executors are one process on this machine.
+	// local: driver and executors are one process on this machine.
 	local bool
-	// driverHere is true if the driver runs in the process that submits.
+	// driverHere: the driver runs in the process that submits.
 	driverHere bool
-	// submitsItself is true if the program submits itself to YARN and runs the
-	// driver (client mode).
+	// submitsItself: the program submits itself to YARN and runs the driver (client mode).
 	submitsItself bool
-	// oneMachine is true if all processes run on this machine.
+	// oneMachine: all processes run on this machine.
 	oneMachine bool
-	// keepsResults is true if another process can find the results by the
-	// application's id after the submitting process has ended.
+	// keepsResults: after this process has ended, another one can find the results by
+	// the application's id.
 	keepsResults bool
 }
 
@@ -66,14 +65,13 @@ type clusterClient interface {
 	Close()
 }
 
-// yarnCluster is a YARN cluster with its logs.
 type yarnCluster struct {
 	*client.Cluster
 	*logs.Reader
 }
 
-// connect returns a client of the target's cluster. For a local master this is a
-// client of YARN, because a local master has no applications to report on.
+// connect returns a client of the target's cluster, of YARN for a local master,
+// which has no applications to report on.
 func (d target) connect(t terminal, settings *config.Config, verbose bool) (clusterClient, error) {
 	if d.url.Kind == masterurl.Standalone {
 		return standalone.Connect(settings, t.logger(verbose))
@@ -85,8 +83,7 @@ func (d target) connect(t terminal, settings *config.Config, verbose bool) (clus
 	return yarnCluster{cluster, logs.Of(cluster)}, nil
 }
 
-// namedTarget loads the settings of a command that has only the setting flag
-// --master.
+// namedTarget loads the settings of a command with no setting flag but --master.
 func namedTarget(c *cobra.Command) (target, *config.Config, error) {
 	flags := map[string]string{}
 	if master := c.Flags().Lookup("master"); master != nil && master.Changed {
@@ -121,8 +118,7 @@ func onCluster(t terminal, c *cobra.Command, run func(c *cobra.Command, args []s
 	})
 }
 
-// onTarget does the same as onCluster, but also passes the target and the
-// settings to run.
+// onTarget is onCluster, but also passes the target and the settings.
 func onTarget(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient, target target, settings *config.Config) error) {
 	c.Flags().String("master", "", "`MASTER`: the cluster: yarn (default), bobbin://HOST:PORT,…")
 	c.RunE = func(c *cobra.Command, args []string) error {

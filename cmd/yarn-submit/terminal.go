@@ -15,11 +15,10 @@ import (
 type terminal struct {
 	stdout  io.Writer
 	console *client.Console
-	// sameScreen is true if stdout and console are the same terminal, so that
-	// results need not repeat messages.
+	// sameScreen: stdout and console are the same terminal, so results need not repeat messages.
 	sameScreen bool
-	// waitForChild is true if this process has work to do after the program,
-	// which must then run as a child process instead of replacing it.
+	// waitForChild: this process has work to do after the program, which must then be a
+	// child process.
 	waitForChild bool
 }
 
@@ -31,7 +30,6 @@ func (t terminal) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
-// logger returns a logger that writes to the console.
 func (t terminal) logger(verbose bool) *slog.Logger {
 	level := slog.LevelWarn
 	if verbose {
@@ -45,8 +43,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// hasColours reports whether to write colours to w: w is a terminal that shows
-// them, and NO_COLOR is not set.
+// hasColours reports whether w is a terminal with colours, and NO_COLOR is not set.
 func hasColours(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -58,8 +55,7 @@ const (
 	colourReset  = "\x1b[0m"
 )
 
-// stateColour returns the escape sequence of the colour for a state or final
-// status; "" if it has no colour.
+// stateColour returns the escape sequence of a state's or final status' colour, or "".
 func stateColour(state string) string {
 	switch state {
 	case "RUNNING", "SUCCEEDED":
@@ -72,7 +68,6 @@ func stateColour(state string) string {
 	return ""
 }
 
-// paintState returns the name of a state in its colour.
 func paintState(word string) string {
 	if colour := stateColour(word); colour != "" {
 		return colour + word + colourReset

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version and revision are set by the linker (-X main.version=…) in release
-// builds and in builds from a source without git.
+// version and revision are set by the linker (-X main.version=…) in release builds
+// and in builds without git.
 var version, revision string
 
 // build describes this binary.

@@ -68,8 +68,7 @@ yarn-submit run.`,
 // keptTag is the tag of applications that save results for yarn-submit wait.
 const keptTag = "bobbin-results"
 
-// waitResults collects the results of an application that was submitted with
-// --detach.
+// waitResults collects the results of an application submitted with --detach.
 type waitResults struct {
 	t            terminal
 	settings     *config.Config
@@ -109,8 +108,8 @@ func newWaitResults(t terminal, target target, settings *config.Config, collect 
 	return w, err
 }
 
-// begin checks, before waiting for the application, whether it saves results.
-// It fails if the flags request results but there will be none.
+// begin checks whether the application saves results. It fails if the flags request
+// results but there will be none.
 func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id string) error {
 	if !w.keepsResults {
 		if w.requested {
@@ -147,8 +146,7 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 	return nil
 }
 
-// plan reads the plan that the application saved, and replaces directories in it
-// as the flags say.
+// plan reads the saved plan, and replaces directories in it as the flags say.
 func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	plan, err := command.ReadSavedPlan(ctx, w.files, w.own)
 	if err != nil {
@@ -167,8 +165,8 @@ func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	return plan, nil
 }
 
-// end collects the results of an application that ended with err. It returns
-// its own errors joined with err; err comes last.
+// end collects the results of an application that ended with err. It joins its own
+// errors with err, which comes last.
 func (w *waitResults) end(ctx context.Context, report *client.Report, err error) error {
 	if w.files == nil {
 		return err // nothing to collect, or another user's results

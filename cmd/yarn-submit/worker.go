@@ -24,8 +24,7 @@ var workerFlags = []struct{ flag, key, value, usage string }{
 	{"web-port", config.WorkerUIPort.Name(), "PORT", "where its page is (default: 8081 or the next free one); 0 takes any free one"},
 }
 
-// newWorker returns the command that runs a standalone cluster's worker until it
-// is interrupted.
+// newWorker returns the command that runs a standalone cluster's worker.
 func newWorker(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker bobbin://HOST[:PORT][,HOST[:PORT]…]",
@@ -83,14 +82,13 @@ func newWorker(t terminal) *cobra.Command {
 }
 
 const (
-	// secretTimeout is how long a worker waits for the secret file: a master
-	// started at the same time may not have written the file yet.
+	// secretTimeout bounds the wait for the secret file, which a master started at the
+	// same time may still write.
 	secretTimeout = 5 * time.Second
 	secretPause   = 50 * time.Millisecond
 )
 
-// awaitSecret loads the cluster's credentials. If there is no secret file yet,
-// it waits for one.
+// awaitSecret loads the cluster's credentials, and waits for a missing secret file.
 func awaitSecret(ctx context.Context, load func() (*protocol.Credentials, error), logger *slog.Logger) (*protocol.Credentials, error) {
 	deadline := time.Now().Add(secretTimeout)
 	for first := true; ; first = false {

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// stopGrace is how long daemons may take to end after SIGTERM before they get
-// SIGKILL. It is shorter than the time that Docker gives the container to stop.
+// stopGrace is the time between SIGTERM and SIGKILL, shorter than Docker's.
 const stopGrace = 8 * time.Second
 
-// children manages this process's child processes. As this is the container's first
-// process, it also reaps orphans, such as the containers of a killed NodeManager.
+// children manages this process's child processes. As the container's first process,
+// this one also reaps orphans, such as the containers of a killed NodeManager.
 type children struct {
 	names  map[int]string // running children by process id
 	signal chan os.Signal // receives SIGCHLD when a child has ended
@@ -27,8 +26,7 @@ func newChildren() *children {
 	return c
 }
 
-// start starts a child in a session of its own, so that a terminal's Ctrl-C reaches
-// only this process.
+// start starts a child in its own session, so that Ctrl-C reaches only this process.
 func (c *children) start(name string, command, environment []string) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
@@ -44,8 +42,7 @@ func (c *children) start(name string, command, environment []string) error {
 	return nil
 }
 
-// next waits until a child ends and returns its name and exit status. The name is
-// "" if ctx ends first.
+// next waits until a child ends and returns its name and exit status, or "" if ctx ends first.
 func (c *children) next(ctx context.Context) (name string, status syscall.WaitStatus) {
 	for {
 		if name, status, found := c.reap(); found {
@@ -59,8 +56,7 @@ func (c *children) next(ctx context.Context) (name string, status syscall.WaitSt
 	}
 }
 
-// reap reaps processes that have ended, up to the first one in names. found is
-// false if none of them is in names.
+// reap reaps ended processes, up to the first one in names. found is false if there is none.
 func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
@@ -77,8 +73,7 @@ func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	}
 }
 
-// end sends SIGTERM to all children, and SIGKILL to those that do not end within
-// stopGrace.
+// end sends SIGTERM to all children, and after stopGrace SIGKILL.
 func (c *children) end() {
 	c.tell(syscall.SIGTERM)
 	grace, cancel := context.WithTimeout(context.Background(), stopGrace)

@@ -17,8 +17,7 @@ const (
 	fakeTime = "/etc/faketimerc"
 )
 
-// launch starts a daemon. If this is a NameNode whose directory is empty, launch
-// formats the directory first.
+// launch starts a daemon, and first formats a NameNode's empty directory.
 func launch(ctx context.Context, c *children, name string, properties []string) error {
 	for _, dir := range []string{"tmp", "zookeeper"} {
 		if err := os.MkdirAll(filepath.Join(data, dir), 0o755); err != nil {
@@ -61,8 +60,7 @@ func format(ctx context.Context, c *children, start func(...string) error, prope
 	return nil
 }
 
-// generic returns properties as -D options, which Hadoop's GenericOptionsParser
-// reads.
+// generic returns properties as -D options for Hadoop's GenericOptionsParser.
 func generic(properties []string) []string {
 	var arguments []string
 	for _, property := range properties {
@@ -71,18 +69,16 @@ func generic(properties []string) []string {
 	return arguments
 }
 
-// java returns the command that runs a daemon, without the daemon's arguments. The
-// environment variable HADOOP_HEAP is the maximum heap size; the default is 256m.
+// java returns the command of a daemon, without its arguments. The environment
+// variable HADOOP_HEAP is the maximum heap size; the default is 256m.
 func java(daemon string) []string {
 	return []string{
 		"java",
-		// Many JVMs share a small machine, so these options make a JVM start fast
-		// and use little memory.
+		// Many JVMs share a small machine: start fast and use little memory.
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx" + cmp.Or(os.Getenv("HADOOP_HEAP"), "256m"), "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"-Djava.net.preferIPv4Stack=true",
-		// A host may get another address when it restarts, so cache addresses only
-		// briefly.
+		// A restarted host may have another address: cache addresses only briefly.
 		"-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=0",
 		"-Djava.io.tmpdir=" + filepath.Join(data, "tmp"),
 		"-Dlog4j.configuration=file:" + filepath.Join(conf, "log4j.properties"),
@@ -92,8 +88,8 @@ func java(daemon string) []string {
 	}
 }
 
-// environ returns the daemons' environment: this process's environment and, if the
-// container has a fake time, the variables for libfaketime.
+// environ returns this process's environment, with libfaketime if the container has
+// a fake time.
 func environ() ([]string, error) {
 	environment := os.Environ()
 	if told, err := os.Stat(fakeTime); err != nil || told.Size() == 0 {
@@ -103,7 +99,7 @@ func environ() ([]string, error) {
 	if err != nil || len(libraries) == 0 {
 		return nil, fmt.Errorf("%s is there, but no libfaketime: install it in the image", fakeTime)
 	}
-	// libfaketime must change the monotonic clock, too: otherwise Java's timed
-	// waits end at once and the daemon spins.
+	// libfaketime must change the monotonic clock, too: otherwise Java's timed waits
+	// end at once and the daemon spins.
 	return append(environment, "LD_PRELOAD="+libraries[0]), nil
 }

@@ -1,6 +1,5 @@
-// Command hadoop-daemon is the entry point of the Hadoop image: it runs the daemons
-// that its arguments name, each in a JVM of its own, and is the container's init
-// process.
+// Command hadoop-daemon is the entry point and init process of the Hadoop image: it
+// runs the daemons that its arguments name, each in a JVM of its own.
 //
 // Usage:
 //
@@ -8,13 +7,11 @@
 //
 // Daemons are namenode, datanode, resourcemanager, nodemanager, zookeeper and idle,
 // which starts no daemon and keeps the container up. Properties are for all daemons
-// except zookeeper, and override those in /etc/hadoop. The file
-// /etc/hadoop/overrides can contain more properties, one NAME=VALUE per line;
-// hadoop-daemon reads it at each start.
+// except zookeeper, and override those in /etc/hadoop, as do lines NAME=VALUE in the
+// file /etc/hadoop/overrides, which is read at each start.
 //
-// When one daemon ends, hadoop-daemon stops the others, and the container ends. If
-// there is a file /etc/faketimerc, the daemons run with libfaketime, which takes
-// their time from that file.
+// When one daemon ends, hadoop-daemon stops the others, and the container ends. With
+// a file /etc/faketimerc, the daemons take their time from it, by libfaketime.
 package main
 
 import (
@@ -34,8 +31,7 @@ func main() {
 	}
 }
 
-// run runs the daemons until one of them or ctx ends. It returns when all daemons
-// have stopped.
+// run runs the daemons until one of them or ctx ends, and stops all.
 func run(ctx context.Context, arguments []string) error {
 	p, err := parse(arguments)
 	if err != nil {

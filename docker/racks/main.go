@@ -1,11 +1,10 @@
-// Command hadoop-racks is the script of net.topology.script.file.name: its
-// arguments are host names or addresses, and it prints each host's rack. The rack
-// of a host that is not in its table is /default-rack.
+// Command hadoop-racks is the script of net.topology.script.file.name: its arguments
+// are host names or addresses, and it prints each host's rack, /default-rack if the
+// host is not in its table.
 //
-// Hadoop's own TableMapping does not work for a cluster whose hosts get their
-// addresses when they start: a ResourceManager looks up racks by address only
-// (CachedDNSToSwitchMapping, which its RackResolver puts around every mapping), and
-// the table has names.
+// Hadoop's own TableMapping needs fixed addresses: a ResourceManager looks up racks
+// by address only (CachedDNSToSwitchMapping, which its RackResolver puts around
+// every mapping), and the table has names.
 package main
 
 import (
@@ -21,8 +20,8 @@ const (
 	table = "/etc/hadoop/topology.table"
 	// elsewhere is the rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
 	elsewhere = "/default-rack"
-	// lookupTimeout is the timeout of looking up all names in the table. A node's
-	// registration with YARN or HDFS waits for that.
+	// lookupTimeout bounds the look-up of the table's names, for which a node's
+	// registration with YARN or HDFS waits.
 	lookupTimeout = 5 * time.Second
 )
 
@@ -39,8 +38,8 @@ func main() {
 	}
 }
 
-// racks returns the rack of each of hosts, which are names or IP addresses. Each
-// line of the table has a host's name and the host's rack.
+// racks returns the rack of each of hosts, names or IP addresses. Each line of the
+// table has a host's name and rack.
 func racks(ctx context.Context, table string, hosts []string, lookup func(context.Context, string) ([]string, error)) []string {
 	known := map[string]string{}
 	for line := range strings.Lines(table) {

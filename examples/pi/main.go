@@ -13,12 +13,10 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// pointsPerTask is so large that a task keeps a core busy for about a tenth of a
-// second.
+// pointsPerTask keeps a core busy for about a tenth of a second.
 const pointsPerTask = 10_000_000
 
-// inside is the task function: it draws random points and returns how many are
-// inside the quarter circle.
+// inside is the task function: it returns how many random points are inside the quarter circle.
 var inside = bobbin.Func("inside", func(task *bobbin.Task, points int) (int, error) {
 	random := rand.New(rand.NewPCG(uint64(task.Index()), 0))
 	hits := 0

@@ -2,10 +2,10 @@
 //
 //	wordcount IN OUT
 //
-// IN is a text file or a directory of text files. OUT is a directory that must
-// not exist. Each can be in HDFS or on the local disk. Words are separated by
-// Unicode white space. OUT gets the files part-00000, part-00001, … with lines
-// word<TAB>count, which are sorted by the bytes of the words across all files.
+// IN is a text file or a directory of text files. OUT is a directory that must not
+// exist. Each can be in HDFS or on the local disk. Words are separated by Unicode
+// white space. The files part-00000, part-00001, … in OUT have lines word<TAB>count,
+// sorted by the bytes of the words across all files.
 package main
 
 import (
@@ -21,8 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// count is the task function that counts the words of one split. It reads word by
-// word, so lines may be of any length.
+// count is the task function that counts the words of one split, in lines of any length.
 var count = bobbin.Func("count", func(task *bobbin.Task, split storage.Split) (map[string]int64, error) {
 	text, err := split.Open(task)
 	if err != nil {
@@ -35,7 +34,7 @@ var count = bobbin.Func("count", func(task *bobbin.Task, split storage.Split) (m
 	words.Buffer(make([]byte, 0, 256<<10), longestWord)
 	words.Split(bufio.ScanWords)
 	for words.Scan() {
-		// The look-up does not copy the word; only new words are copied.
+		// The look-up does not copy the word.
 		if n, ok := counts[string(words.Bytes())]; ok {
 			*n++
 		} else {
@@ -73,8 +72,7 @@ var write = bobbin.Func("write", func(task *bobbin.Task, part []entry) (int, err
 	if err := text.Flush(); err != nil {
 		return 0, err
 	}
-	// With speculation, two attempts may write the same part. The driver lets
-	// only one of them commit.
+	// With speculation, two attempts may write the same part: the driver lets one of them commit.
 	return len(part), task.CommitOutput(file.Commit)
 })
 

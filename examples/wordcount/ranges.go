@@ -12,12 +12,10 @@ type entry struct {
 	Count int64
 }
 
-// smallestRange is the minimum number of words in a range if there are several
-// ranges, so that a short output is one file.
+// smallestRange is the minimum number of words in one of several ranges.
 const smallestRange = 10_000
 
-// sortedRanges sorts the words and splits them into 1 to n ranges with about the
-// same number of words.
+// sortedRanges sorts the words and splits them into 1 to n ranges of about the same size.
 func sortedRanges(counts map[string]int64, n int) [][]entry {
 	entries := make([]entry, 0, len(counts))
 	for word, count := range counts {

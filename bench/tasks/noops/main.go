@@ -1,7 +1,6 @@
 // Command noops runs tasks that do nothing: sets of many, to measure the number of
-// tasks per second, and sets of one, to measure the time until the result is there.
-// It writes the results as JSON into a local file of the machine that the driver
-// runs on.
+// tasks per second, and sets of one, to measure the time to the result. It writes
+// the results as JSON into a local file of the driver's machine.
 //
 //	noops FILE TASKS SECONDS ROUND-TRIPS
 package main
@@ -67,8 +66,8 @@ func run(ctx context.Context) error {
 	return os.WriteFile(os.Args[1], content, 0o644)
 }
 
-// throughput returns the number of tasks per second. It runs sets of the given
-// number of tasks, one after the other, for at least the time sustained.
+// throughput returns the number of tasks per second. It runs task sets one after the
+// other for at least the time sustained.
 func throughput(ctx context.Context, session *bobbin.Session, tasks int, sustained time.Duration) (float64, error) {
 	inputs := make([]int, tasks)
 	for i := range inputs {

@@ -1,5 +1,5 @@
-// Command schemagen writes the JSON Schema of job files into the current
-// directory. go generate runs it in the directory of package jobfile.
+// Command schemagen writes the JSON Schema of job files into the current directory,
+// for go generate in package jobfile.
 package main
 
 import (
