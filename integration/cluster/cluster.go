@@ -1,15 +1,14 @@
 // Package cluster runs a real Hadoop cluster on this machine for tests: a NameNode,
-// a ResourceManager, and nodes that each run a DataNode and a NodeManager, every
-// one a JVM of its own that listens on loopback only.
+// a ResourceManager, and nodes with a DataNode and a NodeManager, each a JVM that
+// listens on loopback only.
 //
 // It needs Java, Maven (which downloads Hadoop's jars) and sh, but not root. Each
-// cluster has its own ports and its own directory, so many can run at the same
-// time.
+// cluster has its own ports and directory, so many can run at the same time.
 //
-// The DataNode and the NodeManager of a node have the same host name, an address
-// such as 127.0.0.11, so that the block locations of HDFS name YARN's nodes, and
-// tasks can be node-local. A DataNode transfers data at 127.0.0.1, the address from
-// which it connects to the NameNode. So clients must have
+// A node's DataNode and NodeManager have the same host name, an address such as
+// 127.0.0.11, so that the block locations of HDFS name YARN's nodes, and tasks can
+// be node-local. A DataNode transfers data at 127.0.0.1, the address from which it
+// connects to the NameNode. So clients must have
 // dfs.client.use.datanode.hostname=false, which is Hadoop's default.
 package cluster
 
@@ -38,8 +37,7 @@ var (
 // masterHost is where the NameNode and the ResourceManager listen.
 const masterHost = "127.0.0.1"
 
-// startTimeout bounds the start of the daemons, without downloads. On an idle
-// machine they start in a few seconds.
+// startTimeout bounds the daemons' start, usually a few seconds, without downloads.
 const startTimeout = 3 * time.Minute
 
 const (
@@ -67,25 +65,23 @@ type Cluster struct {
 
 // Node is a host of a cluster.
 type Node struct {
-	// Host is the node's name in YARN and in HDFS, and the address that its
-	// NodeManager listens on.
+	// Host is the node's name in YARN and HDFS, and the NodeManager's address.
 	Host string
 	// Rack is the node's place in the network topology.
 	Rack string
 	// DataNode and NodeManager are the node's daemons.
 	DataNode, NodeManager *Daemon
-	// LocalDir and LogDir are the NodeManager's directories for localized files
-	// and containers, and for containers' logs.
+	// LocalDir and LogDir are the NodeManager's directories for localized files and
+	// containers, and for logs.
 	LocalDir, LogDir string
 }
 
-// HTTPAddress returns host:port of the NodeManager's web server, as YARN reports it
-// to clients.
+// HTTPAddress returns host:port of the NodeManager's web server, as YARN reports it.
 func (n *Node) HTTPAddress() string { return n.NodeManager.Address(HTTP) }
 
-// Start starts a cluster and returns when it is usable; see
-// Cluster.WaitReady. When it fails, or ctx ends first, it leaves no process
-// behind. It returns ErrRunning when the directory's cluster already runs.
+// Start starts a cluster and returns when it is usable (Cluster.WaitReady). If it
+// fails or ctx ends first, it leaves no process behind. It fails with ErrRunning if
+// the directory's cluster runs.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	temporary := options.Dir == ""
 	options, err := options.resolved()
@@ -96,8 +92,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
 	}
-	// Check this first: a failure below stops the cluster, and one that was running
-	// already must not be stopped.
+	// A failure below stops the cluster, which must not happen to one that was running already.
 	if err := c.checkNotRunning(); err != nil {
 		c.unlock()
 		return nil, err
@@ -110,10 +105,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start creates everything that end removes: files, daemons and the guard.
+// start creates what end removes: files, daemons and the guard.
 func (c *Cluster) start(ctx context.Context, options Options) (err error) {
-	// Remove what is left of an earlier cluster whose daemons were killed:
-	// containers and data.
+	// Remove containers and data of an earlier cluster whose daemons were killed.
 	if err := errors.Join(sweep(ctx, c.paths.dir), c.paths.clean()); err != nil {
 		return err
 	}
@@ -145,8 +139,7 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	return nil
 }
 
-// lock locks the cluster's directory: until it is unlocked, no other process can
-// start or stop the cluster.
+// lock locks the cluster's directory, so that no other process starts or stops the cluster.
 func (c *Cluster) lock() error {
 	unlock, err := tryLock(c.paths.lock())
 	if err != nil {
@@ -156,8 +149,7 @@ func (c *Cluster) lock() error {
 	return nil
 }
 
-// checkNotRunning returns ErrRunning if a daemon of an earlier cluster in the same
-// directory is running.
+// checkNotRunning returns ErrRunning if a daemon of the directory's earlier cluster runs.
 func (c *Cluster) checkNotRunning() error {
 	earlier, err := Attach(c.paths.dir)
 	if errors.Is(err, ErrNoCluster) {
@@ -227,7 +219,7 @@ func (c *Cluster) prepare(options Options, java java, hadoop hadoop) error {
 	return nil
 }
 
-// adopt sets the Cluster's daemons and nodes from the content of cluster.json.
+// adopt sets the Cluster's daemons and nodes from cluster.json.
 func (c *Cluster) adopt(file *stateFile) {
 	daemons := map[string]*Daemon{}
 	for _, s := range file.state.Daemons {
@@ -246,9 +238,8 @@ func (c *Cluster) adopt(file *stateFile) {
 	}
 }
 
-// Attach returns the cluster that another process has started in a directory with
-// Options.Detached, even if its daemons have ended. The error is ErrNoCluster if
-// there is none.
+// Attach returns the cluster of a directory that another process has started with
+// Options.Detached, even if its daemons have ended. It may fail with ErrNoCluster.
 func Attach(dir string) (*Cluster, error) {
 	dir, err := cleanDir(dir)
 	if err != nil {
@@ -315,8 +306,7 @@ func (c *Cluster) detach() error {
 	return nil
 }
 
-// ConfDir returns the directory with the configuration of the cluster's clients
-// (core-site.xml, hdfs-site.xml, yarn-site.xml), the value for HADOOP_CONF_DIR.
+// ConfDir returns the clients' configuration directory, the value for HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return c.paths.client() }
 
 // NameNode returns the NameNode.
@@ -340,9 +330,8 @@ func (c *Cluster) Daemons() []*Daemon {
 	return daemons
 }
 
-// Stop ends all daemons and containers, waits until they are gone, and removes the
-// cluster's data. Daemons have ten seconds to end by themselves, NodeManagers
-// three, or until ctx ends; what is left then is killed.
+// Stop ends all daemons and containers, and removes the cluster's data. Daemons have
+// ten seconds to end, NodeManagers three, or until ctx ends; then they are killed.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.unlock == nil {
 		if err := c.lock(); err != nil {
@@ -352,15 +341,14 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.end(ctx)
 }
 
-// nodeManagerGrace is how long NodeManagers may take to end when the whole cluster
-// stops. One that has just run an application would wait several seconds for the
-// application's end, only to remove files that Stop removes anyway.
+// nodeManagerGrace is how long NodeManagers may take to end with the cluster. After
+// an application, one would wait several seconds only to remove files that Stop
+// removes anyway.
 const nodeManagerGrace = 3 * time.Second
 
 // end stops and removes all parts of the cluster. The caller holds its lock.
 func (c *Cluster) end(ctx context.Context) error {
-	// Stop the nodes first: a NodeManager still calls the ResourceManager while it
-	// stops.
+	// A stopping NodeManager still calls the ResourceManager: stop the nodes first.
 	nodes, masters := &errgroup.Group{}, &errgroup.Group{}
 	leaving, hurry := context.WithTimeout(ctx, nodeManagerGrace)
 	defer hurry()
@@ -392,8 +380,8 @@ func (c *Cluster) end(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// daemonEnviron returns the environment of the daemons. It has only a few of this
-// process's variables, so that those for another Hadoop installation have no effect.
+// daemonEnviron returns the daemons' environment, without variables for another
+// Hadoop installation.
 func daemonEnviron(dir string) []string {
 	environ := []string{marker + "=" + dir}
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"} {
@@ -404,13 +392,11 @@ func daemonEnviron(dir string) []string {
 	return environ
 }
 
-// daemonCommand returns the command line of a daemon.
 func daemonCommand(java java, hadoop hadoop, p paths, name, class string) []string {
 	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.web())
 	return []string{
 		java.path,
-		// Six JVMs share a small machine, so these options make a JVM start fast
-		// and use little memory.
+		// Many JVMs share a small machine: start fast and use little memory.
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx256m", "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"-Djava.net.preferIPv4Stack=true",

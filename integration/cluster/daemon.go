@@ -13,32 +13,28 @@ import (
 	"time"
 )
 
-// Endpoint names one of the addresses that a daemon listens on.
+// Endpoint names one of a daemon's addresses.
 type Endpoint string
 
-// The endpoints of the daemons.
 const (
-	// RPC is the address for a daemon's clients: they speak ClientProtocol to the
-	// NameNode, ApplicationClientProtocol to the ResourceManager,
-	// ContainerManagementProtocol to a NodeManager, and the data transfer protocol
-	// to a DataNode.
+	// RPC is for clients: they speak ClientProtocol to the NameNode,
+	// ApplicationClientProtocol to the ResourceManager, ContainerManagementProtocol to
+	// a NodeManager, and the data transfer protocol to a DataNode.
 	RPC Endpoint = "rpc"
-	// HTTP serves a daemon's web pages and REST interface.
+	// HTTP serves web pages and the REST interface.
 	HTTP Endpoint = "http"
-	// Scheduler is where ApplicationMasters call the ResourceManager
-	// (ApplicationMasterProtocol).
+	// Scheduler serves ApplicationMasters at the ResourceManager (ApplicationMasterProtocol).
 	Scheduler Endpoint = "scheduler"
-	// Tracker is where NodeManagers call the ResourceManager (ResourceTracker).
+	// Tracker serves NodeManagers at the ResourceManager (ResourceTracker).
 	Tracker Endpoint = "tracker"
-	// Admin is where the ResourceManager or a DataNode serves its administration
-	// protocol.
+	// Admin serves the administration protocol of the ResourceManager or a DataNode.
 	Admin Endpoint = "admin"
-	// Localizer is where localizers call their NodeManager.
+	// Localizer serves localizers at their NodeManager.
 	Localizer Endpoint = "localizer"
 )
 
-// stopGrace is how long a daemon may take to end after SIGTERM before it gets
-// SIGKILL. A NodeManager ends its containers in that time.
+// stopGrace is the time between SIGTERM and SIGKILL, in which a NodeManager ends its
+// containers.
 const stopGrace = 10 * time.Second
 
 // Daemon is one process of a cluster. It is safe for concurrent use.
@@ -54,15 +50,15 @@ type Daemon struct {
 
 	mu      sync.Mutex // locked while starting and stopping
 	current process    // zero if not running
-	// exited is closed when the current process has ended and was reaped; nil if it
-	// is not a child of this process.
+	// exited is closed when the current process has ended and was reaped; nil if it is
+	// not a child.
 	exited chan struct{}
 }
 
 // Name returns the daemon's name in logs and paths, such as "datanode-1".
 func (d *Daemon) Name() string { return d.name }
 
-// Address returns host:port of an endpoint, or "" where the daemon has none.
+// Address returns host:port of an endpoint, or "".
 func (d *Daemon) Address(endpoint Endpoint) string { return d.endpoints[endpoint] }
 
 // PID returns the daemon's process id, or 0 when it does not run.
@@ -87,8 +83,8 @@ func (d *Daemon) LogTail(lines int) string {
 	return lastLines(content, lines)
 }
 
-// Start starts a stopped daemon, and returns when the daemon listens on its
-// addresses. To wait until the cluster uses the daemon, call Cluster.WaitReady.
+// Start starts a stopped daemon, and returns when it listens. Cluster.WaitReady
+// waits until the cluster uses it.
 func (d *Daemon) Start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,7 +94,6 @@ func (d *Daemon) Start(ctx context.Context) error {
 	return d.waitListening(ctx)
 }
 
-// launch starts the process.
 func (d *Daemon) launch() error {
 	if d.current.alive() {
 		return fmt.Errorf("%s already runs as process %d", d.name, d.current.PID)
@@ -111,8 +106,7 @@ func (d *Daemon) launch() error {
 	cmd := exec.Command(d.command[0], d.command[1:]...)
 	cmd.Env = d.environ
 	cmd.Stdout, cmd.Stderr = log, log
-	// The daemon gets its own session, so that a Ctrl-C reaches only this process,
-	// which stops the daemons in order.
+	// In its own session, a daemon gets no Ctrl-C: this process stops the daemons in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", d.name, err)
@@ -175,9 +169,8 @@ func (d *Daemon) check() error {
 	return nil
 }
 
-// Stop ends the daemon by SIGTERM, or by SIGKILL when ctx ends or ten seconds
-// pass first, and returns when it has ended. A NodeManager ends its containers
-// when it stops.
+// Stop ends the daemon by SIGTERM, or by SIGKILL when ctx ends or ten seconds pass
+// first. A NodeManager then ends its containers.
 func (d *Daemon) Stop(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,15 +185,14 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	return d.kill()
 }
 
-// Kill ends the daemon by SIGKILL and returns when it has ended. The containers of a
-// killed NodeManager keep running.
+// Kill ends the daemon by SIGKILL. A killed NodeManager's containers keep running.
 func (d *Daemon) Kill() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.kill()
 }
 
-// killWait is how long to wait until the kernel has ended a process after SIGKILL.
+// killWait bounds the wait for the kernel to end a killed process.
 const killWait = 10 * time.Second
 
 func (d *Daemon) kill() error {

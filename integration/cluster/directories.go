@@ -11,8 +11,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// makeDirectories creates the usual directories of HDFS: /tmp for all users, and a
-// home directory for the user of this process.
+// makeDirectories creates /tmp for all users, and this user's home directory, in HDFS.
 func (c *Cluster) makeDirectories(ctx context.Context) error {
 	superuser, err := user.Current()
 	if err != nil {

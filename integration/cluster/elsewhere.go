@@ -2,9 +2,8 @@ package cluster
 
 import "log/slog"
 
-// Elsewhere returns a Cluster with the addresses of a cluster that this package did
-// not start. The directory dir/client must have the clients' configuration. The
-// daemons can be neither started nor stopped.
+// Elsewhere returns a Cluster for daemons that this package did not start and cannot
+// stop. The directory dir/client must have the clients' configuration.
 func Elsewhere(dir string, nameNode, resourceManager *Daemon, nodes ...*Node) *Cluster {
 	return &Cluster{
 		paths: paths{dir}, logger: slog.New(slog.DiscardHandler),

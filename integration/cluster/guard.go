@@ -13,21 +13,20 @@ import (
 	"time"
 )
 
-// marker is an environment variable of every daemon. Its value is the cluster's
-// directory, by which the cluster's daemons are told from all other processes.
+// marker is the environment variable of every daemon with the cluster's directory,
+// by which the cluster's daemons are recognized.
 const marker = "BOBBIN_CLUSTER_DIR"
 
-// containerMark returns how the entry of LOG_DIRS begins in the environment of all
-// containers of the cluster in dir. YARN sets that variable.
+// containerMark begins the entry of LOG_DIRS, set by YARN, in the environment of all
+// containers of the cluster in dir.
 func containerMark(dir string) string { return "LOG_DIRS=" + dir + "/" }
 
 // guardScript stops a cluster when its owner, the process that started it, has
-// ended, even by SIGKILL. It reads a pipe that only the owner can write: end of
-// file means that the owner has ended.
+// ended, even by SIGKILL: at the end of a pipe that only the owner can write.
 //
-// It finds daemons and containers by their environment, so it needs no list of them
-// and misses none. It first sends SIGTERM, at which NodeManagers end their
-// containers, and then kills what is left until there is no process any more.
+// It finds daemons and containers by their environment, so that it misses none. It
+// first sends SIGTERM, at which NodeManagers end their containers, and then kills
+// the rest until there is no process any more.
 const guardScript = `
 read -r word
 [ "$word" = released ] && exit 0
@@ -63,7 +62,7 @@ while [ $left = yes ]; do
 done
 `
 
-// guard is the process that runs guardScript, which outlives the cluster's owner.
+// guard is the process of guardScript, which outlives the cluster's owner.
 type guard struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -97,8 +96,7 @@ func (g *guard) release() error {
 	return nil
 }
 
-// sweep kills the processes that are left of the cluster in a directory, and
-// returns when there are none or ctx ends.
+// sweep kills the remaining processes of a directory's cluster, until none is left or ctx ends.
 func sweep(ctx context.Context, dir string) error {
 	for {
 		left, err := belonging(dir)
@@ -118,8 +116,7 @@ func sweep(ctx context.Context, dir string) error {
 	}
 }
 
-// belonging returns the running daemons and containers of the cluster in a
-// directory.
+// belonging returns the daemons and containers of a directory's cluster.
 func belonging(dir string) ([]process, error) {
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -131,8 +128,7 @@ func belonging(dir string) ([]process, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Identify the process before reading its environment, so that the signal
-		// reaches the process whose environment was read.
+		// Identify the process before reading its environment: the signal must reach that process.
 		p, err := identify(pid)
 		if err != nil {
 			continue

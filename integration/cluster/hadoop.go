@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// DefaultHadoopVersion is the Hadoop release that a cluster runs unless
-// Options.HadoopVersion names another.
+// DefaultHadoopVersion is the default of Options.HadoopVersion.
 const DefaultHadoopVersion = "3.4.3"
 
 //go:embed pom.xml
@@ -33,15 +32,15 @@ type hadoop struct {
 	cacheDir  string   // directory with cached results of Maven for this release and pom.xml
 }
 
-// Jars returns the paths of the jars that a Hadoop release's daemons run from, in
-// the order of their class path. Maven downloads what is not on this machine.
+// Jars returns the paths of a Hadoop release's jars, in the order of the class path.
+// Maven downloads missing ones.
 func Jars(ctx context.Context, version string, logger *slog.Logger) ([]string, error) {
 	h, err := findHadoop(ctx, version, logger)
 	return h.classPath, err
 }
 
-// findHadoop resolves the jars of a Hadoop release with Maven. It caches the class
-// path in the user's cache directory, as Maven takes seconds each time.
+// findHadoop resolves the jars of a Hadoop release with Maven, and caches the class
+// path in the user's cache directory, as Maven takes seconds.
 func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoop, error) {
 	if !hadoopVersionForm.MatchString(version) {
 		return hadoop{}, fmt.Errorf("%q is no Hadoop version: it must look like %s", version, DefaultHadoopVersion)
@@ -54,8 +53,8 @@ func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoo
 	if err != nil {
 		return hadoop{}, err
 	}
-	// Maven's local repository does not support two concurrent downloads, and test
-	// packages start clusters in parallel.
+	// Test packages start clusters in parallel, but Maven's local repository does not
+	// support two concurrent downloads.
 	unlock, err := lockWait(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
 		return hadoop{}, err
@@ -85,9 +84,8 @@ func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoo
 	return h, nil
 }
 
-// cacheDir returns the cache directory for a Hadoop release, and creates it if
-// needed. The directory's name has a hash of the pom, so that a changed pom is
-// resolved again.
+// cacheDir returns the cache directory for a Hadoop release, which it creates. The
+// name has a hash of the pom, so that a changed pom is resolved again.
 func cacheDir(version string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -102,8 +100,7 @@ func cacheDir(version string) (string, error) {
 	return dir, nil
 }
 
-// readClassPath returns the jars that file lists; nil if there is no such file or
-// one of the jars is missing.
+// readClassPath returns the jars that file lists, or nil if the file or a jar is missing.
 func readClassPath(file string) []string {
 	content, err := os.ReadFile(file)
 	if err != nil {

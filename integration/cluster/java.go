@@ -25,8 +25,8 @@ type java struct {
 	feature int    // feature release, such as 17
 }
 
-// findJava returns the Java runtime in JAVA_HOME or, if that is not set, the one on
-// the PATH. It fails if that is older than minimumJava.
+// findJava returns the Java runtime in JAVA_HOME or on the PATH. It fails if that is
+// older than minimumJava.
 func findJava(ctx context.Context) (java, error) {
 	path, from := "", "the PATH"
 	if home := os.Getenv("JAVA_HOME"); home != "" {
@@ -58,8 +58,8 @@ func findJava(ctx context.Context) (java, error) {
 
 var javaVersionLine = regexp.MustCompile(`version "((?:1\.)?(\d+)[^"]*)"`)
 
-// parseJavaVersion parses the output of java -version. Releases before 9 call
-// themselves 1.8 and so on.
+// parseJavaVersion parses the output of java -version, also of releases before 9
+// (1.8 and so on).
 func parseJavaVersion(output string) (version string, feature int, ok bool) {
 	match := javaVersionLine.FindStringSubmatch(output)
 	if match == nil {

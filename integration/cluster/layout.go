@@ -43,7 +43,7 @@ func (p paths) containerLogDir(index int) string {
 }
 func (p paths) nodeRecoveryDir(index int) string { return filepath.Join(p.node(index), "recovery") }
 
-// clean removes the files of a cluster except for the logs and the lock.
+// clean removes the files of a cluster, except logs and lock.
 func (p paths) clean() error {
 	made := []string{p.state(), p.client(), p.tmp()}
 	for _, name := range []string{"conf", "hdfs", "yarn"} {
@@ -57,8 +57,7 @@ func (p paths) clean() error {
 	return errors.Join(errs...)
 }
 
-// log4j is the Log4j configuration of all daemons. They log to standard error,
-// which is redirected to the daemon's log file.
+// log4j is all daemons' Log4j configuration, to standard error, which goes to the log file.
 const log4j = `log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -72,13 +71,11 @@ log4j.logger.org.apache.hadoop.ipc.Client=WARN
 log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 `
 
-// webXML describes an empty web application. The NameNode and the DataNode need one;
-// theirs is in Hadoop's distribution, but not in its jars.
+// webXML is an empty web application for NameNode and DataNode, which Hadoop's jars lack.
 const webXML = `<web-app xmlns="http://java.sun.com/xml/ns/javaee" version="2.5"></web-app>
 `
 
-// fairScheduler defines the FairScheduler's queues. ApplicationMasters may use all
-// of a queue.
+// fairScheduler defines the FairScheduler's queues, which ApplicationMasters may fill.
 const fairScheduler = `<allocations>
   <queue name="default"/>
   <queue name="batch"/>
@@ -93,9 +90,8 @@ func (p paths) write(settings properties) error {
 	if err != nil {
 		return err
 	}
-	// The JVMs resolve names by this file only, so that no daemon waits for a DNS
-	// server. The first name in each line is the address itself, as daemons use the
-	// first one.
+	// The JVMs resolve names by this file only, without waiting for a DNS server. The
+	// first name in each line, which daemons use, is the address itself.
 	hosts := masterHost + " " + masterHost + " localhost " + hostname + "\n"
 	topology := ""
 	for _, node := range settings.options.Nodes {

@@ -9,11 +9,9 @@ import (
 	"time"
 )
 
-// errLocked reports that another process has the lock.
 var errLocked = errors.New("locked by another process")
 
-// tryLock locks a file, which it creates if needed. The lock ends with unlock or
-// with the process.
+// tryLock locks a file, which it creates if needed, until unlock or the process's end.
 func tryLock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -29,7 +27,7 @@ func tryLock(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// lockWait is like tryLock, but waits until the lock is free or ctx ends.
+// lockWait is tryLock that waits until the lock is free or ctx ends.
 func lockWait(ctx context.Context, path string) (unlock func(), err error) {
 	for {
 		unlock, err = tryLock(path)

@@ -10,30 +10,24 @@ import (
 	"strings"
 )
 
-// Options describe a cluster. The zero value is the usual cluster of two nodes in
-// two racks.
+// Options describe a cluster, by default two nodes in two racks.
 type Options struct {
-	// Dir is the directory for configuration, data and logs, created if needed.
-	// Default: a new directory below os.TempDir, which Stop removes. If Dir is set,
-	// Stop keeps the logs in it.
+	// Dir is the directory for configuration, data and logs. Default: a new one below
+	// os.TempDir, which Stop removes. If Dir is set, Stop keeps the logs.
 	Dir string
-	// HadoopVersion is a Hadoop release, such as "3.3.6". Default:
-	// DefaultHadoopVersion.
+	// HadoopVersion is a release, such as "3.3.6". Default: DefaultHadoopVersion.
 	HadoopVersion string
-	// Nodes are the hosts that each run a DataNode and a NodeManager. Default:
-	// DefaultNodes.
+	// Nodes are hosts with a DataNode and a NodeManager. Default: DefaultNodes.
 	Nodes []NodeSpec
-	// Core, HDFS and YARN override this package's properties in core-site.xml,
-	// hdfs-site.xml and yarn-site.xml, for daemons and clients.
+	// Core, HDFS and YARN override properties in core-site.xml, hdfs-site.xml and
+	// yarn-site.xml, for daemons and clients.
 	Core, HDFS, YARN Properties
-	// CapacityScheduler overrides this package's properties in
-	// capacity-scheduler.xml.
+	// CapacityScheduler overrides properties in capacity-scheduler.xml.
 	CapacityScheduler Properties
-	// FairScheduler selects YARN's FairScheduler instead of the CapacityScheduler,
-	// with the same queues.
+	// FairScheduler selects YARN's FairScheduler, with the same queues.
 	FairScheduler bool
-	// Detached makes the daemons outlive this process; another process can find them
-	// with Attach. Otherwise they end with this process, even if it is killed.
+	// Detached makes the daemons outlive this process, for Attach. Otherwise they end
+	// with this process, even if it is killed.
 	Detached bool
 	// Logger receives the progress of starting and stopping. Default: none.
 	Logger *slog.Logger
@@ -41,9 +35,9 @@ type Options struct {
 
 // NodeSpec is one host of a cluster.
 type NodeSpec struct {
-	// Host is the node's host name. It must be an IPv4 loopback address: only such
-	// addresses make each node a host of its own for all programs, without root. It
-	// should not be 127.0.0.2, which some systems resolve to the machine's name.
+	// Host is the node's host name, an IPv4 loopback address: only such addresses make
+	// each node a host of its own without root. It should not be 127.0.0.2, which some
+	// systems resolve to the machine's name.
 	Host string
 	// Rack is the node's place in the network topology, such as "/rack-a".
 	Rack string
@@ -61,8 +55,7 @@ func DefaultNodes() []NodeSpec {
 	}
 }
 
-// resolved returns the options with defaults, after checking them. It creates the
-// directory.
+// resolved checks the options, adds defaults, and creates the directory.
 func (o Options) resolved() (Options, error) {
 	if o.HadoopVersion == "" {
 		o.HadoopVersion = DefaultHadoopVersion
@@ -113,8 +106,8 @@ func (o Options) resolved() (Options, error) {
 	return o, os.MkdirAll(dir, 0o755)
 }
 
-// cleanDir returns the absolute path of a directory. It rejects characters that
-// Hadoop's configuration or Java's class path would interpret.
+// cleanDir returns a directory's absolute path. It rejects characters that Hadoop's
+// configuration or Java's class path would interpret.
 func cleanDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

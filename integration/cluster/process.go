@@ -11,12 +11,10 @@ import (
 	"time"
 )
 
-// process identifies one process. Process ids are reused, but an id is unique
-// together with the start time and the boot.
+// process identifies a process: an id is unique together with the start time and the boot.
 type process struct {
 	PID int `json:"pid"`
-	// Start is the time when the process started, in clock ticks since boot: field
-	// 22 of /proc/PID/stat.
+	// Start is when the process started, in clock ticks since boot: field 22 of /proc/PID/stat.
 	Start uint64 `json:"start"`
 	// Boot is the random id that the kernel has chosen at boot.
 	Boot string `json:"boot"`
@@ -40,7 +38,7 @@ func bootID() (string, error) {
 	return string(bytes.TrimSpace(id)), err
 }
 
-// readStat returns a process's start time and whether it is running, not a zombie.
+// readStat returns a process's start time, and whether it runs and is no zombie.
 func readStat(pid int) (start uint64, live bool, err error) {
 	path := "/proc/" + strconv.Itoa(pid) + "/stat"
 	content, err := os.ReadFile(path)
@@ -56,8 +54,8 @@ func readStat(pid int) (start uint64, live bool, err error) {
 	if err != nil {
 		return 0, false, fmt.Errorf("%s: %w", path, err)
 	}
-	// Field 20 is the number of threads. If the first thread has ended, as happens
-	// for a moment while another one calls exec, the others may still run.
+	// Field 20 is the number of threads. Others may run after the first has ended, as
+	// happens for a moment while another one calls exec.
 	ended := (fields[0][0] == 'Z' || fields[0][0] == 'X') && (string(fields[17]) == "0" || string(fields[17]) == "1")
 	return start, !ended, nil
 }
@@ -72,11 +70,10 @@ func (p process) alive() bool {
 	return err == nil && boot == p.Boot
 }
 
-// signal sends a signal to the process, never to another one that has the same id
-// now. It does nothing if the process has ended.
+// signal sends a signal to the process, unless it has ended, and never to another
+// one with the same id.
 func (p process) signal(sig syscall.Signal) error {
-	// FindProcess opens a pidfd: after alive has confirmed the process, the signal
-	// cannot reach another one.
+	// FindProcess opens a pidfd: the signal can only reach the process that alive confirms.
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {
 		return nil

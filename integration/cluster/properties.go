@@ -51,10 +51,9 @@ func (p properties) daemon() site {
 	s := p.client()
 	s.core = Properties{
 		"hadoop.tmp.dir": p.paths.tmp(),
-		// This is TableMapping without its cache. With the cache, the NameNode
-		// would look up a DataNode's rack by the address that it connects from,
-		// which is 127.0.0.1 for all DataNodes, and not by its host name. The
-		// ResourceManager has a cache of its own.
+		// TableMapping without its cache, with which the NameNode would look up a
+		// DataNode's rack by the address that it connects from, 127.0.0.1 for all
+		// DataNodes. The ResourceManager has its own cache.
 		"net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping$RawTableMapping",
 		"net.topology.table.file.name":          p.paths.topology(),
 		// Daemons start at the same time and wait for one another.
@@ -68,8 +67,7 @@ func (p properties) daemon() site {
 		"dfs.namenode.datanode.registration.ip-hostname-check": "false",
 		"dfs.namenode.fs-limits.min-block-size":                "1024",
 		"dfs.namenode.safemode.extension":                      "0",
-		// The cluster's data is removed at the end, so it does not have to survive
-		// a power failure, and no disk space must be kept free.
+		// The data need not survive a power failure, and no disk space must be kept free.
 		"dfs.namenode.edits.noeditlogchannelflush": "true",
 		"dfs.namenode.resource.du.reserved":        "0",
 		"dfs.datanode.du.reserved":                 "0",
@@ -77,21 +75,19 @@ func (p properties) daemon() site {
 	s.yarn = Properties{
 		"yarn.resourcemanager.connect.retry-interval.ms": "300",
 		"yarn.resourcemanager.scheduler.class":           p.scheduler(),
-		// By default the FairScheduler creates a queue for each user, and allocates
-		// memory in gigabytes.
+		// Without the default's queue for each user, and memory in gigabytes.
 		"yarn.scheduler.fair.user-as-default-queue": "false",
 		"yarn.scheduler.increment-allocation-mb":    "128",
 		"yarn.resourcemanager.nodes.exclude-path":   p.paths.excludes(),
 		// Used once an option sets yarn.resourcemanager.recovery.enabled.
 		"yarn.resourcemanager.fs.state-store.uri": fileURI(p.paths.resourceManagerState()),
-		// The default is a directory below /tmp that all ResourceManagers of a user
-		// share, where each removes the others' files when it starts.
+		// The default, below /tmp, is shared by all ResourceManagers of a user, and each
+		// removes the others' files when it starts.
 		"yarn.node-attribute.fs-store.root-dir": fileURI(p.paths.nodeAttributes()),
 	}.with(s.yarn)
 	return s
 }
 
-// scheduler returns the class of the ResourceManager's scheduler.
 func (p properties) scheduler() string {
 	const schedulers = "org.apache.hadoop.yarn.server.resourcemanager.scheduler."
 	if p.options.FairScheduler {
@@ -110,8 +106,7 @@ func (p properties) resourceManager() site {
 		prefix + "root.default.maximum-capacity": "100",
 		prefix + "root.batch.capacity":           "50",
 		prefix + "root.batch.maximum-capacity":   "100",
-		// One user may use a queue's maximum, and ApplicationMasters may use the
-		// whole cluster.
+		// One user may use a queue's maximum, and ApplicationMasters the whole cluster.
 		prefix + "root.default.user-limit-factor": "100",
 		prefix + "root.batch.user-limit-factor":   "100",
 		prefix + "maximum-am-resource-percent":    "1.0",
@@ -145,13 +140,13 @@ func (p properties) nodeManager(index int) site {
 	s.yarn = Properties{
 		"yarn.nodemanager.resource.memory-mb":  strconv.Itoa(node.MemoryMB),
 		"yarn.nodemanager.resource.cpu-vcores": strconv.Itoa(node.VCores),
-		// Kill containers that exceed their memory, and check often. With the
-		// default memory.enforced=true the NodeManager relies on cgroups, which are
-		// missing here, and checks nothing.
+		// Kill containers that exceed their memory, and check often. With the default
+		// memory.enforced=true the NodeManager would rely on cgroups, which are missing
+		// here, and check nothing.
 		"yarn.nodemanager.resource.memory.enforced": "false",
 		"yarn.nodemanager.pmem-check-enabled":       "true",
-		// A small Go program maps 1.5 GB of address space. With YARN's limit of 2.1
-		// times the physical memory, containers below 750 MB would be killed.
+		// A small Go program maps 1.5 GB of address space: YARN's limit of 2.1 times the
+		// physical memory would kill containers below 750 MB.
 		"yarn.nodemanager.vmem-check-enabled":                   "false",
 		"yarn.nodemanager.container-monitor.interval-ms":        "1000",
 		"yarn.nodemanager.container-monitor.process-tree.class": "org.apache.hadoop.yarn.util.ProcfsBasedProcessTree",

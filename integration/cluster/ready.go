@@ -35,17 +35,15 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	}
 }
 
-// missing returns what the cluster lacks to be usable, as an error; nil if nothing.
+// missing returns what the cluster lacks to be usable, or nil.
 func (c *Cluster) missing(ctx context.Context) error {
 	return Missing(ctx, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
 }
 
-// Missing returns what a cluster with the given number of nodes lacks to be usable,
-// as an error; nil if nothing. It asks the web servers of the NameNode and the
-// ResourceManager, given as host:port. started has the times at which hosts were
-// started: the daemons of such a host count only if they have sent a heartbeat
-// since then, because the NameNode and the ResourceManager take some seconds to
-// notice that a daemon was killed. Missing works with any cluster.
+// Missing returns what a cluster of so many nodes lacks to be usable, or nil, by the
+// web servers of its NameNode and ResourceManager (host:port). A host in started
+// counts only after a heartbeat since that time, because the loss of a killed daemon
+// is noticed some seconds later. Missing works with any cluster.
 func Missing(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
 	if err := missingStorage(ctx, nameNode, nodes, started); err != nil {
 		return fmt.Errorf("namenode: %w", err)
@@ -96,8 +94,7 @@ func missingStorage(ctx context.Context, nameNode string, nodes int, started map
 }
 
 func missingCompute(ctx context.Context, resourceManager string, nodes int, started map[string]time.Time) error {
-	// While a ResourceManager starts, it lists nodes before it accepts calls of the
-	// administration protocol.
+	// A starting ResourceManager lists nodes before it serves the administration protocol.
 	var info struct {
 		ClusterInfo struct {
 			HAState string `json:"haState"`
@@ -123,7 +120,7 @@ func missingCompute(ctx context.Context, resourceManager string, nodes int, star
 	running := 0
 	for _, node := range answer.Nodes.Node {
 		told := time.UnixMilli(node.LastHealthUpdate)
-		// If the time is in the future, the node's clock was wrong.
+		// A time in the future means that the node's clock was wrong.
 		if begun, known := started[node.Host]; !known || told.After(begun) && told.Before(time.Now().Add(time.Minute)) {
 			running++
 		}

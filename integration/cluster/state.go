@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// state describes a cluster to other processes; it is the content of the directory's
-// cluster.json.
+// state, in the directory's cluster.json, describes a cluster to other processes.
 type state struct {
 	HadoopVersion string        `json:"hadoopVersion"`
 	Nodes         []NodeSpec    `json:"nodes"`
@@ -33,7 +32,6 @@ type stateFile struct {
 	state state
 }
 
-// record records the process of a daemon.
 func (f *stateFile) record(daemon string, current process) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,8 +56,7 @@ func (f *stateFile) write() error {
 	return os.Rename(fresh, f.path)
 }
 
-// readState reads the state of the cluster in a directory. It returns ErrNoCluster if
-// there is none.
+// readState reads the state of a directory's cluster. It may fail with ErrNoCluster.
 func readState(path string) (*stateFile, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

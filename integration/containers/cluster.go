@@ -1,12 +1,11 @@
 // Package containers runs the Hadoop cluster of docker/ for tests: each daemon's
-// host is a container with a name, an address and a disk of its own, on a network
-// of their own. Hosts can be killed, paused and disconnected, and their clocks can
-// be changed.
+// host is a container with its own name, address and disk, on a separate network.
+// Hosts can be killed, paused and disconnected, and their clocks can be changed.
 //
-// It needs the image that make docker-image builds. Inside runs tests as a host of
-// that network, so that they, and the programs that they start, can connect to the
-// cluster's hosts by name, and the hosts to them. That needs Linux, root, and the
-// commands nsenter, unshare and mount.
+// It needs the image of make docker-image. Inside runs tests as a host of that
+// network, so that they, and the programs that they start, and the cluster's hosts
+// can connect to each other by name. That needs Linux, root, and the commands
+// nsenter, unshare and mount.
 package containers
 
 import (
@@ -45,16 +44,15 @@ const (
 	Client                = "client"            // where Inside runs the tests
 )
 
-// Options describe a cluster. The zero value describes the cluster of
-// docker/compose.yaml: three workers in two racks, and one ResourceManager.
+// Options describe a cluster, by default that of docker/compose.yaml: three workers
+// in two racks, and one ResourceManager.
 type Options struct {
 	// Image is the Hadoop image. Default: DefaultImage.
 	Image string
-	// HA starts two ResourceManagers and a ZooKeeper, which keeps their state and
-	// elects one of them.
+	// HA starts two ResourceManagers, and a ZooKeeper for their state and election.
 	HA bool
-	// Disks has the size in bytes, by worker name, of an in-memory disk for YARN's
-	// containers. Workers without an entry use the machine's disk.
+	// Disks has the bytes, by worker name, of an in-memory disk for YARN's containers.
+	// Other workers use the machine's disk.
 	Disks map[string]int64
 	// Properties override the properties in docker/conf, for daemons and clients.
 	Properties map[string]string
@@ -83,8 +81,7 @@ type state struct {
 }
 
 // Start starts a cluster and returns when it is usable. If it fails or ctx ends
-// first, it removes everything it created. It also removes what earlier processes
-// left when they were killed.
+// first, it removes everything. It also removes what killed earlier processes left.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Image == "" {
 		options.Image = DefaultImage
@@ -139,8 +136,8 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := c.sweep(ctx); err != nil {
 		return err
 	}
-	// Do not use testcontainers' reaper container: its image may be missing, and
-	// sweep removes what is left.
+	// Instead of testcontainers' reaper container, whose image may be missing, sweep
+	// removes what is left.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return err
 	}
@@ -218,14 +215,12 @@ func attach(path string) (*Cluster, error) {
 	return c, nil
 }
 
-// Host returns a host by its name; nil if there is none.
+// Host returns a host by its name, or nil.
 func (c *Cluster) Host(name string) *Host { return c.hosts[name] }
 
-// ConfDir returns the directory of the clients' configuration: the value for
-// HADOOP_CONF_DIR.
+// ConfDir returns the clients' configuration directory, the value for HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return filepath.Join(c.state.Dir, "client") }
 
-// resourceManagers returns the names of the ResourceManagers' hosts.
 func (c *Cluster) resourceManagers() []string {
 	if c.state.HA {
 		return []string{ResourceManager, SecondResourceManager}
@@ -234,9 +229,8 @@ func (c *Cluster) resourceManagers() []string {
 }
 
 // WaitReady returns when every worker's DataNode and NodeManager has reported since
-// the worker was last started, and a ResourceManager is active. If ctx ends first,
-// the error says what is missing; if a daemon has ended, the error has the end of
-// the daemon's log.
+// the worker's last start, and a ResourceManager is active. If ctx ends first, the
+// error says what is missing; if a daemon has ended, it has the end of its log.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -247,7 +241,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() == nil || missing == nil {
-			missing = now // if ctx has ended, keep the last answer instead of ctx's error
+			missing = now // after ctx's end, keep the last answer
 		}
 		if err := c.checkRunning(ctx); err != nil && ctx.Err() == nil {
 			return err
@@ -270,8 +264,8 @@ func (c *Cluster) missing(ctx context.Context) error {
 	}
 	var errs []error
 	for _, name := range c.resourceManagers() {
-		// A standby ResourceManager redirects to the active one by a name that only
-		// hosts of the network resolve, so ask each without following redirects.
+		// A standby ResourceManager redirects to the active one by a name that this
+		// machine cannot resolve: follow no redirects.
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := cluster.Missing(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()), started)
 		cancel()
@@ -297,7 +291,7 @@ func (c *Cluster) checkRunning(ctx context.Context) error {
 	return nil
 }
 
-// Active returns the host of the active ResourceManager; nil if there is none.
+// Active returns the host of the active ResourceManager, or nil.
 func (c *Cluster) Active(ctx context.Context) *Host {
 	for _, name := range c.resourceManagers() {
 		if state, err := haState(ctx, c.state.Addresses[name]+":8088"); err == nil && state == "ACTIVE" {
@@ -316,8 +310,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(err, c.docker.Close())
 }
 
-// Logs returns the output of each host's daemons, or why it could not be read, by
-// host.
+// Logs returns the output of each host's daemons, or why it could not be read, by host.
 func (c *Cluster) Logs(ctx context.Context) map[string]string {
 	all := map[string]string{}
 	for name, host := range c.hosts {
@@ -331,7 +324,7 @@ func (c *Cluster) Logs(ctx context.Context) map[string]string {
 }
 
 // Heal starts, unpauses and reconnects every host, resets its clock and properties,
-// and returns when the cluster is ready.
+// and waits until the cluster is ready.
 func (c *Cluster) Heal(ctx context.Context) error {
 	healing, healingCtx := errgroup.WithContext(ctx)
 	for _, host := range c.hosts {

@@ -19,8 +19,7 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// Host is a host of the cluster. A host that was killed or stopped keeps its
-// disk, its name and its address.
+// Host is a host of the cluster. It keeps disk, name and address when killed or stopped.
 type Host struct {
 	// Name is the host's name in the cluster, such as "worker-1".
 	Name string
@@ -83,8 +82,7 @@ func (h *Host) Running(ctx context.Context) (bool, error) {
 	return found.State.Running, nil
 }
 
-// Override sets properties of the host's daemons. They take effect at the next
-// start.
+// Override sets properties of the host's daemons from the next start.
 func (h *Host) Override(ctx context.Context, properties map[string]string) error {
 	var text strings.Builder
 	for name, value := range properties {
@@ -94,9 +92,8 @@ func (h *Host) Override(ctx context.Context, properties map[string]string) error
 	return h.write(ctx, "/etc/hadoop/overrides", text.String())
 }
 
-// SetClock sets how far the clock of the host's daemons is ahead of the real time;
-// 0 resets it. The change takes effect at the next start. Go programs, which do not
-// use libc, keep the real time.
+// SetClock sets how far the daemons' clock is ahead of the real time, from the next
+// start; 0 resets it. Go programs, which do not use libc, keep the real time.
 func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
 	h.changed = true
 	told := ""

@@ -83,8 +83,7 @@ func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (t
 		Image: image, Cmd: spec.command, Labels: c.labels(), Networks: []string{c.state.Network},
 		ConfigModifier: func(config *container.Config) { config.Hostname = spec.name },
 		HostConfigModifier: func(config *container.HostConfig) {
-			// A host's name can be resolved whether the host is up or not, as with
-			// a name server.
+			// A host's name can be resolved even if it is down, as with a name server.
 			config.ExtraHosts = c.hostLines(":")
 			if spec.disk > 0 {
 				config.Tmpfs = map[string]string{"/hadoop/local": fmt.Sprintf("rw,exec,size=%d", spec.disk)}
@@ -119,8 +118,8 @@ func (c *Cluster) hostLines(separator string) []string {
 	return lines
 }
 
-// writeClientConf writes the clients' configuration: that of the image, followed by
-// this cluster's properties, which override it.
+// writeClientConf writes the clients' configuration: the image's, overridden by this
+// cluster's properties.
 func (c *Cluster) writeClientConf(options Options) error {
 	if err := os.MkdirAll(c.ConfDir(), 0o755); err != nil {
 		return err

@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// stateVariable names the file with the cluster's state, for a process started by
-// Inside.
+// stateVariable names the file with the cluster's state, for Inside's second process.
 const stateVariable = "BOBBIN_TEST_CONTAINERS"
 
 // Inside starts a cluster and runs the calling test binary a second time, as a
 // process on the cluster's host Client. In that process, Inside calls tests and
-// returns the result. When that process has ended, Inside removes the cluster and
-// returns its exit code.
+// returns the result. Then the first Inside removes the cluster and returns the
+// process's exit code.
 //
 // The second process sees this machine's files and processes. It has the client's
 // network and host name, resolves the cluster's hosts by name, and reaches no other
@@ -60,9 +59,9 @@ func inside(options Options, tests func(*Cluster) int) (code int, err error) {
 	return c.again(ctx, time.Since(began))
 }
 
-// again runs this test binary a second time, in the network of the container
-// Client, and returns its exit code. took is how long the cluster's start took, by
-// which the binary's time limit is reduced.
+// again runs this test binary a second time, in the network of the container Client,
+// and returns its exit code. took, the duration of the cluster's start, reduces the
+// binary's time limit.
 func (c *Cluster) again(ctx context.Context, took time.Duration) (code int, err error) {
 	pid, err := c.Host(Client).pid(ctx)
 	if err != nil {
@@ -90,9 +89,8 @@ func (c *Cluster) again(ctx context.Context, took time.Duration) (code int, err 
 	return 0, err
 }
 
-// arguments returns the arguments of the test binary. Its time limit is reduced by
-// the time for starting and stopping the cluster, as go test kills a binary that
-// takes longer.
+// arguments returns the test binary's arguments, with a time limit reduced by
+// starting and stopping the cluster, before go test kills the binary.
 func arguments(all []string, took time.Duration) []string {
 	shorter := make([]string, len(all))
 	for i, argument := range all {

@@ -9,15 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cut disconnects the host from the network: packets from and to it are lost, and
-// connections stay open.
+// Cut disconnects the host from the network: its packets are lost, and connections stay open.
 func (h *Host) Cut(ctx context.Context) error { return h.setLink(ctx, false) }
 
 // Mend connects the host to the network again.
 func (h *Host) Mend(ctx context.Context) error { return h.setLink(ctx, true) }
 
-// setLink sets the host's network interface up or down from within its network
-// namespace, which needs root.
+// setLink sets the host's network interface up or down in its network namespace,
+// which needs root.
 func (h *Host) setLink(ctx context.Context, up bool) error {
 	pid, err := h.pid(ctx)
 	if err != nil {
@@ -25,8 +24,8 @@ func (h *Host) setLink(ctx context.Context, up bool) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		// This thread enters the host's network namespace and stays there. As the
-		// goroutine does not unlock it, the thread ends with the goroutine.
+		// This thread enters the host's network namespace and, without an unlock, ends
+		// with the goroutine.
 		runtime.LockOSThread()
 		done <- setLink(fmt.Sprintf("/proc/%d/ns/net", pid), "eth0", up)
 	}()

@@ -19,15 +19,13 @@ import (
 )
 
 const (
-	// labelOwner labels networks and containers with the process that created them;
-	// see owner.
+	// labelOwner labels networks and containers with the creating process; see owner.
 	labelOwner = "bobbin.owner"
 	// labelNetwork labels containers with the name of their cluster's network.
 	labelNetwork = "bobbin.owner.cluster"
 )
 
-// subnet is a cluster's network. Hosts have fixed addresses, which they keep when
-// they restart.
+// subnet is a cluster's network, on which hosts have fixed addresses.
 type subnet struct{ prefix netip.Prefix }
 
 // host returns the address of the index-th host.
@@ -38,8 +36,8 @@ func (s subnet) host(index int) string {
 }
 
 // createNetwork creates a network on the first free subnet. It checks the machine's
-// addresses itself, as a Docker engine knows only its own networks, and two
-// networks on one subnet receive each other's packets.
+// addresses, as a Docker engine knows only its own networks, and two networks on one
+// subnet receive each other's packets.
 func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -79,8 +77,7 @@ func (c *Cluster) labels() map[string]string {
 	return map[string]string{labelOwner: owner(), labelNetwork: c.state.Network}
 }
 
-// owner returns an id of this process: its process id, which can be reused, and its
-// start time.
+// owner returns an id of this process: its process id, which can be reused, and its start time.
 func owner() string {
 	return strconv.Itoa(os.Getpid()) + "." + startTime(os.Getpid())
 }

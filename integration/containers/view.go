@@ -12,9 +12,9 @@ func Racks() map[string]string {
 	return map[string]string{"worker-1": "/rack-a", "worker-2": "/rack-a", "worker-3": "/rack-b"}
 }
 
-// View returns the cluster as a cluster.Cluster, as if its daemons ran on this
-// machine. Paths of a node's directories lead through the first process of its host
-// (/proc/PID/root), so they are valid until the host restarts.
+// View returns a cluster.Cluster, as if its daemons ran on this machine. Paths of a
+// node's directories lead through its host's first process (/proc/PID/root), so they
+// are valid until the host restarts.
 func (c *Cluster) View(ctx context.Context) (*cluster.Cluster, error) {
 	var nodes []*cluster.Node
 	racks := Racks()

@@ -1,5 +1,5 @@
 // Package text provides a real text, counts its words without bobbin, and reads the
-// output of the program wordcount, for the command demo and for tests.
+// output of wordcount, for the command demo and for tests.
 package text
 
 import (
@@ -25,9 +25,8 @@ import (
 // errEnough ends WriteGoSources's walk over the source files.
 var errEnough = errors.New("enough text")
 
-// WriteGoSources writes the Go distribution's own source texts to w, one after
-// the other in the order of their paths, until about limit bytes are written. It
-// returns the number of bytes written.
+// WriteGoSources writes the Go distribution's own source texts to w, in the order of
+// their paths, until about limit bytes are written, and returns the number of bytes.
 func WriteGoSources(ctx context.Context, w io.Writer, limit int64) (int64, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -67,8 +66,8 @@ func Count(text []byte) map[string]int64 {
 	return counts
 }
 
-// ReadCounts reads the part files in dir that wordcount wrote. It fails unless the
-// words of all files, read in the order of the file names, are sorted and unique.
+// ReadCounts reads the part files of wordcount in dir. It fails unless their words,
+// in the order of the file names, are sorted and unique.
 func ReadCounts(ctx context.Context, files *storage.Files, dir string) (map[string]int64, error) {
 	entries, err := files.List(ctx, dir)
 	if err != nil {

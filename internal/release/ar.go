@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// writeAr writes an ar archive in the form that deb(5) requires: names of at most
-// 15 bytes, no symbol table, and members in the order of entries.
+// writeAr writes an ar archive as deb(5) requires: names of at most 15 bytes, no
+// symbol table, and members in the order of entries.
 func writeAr(w io.Writer, entries []entry, at time.Time) error {
 	if _, err := io.WriteString(w, "!<arch>\n"); err != nil {
 		return err
@@ -17,8 +17,7 @@ func writeAr(w io.Writer, entries []entry, at time.Time) error {
 		if len(e.name) > longest {
 			return fmt.Errorf("%s: a name in an ar archive has at most %d bytes", e.name, longest)
 		}
-		// The header: name, time, owner, group, mode and size, each padded with
-		// spaces.
+		// The header: name, time, owner, group, mode and size, padded with spaces.
 		header := fmt.Sprintf("%-16s%-12d%-6d%-6d%-8s%-10d`\n", e.name, at.Unix(), 0, 0, "100644", len(e.content))
 		content := e.content
 		if len(content)%2 != 0 {

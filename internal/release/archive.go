@@ -41,8 +41,7 @@ func writeZip(w io.Writer, entries []entry, at time.Time) error {
 
 // writeTarGzip writes a tar archive compressed with gzip.
 func writeTarGzip(w io.Writer, entries []entry, at time.Time) (err error) {
-	// Without a name and a time in the gzip header, equal content gives equal
-	// bytes.
+	// Without name and time in the gzip header, equal content gives equal bytes.
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -51,8 +50,8 @@ func writeTarGzip(w io.Writer, entries []entry, at time.Time) (err error) {
 	return writeTar(compressed, entries, at)
 }
 
-// writeTar writes a tar archive of the files, and of the directories above them,
-// which belong to root. All have the time at.
+// writeTar writes a tar archive of the files, and of the directories above, which
+// belong to root. All have the time at.
 func writeTar(w io.Writer, entries []entry, at time.Time) error {
 	archive := tar.NewWriter(w)
 	made := map[string]bool{".": true, "": true}
@@ -102,8 +101,8 @@ func header(e entry, at time.Time) *tar.Header {
 	return h
 }
 
-// parents returns the directories above name, from the top. If directory is true,
-// name is a directory and comes last.
+// parents returns the directories above name, from the top; name itself comes last
+// if directory is true.
 func parents(name string, directory bool) []string {
 	var above []string
 	if directory {

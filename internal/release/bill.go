@@ -53,23 +53,20 @@ func bill(s source, p *program, goVersion, main string) ([]byte, error) {
 	document.SerialNumber = serialNumber(sum)
 	document.Metadata = &cyclonedx.Metadata{Timestamp: s.time.Format(time.RFC3339), Component: &root}
 	document.Components = &components
-	// A binary does not record which module depends on which, so all are
-	// dependencies of the program.
+	// A binary does not record which module depends on which: all are the program's dependencies.
 	document.Dependencies = &[]cyclonedx.Dependency{{Ref: root.BOMRef, Dependencies: &references}}
 	var out bytes.Buffer
 	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(document, cyclonedx.SpecVersion1_6)
 	return out.Bytes(), err
 }
 
-// packageURL returns the package URL of a Go module
-// (https://github.com/package-url/purl-spec).
+// packageURL returns a Go module's package URL (https://github.com/package-url/purl-spec).
 func packageURL(path, version string) string {
 	// Some readers would decode a plus as a space.
 	return "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// serialNumber returns a UUID derived from the binary's SHA-256 (RFC 9562, version
-// 8, whose content is free).
+// serialNumber returns a UUID derived from the binary's SHA-256 (RFC 9562, version 8).
 func serialNumber(sum [sha256.Size]byte) string {
 	id := sum[:16] // sum is a copy, which may be changed
 	id[6] = id[6]&0x0f | 0x80

@@ -20,8 +20,7 @@ func (r *release) compile(ctx context.Context, p platform, output string) error 
 	if err != nil {
 		return err
 	}
-	// Version and revision are set here rather than by go build, so that a source
-	// archive without git gives the same binary.
+	// Not go build's stamps: a source archive without git gives the same binary.
 	stamps := "-s -w -X main.version=" + r.source.version
 	if r.source.revision != "" {
 		stamps += " -X main.revision=" + r.source.revision
@@ -35,8 +34,8 @@ func (r *release) compile(ctx context.Context, p platform, output string) error 
 	return nil
 }
 
-// buildEnvironment returns the variables that determine a binary, so that the
-// caller's environment does not affect it.
+// buildEnvironment returns the variables that determine a binary, whatever the
+// caller's environment.
 func buildEnvironment(p platform) []string {
 	return []string{
 		"GOOS=" + p.system, "GOARCH=" + p.processor, "CGO_ENABLED=0",
@@ -44,8 +43,7 @@ func buildEnvironment(p platform) []string {
 	}
 }
 
-// build builds the program for a platform, with its licences and its bill of
-// materials.
+// build builds the program for a platform, with its licences and bill of materials.
 func (r *release) build(ctx context.Context, p platform, work string) (*program, error) {
 	path := filepath.Join(work, executable(p))
 	if err := r.compile(ctx, p, path); err != nil {

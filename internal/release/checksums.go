@@ -11,8 +11,7 @@ import (
 // checksums is the name of the file with the checksums, which sha256sum -c reads.
 const checksums = "SHA256SUMS"
 
-// writeChecksums writes the SHA-256 checksums of all files in a directory to the
-// file SHA256SUMS in that directory.
+// writeChecksums writes SHA256SUMS with the checksums of all files in a directory.
 func writeChecksums(directory string) error {
 	files, err := os.ReadDir(directory) // sorted by name
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	summary    = "run Go programs and commands on a Hadoop YARN cluster"
 )
 
-// description is the description of the Debian package in the format of Debian's
-// policy, section 5.6.13: each line begins with a space.
+// description is in the format of Debian's policy, section 5.6.13: each line begins
+// with a space.
 const description = ` yarn-submit sends a static Go binary, or any command as tasks, to a Hadoop
  YARN cluster, follows the application to its end and brings back its output.
  It needs Hadoop's configuration files and nothing else of Hadoop: no Java
@@ -58,8 +58,8 @@ func (r *release) writeDebian(w io.Writer, p *program) error {
 	}, r.source.time)
 }
 
-// debianFiles returns the package's files at the paths that Debian's policy
-// requires, except the conffile, whose checksum dpkg keeps itself.
+// debianFiles returns the package's files at the paths of Debian's policy, except
+// the conffile, whose checksum dpkg keeps itself.
 func (r *release) debianFiles(p *program) ([]entry, error) {
 	documents := "./usr/share/doc/" + name + "/"
 	history := fmt.Sprintf("%s (%s) unstable; urgency=medium\n\n  * See %s/releases.\n\n -- %s  %s\n",
@@ -94,8 +94,7 @@ func (r *release) debianFiles(p *program) ([]entry, error) {
 	return files, nil
 }
 
-// debianCompletion returns the path, below /usr/share, at which a shell on Debian
-// looks for a completion file.
+// debianCompletion returns the path, below /usr/share, of a shell's completion file on Debian.
 func debianCompletion(file string) string {
 	switch path.Ext(file) {
 	case ".bash":
@@ -107,7 +106,7 @@ func debianCompletion(file string) string {
 	}
 }
 
-// copyright is the package's copyright file, in the format of
+// copyright is in the format of
 // https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/.
 const copyright = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: bobbin

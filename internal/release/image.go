@@ -17,12 +17,11 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the ID of the image's user and of its group; hosts do not use it by
-// default.
+// nobody is the ID of the image's user and group, which hosts do not use by default.
 const nobody = 65532
 
-// writeImage writes a container image as a tar archive. The archive is an OCI image
-// layout; its manifest.json is for versions of docker load without OCI support.
+// writeImage writes a container image as a tar archive, in the OCI image layout;
+// manifest.json is for versions of docker load without OCI support.
 func (r *release) writeImage(w io.Writer, p *program) error {
 	image, err := r.image(p)
 	if err != nil {
@@ -170,13 +169,13 @@ func imageLayer(entries []entry, at time.Time) (v1.Layer, error) {
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// certificates returns Mozilla's CA certificates as PEM. The certificates are from
-// a Go module (golang.org/x/crypto), so they depend only on the module's version.
+// certificates returns Mozilla's CA certificates as PEM, from golang.org/x/crypto,
+// so that they depend only on that module's version.
 func certificates() ([]byte, error) {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
-		// Some CAs are trusted only for some certificates, such as those issued
-		// before a date. PEM cannot express that, so these CAs are left out.
+		// PEM cannot express that a CA is trusted only for some certificates, such as
+		// those issued before a date: leave it out.
 		if root.Constraint != nil {
 			continue
 		}

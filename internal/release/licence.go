@@ -30,8 +30,7 @@ type module struct {
 // goModule is the path that stands for Go's standard library.
 const goModule = "std"
 
-// modules returns the modules of which a binary consists, with the licences in the
-// module cache.
+// modules returns the modules of a binary, with the licences in the module cache.
 func modules(ctx context.Context, directory string, info *debug.BuildInfo) ([]module, error) {
 	var found []module
 	arguments := []string{"mod", "download", "-json"}
@@ -85,8 +84,7 @@ func goTool(ctx context.Context, directory string, args ...string) ([]byte, erro
 	return output, nil
 }
 
-// legalFile matches the names of licence files, and of NOTICE files, which must
-// accompany licences.
+// legalFile matches licence files, and NOTICE files, which must accompany licences.
 var legalFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
 
 // readLicences reads the licence and NOTICE files in the module's directory.
@@ -105,8 +103,7 @@ func (m *module) readLicences(directory string) error {
 		}
 		m.texts = append(m.texts, entry{name: file.Name(), content: content, mode: 0o644})
 		for _, match := range licensecheck.Scan(content).Match {
-			// A licence's URL alone does not mean that the module is under that
-			// licence.
+			// A licence's URL alone does not mean that the module is under that licence.
 			if !match.IsURL && !slices.Contains(m.licences, match.ID) {
 				m.licences = append(m.licences, match.ID)
 			}

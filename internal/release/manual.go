@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// shells are the shells for which yarn-submit writes completions, each with the
-// name of the file in which the shell looks for them.
+// shells are the shells with completions, each with the name of its file.
 var shells = []struct{ name, file string }{
 	{"bash", name + ".bash"},
 	{"fish", name + ".fish"},
 	{"zsh", "_" + name},
 }
 
-// manual runs a program built for this machine to get its man pages and
-// completions. It returns them as man/… and completions/….
+// manual runs a program built for this machine to get its man pages and completions,
+// as man/… and completions/….
 func manual(ctx context.Context, program, work string, at time.Time) ([]entry, error) {
 	pages := filepath.Join(work, "man")
 	if err := os.Mkdir(pages, 0o755); err != nil {
@@ -55,12 +54,11 @@ func manual(ctx context.Context, program, work string, at time.Time) ([]entry, e
 	return entries, nil
 }
 
-// say runs the program and returns its standard output.
+// say runs the program and returns its stdout.
 func say(ctx context.Context, program string, at time.Time, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, program, args...)
-	// The environment has no Hadoop configuration and no settings of the caller, so
-	// that the output does not depend on them. The man pages contain the month of
-	// SOURCE_DATE_EPOCH.
+	// The environment has no Hadoop configuration and no settings, so that the output
+	// does not depend on them. Man pages contain the month of SOURCE_DATE_EPOCH.
 	command.Env = []string{"HOME=" + filepath.Dir(program), "TZ=UTC", "SOURCE_DATE_EPOCH=" + strconv.FormatInt(at.Unix(), 10)}
 	output, err := command.Output()
 	if err != nil {

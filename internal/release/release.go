@@ -121,8 +121,8 @@ func (r *release) archive(directory string, p *program) []entry {
 	}
 	entries = append(entries, r.texts...)
 	entries = append(entries, r.manual...)
-	// yarn-submit run sends the program itself to the cluster, whose platform may
-	// differ from this one. So the archive contains the programs for Linux too.
+	// yarn-submit run sends itself to the cluster, whose platform may differ: archives
+	// contain the programs for Linux, too.
 	for _, other := range all {
 		if built := r.programs[other]; built != nil && other.system == "linux" && other != p.platform {
 			entries = append(entries, entry{name: executable(other), content: built.content, mode: 0o755})
@@ -134,8 +134,7 @@ func (r *release) archive(directory string, p *program) []entry {
 	return entries
 }
 
-// executable returns the file name of the program for another platform, which
-// yarn-submit run looks for beside yarn-submit.
+// executable returns the file name of the program for another platform, beside yarn-submit.
 func executable(p platform) string { return name + "-" + p.system + "-" + p.processor }
 
 func (r *release) write(file string, content []byte) error {
@@ -158,8 +157,8 @@ func (r *release) pack(file string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
-// emptyDirectory creates the directory. It fails if the directory exists and is not
-// empty: files of an older release must not get into the checksums.
+// emptyDirectory creates the directory. It fails if that exists and is not empty: an
+// older release's files must not get into the checksums.
 func emptyDirectory(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err

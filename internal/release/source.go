@@ -26,8 +26,8 @@ var (
 )
 
 // describe returns the source in a directory, with version, revision and time from
-// git. If version or epoch (seconds since 1970, as in SOURCE_DATE_EPOCH) is not
-// empty, it replaces git's. Without git, as in a source archive, both are required.
+// git. version and epoch (seconds since 1970, as in SOURCE_DATE_EPOCH), unless
+// empty, replace git's. Without git, as in a source archive, both are required.
 func describe(ctx context.Context, directory, version, epoch string) (source, error) {
 	found := source{directory: directory, version: version}
 	revision, err := git(ctx, directory, "rev-parse", "HEAD")

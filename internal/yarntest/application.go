@@ -12,29 +12,25 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Submission describes an application. The zero value is an unmanaged application in
-// the first queue.
+// Submission describes an application, by default unmanaged and in the first queue.
 type Submission struct {
 	// User is the submitter. Default: "alice".
 	User string
 	Name string
 	Type string
-	// Queue is the name of a leaf queue, with or without "root.". Default: the
-	// first.
+	// Queue is the name of a leaf queue, with or without "root.". Default: the first.
 	Queue string
-	// Managed gives the ApplicationMaster a container of the size Resource. An
-	// attempt begins once the container is allocated; the test acts as the process
-	// in the container. Attempts of an unmanaged application begin at once.
+	// Managed gives the ApplicationMaster a container of the size Resource. An attempt
+	// begins with the container's allocation, and the test acts as its process.
+	// Attempts of an unmanaged application begin at once.
 	Managed  bool
 	Resource yarn.Resource
-	// MaxAttempts limits the application's attempts, to at most Options.MaxAttempts,
-	// which is the default.
+	// MaxAttempts limits the attempts, to at most Options.MaxAttempts, the default.
 	MaxAttempts int
 	// KeepContainers lets the next attempt keep the containers of a failed one.
 	KeepContainers bool
 }
 
-// application is one application.
 type application struct {
 	Submission
 	id       yarn.ApplicationID
@@ -42,7 +38,7 @@ type application struct {
 	attempts []*attempt
 	state    yarn.ApplicationState
 	final    yarn.FinalStatus
-	// stored is set once the final state is in the state store. After that, the
+	// stored is set once the final state is in the state store, and the
 	// ApplicationMaster may stop.
 	stored      bool
 	diagnostics string
@@ -58,7 +54,7 @@ type attempt struct {
 	id  yarn.AttemptID
 	app *application
 	// launched is set once the ApplicationMaster is started, registered once it has
-	// registered, and ended once the attempt has ended.
+	// registered, ended at the end.
 	launched, registered, finishing, ended bool
 
 	host           string
@@ -76,12 +72,10 @@ type attempt struct {
 	table table
 	// blacklist has the blacklisted hosts and racks, each with the time of adding.
 	blacklist map[string]time.Time
-	// heartbeats is the number of served heartbeats, and freed the sum of the
-	// resources of ended containers.
+	// heartbeats counts the served heartbeats, and freed sums the resources of ended containers.
 	heartbeats int
 	freed      yarn.Resource
-	// held are the containers that count towards the attempt's usage, in the order
-	// of allocation.
+	// held are the containers in the attempt's usage, in the order of allocation.
 	held           []*container
 	newlyAllocated []*container // allocated, not reported yet
 	newlyCompleted []*pb.ContainerStatus
@@ -89,7 +83,7 @@ type attempt struct {
 	tokensFor      map[*Node]bool
 	previous       []*container // kept from the previous attempt
 	// pendingReleases are released containers whose nodes have not registered again
-	// since the ResourceManager restarted.
+	// since a restart.
 	pendingReleases map[*container]bool
 	strict          []*container // to be announced as preempted in any case
 	contract        []*container // to be announced as preempted unless as much is released
@@ -123,8 +117,8 @@ func (c *Cluster) newID() yarn.ApplicationID {
 	return yarn.ApplicationID{ClusterTimestamp: c.identifier, Sequence: c.lastApplication}
 }
 
-// submit accepts an application. As at a real ResourceManager, an application for an
-// unknown queue is accepted, and then fails.
+// submit accepts an application. As in YARN, an application for an unknown queue is
+// accepted, and then fails.
 func (c *Cluster) submit(id yarn.ApplicationID, s Submission) *application {
 	orDefault(&s.User, "alice")
 	orDefault(&s.Name, "N/A")
@@ -161,8 +155,7 @@ func (c *Cluster) newAttempt(app *application) {
 	if len(app.attempts) > 0 {
 		before := app.current()
 		for _, k := range before.held {
-			// The containers' ids keep the number of the attempt that asked for
-			// them.
+			// The containers' ids keep the first attempt's number.
 			a.previous = append(a.previous, k)
 			k.attempt = a
 		}
@@ -171,8 +164,7 @@ func (c *Cluster) newAttempt(app *application) {
 	app.attempts = append(app.attempts, a)
 	app.state = yarn.ApplicationAccepted
 	if app.Managed {
-		// The ApplicationMaster's container is requested like others, at the
-		// highest priority (the lowest number).
+		// The ApplicationMaster's container has the highest priority (the lowest number).
 		a.table.set(&pb.ResourceRequest{
 			Priority: &pb.Priority{Priority: proto.Int32(masterPriority)}, ResourceName: proto.String(yarn.AnyHost),
 			Containers: proto.Int32(1), AllocationRequestId: proto.Int64(-1),
@@ -183,12 +175,10 @@ func (c *Cluster) newAttempt(app *application) {
 	c.launch(a)
 }
 
-// masterPriority is the priority of an ApplicationMaster's container
-// (RMAppAttemptImpl.AM_CONTAINER_PRIORITY).
+// masterPriority is RMAppAttemptImpl.AM_CONTAINER_PRIORITY.
 const masterPriority = 0
 
-// launch begins the attempt: its ApplicationMaster has an AMRMToken and may
-// register.
+// launch begins the attempt: its ApplicationMaster has an AMRMToken and may register.
 func (c *Cluster) launch(a *attempt) {
 	a.launched = true
 	if a.app.launched.IsZero() {
@@ -205,8 +195,8 @@ func (c *Cluster) ping(a *attempt) {
 	})
 }
 
-// failAttempt ends an attempt that did not unregister. Then it begins the next
-// attempt or, after MaxAttempts, ends the application.
+// failAttempt ends an attempt that did not unregister, and begins the next one or,
+// after MaxAttempts, ends the application.
 func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
 	if a.ended {
 		return
@@ -221,8 +211,8 @@ func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
 		"Application %v failed %d times due to %s. Failing the application.", app.id, len(app.attempts), diagnostics))
 }
 
-// closeAttempt ends an attempt and its containers. If keep is set, it ends only the
-// ApplicationMaster's container and those that are not launched.
+// closeAttempt ends an attempt and its containers, or only the ApplicationMaster's
+// and those not launched if keep is set.
 func (c *Cluster) closeAttempt(a *attempt, keep bool) {
 	a.ended, a.registered, a.finishedAt = true, false, time.Now()
 	c.cancel(a.expiry)
@@ -240,7 +230,6 @@ func (c *Cluster) closeAttempt(a *attempt, keep bool) {
 	c.demandChanged()
 }
 
-// end ends an application.
 func (c *Cluster) end(app *application, state yarn.ApplicationState, final yarn.FinalStatus, diagnostics string) {
 	app.state, app.final, app.diagnostics, app.finished, app.stored = state, final, diagnostics, time.Now(), true
 	if a := app.current(); !a.ended {
@@ -260,7 +249,7 @@ func (c *Cluster) running() []*application {
 	return apps
 }
 
-// attempt returns an attempt, nil if there is none.
+// attempt returns an attempt, or nil.
 func (c *Cluster) attempt(id yarn.AttemptID) *attempt {
 	app := c.byID[id.Application]
 	if app == nil || id.Attempt < 1 || int(id.Attempt) > len(app.attempts) {
@@ -283,8 +272,7 @@ func (c *Cluster) Submit(s Submission) *Application {
 	return &Application{c, app}
 }
 
-// Application returns a handle to an application that was submitted over REST, and
-// false if there is none.
+// Application returns a handle to an application submitted over REST, or false.
 func (c *Cluster) Application(id yarn.ApplicationID) (*Application, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -310,8 +298,7 @@ func (a *Application) AMRMToken() security.Token {
 	return a.cluster.amrmToken(attempt, attempt.keyID)
 }
 
-// Options returns the options of a client for the current attempt's
-// ApplicationMaster.
+// Options returns client options for the current attempt's ApplicationMaster.
 func (a *Application) Options() yarn.ClientOptions {
 	return yarn.ClientOptions{Token: a.AMRMToken(), Dial: a.cluster.Dial, Logger: a.cluster.options.Logger}
 }
@@ -333,9 +320,8 @@ func (c *Cluster) kill(app *application, diagnostics string) {
 	c.end(app, yarn.ApplicationKilled, yarn.FinalKilled, diagnostics)
 }
 
-// Surplus allocates n containers beyond those asked for, on nodes that have room. A
-// real ResourceManager does this if it allocates containers before it receives a
-// request that lowers their number.
+// Surplus allocates n containers beyond those asked for, on nodes that have room, as
+// YARN does before it receives a request that lowers their number.
 func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	c := a.cluster
 	c.do(func() {
@@ -352,9 +338,9 @@ func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	})
 }
 
-// Preempt announces to the ApplicationMaster that containers will be preempted: if
-// strict, in any case; if not, unless the application releases as many resources.
-// After wait, it kills the containers that are left.
+// Preempt announces the preemption of containers: if strict, in any case; if not,
+// unless the application releases as many resources. After wait, it kills the
+// remaining ones.
 func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
 	c := a.cluster
 	c.do(func() {

@@ -13,8 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Cluster is a simulated YARN cluster: one or more ResourceManagers, and
-// NodeManagers.
+// Cluster is a simulated YARN cluster of ResourceManagers and NodeManagers.
 type Cluster struct {
 	options Options
 	network Network
@@ -36,9 +35,8 @@ type Cluster struct {
 	scheduled int64
 	random    *rand.Rand
 
-	// identifier is the start time of the active ResourceManager in Unix
-	// milliseconds, and epoch is the number of ResourceManagers that were active
-	// before it.
+	// identifier is the active ResourceManager's start in Unix milliseconds, and epoch
+	// the number of ResourceManagers that were active before.
 	identifier      int64
 	epoch           int64
 	recovered       time.Time // when the REST API knows running applications again after a restart
@@ -48,7 +46,7 @@ type Cluster struct {
 	containers      map[yarn.ContainerID]*container
 	queues          []*queue
 	preempting      *event
-	// demand is the number of containers that are asked for and not allocated.
+	// demand is how many requested containers are not allocated.
 	demand int
 
 	amrmKeys, nmKeys, containerKeys keys
@@ -103,8 +101,7 @@ func (c *Cluster) start() error {
 	for i, spec := range c.options.Nodes {
 		n := &Node{
 			cluster: c, spec: spec, index: i, state: yarn.NodeRunning, reachable: true, local: map[yarn.ContainerID]*container{},
-			// There are only 100 phases, so that several of many nodes send
-			// heartbeats at the same time.
+			// With only 100 phases, several of many nodes send heartbeats at the same time.
 			phase: c.options.NodeHeartbeat / 100 * time.Duration(c.random.IntN(100)),
 		}
 		n.registration = &registration{node: n}
@@ -150,8 +147,7 @@ func (c *Cluster) Close() {
 	c.web.close()
 }
 
-// Dial opens a connection to an address of the cluster. Clients use it, for example
-// as yarn.ClientOptions.Dial.
+// Dial opens a connection to an address of the cluster, for example as yarn.ClientOptions.Dial.
 func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return c.network.Dial(ctx, network, address)
 }
@@ -159,7 +155,7 @@ func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, 
 // Nodes returns the nodes in the order of the options.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// Node returns the node of a host, nil if there is none.
+// Node returns the node of a host, or nil.
 func (c *Cluster) Node(host string) *Node { return c.hosts[host] }
 
 // HadoopConf returns the Hadoop configuration for clients of the cluster.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// stream is one direction of a connection in memory. Writes never block, because a
-// socket's buffer would also have room for the messages that tests send.
+// stream is one direction of a connection in memory. Writes never block, like a
+// socket with a large buffer.
 type stream struct {
 	mu       sync.Mutex
 	changed  *sync.Cond

@@ -16,19 +16,18 @@ type stage int
 const (
 	// An allocated container waits for the ApplicationMaster's next heartbeat.
 	allocated stage = iota
-	// An acquired container was sent to the ApplicationMaster and must be started
+	// An acquired container was sent to the ApplicationMaster, which must start it
 	// within Options.AllocationExpiry.
 	acquired
 	// A launched container is one that its node has reported as started.
 	launched
 	// A completed container has ended.
 	completed
-	// A forgotten container was not launched yet when the ResourceManager
-	// restarted.
+	// A forgotten container was not launched at a restart of the ResourceManager.
 	forgotten
 )
 
-// process is the state of a container at its NodeManager.
+// process is a container's state at its NodeManager.
 type process int
 
 const (
@@ -72,12 +71,11 @@ type container struct {
 // State is a step in a container's life.
 type State string
 
-// The states of a container. They combine the states at the ResourceManager (stage)
-// and at the node (process).
+// States combine those at the ResourceManager (stage) and at the node (process).
 const (
-	// Allocated means that the ApplicationMaster has not received it yet.
+	// Allocated: the ApplicationMaster has not received it.
 	Allocated State = "allocated"
-	// Acquired means that the ApplicationMaster has received it, but not started it yet.
+	// Acquired: the ApplicationMaster has received it, but not started it.
 	Acquired State = "acquired"
 	// Localizing and Running containers use resources of their node.
 	Localizing State = "localizing"
@@ -128,8 +126,7 @@ func (k *container) snapshot() Container {
 	}
 }
 
-// held reports whether the ResourceManager counts the container as its
-// application's.
+// held reports whether the ResourceManager counts the container as its application's.
 func (k *container) held() bool {
 	return k.stage == allocated || k.stage == acquired || k.stage == launched
 }
@@ -167,8 +164,7 @@ func (k *container) status() *pb.ContainerStatus {
 	return s
 }
 
-// abnormal returns the status of a container that the ResourceManager, not the
-// node, has ended.
+// abnormal returns the status of a container that the ResourceManager has ended.
 func (k *container) abnormal(exit yarn.ExitStatus, diagnostics string) *pb.ContainerStatus {
 	return &pb.ContainerStatus{
 		ContainerId: containerIDProto(k.id),
@@ -206,7 +202,7 @@ func (c *Cluster) begin(k *container) {
 	})
 }
 
-// exit ends the container's process. The node reports the exit as soon as it can.
+// exit ends the container's process. The node reports that as soon as it can.
 func (c *Cluster) exit(k *container, status yarn.ExitStatus, diagnostics string) {
 	if !k.onNode() {
 		return

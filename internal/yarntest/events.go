@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// event is a function to call at a given time.
 type event struct {
 	at     time.Time
 	order  int64 // orders events of the same time as they were scheduled
@@ -40,8 +39,7 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// after schedules a call of action. The caller holds the lock; action is called with
-// the lock held, too.
+// after schedules action, which is called with the lock held. The caller holds the lock.
 func (c *Cluster) after(wait time.Duration, action func()) *event {
 	return c.at(time.Now().Add(wait), action)
 }
@@ -59,7 +57,7 @@ func (c *Cluster) at(when time.Time, action func()) *event {
 	return e
 }
 
-// cancel cancels an event; it ignores nil and events that have happened.
+// cancel cancels an event. It ignores nil and past events.
 func (c *Cluster) cancel(e *event) {
 	if e != nil && e.index >= 0 {
 		heap.Remove(&c.events, e.index)
@@ -81,8 +79,7 @@ func (c *Cluster) run() {
 	}
 }
 
-// runDue handles the events that are due, and returns how long to wait for the next
-// one.
+// runDue handles due events, and returns how long to wait for the next one.
 func (c *Cluster) runDue() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,12 +8,11 @@ import (
 
 // Fault makes calls fail.
 type Fault struct {
-	// Host is the host of the called server: the host of a node, or "rm" for every
-	// ResourceManager; "" for all servers.
+	// Host is the called server's: a node, or "rm" for every ResourceManager; "" for all servers.
 	Host string
 	// Method is the called method, such as "allocate"; "" for all methods.
 	Method string
-	// Times is the number of calls that the fault hits; 0 for no limit.
+	// Times is how many calls the fault hits; 0 for no limit.
 	Times int
 	// Chance is the probability that the fault hits a call; 0 means 1.
 	Chance float64
@@ -23,8 +22,7 @@ type Fault struct {
 	hits int
 }
 
-// Inject makes calls fail until the returned function is called. If several faults
-// hit a call, the one injected first applies.
+// Inject makes calls fail until end is called. If several faults hit a call, the first applies.
 func (c *Cluster) Inject(fault Fault) (end func()) {
 	f := &fault
 	c.do(func() { c.faults = append(c.faults, f) })
@@ -61,11 +59,10 @@ func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipcte
 	}
 }
 
-// SpoilTokens gives the next n containers invalid tokens: a call of startContainers
+// SpoilTokens gives the next n containers invalid tokens: a startContainers call
 // with such a token fails for all its containers.
 func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.tokensToSpoil = n }) }
 
-// IgnoreBlacklists sets whether the scheduler allocates containers on blacklisted
-// nodes. The CapacityScheduler does if the blacklist lacks ports and
-// yarn.scheduler.include-port-in-node-name is set.
+// IgnoreBlacklists makes the scheduler ignore blacklists, as the CapacityScheduler
+// does if they lack ports and yarn.scheduler.include-port-in-node-name is set.
 func (c *Cluster) IgnoreBlacklists(ignore bool) { c.do(func() { c.ignoresBlacklists = ignore }) }

@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// master has the servers of one ResourceManager. The applications and nodes are in
-// Cluster, as only the active ResourceManager knows them.
+// master has one ResourceManager's servers. Applications and nodes are in Cluster,
+// as only the active ResourceManager knows them.
 type master struct {
 	cluster *Cluster
 	host    string
@@ -56,8 +56,8 @@ func (m *master) address(e endpoint) string {
 	return net.JoinHostPort(m.host, strconv.Itoa(e.port()))
 }
 
-// serve starts or stops the services that only the active ResourceManager has.
-// Stopping them breaks pending calls.
+// serve starts or stops the services of an active ResourceManager. Stopping breaks
+// pending calls.
 func (m *master) serve(serving bool) error {
 	m.serving = serving
 	if serving {
@@ -74,7 +74,6 @@ func (m *master) serve(serving bool) error {
 	return nil
 }
 
-// close stops the servers and waits until they have ended.
 func (m *master) close() {
 	for _, e := range []endpoint{m.schedulerRPC, m.clientRPC, m.web} {
 		if e != nil {
@@ -85,7 +84,7 @@ func (m *master) close() {
 	m.client.Close()
 }
 
-// active returns the active ResourceManager, nil if there is none.
+// active returns the active ResourceManager, or nil.
 func (c *Cluster) active() *master {
 	for _, m := range c.masters {
 		if m.serving {
@@ -95,8 +94,7 @@ func (c *Cluster) active() *master {
 	return nil
 }
 
-// SchedulerAddresses returns the addresses of ApplicationMasterProtocol, one for
-// each ResourceManager.
+// SchedulerAddresses returns the ResourceManagers' addresses of ApplicationMasterProtocol.
 func (c *Cluster) SchedulerAddresses() []string {
 	return c.addresses(func(m *master) endpoint { return m.schedulerRPC })
 }

@@ -18,7 +18,7 @@ func exception(class ipc.ErrorClass, format string, args ...any) error {
 	return &ipctest.Exception{Class: string(class), Text: fmt.Sprintf(format, args...)}
 }
 
-// callingAttempt returns the attempt that the AMRMToken of a call belongs to.
+// callingAttempt returns the attempt of a call's AMRMToken.
 func (c *Cluster) callingAttempt(call ipctest.Call) (*attempt, *pb.AMRMTokenIdentifier, error) {
 	token := &pb.AMRMTokenIdentifier{}
 	if err := proto.Unmarshal(call.Identifier, token); err != nil {
@@ -75,8 +75,7 @@ func (c *Cluster) registerMaster(_ context.Context, call ipctest.Call, request *
 	return response, nil
 }
 
-// tokenFor returns the attempt's NMToken for a node, nil if the attempt already has
-// that token.
+// tokenFor returns the attempt's NMToken for a node, nil if it has that token.
 func (c *Cluster) tokenFor(a *attempt, n *Node) *pb.NMToken {
 	if a.tokensFor[n] {
 		return nil
@@ -117,8 +116,7 @@ func (c *Cluster) allocateCall(_ context.Context, call ipctest.Call, request *pb
 	return a.last, nil
 }
 
-// validate refuses a whole request if a part of it is invalid
-// (DefaultAMSProcessor.allocate).
+// validate refuses a request with an invalid part (DefaultAMSProcessor.allocate).
 func (c *Cluster) validate(a *attempt, request *pb.AllocateRequest) error {
 	for _, ask := range request.GetAsks() {
 		size := resourceOf(ask.GetCapability())
@@ -189,8 +187,7 @@ func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 			continue
 		}
 		if !k.counted {
-			// The node has not registered again since the ResourceManager
-			// restarted.
+			// Wait for the node's registration after the restart.
 			a.pendingReleases[k] = true
 			continue
 		}
@@ -220,8 +217,7 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 		ApplicationPriority:        &pb.Priority{Priority: proto.Int32(0)},
 	}
 	a.newlyCompleted = nil
-	// A real ResourceManager uses the order of a hash map
-	// (DefaultAMSProcessor.handleNodeUpdates).
+	// In YARN, this is the order of a hash map (DefaultAMSProcessor.handleNodeUpdates).
 	c.random.Shuffle(len(a.nodeUpdates), func(i, j int) { a.nodeUpdates[i], a.nodeUpdates[j] = a.nodeUpdates[j], a.nodeUpdates[i] })
 	for _, r := range a.nodeUpdates {
 		response.UpdatedNodes = append(response.UpdatedNodes, r.proto())
@@ -263,8 +259,7 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 	return response
 }
 
-// preemption returns the notice of a preemption that the attempt has not received
-// yet, nil if there is none.
+// preemption returns a preemption's notice that the attempt has not received, or nil.
 func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 	list := func(containers []*container) []*pb.PreemptionContainer {
 		var ids []*pb.PreemptionContainer
@@ -284,8 +279,7 @@ func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 		for _, k := range a.contract {
 			sum = add(sum, k.resource, 1)
 		}
-		// The memory is given in units of the smallest container, as in
-		// FiCaSchedulerApp.getAllocation.
+		// The unit is the smallest container's memory, as in FiCaSchedulerApp.getAllocation.
 		unit := c.options.MinMemoryMB
 		message.Contract = &pb.PreemptionContract{Containers: ids, Resources: []*pb.PreemptionResourceRequest{{Resource: &pb.ResourceRequest{
 			Priority: &pb.Priority{Priority: proto.Int32(-1)}, ResourceName: proto.String(yarn.AnyHost),
@@ -323,8 +317,8 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 		if request.TrackingUrl != nil {
 			a.app.trackingURL = request.GetTrackingUrl()
 		}
-		// The final state is stored after storeDelay. The application has finished
-		// once its ApplicationMaster has exited, which it does later.
+		// The application has finished once its ApplicationMaster has exited, after
+		// storing the state.
 		c.after(storeDelay, func() {
 			if a.ended {
 				return
@@ -338,16 +332,15 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 			})
 		})
 	}
-	// An unmanaged ApplicationMaster does not have to wait for the state store,
-	// unless it unregisters a second time.
+	// An unmanaged ApplicationMaster waits for the state store only if it unregisters a
+	// second time.
 	return &pb.FinishApplicationMasterResponse{IsUnregistered: proto.Bool(first && !a.app.Managed)}, nil
 }
 
 const (
 	// storeDelay is how long the state store takes to store a final state.
 	storeDelay = 50 * time.Millisecond
-	// exitDelay is how long an ApplicationMaster that has unregistered takes to
-	// exit.
+	// exitDelay is how long an unregistered ApplicationMaster takes to exit.
 	exitDelay = time.Second
 )
 
@@ -375,7 +368,7 @@ func (c *Cluster) applicationReport(_ context.Context, call ipctest.Call, reques
 	return &pb.GetApplicationReportResponse{Report: report}, nil
 }
 
-// complete ends a container at the ResourceManager. It reports the end if the
+// complete ends a container at the ResourceManager, and reports that if the
 // ApplicationMaster has received the container.
 func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 	if !k.held() {
@@ -401,8 +394,7 @@ func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 		return
 	}
 	if acquired && !k.attempt.ended {
-		// Report the end later, so that the answer to a heartbeat that releases a
-		// container does not report the container's end already.
+		// Report the end later than in the answer to the heartbeat that releases the container.
 		epoch := c.epoch
 		c.after(0, func() {
 			if c.epoch == epoch {

@@ -11,8 +11,8 @@ import (
 
 // Network connects clients with a cluster's servers.
 type Network interface {
-	// listen serves connections to host until the endpoint is closed. Port 0 means
-	// any free port.
+	// listen serves connections to host until the endpoint is closed, on any free port
+	// if port is 0.
 	listen(host string, port int, serve func(net.Conn)) (endpoint, error)
 	// Dial opens a connection to an address of the cluster.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
@@ -26,8 +26,8 @@ type endpoint interface {
 	open() error
 }
 
-// Memory returns a network within this process that uses no socket, so that it can
-// be used in a bubble of testing/synctest. Any name is a host.
+// Memory returns a network within this process without sockets, for bubbles of
+// testing/synctest. Any name is a host.
 func Memory() Network { return &memory{endpoints: map[string]*memoryEndpoint{}, nextPort: 1} }
 
 type memory struct {
@@ -90,9 +90,9 @@ func (e *memoryEndpoint) set(closed bool) {
 	e.closed = closed
 }
 
-// TCP returns the loopback network of this machine. A host whose name is an IP
-// address, such as 127.0.0.11, listens on that address. Any other host listens on
-// 127.0.0.1, and only Dial resolves its name.
+// TCP returns this machine's loopback network. A host whose name is an IP address,
+// such as 127.0.0.11, listens on that address. Any other host listens on 127.0.0.1,
+// and only Dial resolves its name.
 func TCP() Network { return tcp{} }
 
 type tcp struct{}
@@ -107,7 +107,6 @@ type tcpEndpoint struct {
 	listener  net.Listener
 }
 
-// loopback returns the IP address that a host listens on.
 func loopback(host string) string {
 	if ip := net.ParseIP(host); ip != nil {
 		return host

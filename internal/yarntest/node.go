@@ -38,21 +38,19 @@ type Node struct {
 	registration *registration
 
 	used yarn.Resource
-	// held are the containers that the ResourceManager counts on the node, in the
-	// order of allocation; local are the containers that the NodeManager knows.
+	// held are the containers that the ResourceManager counts on the node, in the order
+	// of allocation; local are those that the NodeManager knows.
 	held  []*container
 	local map[yarn.ContainerID]*container
-	// launches are containers started since the last heartbeat, cleanups those that
-	// the next heartbeat will stop, and unreported those that ended while the node
-	// could not report to a ResourceManager.
+	// launches were started since the last heartbeat, cleanups are stopped by the next,
+	// and unreported ended without a ResourceManager to report to.
 	launches, cleanups, unreported []*container
 	pendingHeartbeat               *event
 	failing                        string // why every start of a container fails; "" if none does
 }
 
-// registration stands for a node from its registration until it is lost or removed,
-// as RMNodeImpl does: a node that comes back gets a new registration, and the old
-// registration keeps its last state.
+// registration is a node until it is lost or removed, like RMNodeImpl: a node that
+// comes back gets a new one, and the old one keeps its last state.
 type registration struct {
 	node *Node
 	last yarn.NodeState // 0 until it is lost or removed
@@ -67,8 +65,8 @@ func (n *Node) active() bool {
 	return n.registration != nil && (n.state == yarn.NodeRunning || n.state == yarn.NodeDecommissioning)
 }
 
-// report reports a container's exit to the ResourceManager at once or, if that is
-// not possible, when the node registers again.
+// report reports a container's exit at once or, if that is not possible, with the
+// node's next registration.
 func (n *Node) report(k *container) {
 	c := n.cluster
 	if n.registration != nil && n.reachable && c.active() != nil {
@@ -78,7 +76,6 @@ func (n *Node) report(k *container) {
 	n.unreported = append(n.unreported, k)
 }
 
-// exitReported applies a node's report of a container's exit.
 func (c *Cluster) exitReported(k *container) {
 	k.reported = true
 	if k.held() {
@@ -97,8 +94,8 @@ func (n *Node) nextHeartbeat() time.Time {
 	return n.cluster.began.Add(n.phase + count*interval)
 }
 
-// scheduleHeartbeat schedules the node's next heartbeat. It must be called whenever
-// a heartbeat would have an effect, because idle nodes send no heartbeats.
+// scheduleHeartbeat schedules the node's next heartbeat, whenever one would have an
+// effect: idle nodes send none.
 func (n *Node) scheduleHeartbeat() {
 	if n.pendingHeartbeat != nil || !n.reachable {
 		return
@@ -106,7 +103,6 @@ func (n *Node) scheduleHeartbeat() {
 	n.pendingHeartbeat = n.cluster.at(n.nextHeartbeat(), n.heartbeat)
 }
 
-// heartbeat sends the node's heartbeat.
 func (n *Node) heartbeat() {
 	c := n.cluster
 	n.pendingHeartbeat = nil
@@ -150,8 +146,8 @@ func (n *Node) heartbeat() {
 	}
 }
 
-// register registers the node and its containers at the ResourceManager. Containers
-// that the ResourceManager knows or can recover keep running; others end.
+// register registers the node and its containers. Those that the ResourceManager
+// knows or can recover keep running; others end.
 func (n *Node) register() {
 	c := n.cluster
 	n.registration = &registration{node: n}
@@ -182,7 +178,6 @@ func (n *Node) register() {
 	c.nodeChanged(n)
 }
 
-// changeState sets the node's state at the ResourceManager.
 func (n *Node) changeState(state yarn.NodeState) {
 	if n.state != state {
 		n.state = state
@@ -212,13 +207,13 @@ func (n *Node) deregister(state yarn.NodeState) {
 	n.cluster.forgetTokens(n)
 	n.registration = nil
 	if state == yarn.NodeDecommissioned || state == yarn.NodeShutdown {
-		// The NodeManager is told to stop, and its containers end with it.
+		// The NodeManager is asked to stop, and its containers end, too.
 		n.halt(true)
 	}
 }
 
-// halt makes the NodeManager unreachable. If processes is set, its containers'
-// processes end.
+// halt makes the NodeManager unreachable, and ends its containers' processes if
+// processes is set.
 func (n *Node) halt(processes bool) {
 	c := n.cluster
 	n.reachable = false
@@ -239,9 +234,9 @@ func (n *Node) halt(processes bool) {
 	n.launches, n.cleanups, n.unreported = nil, nil, nil
 }
 
-// nodeChanged queues a node report for every running application. An application
-// gets only one report even if the node changes again before the
-// ApplicationMaster's next heartbeat (RMAppImpl.pullRMNodeUpdates).
+// nodeChanged queues a node report for every running application. A node has one
+// report in a heartbeat's answer even after several changes
+// (RMAppImpl.pullRMNodeUpdates).
 func (c *Cluster) nodeChanged(n *Node) {
 	c.log("node changed", "node", n.id, "state", n.state)
 	if n.registration == nil {
@@ -254,8 +249,7 @@ func (c *Cluster) nodeChanged(n *Node) {
 	}
 }
 
-// forgetTokens makes all applications get a new NMToken with their next container on
-// the node.
+// forgetTokens makes all applications get a new NMToken with their next container on the node.
 func (c *Cluster) forgetTokens(n *Node) {
 	for _, app := range c.running() {
 		delete(app.current().tokensFor, n)

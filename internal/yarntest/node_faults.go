@@ -15,7 +15,7 @@ func (n *Node) Rack() string { return n.spec.Rack }
 // ID returns the address of the NodeManager.
 func (n *Node) ID() yarn.NodeID { return n.id }
 
-// Lose makes the node's machine fail. The ResourceManager notices that at once.
+// Lose makes the node's machine fail, which the ResourceManager notices at once.
 func (n *Node) Lose() {
 	n.cluster.do(func() {
 		if n.registration != nil {
@@ -26,7 +26,7 @@ func (n *Node) Lose() {
 }
 
 // Disconnect makes the NodeManager unreachable. Its containers keep running; the
-// ResourceManager counts the node as lost after Options.NodeExpiry.
+// node is lost after Options.NodeExpiry.
 func (n *Node) Disconnect() {
 	n.cluster.do(func() {
 		n.halt(false)
@@ -40,8 +40,8 @@ func (n *Node) Disconnect() {
 }
 
 // Reconnect makes the NodeManager register again after Lose, Disconnect or a
-// decommission. Containers that still run on the node are killed if the
-// ResourceManager considers them ended.
+// decommission. Running containers that the ResourceManager considers ended are
+// killed.
 func (n *Node) Reconnect() error {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
@@ -59,7 +59,7 @@ func (n *Node) Reconnect() error {
 }
 
 // Restart stops the NodeManager and starts it again after the time down. Its
-// containers keep running if recovery is true; otherwise they are killed.
+// containers are killed unless recovery is set.
 func (n *Node) Restart(down time.Duration, recovery bool) {
 	c := n.cluster
 	c.do(func() {
@@ -82,7 +82,7 @@ func (n *Node) Restart(down time.Duration, recovery bool) {
 	})
 }
 
-// Unhealthy makes the node's health check fail; report is the reason. The node's
+// Unhealthy makes the node's health check fail, with the reason report. Its
 // containers are lost.
 func (n *Node) Unhealthy(report string) {
 	n.cluster.do(func() {
@@ -95,7 +95,7 @@ func (n *Node) Unhealthy(report string) {
 	})
 }
 
-// Healthy reverses Unhealthy: the node's health check succeeds again.
+// Healthy reverses Unhealthy.
 func (n *Node) Healthy() {
 	n.cluster.do(func() {
 		if n.state == yarn.NodeUnhealthy {
@@ -106,8 +106,8 @@ func (n *Node) Healthy() {
 	})
 }
 
-// Decommission starts to decommission the node: it gets no more containers, and is
-// removed when the last one has ended, after timeout at the latest.
+// Decommission decommissions the node: it gets no more containers, and is removed
+// when the last one has ended, after timeout at the latest.
 func (n *Node) Decommission(timeout time.Duration) {
 	n.cluster.do(func() {
 		if !n.active() {
@@ -125,7 +125,7 @@ func (n *Node) Decommission(timeout time.Duration) {
 	})
 }
 
-// Recommission cancels Decommission, unless the node has been removed already.
+// Recommission cancels Decommission, unless the node has been removed.
 func (n *Node) Recommission() {
 	n.cluster.do(func() {
 		if n.state == yarn.NodeDecommissioning {
@@ -136,8 +136,8 @@ func (n *Node) Recommission() {
 	})
 }
 
-// FailStarts makes every start of a container on the node fail with the given
-// reason, until FailStarts is called with "".
+// FailStarts makes every start of a container on the node fail with reason, until a
+// call with "".
 func (n *Node) FailStarts(reason string) {
 	n.cluster.do(func() { n.failing = reason })
 }

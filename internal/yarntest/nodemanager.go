@@ -13,8 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// yarnException is the Java class of a NodeManager's exceptions that need no more
-// specific class.
+// yarnException is the Java class of a NodeManager's usual exceptions.
 const yarnException = "org.apache.hadoop.yarn.exceptions.YarnException"
 
 // serve starts the node's server.
@@ -41,7 +40,7 @@ func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	return &pb.ContainerException{ContainerId: id, Exception: &pb.SerializedException{ClassName: &class, Message: &text}}
 }
 
-// caller returns the application attempt to which a call's NMToken was issued.
+// caller returns the application attempt of a call's NMToken.
 func caller(call ipctest.Call) yarn.AttemptID {
 	message := &pb.NMTokenIdentifier{}
 	if proto.Unmarshal(call.Identifier, message) != nil {
@@ -133,7 +132,6 @@ func (n *Node) stopContainers(_ context.Context, call ipctest.Call, request *pb.
 	return response, nil
 }
 
-// notHandled returns the error for a container that the node does not know.
 func (n *Node) notHandled(id yarn.ContainerID) error {
 	return &ipctest.Exception{Class: yarnException, Text: fmt.Sprintf("Container %v is not handled by this NodeManager", id)}
 }

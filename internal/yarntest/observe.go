@@ -9,14 +9,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// View is the state of a cluster. It is passed to a function, and is valid only
-// until that function returns.
+// View is a cluster's state, valid until the function that receives it returns.
 type View struct{ cluster *Cluster }
 
 // watcher is a function that is called after every change.
 type watcher struct{ notify func(View) }
 
-// changed calls the watchers; the caller holds the lock.
+// changed calls the watchers. The caller holds the lock.
 func (c *Cluster) changed() {
 	for w := range c.watchers {
 		w.notify(View{c})
@@ -30,8 +29,8 @@ func (c *Cluster) Inspect(f func(View)) {
 	f(View{c})
 }
 
-// Watch calls f now and after every change, until the returned function is called. f
-// must be fast and must not call the Cluster.
+// Watch calls f now and after every change, until end is called. f must be fast and
+// must not call the Cluster.
 func (c *Cluster) Watch(f func(View)) (end func()) {
 	w := &watcher{f}
 	c.mu.Lock()
@@ -48,8 +47,8 @@ func (c *Cluster) Watch(f func(View)) (end func()) {
 // errClosed is Await's error if the cluster is closed before the condition holds.
 var errClosed = errors.New("the cluster was closed")
 
-// Await waits until a condition holds. It checks the condition now and after every
-// change. It returns an error if ctx ends or the cluster is closed first.
+// Await waits until a condition holds, now or after a change. It fails if ctx ends
+// or the cluster is closed first.
 func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	met := make(chan struct{}, 1)
 	end := c.Watch(func(v View) {
@@ -71,8 +70,8 @@ func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	}
 }
 
-// Containers returns an application's containers, sorted by id, except the
-// containers of its ApplicationMasters.
+// Containers returns an application's containers, without its ApplicationMasters',
+// sorted by id.
 func (v View) Containers(id yarn.ApplicationID) []Container {
 	own := map[yarn.ContainerID]*container{}
 	for containerID, k := range v.cluster.containers {
@@ -87,8 +86,8 @@ func (v View) Containers(id yarn.ApplicationID) []Container {
 	return containers
 }
 
-// Live returns the containers that an application has received and that have not
-// ended, in the order of their allocation, except its ApplicationMaster's.
+// Live returns an application's received containers that have not ended, without its
+// ApplicationMaster's, in the order of their allocation.
 func (v View) Live(id yarn.ApplicationID) []Container {
 	var containers []Container
 	if app := v.cluster.byID[id]; app != nil {
@@ -101,14 +100,13 @@ func (v View) Live(id yarn.ApplicationID) []Container {
 	return containers
 }
 
-// Held returns the number of containers that Live returns. It is fast enough to be
-// called in Watch.
+// Held returns the number of containers that Live returns, fast enough for Watch.
 func (v View) Held(id yarn.ApplicationID) int {
 	return v.count(id, func(k *container) bool { return k.stage != allocated })
 }
 
-// Running returns how many containers of an application run on their nodes, not
-// counting its ApplicationMaster's.
+// Running returns how many of an application's containers run on their nodes,
+// without its ApplicationMaster's.
 func (v View) Running(id yarn.ApplicationID) int {
 	return v.count(id, func(k *container) bool { return k.process == running })
 }
@@ -127,8 +125,8 @@ func (v View) count(id yarn.ApplicationID, which func(*container) bool) int {
 	return n
 }
 
-// Processes returns the number of an application's containers that use resources of
-// nodes, even if the ResourceManager does not know them.
+// Processes returns how many of an application's containers use resources of nodes,
+// even unknown to the ResourceManager.
 func (v View) Processes(id yarn.ApplicationID) int {
 	n := 0
 	for _, node := range v.cluster.nodes {
@@ -141,8 +139,7 @@ func (v View) Processes(id yarn.ApplicationID) int {
 	return n
 }
 
-// Asked returns the number of containers that an application has requested and that
-// are not allocated yet.
+// Asked returns how many requested containers of an application are not allocated yet.
 func (v View) Asked(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().table.outstanding()
@@ -150,8 +147,8 @@ func (v View) Asked(id yarn.ApplicationID) int {
 	return 0
 }
 
-// Heartbeats returns how many heartbeats of the application's current attempt were
-// answered. A repeated heartbeat counts once.
+// Heartbeats returns how many heartbeats of the current attempt were answered. A
+// repeated one counts once.
 func (v View) Heartbeats(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().heartbeats
@@ -159,8 +156,7 @@ func (v View) Heartbeats(id yarn.ApplicationID) int {
 	return 0
 }
 
-// Rows returns the ResourceRequests that the ResourceManager has stored for an
-// application's current attempt.
+// Rows returns the stored ResourceRequests of an application's current attempt.
 func (v View) Rows(id yarn.ApplicationID) []yarn.ResourceRequest {
 	app := v.cluster.byID[id]
 	if app == nil {
@@ -206,8 +202,8 @@ type ApplicationStatus struct {
 	Progress    float32
 	TrackingURL string
 	Attempts    int
-	// Launched and Registered are set if the current attempt's ApplicationMaster has
-	// been started and is registered.
+	// Launched and Registered: the current attempt's ApplicationMaster was started, and
+	// has registered.
 	Launched, Registered bool
 }
 
@@ -251,6 +247,6 @@ func (v View) Free(host string) yarn.Resource {
 // Serving reports whether a ResourceManager is active.
 func (v View) Serving() bool { return v.cluster.active() != nil }
 
-// Violations describes mistakes of ApplicationMasters: each is the start of a
-// container on a node that was blacklisted before the container was allocated.
+// Violations describes mistakes of ApplicationMasters: starts of containers on nodes
+// that were blacklisted before the allocation.
 func (v View) Violations() []string { return slices.Clone(v.cluster.violations) }

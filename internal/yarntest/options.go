@@ -11,66 +11,55 @@ import (
 // Options configure a Cluster. A zero field means the default. Durations have the
 // defaults of Hadoop (yarn-default.xml) unless noted.
 type Options struct {
-	// Nodes are the NodeManagers. Default: two nodes with 8192 MiB and 8 cores each,
-	// in different racks.
+	// Nodes are the NodeManagers. Default: two with 8192 MiB and 8 cores, in different racks.
 	Nodes []NodeSpec
-	// Queues are the leaf queues below root. Default: a single queue, "default", that
-	// can use the whole cluster.
+	// Queues are the leaf queues below root. Default: "default" with the whole cluster.
 	Queues []QueueSpec
 	// Network connects clients with the cluster. Default: Memory().
 	Network Network
-	// Masters is the number of ResourceManagers, of which the first is active.
-	// Default: 1.
+	// Masters is the number of ResourceManagers; the first is active. Default: 1.
 	Masters int
-	// Seed seeds the random choices, such as when nodes send heartbeats and which
-	// calls a Fault with a Chance hits.
+	// Seed seeds random choices, such as heartbeats' times and the hits of a Fault's Chance.
 	Seed uint64
 
-	// MaxContainer is the size of the largest container that can be requested
-	// (yarn.scheduler.maximum-allocation-mb and -vcores). Default: 8192 MiB and 4 cores.
+	// MaxContainer is the largest container (yarn.scheduler.maximum-allocation-mb and
+	// -vcores). Default: 8192 MiB and 4 cores.
 	MaxContainer yarn.Resource
-	// MinMemoryMB is the unit, in MiB, to which the memory of containers is rounded
-	// up (yarn.scheduler.minimum-allocation-mb). Default: 1, unlike Hadoop's 1024.
+	// MinMemoryMB is the unit, in MiB, to which containers' memory is rounded up
+	// (yarn.scheduler.minimum-allocation-mb). Default: 1, unlike Hadoop's 1024.
 	MinMemoryMB int64
 	// NodeHeartbeat is the interval of a NodeManager's heartbeats. Default: 1 s.
 	NodeHeartbeat time.Duration
-	// OffSwitchPerHeartbeat is how many containers that are neither node-local nor
-	// rack-local may be allocated on a node at each of its heartbeats
+	// OffSwitchPerHeartbeat bounds the containers that are neither node-local nor
+	// rack-local on a node at each of its heartbeats
 	// (yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments).
 	// Default: 1.
 	OffSwitchPerHeartbeat int
-	// NodeLocalityDelay is the number of node heartbeats that pass before a
-	// container for a named host is allocated on another host of its rack
-	// (yarn.scheduler.capacity.node-locality-delay). Default: 40. The
-	// number of nodes is the upper limit.
+	// NodeLocalityDelay is the number of node heartbeats, at most the number of nodes,
+	// before a container for a named host is allocated on another host of its rack
+	// (yarn.scheduler.capacity.node-locality-delay). Default: 40.
 	NodeLocalityDelay int
-	// AllocationExpiry is the time within which an allocated container must be
-	// started. Default: 10 min.
+	// AllocationExpiry bounds the time to start an allocated container. Default: 10 min.
 	AllocationExpiry time.Duration
-	// MasterExpiry is how long an ApplicationMaster may be silent before its attempt
-	// fails. Default: 10 min.
+	// MasterExpiry is when a silent ApplicationMaster's attempt fails. Default: 10 min.
 	MasterExpiry time.Duration
-	// NodeExpiry is how long a NodeManager may be silent before it is lost.
-	// Default: 10 min.
+	// NodeExpiry is when a silent NodeManager is lost. Default: 10 min.
 	NodeExpiry time.Duration
 	// MaxAttempts is the largest number of attempts of an application. Default: 2.
 	MaxAttempts int
-	// PreemptionInterval is how often the scheduler checks whether containers of one
-	// queue must be preempted for another. Default: never (Hadoop's with preemption
-	// enabled: 3 s).
+	// PreemptionInterval is how often the scheduler checks whether queues' containers
+	// must be preempted for others. Default: never (Hadoop's with preemption: 3 s).
 	PreemptionInterval time.Duration
-	// PreemptionWait is the time from the notice of a preemption until the
-	// container is killed. Default: 15 s.
+	// PreemptionWait is the time from a preemption's notice to the kill. Default: 15 s.
 	PreemptionWait time.Duration
 	// RecoveryTime is how long after a restart the REST API answers "not found" for
 	// running applications. Default: 1500 ms.
 	RecoveryTime time.Duration
 
-	// Process decides what the process of a container does once it is localized.
-	// Default: it runs until it is stopped. It must not call the Cluster.
+	// Process decides what a localized container's process does. Default: it runs until
+	// it is stopped. It must not call the Cluster.
 	Process func(Container) Process
-	// NodePages makes NodeManagers serve their REST API. If Network is TCP, this
-	// takes one more listener for each node.
+	// NodePages makes NodeManagers serve their REST API; with TCP, by one more listener each.
 	NodePages bool
 	// Logger receives events at debug level. Default: none.
 	Logger *slog.Logger
@@ -91,8 +80,8 @@ type NodeSpec struct {
 // QueueSpec is one leaf queue below root.
 type QueueSpec struct {
 	Name string
-	// Capacity is the guaranteed share of the cluster, and MaxCapacity the maximum
-	// share, in percent. Default: 100 for each.
+	// Capacity is the guaranteed share of the cluster, and MaxCapacity the maximum, in
+	// percent. Default: 100.
 	Capacity, MaxCapacity float64
 }
 
@@ -102,8 +91,8 @@ type Process struct {
 	Localizing time.Duration
 	// Never means that localization does not end before the container is stopped.
 	Never bool
-	// Ends makes the process exit with status Exit after the time After. Otherwise
-	// the process runs until it is stopped.
+	// Ends makes the process exit with status Exit after the time After, instead of
+	// running until it is stopped.
 	Ends  bool
 	After time.Duration
 	Exit  yarn.ExitStatus
@@ -111,8 +100,8 @@ type Process struct {
 	Diagnostics string
 }
 
-// Nodes returns n nodes of the same size, named "node-0001" and so on, spread
-// evenly over racks "/rack-01" and so on.
+// Nodes returns n equal nodes "node-0001" and so on, spread evenly over racks
+// "/rack-01" and so on.
 func Nodes(n, racks int, resource yarn.Resource) []NodeSpec {
 	nodes := make([]NodeSpec, n)
 	for i := range nodes {

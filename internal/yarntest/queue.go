@@ -17,7 +17,7 @@ type queue struct {
 
 func (q *queue) path() string { return "root." + q.spec.Name }
 
-// queue returns a queue by its name or path, nil if there is none.
+// queue returns a queue by its name or path, or nil.
 func (c *Cluster) queue(name string) *queue {
 	for _, q := range c.queues {
 		if q.spec.Name == strings.TrimPrefix(name, "root.") {
@@ -38,8 +38,8 @@ func (c *Cluster) total() yarn.Resource {
 	return total
 }
 
-// share returns r's dominant share of total: its share of the memory or of the
-// cores, from 0 to 1, whichever is larger.
+// share returns r's dominant share of total: the larger of its shares of memory and
+// cores, from 0 to 1.
 func share(r, total yarn.Resource) float64 {
 	memory := float64(r.MemoryMB) / float64(max(total.MemoryMB, 1))
 	return max(memory, float64(r.VCores)/float64(max(total.VCores, 1)))
@@ -58,14 +58,13 @@ func (c *Cluster) byNeed(total yarn.Resource) []*queue {
 	return order
 }
 
-// allows reports whether the queue would stay within MaxCapacity if it used more.
+// allows reports whether the queue may use more within MaxCapacity.
 func (q *queue) allows(more, total yarn.Resource) bool {
 	return q.spec.MaxCapacity >= 100 || share(add(q.used, more, 1), total)*100 <= q.spec.MaxCapacity
 }
 
-// preemptionRound preempts containers of queues above their guaranteed share if
-// queues below it wait for containers, like Hadoop's
-// ProportionalCapacityPreemptionPolicy.
+// preemptionRound preempts containers of queues above their guaranteed share while
+// queues below it wait, like Hadoop's ProportionalCapacityPreemptionPolicy.
 func (c *Cluster) preemptionRound() {
 	c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
 	total := c.total()
@@ -82,7 +81,7 @@ func (c *Cluster) preemptionRound() {
 	}
 	for _, q := range c.queues {
 		surplus := share(q.used, total) - q.spec.Capacity/100
-		// The newest containers of the newest applications are preempted first.
+		// Preempt the newest containers of the newest applications first.
 		for _, app := range slices.Backward(c.running()) {
 			if app.queue != q {
 				continue
@@ -121,9 +120,9 @@ func (c *Cluster) pending(q *queue) yarn.Resource {
 	return sum
 }
 
-// preempt announces that containers of an attempt will be preempted. After wait it
-// kills those of them that still exist. If strict is false, it kills none if the
-// attempt has released as many resources in the meantime, from any containers.
+// preempt announces the preemption of containers of an attempt. After wait it kills
+// the remaining ones. If strict is false, it kills none if the attempt has released
+// as many resources meanwhile.
 func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait time.Duration) {
 	var sum yarn.Resource
 	for _, k := range containers {

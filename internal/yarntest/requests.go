@@ -8,9 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// requestKey identifies a set of requests in the ResourceManager's scheduler
-// (SchedulerRequestKey). The execution type is part of it here, because Hadoop
-// keeps opportunistic requests in another table.
+// requestKey identifies a set of requests (SchedulerRequestKey). The execution type
+// is part of it, because Hadoop keeps opportunistic requests in another table.
 type requestKey struct {
 	priority      int32
 	allocationID  int64
@@ -29,13 +28,12 @@ type row struct {
 type requests struct {
 	key  requestKey
 	rows map[string]*row
-	// opportunities is the number of node heartbeats since a node-local or rack-local
-	// container was allocated. Other hosts get containers only when it is high enough.
+	// opportunities counts node heartbeats since a node-local or rack-local container
+	// was allocated. Other hosts get containers only when it is high enough.
 	opportunities int
 }
 
-// wanted returns the number of requested containers: the count of the row for
-// yarn.AnyHost.
+// wanted returns the number of requested containers, the count of the row for yarn.AnyHost.
 func (r *requests) wanted() int32 {
 	if any := r.rows[yarn.AnyHost]; any != nil {
 		return any.count
@@ -77,8 +75,7 @@ func (t *table) outstanding() int {
 	return total
 }
 
-// lower subtracts 1 from the counts of the rows with the given names, and deletes
-// rows whose count becomes 0.
+// lower subtracts 1 from the counts of the named rows, and deletes rows that reach 0.
 func (r *requests) lower(names ...string) {
 	for _, name := range names {
 		if row := r.rows[name]; row != nil {

@@ -55,8 +55,8 @@ func (c *Cluster) restSubmit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// withApplication returns a handler that finds the application named in the
-// request's path, and calls serve with it while holding the cluster's lock.
+// withApplication returns a handler that calls serve with the request's application,
+// with the cluster's lock held.
 func (c *Cluster) withApplication(serve func(http.ResponseWriter, *http.Request, *application)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, err := yarn.ParseApplicationID(r.PathValue("id"))

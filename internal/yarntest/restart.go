@@ -8,9 +8,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Restart stops the active ResourceManager and starts it again after the time down.
-// The ResourceManager then recovers from its state store. At their next heartbeats,
-// nodes register again and report their containers.
+// Restart stops the active ResourceManager and starts it again after the time down,
+// with its stored state. Nodes register again at their next heartbeats and report
+// their containers.
 func (c *Cluster) Restart(down time.Duration) {
 	c.do(func() {
 		m := c.active()
@@ -23,8 +23,7 @@ func (c *Cluster) Restart(down time.Duration) {
 }
 
 // Failover makes the active ResourceManager a standby and, after the time gap,
-// activates another one. It fails if no ResourceManager is active or
-// Options.Masters is less than 2.
+// activates another one. It fails if none is active or there is no other.
 func (c *Cluster) Failover(gap time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +68,8 @@ func (c *Cluster) stopMaster(m *master, standby bool) {
 	}
 }
 
-// forget drops what a ResourceManager has about an attempt in memory only, and
-// loses when it stops. It keeps what is in the state store.
+// forget drops an attempt's state that a stopping ResourceManager has in memory
+// only, not in the state store.
 func (c *Cluster) forget(a *attempt) {
 	for _, k := range a.held {
 		c.cancel(k.expiry)
@@ -98,7 +97,7 @@ func (c *Cluster) forget(a *attempt) {
 	}
 }
 
-// activate makes a ResourceManager the active one, with the state in the store.
+// activate makes a ResourceManager active, with the stored state.
 func (c *Cluster) activate(m *master) {
 	if c.active() != nil || c.closed {
 		return

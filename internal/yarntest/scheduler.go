@@ -8,7 +8,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// locality is the locality of an allocated container.
 type locality int
 
 const (
@@ -18,11 +17,9 @@ const (
 	offSwitch
 )
 
-// free returns the node's unused resources.
 func (n *Node) free() yarn.Resource { return add(n.spec.Resource, n.used, -1) }
 
-// demandChanged recounts the requested containers. If there are any now, it makes
-// the nodes send heartbeats.
+// demandChanged recounts the requested containers, for which nodes send heartbeats.
 func (c *Cluster) demandChanged() {
 	before := c.demand
 	c.demand = 0
@@ -40,9 +37,8 @@ func (c *Cluster) demandChanged() {
 }
 
 // schedule allocates containers on a node at its heartbeat, like the
-// CapacityScheduler. It stops after Options.OffSwitchPerHeartbeat containers that
-// are neither node-local nor rack-local
-// (RegularContainerAllocator, CapacityScheduler.canAllocateMore).
+// CapacityScheduler, up to Options.OffSwitchPerHeartbeat that are neither node-local
+// nor rack-local (RegularContainerAllocator, CapacityScheduler.canAllocateMore).
 func (c *Cluster) schedule(n *Node) {
 	offSwitchCount := 0
 	total := yarn.Resource{}
@@ -65,8 +61,8 @@ func (c *Cluster) schedule(n *Node) {
 	}
 }
 
-// scheduleQueue allocates one container on the node, to the first application of
-// the queue that has a request which the node can serve.
+// scheduleQueue allocates one container on the node, for the queue's first
+// application with a request that the node can serve.
 func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality {
 	for _, app := range c.applications {
 		a := app.current()
@@ -120,9 +116,9 @@ func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, t
 	return got
 }
 
-// serve returns the row that a container on the node would satisfy, and the
-// container's locality. If the rows do not allow the node at all, its heartbeat is
-// not counted in opportunities.
+// serve returns the row that a container on the node would satisfy, and its
+// locality. If the rows exclude the node, its heartbeat does not count in
+// opportunities.
 func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	any := r.rows[yarn.AnyHost]
 	if host := r.rows[n.spec.Host]; host != nil {
@@ -144,8 +140,7 @@ func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	if len(r.rows) == 1 {
 		return offSwitch, any
 	}
-	// The wait for a container elsewhere grows with the number of named locations
-	// (getLocalityWaitFactor).
+	// The wait for a container elsewhere grows with the named locations (getLocalityWaitFactor).
 	factor := min(float64(len(r.rows)-1)/float64(nodes), 1)
 	if math.Min(float64(nodes), float64(any.count)*factor) < float64(r.opportunities) {
 		return offSwitch, any
@@ -153,7 +148,7 @@ func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	return notAllocated, nil
 }
 
-// allocate allocates a container on the node. from is the row that it satisfies.
+// allocate allocates a container on the node, which satisfies the row from.
 func (c *Cluster) allocate(a *attempt, n *Node, key requestKey, from *row) *container {
 	if a.countEpoch != c.epoch {
 		a.countEpoch, a.containerCount = c.epoch, 0
@@ -192,8 +187,7 @@ func (c *Cluster) hold(k *container) {
 	q.used = add(q.used, k.resource, 1)
 }
 
-// drop subtracts a container from the resources that its attempt, node and queue
-// use.
+// drop reverses hold.
 func (c *Cluster) drop(k *container) {
 	if !k.counted {
 		return // its node has not registered again since the ResourceManager restarted

@@ -17,12 +17,12 @@ import (
 )
 
 // keys are the ids of the master keys for one kind of token. A token's identifier
-// names a key, and the token's password is the MAC of the identifier with this key.
-// Tokens made with the current, the next or the previous key are valid.
+// names a key, and its password is the identifier's MAC with that key. Tokens of the
+// current, the next or the previous key are valid.
 type keys struct {
 	current int32
-	// next is the key that a roll-over changes to, 0 if there is none. previous is
-	// the key before the current one, 0 if it is not valid any more.
+	// next is the key of a pending roll-over, 0 for none. previous is the key before
+	// the current one, 0 if it is not valid any more.
 	next, previous int32
 	seed           uint64
 	kind           string
@@ -50,13 +50,12 @@ func identifier(message proto.Message) []byte {
 	return b
 }
 
-// amrmToken makes an AMRMToken of an attempt with a key.
 func (c *Cluster) amrmToken(a *attempt, key int32) security.Token {
 	id := identifier(&pb.AMRMTokenIdentifier{AttemptId: attemptIDProto(a.id), KeyId: proto.Int32(key)})
 	return security.Token{Identifier: id, Password: c.amrmKeys.password(key, id), Kind: security.KindAMRM}
 }
 
-// amrmPassword returns the password of an AMRMToken, or an error if it is invalid.
+// amrmPassword returns the password of an AMRMToken. It fails if that is invalid.
 func (c *Cluster) amrmPassword(id []byte) ([]byte, error) {
 	message := &pb.AMRMTokenIdentifier{}
 	if err := proto.Unmarshal(id, message); err != nil {
@@ -74,7 +73,6 @@ func (c *Cluster) amrmPassword(id []byte) ([]byte, error) {
 	return c.amrmKeys.password(message.GetKeyId(), id), nil
 }
 
-// nmToken makes the NMToken of an attempt for a node.
 func (c *Cluster) nmToken(a *attempt, n *Node) security.Token {
 	id := identifier(&pb.NMTokenIdentifier{
 		AttemptId: attemptIDProto(a.id), NodeId: nodeIDProto(n.id), Submitter: proto.String(a.app.User), KeyId: proto.Int32(c.nmKeys.current),
@@ -82,7 +80,7 @@ func (c *Cluster) nmToken(a *attempt, n *Node) security.Token {
 	return security.Token{Identifier: id, Password: c.nmKeys.password(c.nmKeys.current, id), Kind: security.KindNM, Service: n.id.String()}
 }
 
-// nmPassword returns the password of an NMToken, or an error if it is invalid.
+// nmPassword returns the password of an NMToken. It fails if that is invalid.
 func (n *Node) nmPassword(id []byte) ([]byte, error) {
 	c := n.cluster
 	message := &pb.NMTokenIdentifier{}
@@ -99,7 +97,6 @@ func (n *Node) nmPassword(id []byte) ([]byte, error) {
 	return c.nmKeys.password(message.GetKeyId(), id), nil
 }
 
-// containerToken makes the container token of an allocated container.
 func (c *Cluster) containerToken(k *container, expires time.Time) security.Token {
 	message := &pb.ContainerTokenIdentifier{
 		ContainerId:         containerIDProto(k.id),
@@ -125,8 +122,7 @@ func (c *Cluster) containerToken(k *container, expires time.Time) security.Token
 	}
 }
 
-// verifyContainerToken checks and decodes a container token. It fails if the node
-// would refuse the token.
+// verifyContainerToken decodes a container token. It fails if the node would refuse it.
 func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIdentifier, error) {
 	c := n.cluster
 	message := &pb.ContainerTokenIdentifier{}
@@ -144,9 +140,9 @@ func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIde
 	return message, nil
 }
 
-// RollMasterKey begins to replace the key of AMRMTokens. The old key expires after
-// overlap; until then, responses to allocate contain the new token. Connections
-// made with the old token stay open.
+// RollMasterKey begins to replace the key of AMRMTokens, and the old one expires
+// after overlap; until then, responses to allocate contain the new token. Open
+// connections stay open.
 func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,8 +153,8 @@ func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.after(overlap, func() { c.amrmKeys.current, c.amrmKeys.next = c.amrmKeys.next, 0 })
 }
 
-// RollNodeKey replaces the key of NMTokens: an attempt receives a new token for a
-// node with its next container there. Old tokens stay valid for the time overlap.
+// RollNodeKey replaces the key of NMTokens, which an attempt gets with its next
+// container on a node. Old tokens stay valid for the time overlap.
 func (c *Cluster) RollNodeKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

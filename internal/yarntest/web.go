@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// webServer serves the REST APIs of all ResourceManagers and NodeManagers. The local
-// address of a connection determines which of them serves it.
+// webServer serves the REST APIs of all ResourceManagers and NodeManagers, chosen by
+// a connection's local address.
 type webServer struct {
 	cluster   *Cluster
 	server    *http.Server
@@ -82,8 +82,7 @@ func (w *webServer) close() {
 // HTTPClient returns a client of the cluster's REST APIs, for yarnrest.Options.HTTP.
 func (c *Cluster) HTTPClient() *http.Client { return &http.Client{Transport: c.web.transport} }
 
-// ServeHTTP implements http.Handler. It passes a request to the daemon that listens
-// on the connection's local address.
+// ServeHTTP implements http.Handler, by the daemon at the connection's local address.
 func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	address, _ := request.Context().Value(localAddress{}).(string)
 	c := w.cluster
@@ -102,8 +101,7 @@ func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Reques
 	http.NotFound(response, request)
 }
 
-// boundAddress returns the local address, at the server, of connections to an
-// endpoint of a host.
+// boundAddress returns the server's local address of connections to a host's endpoint.
 func (c *Cluster) boundAddress(host string, e endpoint) string {
 	if _, ok := c.network.(tcp); ok {
 		host = loopback(host)
@@ -129,7 +127,6 @@ const (
 	badRequestClass = "org.apache.hadoop.yarn.webapp.BadRequestException"
 )
 
-// serveMaster serves the REST API of a ResourceManager.
 func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *http.Request) {
 	c.mu.Lock()
 	active := c.active()
@@ -151,7 +148,6 @@ func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *
 	}
 }
 
-// routes returns the handler of a ResourceManager's REST API.
 func (c *Cluster) routes(m *master) http.Handler {
 	const cluster = "/ws/v1/cluster"
 	mux := http.NewServeMux()

@@ -5,9 +5,9 @@
 //
 //	go run ./integration/cmd/cluster [-dir DIR] [-hadoop VERSION] [-timeout DURATION] up|down|status
 //
-// The command up returns when the cluster is usable. The cluster runs until down. On
-// standard output, up prints a shell command that configures clients, so that
-// eval "$(go run ./integration/cmd/cluster up)" sets up a shell.
+// The command up returns when the cluster is usable, and prints a shell command that
+// configures clients: eval "$(go run ./integration/cmd/cluster up)". The cluster
+// runs until down.
 package main
 
 import (

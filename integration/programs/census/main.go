@@ -4,10 +4,9 @@
 //	census PAUSE IN OUT [COUNTED [WRITTEN]]
 //
 // Each task counts a quarter of a megabyte of IN and takes at least PAUSE. OUT gets
-// the same files as from wordcount. If COUNTED is given, the tasks that count the
-// second half of IN wait until that file exists. If WRITTEN is given, the tasks that
-// write the second half of the parts wait for that file before they commit. "" means
-// no file.
+// the same files as from wordcount. The tasks that count the second half of IN wait
+// for the file COUNTED, and those that write the second half of the parts wait for
+// the file WRITTEN before they commit. "" means no file.
 package main
 
 import (
@@ -173,8 +172,8 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 	total := map[string]int64{}
 	var options []bobbin.Option
 	if signals[0] != "" {
-		// Ignore locality, so that tasks run in the order of the text. Otherwise
-		// those that wait for a file could take all cores first.
+		// Without locality, tasks run in the order of the text. Otherwise those that wait
+		// for a file could take all cores first.
 		options = append(options, bobbin.Hosts(func(int) []string { return nil }))
 	}
 	for result, err := range count.Stream(ctx, session, portions, options...) {

@@ -3,8 +3,7 @@
 //
 //	tally PAUSE TASKS [OUT]
 //
-// Each task takes at least PAUSE. The sum is printed and written to the local file
-// OUT, atomically.
+// Each task takes at least PAUSE. The sum is printed, and written to the local file OUT.
 package main
 
 import (

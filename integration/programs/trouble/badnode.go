@@ -6,8 +6,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// badNodeVariable is the environment variable that names the bad node: the host on
-// which this program's executors fail.
+// badNodeVariable names the host on which this program's executors fail.
 const badNodeVariable = "TROUBLE_BAD_NODE"
 
 // exitBadNode is the exit code of executors that fail on the bad node.

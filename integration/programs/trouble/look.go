@@ -11,8 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// sight is the input of a task that reports what it sees: the names of files and
-// variables, and the directory for the report.
+// sight is the input of a task that reports the contents of files and variables to a directory.
 type sight struct {
 	Directory string
 	Names     []string
@@ -22,8 +21,8 @@ var lookTask = bobbin.Func("look", func(task *bobbin.Task, input sight) (int, er
 	return 0, input.report(task, task.Files(), fmt.Sprintf("task-%d", task.Index()))
 })
 
-// look makes the driver and two tasks write what they see in their containers, the
-// contents of files and environment variables, to files in a directory.
+// look makes the driver and two tasks write the contents of files and environment
+// variables in their containers to files in a directory.
 //
 //	trouble look DIRECTORY NAME…
 //

@@ -1,5 +1,4 @@
-// Command trouble is a program for acceptance tests that fails, or behaves
-// unusually, in the way that MODE names.
+// Command trouble fails, or behaves unusually, in the way that MODE names, for tests.
 //
 //	trouble MODE [ARGUMENT]
 package main

@@ -68,8 +68,7 @@ func results(ctx context.Context, mebibytes int) error {
 	})
 }
 
-// tooManyResults runs a job with n MiB of results, which exceeds the limit, and then
-// a small one.
+// tooManyResults runs a job with n MiB of results, above the limit, and then a small one.
 func tooManyResults(ctx context.Context, mebibytes int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		inputs := make([]int, mebibytes)

@@ -18,8 +18,7 @@ var slowFirst = bobbin.Func("slow first", func(task *bobbin.Task, _ int) (int, e
 	if err != nil {
 		return 0, err
 	}
-	// The killed attempt's part must still exist when the attempt tries to commit
-	// it.
+	// The killed attempt's part must exist when the attempt tries to commit.
 	part, err := output.Part(context.WithoutCancel(task), task.Index(), task.Attempt())
 	if err != nil {
 		return 0, err
@@ -34,8 +33,7 @@ var slowFirst = bobbin.Func("slow first", func(task *bobbin.Task, _ int) (int, e
 	return task.Attempt(), task.CommitOutput(part.Commit)
 })
 
-// straggle writes an output with six tasks, one of which has a first attempt that
-// never ends by itself.
+// straggle writes an output with six tasks, one with a first attempt that never ends by itself.
 //
 //	trouble straggle OUT
 func straggle(ctx context.Context, out string) error {
@@ -83,9 +81,9 @@ func writeFile(ctx context.Context, files *storage.Files, name, text string) err
 	return files.Rename(ctx, name+unfinished, name)
 }
 
-// cancelJob runs a job of two tasks that end only when the job is cancelled,
-// cancels it, and runs other tasks on the same cores. It returns when both killed
-// tasks have written their files.
+// cancelJob runs a job of two tasks that end only when it is cancelled, cancels it,
+// and runs other tasks on the same cores. It returns when both killed tasks have
+// written their files.
 //
 //	trouble cancel DIRECTORY
 func cancelJob(ctx context.Context, directory string) error {

@@ -25,9 +25,9 @@ var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayed) (int, e
 	return task.Attempt(), awaitFile(task, task.Files(), input.Signal)
 })
 
-// stay runs two tasks that wait for FILE, and then two that wait for nothing. The
-// tasks write their process ids to the files first-0, first-1, second-0 and
-// second-1 in DIRECTORY. stay fails if a task needed more than one attempt.
+// stay runs two tasks that wait for FILE, and then two that do not. They write their
+// process ids to the files first-0, first-1, second-0 and second-1 in DIRECTORY.
+// stay fails if a task needed more than one attempt.
 //
 //	trouble stay DIRECTORY FILE
 func stay(ctx context.Context, arguments []string) error {

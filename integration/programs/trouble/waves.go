@@ -8,8 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// waves runs n tasks that wait for FIRST-FILE. Then the driver waits for
-// SECOND-FILE, without running tasks.
+// waves runs n tasks that wait for FIRST-FILE. Then the driver waits for SECOND-FILE.
 //
 //	trouble waves TASKS FIRST-FILE SECOND-FILE
 func waves(ctx context.Context, arguments []string) error {

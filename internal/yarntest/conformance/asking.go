@@ -112,7 +112,6 @@ func anywhere(t *testing.T, s *System) {
 	a.finish()
 }
 
-// asksAt returns the asks for n containers on a host.
 func asksAt(host Host, n int32) []yarn.ResourceRequest {
 	return []yarn.ResourceRequest{ask(host.Name, n, unit), ask(host.Rack, n, unit), ask(yarn.AnyHost, n, unit)}
 }
@@ -148,8 +147,8 @@ func inRack(t *testing.T, s *System) {
 	for _, host := range s.Hosts {
 		a.get(2, ask(host.Rack, 2, unit), ask(yarn.AnyHost, 2, unit))
 	}
-	// An ask for a rack only is never served if its AnyHost row is strict: the
-	// delay counts nodes that the AnyHost row allows, and it allows none
+	// An ask for a rack is never served if its AnyHost row is strict: the delay counts
+	// nodes that this row allows, which are none
 	// (RegularContainerAllocator.tryAllocateOnNode).
 	rack, total := ask(s.Hosts[0].Rack, 1, unit), ask(yarn.AnyHost, 1, unit)
 	total.RelaxLocality = false
@@ -164,13 +163,12 @@ func lowering(t *testing.T, s *System) {
 	a := register(t, s)
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
-	// An ask replaces what is left of the last ask. When all of that was allocated,
-	// the same ask again asks for as many containers again.
+	// An ask replaces the rest of the last one. When that was allocated, the same ask
+	// again asks for as many containers again.
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
 	a.get(2, asksAt(s.Hosts[0], 2)...)
-	// When containers were allocated, the host's row was lowered as well as the
-	// total.
+	// The allocation of containers lowered the host's row as well as the total.
 	a.get(1, ask(yarn.AnyHost, 1, unit))
 	a.expectNone()
 	a.finish()
@@ -178,8 +176,7 @@ func lowering(t *testing.T, s *System) {
 
 func replacing(t *testing.T, s *System) {
 	a := register(t, s)
-	// Asks of the same priority and name are one row even if their sizes differ:
-	// the last ask counts.
+	// Asks of the same priority and name are one row even if their sizes differ: the last counts.
 	got := a.get(1, ask(yarn.AnyHost, 2, unit), ask(yarn.AnyHost, 1, big))
 	require.Equal(t, big.MemoryMB, got[0].Resource.MemoryMB)
 	a.expectNone()

@@ -1,4 +1,3 @@
-// Package conformance has tests of how a YARN cluster answers ApplicationMasters.
-// They run with the simulator of package yarntest and with real daemons, to check
-// that both behave alike.
+// Package conformance tests how a YARN cluster answers ApplicationMasters. The tests
+// run with the simulator of package yarntest and with real daemons, to compare both.
 package conformance

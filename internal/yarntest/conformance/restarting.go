@@ -32,8 +32,7 @@ func masterRestarts(t *testing.T, s *System) {
 	a.register()
 	_, err = a.client.Allocate(a.ctx, yarn.AllocateRequest{ResponseID: 7})
 	require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest, "ids restart at 0")
-	// The ResourceManager has forgotten earlier requests, and the ids of new
-	// containers contain its new epoch.
+	// The ResourceManager has forgotten earlier requests, and new ids contain its new epoch.
 	fresh := a.get(1, ask(yarn.AnyHost, 1, unit))[0]
 	require.EqualValues(t, 1, fresh.ID.Epoch())
 	require.Contains(t, fresh.ID.String(), "container_e01_")
@@ -91,8 +90,7 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.updated = nil
 	require.NoError(t, s.StartNode(a.ctx, host))
 	a.await("the node is reported running", reported(yarn.NodeRunning))
-	// The restarted node's NMToken is sent again, and the other node's NMToken is
-	// still valid.
+	// The restarted node's NMToken is sent again; the other node's is still valid.
 	delete(a.tokens, pair[0].Node)
 	back := a.get(1, asksAt(s.Hosts[0], 1)...)[0]
 	require.NotEmpty(t, a.tokens[back.Node].Password)
@@ -102,8 +100,8 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.finish()
 }
 
-// nodeIsReportedTwice stops and starts a node between two heartbeats of a, while
-// another ApplicationMaster follows the node's state.
+// nodeIsReportedTwice restarts a node between two heartbeats of a, while another
+// ApplicationMaster follows the node's state.
 func nodeIsReportedTwice(t *testing.T, s *System) {
 	a, follower := register(t, s), register(t, s)
 	host := s.Hosts[0].Name

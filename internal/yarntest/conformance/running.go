@@ -26,8 +26,7 @@ func releases(t *testing.T, s *System) {
 		require.NoError(t, err)
 		return len(statuses) == 0 || statuses[0].State == yarn.ContainerComplete
 	})
-	// The end of each container is reported once, and releasing an ended container
-	// is no error.
+	// Each end is reported once, and releasing an ended container is no error.
 	a.completed = nil
 	a.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{idle.ID, busy.ID}})
 	a.expectNone()
@@ -84,7 +83,6 @@ func stopping(t *testing.T, s *System) {
 	a.finish()
 }
 
-// onePerNode gets a container on every node.
 func (a *attempt) onePerNode() []yarn.Container {
 	a.t.Helper()
 	var containers []yarn.Container

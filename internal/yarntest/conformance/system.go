@@ -14,24 +14,23 @@ import (
 
 // System is a cluster to test. It must have two nodes in two racks with at least 4
 // GiB and 4 cores each, and give containers of up to 4096 MiB and 4 cores, in steps
-// of 128 MiB. The tests use only "exit N" and "sleep N" as commands of containers.
+// of 128 MiB. Containers' commands are only "exit N" and "sleep N".
 type System struct {
 	// Scheduler and Client are the addresses of ApplicationMasterProtocol and
-	// ApplicationClientProtocol. User is the submitter of the applications.
+	// ApplicationClientProtocol. User submits the applications.
 	Scheduler, Client []string
 	User              string
 	// Dial opens connections to the cluster; nil means a net.Dialer.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Hosts are the nodes.
+	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	Hosts []Host
 	// Submit starts an application with an unmanaged ApplicationMaster.
 	Submit func(ctx context.Context) (yarn.ApplicationID, error)
 	// Kill kills an application.
 	Kill func(ctx context.Context, id yarn.ApplicationID) error
-	// RestartMaster restarts the ResourceManager, with recovery, and returns when
-	// the nodes have registered again.
+	// RestartMaster restarts the ResourceManager, with recovery, and waits for the
+	// nodes' registrations.
 	RestartMaster func(ctx context.Context) error
-	// StopNode kills a NodeManager; the ResourceManager declares it lost after some
+	// StopNode kills a NodeManager, which the ResourceManager declares lost after some
 	// seconds. StartNode starts it again.
 	StopNode, StartNode func(ctx context.Context, host string) error
 }
@@ -39,13 +38,12 @@ type System struct {
 // Host is a node of a System.
 type Host struct{ Name, Rack string }
 
-// Test is one test of a System.
 type Test struct {
 	Name string
 	Run  func(t *testing.T, s *System)
 }
 
-// Tests lists all tests. Those that restart daemons come last.
+// Tests returns all tests, those that restart daemons last.
 func Tests() []Test {
 	return []Test{
 		{"calls before the registration", beforeRegistration},
@@ -72,10 +70,10 @@ func Tests() []Test {
 	}
 }
 
-// testTimeout bounds the duration of a test.
+// testTimeout bounds a test.
 const testTimeout = 2 * time.Minute
 
-// heartbeatInterval is the time between heartbeats of an ApplicationMaster.
+// heartbeatInterval is between an ApplicationMaster's heartbeats.
 const heartbeatInterval = 100 * time.Millisecond
 
 var (
@@ -93,8 +91,7 @@ type attempt struct {
 	client *yarn.AMClient
 	last   int32
 	tokens map[yarn.NodeID]security.Token
-	// completed and updated collect the containers and node reports of all
-	// heartbeats, until a test clears them.
+	// completed and updated collect the heartbeats' containers and node reports, until cleared.
 	completed []yarn.ContainerStatus
 	updated   []yarn.NodeReport
 }
@@ -165,7 +162,6 @@ func (a *attempt) await(what string, condition func() bool) {
 	}
 }
 
-// beat sends a heartbeat and records its response.
 func (a *attempt) beat(request yarn.AllocateRequest) *yarn.AllocateResponse {
 	a.t.Helper()
 	request.ResponseID = a.last
@@ -202,8 +198,7 @@ func (a *attempt) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	return got
 }
 
-// expectNone checks that no container is allocated during several heartbeats of the
-// nodes.
+// expectNone checks that several node heartbeats allocate no container.
 func (a *attempt) expectNone() {
 	a.t.Helper()
 	for range 25 {
@@ -212,7 +207,6 @@ func (a *attempt) expectNone() {
 	}
 }
 
-// pause waits for heartbeatInterval.
 func (a *attempt) pause() {
 	select {
 	case <-time.After(heartbeatInterval):
@@ -231,7 +225,6 @@ func request(container yarn.Container, command string) yarn.StartRequest {
 	return yarn.StartRequest{ContainerToken: container.Token, Launch: yarn.ContainerLaunchContext{Commands: []string{command}}}
 }
 
-// start starts a container.
 func (a *attempt) start(container yarn.Container, command string) *yarn.NodeClient {
 	a.t.Helper()
 	node := a.node(container)
