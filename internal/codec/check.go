@@ -14,7 +14,7 @@ var (
 )
 
 func check(t reflect.Type, path string, seen map[reflect.Type]bool) error {
-	if seen[t] || marshalsItself(t) {
+	if seen[t] || MarshalsItself(t) {
 		return nil
 	}
 	seen[t] = true
@@ -47,7 +47,9 @@ func check(t reflect.Type, path string, seen map[reflect.Type]bool) error {
 	return nil
 }
 
-func marshalsItself(t reflect.Type) bool {
+// MarshalsItself reports whether values of type t, or pointers to them, have a
+// method that encodes them.
+func MarshalsItself(t reflect.Type) bool {
 	for _, candidate := range []reflect.Type{t, reflect.PointerTo(t)} {
 		if candidate.Implements(binaryMarshaler) || candidate.Implements(cborMarshaler) {
 			return true

@@ -99,3 +99,21 @@ func Decode[T any](data []byte) (T, error) {
 	}
 	return value, nil
 }
+
+// EncodeAny encodes a value as Encode does, or what a pointer points to. It does
+// not know Arrow records.
+func EncodeAny(value any) ([]byte, error) {
+	encoded, err := encoder.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", value, err)
+	}
+	return encoded, nil
+}
+
+// DecodeInto decodes what EncodeAny returned into what a pointer points to.
+func DecodeInto(data []byte, pointer any) error {
+	if err := decoder.Unmarshal(data, pointer); err != nil {
+		return fmt.Errorf("decode %T: %w", pointer, err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+// Package record encodes the values and keys of records as bytes. The owner of
+// the bytes frames them: an encoding does not say where it ends.
+//
+// A Codec or KeyCodec is made once for a type, by reflection; after that a record
+// needs neither reflection nor an allocation beyond what a decoded value consists
+// of. Both are safe for concurrent use.
+//
+// Values: a string or []byte that is the whole value is its own bytes. Otherwise
+// integers are varints, floats little-endian; strings, slices and pointers have a
+// length, arrays and structs (their exported fields) nothing. Maps, interfaces,
+// recursive types, and types that marshal themselves are CBOR, as package codec
+// encodes them.
+package record
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+)
+
+// A Codec encodes values of type T.
+type Codec[T any] struct {
+	layout
+	whole code   // codeString, codeBytes or codeCBOR if that is all of T, else codeNone
+	name  string // of T
+}
+
+var codecs sync.Map // a reflect.Type to its *Codec
+
+// CodecFor returns the codec of type T. It fails if values of T cannot be sent to
+// other processes; the error names the field.
+func CodecFor[T any]() (*Codec[T], error) {
+	t := reflect.TypeFor[T]()
+	if known, ok := codecs.Load(t); ok {
+		return known.(*Codec[T]), nil
+	}
+	if err := codec.Check(t); err != nil {
+		return nil, err
+	}
+	layout, err := valueLayouter{map[reflect.Type]bool{}}.layout(t, t.String())
+	if err != nil {
+		return nil, err
+	}
+	made, _ := codecs.LoadOrStore(t, &Codec[T]{layout: layout, whole: layout.whole(t), name: t.String()})
+	return made.(*Codec[T]), nil
+}
+
+// Append appends the encoding of v to b.
+func (c *Codec[T]) Append(b []byte, v T) ([]byte, error) {
+	switch c.whole {
+	case codeString:
+		return append(b, *as[string](addressOf(&v))...), nil
+	case codeBytes:
+		return append(b, *as[[]byte](addressOf(&v))...), nil
+	case codeCBOR:
+		encoded, err := codec.Encode(v)
+		return append(b, encoded...), err
+	}
+	if c.boxed {
+		boxed := newOnHeap[T]()
+		*boxed = v
+		return appendValue(b, addressOf(boxed), c.parts)
+	}
+	return appendValue(b, addressOf(&v), c.parts)
+}
+
+// Decode decodes b, which is one value. A T that is or contains []byte shares
+// b's memory, except in what is encoded as CBOR: it is valid until b changes.
+func (c *Codec[T]) Decode(b []byte) (T, error) {
+	var v T
+	switch c.whole {
+	case codeString:
+		*as[string](addressOf(&v)) = string(b)
+		return v, nil
+	case codeBytes:
+		*as[[]byte](addressOf(&v)) = b[:len(b):len(b)]
+		return v, nil
+	case codeCBOR:
+		return codec.Decode[T](b)
+	}
+	r := reader{b: b}
+	if c.boxed {
+		boxed := newOnHeap[T]()
+		err := r.value(addressOf(boxed), c.parts)
+		return *boxed, r.end(c.name, err)
+	}
+	err := r.value(addressOf(&v), c.parts)
+	return v, r.end(c.name, err)
+}
+
+// newOnHeap returns a new value that is on the heap even if it does not escape.
+func newOnHeap[T any]() *T { return reflect.New(reflect.TypeFor[T]()).Interface().(*T) }

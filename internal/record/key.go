@@ -1,0 +1,187 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+)
+
+// A KeyCodec encodes keys of type K: bytes.Compare orders encoded keys as K's
+// values are ordered, and the encodings of two keys are equal only if the keys
+// are. Arrays and structs are ordered by their first element or field that
+// differs, false before true, times by their instants alone.
+//
+// Integers are big-endian with the sign bit flipped, and floats likewise, with all
+// bits flipped if negative. A string or []byte that is the whole key is its own
+// bytes; in another key a zero byte becomes 0x00 0xFF, and 0x00 0x01 ends it.
+type KeyCodec[K any] struct {
+	layout
+	whole code // codeString or codeBytes if that is all of K, else codeNone
+	name  string
+}
+
+var keyCodecs sync.Map // a reflect.Type to its *KeyCodec
+
+// KeyCodecFor returns the codec of keys of type K. It fails if K contains a map, a
+// slice other than []byte, a pointer, an interface, a complex number, a channel, a
+// function, or a field that is not sent; the error names the field.
+func KeyCodecFor[K any]() (*KeyCodec[K], error) {
+	t := reflect.TypeFor[K]()
+	if known, ok := keyCodecs.Load(t); ok {
+		return known.(*KeyCodec[K]), nil
+	}
+	layout, err := keyLayout(t, t.String())
+	if err != nil {
+		return nil, err
+	}
+	made, _ := keyCodecs.LoadOrStore(t, &KeyCodec[K]{layout: layout, whole: layout.whole(t), name: t.String()})
+	return made.(*KeyCodec[K]), nil
+}
+
+// Append appends the encoding of k to b. It fails if k contains a NaN.
+func (c *KeyCodec[K]) Append(b []byte, k K) ([]byte, error) {
+	switch c.whole {
+	case codeString:
+		return append(b, *as[string](addressOf(&k))...), nil
+	case codeBytes:
+		return append(b, *as[[]byte](addressOf(&k))...), nil
+	}
+	return appendKey(b, addressOf(&k), c.parts)
+}
+
+// Bytes returns the encoding of k: the memory of k itself if it is a string or
+// []byte, else that of scratch if it is large enough. It must not be changed.
+func (c *KeyCodec[K]) Bytes(scratch []byte, k K) ([]byte, error) {
+	switch c.whole {
+	case codeString:
+		return bytesOf(*as[string](addressOf(&k))), nil
+	case codeBytes:
+		return *as[[]byte](addressOf(&k)), nil
+	}
+	return appendKey(scratch[:0], addressOf(&k), c.parts)
+}
+
+// Decode decodes b, which is one key. A K that is or contains []byte shares b's
+// memory: it is valid until b changes. Times are in UTC.
+func (c *KeyCodec[K]) Decode(b []byte) (K, error) {
+	var k K
+	switch c.whole {
+	case codeString:
+		*as[string](addressOf(&k)) = string(b)
+		return k, nil
+	case codeBytes:
+		*as[[]byte](addressOf(&k)) = b[:len(b):len(b)]
+		return k, nil
+	}
+	r := reader{b: b}
+	err := r.key(addressOf(&k), c.parts)
+	return k, r.end(c.name, err)
+}
+
+// Hash returns the hash of an encoded key, which is the same in all processes.
+func Hash(key []byte) uint64 { return xxh3.Hash(key) }
+
+// Prefix returns the first eight bytes of an encoded key, as if zeros followed: if
+// two prefixes differ, the keys are in their order.
+func Prefix(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var prefix uint64
+	for i, b := range key {
+		prefix |= uint64(b) << (56 - 8*i)
+	}
+	return prefix
+}
+
+// appendKey appends the key at a to b.
+func appendKey(b []byte, a address, parts []part) ([]byte, error) {
+	for i := range parts {
+		p := &parts[i]
+		at := a.plus(p.offset)
+		switch p.code {
+		case codeBool, codeUint8:
+			b = append(b, *as[byte](at))
+		case codeInt8:
+			b = append(b, *as[byte](at)^signBit8)
+		case codeInt16:
+			b = binary.BigEndian.AppendUint16(b, *as[uint16](at)^signBit16)
+		case codeUint16:
+			b = binary.BigEndian.AppendUint16(b, *as[uint16](at))
+		case codeInt32:
+			b = binary.BigEndian.AppendUint32(b, *as[uint32](at)^signBit32)
+		case codeUint32:
+			b = binary.BigEndian.AppendUint32(b, *as[uint32](at))
+		case codeInt64:
+			b = binary.BigEndian.AppendUint64(b, *as[uint64](at)^signBit64)
+		case codeUint64:
+			b = binary.BigEndian.AppendUint64(b, *as[uint64](at))
+		case codeFloat32:
+			f := *as[float32](at) + 0 // -0 becomes 0
+			if f != f {
+				return nil, p.error("NaN cannot be a key")
+			}
+			bits := math.Float32bits(f)
+			b = binary.BigEndian.AppendUint32(b, bits^(uint32(int32(bits)>>31)|signBit32))
+		case codeFloat64:
+			f := *as[float64](at) + 0
+			if f != f {
+				return nil, p.error("NaN cannot be a key")
+			}
+			bits := math.Float64bits(f)
+			b = binary.BigEndian.AppendUint64(b, bits^(uint64(int64(bits)>>63)|signBit64))
+		case codeString:
+			b = appendEscaped(b, bytesOf(*as[string](at)))
+		case codeBytes:
+			b = appendEscaped(b, *as[[]byte](at))
+		case codeByteArray:
+			b = append(b, at.bytes(p.count)...)
+		case codeTime:
+			t := as[time.Time](at)
+			b = binary.BigEndian.AppendUint64(b, uint64(t.Unix()+unixToYear1)^signBit64)
+			b = binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
+		case codeArray:
+			var err error
+			for i := range p.count {
+				if b, err = appendKey(b, at.plus(uintptr(i)*p.elem.size), p.elem.parts); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return b, nil
+}
+
+const (
+	signBit8  = 1 << 7
+	signBit16 = 1 << 15
+	signBit32 = 1 << 31
+	signBit64 = 1 << 63
+)
+
+// unixToYear1 is the seconds from year 1 to 1970. A time.Time counts from year 1;
+// so do keys, or times further than an int64 from 1970 would be out of order.
+const unixToYear1 = 62135596800
+
+// What follows a zero byte in a string within a key. The end is less than any
+// other byte of a string, so that a string is before those that it begins.
+const (
+	escapedEnd  = 0x01
+	escapedZero = 0xFF
+)
+
+func appendEscaped(b, s []byte) []byte {
+	for {
+		zero := bytes.IndexByte(s, 0)
+		if zero < 0 {
+			return append(append(b, s...), 0, escapedEnd)
+		}
+		b = append(append(b, s[:zero]...), 0, escapedZero)
+		s = s[zero+1:]
+	}
+}

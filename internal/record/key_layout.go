@@ -1,0 +1,43 @@
+package record
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// keyLayout returns the layout of a type of keys, whose path in the codec's type
+// is path.
+func keyLayout(t reflect.Type, path string) (layout, error) {
+	if l, ok := basic(t, path); ok {
+		return l, nil
+	}
+	switch t.Kind() {
+	case reflect.Array:
+		elem, err := keyLayout(t.Elem(), path)
+		return array(t, path, elem), err
+	case reflect.Struct:
+		l := layout{size: t.Size()}
+		for i := range t.NumField() {
+			field := t.Field(i)
+			if field.Name == "_" {
+				continue
+			}
+			if !isSent(field) { // keys that differ in it only would be the same
+				return layout{}, fmt.Errorf("%s.%s: a field that is not sent cannot be in a key", path, field.Name)
+			}
+			of, err := keyLayout(field.Type, path+"."+field.Name)
+			if err != nil {
+				return layout{}, err
+			}
+			l.add(field.Offset, of)
+		}
+		return l, nil
+	case reflect.Slice:
+		return layout{}, fmt.Errorf("%s: a slice other than []byte cannot be a key", path)
+	}
+	article := "a"
+	if t.Kind() == reflect.Interface {
+		article = "an"
+	}
+	return layout{}, fmt.Errorf("%s: %s %s cannot be a key", path, article, t.Kind())
+}

@@ -1,0 +1,162 @@
+package record
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// A layout says where in a type's memory its parts are: the fields of structs in
+// structs are in one list. Codecs interpret it, in static calls only: so the
+// compiler sees that they do not keep addresses, and values stay on the stack.
+type layout struct {
+	parts []part
+	size  uintptr // of the type
+	min   int     // the fewest bytes that a value is encoded as
+	boxed bool    // a part is encoded by reflection: values must be on the heap
+}
+
+// A part is a value that is no struct.
+type part struct {
+	code   code
+	offset uintptr
+	path   string       // T.Field, for errors
+	count  int          // of an array: its length
+	t      reflect.Type // of a part that reflection allocates or encodes
+	elem   *layout      // of arrays, slices and pointers
+}
+
+// A code says how a part is encoded.
+type code uint8
+
+const (
+	codeNone code = iota
+	codeBool
+	codeInt8
+	codeInt16
+	codeInt32
+	codeInt64
+	codeUint8
+	codeUint16
+	codeUint32
+	codeUint64
+	codeFloat32
+	codeFloat64
+	codeString
+	codeBytes
+	codeTime
+	codeByteArray
+	codeArray
+
+	// Not in keys:
+	codeSlice
+	codeStrings // a slice of strings
+	codeWords   // a slice of elements without pointers
+	codePointer
+	codeCBOR
+)
+
+var codeNames = [...]string{
+	codeBool: "bool", codeInt8: "int8", codeInt16: "int16", codeInt32: "int32", codeInt64: "int64",
+	codeUint8: "uint8", codeUint16: "uint16", codeUint32: "uint32", codeUint64: "uint64",
+	codeFloat32: "float32", codeFloat64: "float64", codeString: "string", codeBytes: "[]byte",
+	codeTime: "time.Time", codeByteArray: "array of bytes", codeArray: "array",
+	codeSlice: "slice", codeStrings: "slice of strings", codeWords: "slice", codePointer: "pointer", codeCBOR: "CBOR",
+}
+
+var timeType = reflect.TypeFor[time.Time]()
+
+// single is the layout of a type that has one part.
+func single(t reflect.Type, path string, code code, min int) layout {
+	return layout{parts: []part{{code: code, path: path, t: t}}, size: t.Size(), min: min, boxed: code == codeCBOR}
+}
+
+// basic returns the layout of a type that values and keys treat alike, with the
+// fewest bytes of a value.
+func basic(t reflect.Type, path string) (layout, bool) {
+	kind := t.Kind()
+	switch kind {
+	case reflect.Int:
+		kind = map[uintptr]reflect.Kind{4: reflect.Int32, 8: reflect.Int64}[t.Size()]
+	case reflect.Uint, reflect.Uintptr:
+		kind = map[uintptr]reflect.Kind{4: reflect.Uint32, 8: reflect.Uint64}[t.Size()]
+	}
+	switch kind {
+	case reflect.Bool:
+		return single(t, path, codeBool, 1), true
+	case reflect.Int8:
+		return single(t, path, codeInt8, 1), true
+	case reflect.Int16:
+		return single(t, path, codeInt16, 1), true
+	case reflect.Int32:
+		return single(t, path, codeInt32, 1), true
+	case reflect.Int64:
+		return single(t, path, codeInt64, 1), true
+	case reflect.Uint8:
+		return single(t, path, codeUint8, 1), true
+	case reflect.Uint16:
+		return single(t, path, codeUint16, 1), true
+	case reflect.Uint32:
+		return single(t, path, codeUint32, 1), true
+	case reflect.Uint64:
+		return single(t, path, codeUint64, 1), true
+	case reflect.Float32:
+		return single(t, path, codeFloat32, 4), true
+	case reflect.Float64:
+		return single(t, path, codeFloat64, 8), true
+	case reflect.String:
+		return single(t, path, codeString, 1), true
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return single(t, path, codeBytes, 1), true
+		}
+	case reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			array := single(t, path, codeByteArray, t.Len())
+			array.parts[0].count = t.Len()
+			return array, true
+		}
+	case reflect.Struct:
+		if t == timeType {
+			return single(t, path, codeTime, 16), true
+		}
+	}
+	return layout{}, false
+}
+
+// array returns the layout of an array type.
+func array(t reflect.Type, path string, elem layout) layout {
+	if t.Len() == 0 || len(elem.parts) == 0 {
+		return layout{size: t.Size()}
+	}
+	all := single(t, path, codeArray, elem.min*t.Len())
+	all.parts[0].count, all.parts[0].elem, all.boxed = t.Len(), &elem, elem.boxed
+	return all
+}
+
+// whole returns how t is encoded if its encoding needs no length because nothing
+// else is in the record, else codeNone.
+func (l *layout) whole(t reflect.Type) code {
+	if len(l.parts) == 1 && l.parts[0].t == t {
+		switch code := l.parts[0].code; code {
+		case codeString, codeBytes, codeCBOR:
+			return code
+		}
+	}
+	return codeNone
+}
+
+// add adds a field of a struct.
+func (l *layout) add(offset uintptr, field layout) {
+	for _, part := range field.parts {
+		part.offset += offset
+		l.parts = append(l.parts, part)
+	}
+	l.min += field.min
+	l.boxed = l.boxed || field.boxed
+}
+
+// error returns an error that names the part.
+func (p *part) error(format string, args ...any) error {
+	return fmt.Errorf("%s: "+format, append([]any{p.path}, args...)...)
+}

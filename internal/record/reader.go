@@ -1,0 +1,69 @@
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A reader reads one record.
+type reader struct {
+	b  []byte
+	at int // how many bytes have been read
+}
+
+// malformed returns an error for a part that begins at byte start.
+func (r *reader) malformed(p *part, start int) error {
+	return fmt.Errorf("%s: malformed or truncated %s at byte %d of %d", p.path, codeNames[p.code], start, len(r.b))
+}
+
+// end returns err, or an error if the record has more bytes than its value.
+func (r *reader) end(path string, err error) error {
+	if err == nil && r.at < len(r.b) {
+		return fmt.Errorf("%s: the value ends at byte %d of %d", path, r.at, len(r.b))
+	}
+	return err
+}
+
+// next reads n bytes. If fewer are left it returns nil, which is not as long as
+// asked for.
+func (r *reader) next(n int) []byte {
+	if n > len(r.b)-r.at {
+		return nil
+	}
+	r.at += n
+	return r.b[r.at-n : r.at : r.at]
+}
+
+func (r *reader) uvarint() (uint64, bool) {
+	if r.at < len(r.b) && r.b[r.at] < 0x80 {
+		r.at++
+		return uint64(r.b[r.at-1]), true
+	}
+	return r.longUvarint()
+}
+
+func (r *reader) longUvarint() (uint64, bool) {
+	x, n := binary.Uvarint(r.b[r.at:])
+	r.at += max(n, 0)
+	return x, n > 0
+}
+
+func (r *reader) varint() (int64, bool) {
+	x, ok := r.uvarint()
+	return int64(x>>1) ^ -int64(x&1), ok
+}
+
+// length reads how many elements follow, of at least size bytes each.
+func (r *reader) length(size int) (int, bool) {
+	n, ok := r.uvarint()
+	return int(n), ok && n <= uint64(len(r.b)-r.at)/uint64(size)
+}
+
+// optionalLength reads a length plus one, or 0 for a nil slice.
+func (r *reader) optionalLength(size int) (n int, isNil, ok bool) {
+	x, ok := r.uvarint()
+	if !ok || x == 0 {
+		return 0, true, ok
+	}
+	return int(x - 1), false, x-1 <= uint64(len(r.b)-r.at)/uint64(size)
+}

@@ -1,0 +1,114 @@
+package record
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+)
+
+// appendValue appends the value at a to b.
+func appendValue(b []byte, a address, parts []part) ([]byte, error) {
+	var err error
+	for i := range parts {
+		p := &parts[i]
+		at := a.plus(p.offset)
+		switch p.code {
+		case codeBool, codeInt8, codeUint8:
+			b = append(b, *as[byte](at))
+		case codeInt16:
+			b = appendVarint(b, int64(*as[int16](at)))
+		case codeInt32:
+			b = appendVarint(b, int64(*as[int32](at)))
+		case codeInt64:
+			b = appendVarint(b, *as[int64](at))
+		case codeUint16:
+			b = appendUvarint(b, uint64(*as[uint16](at)))
+		case codeUint32:
+			b = appendUvarint(b, uint64(*as[uint32](at)))
+		case codeUint64:
+			b = appendUvarint(b, *as[uint64](at))
+		case codeFloat32:
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(*as[float32](at)))
+		case codeFloat64:
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(*as[float64](at)))
+		case codeString:
+			s := *as[string](at)
+			b = append(appendUvarint(b, uint64(len(s))), s...)
+		case codeBytes:
+			b = appendBytes(b, *as[[]byte](at))
+		case codeByteArray:
+			b = append(b, at.bytes(p.count)...)
+		case codeTime:
+			b, err = appendTime(b, as[time.Time](at), p)
+		case codeArray:
+			b, err = appendElements(b, at, p.count, p.elem)
+		case codeStrings, codeWords, codeSlice:
+			first, n, ok := at.elements()
+			if !ok {
+				b = append(b, 0)
+				continue
+			}
+			b, err = appendElements(appendUvarint(b, uint64(n)+1), first, n, p.elem)
+		case codePointer:
+			target, ok := at.indirect()
+			if !ok {
+				b = append(b, 0)
+				continue
+			}
+			b, err = appendValue(append(b, 1), target, p.elem.parts)
+		case codeCBOR:
+			b, err = appendCBOR(b, at, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func appendElements(b []byte, first address, n int, elem *layout) ([]byte, error) {
+	var err error
+	for i := range n {
+		if b, err = appendValue(b, first.plus(uintptr(i)*elem.size), elem.parts); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func appendUvarint(b []byte, x uint64) []byte {
+	if x < 0x80 {
+		return append(b, byte(x))
+	}
+	return binary.AppendUvarint(b, x)
+}
+
+func appendVarint(b []byte, x int64) []byte { return appendUvarint(b, uint64(x<<1)^uint64(x>>63)) }
+
+// appendBytes appends the length plus one, so that 0 is a nil slice.
+func appendBytes(b, bytes []byte) []byte {
+	if bytes == nil {
+		return append(b, 0)
+	}
+	return append(appendUvarint(b, uint64(len(bytes))+1), bytes...)
+}
+
+func appendTime(b []byte, t *time.Time, p *part) ([]byte, error) {
+	length := len(b)
+	b, err := t.AppendBinary(append(b, 0))
+	if err != nil {
+		return nil, p.error("%w", err)
+	}
+	b[length] = byte(len(b) - length - 1)
+	return b, nil
+}
+
+func appendCBOR(b []byte, a address, p *part) ([]byte, error) {
+	encoded, err := codec.EncodeAny(a.reflected(p.t).Interface())
+	if err != nil {
+		return nil, p.error("%w", err)
+	}
+	return append(appendUvarint(b, uint64(len(encoded))), encoded...), nil
+}

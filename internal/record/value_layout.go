@@ -1,0 +1,137 @@
+package record
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+)
+
+// A valueLayouter makes the layouts of values.
+type valueLayouter struct {
+	open map[reflect.Type]bool // types that the current one is part of
+}
+
+// layout returns the layout of t, whose path in the codec's type is path.
+func (v valueLayouter) layout(t reflect.Type, path string) (layout, error) {
+	if l, ok := basic(t, path); ok { // also if t marshals itself: no part of it would be lost
+		return l, nil
+	}
+	if v.open[t] { // recursive
+		return single(t, path, codeCBOR, 1), nil
+	}
+	v.open[t] = true
+	defer delete(v.open, t)
+	switch t.Kind() {
+	case reflect.Complex64:
+		return v.complex(t, path, codeFloat32), nil
+	case reflect.Complex128:
+		return v.complex(t, path, codeFloat64), nil
+	case reflect.Pointer:
+		elem, err := v.layout(t.Elem(), path)
+		if err != nil || v.open[t.Elem()] {
+			return single(t, path, codeCBOR, 1), err
+		}
+		pointer := single(t.Elem(), path, codePointer, 1)
+		pointer.parts[0].elem, pointer.size, pointer.boxed = &elem, t.Size(), elem.boxed
+		return pointer, nil
+	case reflect.Array:
+		elem, err := v.layout(t.Elem(), path)
+		return array(t, path, elem), err
+	case reflect.Slice:
+		if codec.MarshalsItself(t) {
+			return single(t, path, codeCBOR, 1), nil
+		}
+		return v.slice(t, path)
+	case reflect.Struct:
+		if codec.MarshalsItself(t) {
+			return single(t, path, codeCBOR, 1), nil
+		}
+		return v.structure(t, path)
+	case reflect.Map, reflect.Interface:
+		return single(t, path, codeCBOR, 1), nil
+	}
+	return layout{}, fmt.Errorf("%s: a %s cannot be sent between processes", path, t.Kind())
+}
+
+// complex returns the layout of a complex number: that of two floats.
+func (v valueLayouter) complex(t reflect.Type, path string, float code) layout {
+	l := layout{size: t.Size()}
+	for offset := uintptr(0); offset < t.Size(); offset += t.Size() / 2 {
+		l.add(offset, layout{parts: []part{{code: float, path: path}}, min: int(t.Size() / 2)})
+	}
+	return l
+}
+
+func (v valueLayouter) slice(t reflect.Type, path string) (layout, error) {
+	elem, err := v.layout(t.Elem(), path)
+	if err != nil {
+		return layout{}, err
+	}
+	// Without this, a few bytes could be a slice of any length.
+	if elem.min == 0 || v.open[t.Elem()] {
+		return single(t, path, codeCBOR, 1), nil
+	}
+	slice := single(t, path, codeSlice, 1)
+	switch {
+	case t.Elem().Kind() == reflect.String:
+		slice.parts[0].code = codeStrings
+	case !hasPointers(t.Elem()):
+		slice.parts[0].code = codeWords
+	}
+	slice.parts[0].elem, slice.boxed = &elem, elem.boxed
+	return slice, nil
+}
+
+func (v valueLayouter) structure(t reflect.Type, path string) (layout, error) {
+	l := layout{size: t.Size()}
+	sent := 0
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if !isSent(field) {
+			continue
+		}
+		sent++
+		of, err := v.layout(field.Type, path+"."+field.Name)
+		if err != nil {
+			return layout{}, err
+		}
+		l.add(field.Offset, of)
+	}
+	if sent == 0 && t.NumField() > 0 {
+		return layout{}, fmt.Errorf("%s: the struct has no exported field, so nothing of it would arrive", path)
+	}
+	return l, nil
+}
+
+// isSent reports whether a field of a struct is encoded: if it is exported, or an
+// embedded struct with exported fields, and not tagged as one that CBOR omits.
+func isSent(field reflect.StructField) bool {
+	if field.Tag.Get("cbor") == "-" {
+		return false
+	}
+	if !field.IsExported() && field.Anonymous && field.Type.Kind() == reflect.Struct {
+		for i := range field.Type.NumField() {
+			if isSent(field.Type.Field(i)) {
+				return true
+			}
+		}
+	}
+	return field.IsExported()
+}
+
+// hasPointers reports whether values of type t contain pointers.
+func hasPointers(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return hasPointers(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if hasPointers(t.Field(i).Type) {
+				return true
+			}
+		}
+		return false
+	}
+	return t.Kind() > reflect.Complex128
+}

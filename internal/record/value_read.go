@@ -1,0 +1,128 @@
+package record
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+)
+
+// value reads what appendValue appended into the value at a, which must be zero.
+func (r *reader) value(a address, parts []part) error {
+	for i := range parts {
+		p := &parts[i]
+		at, start, ok := a.plus(p.offset), r.at, false
+		switch p.code {
+		case codeBool:
+			if b := r.next(1); len(b) == 1 && b[0] <= 1 {
+				*as[bool](at), ok = b[0] == 1, true
+			}
+		case codeInt8, codeUint8:
+			if b := r.next(1); len(b) == 1 {
+				*as[byte](at), ok = b[0], true
+			}
+		case codeInt16:
+			var x int64
+			x, ok = r.varint()
+			*as[int16](at), ok = int16(x), ok && int64(int16(x)) == x
+		case codeInt32:
+			var x int64
+			x, ok = r.varint()
+			*as[int32](at), ok = int32(x), ok && int64(int32(x)) == x
+		case codeInt64:
+			*as[int64](at), ok = r.varint()
+		case codeUint16:
+			var x uint64
+			x, ok = r.uvarint()
+			*as[uint16](at), ok = uint16(x), ok && x <= math.MaxUint16
+		case codeUint32:
+			var x uint64
+			x, ok = r.uvarint()
+			*as[uint32](at), ok = uint32(x), ok && x <= math.MaxUint32
+		case codeUint64:
+			*as[uint64](at), ok = r.uvarint()
+		case codeFloat32:
+			if b := r.next(4); len(b) == 4 {
+				*as[float32](at), ok = math.Float32frombits(binary.LittleEndian.Uint32(b)), true
+			}
+		case codeFloat64:
+			if b := r.next(8); len(b) == 8 {
+				*as[float64](at), ok = math.Float64frombits(binary.LittleEndian.Uint64(b)), true
+			}
+		case codeString:
+			var n int
+			if n, ok = r.length(1); ok {
+				*as[string](at) = string(r.next(n))
+			}
+		case codeBytes:
+			var n int
+			var isNil bool
+			if n, isNil, ok = r.optionalLength(1); ok && !isNil {
+				*as[[]byte](at) = r.next(n)
+			}
+		case codeByteArray:
+			ok = copy(at.bytes(p.count), r.next(p.count)) == p.count
+		case codeTime:
+			if n, lengthOK := r.length(1); lengthOK {
+				ok = as[time.Time](at).UnmarshalBinary(r.next(n)) == nil
+			}
+		case codeArray:
+			if err := r.elements(at, p.count, p.elem); err != nil {
+				return err
+			}
+			ok = true
+		case codeSlice, codeStrings, codeWords:
+			var n int
+			var isNil bool
+			if n, isNil, ok = r.optionalLength(p.elem.min); ok && !isNil {
+				first := p.newElements(n)
+				if err := r.elements(first, n, p.elem); err != nil {
+					return err
+				}
+				at.setElements(first, n)
+			}
+		case codePointer:
+			b := r.next(1)
+			if ok = len(b) == 1 && b[0] <= 1; ok && b[0] == 1 {
+				target := newValue(p.t)
+				if err := r.value(target, p.elem.parts); err != nil {
+					return err
+				}
+				at.setPointer(target)
+			}
+		case codeCBOR:
+			var n int
+			if n, ok = r.length(1); ok {
+				if err := codec.DecodeInto(r.next(n), at.reflected(p.t).Interface()); err != nil {
+					return p.error("at byte %d of %d: %w", start, len(r.b), err)
+				}
+			}
+		}
+		if !ok {
+			return r.malformed(p, start)
+		}
+	}
+	return nil
+}
+
+func (r *reader) elements(first address, n int, elem *layout) error {
+	for i := range n {
+		if err := r.value(first.plus(uintptr(i)*elem.size), elem.parts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newElements allocates the elements of the part, a slice. Slices of common types
+// need one allocation, and those of others a second one, for reflection.
+func (p *part) newElements(n int) address {
+	switch p.code {
+	case codeStrings:
+		return newStrings(n)
+	case codeWords:
+		return newWords(uintptr(n) * p.elem.size)
+	}
+	return newElements(p.t, n)
+}
