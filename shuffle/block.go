@@ -1,0 +1,112 @@
+package shuffle
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/klauspost/compress/s2"
+
+	"github.com/bobbin-yarn/bobbin/block"
+)
+
+// blockSize is the most bytes of frames that a block has. A larger frame is a block
+// of its own.
+const blockSize = 256 << 10
+
+// The header of a block, big-endian: the CRC32C of all that follows, the number of
+// bytes of the frames (raw), the number of stored bytes, the kind of compression.
+// The stored bytes follow.
+const (
+	headerSize = 13
+	rawAt      = 4
+	storedAt   = 8
+	kindAt     = 12
+)
+
+// Kinds of compression.
+const (
+	kindRaw = 0
+	kindS2  = 1
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// appendBlock appends a block of frames to encoded. It compresses the frames if that
+// makes them smaller by a tenth.
+func appendBlock(encoded, frames []byte) []byte {
+	begin := len(encoded)
+	body := begin + headerSize
+	encoded = slices.Grow(encoded, headerSize+max(s2.MaxEncodedLen(len(frames)), len(frames)))
+	stored := s2.Encode(encoded[body:cap(encoded)], frames)
+	kind := byte(kindS2)
+	if len(stored) > len(frames)-len(frames)/10 {
+		kind = kindRaw
+		stored = encoded[body : body+copy(encoded[body:cap(encoded)], frames)]
+	}
+	encoded = encoded[:body+len(stored)]
+	header := encoded[begin:body]
+	binary.BigEndian.PutUint32(header[rawAt:], uint32(len(frames)))
+	binary.BigEndian.PutUint32(header[storedAt:], uint32(len(stored)))
+	header[kindAt] = kind
+	binary.BigEndian.PutUint32(header, crc32.Checksum(encoded[begin+rawAt:], castagnoli))
+	return encoded
+}
+
+// header is the header of a block.
+type header struct {
+	encoded     [headerSize]byte
+	raw, stored int
+	kind        byte
+}
+
+// parseHeader parses a block's header. left is the number of bytes that may follow it.
+func parseHeader(encoded *[headerSize]byte, left int64) (header, error) {
+	h := header{*encoded, int(binary.BigEndian.Uint32(encoded[rawAt:])), int(binary.BigEndian.Uint32(encoded[storedAt:])), encoded[kindAt]}
+	switch {
+	case h.kind > kindS2:
+		return h, fmt.Errorf("%w: its compression has the unknown kind %d", block.ErrDamaged, h.kind)
+	case h.raw == 0 || h.raw > maxRecord:
+		return h, fmt.Errorf("%w: its raw length is %d", block.ErrDamaged, h.raw)
+	case h.stored == 0 || h.stored > h.raw || h.kind == kindRaw && h.stored != h.raw:
+		return h, fmt.Errorf("%w: its stored length is %d, its raw length %d", block.ErrDamaged, h.stored, h.raw)
+	case int64(h.stored) > left:
+		return h, fmt.Errorf("%w: its stored length is %d, but only %d bytes follow", block.ErrDamaged, h.stored, left)
+	}
+	return h, nil
+}
+
+// check compares the checksum of a block with its stored bytes.
+func (h *header) check(stored []byte) error {
+	want := binary.BigEndian.Uint32(h.encoded[:])
+	if got := crc32.Update(crc32.Checksum(h.encoded[rawAt:], castagnoli), castagnoli, stored); got != want {
+		return fmt.Errorf("%w: its checksum is %08x, but should be %08x", block.ErrDamaged, got, want)
+	}
+	return nil
+}
+
+// decode returns the records of a block whose checksum is right. It uses *raw as
+// memory if it has to, and replaces it if it is too small. The records are valid
+// until stored and *raw are used again.
+func (h *header) decode(stored []byte, raw *[]byte) (Records, error) {
+	frames := stored
+	if h.kind == kindS2 {
+		if n, err := s2.DecodedLen(stored); err != nil || n != h.raw {
+			return Records{}, fmt.Errorf("%w: its raw length is %d, but its compressed bytes say %d", block.ErrDamaged, h.raw, n)
+		}
+		if cap(*raw) < h.raw {
+			putBuffer(*raw)
+			*raw = getBuffer(h.raw)
+		}
+		var err error
+		if frames, err = s2.Decode((*raw)[:cap(*raw)], stored); err != nil {
+			return Records{}, fmt.Errorf("%w: its bytes cannot be decompressed: %w", block.ErrDamaged, err)
+		}
+	}
+	count, err := countFrames(frames)
+	if err != nil {
+		return Records{}, fmt.Errorf("%w: %w", block.ErrDamaged, err)
+	}
+	return Records{frames, count}, nil
+}

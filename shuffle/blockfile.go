@@ -1,0 +1,155 @@
+package shuffle
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/bobbin-yarn/bobbin/block"
+)
+
+// encoderBytes is the memory of a blockWriter.
+const encoderBytes = blockSize + slabSize
+
+// blockWriter collects frames into blocks and writes them to a file.
+type blockWriter struct {
+	file   io.Writer
+	frames []byte // of the block to be written next
+	out    []byte // encoded blocks that are not written to the file yet
+	offset int64  // number of bytes of all blocks before frames
+}
+
+// newBlockWriter returns a blockWriter. The caller must release it.
+func newBlockWriter(file io.Writer) *blockWriter {
+	return &blockWriter{file: file, frames: getBuffer(blockSize)[:0], out: getBuffer(slabSize)[:0]}
+}
+
+func (w *blockWriter) release() {
+	putBuffer(w.frames)
+	putBuffer(w.out)
+	w.frames, w.out = nil, nil
+}
+
+// add adds a frame.
+func (w *blockWriter) add(frame []byte) error {
+	if len(w.frames)+len(frame) > blockSize {
+		if err := w.endBlock(); err != nil {
+			return err
+		}
+		if len(frame) > blockSize {
+			return w.write(frame)
+		}
+	}
+	w.frames = append(w.frames, frame...)
+	return nil
+}
+
+// endBlock makes a block of the frames that were added since the last one. w.offset
+// then is its end.
+func (w *blockWriter) endBlock() error {
+	if len(w.frames) == 0 {
+		return nil
+	}
+	err := w.write(w.frames)
+	w.frames = w.frames[:0]
+	return err
+}
+
+func (w *blockWriter) write(frames []byte) error {
+	before := len(w.out)
+	w.out = appendBlock(w.out, frames)
+	w.offset += int64(len(w.out) - before)
+	if len(w.out) < blockSize {
+		return nil
+	}
+	return w.flush()
+}
+
+// flush writes all blocks to the file. The caller calls endBlock first.
+func (w *blockWriter) flush() error {
+	_, err := w.file.Write(w.out)
+	w.out = w.out[:0]
+	return err
+}
+
+// blockReader reads blocks that follow each other.
+type blockReader struct {
+	input  *bufio.Reader
+	name   string // of the file or the section, for errors
+	offset int64  // offset of the next block from the beginning of the file or section
+	left   int64  // number of bytes from there on
+	head   [headerSize]byte
+}
+
+// header reads the header of the next block. It returns io.EOF if there is none.
+func (r *blockReader) header() (header, error) {
+	if r.left == 0 {
+		return header{}, io.EOF
+	}
+	if r.left < headerSize {
+		return header{}, r.failed(fmt.Errorf("%w: only %d bytes of its header are there", block.ErrDamaged, r.left))
+	}
+	if _, err := io.ReadFull(r.input, r.head[:]); err != nil {
+		return header{}, r.failed(err)
+	}
+	h, err := parseHeader(&r.head, r.left-headerSize)
+	if err != nil {
+		return header{}, r.failed(err)
+	}
+	return h, nil
+}
+
+// body reads and checks the stored bytes of the block whose header was read. stored
+// has their length.
+func (r *blockReader) body(h *header, stored []byte) error {
+	if _, err := io.ReadFull(r.input, stored); err != nil {
+		return r.failed(err)
+	}
+	if err := h.check(stored); err != nil {
+		return r.failed(err)
+	}
+	r.offset += headerSize + int64(h.stored)
+	r.left -= headerSize + int64(h.stored)
+	return nil
+}
+
+// next reads and decodes the next block. It uses the two buffers as memory, and
+// replaces them if they are too small. It returns io.EOF if there is no block.
+func (r *blockReader) next(stored, raw *[]byte) (Records, error) {
+	h, err := r.header()
+	if err != nil {
+		return Records{}, err
+	}
+	if cap(*stored) < h.stored {
+		putBuffer(*stored)
+		*stored = getBuffer(h.stored)
+	}
+	at := r.offset
+	if err := r.body(&h, (*stored)[:h.stored]); err != nil {
+		return Records{}, err
+	}
+	records, err := h.decode((*stored)[:h.stored], raw)
+	if err != nil {
+		return Records{}, blockError(r.name, at, err)
+	}
+	return records, nil
+}
+
+// failed returns the error of the next block. A file that ends early is damaged.
+func (r *blockReader) failed(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w: the file ends before the block does", block.ErrDamaged)
+	}
+	return blockError(r.name, r.offset, err)
+}
+
+func blockError(name string, offset int64, err error) error {
+	return fmt.Errorf("%s: block at byte %d: %w", name, offset, err)
+}
+
+// create creates a file that no other may have. It is readable by the user only.
+func create(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}

@@ -1,0 +1,100 @@
+package shuffle
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// Buffers of 1 KiB to 1 MiB are pooled, in classes by powers of two. Larger ones are not.
+const (
+	minClass = 10
+	maxClass = 20
+)
+
+var classes [maxClass - minClass + 1]sync.Pool
+
+// getBuffer returns a buffer of n bytes. Its content is arbitrary, its capacity the
+// next power of two that is pooled.
+func getBuffer(n int) []byte {
+	class := max(bits.Len(uint(max(n, 1)-1)), minClass)
+	if class > maxClass {
+		return make([]byte, n)
+	}
+	if pooled, ok := classes[class-minClass].Get().(*[]byte); ok {
+		return (*pooled)[:n]
+	}
+	return make([]byte, n, 1<<class)
+}
+
+// putBuffer returns a buffer of getBuffer to its pool. The caller must not use it afterwards.
+func putBuffer(buffer []byte) {
+	class := bits.Len(uint(cap(buffer))) - 1
+	if class < minClass || class > maxClass || cap(buffer) != 1<<class {
+		return
+	}
+	classes[class-minClass].Put(&buffer)
+}
+
+// bufferSize returns the capacity of a buffer that getBuffer returns for n bytes.
+func bufferSize(n int) int64 {
+	class := max(bits.Len(uint(max(n, 1)-1)), minClass)
+	if class > maxClass {
+		return int64(n)
+	}
+	return 1 << class
+}
+
+const (
+	slabSize  = 1 << maxClass
+	firstSlab = 64 << 10 // size of the first slab; the next ones double up to slabSize
+)
+
+// slabs is memory in pooled slabs, allocated in pieces and freed at once. A piece does
+// not move. A slab has slabSize bytes; the first ones have less, and a larger piece has
+// a slab of its own. The zero value is ready for use.
+type slabs struct {
+	list  [][]byte // each of its full capacity
+	used  int      // bytes used of the last slab
+	bytes int64    // sum of the slabs' sizes
+}
+
+// position is the position of a piece: the slab's index and the offset in it.
+type position uint64
+
+func (p position) slab() int   { return int(p >> 32) }
+func (p position) offset() int { return int(uint32(p)) }
+
+// grow returns the number of bytes that alloc(n) would add to s.bytes.
+func (s *slabs) grow(n int) int64 {
+	if len(s.list) > 0 && n <= len(s.list[len(s.list)-1])-s.used {
+		return 0
+	}
+	return bufferSize(max(n, min(firstSlab<<min(len(s.list), maxClass), slabSize)))
+}
+
+// alloc returns n bytes with arbitrary content, and their position.
+func (s *slabs) alloc(n int) (position, []byte) {
+	if size := s.grow(n); size > 0 {
+		slab := getBuffer(int(size))
+		s.list = append(s.list, slab)
+		s.used = 0
+		s.bytes += size
+	}
+	last := len(s.list) - 1
+	at := position(last)<<32 | position(s.used)
+	piece := s.list[last][s.used : s.used+n : s.used+n]
+	s.used += n
+	return at, piece
+}
+
+// from returns the bytes from a position to the end of its slab.
+func (s *slabs) from(at position) []byte { return s.list[at.slab()][at.offset():] }
+
+// free frees all pieces.
+func (s *slabs) free() {
+	for _, slab := range s.list {
+		putBuffer(slab)
+	}
+	*s = slabs{list: s.list[:0]}
+	clear(s.list[:cap(s.list)])
+}

@@ -1,0 +1,36 @@
+// Package shuffle moves records between the tasks of two stages, and has what tasks
+// need to sort and to aggregate more data than their memory holds.
+//
+// A record is a key and a value, both bytes. A map task writes its records with a
+// [Writer], each to a partition. Its [Output] goes to the driver, and from there to the
+// tasks of the next stage, which read a partition of all outputs:
+//
+//	w := shuffle.From(ctx).NewWriter(id, partitions, budget)
+//	defer w.Abort() // removes everything, unless Commit was called
+//	err := w.Add(partition, key, value)
+//	output, err := w.Commit()
+//
+//	for records, err := range shuffle.From(ctx).Fetch(ctx, outputs, partition) {
+//		if err != nil {
+//			return err // a *shuffle.FetchError if an output cannot be read
+//		}
+//		for key, value, ok := records.Next(); ok; key, value, ok = records.Next() {
+//			...
+//		}
+//	}
+//
+// A [Service] is an executor's part: it has the files of its tasks' outputs and serves
+// their sections (the partitions of an output) on the data port. Readers on the same
+// host read the files instead.
+//
+// # Files
+//
+// A frame is a record as bytes: the key's length (a uvarint), the key, the value's
+// length (a uvarint), the value. A block has frames of up to 256 KiB, or one larger
+// frame, behind a header: the CRC32C of what follows, the number of bytes of the frames,
+// the number of stored bytes (each four bytes, big-endian), the kind of compression (one
+// byte: 0 none, 1 S2). Blocks can be concatenated. A data file has the blocks of
+// partition 0, then those of partition 1, and so on; its index file has the offset of
+// each partition and the end of the last one (eight bytes each, big-endian), and their
+// CRC32C.
+package shuffle

@@ -1,0 +1,84 @@
+package shuffle
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/block"
+)
+
+// MapID identifies the output of an attempt of a map task. Attempt must differ
+// between all attempts of the task, those of repeated stages included.
+type MapID struct{ Shuffle, Map, Attempt uint64 }
+
+func (id MapID) String() string { return fmt.Sprintf("%d_%d_%d", id.Shuffle, id.Map, id.Attempt) }
+
+// Output describes the committed output of a map task.
+type Output struct {
+	MapID      MapID
+	ExecutorID string // executor that made it and serves it
+	Host       string // the executor's host
+	Address    string // the executor's data port
+	Path       string // data file; "" if there are no records
+	Sizes      Sizes  // stored bytes of each partition
+	Records    int64
+	Bytes      int64 // stored bytes of all partitions
+	// Checksum is the sum of the hashes of all records and their partitions. It does
+	// not depend on the order of the records.
+	Checksum uint64
+}
+
+// sectionPrefix is the prefix of the ids of sections.
+const sectionPrefix = "shuffle_"
+
+// sectionID returns the id of a section: a partition of an output from an offset on.
+func sectionID(id MapID, partition int, offset int64) block.ID {
+	name := append([]byte(sectionPrefix), id.String()...)
+	name = strconv.AppendInt(append(name, '_'), int64(partition), 10)
+	if offset > 0 {
+		name = strconv.AppendInt(append(name, '_'), offset, 10)
+	}
+	return block.ID(name)
+}
+
+// parseSection parses the id of a section. ok is false for other ids.
+func parseSection(section block.ID) (id MapID, partition int, offset int64, ok bool) {
+	rest, ok := strings.CutPrefix(string(section), sectionPrefix)
+	if !ok {
+		return MapID{}, 0, 0, false
+	}
+	var numbers [5]uint64
+	fields := strings.Split(rest, "_")
+	if len(fields) != 4 && len(fields) != 5 {
+		return MapID{}, 0, 0, false
+	}
+	for i, field := range fields {
+		bitSize := 64
+		if i >= 3 {
+			bitSize = 31 + 32*(i-3) // partition and offset must not overflow
+		}
+		n, err := strconv.ParseUint(field, 10, bitSize)
+		if err != nil {
+			return MapID{}, 0, 0, false
+		}
+		numbers[i] = n
+	}
+	return MapID{numbers[0], numbers[1], numbers[2]}, int(numbers[3]), int64(numbers[4]), true
+}
+
+// FetchError is the error of a partition of an output that cannot be read. It wraps
+// block.ErrNotFound, block.ErrDamaged, transfer.ErrUnreachable or an error of a file.
+type FetchError struct {
+	Output    Output
+	Partition int
+	Err       error
+}
+
+func (e *FetchError) Error() string {
+	return fmt.Sprintf("fetch partition %d of map output %s of executor %s on %s: %v",
+		e.Partition, e.Output.MapID, e.Output.ExecutorID, e.Output.Host, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *FetchError) Unwrap() error { return e.Err }

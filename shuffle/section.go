@@ -1,0 +1,79 @@
+package shuffle
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/block/transfer"
+)
+
+// section is a partition of an output, or its end, in an open data file.
+type section struct {
+	file   *os.File
+	offset int64 // of its first byte in the file
+	size   int64
+}
+
+// openSection opens a partition of a data file from an offset on. It fails with
+// block.ErrNotFound if there is no such partition, and with block.ErrDamaged if the
+// index is damaged.
+func (s *Service) openSection(data string, partition int, offset int64) (*section, error) {
+	offsets, err := s.indexes.get(data)
+	if err != nil {
+		return nil, err
+	}
+	if partition < 0 || partition >= len(offsets)-1 || offset > offsets[partition+1]-offsets[partition] {
+		return nil, fmt.Errorf("%s: %w: partition %d from byte %d on", data, block.ErrNotFound, partition, offset)
+	}
+	file, err := os.Open(data)
+	if err != nil {
+		return nil, err
+	}
+	begin := offsets[partition] + offset
+	return &section{file: file, offset: begin, size: offsets[partition+1] - begin}, nil
+}
+
+// Open opens a section of a map output of this service, or a block of its store, for
+// the data port. It fails with block.ErrNotFound if the output is unknown, and with
+// block.ErrDamaged if its files are damaged or missing.
+func (s *Service) Open(id block.ID) (transfer.Content, error) {
+	if s == nil {
+		return nil, fmt.Errorf("open block %s: %w", id, block.ErrNotFound)
+	}
+	mapID, partition, offset, ok := parseSection(id)
+	if !ok {
+		if s.options.Store == nil {
+			return nil, fmt.Errorf("open block %s: %w", id, block.ErrNotFound)
+		}
+		return transfer.FromStore(s.options.Store)(id)
+	}
+	data, ok := s.lookUp(mapID)
+	if !ok {
+		return nil, fmt.Errorf("open block %s: %w", id, block.ErrNotFound)
+	}
+	opened, err := s.openSection(data, partition, offset)
+	if err != nil {
+		if !errors.Is(err, block.ErrNotFound) && !errors.Is(err, block.ErrDamaged) {
+			err = fmt.Errorf("%w: %w", block.ErrDamaged, err)
+		}
+		return nil, fmt.Errorf("open block %s: %w", id, err)
+	}
+	return opened, nil
+}
+
+// Size implements transfer.Content.
+func (s *section) Size() int64 { return s.size }
+
+// ReadChunk implements transfer.Content. The receiver checks the checksums of the
+// blocks; the returned one is for the way there.
+func (s *section) ReadChunk(i int64, p []byte) (checksum uint32, err error) {
+	if _, err := s.file.ReadAt(p, s.offset+i*block.ChunkSize); err != nil {
+		return 0, fmt.Errorf("%w: %s at byte %d: %w", block.ErrDamaged, s.file.Name(), s.offset+i*block.ChunkSize, err)
+	}
+	return block.Checksum(p), nil
+}
+
+// Release implements transfer.Content.
+func (s *section) Release() { _ = s.file.Close() } // it was only read

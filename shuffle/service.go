@@ -1,0 +1,213 @@
+package shuffle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/block/transfer"
+)
+
+var (
+	errNoService = errors.New("there is no shuffle service: the context is not that of a task on an executor")
+	errClosed    = errors.New("the shuffle service is closed")
+)
+
+// Options configure a Service.
+type Options struct {
+	// Directory is where the service creates its directory when it writes the first
+	// file. "" means the system's directory for temporary files.
+	Directory string
+	// Store has the blocks that Open opens besides map outputs. May be nil.
+	Store *block.Store
+	// Peers fetches from other executors. If it is nil, only outputs on this host can
+	// be fetched.
+	Peers *transfer.Client
+	// ExecutorID, Host and Address are the executor's id, its host and its data port.
+	ExecutorID, Host, Address string
+	// Memory is the memory of all tasks together, in bytes; 0 means 256 MiB for each.
+	Memory int64
+	// Cores is the number of tasks that run at a time.
+	Cores int
+	// Logger gets a warning if files cannot be removed. May be nil.
+	Logger *slog.Logger
+}
+
+// Service is an executor's part in shuffles: it writes, serves and fetches map
+// outputs. It is safe for concurrent use. A nil Service fails.
+type Service struct {
+	options Options
+	indexes indexCache
+
+	mu        sync.Mutex
+	directory string // "" before the first file
+	closed    bool
+	outputs   map[uint64]map[MapID]string // paths of the data files by shuffle
+	removed   map[uint64]bool             // shuffles that were removed
+}
+
+// New returns a Service without outputs. The caller must close it.
+func New(options Options) *Service {
+	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
+	options.Cores = max(options.Cores, 1)
+	if options.Memory <= 0 {
+		options.Memory = int64(options.Cores) * 256 << 20
+	}
+	return &Service{options: options, outputs: map[uint64]map[MapID]string{}, removed: map[uint64]bool{}}
+}
+
+// Close removes all files. Nothing can be written or opened afterwards.
+func (s *Service) Close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.closed = true
+	directory := s.directory
+	clear(s.outputs)
+	s.mu.Unlock()
+	if directory == "" {
+		return
+	}
+	if err := os.RemoveAll(directory); err != nil {
+		s.options.Logger.Warn("shuffle files stay on disk", "error", err)
+	}
+}
+
+// TaskMemory returns the memory budget of one task, in bytes.
+func (s *Service) TaskMemory() int64 {
+	if s == nil {
+		return minBudget
+	}
+	return max(s.options.Memory/int64(s.options.Cores), minBudget)
+}
+
+// Directory returns the directory of the service's files, which it creates if
+// necessary. Tasks spill there. Close removes it.
+func (s *Service) Directory() (string, error) {
+	if s == nil {
+		return "", errNoService
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return "", errClosed
+	}
+	if s.directory == "" {
+		directory, err := os.MkdirTemp(s.options.Directory, "bobbin-shuffle-")
+		if err != nil {
+			return "", err
+		}
+		s.directory = directory
+	}
+	return s.directory, nil
+}
+
+// Remove removes the outputs of a shuffle. What is open can still be read. Outputs of
+// the shuffle cannot be committed afterwards.
+func (s *Service) Remove(shuffle uint64) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	removed := s.outputs[shuffle]
+	delete(s.outputs, shuffle)
+	s.removed[shuffle] = true
+	s.mu.Unlock()
+	for _, path := range removed {
+		s.removeFiles(path)
+	}
+}
+
+// removeFiles removes the files of an output.
+func (s *Service) removeFiles(data string) {
+	s.indexes.remove(data)
+	for _, path := range []string{data, indexPath(data)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.options.Logger.Warn("a shuffle file stays on disk", "error", err)
+		}
+	}
+}
+
+// commit makes an output's files of runs, and registers it. If it fails, it removes
+// the output's files. It returns the data file and the offsets of its partitions.
+func (s *Service) commit(id MapID, runs []run, partitions int, budget int64) (path string, offsets []int64, err error) {
+	directory, err := s.Directory()
+	if err != nil {
+		return "", nil, err
+	}
+	path = filepath.Join(directory, sectionPrefix+id.String()+dataSuffix)
+	index, err := create(indexPath(path)) // it reserves the name of the data file too
+	if err != nil {
+		return "", nil, err
+	}
+	if len(runs) == 1 {
+		offsets, err = runs[0].offsets, os.Rename(runs[0].path, path)
+	} else {
+		offsets, err = concatenateFile(path, runs, partitions, budget)
+	}
+	if err == nil {
+		_, err = index.Write(encodeIndex(offsets))
+	}
+	err = errors.Join(err, index.Close())
+	if err == nil {
+		err = s.register(id, path)
+	}
+	if err != nil {
+		s.removeFiles(path)
+		return "", nil, err
+	}
+	return path, offsets, nil
+}
+
+func concatenateFile(path string, runs []run, partitions int, budget int64) ([]int64, error) {
+	file, err := create(path)
+	if err != nil {
+		return nil, err
+	}
+	offsets, err := concatenate(file, runs, partitions, budget)
+	return offsets, errors.Join(err, file.Close())
+}
+
+// register adds an output to those that Open opens.
+func (s *Service) register(id MapID, path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return errClosed
+	case s.removed[id.Shuffle]:
+		return fmt.Errorf("shuffle %d was removed", id.Shuffle)
+	case s.outputs[id.Shuffle] == nil:
+		s.outputs[id.Shuffle] = map[MapID]string{}
+	}
+	s.outputs[id.Shuffle][id] = path
+	return nil
+}
+
+// lookUp returns the data file of an output of this service. ok is false if it is unknown.
+func (s *Service) lookUp(id MapID) (path string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path, ok = s.outputs[id.Shuffle][id]
+	return path, ok
+}
+
+type contextKey struct{}
+
+// With returns a context that carries a Service, for From.
+func With(ctx context.Context, s *Service) context.Context {
+	return context.WithValue(ctx, contextKey{}, s)
+}
+
+// From returns the Service of a task's context, or nil, whose methods fail.
+func From(ctx context.Context) *Service {
+	s, _ := ctx.Value(contextKey{}).(*Service)
+	return s
+}

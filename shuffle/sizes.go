@@ -1,0 +1,115 @@
+package shuffle
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	exactPartitions = 2000 // most partitions that have a byte each
+	hugeFactor      = 8    // a partition is huge if it has this many times the average
+	maxHuge         = 100  // most huge partitions that are listed
+)
+
+// Sizes are the sizes of an output's partitions, compressed. Whether a partition is
+// empty is exact, sizes are estimates. The zero value has empty partitions only.
+type Sizes struct {
+	// Logs has for each partition the logarithm of its size to the base 1.1, rounded
+	// up; 0 means empty. It is nil if there are more than 2,000 partitions.
+	Logs []byte `cbor:",omitempty"`
+	// Average is the average size of the partitions that are neither empty nor huge.
+	Average int64 `cbor:",omitempty"`
+	// Used has a bit for each partition, which is set if the partition is not empty.
+	Used []byte `cbor:",omitempty"`
+	// Huge has the sizes of partitions that are much larger than the average.
+	Huge map[uint32]int64 `cbor:",omitempty"`
+}
+
+// newSizes compresses sizes.
+func newSizes(sizes []int64) Sizes {
+	total, used := int64(0), int64(0)
+	for _, size := range sizes {
+		if size > 0 {
+			total += size
+			used++
+		}
+	}
+	switch {
+	case used == 0:
+		return Sizes{}
+	case len(sizes) <= exactPartitions:
+		logs := make([]byte, len(sizes))
+		for i, size := range sizes {
+			logs[i] = sizeLog(size)
+		}
+		return Sizes{Logs: logs}
+	}
+	s := Sizes{Used: make([]byte, (len(sizes)+7)/8)}
+	least := hugeSize(sizes, hugeFactor*(total/used+1))
+	for i, size := range sizes {
+		if size == 0 {
+			continue
+		}
+		s.Used[i/8] |= 1 << (i % 8)
+		if size >= least && len(s.Huge) < maxHuge {
+			if s.Huge == nil {
+				s.Huge = map[uint32]int64{}
+			}
+			s.Huge[uint32(i)] = size
+			total -= size
+			used--
+		}
+	}
+	s.Average = max(total/max(used, 1), 1)
+	return s
+}
+
+// hugeSize returns the least size that is at least limit and belongs to one of the
+// maxHuge largest partitions.
+func hugeSize(sizes []int64, limit int64) int64 {
+	var huge []int64
+	for _, size := range sizes {
+		if size >= limit {
+			huge = append(huge, size)
+		}
+	}
+	if len(huge) <= maxHuge {
+		return limit
+	}
+	slices.Sort(huge)
+	return huge[len(huge)-maxHuge]
+}
+
+// Of returns the estimated size of a partition. It is 0 if and only if the partition
+// is empty, and within a tenth of the truth with up to 2,000 partitions.
+func (s *Sizes) Of(partition int) int64 {
+	if partition < 0 {
+		return 0
+	}
+	if partition < len(s.Logs) {
+		return logSizes[s.Logs[partition]]
+	}
+	if partition/8 >= len(s.Used) || s.Used[partition/8]&(1<<(partition%8)) == 0 {
+		return 0
+	}
+	if size, huge := s.Huge[uint32(partition)]; huge {
+		return size
+	}
+	return s.Average
+}
+
+// sizeLog returns the logarithm of a size to the base 1.1, rounded up, at least 1; 0 for 0.
+func sizeLog(size int64) byte {
+	if size <= 0 {
+		return 0
+	}
+	return byte(min(max(math.Ceil(math.Log(float64(size))/math.Log(1.1)), 1), 255))
+}
+
+// logSizes are the sizes for the values of sizeLog.
+var logSizes = func() (sizes [256]int64) {
+	for i := range sizes[1:] {
+		sizes[i+1] = int64(math.Pow(1.1, float64(i+1)))
+	}
+	return sizes
+}()

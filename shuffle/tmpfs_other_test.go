@@ -1,0 +1,10 @@
+//go:build !linux
+
+package shuffle
+
+import "testing"
+
+func tmpfs(t *testing.T, _ int) string {
+	t.Skip("needs a tmpfs")
+	return ""
+}

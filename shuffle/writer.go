@@ -1,0 +1,159 @@
+package shuffle
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/zeebo/xxh3"
+)
+
+// minBudget is the least budget of a Writer and a Sorter: smaller ones count as this.
+const minBudget = 1 << 20
+
+var errWriterDone = errors.New("the writer was committed or aborted")
+
+// Writer writes the output of an attempt of a map task. It is for one goroutine. The
+// caller must call Commit or Abort.
+type Writer struct {
+	service    *Service
+	id         MapID
+	partitions int
+	budget     int64 // of slabs, entries and counts
+
+	slabs   slabs
+	entries entries
+	runs    []run
+	records int64
+	sum     uint64 // of the records' hashes
+	err     error  // error of all further calls
+}
+
+// entry is a record that is in a slab.
+type entry struct {
+	at        position
+	size      uint32 // of its frame
+	partition uint32
+}
+
+// entryBytes is the memory of a record besides its frame: its entry, and its index
+// while records are sorted.
+const entryBytes = 16 + 4
+
+// NewWriter returns the Writer of an attempt's output, which collects records in at
+// most budget bytes of memory before it writes them to a file.
+func (s *Service) NewWriter(id MapID, partitions int, budget int64) *Writer {
+	w := &Writer{service: s, id: id, partitions: partitions, budget: max(budget, minBudget)}
+	if w.budget > 4*encoderBytes {
+		w.budget -= encoderBytes
+	}
+	if s == nil {
+		w.err = errNoService
+	}
+	return w
+}
+
+// Add adds a record to a partition, and copies its bytes. It fails if a file cannot be
+// written; Commit then fails with the same error.
+func (w *Writer) Add(partition int, key, value []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	size := frameSize(key, value)
+	if uint(partition) >= uint(w.partitions) || size > maxRecord {
+		return w.invalid(partition, size)
+	}
+	if w.slabs.bytes+w.slabs.grow(size)+w.entries.bytes() > w.budget && w.entries.len() > 0 {
+		if err := w.spill(); err != nil {
+			return err
+		}
+	}
+	at, frame := w.slabs.alloc(size)
+	putFrame(frame, key, value)
+	w.sum += xxh3.HashSeed(frame, uint64(partition))
+	w.records++
+	w.entries.add(entry{at, uint32(size), uint32(partition)})
+	return nil
+}
+
+func (w *Writer) invalid(partition, size int) error {
+	if size > maxRecord {
+		return fmt.Errorf("a record of %d bytes is too large: the limit is %d", size, maxRecord)
+	}
+	return fmt.Errorf("partition %d of %d", partition, w.partitions)
+}
+
+// Spilled returns the number of bytes of files written so far because the budget was used.
+func (w *Writer) Spilled() (bytes int64) {
+	for _, r := range w.runs {
+		bytes += r.offsets[w.partitions]
+	}
+	return bytes
+}
+
+// spill writes the collected records to a file. If it fails, it removes all files.
+func (w *Writer) spill() error {
+	r, err := w.writeRun()
+	if err != nil {
+		return w.fail(err)
+	}
+	w.runs = append(w.runs, r)
+	return nil
+}
+
+// fail removes all files and makes err the error of all further calls.
+func (w *Writer) fail(err error) error {
+	w.release()
+	w.err = fmt.Errorf("write map output %s: %w", w.id, err)
+	return w.err
+}
+
+// release frees the memory and removes the runs.
+func (w *Writer) release() {
+	w.slabs.free()
+	w.entries = entries{}
+	for _, r := range w.runs {
+		_ = os.Remove(r.path) // if it fails, the service's Close removes the directory
+	}
+	w.runs = nil
+}
+
+// Abort removes everything that was written. After Commit it does nothing.
+func (w *Writer) Abort() {
+	if w.err == nil {
+		w.release()
+		w.err = errWriterDone
+	}
+}
+
+// Commit writes the output's files, a data file and an index file, and makes the
+// service serve them. An output without records has no files. If Commit fails, it
+// removes all files.
+func (w *Writer) Commit() (Output, error) {
+	if w.err != nil {
+		return Output{}, w.err
+	}
+	options := &w.service.options
+	out := Output{MapID: w.id, ExecutorID: options.ExecutorID, Host: options.Host, Address: options.Address,
+		Records: w.records, Checksum: w.sum}
+	if w.entries.len() > 0 {
+		if err := w.spill(); err != nil {
+			return Output{}, err
+		}
+	}
+	w.slabs.free()
+	if len(w.runs) > 0 {
+		path, offsets, err := w.service.commit(w.id, w.runs, w.partitions, w.budget)
+		if err != nil {
+			return Output{}, w.fail(err)
+		}
+		sizes := make([]int64, w.partitions)
+		for i := range sizes {
+			sizes[i] = offsets[i+1] - offsets[i]
+		}
+		out.Path, out.Sizes, out.Bytes = path, newSizes(sizes), offsets[w.partitions]
+	}
+	w.release()
+	w.err = errWriterDone
+	return out, nil
+}
