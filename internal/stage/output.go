@@ -21,7 +21,8 @@ type Output struct {
 // slot is the latest output of a map task. Its generation is 0 if there has been none
 // since the stage's last rollback.
 type slot struct {
-	executor   *executor // nil if the output is missing
+	executor   *executor // that has the output, or had it last
+	there      bool      // the output is not missing
 	checksum   uint64
 	attempt    uint64
 	generation uint64
@@ -60,9 +61,7 @@ func (l *locations) forgetLost(oldest uint64) {
 
 // set registers the location of an output that is missing or is elsewhere.
 func (l *locations) set(s *stage, task int, id, host string) {
-	if s.outputs[task].executor != nil {
-		l.drop(s, task)
-	}
+	l.drop(s, task)
 	e := l.executors[id]
 	if e == nil {
 		e = &executor{id: id, host: host}
@@ -72,19 +71,21 @@ func (l *locations) set(s *stage, task int, id, host string) {
 	s.missing--
 	l.generation++
 	s.generation = l.generation
-	s.outputs[task].executor, s.outputs[task].generation = e, l.generation
+	o := &s.outputs[task]
+	o.executor, o.there, o.generation = e, true, l.generation
 }
 
 // drop removes the location of an output, if it is there.
 func (l *locations) drop(s *stage, task int) {
-	e := s.outputs[task].executor
-	if e == nil {
+	o := &s.outputs[task]
+	if !o.there {
 		return
 	}
-	s.outputs[task].executor = nil
+	o.there = false
 	s.missing++
 	l.generation++
 	s.generation = l.generation
+	e := o.executor
 	if e.outputs--; e.outputs == 0 {
 		delete(l.executors, e.id)
 	}
@@ -92,8 +93,8 @@ func (l *locations) drop(s *stage, task int) {
 
 // dropGone drops the outputs of a stage on executors that are marked as gone.
 func (l *locations) dropGone(s *stage) {
-	for task := range s.outputs {
-		if e := s.outputs[task].executor; e != nil && e.gone {
+	for task, o := range s.outputs {
+		if o.there && o.executor.gone {
 			l.drop(s, task)
 		}
 	}
@@ -109,7 +110,7 @@ func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, gen
 	}
 	outputs = make([]Output, len(s.outputs))
 	for task, o := range s.outputs {
-		if o.executor != nil {
+		if o.there {
 			outputs[task] = Output{Executor: o.executor.id, Host: o.executor.host, Checksum: o.checksum, Attempt: o.attempt, Generation: o.generation}
 		}
 	}
@@ -135,24 +136,32 @@ func (g *Graph) ExecutorLost(id, host string, hostLost bool) []Action {
 	return g.schedule()
 }
 
-// Relocated reports that an executor has received a copy of an output from another
-// that is about to stop. attempt is the one that wrote the output. If the output was
-// replaced, or the executor is known to be lost, the report is ignored. (A loss is
-// known until all attempts from before it have ended.) If the output was lost in the
-// meantime, it is there again.
-func (g *Graph) Relocated(shuffle ShuffleID, task int, attempt uint64, id, host string) []Action {
-	s := g.maps[shuffle]
-	if s == nil || task < 0 || task >= len(s.outputs) || g.outputs.isLost(id) {
+// Relocation is the copy of an output that a stopping executor has handed over.
+type Relocation struct {
+	Shuffle  ShuffleID
+	Map      int
+	Attempt  uint64 // Output.Attempt of the output
+	From     string // the executor that stops
+	Executor string // the executor that has the copy
+	Host     string // host of Executor
+}
+
+// Relocated reports that an output is now on another executor. If the output was
+// replaced or relocated since, or the other executor is known to be lost, the report
+// is ignored. (A loss is known until all attempts from before it have ended.) If the
+// output was lost in the meantime, it is there again.
+func (g *Graph) Relocated(r Relocation) []Action {
+	s := g.maps[r.Shuffle]
+	if s == nil || r.Map < 0 || r.Map >= len(s.outputs) || g.outputs.isLost(r.Executor) {
 		return nil
 	}
-	o := s.outputs[task]
-	if attempt == 0 || o.attempt != attempt || o.executor != nil && o.executor.id == id {
+	o := s.outputs[r.Map]
+	if r.Attempt == 0 || o.attempt != r.Attempt || o.executor.id != r.From || r.From == r.Executor {
 		return nil
 	}
-	g.outputs.set(s, task, id, host)
-	if o.executor != nil {
+	g.outputs.set(s, r.Map, r.Executor, r.Host)
+	if o.there {
 		return nil
 	}
-	g.unused = append(g.unused, s)
 	return g.schedule()
 }

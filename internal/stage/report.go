@@ -59,7 +59,7 @@ func (g *Graph) TaskDone(attempt uint64, task int, output Output) (counts bool, 
 type FetchFailure struct {
 	Shuffle    ShuffleID
 	Map        int    // the map task whose output could not be read
-	Generation uint64 // Output.Generation of that output, as the task knew it
+	Generation uint64 // Output.Generation of that output, as the task knew it; 0 if it was missing
 	// ExecutorGone says that the executor did not answer, so that none of its outputs can
 	// be read. Otherwise only this output is missing or damaged.
 	ExecutorGone bool
@@ -92,7 +92,7 @@ func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) {
 			continue
 		}
 		o := read.outputs[failure.Map]
-		if o.executor == nil || o.generation != failure.Generation {
+		if !o.there || o.generation != failure.Generation {
 			return
 		}
 		if !failure.ExecutorGone {

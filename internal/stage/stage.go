@@ -88,7 +88,7 @@ func (s *stage) isMissing(task int) bool {
 	if s.id.Job != 0 {
 		return !s.results.has(task)
 	}
-	return s.outputs[task].executor == nil
+	return !s.outputs[task].there
 }
 
 // missingTasks returns the tasks without results.

@@ -1,0 +1,7 @@
+package stage
+
+// Known returns how many stages, attempts, executors and jobs the graph knows.
+func (g *Graph) Known() int {
+	return len(g.maps) + len(g.results) + len(g.attempts) + len(g.jobs) + len(g.asked) + len(g.unused) +
+		len(g.outputs.executors) + len(g.outputs.lost)
+}

@@ -1,0 +1,422 @@
+package stage_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/stage"
+)
+
+// model is a simple form of a graph: it has the same state, and derives from it by
+// full scans what must hold after each event. It panics if that does not hold.
+type model struct {
+	specs    map[stage.ShuffleID]stage.ShuffleSpec
+	jobs     []stage.JobID // that have not ended, in the order of their submission
+	ended    map[stage.JobID]bool
+	stages   map[stage.StageID]*modelStage
+	attempts map[uint64]*modelAttempt // live ones
+	lost     map[string]bool
+	limit    int // Config.MaxFetchFailures
+
+	// mayAbort are the stages whose attempts the present event may abort although a job
+	// needs them. mustFail are the jobs that it must fail.
+	mayAbort map[stage.StageID]bool
+	mustFail map[stage.JobID]bool
+}
+
+type modelStage struct {
+	id       stage.StageID
+	reads    []stage.ShuffleID
+	stable   bool
+	lineage  map[stage.StageID]bool // stages that it reads, directly or not, and itself
+	jobs     map[stage.JobID]bool
+	tasks    int // -1 if unplanned
+	asked    bool
+	outputs  []modelOutput
+	results  []bool
+	failures int
+}
+
+type modelOutput struct {
+	stage.Output
+	made bool   // since the last rollback
+	last string // the executor that has it or had it last
+}
+
+type modelAttempt struct {
+	number  uint64
+	stage   *modelStage
+	pending map[int]bool
+	drained bool
+	failed  bool
+}
+
+func newModel(limit int) *model {
+	return &model{
+		specs: map[stage.ShuffleID]stage.ShuffleSpec{}, ended: map[stage.JobID]bool{},
+		stages: map[stage.StageID]*modelStage{}, attempts: map[uint64]*modelAttempt{}, lost: map[string]bool{}, limit: limit,
+	}
+}
+
+func must(ok bool, format string, args ...any) {
+	if !ok {
+		panic(fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *modelStage) has(task int) bool {
+	if s.id.Job != 0 {
+		return s.results[task]
+	}
+	return s.outputs[task].Executor != ""
+}
+
+func (s *modelStage) missing() (tasks []int) {
+	for task := range max(s.tasks, 0) {
+		if !s.has(task) {
+			tasks = append(tasks, task)
+		}
+	}
+	return tasks
+}
+
+func (s *modelStage) complete() bool { return s.tasks >= 0 && len(s.missing()) == 0 }
+
+func (m *model) ready(s *modelStage) bool {
+	return !slices.ContainsFunc(s.reads, func(id stage.ShuffleID) bool { return !m.stages[stage.StageID{Shuffle: id}].complete() })
+}
+
+// needed maps the stages that a job needs to the first such job.
+func (m *model) needed() map[*modelStage]stage.JobID {
+	needed := map[*modelStage]stage.JobID{}
+	for _, job := range m.jobs {
+		for s := range m.neededBy(job) {
+			if _, found := needed[s]; !found {
+				needed[s] = job
+			}
+		}
+	}
+	return needed
+}
+
+func (m *model) neededBy(job stage.JobID) map[*modelStage]bool {
+	needed := map[*modelStage]bool{}
+	pending := []stage.StageID{{Job: job}}
+	for len(pending) > 0 {
+		s := m.stages[pending[0]]
+		pending = pending[1:]
+		if s.complete() || needed[s] {
+			continue
+		}
+		needed[s] = true
+		for _, id := range s.reads {
+			pending = append(pending, stage.StageID{Shuffle: id})
+		}
+	}
+	return needed
+}
+
+func (m *model) submit(job stage.JobID, reads []stage.ShuffleID) {
+	m.jobs = append(m.jobs, job)
+	result := m.add(stage.StageID{Job: job}, reads, true)
+	for id := range result.lineage {
+		m.stages[id].jobs[job] = true
+	}
+}
+
+func (m *model) add(id stage.StageID, reads []stage.ShuffleID, determinate bool) *modelStage {
+	if m.stages[id] != nil {
+		return m.stages[id]
+	}
+	s := &modelStage{id: id, reads: reads, stable: determinate, lineage: map[stage.StageID]bool{id: true}, jobs: map[stage.JobID]bool{}, tasks: -1}
+	for _, read := range reads {
+		parent := m.add(stage.StageID{Shuffle: read}, m.specs[read].Reads, m.specs[read].Determinate)
+		s.stable = s.stable && parent.stable
+		maps.Copy(s.lineage, parent.lineage)
+	}
+	m.stages[id] = s
+	return s
+}
+
+func (m *model) planned(id stage.StageID, tasks int) {
+	s := m.stages[id]
+	if s == nil || !s.asked {
+		return
+	}
+	s.asked, s.tasks, s.outputs, s.results = false, tasks, make([]modelOutput, tasks), make([]bool, tasks)
+}
+
+// report notes the end of a task and returns its attempt, nil if it is to be ignored.
+func (m *model) report(number uint64, task int) *modelAttempt {
+	a := m.attempts[number]
+	if a == nil || !a.pending[task] {
+		return nil
+	}
+	delete(a.pending, task)
+	if len(a.pending) == 0 {
+		delete(m.attempts, number)
+	}
+	return a
+}
+
+// taskDone reports whether the result counts.
+func (m *model) taskDone(number uint64, task int, output stage.Output) bool {
+	a := m.report(number, task)
+	if a == nil || a.stage.has(task) {
+		return false
+	}
+	s := a.stage
+	if s.id.Job != 0 {
+		s.results[task] = true
+		s.failures = 0
+		return true
+	}
+	if m.lost[output.Executor] {
+		return false
+	}
+	s.failures = 0
+	before := s.outputs[task]
+	output.Attempt = number
+	s.outputs[task] = modelOutput{Output: output, made: true, last: output.Executor}
+	if before.made && before.Checksum != output.Checksum {
+		m.rollBack(s)
+	}
+	return true
+}
+
+// rollBack undoes what was made from the outputs of a stage.
+func (m *model) rollBack(changed *modelStage) {
+	for _, s := range m.stages {
+		if s == changed || !s.lineage[changed.id] {
+			continue
+		}
+		m.mayAbort[s.id] = true
+		if s.id.Job != 0 && slices.Contains(s.results, true) {
+			m.mustFail[s.id.Job] = true
+		}
+		clear(s.outputs)
+	}
+}
+
+func (m *model) fetchFailed(number uint64, task int, failure stage.FetchFailure, current bool) {
+	a := m.report(number, task)
+	if a == nil {
+		return
+	}
+	if current && slices.Contains(a.stage.reads, failure.Shuffle) {
+		output := m.stages[stage.StageID{Shuffle: failure.Shuffle}].outputs[failure.Map]
+		for _, id := range a.stage.reads {
+			read := m.stages[stage.StageID{Shuffle: id}]
+			for i := range read.outputs {
+				if failure.ExecutorGone && read.outputs[i].Executor == output.Executor || id == failure.Shuffle && i == failure.Map {
+					read.outputs[i].Executor = ""
+				}
+			}
+		}
+	}
+	if a.drained || a.failed {
+		return
+	}
+	a.failed = true
+	a.stage.failures++
+	if a.stage.failures == m.limit {
+		m.fail(a.stage)
+	}
+}
+
+// fail fails the jobs that need the stage.
+func (m *model) fail(s *modelStage) {
+	for _, job := range m.jobs {
+		if m.neededBy(job)[s] {
+			m.mustFail[job] = true
+		}
+	}
+	s.failures = 0
+}
+
+func (m *model) setEnded(number uint64, err error) {
+	a := m.attempts[number]
+	if a == nil {
+		return
+	}
+	delete(m.attempts, number)
+	if err != nil && !a.drained {
+		m.fail(a.stage)
+	}
+}
+
+func (m *model) executorLost(id, host string, hostLost bool) {
+	m.lost[id] = true
+	for _, s := range m.stages {
+		for i, output := range s.outputs {
+			if output.Executor == id || hostLost && output.Host == host {
+				s.outputs[i].Executor = ""
+			}
+		}
+	}
+}
+
+func (m *model) relocated(r stage.Relocation) {
+	s := m.stages[stage.StageID{Shuffle: r.Shuffle}]
+	if s == nil || r.Map >= len(s.outputs) || r.Attempt == 0 || m.lost[r.Executor] || r.From == r.Executor {
+		return
+	}
+	if output := &s.outputs[r.Map]; output.Attempt == r.Attempt && output.last == r.From {
+		output.Executor, output.Host, output.last = r.Executor, r.Host, r.Executor
+	}
+}
+
+func (m *model) release(id stage.ShuffleID) {
+	if s := m.stages[stage.StageID{Shuffle: id}]; s != nil {
+		m.mayAbort[s.id] = true
+		for i := range s.outputs {
+			s.outputs[i].Executor, s.outputs[i].Attempt = "", 0
+		}
+	}
+}
+
+// event changes the model by do, then checks the actions of the graph for the same
+// event.
+func (m *model) event(do func(), actions func() []stage.Action) {
+	m.mayAbort, m.mustFail = map[stage.StageID]bool{}, map[stage.JobID]bool{}
+	do()
+	m.check(actions())
+}
+
+func (m *model) check(actions []stage.Action) {
+	doneBefore := map[stage.JobID]bool{}
+	for _, job := range m.jobs {
+		doneBefore[job] = m.stages[stage.StageID{Job: job}].complete()
+	}
+	for _, action := range actions { // the jobs that end first, as the others depend on that
+		switch a := action.(type) {
+		case stage.JobDone:
+			must(doneBefore[a.Job] && !m.mustFail[a.Job], "%+v: tasks have no results, or it has failed", a)
+			m.end(a.Job)
+		case stage.JobFailed:
+			must(m.mustFail[a.Job], "%+v: without cause", a)
+			m.end(a.Job)
+		}
+	}
+	needed := m.needed()
+	for _, action := range actions {
+		switch a := action.(type) {
+		case stage.Plan:
+			s := m.stages[a.Stage]
+			must(m.ready(s) && s.tasks < 0 && !s.asked, "%+v: not ready or planned", a)
+			s.asked = true
+		case stage.Run:
+			m.run(a, needed)
+		case stage.Drain:
+			attempt := m.attempts[a.Attempt]
+			must(attempt != nil && !attempt.drained && !m.ready(attempt.stage), "%+v: without cause", a)
+			attempt.drained = true
+		case stage.Abort:
+			attempt := m.attempts[a.Attempt]
+			must(attempt != nil, "%+v: it is not live", a)
+			_, isNeeded := needed[attempt.stage]
+			must(!isNeeded || m.mayAbort[a.Stage] || m.unstable(attempt.stage), "%+v: without cause", a)
+			delete(m.attempts, a.Attempt)
+		}
+	}
+	m.checkState()
+	m.forget()
+}
+
+func (m *model) run(a stage.Run, needed map[*modelStage]stage.JobID) {
+	s := m.stages[a.Stage]
+	job, isNeeded := needed[s]
+	must(isNeeded && job == a.Priority.Job, "%+v: needed by job %d", a, job)
+	must(m.ready(s), "%+v: outputs of parents are missing", a)
+	must(len(a.Tasks) > 0 && slices.Equal(a.Tasks, s.missing()), "%+v: missing are %v", a, s.missing())
+	must(m.attempts[a.Attempt] == nil, "%+v: twice", a)
+	pending := map[int]bool{}
+	for _, task := range a.Tasks {
+		pending[task] = true
+	}
+	m.attempts[a.Attempt] = &modelAttempt{number: a.Attempt, stage: s, pending: pending}
+}
+
+// unstable reports whether the stage reads missing outputs that may change.
+func (m *model) unstable(s *modelStage) bool {
+	return slices.ContainsFunc(s.reads, func(id stage.ShuffleID) bool {
+		parent := m.stages[stage.StageID{Shuffle: id}]
+		return !parent.complete() && !parent.stable
+	})
+}
+
+func (m *model) end(job stage.JobID) {
+	must(!m.ended[job], "job %d has ended twice", job)
+	m.ended[job] = true
+	m.jobs = slices.DeleteFunc(m.jobs, func(other stage.JobID) bool { return other == job })
+	for id, s := range m.stages {
+		if s.jobs[job] {
+			delete(s.jobs, job)
+			if len(s.jobs) == 0 {
+				s.failures = 0
+			}
+		}
+		if id.Job == job {
+			delete(m.stages, id)
+		}
+	}
+	for number, a := range m.attempts {
+		if a.stage.id.Job == job && len(a.pending) == 0 {
+			delete(m.attempts, number)
+		}
+	}
+}
+
+// checkState checks that all that can run does, and nothing else.
+func (m *model) checkState() {
+	for job := range m.mustFail {
+		must(m.ended[job], "job %d must fail", job)
+	}
+	for _, job := range m.jobs {
+		must(!m.stages[stage.StageID{Job: job}].complete(), "job %d is done", job)
+	}
+	needed := m.needed()
+	starting := map[*modelStage]int{}
+	for _, a := range m.attempts {
+		_, isNeeded := needed[a.stage]
+		must(isNeeded, "attempt %d of %s is not needed", a.number, a.stage.id)
+		must(!m.unstable(a.stage), "attempt %d of %s reads outputs that may change", a.number, a.stage.id)
+		if !a.drained {
+			starting[a.stage]++
+		}
+	}
+	for _, s := range m.stages {
+		_, isNeeded := needed[s]
+		runs := isNeeded && m.ready(s)
+		if !runs {
+			s.asked = false
+		}
+		must(s.asked == (runs && s.tasks < 0), "%s: asked for a plan: %t", s.id, s.asked)
+		want := 0
+		if runs && s.tasks >= 0 {
+			want = 1
+		}
+		must(starting[s] == want, "%s: %d attempts start tasks, want %d", s.id, starting[s], want)
+	}
+}
+
+// forget removes the stages that no job, output or reader keeps.
+func (m *model) forget() {
+	for again := true; again; {
+		again = false
+		for id, s := range m.stages {
+			kept := len(s.jobs) > 0
+			for _, output := range s.outputs {
+				kept = kept || output.Executor != ""
+			}
+			for _, other := range m.stages {
+				kept = kept || slices.Contains(other.reads, id.Shuffle) && id.Job == 0
+			}
+			if !kept {
+				delete(m.stages, id)
+				again = true
+			}
+		}
+	}
+}
