@@ -4,7 +4,7 @@
 //
 // The type engine has the tasks of one stream to the driver; its lock guards them.
 // Two kinds of goroutines change it: the one that receives the driver's messages
-// ((*engine).take), and that of each task when the task ends. Messages to the
+// ((*engine).handleMessage), and that of each task when the task ends. Messages to the
 // driver go through the type outbox, which has its own lock. The type executor has
 // what outlives a stream, such as stored blocks.
 //

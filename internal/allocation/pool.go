@@ -2,8 +2,7 @@
 // resource profile an application should have as its work changes, as Spark's
 // ExecutorAllocationManager does.
 //
-// A [Pool] is a pure state machine, without goroutines, locks, I/O or a clock. Its
-// owner
+// A [Pool] is a pure state machine, without goroutines, locks, I/O or a clock. Its owner
 //
 //  1. adds and removes executors ([Pool.Add], [Pool.Remove]),
 //  2. reports when they become busy or idle, or hold data ([Executor.Busy],
@@ -13,18 +12,17 @@
 //
 // # Up
 //
-// When tasks have waited for the backlog timeout, the target rises by one
-// executor, and while they go on waiting, by 2, 4, 8, … more after each further
-// (sustained) timeout. It never rises above what the tasks can use.
+// When tasks have waited for the backlog timeout, the target rises by one executor, and
+// by 2, 4, 8, … more after each further (sustained) timeout. It never rises above what
+// the tasks can use.
 //
 // # Down
 //
-// When the work shrinks, the target falls at once to what the rest can use, so that
-// no executors are requested that would have nothing to do. Running executors that
-// the work cannot use are removed when they have been idle for a timeout: the
-// longest idle first, those that hold data last. As many as the work can use stay,
-// however long they are idle, for tasks that still wait for better locality.
-// (Spark's first versions removed them: SPARK-21656.)
+// When the work shrinks, the target falls at once to what the rest can use. Running
+// executors beyond that are removed when they have been idle for a timeout: the longest
+// idle first, those that hold data last. As many as the work can use stay, however long
+// they are idle, for tasks that still wait for better locality. (Spark's first versions
+// removed them: SPARK-21656.)
 package allocation
 
 import (
@@ -42,28 +40,25 @@ const Unbounded = math.MaxInt32
 
 // Options are the settings of dynamic allocation for a pool.
 type Options struct {
-	// Min and Max are the limits of the target. Initial is the target until there
-	// is work for the first time.
+	// Min and Max limit the target. Initial is the target until there is work.
 	Min, Max, Initial int
-	// IdleTimeout is how long an executor must be idle before it is removed;
+	// IdleTimeout is how long an executor is idle before it is removed;
 	// HoldingIdleTimeout is the same for an executor that holds data.
 	IdleTimeout, HoldingIdleTimeout time.Duration
-	// BacklogTimeout is how long tasks must have waited before the target rises for
-	// the first time; SustainedBacklogTimeout is how long they must wait after that
-	// before it rises again.
+	// BacklogTimeout is how long tasks have waited when the target first rises,
+	// SustainedBacklogTimeout how long they must wait until it rises again.
 	BacklogTimeout, SustainedBacklogTimeout time.Duration
-	// Ratio limits the target to a fraction (above 0, at most 1) of the executors
-	// that would run all tasks at once.
+	// Ratio limits the target to a fraction (above 0, at most 1) of the executors that
+	// would run all tasks at once.
 	Ratio float64
 }
 
 // Work describes the tasks that the executors of a pool have to run.
 type Work struct {
-	// Executors is how many executors are needed to run all waiting and running
-	// tasks at once: 2.5 for ten tasks if an executor runs four.
+	// Executors is how many executors would run all waiting and running tasks at once:
+	// 2.5 for ten tasks if an executor runs four.
 	Executors float64
-	// Backlog is set if any task waits for a core.
-	Backlog bool
+	Backlog   bool // whether any task waits for a core
 }
 
 // Pool decides how many executors of one resource profile are wanted. It is not
@@ -84,8 +79,7 @@ type Pool struct {
 
 // Executor is an executor of a pool, between Add and Remove.
 type Executor struct {
-	// ID is the id that was passed to Add.
-	ID string
+	ID string // the id that was passed to Add
 
 	pool      *Pool
 	index     int // its index in Pool.executors; -1 once it is removed
@@ -110,8 +104,8 @@ func (p *Pool) Add(id string, now time.Time) *Executor {
 	return e
 }
 
-// Remove removes an executor that is lost or must get no more tasks. It does
-// nothing if the executor has already been removed.
+// Remove removes an executor that is lost or must get no more tasks, unless it is
+// removed.
 func (p *Pool) Remove(e *Executor) {
 	if e.index < 0 {
 		return
@@ -160,9 +154,8 @@ func (p *Pool) checkBy(e *Executor) {
 	}
 }
 
-// Update adapts the target to the work. It also removes executors from the pool and
-// returns them: the caller must decommission them. The target does not include
-// them.
+// Update adapts the target to the work. It removes executors from the pool and returns
+// them: the caller must decommission them. The target does not include them.
 func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
 	p.begun = p.begun || work.Executors > 0
 	if !p.begun {
@@ -195,8 +188,8 @@ func (p *Pool) rise(now time.Time) {
 		return
 	}
 	p.riseAt = now.Add(p.options.SustainedBacklogTimeout)
-	// Count executors that already run, even if they exceed the target: raising the
-	// target to their number alone would help no waiting task.
+	// Count running executors, even beyond the target: raising it to their number alone
+	// would help no waiting task.
 	wanted := max(p.target, min(len(p.executors), p.useful)) + p.increment
 	if p.target = min(wanted, p.useful); p.target == wanted {
 		p.increment = min(2*p.increment, Unbounded/4)
@@ -205,8 +198,7 @@ func (p *Pool) rise(now time.Time) {
 	}
 }
 
-// fall removes and returns executors that the work cannot use and whose idle
-// timeouts have expired.
+// fall removes and returns unneeded executors whose idle timeouts have expired.
 func (p *Pool) fall(now time.Time) []*Executor {
 	surplus := len(p.executors) - p.useful
 	if surplus <= 0 || p.checkAt.IsZero() || now.Before(p.checkAt) {
@@ -242,8 +234,7 @@ func (p *Pool) fall(now time.Time) []*Executor {
 	return expired
 }
 
-// Next returns the time at which to call Update even if nothing changes until then;
-// the zero time means never.
+// Next returns when to call Update even if nothing changes; the zero time means never.
 func (p *Pool) Next() time.Time {
 	var next time.Time
 	if p.begun && len(p.executors) > p.useful {

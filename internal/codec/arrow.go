@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 )
 
-// encodeRecords encodes records, which must have the same schema, as an Arrow IPC
-// stream. An empty slice has no schema; it is encoded as no bytes.
+// encodeRecords encodes records of one schema as an Arrow IPC stream. An empty slice,
+// which has no schema, is encoded as no bytes.
 func encodeRecords(records []arrow.Record) ([]byte, error) {
 	if len(records) == 0 {
 		return nil, nil

@@ -18,8 +18,8 @@ var (
 var (
 	encoder = mustEncMode(cbor.EncOptions{Time: cbor.TimeRFC3339Nano, TimeTag: cbor.EncTagRequired})
 	decoder = mustDecMode(cbor.DecOptions{
-		// Values come from the same program over authenticated connections: the
-		// limits are therefore high. As in Go, strings may contain any bytes.
+		// Values come from the same program over authenticated connections: the limits
+		// are high. As in Go, strings may contain any bytes.
 		MaxArrayElements: 1<<31 - 1,
 		MaxMapPairs:      1<<31 - 1,
 		MaxNestedLevels:  1 << 10,
@@ -45,9 +45,9 @@ func mustDecMode(options cbor.DecOptions) cbor.DecMode {
 	return mode
 }
 
-// Check returns an error if values of type t cannot be sent: because t contains a
-// channel, a function, an unsafe pointer, or a struct whose fields are all
-// unexported. Check cannot see what the values of interfaces will be.
+// Check returns an error if values of type t cannot be sent, because t contains a
+// channel, a function, an unsafe pointer, or a struct without exported fields. The values
+// of interfaces are unknown.
 func Check(t reflect.Type) error {
 	if t == recordType || t == recordsType {
 		return nil

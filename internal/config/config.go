@@ -20,13 +20,11 @@ import (
 	"github.com/spf13/viper"
 )
 
-// keyDelimiter separates the parts of keys for viper, in place of its default, the
-// dot. With the dot, locality.wait could not both have a value and be the parent of
-// locality.wait.node.
+// keyDelimiter separates the parts of keys for viper. With its default, the dot,
+// locality.wait could not both have a value and be the parent of locality.wait.node.
 const keyDelimiter = "::"
 
-// Config is a checked set of values. It is immutable and safe for concurrent
-// use.
+// Config is a checked set of values. It is immutable and safe for concurrent use.
 type Config struct {
 	values map[string]string // values that were set, by key, without surrounding space
 	set    map[string]string // values that were set, by key, unchanged
@@ -35,25 +33,18 @@ type Config struct {
 
 // Sources are what Load takes values from. Zero fields are skipped.
 type Sources struct {
-	// Flags are values from the command line, by key.
-	Flags map[string]string
-	// Environ is an environment as returned by os.Environ.
-	Environ []string
-	// Job are values from a job file, by key.
-	Job map[string]Placed
-	// PropertiesFile is the path of a file with lines "key value", "key=value"
-	// or "key: value".
-	PropertiesFile string
-	// DefaultsFile is the path of a file in the same format, with values that no
-	// other source sets.
-	DefaultsFile string
+	Flags          map[string]string // values from the command line, by key
+	Environ        []string          // an environment as returned by os.Environ
+	Job            map[string]Placed // values from a job file, by key
+	PropertiesFile string            // path of a file with lines "key value", "key=value" or "key: value"
+	DefaultsFile   string            // path of a file in the same format, for values that no other source sets
 }
 
 // Placed is a value in a file, with its position, such as "job.yaml:3:10".
 type Placed struct{ Value, Place string }
 
-// Load reads and checks the values of all sources. The error joins one error
-// for each invalid value, with its key, value and source.
+// Load reads and checks the values of all sources. The error joins one error for each
+// invalid value, with its key, value and source.
 func Load(sources Sources) (*Config, error) {
 	var problems []error
 	store := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
@@ -118,12 +109,11 @@ func Load(sources Sources) (*Config, error) {
 	return config, nil
 }
 
-// submission is what Source returns for values that FromMap received from the
-// process that submitted the application.
+// submission is the Source of values that FromMap got from the submitting process.
 const submission = "the submission"
 
-// FromMap returns the configuration with the given values, which another process
-// obtained from Map; a container uses it for the submitter's values.
+// FromMap returns the configuration with values that another process got from Map, as a
+// container does with the submitter's.
 func FromMap(values map[string]string) (*Config, error) {
 	source := make(map[string]string, len(values))
 	for key := range values {
@@ -144,8 +134,7 @@ func Default() *Config {
 	return config
 }
 
-// Map returns the values that were set, by key, without defaults. FromMap restores
-// a configuration from them.
+// Map returns the values that were set, by key, without defaults, for FromMap.
 func (c *Config) Map() map[string]string { return maps.Clone(c.set) }
 
 // IsSet reports whether any source sets the key.
@@ -154,8 +143,8 @@ func (c *Config) IsSet(key string) bool {
 	return ok
 }
 
-// Source says where the key's value was set: the command line, an environment
-// variable, or a file and line. It returns "default" if it was not set.
+// Source returns where a key was set: the command line, an environment variable, or a
+// file and line; "default" if it was not set.
 func (c *Config) Source(key string) string {
 	if source, ok := c.source[key]; ok {
 		return source
@@ -217,8 +206,7 @@ func checked(set, source map[string]string) (*Config, error) {
 	return config, errors.Join(problems...)
 }
 
-// checkValue checks the value of a key, which names a setting or begins with the
-// prefix of a family.
+// checkValue checks the value of a key, which names a setting or begins with a prefix.
 func checkValue(key, value string) error {
 	if setting, ok := registry.byKey[key]; ok {
 		return setting.check(value)
@@ -231,9 +219,8 @@ func checkValue(key, value string) error {
 
 type variable struct{ name, value string }
 
-// environmentValues returns the settings in an environment, by key, and an error
-// for each unknown variable. It skips variables that start with LaunchPrefix, and
-// confDir: they are not settings.
+// environmentValues returns the settings in an environment, by key, and an error for each
+// unknown variable. Variables with LaunchPrefix, and confDir, are not settings.
 func environmentValues(environ []string) (map[string]variable, []error) {
 	found := map[string]variable{}
 	var problems []error

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// confDir is the variable that names the directory of the defaults file. It
-	// is not a setting.
+	// confDir is the variable with the directory of the defaults file. It is no setting.
 	confDir = EnvironmentPrefix + "CONF_DIR"
 	// siteDir is the directory of the defaults file for all users of a machine.
 	siteDir      = "/etc/bobbin"
@@ -30,8 +29,7 @@ func FromEnvironment(sources Sources) (*Config, error) {
 	return Load(sources)
 }
 
-// findDefaults returns the path of the defaults file; "" if there is none. site is
-// the directory to search last.
+// findDefaults returns the path of the defaults file, or ""; it searches site last.
 func findDefaults(site string) (string, error) {
 	var directories []string
 	if named := os.Getenv(confDir); named != "" {
@@ -57,9 +55,8 @@ type property struct {
 	line       int
 }
 
-// readProperties reads a file in the format of spark-defaults.conf: each line is a
-// property, with white space, '=' or ':' between key and value. Lines that begin
-// with '#' are comments.
+// readProperties reads a file in the format of spark-defaults.conf: in each line, white
+// space, '=' or ':' separates key and value. '#' begins a comment line.
 func readProperties(path string) ([]property, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -87,8 +87,7 @@ is a prefix: add a name of your own, as the example does.
 
 `
 
-// Markdown returns docs/configuration.md: every setting with its meaning, by
-// purpose.
+// Markdown returns docs/configuration.md.
 func Markdown() string {
 	rows := make([]strings.Builder, len(groups))
 	for _, setting := range Settings() {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// didYouMean returns a suggestion to append to an error about a misspelt name: the
-// candidate nearest to the name. It returns "" if no candidate is near.
+// didYouMean returns a suggestion for an error: the candidate nearest to name, or "".
 func didYouMean(name string, candidates []string) string {
 	if nearest, ok := Nearest(name, candidates); ok {
 		return ", did you mean " + nearest + "?"
@@ -14,9 +13,8 @@ func didYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Nearest returns the candidate with the smallest edit distance to name, if the
-// distance is at most a third of the name's length. Of several such candidates it
-// returns the first in byte order.
+// Nearest returns the candidate with the smallest edit distance to name, of several the
+// first in byte order, if the distance is at most a third of name's length.
 func Nearest(name string, candidates []string) (string, bool) {
 	best, distance := "", len(name)/3+1
 	for _, candidate := range slices.Sorted(slices.Values(candidates)) {
@@ -27,8 +25,8 @@ func Nearest(name string, candidates []string) (string, bool) {
 	return best, best != ""
 }
 
-// editDistance returns the minimum number of insertions, deletions, replacements
-// and swaps of neighbours that turn a into b.
+// editDistance returns the minimum number of insertions, deletions, replacements and
+// swaps of neighbours that turn a into b.
 func editDistance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

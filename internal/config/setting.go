@@ -11,12 +11,10 @@ import (
 )
 
 const (
-	// EnvironmentPrefix starts the names of the environment variables that set
-	// keys.
+	// EnvironmentPrefix starts the names of environment variables that set keys.
 	EnvironmentPrefix = "BOBBIN_"
-	// LaunchPrefix starts the names of the environment variables that tell a
-	// process of bobbin its role and identity (package launch). They are not
-	// settings.
+	// LaunchPrefix starts the names of environment variables that tell a process its role
+	// and identity (package launch). They are not settings.
 	LaunchPrefix = "BOBBIN_LAUNCH_"
 )
 
@@ -66,8 +64,7 @@ func (k Key[T]) In(c *Config) T {
 	return value
 }
 
-// Prefix is a family of keys: they begin with the same prefix and continue with a
-// name that the user chooses.
+// Prefix is a family of keys: a common prefix and a name that the user chooses.
 type Prefix struct {
 	Key     string // the common beginning, with the dot at its end
 	Meaning string
@@ -85,8 +82,7 @@ func (p Prefix) In(c *Config) map[string]string {
 	return found
 }
 
-// registry contains all settings. It is filled while the variables of this package
-// are initialized, and does not change later.
+// registry contains all settings. Initializers of this package's variables fill it.
 var registry = struct {
 	settings   []*Setting
 	prefixes   []Prefix
@@ -126,8 +122,8 @@ func define[T any](key, def, unit, meaning string, parse func(string) (T, error)
 
 func prefix(key, meaning string) Prefix { return checkedPrefix(key, meaning, nil) }
 
-// checkedPrefix defines a family of keys. The function check gets a key's name
-// after the prefix, and the key's value.
+// checkedPrefix defines a family of keys. check gets the name after the prefix, and the
+// value.
 func checkedPrefix(key, meaning string, check func(name, value string) error) Prefix {
 	p := Prefix{Key: key, Meaning: meaning, check: check}
 	registry.prefixes = append(registry.prefixes, p)
@@ -144,8 +140,7 @@ func prefixOf(key string) (family Prefix, name string, ok bool) {
 	return Prefix{}, "", false
 }
 
-// rule registers a check that concerns several settings. The check runs only if all
-// values have passed their own checks.
+// rule registers a check of several settings, to run if each value is valid.
 func rule(check func(*Config) error) struct{} {
 	registry.rules = append(registry.rules, check)
 	return struct{}{}
@@ -167,8 +162,8 @@ func list(key, def, meaning string) Key[[]string] {
 	})
 }
 
-// number defines a whole number of at least minimum. If the default is "", an
-// unset key reads as 0, which means "not set".
+// number defines a whole number of at least minimum. If def is "", an unset key reads as
+// 0.
 func number(key, def, meaning string, minimum int) Key[int] {
 	return define(key, def, "number", meaning, func(s string) (int, error) {
 		if s == "" && def == "" {
@@ -227,8 +222,7 @@ func duration(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, ParseDuration)
 }
 
-// interval defines a setting that is a period of at least 1 ms: with a shorter one,
-// a process would be busy all the time.
+// interval defines a period of at least 1 ms: with less, a process would always be busy.
 func interval(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, func(s string) (time.Duration, error) {
 		d, err := ParseDuration(s)

@@ -47,10 +47,9 @@ var (
 		"the function returns. It exits with a status other than 0 in either case.")
 )
 
-// CheckHeartbeat fails if the ApplicationMaster's heartbeat interval is more
-// than half of expiry, the time after which the ResourceManager considers a
-// silent ApplicationMaster dead (yarn.am.liveness-monitor.expiry-interval-ms).
-// Otherwise one late or lost heartbeat would end the attempt.
+// CheckHeartbeat fails if the ApplicationMaster's heartbeat interval is more than half of
+// expiry (yarn.am.liveness-monitor.expiry-interval-ms), after which the ResourceManager
+// considers it dead: one late heartbeat would end the attempt.
 func CheckHeartbeat(c *Config, expiry time.Duration) error {
 	if Heartbeat.In(c) <= expiry/2 {
 		return nil

@@ -34,8 +34,8 @@ var (
 )
 
 // MaxExecutors returns the maximum number of executors of one resource profile:
-// executor.instances or, with dynamic allocation, dynamicAllocation.maxExecutors.
-// The result is math.MaxInt32 if there is no maximum.
+// executor.instances or, with dynamic allocation, dynamicAllocation.maxExecutors;
+// math.MaxInt32 if there is none.
 func MaxExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorCount.In(c)
@@ -46,8 +46,7 @@ func MaxExecutors(c *Config) int {
 	return math.MaxInt32
 }
 
-// InitialExecutors returns how many executors of one resource profile are
-// requested at the start.
+// InitialExecutors returns how many executors of a profile are requested at the start.
 func InitialExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorCount.In(c)

@@ -46,8 +46,8 @@ const (
 	ExecutionOpportunistic = "opportunistic"
 )
 
-// The interval is limited so that one late or lost heartbeat does no harm. Spark
-// requires only that it is less than the timeout (SparkConf.validateSettings).
+// With this limit, one late heartbeat does no harm. Spark requires only that the interval
+// is less than the timeout (SparkConf.validateSettings).
 var _ = rule(func(c *Config) error {
 	if ExecutorHeartbeat.In(c) > NetworkTimeout.In(c)/2 {
 		return fmt.Errorf("%s must be at most half of %s: the driver would give up executors between two of their heartbeats",
@@ -63,8 +63,8 @@ type Overhead struct {
 	memory Key[Size]
 }
 
-// overhead defines the keys memoryOverhead and memoryOverheadFactor. of is
-// "executor" or "driver", with which the keys begin.
+// overhead defines the keys memoryOverhead and memoryOverheadFactor of executor or
+// driver.
 func overhead(of string, memory Key[Size], meaning string) Overhead {
 	return Overhead{
 		amount: optionalSize(of+".memoryOverhead", meaning),
@@ -81,8 +81,8 @@ func (o Overhead) Name() string { return o.amount.Name() }
 // In returns the overhead for the amount of memory that c sets.
 func (o Overhead) In(c *Config) Size { return o.Of(c, o.memory.In(c)) }
 
-// Of returns the overhead for the given amount of memory: memoryOverhead if c sets
-// it, otherwise memory times the factor.
+// Of returns the overhead for an amount of memory: memoryOverhead, else memory times the
+// factor.
 func (o Overhead) Of(c *Config, memory Size) Size {
 	if amount := o.amount.In(c); amount != nil {
 		return *amount
@@ -91,8 +91,8 @@ func (o Overhead) Of(c *Config, memory Size) Size {
 	return Size(min(float64(memory)*o.factor.In(c), most))
 }
 
-// checkVariable checks the name of an environment variable of a container. The name
-// must be valid in a shell, because NodeManagers write it unquoted into a script.
+// checkVariable checks the name of a container's environment variable, which must be
+// valid in a shell, because NodeManagers write it unquoted into a script.
 func checkVariable(name, _ string) error {
 	if !isVariable(name) {
 		return fmt.Errorf("%q is no name of an environment variable: want letters, digits and _, a digit not first", name)

@@ -15,8 +15,7 @@ var (
 		"Executors that fail one after the other are replaced after growing delays, up to 30 s.", 1)
 	FailureValidity = duration("executor.failuresValidityInterval", "0", "Failures of executors that are older than this do not count towards "+
 		"`executor.maxNumFailures`. With 0 all count.")
-	// TolerateWhenRunning is 0 if it is not set; too many failures then always end
-	// the application.
+	// TolerateWhenRunning is 0 if not set: too many failures then end the application.
 	TolerateWhenRunning = number("executor.failures.tolerateWhenRunning", "", "If at least this many executors are registered, the application "+
 		"continues although `executor.maxNumFailures` have failed. It fails once fewer are left. If it is not set, the application fails in any case.", 1)
 )
@@ -24,8 +23,7 @@ var (
 // Nodes on which no executors are started.
 var (
 	ExcludeNodes = define("yarn.exclude.nodes", "", "list", "Hosts, by the names that YARN uses, on which no executor may run.", parseHosts)
-	// ExcludeOnFailure, NodeMaxFailures and ExcludeTimeout configure the
-	// exclusions that the ApplicationMaster makes itself.
+	// The next three configure exclusions that the ApplicationMaster makes itself.
 	ExcludeOnFailure = boolean("yarn.executor.launch.excludeOnFailure.enabled", "true", "Whether nodes on which executors fail repeatedly, or cannot "+
 		"be launched, get no further executors. If that would leave no usable node, the oldest of these exclusions ends.")
 	NodeMaxFailures = number("excludeOnFailure.application.maxFailedExecutorsPerNode", "2", "A node is excluded once this many executors have failed on it within "+
@@ -62,9 +60,8 @@ var _ = rule(func(c *Config) error {
 	return nil
 })
 
-// MostExecutorFailures returns how many executors may fail before the
-// application fails: executor.maxNumFailures or, if that is not set, twice the
-// maximum number of executors, at least 3.
+// MostExecutorFailures returns how many executors may fail before the application does:
+// executor.maxNumFailures or twice the maximum number of executors, at least 3.
 func MostExecutorFailures(c *Config) int {
 	if most := maxExecutorFailures.In(c); most > 0 {
 		return most

@@ -25,9 +25,8 @@ var (
 	CollectMaxSize  = size("collect.maxSize", "10g", "The total size of the files that one task may bring back with `--collect`. A task with more fails.")
 )
 
-// minCacheAge is the minimum of yarn.cache.maxAge. It is much longer than the
-// upload of a submission's files takes, and than the interval at which an
-// ApplicationMaster updates the files' times of last use.
+// minCacheAge is the minimum of yarn.cache.maxAge, much longer than an upload, and than
+// the interval at which an ApplicationMaster updates the files' times of last use.
 const minCacheAge = 24 * time.Hour
 
 func parseCacheAge(s string) (time.Duration, error) {

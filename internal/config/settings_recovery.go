@@ -13,8 +13,7 @@ const (
 	RecoveryEtcd       = "ETCD"
 )
 
-// Where standalone masters store their state, so that the next leader can recover
-// it.
+// Where standalone masters store their state, for the next leader.
 var (
 	RecoveryMode = oneOf("recovery.mode", RecoveryNone, "Where a standalone master stores its applications, workers and drivers. NONE: in memory; a restarted "+
 		"master learns of them from the workers and applications that register again. FILESYSTEM: in a file in `recovery.directory`, for a master that is restarted "+

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// Resources besides memory and cores: how much containers have, and how much tasks
-// use.
+// Resources besides memory and cores: what containers have, and what tasks use.
 var (
 	executorResource = checkedPrefix("executor.resource.", "How much of a resource each executor has, with Spark's names: "+
 		"`executor.resource.gpu.amount=1` and `executor.resource.fpga.amount=1` ask for the types that `yarn.resourceGpuDeviceName` and "+
@@ -40,15 +39,15 @@ var _ = rule(func(c *Config) error {
 	return errors.Join(executor, driver)
 })
 
-// ExecutorResources returns how much of each YARN resource type, besides memory and
-// cores, an executor's container has; nil if it has none.
+// ExecutorResources returns the amounts of YARN's further resource types in an executor's
+// container, or nil.
 func ExecutorResources(c *Config) map[string]int64 {
 	amounts, _ := executorResources(c) // the rule has checked them
 	return amounts
 }
 
-// AMResources returns how much of each YARN resource type, besides memory and
-// cores, the ApplicationMaster's container has; nil if it has none.
+// AMResources returns the amounts of YARN's further resource types in the
+// ApplicationMaster's container, or nil.
 func AMResources(c *Config) map[string]int64 {
 	amounts, _ := amResources(c) // the rule has checked them
 	return amounts
@@ -58,8 +57,8 @@ func executorResources(c *Config) (map[string]int64, error) {
 	return mergeAmounts(c, executorYARNResource, executorResource)
 }
 
-// amResources is AMResources with the error of mergeAmounts. The amounts include
-// the driver's, except in client mode.
+// amResources returns AMResources and mergeAmounts's error. The amounts include the
+// driver's, except in client mode.
 func amResources(c *Config) (map[string]int64, error) {
 	if ClientMode(c) {
 		return mergeAmounts(c, amYARNResource)
@@ -73,8 +72,8 @@ const (
 	scriptSuffix = ".discoveryScript"
 )
 
-// ResourceScripts returns the commands that print the addresses of an executor's
-// resources, by the resource names that tasks use; nil if there are none.
+// ResourceScripts returns the commands that print an executor's resource addresses, by
+// the names that tasks use, or nil.
 func ResourceScripts(c *Config) map[string]string {
 	var scripts map[string]string
 	for name, script := range executorResource.In(c) {
@@ -107,8 +106,8 @@ func TaskResourceNames(c *Config, amounts map[string]int64) map[string]int64 {
 	return named
 }
 
-// mergeAmounts returns the amounts that keys of several families set, by YARN
-// resource type. It fails if two keys set different amounts of one type.
+// mergeAmounts returns the amounts that several families set, by YARN resource type. It
+// fails if two keys set different amounts of one type.
 func mergeAmounts(c *Config, families ...Prefix) (map[string]int64, error) {
 	var amounts map[string]int64
 	keys := map[string]string{} // the key that sets each amount
@@ -159,8 +158,8 @@ func parseResourceType(s string) (string, error) {
 	return s, nil
 }
 
-// checkYARNAmount checks a key for a YARN resource type, of which name is the part
-// after the prefix, and the key's value.
+// checkYARNAmount checks a key for a YARN resource type: the name after the prefix, and
+// the value.
 func checkYARNAmount(name, value string) error {
 	switch strings.TrimSuffix(name, amountSuffix) {
 	case "memory", "memory-mb":
@@ -171,8 +170,7 @@ func checkYARNAmount(name, value string) error {
 	return checkAmount(name, value)
 }
 
-// checkExecutorResource checks a key that begins with "executor.resource.", of
-// which name is the rest, and the key's value.
+// checkExecutorResource checks a key's name after "executor.resource.", and its value.
 func checkExecutorResource(name, value string) error {
 	if typ, ok := strings.CutSuffix(name, scriptSuffix); ok {
 		_, err := parseResourceType(typ)
@@ -201,8 +199,7 @@ func parseAmount(value string) (int64, error) {
 	return amount, nil
 }
 
-// TaskResources returns how much of each of its executor's resources a task uses,
-// by resource name; nil if it uses none.
+// TaskResources returns how much a task uses of each executor resource, or nil.
 func TaskResources(c *Config) map[string]float64 {
 	var amounts map[string]float64
 	for name, value := range taskResource.In(c) {

@@ -56,9 +56,8 @@ var (
 		"executor runs at once, for which a median says little, a task is slow after this time. If it is not set, such a job is treated as any other.")
 )
 
-// LocalityWaits returns how long a task waits for a free core in the process, on
-// the node and in the rack that has its data. locality.wait applies to those that
-// are not set.
+// LocalityWaits returns how long a task waits for a free core in the process, on the node
+// and in the rack that has its data. locality.wait applies to those that are not set.
 func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 	or := func(k Key[*time.Duration]) time.Duration {
 		if own := k.In(c); own != nil {

@@ -50,8 +50,7 @@ const (
 	DeployClient  = "client"
 )
 
-// ClientMode reports whether the driver runs in the process that submits the
-// application.
+// ClientMode reports whether the driver runs in the process that submits the application.
 func ClientMode(c *Config) bool { return DeployMode.In(c) == DeployClient }
 
 // DefaultAppType is the default application type.

@@ -23,9 +23,8 @@ var sizeUnits = map[string]Size{
 	"b": 1, "k": KiB, "kb": KiB, "m": MiB, "mb": MiB, "g": GiB, "gb": GiB, "t": TiB, "tb": TiB,
 }
 
-// ParseSize parses a size in spark-submit's notation: 512m, 2g, 1t. The units
-// are powers of 1024. A number without a unit is in MiB, as in spark-submit's
-// memory options.
+// ParseSize parses a size in spark-submit's notation: 512m, 2g, 1t. The units are powers
+// of 1024. A number without a unit is in MiB.
 func ParseSize(s string) (Size, error) {
 	digits, unit := splitUnit(s)
 	factor, ok := sizeUnits[unit]
@@ -63,9 +62,8 @@ var timeUnits = map[string]time.Duration{
 	"h": time.Hour, "d": 24 * time.Hour,
 }
 
-// ParseDuration parses a duration such as 100ms, 30s, 5m, 2h or 7d. A number
-// without a unit is in milliseconds, as in Spark. Go's notation (1m30s) is
-// accepted, too.
+// ParseDuration parses a duration such as 100ms, 30s, 5m, 2h or 7d. A number without a
+// unit is in milliseconds, as in Spark. Go's notation (1m30s) works too.
 func ParseDuration(s string) (time.Duration, error) {
 	digits, unit := splitUnit(s)
 	factor, ok := timeUnits[unit]

@@ -1,5 +1,4 @@
-// Package discovery runs scripts that print the addresses of a machine's
-// resources, such as GPUs.
+// Package discovery runs scripts that print the addresses of resources, such as GPUs.
 package discovery
 
 import (
@@ -15,21 +14,18 @@ import (
 )
 
 const (
-	// MaxAddresses is the maximum number of addresses of one resource. If the
-	// amount of a resource is larger, the resource has no addresses, and tasks get
-	// an amount but no particular devices.
+	// MaxAddresses is the maximum number of addresses of one resource. Beyond it, tasks
+	// get an amount, but no particular devices.
 	MaxAddresses = 1024
 
 	timeout   = 30 * time.Second // maximum running time of a script
 	waitDelay = time.Second      // how long to wait for the end of its output afterwards
-	// maxQuoted is how many bytes of a script's output an error contains at most.
-	maxQuoted = 200
+	maxQuoted = 200              // how many bytes of a script's output an error contains at most
 )
 
-// Run runs a script in the current directory and returns the addresses that the
-// script prints in the format of Spark's discovery scripts: {"name": "gpu",
-// "addresses": ["0", "1"]}. Run fails if the script fails, takes longer than 30 s
-// or prints anything else.
+// Run runs a script in the current directory and returns the addresses that it prints in
+// the format of Spark's discovery scripts: {"name": "gpu", "addresses": ["0", "1"]}. It
+// fails if the script fails, takes longer than 30 s or prints anything else.
 func Run(ctx context.Context, name, script string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -22,8 +22,7 @@ type Call struct {
 	Host          string
 	Common        []byte // the encoded value that all tasks of the set share
 	Input         []byte // the encoded input
-	// Resources are the addresses of resources that the attempt may use, by
-	// resource name.
+	// Resources are the addresses of resources that the attempt may use, by name.
 	Resources map[string][]string
 	// Hold tells the driver that this executor keeps data under a key.
 	Hold func(key string)
@@ -39,11 +38,9 @@ type Call struct {
 type Driver interface {
 	// CanCommit reports whether this attempt may commit its output.
 	CanCommit(ctx context.Context) (bool, error)
-	// Barrier waits until each task of a barrier task set has called Barrier as
-	// many times as this one.
+	// Barrier waits until each task of a barrier set has called it as often as this one.
 	Barrier(ctx context.Context) error
-	// Peers returns where each task of a barrier task set runs, by task index; nil
-	// for other task sets.
+	// Peers returns where each task of a barrier set runs, by index; nil for other sets.
 	Peers() []Peer
 }
 
@@ -53,12 +50,12 @@ type Peer struct {
 	Host       string
 }
 
-// ErrCommitDenied is the error of a task attempt that may not commit its output.
-// The attempt does not count as a failure.
+// ErrCommitDenied is the error of an attempt that may not commit its output. It does not
+// count as a failure.
 var ErrCommitDenied = errors.New("another attempt of the task commits its output")
 
-// Body runs an attempt: it decodes the call's input, calls the user's task function
-// and encodes the result. It panics if that function does.
+// Body runs an attempt: it decodes the input, calls the user's task function and encodes
+// the result. It panics if that function does.
 type Body func(ctx context.Context, call Call) ([]byte, error)
 
 var registry = struct {
@@ -67,8 +64,8 @@ var registry = struct {
 	problems []error
 }{bodies: map[string]Body{}}
 
-// Register registers a body under a name, which must be unique. Problems returns
-// any error, because initializers of package variables cannot handle one.
+// Register registers a body under a unique name. Problems returns any error, because
+// initializers of package variables cannot handle one.
 func Register(name string, body Body) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -97,8 +94,7 @@ func Problems() error {
 	return errors.Join(registry.problems...)
 }
 
-// Lookup returns the body that is registered under name. If there is none, the
-// error lists the registered names.
+// Lookup returns the body registered under name, or an error that lists all names.
 func Lookup(name string) (Body, error) {
 	registry.RLock()
 	defer registry.RUnlock()

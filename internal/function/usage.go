@@ -7,8 +7,7 @@ import (
 
 // Usage has the measurements of an attempt besides its running time.
 type Usage struct {
-	// Decode and Encode are the times taken to decode the input and to encode
-	// the result. Body sets them before it returns.
+	// Decode and Encode are how long Body took to decode the input and encode the result.
 	Decode, Encode time.Duration
 
 	read, written atomic.Int64
@@ -17,8 +16,7 @@ type Usage struct {
 // AddRead adds to the number of bytes that the attempt has read from storage.
 func (u *Usage) AddRead(bytes int) { u.read.Add(int64(bytes)) }
 
-// AddWritten adds to the number of bytes that the attempt has written to
-// storage.
+// AddWritten adds to the number of bytes that the attempt has written to storage.
 func (u *Usage) AddWritten(bytes int) { u.written.Add(int64(bytes)) }
 
 // Bytes returns how many bytes the attempt has read from and written to storage.

@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxValueName is the maximum length in bytes of the name of a counter or gauge.
-// Names are limited because every report of the values contains them.
+// maxValueName limits the name of a counter or gauge, in bytes: every report has all
+// names.
 const maxValueName = 100
 
-// Values are the counters and gauges of one attempt. They are safe for concurrent
-// use.
+// Values are the counters and gauges of one attempt, safe for concurrent use.
 type Values struct {
 	mu       sync.Mutex
 	counters map[string]int64
@@ -52,8 +51,8 @@ var values = struct {
 	names map[string]string // "counter" or "gauge", by name
 }{names: map[string]string{}}
 
-// RegisterValue registers the name of a counter or gauge; kind is "counter" or
-// "gauge". The name must be unique among both kinds. Problems returns any error.
+// RegisterValue registers a counter or gauge (kind) under a name that is unique among
+// both. Problems returns any error.
 func RegisterValue(kind, name string) {
 	values.Lock()
 	defer values.Unlock()

@@ -2,13 +2,12 @@
 // executors to the driver, and the application's processes to each other.
 //
 // The driver makes an [Identity], a certificate and a secret, for each application
-// attempt, and keeps it in memory only. An executor gets a [Pass], the certificate
-// and the secret without the private key, in its container's credentials; never on
-// a command line, in an environment variable or in a log. The executor connects
-// only to the server with that certificate and sends the secret with every call
-// ([Pass.DialOptions], [Identity.ServerOptions]). On connections between other
-// processes of the application, both ends prove that they know the secret
-// ([Pass.PeerTLS]).
+// attempt, and keeps it in memory only. An executor gets a [Pass], the certificate and
+// the secret without the private key, in its container's credentials; never on a command
+// line, in an environment variable or in a log. The executor connects only to the server
+// with that certificate and sends the secret with every call ([Pass.DialOptions],
+// [Identity.ServerOptions]). On connections between other processes of the application,
+// both ends prove that they know the secret ([Pass.PeerTLS]).
 package identity
 
 import (
@@ -24,21 +23,18 @@ import (
 	"time"
 )
 
-// keyExchange is the curve P-256, the fastest key exchange in Go, because ten
-// thousand executors may connect at once. Go's default, a hybrid with ML-KEM, takes
-// the driver more than twice as long. Both ends run the same binary, so nothing
-// needs to be negotiated.
+// keyExchange is the curve P-256, the fastest key exchange in Go: ten thousand executors
+// may connect at once. Go's default, a hybrid with ML-KEM, takes the driver more than
+// twice as long. Both ends run the same binary, so nothing is negotiated.
 var keyExchange = []tls.CurveID{tls.CurveP256}
 
 const (
 	secretBytes = 32
 
-	// serverName is the name in the driver's certificate, because TLS requires one.
-	// The executor compares the certificate, not the name.
+	// serverName is the name in the driver's certificate, which TLS requires.
 	serverName = "driver.bobbin"
 
-	// passMagic is the prefix of an encoded pass. Its last byte is the version of
-	// the encoding.
+	// passMagic begins an encoded pass. Its last byte is the encoding's version.
 	passMagic = "bobbin\x00\x01"
 )
 
@@ -56,8 +52,8 @@ type Identity struct {
 	secret      [secretBytes]byte
 }
 
-// New returns a new identity, with an Ed25519 key, which is the fastest to sign and
-// to verify. It fails only if the system's random generator fails.
+// New returns a new identity, with an Ed25519 key, the fastest to sign and verify. It
+// fails only if the system's random generator fails.
 func New() (*Identity, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -87,8 +83,7 @@ func New() (*Identity, error) {
 	return id, nil
 }
 
-// Pass returns the pass for executors, encoded. The pass is put into the
-// credentials of the executors' containers; ParsePass decodes it.
+// Pass returns the encoded pass for the credentials of executors' containers.
 func (i *Identity) Pass() []byte {
 	certificate := i.certificate.Certificate[0]
 	encoded := make([]byte, 0, len(passMagic)+secretBytes+len(certificate))
@@ -107,8 +102,7 @@ type Pass struct {
 	secret      [secretBytes]byte
 }
 
-// ParsePass decodes an encoded pass. It fails if the bytes are no pass of this
-// version; the error does not contain them.
+// ParsePass decodes an encoded pass. It fails if the bytes are no pass of this version.
 func ParsePass(encoded []byte) (*Pass, error) {
 	if len(encoded) < len(passMagic)+secretBytes || string(encoded[:len(passMagic)]) != passMagic {
 		return nil, fmt.Errorf("the pass to the driver (%d bytes) is not one that this version of bobbin makes: "+

@@ -12,18 +12,15 @@ import (
 	"math/big"
 )
 
-// peerKey is the info parameter of HKDF, which derives the peer key from the
-// secret.
+// peerKey is the info parameter of HKDF, which derives the peer key from the secret.
 const peerKey = "bobbin peer key"
 
-// errOtherApplication is the error of a TLS handshake with a process of another
-// application.
+// errOtherApplication is the TLS handshake error with another application's process.
 var errOtherApplication = errors.New("the other end is not of this application (its key is made from another secret)")
 
-// PeerTLS returns the TLS configuration, for servers and clients, of connections
-// between processes of the application. All processes derive the same key from the
-// secret, so each end proves in TLS 1.3's handshake that it knows the secret.
-// Neither learns which process the other is.
+// PeerTLS returns the TLS configuration, for servers and clients, between processes of
+// the application. All derive the same key from the secret, so each end proves in TLS
+// 1.3's handshake that it knows the secret, but not which process it is.
 func (p *Pass) PeerTLS() (*tls.Config, error) {
 	seed, err := hkdf.Key(sha256.New, p.secret[:], nil, peerKey, ed25519.SeedSize)
 	if err != nil {
@@ -41,8 +38,7 @@ func (p *Pass) PeerTLS() (*tls.Config, error) {
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: keyExchange,
 		ClientAuth:       tls.RequireAnyClientCert,
-		// As for the driver, there is no chain or name to verify: VerifyConnection
-		// compares the public key.
+		// There is no chain or name: VerifyConnection compares the public key.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) != 1 || !public.Equal(state.PeerCertificates[0].PublicKey) {

@@ -18,22 +18,21 @@ const (
 	bearer        = "Bearer "
 )
 
-// ServerCredentials returns the driver's transport credentials: TLS 1.3 with the
-// identity's certificate.
+// ServerCredentials returns TLS 1.3 credentials with the identity's certificate.
 func (i *Identity) ServerCredentials() credentials.TransportCredentials {
 	return credentials.NewTLS(&tls.Config{
 		Certificates:     []tls.Certificate{i.certificate},
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: keyExchange,
-		// An executor connects once, so it needs no session tickets; full TLS
-		// records are faster for large results.
+		// An executor connects once, without session tickets; full TLS records are faster
+		// for large results.
 		SessionTicketsDisabled:      true,
 		DynamicRecordSizingDisabled: true,
 	})
 }
 
-// ServerOptions returns the options with which the driver's gRPC server uses TLS
-// and rejects calls without the secret.
+// ServerOptions makes the driver's gRPC server use TLS and reject calls without the
+// secret.
 func (i *Identity) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(i.ServerCredentials()),

@@ -1,6 +1,5 @@
-// Package interrupt handles the signals that stop a program: the first one ends
-// a context, so that the program can clean up, and the second one ends the
-// process.
+// Package interrupt handles the signals that stop a program: the first one ends a
+// context, so that the program can clean up, and the second one ends the process.
 package interrupt
 
 import (
@@ -14,15 +13,13 @@ import (
 	"time"
 )
 
-// sameSignal is how long further signals are ignored after the first one:
-// timeout(1) and other programs send a signal to a process and then to its
-// process group.
+// sameSignal is how long further signals are ignored: timeout(1) and other programs send
+// a signal to a process and then to its process group.
 const sameSignal = 300 * time.Millisecond
 
-// Context returns a context that ends at the first SIGINT or SIGTERM, with a
-// cause that names the signal. At a second signal, Context calls beforeExit and
-// exits the process with code. stop restores the default handling of the
-// signals and waits for the goroutine that handles them.
+// Context returns a context that ends at the first SIGINT or SIGTERM, with a cause that
+// names the signal. At a second one, it calls beforeExit and exits with code. stop
+// restores the default handling and waits for the goroutine that handles signals.
 func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -10,9 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// GoLimits returns the environment variables that limit a Go program to its
-// container's size: GOMAXPROCS is the number of cores, and GOMEMLIMIT nine
-// tenths of the memory.
+// GoLimits returns the environment variables that limit a Go program to its container:
+// GOMAXPROCS is the number of cores, GOMEMLIMIT nine tenths of the memory.
 func GoLimits(cores int, memory config.Size) map[string]string {
 	return map[string]string{
 		"GOMAXPROCS": strconv.Itoa(cores),
@@ -20,19 +19,17 @@ func GoLimits(cores int, memory config.Size) map[string]string {
 	}
 }
 
-// LogURL returns the URL of a container's log files on its NodeManager. A slash
-// and a file's name can be appended. scheme is http or https, as
-// yarn.http.policy says.
+// LogURL returns the URL of a container's logs on its NodeManager. A slash and a file's
+// name can be appended. scheme is http or https, as yarn.http.policy says.
 func LogURL(scheme, nodeHTTPAddress, container, user string) string {
 	return fmt.Sprintf("%s://%s/node/containerlogs/%s/%s", scheme, nodeHTTPAddress, container, user)
 }
 
-// ACLs returns the access lists for a container's launch context: who may view
-// and who may modify the application, besides its owner; "" for nobody. YARN's
-// format is "user1,user2 group1,group2", or "*" for all (AccessControlList.java
-// of Hadoop 3). The lists of the ApplicationMaster's container apply to the
-// application. On each node, the lists of the application's first container
-// apply to all of the application's containers and logs there.
+// ACLs returns who may view and who may modify the application besides its owner, in
+// YARN's format: "user1,user2 group1,group2", "*" for all, "" for nobody
+// (AccessControlList.java of Hadoop 3). The lists of the ApplicationMaster's container
+// apply to the application; on each node, those of the application's first container
+// apply to all its containers and logs there.
 func ACLs(settings *config.Config) (view, modify string) {
 	viewers, modifiers := config.ACLs(settings)
 	return accessList(viewers), accessList(modifiers)
@@ -49,16 +46,15 @@ func accessList(acl config.ACL) string {
 	}
 }
 
-// ContainersFile is a file in the ApplicationMaster's log directory that lists
-// the containers of its executors: one ContainerEvent per line, in JSON.
+// ContainersFile, in the ApplicationMaster's log directory, lists the containers of its
+// executors: one ContainerEvent per line, in JSON.
 const ContainersFile = "containers.jsonl"
 
 // Values of ContainerEvent.State.
 const (
 	ContainerStarted   = "started"
 	ContainerCompleted = "completed"
-	// DriverElsewhere is the state of an event without a container, which says
-	// that the application is in client mode.
+	// DriverElsewhere, without a container, means that the application is in client mode.
 	DriverElsewhere = "launcher"
 )
 

@@ -1,6 +1,5 @@
-// Package launch defines what a process of bobbin passes to a process that it
-// starts, directly or through YARN: the role, the description of the
-// application, secrets and the command line.
+// Package launch defines what a process of bobbin passes to a process that it starts,
+// directly or through YARN: role, application, secrets and command line.
 package launch
 
 // Role is the role of a process that bobbin or YARN has started.
@@ -28,19 +27,17 @@ const (
 
 	// EnvDriverID is the id of a driver that runs on a standalone cluster.
 	EnvDriverID = "BOBBIN_LAUNCH_DRIVER_ID"
-	// EnvContainer is the id that a standalone worker has given to the process.
-	// Child processes inherit the variable, so that the worker can find them
-	// too.
+	// EnvContainer is the id that a standalone worker has given to the process. Child
+	// processes inherit it, so that the worker can find them too.
 	EnvContainer = "BOBBIN_LAUNCH_CONTAINER"
-	// EnvResources are the addresses of other resources that a standalone worker
-	// has assigned to the process, in JSON: {"gpu": ["0", "1"]}.
+	// EnvResources are the addresses of resources that a standalone worker has assigned,
+	// in JSON: {"gpu": ["0", "1"]}.
 	EnvResources = "BOBBIN_LAUNCH_RESOURCES"
 
-	// EnvProperties are the settings for a driver that yarn-submit (by exec) or
-	// a standalone worker starts: a JSON object of values by key.
+	// EnvProperties are the settings for a driver that yarn-submit (by exec) or a
+	// standalone worker starts: a JSON object of values by key.
 	EnvProperties = "BOBBIN_LAUNCH_PROPERTIES"
-	// EnvReport is "json" if the program that yarn-submit executes must print
-	// the application's report on stdout.
+	// EnvReport is "json" if yarn-submit's program must print the report on stdout.
 	EnvReport = "BOBBIN_LAUNCH_REPORT"
 )
 

@@ -8,18 +8,15 @@ import (
 	"slices"
 )
 
-// Marker is contained in every program that calls bobbin.Main, so that a
-// submission can recognize such programs before the upload. The number at its
-// end changes when this package becomes incompatible.
+// Marker is in every program that calls bobbin.Main, for submissions to recognize. The
+// number at its end changes when this package becomes incompatible.
 const Marker = "bobbin/launch: this program calls bobbin.Main, contract 1"
 
-// mirrored is Marker backwards. Code that searches for Marker must not contain
-// Marker itself, since otherwise every program that can submit applications
-// would seem to call bobbin.Main.
+// mirrored is Marker backwards: code that searches for Marker must not contain it, or
+// every program that can submit applications would seem to call bobbin.Main.
 const mirrored = "1 tcartnoc ,niaM.nibbob sllac margorp siht :hcnual/nibbob"
 
-// KeepMarker keeps Marker in programs that call it: a linker drops the text of a
-// constant that no reachable code uses.
+// KeepMarker keeps Marker in programs that call it: a linker drops unused constants.
 //
 //go:noinline
 func KeepMarker() string { return Marker }

@@ -5,14 +5,12 @@ import (
 	"strings"
 )
 
-// ShellCommand returns the command with which a NodeManager starts a program in
-// a container, with stdout and stderr in files in the container's log directory.
-// The program receives every argument unchanged.
+// ShellCommand returns the command with which a NodeManager starts a program in a
+// container, with stdout and stderr in the log directory. It passes arguments unchanged.
 //
-// A NodeManager replaces {{NAME}} by $NAME, <LOG_DIR> by the container's log
-// directory and <CPS> by the class path separator ":". It writes the result into
-// a script, between the double quotes of bash -c "…" (ContainerLaunch.java and
-// ContainerExecutor.java of Hadoop 3).
+// A NodeManager replaces {{NAME}} by $NAME, <LOG_DIR> by the container's log directory
+// and <CPS> by the class path separator ":". It writes the result into a script, in bash
+// -c "…" (ContainerLaunch.java and ContainerExecutor.java of Hadoop 3).
 func ShellCommand(arguments []string) string {
 	var line strings.Builder
 	line.WriteString("exec ")
@@ -24,10 +22,9 @@ func ShellCommand(arguments []string) string {
 	return line.String()
 }
 
-// quote puts an argument into single quotes for the inner shell, and escapes
-// the result for the outer double quotes. It closes and reopens the single
-// quotes inside {{ and }} and after <, so that the NodeManager replaces
-// nothing.
+// quote puts an argument into single quotes for the inner shell, and escapes the result
+// for the outer double quotes. It reopens the single quotes inside {{ and }} and after <,
+// so that the NodeManager replaces nothing.
 func quote(argument string) string {
 	var inner strings.Builder
 	inner.WriteByte('\'')
@@ -52,13 +49,12 @@ func quote(argument string) string {
 // doubleQuoted escapes text that stands between double quotes in a shell.
 var doubleQuoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`")
 
-// EnvironmentValue returns the value of an environment variable as a container's
-// launch context needs it. The process receives the value unchanged, except that
-// the NodeManager replaces {{NAME}}, <LOG_DIR> and <CPS> as in ShellCommand.
+// EnvironmentValue returns an environment variable's value for a container's launch
+// context. The process gets it unchanged, except for {{NAME}}, <LOG_DIR> and <CPS>.
 //
-// A NodeManager writes the value between the double quotes of export NAME="…",
-// and removes all other pairs of equal braces (ContainerLaunch.java of Hadoop
-// 3). EnvironmentValue therefore puts "" between the two braces of such a pair.
+// A NodeManager writes the value between the double quotes of export NAME="…", and
+// removes other pairs of equal braces (ContainerLaunch.java of Hadoop 3). So "" goes
+// between them.
 func EnvironmentValue(value string) string {
 	if !strings.Contains(value, "{{") && !strings.Contains(value, "}}") {
 		return doubleQuoted.Replace(value)

@@ -8,14 +8,12 @@ import (
 	"io"
 )
 
-// MaxSpecBytes is the maximum size of an encoded Spec. The ResourceManager
-// stores it with the application, often in ZooKeeper, whose default limit is 1
-// MiB.
+// MaxSpecBytes limits an encoded Spec. The ResourceManager stores it, often in ZooKeeper,
+// whose default limit is 1 MiB.
 const MaxSpecBytes = 512 << 10
 
-// Spec describes an application for its ApplicationMaster. It is passed as a
-// secret in the container's credentials: so it needs no file that a NodeManager
-// would have to localize, and no other user of the cluster can read it.
+// Spec describes an application for its ApplicationMaster. It is a secret in the
+// container's credentials: no file to localize, and unreadable for other users.
 type Spec struct {
 	Name       string            `json:"name"`
 	User       string            `json:"user"`             // the user who submitted the application, also in HDFS
@@ -23,20 +21,16 @@ type Spec struct {
 	Hadoop     map[string]string `json:"hadoop,omitempty"` // Hadoop's keys that were set, with their values
 	Command    []string          `json:"command"`          // the program, as a path relative to the working directory, and its arguments
 	Resources  []LocalResource   `json:"resources"`        // files to localize for every container
-	// StagingDir is the URI of the directory with files for this application
-	// only; "" if there are none.
+	// StagingDir is the URI of the directory with files for this application only, or "".
 	StagingDir string `json:"stagingDir,omitempty"`
-	// Pools is the content of the file scheduler.allocation.file, which is on
-	// the submitter's machine; "" if it is not set.
+	// Pools is the content of the submitter's file scheduler.allocation.file, or "".
 	Pools string `json:"pools,omitempty"`
-	// Racks has the rack of each host of the cluster, as of the submission. The
-	// ResourceManager does not let an ApplicationMaster request the racks.
+	// Racks has the rack of each host, as of the submission: the ResourceManager does not
+	// let an ApplicationMaster request the racks.
 	Racks map[string]string `json:"racks,omitempty"`
-	// Nodes has the label and resources of each host in Racks.
-	Nodes map[string]Node `json:"nodes,omitempty"`
-	// CacheDirs are the URIs of cache entries with files of the application.
-	// The ApplicationMaster updates their time of last use, so that no
-	// submission removes the entries.
+	Nodes map[string]Node   `json:"nodes,omitempty"` // label and resources of each host in Racks
+	// CacheDirs are the URIs of cache entries with the application's files. The
+	// ApplicationMaster updates their time of last use, so that they are not removed.
 	CacheDirs []string `json:"cacheDirs,omitempty"`
 }
 
@@ -48,8 +42,8 @@ type Node struct {
 	Others   map[string]int64 `json:"others,omitempty"` // amounts of other resource types, by type
 }
 
-// LocalResource is a file that NodeManagers localize for a container. A container
-// fails to start if the file's size or modification time has changed.
+// LocalResource is a file that NodeManagers localize for a container, which fails to
+// start if the file's size or modification time has changed.
 type LocalResource struct {
 	Name      string `json:"name"` // path in the working directory
 	URL       string `json:"url"`
@@ -58,8 +52,7 @@ type LocalResource struct {
 	Archive   bool   `json:"archive,omitempty"`
 }
 
-// Encode returns the content of the secret SecretSpec. It fails if the content
-// exceeds MaxSpecBytes.
+// Encode returns the content of the secret SecretSpec, unless it exceeds MaxSpecBytes.
 func (s *Spec) Encode() ([]byte, error) {
 	var encoded bytes.Buffer
 	compressed := gzip.NewWriter(&encoded)

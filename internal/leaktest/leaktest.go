@@ -10,12 +10,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// timeout is how long to wait for goroutines to end after the last test. On a
-// busy machine they may have to wait for a processor.
+// timeout is how long to wait for goroutines to end after the last test.
 const timeout = 20 * time.Second
 
-// Main runs a package's tests and exits; a TestMain calls it. If the tests pass
-// but goroutines remain, it prints them and exits with a failure.
+// Main runs a package's tests for TestMain and exits: with a failure that lists
+// goroutines, if tests pass but goroutines remain.
 func Main(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
@@ -27,8 +26,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaked waits until there are no goroutines except ignored ones. If some remain
-// after wait, the error lists them.
+// leaked waits for the end of all but ignored goroutines, or returns those left as an
+// error.
 func leaked(wait time.Duration, ignore ...goleak.Option) error {
 	deadline := time.Now().Add(wait)
 	for {

@@ -1,5 +1,4 @@
-// Package loopback reserves TCP ports of this machine for processes that tests start
-// and stop.
+// Package loopback reserves TCP ports for processes that tests start and stop.
 package loopback
 
 import (
@@ -10,21 +9,17 @@ import (
 	"syscall"
 )
 
-// Ports reserves TCP ports of loopback addresses for processes that will listen on
-// them. The zero value has none.
+// Ports reserves TCP ports of loopback addresses. The zero value has none.
 //
-// For each port, Ports has a socket that is bound with SO_REUSEADDR and never
-// listens. The kernel does not choose such a port for a process that asks for any
-// free port, nor for an outgoing connection. A process that asks for this very port
-// can listen on it, because Go and Java set SO_REUSEADDR on listeners. So no other
-// process takes the port before the process listens, or while a test has stopped
-// it.
+// For each port, Ports has a socket that is bound with SO_REUSEADDR and never listens.
+// The kernel chooses such a port neither for a process that asks for any free port nor
+// for an outgoing connection. A process that asks for this very port can listen on it,
+// because Go and Java set SO_REUSEADDR on listeners.
 type Ports struct {
 	sockets []int
 }
 
-// Reserve reserves a free port of an IPv4 loopback address and returns
-// "address:port".
+// Reserve reserves a free port of an IPv4 loopback address, as "address:port".
 func (p *Ports) Reserve(host string) (string, error) {
 	ip := net.ParseIP(host).To4()
 	if ip == nil || !ip.IsLoopback() {

@@ -1,6 +1,5 @@
-// Package masterurl parses master URLs, which say where a program runs: yarn,
-// local[N,F], local-cluster[E,C,M] or bobbin://host:port,host:port. No other
-// package knows their syntax.
+// Package masterurl parses master URLs, which say where a program runs: yarn, local[N,F],
+// local-cluster[E,C,M] or bobbin://host:port,host:port.
 package masterurl
 
 import (
@@ -43,8 +42,7 @@ type URL struct {
 	MaxFailures int         // of one task, on a Local
 }
 
-// UnknownError is the error for a URL of an unknown kind, or of a kind that the
-// caller cannot use.
+// UnknownError is the error for a URL of a kind that is unknown or cannot be used.
 type UnknownError struct{ URL string }
 
 func (e *UnknownError) Error() string {
@@ -57,8 +55,7 @@ func Of(settings *config.Config, unset string) (URL, error) {
 	return Parse(cmp.Or(config.Master.In(settings), unset))
 }
 
-// Parse parses a master URL. It returns an *UnknownError if the URL's kind is
-// unknown.
+// Parse parses a master URL. It returns an *UnknownError for an unknown kind.
 func Parse(text string) (URL, error) {
 	switch {
 	case text == YARNURL:
@@ -81,11 +78,10 @@ const (
 
 var localPattern = regexp.MustCompile(`^local(?:\[\s*(\d+|\*)\s*(?:,\s*(\d+)\s*)?\])?$`)
 
-// parseLocal parses local (one core), local[N], local[*], local[N,F] and
-// local[*,F]. The star stands for GOMAXPROCS, which respects the CPU affinity
-// and control group of the process. F is the number of failures of one task at
-// which its job fails. It is 1 by default, as a failed task would run again on
-// the same machine.
+// parseLocal parses local (one core), local[N], local[*], local[N,F] and local[*,F]. The
+// star is GOMAXPROCS, which respects the process's CPU affinity and control group. F is
+// how many failures of one task fail its job, by default 1: a retry would run on the same
+// machine.
 func parseLocal(text string) (URL, error) {
 	parts := localPattern.FindStringSubmatch(text)
 	if parts == nil {
@@ -111,8 +107,7 @@ func parseLocal(text string) (URL, error) {
 
 var localClusterPattern = regexp.MustCompile(`^local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]$`)
 
-// parseLocalCluster parses local-cluster[E,C,M]: E workers with C cores and M
-// MiB of memory each.
+// parseLocalCluster parses local-cluster[E,C,M]: E workers with C cores and M MiB each.
 func parseLocalCluster(text string) (URL, error) {
 	parts := localClusterPattern.FindStringSubmatch(text)
 	if parts == nil {

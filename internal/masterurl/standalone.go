@@ -15,9 +15,9 @@ const DefaultPort = 7077
 // scheme starts the URLs of standalone masters.
 const scheme = "bobbin://"
 
-// ParseStandalone returns the addresses (host:port) of the masters in a URL
-// such as "bobbin://host:port,host:port". Of several masters, one is active.
-// The default port is DefaultPort; an IPv6 address must be in brackets.
+// ParseStandalone returns the addresses (host:port) of the masters in a URL such as
+// "bobbin://host:port,host:port". The default port is DefaultPort; an IPv6 address must
+// be in brackets.
 func ParseStandalone(url string) ([]string, error) {
 	wrong := func(reason string) error {
 		return fmt.Errorf("master %q: %s: it looks like bobbin://host:%d or bobbin://host1,host2", url, reason, DefaultPort)

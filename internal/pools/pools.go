@@ -1,8 +1,6 @@
-// Package pools reads descriptions of scheduling pools: the files that
-// scheduler.allocation.file names.
+// Package pools reads scheduling pools from the file scheduler.allocation.file.
 //
-// The format is that of Spark's fairscheduler.xml, so that a file can be used as
-// it is:
+// The format is that of Spark's fairscheduler.xml:
 //
 //	<allocations>
 //	  <pool name="reports">
@@ -33,15 +31,12 @@ import (
 
 const (
 	// maxBytes and maxDepth are far above what any real file has.
-	maxBytes = 4 << 20
-	maxDepth = 32
-	// maxNumber is the largest weight or share, so that products of two fit into an
-	// int.
-	maxNumber = 1 << 20
+	maxBytes  = 4 << 20
+	maxDepth  = 32
+	maxNumber = 1 << 20 // largest weight or share: products of two fit into an int
 )
 
-// Load returns the pools that content describes or, if content is "", those in the
-// file that the settings name; nil if Content returns none.
+// Load returns the pools in content or, if it is "", in the file that the settings name.
 func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	described := []byte(content)
 	if content == "" {
@@ -53,9 +48,8 @@ func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	return Parse(config.AllocationFile.In(c), described)
 }
 
-// Content returns the content of the file that the settings name, after checking
-// that it can be parsed. It returns nil if the settings name no file or
-// scheduler.mode is not FAIR.
+// Content returns the file that the settings name, if it can be parsed; nil if they name
+// no file or scheduler.mode is not FAIR.
 func Content(c *config.Config) ([]byte, error) {
 	file := config.AllocationFile.In(c)
 	if file == "" || config.SchedulerMode.In(c) != pool.FAIR.String() {
@@ -87,8 +81,7 @@ func read(path string) ([]byte, error) {
 	return content, nil
 }
 
-// Parse returns the pools that the content of a file describes. name is the file's
-// name, for errors, which include it and the line.
+// Parse returns the pools in a file's content. Errors have the file's name and the line.
 func Parse(name string, content []byte) ([]pool.Pool, error) {
 	r := &reader{file: name, lines: map[string]int{}, decoder: xml.NewDecoder(bytes.NewReader(content))}
 	root, err := r.root()
@@ -117,8 +110,7 @@ func (r *reader) errorf(format string, args ...any) error {
 	return fmt.Errorf("pools: %s:%d: %w", r.file, line, fmt.Errorf(format, args...))
 }
 
-// token returns the next start or end of an element. It fails if there is text
-// before it.
+// token returns the next start or end of an element. It fails on text before it.
 func (r *reader) token() (xml.Token, error) {
 	for {
 		token, err := r.decoder.Token()
@@ -168,8 +160,7 @@ func (r *reader) rest() error {
 	}
 }
 
-// children reads the child elements of a pool's element, or of the root, into a
-// pool.
+// children reads the children of a pool's element, or of the root, into a pool.
 func (r *reader) children(parent xml.StartElement, into *pool.Pool, depth int) error {
 	if depth > maxDepth {
 		return r.errorf("pools are nested more than %d deep", maxDepth)

@@ -15,9 +15,8 @@ const Self = "/proc/self"
 // Directory returns the directory in /proc of a process.
 func Directory(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
 
-// ResidentBytes returns the resident memory (RSS) of the process with the given
-// directory in /proc. The size is computed from the second field of the file statm,
-// a number of pages.
+// ResidentBytes returns the resident memory (RSS) of the process with the given directory
+// in /proc, from the pages in the second field of statm.
 func ResidentBytes(directory string) (uint64, error) {
 	name := filepath.Join(directory, "statm")
 	content, err := os.ReadFile(name)

@@ -1,6 +1,5 @@
-// Package profile describes resource profiles: the memory, cores and further
-// resources, such as GPUs, of an executor. An application has a default profile,
-// from its settings, and the profiles that its jobs request.
+// Package profile describes resource profiles: an executor's memory, cores and further
+// resources, such as GPUs. An application has a default profile and those of its jobs.
 package profile
 
 import (
@@ -9,30 +8,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// DefaultID is the id of the default profile, which the application's settings
-// describe.
+// DefaultID is the id of the default profile, which the settings describe.
 const DefaultID = 0
 
-// Profile is the resources of the container of an executor, a driver or an
-// ApplicationMaster.
+// Profile is the resources of an executor's, driver's or ApplicationMaster's container.
 type Profile struct {
-	// ID distinguishes the executor profiles of an application.
-	ID int
-	// Memory is the size in bytes that the Go program may use. Overhead is the size
-	// in bytes of the container beyond Memory.
+	ID int // distinguishes the executor profiles of an application
+	// Memory is what the Go program may use, Overhead the rest of the container, in
+	// bytes.
 	Memory, Overhead config.Size
-	// Cores is the number of cores. An executor runs that many tasks at once if
-	// each takes one core.
-	Cores int
-	// Resources are the amounts of YARN's further resource types, such as
-	// "yarn.io/gpu", that the container has.
-	Resources map[string]int64
-	// NodeLabel is the node label expression with which the containers are
-	// requested; "" means the default of the queue.
-	NodeLabel string
-	// Opportunistic requests containers of the type OPPORTUNISTIC instead of
-	// GUARANTEED: YARN allocates them at once, but they may wait on their node or
-	// be preempted.
+	Cores            int              // an executor runs that many tasks at once if each takes one core
+	Resources        map[string]int64 // amounts of YARN's further resource types, such as "yarn.io/gpu"
+	NodeLabel        string           // node label expression for the request; "" means the queue's default
+	// Opportunistic requests OPPORTUNISTIC containers instead of GUARANTEED ones:
+	// allocated at once, but they may wait on their node or be preempted.
 	Opportunistic bool
 }
 
@@ -58,8 +47,8 @@ func Default(c *config.Config) Profile {
 	}
 }
 
-// Master returns the profile of the ApplicationMaster's container. The driver runs
-// there too, except in client mode.
+// Master returns the profile of the ApplicationMaster's container, where the driver runs
+// too, except in client mode.
 func Master(c *config.Config) Profile {
 	master := Driver(c)
 	if config.ClientMode(c) {
@@ -68,8 +57,7 @@ func Master(c *config.Config) Profile {
 	return master
 }
 
-// Driver returns the profile of the container or process in which the cluster runs
-// a driver.
+// Driver returns the profile in which the cluster runs a driver.
 func Driver(c *config.Config) Profile {
 	return Profile{
 		Memory:    config.DriverMemory.In(c),

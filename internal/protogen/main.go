@@ -1,8 +1,7 @@
 // Command protogen generates the Go code for every .proto file of the module.
 //
-// It compiles the files itself, and passes the result to the protoc-gen-go and
-// protoc-gen-go-grpc that go.mod names. So protogen needs only Go: no protoc, and
-// no plug-in on the PATH.
+// It compiles the files itself, and passes the result to protoc-gen-go and
+// protoc-gen-go-grpc of go.mod: it needs no protoc, and no plug-in on the PATH.
 //
 // Usage, in the module's root directory:
 //
@@ -84,8 +83,7 @@ func protoFiles(root string) ([]string, error) {
 	return files, err
 }
 
-// addFile appends file to the request, after the files that it imports. Plug-ins
-// require this order.
+// addFile appends file to the request after its imports, as plug-ins require.
 func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file protoreflect.FileDescriptor) {
 	if seen[file.Path()] {
 		return
@@ -98,8 +96,7 @@ func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file 
 	request.ProtoFile = append(request.ProtoFile, descriptor(file))
 }
 
-// descriptor returns a file's descriptor: the compiler's, if file has one, because
-// only that includes the comments, which become doc comments of the generated code.
+// descriptor returns the compiler's descriptor of a file, if any: it has the comments.
 func descriptor(file protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
 	if compiled, ok := file.(interface {
 		FileDescriptorProto() *descriptorpb.FileDescriptorProto

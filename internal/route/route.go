@@ -1,5 +1,4 @@
-// Package route finds the address of this machine from which it reaches other
-// hosts.
+// Package route finds the address from which this machine reaches other hosts.
 package route
 
 import (
@@ -13,9 +12,8 @@ import (
 // lookupTimeout is the timeout of resolving the name of a target.
 const lookupTimeout = 10 * time.Second
 
-// Source returns the local address of the route to the first target (host:port)
-// that has a route. It sends nothing to the targets. It fails if there is no
-// route to any target.
+// Source returns the local address of the route to the first target (host:port) that has
+// one. It sends nothing. It fails if no target has a route.
 func Source(ctx context.Context, targets []string) (net.IP, error) {
 	var problems []error
 	for _, target := range targets {

@@ -10,20 +10,19 @@ import (
 	"time"
 )
 
-// Grace is how long a driver function may run on after its application has
-// ended. The application keeps its containers during that time.
+// Grace is how long a driver function may run on after the end of its application, which
+// keeps its containers for that time.
 const Grace = 10 * time.Second
 
-// NoSession is the error of a driver function that has not created a session in
-// time.
+// NoSession is the error of a driver function that has not created a session in time.
 type NoSession struct{ Timeout time.Duration }
 
 func (e *NoSession) Error() string {
 	return fmt.Sprintf("the driver function did not create a session within %v (yarn.am.waitTime)", e.Timeout)
 }
 
-// NotReturned is the error of a driver function that has not returned within
-// Grace. Go cannot stop the function: it runs until the process exits.
+// NotReturned is the error of a driver function that has not returned within Grace. It
+// runs until the process exits.
 type NotReturned struct {
 	Cause    error        // why the function's context has ended
 	Returned <-chan error // receives the function's error if it returns later
@@ -36,14 +35,12 @@ func (e *NotReturned) Error() string {
 	return fmt.Sprintf("%v; the driver function did not return within %v after its context had ended", e.Cause, Grace)
 }
 
-// Run calls function and returns its error. If function panics, the error
-// contains the stack trace.
+// Run calls function and returns its error, or its panic with the stack trace.
 //
-// The function's context ends when ctx or application ends, or when the
-// function has not called sessionCreated within sessionTimeout (0 means no
-// timeout). After this timeout Run returns a *NoSession. If the function does
-// not return within Grace after the timeout or after the end of application,
-// Run returns a *NotReturned. If only ctx ends, Run waits without limit.
+// The function's context ends when ctx or application ends, or when the function has not
+// called sessionCreated within sessionTimeout (0: no timeout); Run then returns a
+// *NoSession. If the function does not return within Grace after the timeout or the end
+// of application, Run returns a *NotReturned. If only ctx ends, Run waits without limit.
 func Run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context, sessionCreated func()) error) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -88,8 +85,7 @@ func Run(ctx, application context.Context, sessionTimeout time.Duration, functio
 	}
 }
 
-// call calls function and sends the error that it returns, or an error that
-// describes its panic or its call of runtime.Goexit.
+// call sends function's error, also for a panic or a call of runtime.Goexit.
 func call(returned chan<- error, function func() error) {
 	err := errors.New("the driver function ended its goroutine (runtime.Goexit) instead of returning")
 	defer func() {

@@ -4,9 +4,8 @@
 // 	protoc        (unknown)
 // source: internal/wire/driver.proto
 
-// Package bobbin.wire is the protocol between the driver and its executors: one
-// call that fetches the application's configuration, then one stream for each
-// executor. A message of the stream carries everything that is ready to be sent.
+// Package bobbin.wire is the protocol between the driver and its executors: a call that
+// fetches the application's configuration, then a stream for each executor.
 
 package wire
 
@@ -34,11 +33,10 @@ const (
 	TaskState_TASK_STATE_FINISHED TaskState = 2
 	TaskState_TASK_STATE_FAILED   TaskState = 3
 	TaskState_TASK_STATE_KILLED   TaskState = 4
-	// The function returned. The executor stores its result until the driver
-	// fetches it or kills the attempt.
+	// The function returned. The executor stores the result until it is fetched or killed.
 	TaskState_TASK_STATE_STORED TaskState = 20
-	// The attempt was queued and will not start: the driver recalled it, or the
-	// executor started no task for 100 ms.
+	// The queued attempt will not start: the driver recalled it, or no task started for 100
+	// ms.
 	TaskState_TASK_STATE_RECALLED TaskState = 21
 )
 
@@ -152,8 +150,7 @@ type BootstrapReply struct {
 	Properties map[string]string `protobuf:"bytes,3,rep,name=properties,proto3" json:"properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Hadoop's configuration; empty without one.
 	Hadoop map[string]string `protobuf:"bytes,4,rep,name=hadoop,proto3" json:"hadoop,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Amounts of the further resources of the executor's container, by the name
-	// that tasks use.
+	// Amounts of further resources of the executor's container, by the tasks' names.
 	Resources     map[string]int64 `protobuf:"bytes,5,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -227,27 +224,25 @@ func (x *BootstrapReply) GetResources() map[string]int64 {
 // ExecutorMessage goes from an executor to the driver. The first message of a
 // stream registers the executor.
 //
-// The executor collects what it sends in the outbox of package
-// executorbackend. The driver acts on it in (*loop).receive of package driver.
+// The outbox of package executorbackend collects the fields. (*loop).receive of package
+// driver acts on them.
 type ExecutorMessage struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Register  *Register              `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
 	Updates   []*TaskUpdate          `protobuf:"bytes,2,rep,name=updates,proto3" json:"updates,omitempty"`
 	Heartbeat *Heartbeat             `protobuf:"bytes,3,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
-	// Keys of data that the executor now holds for other tasks. A key arrives no
-	// later than the last update of the task that holds the data.
+	// Keys of data that the executor now holds for other tasks. A key arrives no later than
+	// the last update of the task that holds the data.
 	Holds []string `protobuf:"bytes,4,rep,name=holds,proto3" json:"holds,omitempty"`
-	// The executor asks to be decommissioned: to get no further task, and a Stop
-	// when its tasks have ended.
+	// The executor asks to be decommissioned.
 	Decommission *Decommission `protobuf:"bytes,5,opt,name=decommission,proto3" json:"decommission,omitempty"`
 	// Acknowledges keys of DriverMessage.release.
 	Released []string `protobuf:"bytes,6,rep,name=released,proto3" json:"released,omitempty"`
-	// Attempts that ask whether they may commit their output. The driver answers
-	// each with a CommitReply.
+	// Attempts that ask whether they may commit. The driver answers with a CommitReply
+	// each.
 	CommitRequests  []uint64          `protobuf:"varint,7,rep,packed,name=commit_requests,json=commitRequests,proto3" json:"commit_requests,omitempty"`
 	BarrierArrivals []*BarrierArrival `protobuf:"bytes,8,rep,name=barrier_arrivals,json=barrierArrivals,proto3" json:"barrier_arrivals,omitempty"`
-	// Attempts that FINISHED and have only a result and metrics to report, as most
-	// do. They have no entry in updates.
+	// Attempts that FINISHED with only a result and metrics, as most do, without updates.
 	Successes *Successes `protobuf:"bytes,9,opt,name=successes,proto3" json:"successes,omitempty"`
 	// Sent with each message that reports ended attempts.
 	Window        *Window `protobuf:"bytes,10,opt,name=window,proto3" json:"window,omitempty"`
@@ -355,8 +350,8 @@ func (x *ExecutorMessage) GetWindow() *Window {
 	return nil
 }
 
-// Window is how many tasks of a set an executor queues beyond those that run on
-// its cores: as many as it runs in a millisecond, measured with tasks of the set.
+// Window is how many tasks of a set an executor queues beyond those that run on its
+// cores: as many as it runs in a millisecond, measured with tasks of the set.
 type Window struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskSet       uint64                 `protobuf:"varint,1,opt,name=task_set,json=taskSet,proto3" json:"task_set,omitempty"`
@@ -409,9 +404,8 @@ func (x *Window) GetTasks() uint32 {
 	return 0
 }
 
-// Successes reports many attempts in few fields: for very short tasks, a message
-// for each would take longer than the task. Each bytes field is a sequence of
-// varints, which a reader decodes one by one without building a list.
+// Successes reports many attempts in few fields: for very short tasks, a message for each
+// would take longer than the task. Each bytes field is a sequence of varints.
 type Successes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The attempts' ids, each as the difference from the one before, zigzag encoded.
@@ -542,13 +536,11 @@ type Register struct {
 	ResourceProfile uint32            `protobuf:"varint,6,opt,name=resource_profile,json=resourceProfile,proto3" json:"resource_profile,omitempty"`
 	// The version of this protocol. The driver refuses any but its own.
 	Version uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
-	// Identifies the process. A process that attaches again after its connection
-	// broke sends the same value; 0 if it never attaches again.
+	// Identifies the process, also after it attaches again; 0 if it never does.
 	Instance uint64 `protobuf:"fixed64,8,opt,name=instance,proto3" json:"instance,omitempty"`
 	// The addresses of each further resource that tasks can use.
 	Resources map[string]*Addresses `protobuf:"bytes,9,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// host:port at which the executor serves its blocks to the application's
-	// processes; empty if it does not.
+	// host:port at which the executor serves its blocks; empty if it does not.
 	DataAddress   string `protobuf:"bytes,10,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -691,8 +683,7 @@ func (x *Addresses) GetAddresses() []string {
 	return nil
 }
 
-// BarrierArrival reports that an attempt waits at a barrier for the other tasks of
-// its set.
+// BarrierArrival reports that an attempt waits at a barrier for the other tasks.
 type BarrierArrival struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Attempt uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -799,9 +790,8 @@ func (x *Heartbeat) GetProgress() []*TaskProgress {
 	return nil
 }
 
-// TaskUpdate reports the state of one attempt. It is the attempt's last update,
-// unless the state is PART or STORED; unless it is PART, the attempt's cores are
-// free.
+// TaskUpdate reports the state of one attempt. It is the last update, unless the state is
+// PART or STORED; unless it is PART, the attempt's cores are free.
 type TaskUpdate struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Attempt uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -897,8 +887,7 @@ func (x *TaskUpdate) GetValues() *TaskValues {
 	return nil
 }
 
-// TaskValues are the current counters and gauges of one attempt. They replace
-// those sent before, so that none is lost or counted twice.
+// TaskValues are an attempt's current counters and gauges, in place of earlier ones.
 type TaskValues struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Counters      map[string]int64       `protobuf:"bytes,1,rep,name=counters,proto3" json:"counters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -1020,8 +1009,7 @@ type Failure struct {
 	Stack string `protobuf:"bytes,2,opt,name=stack,proto3" json:"stack,omitempty"`
 	// A retry cannot succeed: the function is unknown, for example.
 	Permanent bool `protobuf:"varint,3,opt,name=permanent,proto3" json:"permanent,omitempty"`
-	// The failure does not count towards the task's limit of failures: the attempt
-	// was not allowed to commit its output, for example.
+	// The failure does not count towards the task's limit: a denied commit, for example.
 	Uncounted     bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1194,14 +1182,12 @@ func (x *Metrics) GetBytesWritten() uint64 {
 // commit_replies and barrier_releases; recall; launches; kills; forget; fetches;
 // stop, which ends it.
 //
-// The driver merges messages that wait for a slow stream, and splits large ones.
-// The order allows both: each field comes after those it needs, and data that is
-// held after its release is held anew. With merging, a recall misses attempts
-// launched just before it. They start, or are RECALLED after 100 ms.
+// The driver merges messages that wait for a slow stream, and splits large ones. The
+// order allows both: each field comes after those it needs. With merging, a recall misses
+// attempts launched just before it. They start, or are RECALLED after 100 ms.
 //
-// The driver's event loop fills messages in driver/sender.go; driver/mailbox.go
-// merges and sends them. The executor acts on them in (*engine).take of package
-// executorbackend.
+// driver/sender.go fills messages; driver/mailbox.go merges and sends them. The executor
+// acts on them in (*engine).handleMessage of package executorbackend.
 type DriverMessage struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Registered *Registered            `protobuf:"bytes,1,opt,name=registered,proto3" json:"registered,omitempty"`
@@ -1209,8 +1195,7 @@ type DriverMessage struct {
 	TaskSets   []*TaskSet             `protobuf:"bytes,3,rep,name=task_sets,json=taskSets,proto3" json:"task_sets,omitempty"`
 	Launches   []*Launch              `protobuf:"bytes,4,rep,name=launches,proto3" json:"launches,omitempty"`
 	Kills      []*KillTask            `protobuf:"bytes,5,rep,name=kills,proto3" json:"kills,omitempty"`
-	// Task sets that have ended. The driver launches no further task of them and
-	// ignores those that have not started.
+	// Ended task sets. The driver launches no further task of them.
 	Forget       []uint64      `protobuf:"varint,6,rep,packed,name=forget,proto3" json:"forget,omitempty"`
 	Stop         *Stop         `protobuf:"bytes,7,opt,name=stop,proto3" json:"stop,omitempty"`
 	Decommission *Decommission `protobuf:"bytes,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
@@ -1462,8 +1447,7 @@ func (x *BarrierRelease) GetError() string {
 	return ""
 }
 
-// BarrierPeers lists where the tasks of a barrier set run, by index. An executor
-// gets it before the set's launches.
+// BarrierPeers lists where the tasks of a barrier set run, by index, before the launches.
 type BarrierPeers struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskSet       uint64                 `protobuf:"varint,1,opt,name=task_set,json=taskSet,proto3" json:"task_set,omitempty"`
@@ -1648,8 +1632,7 @@ func (x *Refused) GetReason() string {
 	return ""
 }
 
-// TaskSet is what the tasks of one set have in common. An executor gets it once,
-// before the set's first launch there.
+// TaskSet is what the tasks of one set share. An executor gets it once, before launches.
 type TaskSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1732,14 +1715,11 @@ type Launch struct {
 	Cpus          uint32 `protobuf:"varint,5,opt,name=cpus,proto3" json:"cpus,omitempty"`
 	// In the order of the indexes; empty if no task has one.
 	Inputs [][]byte `protobuf:"bytes,6,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	// The addresses of each further resource that the attempt may use. A launch
-	// that has any is of one attempt.
+	// The addresses of each further resource of the attempt, the only one of the launch.
 	Resources map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Results are to be STORED, whatever their size: the driver buffers enough
-	// results.
+	// Results are to be STORED, whatever their size: the driver has enough results.
 	StoreResult bool `protobuf:"varint,20,opt,name=store_result,json=storeResult,proto3" json:"store_result,omitempty"`
-	// The attempts go into the executor's window: they wait for a core, and may
-	// become RECALLED.
+	// The attempts go into the executor's window: they wait for a core, or are RECALLED.
 	Queued        bool `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1934,8 +1914,7 @@ func (x *Stop) GetReason() string {
 	return ""
 }
 
-// Decommission announces that the executor gets no further task, and a Stop when
-// its tasks have ended.
+// Decommission announces that the executor gets no further task, and will be stopped.
 type Decommission struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`

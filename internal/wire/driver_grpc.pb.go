@@ -4,9 +4,8 @@
 // - protoc             (unknown)
 // source: internal/wire/driver.proto
 
-// Package bobbin.wire is the protocol between the driver and its executors: one
-// call that fetches the application's configuration, then one stream for each
-// executor. A message of the stream carries everything that is ready to be sent.
+// Package bobbin.wire is the protocol between the driver and its executors: a call that
+// fetches the application's configuration, then a stream for each executor.
 
 package wire
 
@@ -31,8 +30,8 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Driver is served by the driver. Every call carries the application's secret
-// over TLS; see package identity.
+// Driver is served by the driver. Every call carries the application's secret over TLS;
+// see package identity.
 type DriverClient interface {
 	// Bootstrap returns what an executor needs before it can register.
 	Bootstrap(ctx context.Context, in *BootstrapRequest, opts ...grpc.CallOption) (*BootstrapReply, error)
@@ -75,8 +74,8 @@ type Driver_AttachClient = grpc.BidiStreamingClient[ExecutorMessage, DriverMessa
 // All implementations must embed UnimplementedDriverServer
 // for forward compatibility.
 //
-// Driver is served by the driver. Every call carries the application's secret
-// over TLS; see package identity.
+// Driver is served by the driver. Every call carries the application's secret over TLS;
+// see package identity.
 type DriverServer interface {
 	// Bootstrap returns what an executor needs before it can register.
 	Bootstrap(context.Context, *BootstrapRequest) (*BootstrapReply, error)

@@ -4,9 +4,8 @@
 // 	protoc        (unknown)
 // source: internal/wire/manager.proto
 
-// The link between a driver and an ApplicationMaster in another process: in
-// client mode the driver runs where the application was submitted, and the
-// ApplicationMaster launches its executors.
+// The link between a driver and an ApplicationMaster in another process, in client mode:
+// the ApplicationMaster launches executors for a driver on the submitting machine.
 
 package wire
 
@@ -25,20 +24,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ManagerReport goes from the ApplicationMaster to the driver. The first report
-// of a stream has a hello.
+// ManagerReport goes from the ApplicationMaster to the driver, first with a hello.
 type ManagerReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Hello *ManagerHello          `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
-	// Numbers the attempt's reports of losses and notices from 1, across its
-	// streams. Reports that were not acknowledged are sent again on the next stream.
+	// Numbers the attempt's reports of losses and notices from 1. Reports that were not
+	// acknowledged are sent again on the next stream.
 	Sequence uint64            `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Losses   []*ExecutorLoss   `protobuf:"bytes,3,rep,name=losses,proto3" json:"losses,omitempty"`
 	Notices  []*ExecutorNotice `protobuf:"bytes,4,rep,name=notices,proto3" json:"notices,omitempty"`
 	// Asks for the driver's status. Has no sequence.
 	RequestStatus bool `protobuf:"varint,5,opt,name=request_status,json=requestStatus,proto3" json:"request_status,omitempty"`
-	// Acknowledges ManagerOrder.finish: no further executor is launched. Has no
-	// sequence.
+	// Acknowledges ManagerOrder.finish: no further executor is launched. No sequence.
 	Finishing     bool `protobuf:"varint,6,opt,name=finishing,proto3" json:"finishing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

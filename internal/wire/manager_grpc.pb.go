@@ -4,9 +4,8 @@
 // - protoc             (unknown)
 // source: internal/wire/manager.proto
 
-// The link between a driver and an ApplicationMaster in another process: in
-// client mode the driver runs where the application was submitted, and the
-// ApplicationMaster launches its executors.
+// The link between a driver and an ApplicationMaster in another process, in client mode:
+// the ApplicationMaster launches executors for a driver on the submitting machine.
 
 package wire
 

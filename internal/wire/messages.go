@@ -23,8 +23,7 @@ func (l *Launch) Input(i int) []byte {
 	return nil
 }
 
-// ResourcesOf converts the addresses of resources, by resource name, to their form
-// in messages; it returns nil if there are none.
+// ResourcesOf converts addresses, by resource name, to their form in messages, or nil.
 func ResourcesOf(resources map[string][]string) map[string]*Addresses {
 	if len(resources) == 0 {
 		return nil
@@ -48,13 +47,11 @@ func FromResources(encoded map[string]*Addresses) map[string][]string {
 	return resources
 }
 
-// maxHoldKey is the largest size in bytes of a key in a message: one message
-// contains many keys.
+// maxHoldKey is the largest size in bytes of a key; one message contains many keys.
 const maxHoldKey = 512
 
-// HoldKey returns a key of held data (Task.Hold) in the form in which it is sent:
-// valid UTF-8, which protobuf requires, and short. An invalid or long key is
-// replaced by its beginning and its SHA-256, so that different keys stay different.
+// HoldKey returns a key of held data (Task.Hold) as it is sent. An invalid (protobuf
+// requires UTF-8) or long key is replaced by its beginning and its SHA-256.
 func HoldKey(key string) string {
 	valid := strings.ToValidUTF8(key, "\uFFFD")
 	if valid == key && len(key) <= maxHoldKey {

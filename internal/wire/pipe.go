@@ -9,10 +9,9 @@ import (
 // pipeDepth is how many messages the pipe buffers in each direction.
 const pipeDepth = 64
 
-// Pipe connects a driver and an executor in the same process. Messages are not
-// copied: a sender must not change a message that it has sent. After one side calls
-// CloseSend, the other receives the messages sent before, and then io.EOF. When ctx
-// ends, Send and Recv on both sides return io.EOF.
+// Pipe connects a driver and an executor in one process. Messages are not copied: a
+// sender must not change them. After one side calls CloseSend, the other receives the
+// earlier messages, and then io.EOF. When ctx ends, all Send and Recv return io.EOF.
 func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
 	down := &half[*DriverMessage]{messages: make(chan *DriverMessage, pipeDepth), closed: make(chan struct{})}
 	up := &half[*ExecutorMessage]{messages: make(chan *ExecutorMessage, pipeDepth), closed: make(chan struct{})}
@@ -33,8 +32,7 @@ type pipeEnd[Out, In any] struct {
 	in  *half[In]
 }
 
-// Send sends a message. It fails with io.EOF if the other side has called
-// CloseSend, because that side would not receive the message.
+// Send sends a message. It fails with io.EOF if the other side has called CloseSend.
 func (p *pipeEnd[Out, In]) Send(message Out) error {
 	select {
 	case <-p.in.closed:
@@ -67,7 +65,7 @@ func (p *pipeEnd[Out, In]) Recv() (In, error) {
 	}
 }
 
-// CloseSend says that this side sends no further messages.
+// CloseSend ends this side's messages.
 func (p *pipeEnd[Out, In]) CloseSend() error {
 	p.out.once.Do(func() { close(p.out.closed) })
 	return nil

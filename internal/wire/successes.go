@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// IsPlain reports whether an update is a success that a Successes message can
-// represent: one with metrics, and without counters and gauges.
+// IsPlain reports whether Successes can represent an update: a success with metrics, and
+// without counters and gauges.
 func (u *TaskUpdate) IsPlain() bool {
 	return u.GetState() == TaskState_TASK_STATE_FINISHED && u.GetMetrics() != nil && u.GetValues() == nil
 }
@@ -19,8 +19,7 @@ type SuccessBuilder struct {
 	last  uint64 // id of the attempt that was added last
 }
 
-// Add adds a plain update. The builder keeps the update's result, but not the
-// update.
+// Add adds a plain update. The builder keeps the update's result, but not the update.
 func (b *SuccessBuilder) Add(u *TaskUpdate) {
 	if b.built == nil {
 		b.built = &Successes{}
@@ -48,8 +47,7 @@ func (b *SuccessBuilder) Add(u *TaskUpdate) {
 	b.count++
 }
 
-// Take returns the encoded updates, nil if none were added, and empties the
-// builder.
+// Take returns the encoded updates, nil if none were added, and empties the builder.
 func (b *SuccessBuilder) Take() *Successes {
 	built := b.built
 	*b = SuccessBuilder{}
@@ -99,8 +97,7 @@ func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 	return r
 }
 
-// Next decodes the next update. It returns false at the end and after an error; see
-// Err.
+// Next decodes the next update. It returns false at the end and after an error; see Err.
 func (r *SuccessReader) Next() bool {
 	if len(r.attempts) == 0 {
 		return r.end()

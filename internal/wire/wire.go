@@ -5,33 +5,29 @@
 package wire
 
 const (
-	// Version is the version of the driver's protocol with executors. Driver and
-	// executors run the same binary, so nothing is negotiated: the driver refuses
-	// an executor with another version.
+	// Version is the version of the protocol with executors. Driver and executors run the
+	// same binary: the driver refuses another version.
 	Version = 5
 
-	// MaxPart is the approximate size in bytes of the results or inputs in one
-	// message. A larger result is sent in parts, with heartbeats and other results
-	// in between. A larger input is sent whole, with at most MaxPart bytes of other
-	// inputs.
+	// MaxPart is the approximate size in bytes of the results or inputs in one message. A
+	// larger result is sent in parts, with heartbeats and other results in between. A
+	// larger input is sent whole, with at most MaxPart bytes of other inputs.
 	MaxPart = 1 << 20
 
-	// MaxInput is the largest size in bytes of a task's input, and of the input
-	// that a task set's tasks share: each such input is sent in one message, and
-	// protobuf's limit is 2 GiB.
+	// MaxInput limits a task's input, and a task set's shared input, in bytes. Each is
+	// sent in one message, and protobuf's limit is 2 GiB.
 	MaxInput = 1 << 30
 )
 
-// DriverSide is the driver's end of an executor's stream. The server stream of the
-// gRPC method Driver.Attach implements it, and is closed when that method returns.
-// The DriverSide that Pipe returns has a CloseSend method instead.
+// DriverSide is the driver's end of an executor's stream: the server stream of the gRPC
+// method Driver.Attach, which ends with the method, or one of Pipe, with a CloseSend
+// method.
 type DriverSide interface {
 	Send(*DriverMessage) error
 	Recv() (*ExecutorMessage, error)
 }
 
-// ExecutorSide is the executor's end of its stream. The client stream of the gRPC
-// method Driver.Attach implements it.
+// ExecutorSide is the executor's end: the client stream of Driver.Attach, or one of Pipe.
 type ExecutorSide interface {
 	Send(*ExecutorMessage) error
 	Recv() (*DriverMessage, error)

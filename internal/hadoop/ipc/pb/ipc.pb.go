@@ -146,7 +146,7 @@ type ResponseHeader_Status int32
 
 const (
 	ResponseHeader_SUCCESS ResponseHeader_Status = 0
-	// The call failed; the connection goes on.
+	// The call failed; the connection stays open.
 	ResponseHeader_ERROR ResponseHeader_Status = 1
 	// The server closes the connection.
 	ResponseHeader_FATAL ResponseHeader_Status = 2
@@ -370,7 +370,7 @@ type RequestHeader struct {
 	CallId *int32 `protobuf:"zigzag32,3,req,name=call_id,json=callId" json:"call_id,omitempty"`
 	// 16 bytes, unique to the client; empty in SASL messages.
 	ClientId []byte `protobuf:"bytes,4,req,name=client_id,json=clientId" json:"client_id,omitempty"`
-	// How often this call was sent before; -1 if it means nothing.
+	// How often this call was sent before; -1 if the message is not a call.
 	RetryCount    *int32 `protobuf:"zigzag32,5,opt,name=retry_count,json=retryCount,def=-1" json:"retry_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -622,7 +622,7 @@ func (x *SaslMessage) GetAuths() []*SaslMessage_SaslAuth {
 	return nil
 }
 
-// UserInformation names who a connection acts for.
+// UserInformation is the user on whose behalf a connection makes calls.
 type UserInformation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	EffectiveUser *string                `protobuf:"bytes,1,opt,name=effective_user,json=effectiveUser" json:"effective_user,omitempty"`
@@ -728,8 +728,7 @@ func (x *ConnectionContext) GetProtocol() string {
 	return ""
 }
 
-// CallHeader names the method; it stands between RequestHeader and the
-// request proper.
+// CallHeader names the method, between RequestHeader and the request.
 type CallHeader struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	MethodName      *string                `protobuf:"bytes,1,req,name=method_name,json=methodName" json:"method_name,omitempty"`
@@ -799,7 +798,7 @@ type SaslMessage_SaslAuth struct {
 	Mechanism *string `protobuf:"bytes,2,req,name=mechanism" json:"mechanism,omitempty"`
 	Protocol  *string `protobuf:"bytes,3,opt,name=protocol" json:"protocol,omitempty"`
 	ServerId  *string `protobuf:"bytes,4,opt,name=server_id,json=serverId" json:"server_id,omitempty"`
-	// The first challenge, where the server saves a round trip.
+	// The first challenge, if the server saves a round trip.
 	Challenge     []byte `protobuf:"bytes,5,opt,name=challenge" json:"challenge,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,8 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Token is a delegation token: a public identifier and the secret password
-// that the issuer derived from it.
+// Token is a delegation token: a public identifier and the password derived from it.
 type Token struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Identifier    []byte                 `protobuf:"bytes,1,req,name=identifier" json:"identifier,omitempty"`
