@@ -12,12 +12,11 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// Functions are registered in package variables, so that executors have them
-// without running the driver.
+// Functions are registered in package variables, so that executors, which do not run the
+// driver function, register them too.
 var square = bobbin.Func("example.square", func(_ *bobbin.Task, n int) (int, error) { return n * n, nil })
 
-// A program hands its driver function to Main; here RunLocal stands for it, as
-// in a test of such a program.
+// A program passes its driver function to Main; a test passes it to RunLocal.
 func Example() {
 	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
@@ -38,7 +37,7 @@ func Example() {
 	// Output: [1 4 9 16]
 }
 
-// Results can be taken as they come, in any order.
+// Stream yields results as they arrive, in any order.
 func ExampleFunction_Stream() {
 	err := bobbin.RunLocal(context.Background(), "local[*]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
@@ -62,9 +61,8 @@ func ExampleFunction_Stream() {
 	// Output: 30
 }
 
-// A run can ask for executors of its own kind: here those whose containers have
-// a GPU, on nodes with that label. On a local master there is one executor, which
-// runs everything.
+// A job can request its own executors: here containers with a GPU, on nodes with a label.
+// A local master has one executor, which runs everything.
 func ExampleOnExecutors() {
 	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
@@ -90,8 +88,8 @@ func ExampleOnExecutors() {
 	// Output: [25 36]
 }
 
-// step is a task of a computation in steps: none begins the next one before all
-// have ended the one before.
+// step computes in steps. No task begins a step before all tasks have ended the previous
+// one.
 var step = bobbin.Func("example.step", func(task *bobbin.Task, n int) (int, error) {
 	for range 3 {
 		n *= 2 // would exchange something with task.BarrierTasks() here
@@ -102,7 +100,7 @@ var step = bobbin.Func("example.step", func(task *bobbin.Task, n int) (int, erro
 	return n, nil
 })
 
-// The tasks of such a run are started all at once, and can wait for one another.
+// The tasks of a barrier job start together, and can wait for each other.
 func ExampleBarrier() {
 	err := bobbin.RunLocal(context.Background(), "local[4]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
@@ -123,8 +121,8 @@ func ExampleBarrier() {
 	// Output: [8 16 24]
 }
 
-// write writes a file. Of the attempts of a task, a copy of a slow one among
-// them, one may give the file its name.
+// write writes a file. Of the attempts of a task, such as a speculative copy, one
+// commits.
 var write = bobbin.Func("example.write", func(task *bobbin.Task, path string) (string, error) {
 	draft := fmt.Sprintf("%s.%d", path, task.Attempt())
 	if err := os.WriteFile(draft, []byte("text"), 0o600); err != nil {
@@ -159,14 +157,14 @@ func ExampleTask_CommitOutput() {
 	// Output: [part]
 }
 
-// forever runs until it is told to stop.
+// forever runs until it is killed.
 var forever = bobbin.Func("example.forever", func(task *bobbin.Task, _ int) (int, error) {
 	<-task.Done()
 	return 0, context.Cause(task)
 })
 
-// Runs that belong together have a group, by which they are cancelled together.
-// Those of a nightly job would share the executors as the pool "night" says.
+// The jobs of a group can be cancelled together. The pool "night" would give the nightly
+// jobs their share of the executors.
 func ExampleGroup() {
 	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
@@ -202,8 +200,8 @@ var (
 	})
 )
 
-// What task functions add to a counter is summed up by the driver, which may read
-// the sum at any time; each task counts once, however often it was tried.
+// The driver adds up what task functions add to a counter. Each task counts once, however
+// many attempts it has.
 func ExampleCounter() {
 	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)

@@ -89,8 +89,8 @@ func TestTasksTooLargeForLocalMasterFail(t *testing.T) {
 	}))
 }
 
-// TestLocalMasterKeepsItsExecutor has settings that would release the only
-// executor, or wait for another one.
+// TestLocalMasterKeepsItsExecutor has settings that would release the only executor, or
+// wait for others.
 func TestLocalMasterKeepsItsExecutor(t *testing.T) {
 	set := map[string]string{
 		"master": "local[2,3]", "dynamicAllocation.enabled": "true", "dynamicAllocation.executorIdleTimeout": "1ms",

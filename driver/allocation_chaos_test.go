@@ -19,8 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// TestJobsSucceedUnderDynamicAllocation lets the driver ask for its
-// executors, and the cluster take them away at random, in a clock of their own.
+// TestJobsSucceedUnderDynamicAllocation lets the driver request its executors, and the
+// cluster take them away at random, under a fake clock.
 func TestJobsSucceedUnderDynamicAllocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, comeAndGo) })
 }
@@ -40,7 +40,7 @@ func comeAndGo(t *rapid.T) {
 	defer c.close()
 	large := profile.Profile{Memory: 4 * config.GiB, Cores: 4}
 
-	// some are ids of executors that live.
+	// some returns ids of live executors.
 	some := func(t *rapid.T) []string {
 		synctest.Wait()
 		c.mu.Lock()

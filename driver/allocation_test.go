@@ -25,23 +25,22 @@ type cluster struct {
 	startup time.Duration
 	driver  *driver.Driver
 
-	mu      sync.Mutex
-	last    int
-	request driver.Request
-	alive   map[string]*member
-	most    map[int]int // executors of each profile at one time
-	running sync.WaitGroup
-	ends    []error // of executors
-	closed  bool    // no executor is started any more
-	// takesAway is set if the cluster also ends executors that the driver wants.
-	takesAway bool
+	mu        sync.Mutex
+	last      int
+	request   driver.Request
+	alive     map[string]*member
+	most      map[int]int // executors of each profile at one time
+	running   sync.WaitGroup
+	ends      []error // of executors
+	closed    bool    // no executor is started any more
+	takesAway bool    // the cluster also takes away executors that the driver wants
 }
 
-// member is an executor of a cluster, from its order to its end.
+// member is an executor of a cluster, from its request to its end.
 type member struct {
 	profile int
 	killed  bool
-	// announced is set when its end was announced: it does not count any more.
+	// announced is set when the executor's end was announced: it does not count any more.
 	announced bool
 	stop      context.CancelFunc
 }
@@ -75,7 +74,7 @@ func (c *cluster) RequestExecutors(request driver.Request) {
 	c.fill()
 }
 
-// fill starts executors until there are as many as are wanted.
+// fill starts executors until there are as many as wanted.
 func (c *cluster) fill() {
 	if c.closed {
 		return
@@ -88,7 +87,7 @@ func (c *cluster) fill() {
 	}
 }
 
-// count is how many executors of a profile there are that are not to end.
+// count returns how many executors of a profile are not to end.
 func (c *cluster) count(profile int) int {
 	count := 0
 	for _, m := range c.alive {
@@ -134,7 +133,7 @@ func (c *cluster) KillExecutors(ids []string) {
 		}
 		require.False(c.t, m.killed, "executor %s is to be killed twice", id)
 		m.killed = true
-		// It takes the ResourceManager a while.
+		// The ResourceManager takes some time.
 		time.AfterFunc(time.Second, m.stop)
 	}
 	if c.takesAway {
@@ -145,7 +144,7 @@ func (c *cluster) KillExecutors(ids []string) {
 	}
 }
 
-// announce is for executors whose ends the cluster will say itself.
+// announce takes an executor out of the count, and stops it a minute later.
 func (c *cluster) announce(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,14 +157,14 @@ func (c *cluster) announce(id string) {
 
 func (c *cluster) ExecutorRegistered(string) {}
 
-// executors is how many of a profile there are.
+// executors returns the number of executors of a profile.
 func (c *cluster) executors(profile int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.count(profile)
 }
 
-// clean checks that every executor that has ended did so because it was told to.
+// clean checks that each ended executor was told to stop.
 func (c *cluster) clean() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,7 +245,7 @@ func TestALostExecutorIsReplacedIfItIsNeeded(t *testing.T) {
 	})
 }
 
-// TestExecutorsThatHoldDataAreKept has tasks keep something.
+// TestExecutorsThatHoldDataAreKept runs tasks that hold data.
 func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout string

@@ -17,13 +17,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// epoch is when the clock of package synctest begins.
+// epoch is the start of package synctest's clock.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// late gets the error of what asks when its task has ended.
+// late receives the error of a call to the driver after the end of its task.
 var late = make(chan error, 1)
 
-// meetings count how many tasks have come to each barrier.
+// meetings counts the tasks that have arrived at each barrier.
 var meetings [3]atomic.Int64
 
 func init() {

@@ -44,8 +44,7 @@ func runNoops(b *testing.B, d *driver.Driver, tasks int) {
 	require.Equal(b, tasks, count)
 }
 
-// BenchmarkTasks is how many tasks that do nothing run in a second, in sets of
-// 20,000.
+// BenchmarkTasks measures how many empty tasks run in a second, in sets of 20,000.
 func BenchmarkTasks(b *testing.B) {
 	const tasks = 20_000
 	d := benchDriver(b)
@@ -56,7 +55,7 @@ func BenchmarkTasks(b *testing.B) {
 	b.ReportMetric(float64(b.N)*tasks/b.Elapsed().Seconds(), "tasks/s")
 }
 
-// BenchmarkRoundTrip is a task set of one task, from Run to its result.
+// BenchmarkRoundTrip measures a task set of one task, from Run to its result.
 func BenchmarkRoundTrip(b *testing.B) {
 	d := benchDriver(b)
 	for b.Loop() {

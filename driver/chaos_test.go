@@ -18,13 +18,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// TestJobsSucceedWhileExecutorsFail runs jobs on executors that
-// come and go at random, in a clock of their own.
+// TestJobsSucceedWhileExecutorsFail runs jobs on executors that come and go at random,
+// under a fake clock.
 func TestJobsSucceedWhileExecutorsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, chaos) })
 }
 
-// noDeadline hides T.Deadline, which is of the clock outside.
+// noDeadline hides T.Deadline, which is a time of the real clock.
 type noDeadline struct{ testing.TB }
 
 func chaos(t *rapid.T) {
@@ -34,7 +34,7 @@ func chaos(t *rapid.T) {
 			"executor.cores": "4", "scheduler.barrier.timeout": "1000h", "speculation.quantile": "0.5",
 			"speculation":    fmt.Sprint(rapid.Bool().Draw(t, "speculation")),
 			"scheduler.mode": rapid.SampledFrom([]string{"FIFO", "FAIR"}).Draw(t, "mode"),
-			// Whether results wait at executors until they are fetched.
+			// Whether executors store results until they are fetched.
 			"task.maxDirectResultSize": rapid.SampledFrom([]string{"1m", "0"}).Draw(t, "direct"),
 		}),
 		Pools:  []pool.Pool{{Name: "one", Weight: 2}, {Name: "two", MinShare: 3, Mode: pool.FAIR}},

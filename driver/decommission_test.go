@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// naps is a job of tasks of a duration.
+// naps returns a job of tasks that sleep.
 func naps(tasks int, each time.Duration) driver.TaskSet {
 	job := driver.TaskSet{Name: "naps", Function: "nap", MaxFailures: 1}
 	for range tasks {
@@ -87,7 +87,7 @@ func TestTasksThatRunAtTheDeadlineRunAgainElsewhere(t *testing.T) {
 		notice := slow.recv().GetDecommission()
 		require.Equal(t, "is about to be preempted", notice.GetReason())
 		require.Equal(t, time.Now().Add(time.Hour).UnixMilli(), notice.GetDeadlineMillis())
-		// The earlier deadline holds, whichever is announced last.
+		// The earlier deadline applies, in whatever order they are announced.
 		d.Decommission([]string{"1"}, driver.Notice{Reason: "is preempted", Deadline: time.Now().Add(15 * time.Second)})
 		require.Equal(t, "is preempted", slow.recv().GetDecommission().GetReason())
 		d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes some day"})
@@ -98,7 +98,7 @@ func TestTasksThatRunAtTheDeadlineRunAgainElsewhere(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"1"}, m.asksToKill())
 		require.EqualError(t, <-slow.err, "executor 1 was given up with its tasks: is preempted")
-		// Whatever the manager reports of its end, it does not count.
+		// The loss does not count, whatever the manager reports.
 		d.ExecutorLost("1", driver.Loss{Text: "was killed", CountsAsFailure: true})
 
 		attach(t, d, executorbackend.Options{ID: "2"})

@@ -21,7 +21,7 @@ func TestDemand(t *testing.T) {
 		synctest.Wait()
 		d.SetManager(m)
 		synctest.Wait()
-		// It requests at once.
+		// The first request is sent at once.
 		require.Equal(t, []driver.Demand{{Profile: profile.Default(config.Default()), Total: 3}}, demands(m))
 
 		ctx, cancel := context.WithCancel(t.Context())
@@ -33,7 +33,7 @@ func TestDemand(t *testing.T) {
 			go func() { _, _ = outcome(ctx, d, job); ended <- struct{}{} }()
 		}
 		time.Sleep(time.Second)
-		// Both jobs are in one more request.
+		// One further request has both jobs.
 		require.Len(t, m.asked(), 2)
 		require.Equal(t, driver.Demand{Profile: profile.Default(config.Default()), Total: 3,
 			HostTasks: map[string]int{"a": 2, "b": 6, "c": 2}, LocalityAware: 6}, demands(m)[1])
@@ -53,7 +53,7 @@ func TestDemand(t *testing.T) {
 			require.GreaterOrEqual(t, m.at[i].Sub(m.at[i-1]), 100*time.Millisecond)
 		}
 
-		// What changes nothing sends no request.
+		// A change without effect sends no request.
 		for range 50 {
 			_, err := outcome(t.Context(), d, squares(2))
 			require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestDemand(t *testing.T) {
 	})
 }
 
-// demands are those of the default profile in each request.
+// demands returns the default profile's demand in each request.
 func demands(m *manager) []driver.Demand {
 	var demands []driver.Demand
 	for _, request := range m.asked() {

@@ -91,8 +91,8 @@ func TestManagerTakesAnExecutorAway(t *testing.T) {
 	require.Zero(t, d.Status().Totals.FailedAttempts)
 }
 
-// killers runs a job of one task on executors each of which is lost as soon as
-// it has the task, and returns after how many the job ended.
+// killers runs a job of one task, loses each executor that gets the task, and returns
+// after how many executors the job ended.
 func killers(t *testing.T, d *driver.Driver, lose func(p *puppet, id string)) (executors int, err error) {
 	done := make(chan error, 1)
 	go func() {
@@ -258,7 +258,7 @@ func TestSilentExecutorIsLost(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 		synctest.Wait()
 		require.Equal(t, []string{"1"}, m.asksToKill())
-		// What it says after all, and what the manager says of its end, is too late.
+		// The executor's and the manager's late messages have no effect.
 		require.Error(t, silent.stream.Send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{}}))
 		d.ExecutorLost("1", driver.Loss{Text: "was ended by the driver"})
 		require.NoError(t, <-done)
@@ -335,7 +335,7 @@ func TestAFailedSendIsALoss(t *testing.T) {
 	close(broken.release)
 }
 
-// brokenStream registers, and then fails to send.
+// brokenStream is a stream that registers, and then fails to send.
 type brokenStream struct {
 	registered, release chan struct{}
 	first               bool

@@ -31,12 +31,12 @@ func init() {
 	})
 }
 
-// content is a result of a size, which tells its task.
+// content returns a result of a size, with its task's index in it.
 func content(index, size int) []byte {
 	return bytes.Repeat(number(uint64(index)+1), size/8+1)[:size]
 }
 
-// resultsOf is a job whose tasks return so many bytes each.
+// resultsOf returns a job whose tasks return results of these sizes in bytes.
 func resultsOf(sizes ...int) driver.TaskSet {
 	job := driver.TaskSet{Name: "results", Function: "bytes"}
 	for _, size := range sizes {
@@ -85,8 +85,8 @@ func TestResultsOfAnySizeArriveWhole(t *testing.T) {
 	}
 }
 
-// TestConsumedResultsAreFreed receives large results while another job's task
-// runs, and checks that none stays in memory.
+// TestConsumedResultsAreFreed receives large results while another job runs, and checks
+// that none stays in memory.
 func TestConsumedResultsAreFreed(t *testing.T) {
 	d := start(t, driver.Options{Config: settings(t, nil)})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 2, Config: settings(t, nil)})
@@ -161,8 +161,8 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 	}
 }
 
-// TestResultsThatAreNotConsumedStayAtExecutors has a consumer that takes its time, while
-// another job runs on the same cores.
+// TestResultsThatAreNotConsumedStayAtExecutors has a slow consumer, while another job
+// runs on the same cores.
 func TestResultsThatAreNotConsumedStayAtExecutors(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30)) // an executor keeps 128 MiB in memory
 	directory := t.TempDir()
@@ -201,7 +201,7 @@ func TestResultsThatAreNotConsumedStayAtExecutors(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// ranAt makes a puppet report that it stores a result.
+// ran reports that the puppet stores a result.
 func (p *puppet) ran(launch *wire.Launch, size int) {
 	p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{
 		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_STORED, StoredBytes: uint64(size)}}})
@@ -245,8 +245,8 @@ func TestAResultThatIsLostIsComputedAgainAndDoesNotCount(t *testing.T) {
 	require.Equal(t, "x", string(results[0].Value))
 }
 
-// TestEveryResultArrivesOnce runs jobs with results of all sizes, and
-// consumers of all kinds, on executors that end at any time.
+// TestEveryResultArrivesOnce runs jobs with results of all sizes, and fast and slow
+// consumers, on executors that end at any time.
 func TestEveryResultArrivesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, fetchChaos) })
 }

@@ -30,7 +30,7 @@ func networked(t *testing.T, options driver.Options) (*driver.Driver, []byte) {
 	return start(t, options), options.Identity.Pass()
 }
 
-// process is an executor as a process of its own runs it.
+// process is an executor with its own connection, like an executor process.
 type process struct {
 	kill context.CancelFunc
 	err  chan error
@@ -81,7 +81,7 @@ func TestExecutorLearnsTheApplicationBeforeItRegisters(t *testing.T) {
 	require.Equal(t, "ann", b.GetUser())
 	require.Equal(t, map[string]string{"task.maxResultSize": "100b"}, b.GetProperties())
 	require.Equal(t, map[string]string{"fs.defaultFS": "hdfs://x"}, b.GetHadoop())
-	// The driver's settings hold in the executor.
+	// The executor gets the driver's settings.
 	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Function: "mirror", Tasks: []driver.Task{{Input: make([]byte, 101)}}})
 	require.ErrorContains(t, err, "takes 101 bytes encoded, the most is 100")
 	require.NoError(t, d.Stop(t.Context()))
@@ -157,7 +157,7 @@ func TestKilledExecutorOverTheNetwork(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, results, 40)
 	require.ErrorIs(t, <-victim.err, context.Canceled)
-	// It may have been killed when the job was over.
+	// It may have been killed at the end of the job.
 	status := await(t, d, func(s driver.Status) bool { return s.Totals.ExecutorsLost == 1 })
 	require.Equal(t, 40, status.Totals.Done)
 }

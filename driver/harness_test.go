@@ -103,7 +103,7 @@ func TestMain(m *testing.M) {
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// squares is a job of so many tasks, each of which squares its index.
+// squares returns a job of n tasks, each of which squares its index.
 func squares(tasks int) driver.TaskSet {
 	job := driver.TaskSet{Name: "squares", Function: "square"}
 	for i := range tasks {
@@ -112,7 +112,7 @@ func squares(tasks int) driver.TaskSet {
 	return job
 }
 
-// requireSquares runs squares and wants each task's result exactly once.
+// requireSquares runs squares and requires each task's result exactly once.
 func requireSquares(t require.TestingT, ctx context.Context, d *driver.Driver, tasks int) {
 	seen := make([]bool, tasks)
 	count := 0
@@ -181,7 +181,7 @@ func attach(t *testing.T, d *driver.Driver, options executorbackend.Options) *ex
 	return e
 }
 
-// puppet is an executor that the test plays.
+// puppet is an executor that the test controls.
 type puppet struct {
 	t      *testing.T
 	stream wire.ExecutorSide
@@ -215,7 +215,7 @@ func (p *puppet) recv() *wire.DriverMessage {
 	return message
 }
 
-// single are a message's launches, with one attempt each.
+// single splits a message's launches into launches of one attempt each.
 func single(message *wire.DriverMessage) []*wire.Launch {
 	var all []*wire.Launch
 	for _, launch := range message.GetLaunches() {
@@ -228,7 +228,7 @@ func single(message *wire.DriverMessage) []*wire.Launch {
 	return all
 }
 
-// launches receives until there are so many.
+// launches receives messages until they have n launches.
 func (p *puppet) launches(count int) []*wire.Launch {
 	for len(p.came) < count {
 		p.recv()
@@ -244,7 +244,7 @@ func (p *puppet) finish(launch *wire.Launch, result string) {
 		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_FINISHED, Result: []byte(result)}}})
 }
 
-// manager is a cluster manager that records what it is asked for.
+// manager is a cluster manager that records requests.
 type manager struct {
 	mu       sync.Mutex
 	requests []driver.Request
@@ -284,10 +284,10 @@ func (m *manager) asksToKill() []string {
 	return append([]string(nil), m.killed...)
 }
 
-// timeout bounds waits for what happens at once on an idle machine.
+// timeout limits waits for events that are immediate on an idle machine.
 const timeout = 2 * time.Minute
 
-// await polls the driver's status until it is as wanted.
+// await polls the driver's status until wanted returns true.
 func await(t *testing.T, d *driver.Driver, wanted func(driver.Status) bool) driver.Status {
 	deadline := time.Now().Add(timeout)
 	for {

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// short plays the executor of a job with one core: it ends the first task after a
-// microsecond and grants a window of so many, and gives the message that fills it.
+// short runs a job on a puppet with one core, which ends the first task after a
+// microsecond and grants a window. It returns the message that fills the window.
 func short(t *testing.T, d *driver.Driver, job driver.TaskSet, window uint32) (p *puppet, done <-chan ended, queued *wire.DriverMessage) {
 	p = join(t, d, "1", "h", 1)
 	done = running(t, d, job)
@@ -23,7 +23,7 @@ func short(t *testing.T, d *driver.Driver, job driver.TaskSet, window uint32) (p
 	return p, done, p.recv()
 }
 
-// successes are of attempts that took a microsecond; the result is the input.
+// successes reports attempts that took a microsecond, with their inputs as results.
 func successes(launches []*wire.Launch) *wire.Successes {
 	var b wire.SuccessBuilder
 	for _, launch := range launches {
@@ -87,8 +87,8 @@ func TestAnExecutorThatSendsUnreadableSuccessesIsLost(t *testing.T) {
 	other.leave()
 }
 
-// Tasks that an executor queues are recalled when it is decommissioned: they have
-// not failed, and run on a core next.
+// Decommissioning recalls an executor's queued tasks: they have not failed, and run on a
+// free core next.
 func TestQueuedTasksAreRecalled(t *testing.T) {
 	d := start(t, driver.Options{})
 	p, done, _ := short(t, d, squares(100), 10)
@@ -102,7 +102,7 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 		back = append(back, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RECALLED})
 	}
 	p.send(&wire.ExecutorMessage{Updates: back})
-	// The streams of two executors have no common order.
+	// Messages to two executors have no common order.
 	await(t, d, func(status driver.Status) bool { return status.Jobs[0].Running == 1 })
 	other := join(t, d, "2", "h", 1)
 	for i := range 98 {
@@ -121,7 +121,7 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 	other.leave()
 }
 
-// A job of another pool gets the cores that queued tasks wait for.
+// A job of another pool gets the cores for which queued tasks wait.
 func TestQueuedTasksAreRecalledForAnotherPool(t *testing.T) {
 	d := start(t, driver.Options{Config: settings(t, map[string]string{"scheduler.mode": "FAIR"})})
 	p, done, _ := short(t, d, squares(100), 10)

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// told are metrics in which all numbers differ.
+// told returns metrics in which all numbers differ.
 func told(n uint64) *wire.Metrics {
 	return &wire.Metrics{QueueNanos: n, DecodeNanos: 2 * n, RunNanos: 3 * n, EncodeNanos: 4 * n, ResultBytes: 5 * n,
 		BytesRead: 6 * n, BytesWritten: 7 * n, PeakMemoryBytes: 8 * n}

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// start is when the tests of the event loop's parts begin.
+// start is the start time in the tests of the event loop's parts.
 var start = time.Unix(1000, 0)
 
 func TestLiveness(t *testing.T) {

@@ -54,7 +54,7 @@ func newNetwork(t *testing.T, target string) *network {
 	return n
 }
 
-// cut breaks every connection; new ones can be made.
+// cut breaks every connection. New ones can be made.
 func (n *network) cut() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,7 +95,7 @@ func TestAnExecutorReconnects(t *testing.T) {
 	await(t, d, func(s driver.Status) bool { return s.Totals.Done >= 10 })
 	n.cut()
 	require.NoError(t, <-done)
-	// The job may have been over when the connection broke.
+	// The job may have ended before the connection broke.
 	status := await(t, d, func(s driver.Status) bool { return s.Totals.ExecutorsLost == 1 && s.Totals.Executors == 1 })
 	require.Equal(t, 100, status.Totals.Done)
 	require.Equal(t, "1", status.Executors[0].ID)
@@ -123,7 +123,7 @@ func TestAnExecutorWhoseDriverIsGoneEnds(t *testing.T) {
 	require.ErrorContains(t, err, "could not join again")
 }
 
-// register is the first message of an executor's process.
+// register returns the first message of an executor's process.
 func register(instance uint64) *wire.ExecutorMessage {
 	return &wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "1", Host: "h", Cores: 1, Version: wire.Version, Instance: instance}}
 }

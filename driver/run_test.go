@@ -69,7 +69,7 @@ func TestResultsStreamAsTheyFinish(t *testing.T) {
 		<-ready
 		require.NoError(t, err)
 		require.Equal(t, order[next], result.Index)
-		// The next task ends only now: this result did not wait for it.
+		// The next task ends only now: this result has not waited for it.
 		if next++; next < len(order) {
 			finishNext()
 		}
@@ -165,7 +165,7 @@ func TestCancelKillsRunningTasks(t *testing.T) {
 	}()
 	_, err := outcome(ctx, d, driver.TaskSet{Name: "w", Function: "wait", Tasks: make([]driver.Task, 5)})
 	require.ErrorIs(t, err, errTest)
-	// The cores come back: the tasks were told.
+	// The killed tasks have freed their cores.
 	requireSquares(t, t.Context(), d, 10)
 	status := d.Status().Jobs[0]
 	require.Equal(t, driver.JobCancelled, status.State)
@@ -257,7 +257,7 @@ func TestStopWaitsABoundedTime(t *testing.T) {
 		p := join(t, d, "1", "h", 1)
 		q := join(t, d, "2", "h", 1)
 		go func() {
-			// One executor leaves, the other hangs on until it is thrown out.
+			// One executor stops, the other hangs until it is lost.
 			for q.recv().GetStop() == nil {
 			}
 			q.leave()

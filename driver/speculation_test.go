@@ -28,7 +28,7 @@ type ended struct {
 
 func tasks(count int) []driver.Task { return make([]driver.Task, count) }
 
-// ask asks for an attempt whether it may commit its output.
+// ask sends an attempt's request to commit, and returns the reply.
 func (p *puppet) ask(launch *wire.Launch) bool {
 	p.send(&wire.ExecutorMessage{CommitRequests: []uint64{launch.GetAttempt()}})
 	for {
@@ -40,7 +40,7 @@ func (p *puppet) ask(launch *wire.Launch) bool {
 	}
 }
 
-// kill receives until an attempt is to be killed, and gives the reason.
+// kill receives messages until one kills an attempt.
 func (p *puppet) kill() *wire.KillTask {
 	for {
 		if kills := p.recv().GetKills(); len(kills) > 0 {

@@ -71,8 +71,8 @@ func TestAListenerReceivesEachEnd(t *testing.T) {
 	one.leave()
 }
 
-// A stage that lost some of its outputs runs those tasks again, by the indexes
-// that they had, before sets that came later.
+// A stage that lost some outputs runs those tasks again, with their indexes, before later
+// sets.
 func TestASetRepeatsTasksOfAnEarlierOne(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)
@@ -146,7 +146,7 @@ func TestNothingIsSubmittedToAStoppedDriver(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrStopped)
 }
 
-// visits records executors that register and are lost.
+// visits records executors that are added and lost.
 type visits chan string
 
 func (v visits) ExecutorAdded(e driver.ExecutorInfo) {

@@ -20,8 +20,8 @@ import (
 )
 
 func init() {
-	// It adds its input in two steps, with time between them, and fails at first
-	// where that is divisible by three.
+	// count adds its input in two steps, with time between them. If the input is
+	// divisible by three, the first attempt fails.
 	function.Register("count", func(ctx context.Context, call function.Call) ([]byte, error) {
 		n := int64(binary.BigEndian.Uint64(call.Input))
 		call.Values.Add("sum", n-1)
@@ -39,7 +39,7 @@ func init() {
 	})
 }
 
-// countsOf is a job that counts to the sum of these.
+// countsOf returns a job that counts to the sum of the values.
 func countsOf(values ...int) driver.TaskSet {
 	job := driver.TaskSet{Name: "counts", Function: "count"}
 	for _, n := range values {

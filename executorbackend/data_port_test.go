@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// listening is a driver at an address. Tests get the streams of its executors.
+// listening is a driver at an address. Tests get its executors' streams.
 type listening struct {
 	wire.UnimplementedDriverServer
 	properties map[string]string

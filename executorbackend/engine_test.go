@@ -90,7 +90,7 @@ func start(t *testing.T, options Options) *scripted {
 	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error { return Serve(ctx, options, stream) })
 }
 
-// attachTo starts a stream of an executor, which may have further ones.
+// attachTo starts a stream of an executor, which may have further streams.
 func attachTo(t *testing.T, x *executor) *scripted {
 	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error {
 		return x.serve(ctx, stream, func() { _ = stream.CloseSend() }).err
@@ -239,7 +239,7 @@ created by ` + own + `/executorbackend.(*engine).startWaiting in goroutine 9
 func TestKill(t *testing.T) {
 	s := start(t, Options{})
 	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(1, ""), launch(2, ""), launch(3, "")}})
-	// The third waits for a core.
+	// The third task waits for a core.
 	s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 3, Reason: "not wanted"}, {Attempt: 77, Reason: "unknown"}}})
 	update := s.update()
 	require.Equal(t, uint64(3), update.GetAttempt())
@@ -464,8 +464,8 @@ func (r *recording) Recv() (*wire.DriverMessage, error) {
 	}
 }
 
-// The cluster manager knows why an executor ended, and so whether its tasks' failures
-// count: not after a preemption, but when they ran out of memory.
+// The cluster manager reports why an executor ended, and so whether its tasks' failures
+// count: not after a preemption, but after they ran out of memory.
 func TestTasksThatEndWithTheirExecutorAreNotReported(t *testing.T) {
 	started := make(chan struct{})
 	name := registered(func(ctx context.Context, _ function.Call) ([]byte, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Files are written and read by the same calls wherever they are.
+// Files in HDFS and on the local disk are written and read by the same calls.
 func Example() {
 	dir, err := os.MkdirTemp("", "storage")
 	if err != nil {
@@ -41,7 +41,7 @@ func Example() {
 	// Output: english 6
 }
 
-// A driver cuts the input into splits, and a task reads each.
+// A driver plans splits of the input, and a task reads each.
 func ExampleSplit_Lines() {
 	dir, err := os.MkdirTemp("", "storage")
 	if err != nil {

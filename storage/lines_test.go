@@ -18,8 +18,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// textOf draws a text with every kind of line end, empty lines, and now and
-// then a line longer than any buffer.
+// textOf draws a text with every kind of line end, empty lines, and some lines longer
+// than any buffer.
 func textOf(t *rapid.T) []byte {
 	piece := rapid.OneOf(
 		rapid.SampledFrom([]string{"\n", "\r\n", "\r", "\n\n", "a", "word", "é", "\x00"}),
@@ -29,7 +29,7 @@ func textOf(t *rapid.T) []byte {
 	return []byte(strings.Join(rapid.SliceOfN(piece, 0, 60).Draw(t, "text"), ""))
 }
 
-// scanned are the lines of text as bufio.ScanLines finds them.
+// scanned returns the lines that bufio.ScanLines finds in text.
 func scanned(text []byte) []string {
 	scanner := bufio.NewScanner(bytes.NewReader(text))
 	scanner.Buffer(nil, len(text)+1)

@@ -14,9 +14,8 @@ import (
 
 var errCrash = errors.New("crashed")
 
-// faultySystem fails the n-th call that changes something, before or after
-// the change, and every call after it: as for a process that dies, or whose
-// connection is lost after the server has done its part.
+// faultySystem fails the n-th change, before or after it is made, and every later call:
+// as for a process that dies, or whose connection is lost.
 type faultySystem struct {
 	fileSystem
 	left  int // calls that still succeed
@@ -90,8 +89,8 @@ func (s *faultySink) Close() error { return s.system.step(s.sink.Close) }
 
 func (s *faultySink) Abort() error { return s.system.step(s.sink.Abort) }
 
-// runJob is one attempt of a job that writes parts, the second of them by two
-// attempts of its task.
+// runJob is one attempt of a job, with two attempts of the task that writes the second
+// part.
 func runJob(files *Files, target, content string) error {
 	ctx := With(context.Background(), files)
 	out, err := files.NewOutput(ctx, target, "job")
@@ -117,7 +116,7 @@ func runJob(files *Files, target, content string) error {
 	return out.Commit(ctx, 2)
 }
 
-// content of a committed output, which must be whole; false if there is none.
+// content returns a committed output, which must be complete; false if there is none.
 func committed(t *testing.T, target string) (content string, ok bool) {
 	t.Helper()
 	_, err := os.Stat(target)
@@ -184,7 +183,7 @@ func TestOutputSurvivesACrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// lossySystem does every rename and loses the answer to it, once.
+// lossySystem loses the response to one rename.
 type lossySystem struct {
 	fileSystem
 	lost map[string]bool

@@ -107,7 +107,7 @@ func TestHostsHoldBytesOfTheirSplit(t *testing.T) {
 	})
 }
 
-// emptySystem has nothing in it.
+// emptySystem has no files.
 type emptySystem struct{ fileSystem }
 
 func (emptySystem) stat(context.Context, string, bool) (entry, error) {

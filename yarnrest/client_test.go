@@ -22,10 +22,10 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// routes answers "METHOD /path" with a body and status 200, or as a handler does.
+// routes has the reply to "METHOD /path": a body with status 200, or a handler.
 type routes map[string]any
 
-// serve starts a server of routes. Anything else asked is an error of the test.
+// serve starts a server of routes. Any other request is an error of the test.
 func serve(t *testing.T, r routes) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -44,7 +44,7 @@ func serve(t *testing.T, r routes) *httptest.Server {
 	return s
 }
 
-// client makes a client of addresses that gives up soon.
+// client returns a client that gives up soon.
 func client(t *testing.T, o Options, addresses ...string) *Client {
 	t.Helper()
 	o.Addresses = addresses
@@ -59,7 +59,7 @@ func client(t *testing.T, o Options, addresses ...string) *Client {
 	return c
 }
 
-// refused is an address that nobody listens on.
+// refused returns an address on which nothing listens.
 func refused(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(nil)
@@ -259,7 +259,7 @@ func TestPermanentErrorsAreNotRetried(t *testing.T) {
 		"no TLS":            strings.Replace(plain.URL, "http:", "https:", 1),
 		"wrong certificate": tls.URL,
 	} {
-		// One that is tried again is for an hour.
+		// A retriable call would take an hour.
 		_, err := client(t, Options{MaxWait: time.Hour}, address).Metrics(context.Background())
 		var unavailable *UnavailableError
 		if !errors.As(err, &unavailable) {

@@ -24,8 +24,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// FuzzAnswers gives any bytes as the answer to every call: no call panics, and what comes back without an
-// error has what callers rely on.
+// FuzzAnswers replies to every call with any bytes: no call panics, and results without
+// an error have what callers rely on.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		metricsAnswer, `{"app":` + appAnswer + `}`, `{"apps":{"app":[` + appAnswer + `]}}`, `{"application-id":"application_1_1"}`, `{"state":"RUNNING"}`,
@@ -79,7 +79,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// canned answers every request alike.
+// canned gives the same reply to every request.
 type canned struct {
 	code int
 	body []byte

@@ -185,7 +185,7 @@ func TestALogWhoseConnectionBreaks(t *testing.T) {
 	}
 }
 
-// TestALogThatStopsArriving reads from a node that hangs, before it answers or within a log.
+// TestALogThatStopsArriving reads from a node that hangs before or within a log.
 func TestALogThatStopsArriving(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begins %v", begins), func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 var epoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// policy is what the settings describe when only the switch is on.
+// policy has the settings' defaults with dynamic allocation enabled.
 func policy(t *testing.T, values map[string]string) Options {
 	all := map[string]string{"dynamicAllocation.enabled": "true"}
 	for key, value := range values {
@@ -38,7 +38,7 @@ func TestPolicyOfTheSettings(t *testing.T) {
 	require.Equal(t, 6*time.Second, policy(t, map[string]string{"schedulerBacklogTimeout": "6s"}).SustainedBacklogTimeout)
 }
 
-// targets lets work last and notes the target of each second.
+// targets updates a pool every second with the same work, and returns the targets.
 func targets(p *Pool, work Work, begin, seconds int) []int {
 	var targets []int
 	for second := range seconds {
@@ -162,7 +162,7 @@ func TestExecutorsThatTheWorkCanUseStay(t *testing.T) {
 	for _, id := range []string{"1", "2", "3"} {
 		p.Add(id, epoch)
 	}
-	// The tasks wait for cores elsewhere, or all run on few executors.
+	// The tasks wait for cores elsewhere, or all run on a few executors.
 	require.Empty(t, removed(p, Work{Executors: 7, Backlog: true}, 1000))
 	require.Empty(t, removed(p, Work{Executors: 3}, 2000))
 	require.Equal(t, []string{"1"}, removed(p, Work{Executors: 1.5}, 3000))

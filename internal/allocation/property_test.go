@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is what a pool is to keep to, in whole numbers and without any thought
-// for what it costs.
+// model is a pool's specification, in whole numbers and without regard to cost.
 type model struct {
 	options    Options
 	ratio      [2]int // numerator and denominator of Options.Ratio
@@ -19,8 +18,7 @@ type model struct {
 	tasks      int // waiting and running
 	waiting    int
 	everWorked bool
-	// since is when the backlog began that still lasts, rises the times at which
-	// the target rose in it.
+	// since is when the present backlog began, rises when the target rose in it.
 	since time.Time
 	rises []time.Time
 }
@@ -32,8 +30,8 @@ type modelled struct {
 	idleSince time.Time
 }
 
-// useful is how many executors the work can use: tasks ÷ slots × ratio, rounded
-// up, within the bounds.
+// useful returns how many executors the work can use: tasks ÷ slots × ratio, rounded up,
+// within the limits.
 func (m *model) useful() int {
 	parts := m.slots * m.ratio[1]
 	needed := (m.tasks*m.ratio[0] + parts - 1) / parts
@@ -44,7 +42,7 @@ func (m *model) work() Work {
 	return Work{Executors: float64(m.tasks) / float64(m.slots), Backlog: m.waiting > 0}
 }
 
-// over is whether an executor has been idle for long enough.
+// over reports whether an executor has been idle for long enough.
 func (m *model) over(e *modelled, now time.Time) bool {
 	timeout := m.options.IdleTimeout
 	if e.holding {
@@ -53,7 +51,7 @@ func (m *model) over(e *modelled, now time.Time) bool {
 	return !e.busy && timeout != Never && now.Sub(e.idleSince) >= timeout
 }
 
-// update updates the pool and compares what it does.
+// update updates the pool and compares the result with the model.
 func (m *model) update(t *rapid.T, p *Pool, now time.Time) {
 	before, live := p.Target(), len(m.executors)
 	out := p.Update(m.work(), now)
@@ -174,7 +172,7 @@ func TestPoolKeepsToTheModel(t *testing.T) {
 			},
 			"wait": func(t *rapid.T) {
 				wait := time.Duration(rapid.IntRange(0, 3000).Draw(t, "milliseconds")) * time.Millisecond
-				// Until the time that Next says, time alone changes nothing.
+				// Nothing changes before the time that Next returns.
 				if next := p.Next(); next.IsZero() || next.After(now.Add(wait)) {
 					target, live := p.Target(), len(m.executors)
 					now = now.Add(wait)
@@ -186,7 +184,7 @@ func TestPoolKeepsToTheModel(t *testing.T) {
 				now = now.Add(wait)
 			},
 			"settle": func(t *rapid.T) {
-				// With nothing but the times that Next says, all that can be done is done.
+				// Updates at the times of Next alone must reach the final state.
 				for range 200 {
 					next := p.Next()
 					if next.IsZero() {

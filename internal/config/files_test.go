@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// defaultsIn writes a defaults file into a directory, which it makes.
+// defaultsIn writes a defaults file into a new directory.
 func defaultsIn(t *testing.T, directory, text string) string {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(directory, 0o700))

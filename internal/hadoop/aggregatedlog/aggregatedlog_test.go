@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// realFiles returns the files in testdata, which NodeManagers of Hadoop 3.4 wrote of an
-// application with two tasks, by format and compression, and whose logs each has.
+// realFiles returns the files in testdata, which NodeManagers of Hadoop 3.4 wrote for an
+// application with two tasks, by format and compression, with each file's logs.
 func realFiles(t testing.TB) (contents map[string][]byte, applications map[string]string) {
 	t.Helper()
 	found, err := filepath.Glob("testdata/*.application_*")
@@ -30,7 +30,7 @@ func realFiles(t testing.TB) (contents map[string][]byte, applications map[strin
 	return contents, applications
 }
 
-// taskOutput is what a task of that application wrote.
+// taskOutput returns the output of a task of that application.
 func taskOutput(task int) string {
 	var text strings.Builder
 	text.WriteString("to stderr\n")
@@ -49,7 +49,7 @@ func TestRealFiles(t *testing.T) {
 			require.Equal(t, "root", logs.Owner())
 			var names []string
 			read := map[string]string{}
-			// Backwards, as content may be read in any order.
+			// In reverse: contents may be read in any order.
 			for i := len(logs.Entries()) - 1; i >= 0; i-- {
 				entry := logs.Entries()[i]
 				require.Contains(t, entry.Container, strings.TrimPrefix(applications[format], "application"))
@@ -88,8 +88,8 @@ func TestFilesThatAreNotWhole(t *testing.T) {
 	require.ErrorIs(t, err, ErrFormat)
 }
 
-// TestIndexedFileWithMoreBehind has a node append to an indexed file and end
-// before it has completed that: what counts is told by a checksum file.
+// TestIndexedFileWithMoreBehind has an indexed file with an incomplete addition, whose
+// checksum file has the length of the valid part.
 func TestIndexedFileWithMoreBehind(t *testing.T) {
 	contents, applications := realFiles(t)
 	whole, application := contents["indexed-gz"], applications["indexed-gz"]
@@ -135,8 +135,8 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, Logs, KindOf("h_1"))
 }
 
-// FuzzOpen reads anything as aggregated logs: it gives an error or logs of the
-// lengths that it tells, and ends.
+// FuzzOpen reads any bytes as aggregated logs: Open returns an error, or logs with the
+// lengths in their entries.
 func FuzzOpen(f *testing.F) {
 	contents, applications := realFiles(f)
 	const application = "application_1700000000000_0001"

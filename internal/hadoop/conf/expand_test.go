@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The expectations are what Hadoop 3.4's Configuration answers for the same properties.
+// The expected values are those of Hadoop 3.4's Configuration for the same properties.
 func TestExpand(t *testing.T) {
 	env := map[string]string{"SET": "value", "EMPTY": ""}
 	x := &expander{

@@ -22,7 +22,7 @@ func memory(files map[string]string) reader {
 	}
 }
 
-// parse reads /c/core-site.xml of files and gives its raw values.
+// parse returns the raw values of /c/core-site.xml in files.
 func parse(files map[string]string) (map[string]string, error) {
 	r := newRawProperties()
 	err := parseFile(r, "/c/core-site.xml", memory(files))
@@ -35,7 +35,7 @@ func parse(files map[string]string) (map[string]string, error) {
 
 const xi = `<configuration xmlns:xi="http://www.w3.org/2001/XInclude">`
 
-// The expectations are what Hadoop 3.4's Configuration makes of the same files.
+// The expected values are those of Hadoop 3.4's Configuration for the same files.
 func TestParse(t *testing.T) {
 	for name, test := range map[string]struct {
 		xml   string
@@ -172,8 +172,8 @@ func TestParseErrorsNameFileAndLine(t *testing.T) {
 	}
 }
 
-// A document whose entities would unfold to gigabytes, one that includes itself twice at each level, and a
-// huge file all end early.
+// Entities that would expand to gigabytes, nested double includes and a huge file fail
+// early.
 func TestBombsEndEarly(t *testing.T) {
 	var entities strings.Builder
 	entities.WriteString("<!DOCTYPE c [<!ENTITY e0 \"lol\">")

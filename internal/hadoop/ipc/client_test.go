@@ -40,7 +40,7 @@ func secure(qops ...sasl.QOP) ipctest.Options {
 	}}
 }
 
-// newServer serves echo, and fail, which throws the exception that it is told of.
+// newServer serves the methods echo and fail, which throws the requested exception.
 func newServer(t *testing.T, options ipctest.Options) *ipctest.Server {
 	t.Helper()
 	server, err := ipctest.NewServer(options)
@@ -55,7 +55,7 @@ func newServer(t *testing.T, options ipctest.Options) *ipctest.Server {
 	return server
 }
 
-// handle serves a method from string to string.
+// handle registers a method from string to string.
 func handle(s *ipctest.Server, method string, f func(context.Context, ipctest.Call, string) (string, error)) {
 	ipctest.Handle(s, protocol, method, func(ctx context.Context, call ipctest.Call, request *text) (*text, error) {
 		out, err := f(ctx, call, request.GetValue())
@@ -63,8 +63,8 @@ func handle(s *ipctest.Server, method string, f func(context.Context, ipctest.Ca
 	})
 }
 
-// newClient returns a client that authenticates by token; zero options are
-// filled with such as suit tests.
+// newClient returns a client that authenticates by token. Zero options get values for
+// tests.
 func newClient(t *testing.T, options ipc.Options, addresses ...string) *ipc.Client {
 	t.Helper()
 	options.Protocol = protocol
@@ -89,7 +89,7 @@ func call(ctx context.Context, c *ipc.Client, method, request string, options ..
 	return response.GetValue(), err
 }
 
-// within bounds a test's calls, so that a hang fails rather than blocks.
+// within limits the time of a test's calls, so that a hang fails the test.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -97,7 +97,7 @@ func within(t *testing.T) context.Context {
 }
 
 func TestCallUnderEveryProtection(t *testing.T) {
-	// Longer than a piece of the security layer, both ways.
+	// Longer than a piece of the security layer, in both directions.
 	long := strings.Repeat("0123456789", 30_000)
 	for _, qop := range []sasl.QOP{sasl.Auth, sasl.AuthInt, sasl.AuthConf} {
 		for _, late := range []bool{false, true} {
@@ -198,7 +198,7 @@ func TestCallsShareOneConnection(t *testing.T) {
 		t.Run(string(qop), func(t *testing.T) {
 			const calls = 100
 			server := newServer(t, secure(qop))
-			// No call is answered before all have come: they must be under way at once.
+			// No call is answered before all have arrived: they must be concurrent.
 			var waiting atomic.Int32
 			all := make(chan struct{})
 			handle(server, "meet", func(ctx context.Context, _ ipctest.Call, s string) (string, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// TestConnectionsEndWhenThePeersMachineDoesNotAcknowledge opens one by a Dial of
-// the caller's own, as the ApplicationMaster opens those to NodeManagers.
+// TestConnectionsEndWhenThePeersMachineDoesNotAcknowledge sets Options.Dial, as the
+// ApplicationMaster does for NodeManagers.
 func TestConnectionsEndWhenThePeersMachineDoesNotAcknowledge(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

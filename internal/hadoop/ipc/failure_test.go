@@ -18,13 +18,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// rogue is a server that is none of Hadoop's.
+// rogue is a server that violates Hadoop's protocol.
 type rogue struct {
 	address  string
 	accepted chan struct{}
 }
 
-// listen serves each connection by f, then reads on until the client leaves.
+// listen serves each connection with f, then reads until the client disconnects.
 func listen(t *testing.T, f func(net.Conn)) *rogue {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,7 +51,7 @@ func listen(t *testing.T, f func(net.Conn)) *rogue {
 	return r
 }
 
-// refusing returns an address at which nothing listens.
+// refusing returns an address on which nothing listens.
 func refusing(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -166,7 +166,7 @@ func TestPingsWhileWaiting(t *testing.T) {
 	require.Equal(t, "pinged", got)
 }
 
-// watched tells when it is closed.
+// watched reports when it is closed.
 type watched struct {
 	net.Conn
 	once   sync.Once
@@ -331,7 +331,7 @@ func TestGarbageOnAConnectionInUse(t *testing.T) {
 			"huge":      {0xff, 0, 0, 0},
 			"empty":     {0, 0, 0, 0},
 			"malformed": {0, 0, 0, 4, 3, 0xff, 0xff, 0xff},
-			// A well-formed answer to call 0, but not by way of the security layer.
+			// A well-formed response to call 0, but outside the security layer.
 			"injected": {0, 0, 0, 6, 4, 0x08, 0x00, 0x10, 0x00, 0x00},
 		} {
 			if qop == sasl.Auth && name == "injected" {
@@ -382,7 +382,7 @@ func TestResponseLimit(t *testing.T) {
 func TestMalformedAnswerSparesTheConnection(t *testing.T) {
 	server := newServer(t, secure())
 	handle(server, "odd", func(ctx context.Context, call ipctest.Call, _ string) (string, error) {
-		// Success, and then nothing where the answer should be.
+		// A success header without the response.
 		if err := call.Write([]byte{0, 0, 0, 5, 4, 0x08, byte(call.ID), 0x10, 0x00}); err != nil {
 			return "", err
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stream puts what follows a stream's beginning into one: hexadecimal digits,
-// with text in quotes.
+// stream returns a stream with the given content: hexadecimal digits, with text in
+// quotes.
 func stream(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	out := []byte{0xac, 0xed, 0, 5}
@@ -26,8 +26,7 @@ func stream(t testing.TB, parts ...string) []byte {
 	return out
 }
 
-// point is an object of class Point with the int x and the String name, and what
-// it knows twice.
+// point is an object of class Point with the int x, the String name, and two references.
 func point(t testing.TB) []byte {
 	return stream(t,
 		"73 72", "'Point", "0000000000000001 02 0002",
@@ -51,7 +50,7 @@ func TestAllKindsOfFields(t *testing.T) {
 	}, value.(*Object).Fields)
 }
 
-// list is an ArrayList of what the parts say.
+// list is an ArrayList of the given elements.
 func list(t testing.TB, size string, parts ...string) []byte {
 	return stream(t, append([]string{"73 72", "'java.util.ArrayList", "7881d21d99c7619d 03 0001", "49", "'size", "78 70", size, "77 04 00000001"}, parts...)...)
 }
@@ -126,7 +125,7 @@ func TestStreamsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads anything as a stream: it gives a value or an error, and ends.
+// FuzzDecode decodes any bytes: Decode returns a value or an error.
 func FuzzDecode(f *testing.F) {
 	f.Add(point(f))
 	f.Add(list(f, "00000001", "74", "'one", "78"))

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// javaFile reads what Hadoop's Credentials wrote: javaToken under "alias ü", an
+// javaFile is a file that Hadoop's Credentials wrote: javaToken under "alias ü", an
 // AMRMToken under an empty alias, and two secrets.
 func javaFile(t testing.TB, format string) []byte {
 	t.Helper()
@@ -129,7 +129,7 @@ func TestCredentialsRoundTrip(t *testing.T) {
 		for _, format := range []Format{Writable, Protobuf} {
 			data, err := want.Encode(format)
 			require.NoError(t, err)
-			// What follows is not read.
+			// Later bytes are not read.
 			got, err := ReadCredentials(bytes.NewReader(append(data, "more"...)))
 			require.NoError(t, err)
 			require.Equal(t, want, got)

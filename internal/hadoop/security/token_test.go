@@ -49,7 +49,7 @@ func TestTokenURLRefusesWhatIsNone(t *testing.T) {
 }
 
 func TestVintIsHadoops(t *testing.T) {
-	// What WritableUtils.writeVLong writes.
+	// The bytes that WritableUtils.writeVLong writes.
 	for n, want := range map[int64]string{
 		0: "00", 1: "01", -1: "ff", 127: "7f", 128: "8f80", -112: "90", -113: "8770", 255: "8fff", 256: "8e0100",
 		65535: "8effff", 65536: "8d010000", -65536: "86ffff",
@@ -97,7 +97,7 @@ func TestZeroToken(t *testing.T) {
 	require.True(t, TokenFromProto(nil).IsZero())
 }
 
-// TestSecretsAreNotPrinted prints tokens and credentials in every way there is.
+// TestSecretsAreNotPrinted prints tokens and credentials in every way.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	const secret = "hunter2hunter2"
 	token := Token{Identifier: []byte("id"), Password: []byte(secret), Kind: "K", Service: "s:1"}

@@ -76,7 +76,7 @@ func TestNumbers(t *testing.T) {
 
 type record struct{ key, value string }
 
-// write makes a TFile of blocks of records, with values in chunks.
+// write writes a TFile of blocks of records, with values in chunks.
 func write(compression string, chunk int, blocks ...[]record) []byte {
 	file := bytes.Clone(magic)
 	type written struct {
@@ -219,7 +219,7 @@ func TestDamagedFiles(t *testing.T) {
 	require.ErrorIs(t, err, ErrFormat)
 }
 
-// failing is a file that a disk or a network keeps from being read.
+// failing is a file whose reads fail.
 type failing struct{}
 
 var errDisk = errors.New("the disk is gone")
@@ -232,7 +232,7 @@ func TestErrorsOfTheFileAreNotThoseOfTheFormat(t *testing.T) {
 	require.NotErrorIs(t, err, ErrFormat)
 }
 
-// FuzzReader reads anything as a TFile: it gives records or an error, and ends.
+// FuzzReader reads any bytes as a TFile: NewReader and Next return records or an error.
 func FuzzReader(f *testing.F) {
 	f.Add(write("none", 3, []record{{"a", "value"}, {"b", ""}}, []record{{"c", "more"}}))
 	f.Add(write("gz", 100, []record{{"a", strings.Repeat("value", 100)}}))

@@ -48,8 +48,8 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// newAMServer serves one method of ApplicationMasterProtocol by answering
-// response and keeping the request.
+// newAMServer serves one method of ApplicationMasterProtocol: it records the request and
+// returns response.
 func newAMServer[Request, Response any, PRequest interface {
 	*Request
 	proto.Message

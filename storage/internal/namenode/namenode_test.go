@@ -152,7 +152,7 @@ func request(t testing.TB, id int32, method string, body []byte) []byte {
 	return frame
 }
 
-// serve runs Serve over input and returns what it answers.
+// serve runs Serve over input and returns its output.
 func serve(input []byte, handle Handler) (answers []byte, err error) {
 	var output bytes.Buffer
 	err = Serve(struct {

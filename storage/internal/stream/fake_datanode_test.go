@@ -18,8 +18,8 @@ import (
 
 const packetSize = 4096
 
-// fakeDatanode keeps blocks in memory and speaks as much of the data transfer
-// protocol as it takes to read and to write them. Its blocks have no checksums.
+// fakeDatanode stores blocks in memory and speaks the data transfer protocol's reads and
+// writes. Its blocks have no checksums.
 type fakeDatanode struct {
 	listener net.Listener
 	running  sync.WaitGroup
@@ -28,10 +28,9 @@ type fakeDatanode struct {
 	blocks map[uint64][]byte
 	conns  map[net.Conn]bool
 	opened int
-	// cutAfter closes a connection once so many bytes of a block have been sent
-	// or received; negative never.
+	// cutAfter closes a connection after so many bytes of a block; negative means never.
 	cutAfter int
-	// hang makes it take connections and never say anything.
+	// hang makes the datanode accept connections and never reply.
 	hang bool
 }
 
@@ -44,7 +43,7 @@ func newDatanode(t *testing.T) *fakeDatanode {
 	return d
 }
 
-// stop makes it refuse connections and cuts those it has.
+// stop makes the datanode refuse connections, and closes the open ones.
 func (d *fakeDatanode) stop() {
 	_ = d.listener.Close()
 	d.mu.Lock()
@@ -67,7 +66,7 @@ func (d *fakeDatanode) connections() int {
 	return d.opened
 }
 
-// info is how the NameNode names it.
+// info returns the datanode as the NameNode describes it.
 func (d *fakeDatanode) info() *pb.Datanode {
 	_, port, _ := net.SplitHostPort(d.listener.Addr().String())
 	n, _ := strconv.ParseUint(port, 10, 32)
@@ -207,7 +206,7 @@ func appendBytes(b []byte, n protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), v)
 }
 
-// raw is the encoded value of a field, nil if it is not there.
+// raw returns the encoded value of a field; nil if it is missing.
 func raw(message []byte, want protowire.Number) (value []byte, t protowire.Type) {
 	for len(message) > 0 {
 		n, t, size := protowire.ConsumeTag(message)

@@ -18,18 +18,18 @@ import (
 
 const blockSize = 16 << 10
 
-// fakeNameNode is one file's NameNode: what stands for package ipc.
+// fakeNameNode is the NameNode of one file, in place of package ipc.
 type fakeNameNode struct {
 	mu        sync.Mutex
 	datanodes []*fakeDatanode
 	blocks    []*pb.LocatedBlock
 	nextBlock uint64
 	calls     map[string]int
-	// completions are the requests to complete the file.
+	// completions has the requests to complete the file.
 	completions [][]byte
-	// pending is how often complete still answers that it is too early.
+	// pending is how many further complete calls fail because it is too early.
 	pending int
-	// fails are the errors of methods.
+	// fails has the errors of methods.
 	fails map[string]error
 }
 
@@ -132,7 +132,7 @@ func (n *fakeNameNode) located(id uint64) *pb.LocatedBlock {
 	return block
 }
 
-// locations are those of the file's blocks, which any datanode may have.
+// locations returns those of the file's blocks, which every datanode may have.
 func (n *fakeNameNode) locations() *pb.LocatedBlocks {
 	located := &pb.LocatedBlocks{FileLength: proto.Uint64(0)}
 	for _, b := range n.blocks {
@@ -150,7 +150,7 @@ func (n *fakeNameNode) locations() *pb.LocatedBlocks {
 	return located
 }
 
-// store puts a file's content on the datanodes.
+// store stores a file's content on the datanodes.
 func (n *fakeNameNode) store(content []byte) *pb.FileStatus {
 	n.mu.Lock()
 	defer n.mu.Unlock()

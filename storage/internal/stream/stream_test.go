@@ -25,7 +25,7 @@ func logger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
-// text is content of n bytes that differs everywhere.
+// text returns n bytes without repetition.
 func text(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

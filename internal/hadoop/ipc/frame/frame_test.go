@@ -36,14 +36,14 @@ func TestOpening(t *testing.T) {
 	}
 }
 
-// TestHeadersAreHadoops holds bytes that Hadoop's own classes write.
+// TestHeadersAreHadoops compares headers with those that Hadoop's classes write.
 func TestHeadersAreHadoops(t *testing.T) {
 	// Client.java sends this to begin SASL: header, then state NEGOTIATE.
 	b, err := Client.AppendSASL(nil, &pb.SaslMessage{State: pb.SaslMessage_NEGOTIATE.Enum()})
 	require.NoError(t, err)
 	require.Equal(t, "0000000e"+"0a"+"0802"+"1000"+"1841"+"2200"+"2801"+"02"+"1001", hex.EncodeToString(b))
 
-	// Server.java answers with the call id -33 as an unsigned number.
+	// Server.java replies with the call id -33 as an unsigned number.
 	header := &pb.ResponseHeader{}
 	rest, err := Next(unhex(t, "0a08dfffffff0f1000180900"), header)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 // goodChallenge offers everything.
 const goodChallenge = `realm="r",nonce="n",qop="auth,auth-int,auth-conf",charset=utf-8,cipher="rc4-40,des,3des,rc4",algorithm=md5-sess`
 
-// newTestClient takes any quality of protection, the best first.
+// newTestClient accepts any quality of protection, the best first.
 func newTestClient() Mechanism {
 	return NewDigestClient(DigestClient{Username: "u", Password: "geheim", ServerID: "default", QOPs: []QOP{AuthConf, AuthInt, Auth}})
 }
@@ -161,7 +161,7 @@ func FuzzChallenge(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What the client writes is well-formed.
+		// The client's message must be well-formed.
 		_, err = parseDirectives(response)
 		require.NoError(t, err)
 	})

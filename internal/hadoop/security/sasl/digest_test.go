@@ -136,7 +136,7 @@ func pair(t require.TestingT, qop QOP, cipher string) (client, server Layer) {
 	return c.Layer(), s.Layer()
 }
 
-// layers lists what messages can be protected by.
+// layers lists the security layers.
 var layers = []struct {
 	qop    QOP
 	cipher string
