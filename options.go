@@ -23,8 +23,8 @@ type jobOptions struct {
 	err       error // error of the option Shared
 }
 
-// Name sets the job's name in logs, errors and the status page. The default is the
-// function's name.
+// Name sets the job's name in logs, errors and status. The default is the function's
+// name.
 func Name(name string) Option { return func(o *jobOptions) { o.Name = name } }
 
 // CPUs sets how many cores each task uses on its executor. The default is task.cpus.
@@ -106,11 +106,9 @@ func (o *jobOptions) fromContext(ctx context.Context) {
 	}
 }
 
-// ResourceProfile describes the executors of a job. A zero field means the
-// application's setting.
+// ResourceProfile describes a job's executors. A zero field means the setting's value.
 type ResourceProfile struct {
-	// Memory is the memory of the Go program, such as "8g". The default is
-	// executor.memory.
+	// Memory is the Go program's memory, such as "8g". The default is executor.memory.
 	Memory string
 	// Overhead is the memory of the container beyond Memory. The default is computed
 	// from Memory by executor.memoryOverhead and executor.memoryOverheadFactor.

@@ -18,8 +18,7 @@ var (
 	ErrCancelled = driver.ErrCancelled
 )
 
-// Session is a program's connection to its executors. Its methods are safe for
-// concurrent use.
+// Session is a program's connection to its executors. It is safe for concurrent use.
 type Session struct {
 	app   *role.Application
 	ctx   context.Context // ends with the session
@@ -96,6 +95,5 @@ func (s *Session) Jobs() []Job {
 // running. See [Task] for tasks that ignore their context.
 func (s *Session) CancelJob(id uint64, reason string) bool { return s.app.Driver.CancelJob(id, reason) }
 
-// CancelGroup cancels every running job of a [Group] as CancelJob does, and returns
-// their number.
+// CancelGroup cancels each running job of a [Group], and returns the number of jobs.
 func (s *Session) CancelGroup(name, reason string) int { return s.app.Driver.CancelGroup(name, reason) }

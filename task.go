@@ -14,8 +14,7 @@ import (
 // the task. If the other attempt fails, the task runs again.
 var ErrCommitDenied = function.ErrCommitDenied
 
-// errNoTask is the error of the methods that need an executor, if the Task was
-// made by a test.
+// errNoTask is the error of methods that need an executor, for a test's Task.
 var errNoTask = errors.New("the task does not run on an executor")
 
 // Task is one attempt of a task. It is also the context that the task function

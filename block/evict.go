@@ -35,9 +35,8 @@ func (s *Store) makeRoom(b *entry) (err error) {
 // files, exceed the limit. It is called with the lock held.
 func (s *Store) overLimit() bool { return s.memory-s.spilling > s.options.Memory }
 
-// spill writes a block, which must be pinned, to a file. The block leaves memory
-// when it is unpinned for the last time. It is called with the lock held, and
-// releases it while it writes.
+// spill writes a pinned block to a file. The block leaves memory when it is unpinned for
+// the last time. The caller holds the lock, which spill releases while it writes.
 func (s *Store) spill(b *entry) error {
 	if s.closed {
 		return ErrClosed

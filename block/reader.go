@@ -17,7 +17,7 @@ type Reader struct {
 	release sync.Once
 }
 
-// Open returns a reader of a block. The caller must release it. Open fails with
+// Open returns a reader of a block, which the caller must release. Open fails with
 // ErrNotFound if there is no such block, and with ErrDamaged if its file cannot be
 // opened.
 func (s *Store) Open(id ID) (*Reader, error) {

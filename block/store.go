@@ -187,8 +187,7 @@ type BlockStatus struct {
 	Pins             int
 }
 
-// Status returns what the store contains. Memory includes removed blocks that are
-// still being read.
+// Status returns what the store contains. Memory includes removed blocks being read.
 func (s *Store) Status() Status {
 	s.mu.Lock()
 	status := Status{Memory: s.memory, Blocks: make([]BlockStatus, 0, len(s.blocks))}

@@ -29,8 +29,7 @@ type Request struct {
 	ExcludedNodes []string
 }
 
-// Demand says how many executors of one resource profile are wanted, and which
-// hosts their tasks prefer.
+// Demand is how many executors of a profile are wanted, and which hosts tasks prefer.
 type Demand struct {
 	Profile profile.Profile
 	// Total is how many executors are wanted, including those already running.
@@ -75,8 +74,7 @@ type Notice struct {
 // requestInterval is the minimum time between two requests to the cluster manager.
 const requestInterval = 100 * time.Millisecond
 
-// cluster decides when to send a request to the cluster manager. Without a manager,
-// its methods do nothing.
+// cluster decides when to send requests to the manager. Without one, it does nothing.
 type cluster struct {
 	manager     ClusterManager // nil if there is none
 	changed     bool           // set if the wanted executors may differ from the last request

@@ -41,8 +41,7 @@ const (
 	// failure of the task, unless the executor was decommissioning or the cluster
 	// manager reports, maybe later, that the loss does not count.
 	LostExecutor
-	// KilledAttempt means that the driver killed the attempt. It does not count as
-	// a failure.
+	// KilledAttempt means that the driver killed the attempt, which is no failure.
 	KilledAttempt
 )
 
@@ -76,8 +75,7 @@ type ExecutorInfo struct {
 	Profile int // id of its resource profile
 }
 
-// Listen reports executors to a listener until stop is called: first all that are
-// registered, then each change.
+// Listen reports registered executors, then each change, until stop is called.
 func (d *Driver) Listen(listener ExecutorListener) (stop func()) {
 	d.do(func(l *loop) {
 		l.listeners[listener] = struct{}{}

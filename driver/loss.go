@@ -77,8 +77,7 @@ func (l *loop) executorLost(id string, loss Loss) {
 	}
 }
 
-// expireLosses counts the losses that were not explained in time, and kills the
-// executors.
+// expireLosses counts losses that were not explained in time, and kills the executors.
 func (l *loop) expireLosses() {
 	var ids []string
 	for _, loss := range l.losses.expired(l.now) {

@@ -59,8 +59,7 @@ func merge(into, message *wire.DriverMessage) {
 	}
 }
 
-// close makes drain return reason after it has sent the messages that wait. Only
-// the first call has an effect.
+// close makes drain return reason after the waiting messages. The first reason counts.
 func (m *mailbox) close(reason error) {
 	m.mu.Lock()
 	if !m.closed {

@@ -166,8 +166,7 @@ func (l *loop) speculate() (next time.Time) {
 }
 
 const (
-	// blockedInterval is how long a task set may launch nothing, while tasks wait,
-	// before the reason is reported.
+	// blockedInterval is how long waiting tasks are not launched before this is reported.
 	blockedInterval = 15 * time.Second
 	// maxBlockedChecks limits how many task sets one check looks at, because the
 	// scheduler goes through all executors for each of them.

@@ -24,8 +24,7 @@ type Status struct {
 // States of an executor.
 const (
 	ExecutorRegistered = "registered"
-	// ExecutorDecommissioning is the state of an executor that gets no further task
-	// and stops when it runs none.
+	// ExecutorDecommissioning executors get no further task and stop when they run none.
 	ExecutorDecommissioning = "decommissioning"
 	ExecutorLost            = "lost"
 )
@@ -105,8 +104,7 @@ type JobStatus struct {
 	Submitted      time.Time  `json:"submitted"`
 	Ended          *time.Time `json:"ended,omitempty"`
 	Error          string     `json:"error,omitempty"`
-	// Counters are sums over tasks that are done and, as of their latest heartbeats,
-	// running attempts.
+	// Counters are sums over done tasks and, as of the last heartbeats, running attempts.
 	Counters map[string]int64 `json:"counters,omitempty"`
 	// Gauges are the gauges of running attempts, as of their latest heartbeats.
 	// Their peaks include tasks that are done.

@@ -78,8 +78,7 @@ func (d *Driver) removeStream(mailbox *mailbox) {
 	d.streams.Done()
 }
 
-// closeStreams ends all streams. The event loop, which fills the mailboxes, must
-// have ended.
+// closeStreams ends all streams, after the event loop, which fills their mailboxes.
 func (d *Driver) closeStreams() {
 	d.streams.Lock()
 	defer d.streams.Unlock()

@@ -49,8 +49,7 @@ func (s *Submission) Cancel(cause error) {
 	})
 }
 
-// flow counts the results that a set's listener has not released, which limit how
-// many more the driver fetches.
+// flow counts unreleased results, which limit how many more the driver fetches.
 type flow struct {
 	unreleased   atomic.Int64 // bytes of results that the listener has received and not released
 	fetchPending atomic.Bool  // set if stored results are not fetched until some are released

@@ -9,8 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// TaskSet is one submission of tasks to the scheduler: a function, and one task for
-// each of its inputs.
+// TaskSet is one submission to the scheduler: a function, and a task for each input.
 type TaskSet struct {
 	Name     string // shown in errors, logs and the status
 	Function string // name under which the function is registered in package function
@@ -20,9 +19,8 @@ type TaskSet struct {
 	// earlier one; nil means 0, 1, 2, …
 	Indexes []int
 
-	// Profile is the resource profile of the executors that run the tasks; nil for
-	// the default one. Its ID is ignored. Executors in the driver's process run the
-	// tasks of every profile.
+	// Profile is the resource profile of the executors; nil for the default one. Its ID
+	// is ignored. Executors in the driver's process run the tasks of every profile.
 	Profile *profile.Profile
 
 	// Priority orders task sets if scheduling is FIFO: by job, then by stage, lower

@@ -98,8 +98,7 @@ func (v *values) copies() (counters map[string]int64, gauges map[string]GaugeSta
 	return maps.Clone(v.counters), maps.Clone(v.gauges)
 }
 
-// Metrics are sums over attempts: those whose results count, and those that run, as
-// of their latest heartbeats.
+// Metrics are sums over attempts whose results count, and running attempts so far.
 type Metrics struct {
 	QueueNanos  uint64 `json:"queueNanos"`  // from the arrival of the launch at the executor until a core was free there
 	DecodeNanos uint64 `json:"decodeNanos"` // time to decode inputs

@@ -33,8 +33,7 @@ type Options struct {
 	// Profile is the id of the executor's resource profile; 0 is the default profile.
 	Profile int
 
-	// LogURLs are the URLs at which the executor's output can be read, by the name
-	// of the output, such as stdout.
+	// LogURLs are the URLs of the executor's output, by its name, such as stdout.
 	LogURLs map[string]string
 
 	// Resources are the addresses of further resources, such as GPUs, by the name
@@ -50,8 +49,7 @@ type Options struct {
 	// process got a signal. The process then ends with ExitDecommissioned. May be nil.
 	Decommission <-chan string
 
-	// Config has the settings; nil means the defaults. Run replaces it with the
-	// settings that the driver sends.
+	// Config has the settings; nil means the defaults. Run gets them from the driver.
 	Config *config.Config
 
 	// Prepare makes the context under which tasks run, and returns it with a
@@ -83,8 +81,7 @@ func (o Options) withDefaults() Options {
 const (
 	// ExitLostDisk means that the executor cannot write to its working directory.
 	ExitLostDisk = 53
-	// ExitHeartbeatFailure means that the executor could not send a heartbeat for
-	// network.timeout.
+	// ExitHeartbeatFailure means that sending a heartbeat took network.timeout.
 	ExitHeartbeatFailure = 56
 	// ExitStuckTask means that a killed task did not end.
 	ExitStuckTask = 57
@@ -95,8 +92,7 @@ const (
 	ExitDisconnected = 62
 	// ExitRefused means that the driver refused the executor.
 	ExitRefused = 63
-	// ExitDecommissioned means that the executor was decommissioned through
-	// Options.Decommission.
+	// ExitDecommissioned means a decommission through Options.Decommission.
 	ExitDecommissioned = 64
 )
 

@@ -26,9 +26,8 @@ type pace struct {
 	mean    time.Duration
 }
 
-// window adds the duration of a task that ended, and returns the executor's window:
-// how many tasks of the set the driver may queue at the executor. cores is the
-// number of the executor's cores.
+// window adds the duration of a task that ended, and returns the window: how many tasks
+// of the set the driver may queue at an executor with so many cores.
 func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
 	took = max(took, 1)
 	if p.taskSet != t.set.id {
@@ -39,8 +38,7 @@ func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
 	return &wire.Window{TaskSet: p.taskSet, Tasks: uint32(tasks)}
 }
 
-// stallTimer runs while tasks are queued, to find out whether none of them starts.
-// The engine's lock guards it.
+// stallTimer finds out whether no queued task starts. The engine's lock guards it.
 type stallTimer struct {
 	timer     *time.Timer // nil if it does not run
 	lastStart time.Time   // when a task was started last

@@ -287,8 +287,7 @@ func (b *backlog) countInRack(g *rackGroup, change int) {
 	}
 }
 
-// crossing adds change to a count. It returns 1 if the count becomes positive, -1
-// if it becomes 0, else 0.
+// crossing adds change to a count. It returns 1 if that leaves 0, -1 if it reaches 0.
 func crossing(count *int, change int) int {
 	before := *count
 	*count += change

@@ -27,8 +27,7 @@ type AttemptEnded struct {
 	Reason   string
 }
 
-// TaskSetDone reports that all tasks of a set have their results. It is the last
-// event of its set.
+// TaskSetDone is the last event of a set: all its tasks have results.
 type TaskSetDone struct {
 	TaskSet uint64
 }

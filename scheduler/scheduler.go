@@ -33,8 +33,7 @@ type Config struct {
 	BarrierTimeout time.Duration
 }
 
-// Scheduler is the state of all executors and task sets. It is not safe for
-// concurrent use.
+// Scheduler is the state of executors and task sets. It is not safe for concurrent use.
 type Scheduler struct {
 	config    Config
 	clock     clock

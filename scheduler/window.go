@@ -21,8 +21,7 @@ func (s *Scheduler) QueuedAt(executor string) int {
 	return 0
 }
 
-// fillWindows queues attempts of the set that gets the next free core at executors
-// that have a window for it.
+// fillWindows queues attempts of the set that is next, at executors with a window for it.
 //
 // Only first attempts are queued, up to the level NoPref as far as levels are open.
 // A task that is retried is launched on a free core, so that it is known to have

@@ -53,8 +53,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Abort gives up writing and removes the file. After Close it does nothing: it can be
-// deferred.
+// Abort removes the file. After Close it does nothing: it can be deferred.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil

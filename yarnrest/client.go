@@ -36,8 +36,7 @@ type Options struct {
 	// Addresses are the ResourceManagers' web addresses, at least one: "host:port",
 	// to which Scheme is added, or "http://host:port" or "https://host:port".
 	Addresses []string
-	// Scheme is "http" (the default) or "https", for NodeManagers and Addresses without
-	// one.
+	// Scheme is "http" (the default) or "https", for NodeManagers and plain Addresses.
 	Scheme string
 	// WebProxy is the address of the web application proxy (yarn.web-proxy.address)
 	// if it runs outside the ResourceManager; else "".

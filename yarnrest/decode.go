@@ -44,8 +44,7 @@ func (n jsonValue) at(path ...string) jsonValue {
 // present reports whether the value exists and is neither null nor "".
 func (n jsonValue) present() bool { return n.value != nil && n.value != "" }
 
-// list returns an array's elements. Null, "" and {} are empty; another value is one
-// element.
+// list returns an array's elements; none for null, "" and {}; else the value itself.
 func (n jsonValue) list() []jsonValue {
 	switch v := n.value.(type) {
 	case nil:

@@ -61,8 +61,7 @@ func (e *RemoteError) standby() bool {
 	return e.Exception == "StandbyException" || e.Exception == "RetriableException"
 }
 
-// UnavailableError means that the ResourceManagers, NodeManager or web proxy did not
-// answer.
+// UnavailableError means that ResourceManagers, NodeManager or web proxy did not answer.
 type UnavailableError struct {
 	Service  string // "ResourceManager", "NodeManager" or "web proxy"
 	Attempts []Attempt

@@ -32,8 +32,7 @@ type request struct {
 	query  url.Values
 	body   []byte // JSON, or nil
 	accept string // media type, "" for JSON
-	// check returns an error if a standby sent a successful response; nil accepts every
-	// one.
+	// check returns an error if a standby sent a response; nil accepts all.
 	check func(answer) error
 }
 

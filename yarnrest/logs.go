@@ -111,8 +111,7 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 	return &Log{Reader: &exactReader{r: r, left: length, url: n.base + path}, Size: size, Offset: size - length, body: guard}, nil
 }
 
-// maxLogHeaderLines is the largest number of lines accepted as the header of a log.
-// Normally there are seven.
+// maxLogHeaderLines limits the lines of a log's header, normally seven.
 const maxLogHeaderLines = 32
 
 // readLogHeader reads the lines that the NodeManager sends before the bytes of a

@@ -22,8 +22,7 @@ type Options struct {
 	// MaxFetches is how many fetches of a client may be open at once; further ones
 	// wait. 0 means 64. A server ignores it.
 	MaxFetches int
-	// Logger gets a warning when the server cannot read a block or accept a
-	// connection. May be nil.
+	// Logger gets a warning if a block or a connection fails. May be nil.
 	Logger *slog.Logger
 }
 
@@ -38,7 +37,7 @@ func (o Options) withDefaults() Options {
 // belongs to another application, or that the connection ended.
 var ErrUnreachable = errors.New("the peer cannot be reached")
 
-// Error is the error of a failed fetch. It wraps ErrUnreachable, block.ErrNotFound or
+// Error is a failed fetch. It wraps ErrUnreachable, block.ErrNotFound or
 // block.ErrDamaged.
 type Error struct {
 	Address string // address of the peer, host:port

@@ -95,8 +95,7 @@ func (r *reply) failed(id block.ID, err error) error {
 	return failure(r.ctx, r.address, id, err)
 }
 
-// failure returns an Error that wraps ErrUnreachable and err or, if ctx has ended,
-// the cause of its end.
+// failure returns an Error that wraps ErrUnreachable or, if ctx has ended, its cause.
 func failure(ctx context.Context, address string, id block.ID, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -50,8 +50,7 @@ type Peer struct {
 	Host       string
 }
 
-// ErrCommitDenied is the error of an attempt that may not commit its output. It does not
-// count as a failure.
+// ErrCommitDenied is the error of an attempt that may not commit. It is no failure.
 var ErrCommitDenied = errors.New("another attempt of the task commits its output")
 
 // Body runs an attempt: it decodes the input, calls the user's task function and encodes

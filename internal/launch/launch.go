@@ -30,8 +30,7 @@ const (
 	// EnvContainer is the id that a standalone worker has given to the process. Child
 	// processes inherit it, so that the worker can find them too.
 	EnvContainer = "BOBBIN_LAUNCH_CONTAINER"
-	// EnvResources are the addresses of resources that a standalone worker has assigned,
-	// in JSON: {"gpu": ["0", "1"]}.
+	// EnvResources are the addresses of assigned resources, in JSON: {"gpu": ["0", "1"]}.
 	EnvResources = "BOBBIN_LAUNCH_RESOURCES"
 
 	// EnvProperties are the settings for a driver that yarn-submit (by exec) or a

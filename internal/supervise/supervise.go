@@ -21,8 +21,8 @@ func (e *NoSession) Error() string {
 	return fmt.Sprintf("the driver function did not create a session within %v (yarn.am.waitTime)", e.Timeout)
 }
 
-// NotReturned is the error of a driver function that has not returned within Grace. It
-// runs until the process exits.
+// NotReturned is the error of a function that runs on after Grace, until the process
+// exits.
 type NotReturned struct {
 	Cause    error        // why the function's context has ended
 	Returned <-chan error // receives the function's error if it returns later

@@ -17,8 +17,7 @@ import (
 // Rules configure how many failures exclude an executor or a node. 0 means the
 // default in parentheses, the same as Spark's.
 type Rules struct {
-	// Enabled turns exclusion on. Without it, a failed task is just retried on another
-	// host if there is one.
+	// Enabled turns exclusion on. Without it, a failed task is retried on another host.
 	Enabled bool
 	// TaskAttemptsPerExecutor (1) is how many times a task may fail on an executor
 	// before the executor is excluded for the task; TaskAttemptsPerNode (2) is the
@@ -150,8 +149,7 @@ type executorExclusion struct {
 	until time.Time
 }
 
-// Exclusion is the beginning or the end of an executor's or a node's exclusion for
-// the application.
+// Exclusion is the beginning or end of an exclusion for the application.
 type Exclusion struct {
 	Executor, Node string // Executor is "" at the end of a node's exclusion
 	// Tasks is how many tasks failed on the executor. If the exclusion of the

@@ -19,8 +19,7 @@ type Mode int
 
 // The modes of a pool.
 const (
-	// FIFO serves child pools in the order in which they are listed, then task sets
-	// by priority.
+	// FIFO serves child pools in their listed order, then task sets by priority.
 	FIFO Mode = iota
 	// FAIR serves the child that is furthest below its share of the cores.
 	FAIR

@@ -19,8 +19,7 @@ type Rules struct {
 	// Multiplier sets how long an attempt may run: this many times the median
 	// duration of the set's successful attempts; 0 means 3.
 	Multiplier float64
-	// MinTaskRuntime is how long every attempt may run, even if the median is
-	// short; 0 means 100 ms.
+	// MinTaskRuntime is how long every attempt may run; 0 means 100 ms.
 	MinTaskRuntime time.Duration
 	// DurationThreshold is how long an attempt may run if the set has no more tasks
 	// than one executor runs at once, too few for a median. 0 means no limit.
@@ -71,8 +70,7 @@ func (m *Median) Add(d time.Duration) {
 	}
 }
 
-// Value returns the median; the mean of the two middle durations if their number is
-// even, 0 if there are none.
+// Value returns the median (of an even number, the mean of the middle two), 0 if empty.
 func (m *Median) Value() time.Duration {
 	switch {
 	case len(m.low) == 0:

@@ -76,8 +76,7 @@ func (x *expander) variable(name string) (string, bool) {
 	return x.raw(name)
 }
 
-// environment returns the value of v, an environment variable "X", "X-default" or
-// "X:-default".
+// environment returns a variable's value for "X", "X-default" or "X:-default".
 func (x *expander) environment(v string) (string, bool) {
 	for i := range len(v) {
 		switch {

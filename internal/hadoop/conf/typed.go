@@ -86,8 +86,7 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// durationSuffixes are Configuration.ParsedTimeDuration's. "s" ends others, so it is
-// last.
+// durationSuffixes are those of Hadoop's Configuration; "s", which ends others, is last.
 var durationSuffixes = []struct {
 	suffix string
 	unit   time.Duration

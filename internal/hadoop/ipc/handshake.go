@@ -159,8 +159,7 @@ func (h *handshake) authenticate() (sasl.Mechanism, error) {
 	}
 }
 
-// finish handles the server's success message. It fails if the client's side has not
-// succeeded.
+// finish handles the server's success message. It fails if the client has not succeeded.
 func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	if message.Token != nil {
 		answer, err := mechanism.Step(message.GetToken())

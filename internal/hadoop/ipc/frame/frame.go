@@ -148,6 +148,5 @@ func RequestHeader(callID int32, clientID []byte, retry int32) *pb.RequestHeader
 	}
 }
 
-// ResponseCallID returns a response's call id. The field is unsigned, but some ids are
-// negative.
+// ResponseCallID returns a response's call id, as signed: some ids are negative.
 func ResponseCallID(header *pb.ResponseHeader) int32 { return int32(header.GetCallId()) }
