@@ -12,7 +12,7 @@ import (
 
 // Open opens a file for reading. When ctx ends, reads of the file return its error.
 func (f *Files) Open(ctx context.Context, path string) (File, error) {
-	l, err := f.begin(ctx, path)
+	l, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -20,14 +20,14 @@ func (f *Files) Open(ctx context.Context, path string) (File, error) {
 	if usage := usageOf(ctx); usage != nil && err == nil {
 		file = &countedFile{File: file, usage: usage}
 	}
-	return file, l.explain(err)
+	return file, l.withLocalHint(err)
 }
 
 // Create creates a file for writing, with its missing parent directories. It fails
 // with fs.ErrExist if the file exists, unless [Overwrite] is among the options.
 // When ctx ends, writes and Close return its error.
 func (f *Files) Create(ctx context.Context, path string, options ...CreateOption) (*Writer, error) {
-	l, err := f.begin(ctx, path)
+	l, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -40,12 +40,12 @@ func (f *Files) Create(ctx context.Context, path string, options ...CreateOption
 
 // Stat returns the Info of a file or a directory.
 func (f *Files) Stat(ctx context.Context, path string) (Info, error) {
-	l, err := f.begin(ctx, path)
+	l, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return Info{}, err
 	}
 	e, err := l.system.stat(ctx, l.path, false)
-	return e.Info, l.explain(err)
+	return e.Info, l.withLocalHint(err)
 }
 
 // Exists reports whether a file or a directory exists at path.
@@ -59,13 +59,13 @@ func (f *Files) Exists(ctx context.Context, path string) (bool, error) {
 
 // List returns the entries of a directory, sorted by name.
 func (f *Files) List(ctx context.Context, path string) ([]Info, error) {
-	l, err := f.begin(ctx, path)
+	l, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	entries, err := l.system.list(ctx, l.path, false)
 	if err != nil {
-		return nil, l.explain(err)
+		return nil, l.withLocalHint(err)
 	}
 	infos := make([]Info, len(entries))
 	for i, e := range entries {
@@ -78,7 +78,7 @@ func (f *Files) List(ctx context.Context, path string) ([]Info, error) {
 // MkdirAll creates a directory and its missing parents with the permission bits perm,
 // unless it exists.
 func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) error {
-	l, err := f.begin(ctx, path)
+	l, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) err
 // the target exists, even as an empty directory. The check and the move are atomic,
 // except on local file systems without RENAME_NOREPLACE.
 func (f *Files) Rename(ctx context.Context, from, to string) error {
-	a, err := f.begin(ctx, from)
+	a, err := f.resolveFor(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -100,21 +100,21 @@ func (f *Files) Rename(ctx context.Context, from, to string) error {
 	if a.root != b.root {
 		return fmt.Errorf("rename %s to %s: they are in different file systems: copy it instead", a.uri(), b.uri())
 	}
-	return a.explain(a.system.rename(ctx, a.path, b.path))
+	return a.withLocalHint(a.system.rename(ctx, a.path, b.path))
 }
 
 // Remove removes a file or an empty directory.
 func (f *Files) Remove(ctx context.Context, path string) error {
-	l, err := f.begin(ctx, path)
+	l, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return err
 	}
-	return l.explain(l.system.remove(ctx, l.path, false))
+	return l.withLocalHint(l.system.remove(ctx, l.path, false))
 }
 
 // RemoveAll removes path and everything below it, if it exists.
 func (f *Files) RemoveAll(ctx context.Context, path string) error {
-	l, err := f.begin(ctx, path)
+	l, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -136,23 +136,23 @@ func removeAll(ctx context.Context, l location) error {
 // changes nothing. HDFS stores milliseconds, and refuses to set access times if
 // dfs.namenode.accesstime.precision is 0.
 func (f *Files) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
-	l, err := f.begin(ctx, path)
+	l, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return err
 	}
-	return l.explain(l.system.setTimes(ctx, l.path, accessed, modified))
+	return l.withLocalHint(l.system.setTimes(ctx, l.path, accessed, modified))
 }
 
-// begin resolves the path of an operation. It fails if ctx has ended.
-func (f *Files) begin(ctx context.Context, path string) (location, error) {
+// resolveFor resolves the path of an operation. It fails if ctx has ended.
+func (f *Files) resolveFor(ctx context.Context, path string) (location, error) {
 	if err := context.Cause(ctx); err != nil {
 		return location{}, err
 	}
 	return f.resolve(path)
 }
 
-// explain adds localHint's hint, if any, to an error that wraps fs.ErrNotExist.
-func (l location) explain(err error) error {
+// withLocalHint adds localHint's hint, if any, to an error that wraps fs.ErrNotExist.
+func (l location) withLocalHint(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -20,8 +20,7 @@ const (
 	markerPrefix = ".committed-by-"
 	finishedDir  = "finished" // the committed parts; Commit renames it to the target
 	attemptsDir  = "attempts" // the parts that tasks are writing
-	// cleanupTimeout limits the removal of temporary files, even after the caller's
-	// context.
+	// cleanupTimeout limits the removal of files after the caller's context has ended.
 	cleanupTimeout = 30 * time.Second
 )
 
@@ -54,7 +53,7 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 	if !jobIDs.MatchString(jobID) {
 		return Output{}, fmt.Errorf("output %s: job ID %q: want letters, digits, \".\", \"_\" and \"-\"", path, jobID)
 	}
-	target, err := f.begin(ctx, path)
+	target, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return Output{}, err
 	}
@@ -242,7 +241,7 @@ func (o Output) check(ctx context.Context, target location) (committed bool, err
 
 // locate resolves the URIs of the target and of the temporary directory.
 func (o Output) locate(ctx context.Context, f *Files) (target, staging location, err error) {
-	if target, err = f.begin(ctx, o.Path); err != nil {
+	if target, err = f.resolveFor(ctx, o.Path); err != nil {
 		return target, staging, err
 	}
 	staging, err = f.resolve(o.Staging)

@@ -7,14 +7,13 @@ import (
 	"io/fs"
 )
 
-// Part is a part file of an [Output] while one attempt of a task writes it. It must
-// not be used concurrently.
+// Part is one attempt's file of an [Output]. It must not be used concurrently.
 type Part struct {
-	writer *Writer
-	ctx    context.Context
-	output Output
-	own    location // the file that this attempt writes
-	final  location // where Commit moves the file
+	writer    *Writer
+	ctx       context.Context
+	output    Output
+	temporary location // the file that this attempt writes
+	final     location // where Commit moves the file
 }
 
 // Part creates the file part-<index> for an attempt of a task. Each attempt writes a file
@@ -30,14 +29,14 @@ func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 	// The random name keeps the files apart if the same attempt runs twice.
 	name := fmt.Sprintf("%s.%d.%s", partName(index), attempt, randomName())
 	p := &Part{
-		ctx:    ctx,
-		output: o,
-		own:    staging.child(attemptsDir).child(name),
-		final:  staging.child(finishedDir).child(partName(index)),
+		ctx:       ctx,
+		output:    o,
+		temporary: staging.child(attemptsDir).child(name),
+		final:     staging.child(finishedDir).child(partName(index)),
 	}
 	// If the parent directories are gone, a later attempt of the job has removed them,
 	// and this attempt must not create files any more.
-	p.writer, err = create(ctx, p.own, createSettings{noParents: true, perm: 0o644})
+	p.writer, err = create(ctx, p.temporary, createSettings{noParents: true, perm: 0o644})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, o.superseded(err)
 	}
@@ -63,7 +62,7 @@ func (p *Part) Commit() error {
 	if err := p.writer.Close(); err != nil {
 		return err
 	}
-	err := p.own.system.rename(p.ctx, p.own.path, p.final.path)
+	err := p.temporary.system.rename(p.ctx, p.temporary.path, p.final.path)
 	if err == nil {
 		return nil
 	}
@@ -72,7 +71,7 @@ func (p *Part) Commit() error {
 	_, statErr := p.final.system.stat(p.ctx, p.final.path, false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanupTimeout)
 	defer cancel()
-	removeErr := removeAll(ctx, p.own)
+	removeErr := removeAll(ctx, p.temporary)
 	switch {
 	case statErr == nil:
 		return nil

@@ -39,13 +39,13 @@ func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) (
 	if options.Size < 0 {
 		return nil, fmt.Errorf("splits of %s: the size must not be negative, it is %d", path, options.Size)
 	}
-	l, err := f.begin(ctx, path)
+	l, err := f.resolveFor(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	top, err := l.system.stat(ctx, l.path, true)
 	if err != nil {
-		return nil, l.explain(err)
+		return nil, l.withLocalHint(err)
 	}
 	w := inputWalk{options: options, listing: semaphore.NewWeighted(maxListings)}
 	return w.splits(ctx, l, top, nil)
@@ -66,7 +66,7 @@ func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.
 	if !e.Mode.IsRegular() {
 		return nil, &fs.PathError{Op: "split", Path: e.Path, Err: errors.New("is not a regular file")}
 	}
-	return cut(e, w.options), nil
+	return splitFile(e, w.options), nil
 }
 
 // splitsBelow returns the splits of all files in the directory tree at l.
@@ -128,8 +128,8 @@ func descend(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 // isHidden reports whether Hadoop's FileInputFormat skips the name.
 func isHidden(name string) bool { return name[0] == '_' || name[0] == '.' }
 
-// cut returns the splits of one file.
-func cut(e entry, options SplitOptions) []Split {
+// splitFile returns the splits of one file.
+func splitFile(e entry, options SplitOptions) []Split {
 	if e.Size == 0 {
 		return nil
 	}

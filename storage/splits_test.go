@@ -37,7 +37,7 @@ func TestCut(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var lengths []int64
 			var next int64
-			for _, s := range cut(entry{Info: Info{Name: "a", Size: test.size, BlockSize: test.block}}, test.options) {
+			for _, s := range splitFile(entry{Info: Info{Name: "a", Size: test.size, BlockSize: test.block}}, test.options) {
 				require.Equal(t, next, s.Offset)
 				lengths = append(lengths, s.Length)
 				next += s.Length
@@ -87,7 +87,7 @@ func TestHostsHoldBytesOfTheirSplit(t *testing.T) {
 			size += length
 		}
 		file := entry{Info: Info{Name: "a", Size: size, BlockSize: 10}, blocks: blocks}
-		for _, s := range cut(file, SplitOptions{Size: rapid.Int64Range(1, 100).Draw(t, "size")}) {
+		for _, s := range splitFile(file, SplitOptions{Size: rapid.Int64Range(1, 100).Draw(t, "size")}) {
 			held := map[string]int64{}
 			for _, b := range blocks {
 				for i := max(b.offset, s.Offset); i < min(b.offset+b.length, s.Offset+s.Length); i++ {

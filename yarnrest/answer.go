@@ -9,8 +9,7 @@ import (
 	"net/url"
 )
 
-// malformedError is the error of a successful response whose content the API does not
-// define.
+// malformedError is a successful response with content that the API does not define.
 type malformedError struct {
 	url   string
 	cause error
@@ -44,8 +43,8 @@ func (a answer) json() (jsonValue, error) {
 	return root, nil
 }
 
-// lacks returns the error for a response without a required part.
-func (a answer) lacks(part string) error {
+// missingPart returns the error for a response without a required part.
+func (a answer) missingPart(part string) error {
 	return &malformedError{a.url, fmt.Errorf("there is no %s in it", part)}
 }
 

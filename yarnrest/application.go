@@ -120,8 +120,7 @@ func decodeApplication(n jsonValue) Application {
 // decode. The ResourceManager is asked to omit them.
 var deselected = []string{"resourceRequests", "timeouts"}
 
-// Application returns one application. It fails with ErrNotFound if the cluster does not
-// know the application.
+// Application returns an application. It fails with ErrNotFound if there is none.
 func (c *Client) Application(ctx context.Context, id string) (*Application, error) {
 	a, root, err := c.get(ctx, pathOf(appsPath, id), url.Values{"deSelects": deselected})
 	if err != nil {
@@ -129,7 +128,7 @@ func (c *Client) Application(ctx context.Context, id string) (*Application, erro
 	}
 	n := root.at("app")
 	if !n.at("id").present() || !n.at("state").present() {
-		return nil, a.lacks("app with an id and a state")
+		return nil, a.missingPart("app with an id and a state")
 	}
 	app := decodeApplication(n)
 	return &app, nil
@@ -205,7 +204,7 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 	}
 	state := root.at("state").text()
 	if state == "" {
-		return "", a.lacks("state")
+		return "", a.missingPart("state")
 	}
 	return ApplicationState(state), nil
 }

@@ -31,7 +31,7 @@ func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 	}
 	n := root.at("clusterInfo")
 	if !n.present() {
-		return nil, a.lacks("clusterInfo")
+		return nil, a.missingPart("clusterInfo")
 	}
 	return &ClusterInfo{
 		ID:                     n.at("id").int64(),
@@ -76,7 +76,7 @@ func (c *Client) Metrics(ctx context.Context) (*Metrics, error) {
 	}
 	n := root.at("clusterMetrics")
 	if !n.present() {
-		return nil, a.lacks("clusterMetrics")
+		return nil, a.missingPart("clusterMetrics")
 	}
 	return &Metrics{
 		AppsSubmitted: n.at("appsSubmitted").int(),

@@ -92,8 +92,7 @@ func (n *NodeManager) HasApplication(ctx context.Context, id string) (bool, erro
 	return err == nil, err
 }
 
-// Container returns one container. It fails with ErrNotFound if the NodeManager
-// does not know it.
+// Container returns a container. It fails with ErrNotFound if there is none.
 func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer, error) {
 	a, root, err := n.get(ctx, pathOf(nodePath, "containers", id))
 	if err != nil {
@@ -101,7 +100,7 @@ func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer,
 	}
 	e := root.at("container")
 	if !e.at("id").present() {
-		return nil, a.lacks("container")
+		return nil, a.missingPart("container")
 	}
 	c := decodeNodeContainer(e)
 	return &c, nil

@@ -59,5 +59,5 @@ func platform(a answer, root jsonValue) (string, error) {
 			return system + "/" + processor, nil
 		}
 	}
-	return "", a.lacks("operating system's bean")
+	return "", a.missingPart("operating system's bean")
 }

@@ -36,7 +36,7 @@ func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
 	}
 	info := root.at("scheduler", "schedulerInfo")
 	if !info.present() {
-		return nil, a.lacks("schedulerInfo")
+		return nil, a.missingPart("schedulerInfo")
 	}
 	s := &Scheduler{Type: info.at("type").text()}
 	switch {

@@ -29,7 +29,7 @@ func (c *Client) NewApplication(ctx context.Context) (*NewApplication, error) {
 	}
 	id := root.at("application-id").text()
 	if id == "" {
-		return nil, a.lacks("application-id")
+		return nil, a.missingPart("application-id")
 	}
 	return &NewApplication{ID: id, MaximumAllocation: decodeResource(root.at("maximum-resource-capability"))}, nil
 }
@@ -47,8 +47,7 @@ type SubmissionContext struct {
 	Resource Resource // size of the ApplicationMaster's container
 	// MaxAttempts limits the application's attempts; 0 means the cluster's limit.
 	MaxAttempts int
-	// AttemptFailuresValidityInterval is how long a failed attempt counts; 0 means for
-	// ever.
+	// AttemptFailuresValidityInterval is how long a failure counts; 0 means for ever.
 	AttemptFailuresValidityInterval time.Duration
 	UnmanagedAM                     bool
 	LogAggregation                  *LogAggregation

@@ -61,14 +61,14 @@ type Work struct {
 	Backlog   bool // whether any task waits for a core
 }
 
-// Pool decides how many executors of one resource profile are wanted. It is not
-// safe for concurrent use.
+// Pool decides how many executors of a profile are wanted. It is not safe for concurrent
+// use.
 type Pool struct {
-	options Options
-	target  int
-	useful  int  // number of executors that the work can use, within Min and Max
-	begun   bool // set once there has been work
-	backlog bool // set while tasks wait
+	options         Options
+	target          int
+	neededExecutors int  // number of executors that the work can use, within Min and Max
+	hadWork         bool // set once there has been work
+	backlog         bool // set while tasks wait
 
 	increment int       // number of executors by which the target rises next
 	riseAt    time.Time // when the target rises next; the zero time while no task waits
@@ -104,8 +104,8 @@ func (p *Pool) Add(id string, now time.Time) *Executor {
 	return e
 }
 
-// Remove removes an executor that is lost or must get no more tasks, unless it is
-// removed.
+// Remove removes an executor that is lost or must get no more tasks. A second call does
+// nothing.
 func (p *Pool) Remove(e *Executor) {
 	if e.index < 0 {
 		return
@@ -157,18 +157,18 @@ func (p *Pool) checkBy(e *Executor) {
 // Update adapts the target to the work. It removes executors from the pool and returns
 // them: the caller must decommission them. The target does not include them.
 func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
-	p.begun = p.begun || work.Executors > 0
-	if !p.begun {
+	p.hadWork = p.hadWork || work.Executors > 0
+	if !p.hadWork {
 		return nil
 	}
 	// Sums of fractions may be slightly above a whole number: do not round them up.
 	const rounding = 1e-9
-	p.useful = p.options.Max
+	p.neededExecutors = p.options.Max
 	if need := math.Ceil(work.Executors*p.options.Ratio - rounding); need < float64(p.options.Max) {
-		p.useful = max(int(need), p.options.Min)
+		p.neededExecutors = max(int(need), p.options.Min)
 	}
-	if p.target > p.useful {
-		p.target, p.increment = p.useful, 1
+	if p.target > p.neededExecutors {
+		p.target, p.increment = p.neededExecutors, 1
 	}
 	p.backlog = work.Backlog
 	p.rise(now)
@@ -190,8 +190,8 @@ func (p *Pool) rise(now time.Time) {
 	p.riseAt = now.Add(p.options.SustainedBacklogTimeout)
 	// Count running executors, even beyond the target: raising it to their number alone
 	// would help no waiting task.
-	wanted := max(p.target, min(len(p.executors), p.useful)) + p.increment
-	if p.target = min(wanted, p.useful); p.target == wanted {
+	wanted := max(p.target, min(len(p.executors), p.neededExecutors)) + p.increment
+	if p.target = min(wanted, p.neededExecutors); p.target == wanted {
 		p.increment = min(2*p.increment, Unbounded/4)
 	} else {
 		p.increment = 1
@@ -200,7 +200,7 @@ func (p *Pool) rise(now time.Time) {
 
 // fall removes and returns unneeded executors whose idle timeouts have expired.
 func (p *Pool) fall(now time.Time) []*Executor {
-	surplus := len(p.executors) - p.useful
+	surplus := len(p.executors) - p.neededExecutors
 	if surplus <= 0 || p.checkAt.IsZero() || now.Before(p.checkAt) {
 		return nil
 	}
@@ -237,10 +237,10 @@ func (p *Pool) fall(now time.Time) []*Executor {
 // Next returns when to call Update even if nothing changes; the zero time means never.
 func (p *Pool) Next() time.Time {
 	var next time.Time
-	if p.begun && len(p.executors) > p.useful {
+	if p.hadWork && len(p.executors) > p.neededExecutors {
 		next = p.checkAt
 	}
-	if p.backlog && p.target < p.useful && (next.IsZero() || p.riseAt.Before(next)) {
+	if p.backlog && p.target < p.neededExecutors && (next.IsZero() || p.riseAt.Before(next)) {
 		next = p.riseAt
 	}
 	return next

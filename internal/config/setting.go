@@ -140,8 +140,8 @@ func prefixOf(key string) (family Prefix, name string, ok bool) {
 	return Prefix{}, "", false
 }
 
-// rule registers a check of several settings, to run if each value is valid.
-func rule(check func(*Config) error) struct{} {
+// addRule registers a check of several settings, to run if each value is valid.
+func addRule(check func(*Config) error) struct{} {
 	registry.rules = append(registry.rules, check)
 	return struct{}{}
 }

@@ -61,7 +61,7 @@ func InitialExecutors(c *Config) int {
 	return initial
 }
 
-var _ = rule(func(c *Config) error {
+var _ = addRule(func(c *Config) error {
 	if !DynamicAllocation.In(c) {
 		if ExecutorCount.In(c) < 1 {
 			return fmt.Errorf("%s: no task would ever run: want 1 or more, or %s=true", describe(c, ExecutorCount), DynamicAllocation.Name())

@@ -48,7 +48,7 @@ const (
 
 // With this limit, one late heartbeat does no harm. Spark requires only that the interval
 // is less than the timeout (SparkConf.validateSettings).
-var _ = rule(func(c *Config) error {
+var _ = addRule(func(c *Config) error {
 	if ExecutorHeartbeat.In(c) > NetworkTimeout.In(c)/2 {
 		return fmt.Errorf("%s must be at most half of %s: the driver would give up executors between two of their heartbeats",
 			describe(c, ExecutorHeartbeat), describe(c, NetworkTimeout))
@@ -63,8 +63,7 @@ type Overhead struct {
 	memory Key[Size]
 }
 
-// overhead defines the keys memoryOverhead and memoryOverheadFactor of executor or
-// driver.
+// overhead defines the keys memoryOverhead and memoryOverheadFactor of a process.
 func overhead(of string, memory Key[Size], meaning string) Overhead {
 	return Overhead{
 		amount: optionalSize(of+".memoryOverhead", meaning),
@@ -81,8 +80,7 @@ func (o Overhead) Name() string { return o.amount.Name() }
 // In returns the overhead for the amount of memory that c sets.
 func (o Overhead) In(c *Config) Size { return o.Of(c, o.memory.In(c)) }
 
-// Of returns the overhead for an amount of memory: memoryOverhead, else memory times the
-// factor.
+// Of returns memory's overhead: memoryOverhead, or else memory times the factor.
 func (o Overhead) Of(c *Config, memory Size) Size {
 	if amount := o.amount.In(c); amount != nil {
 		return *amount

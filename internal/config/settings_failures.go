@@ -52,7 +52,7 @@ var (
 		"executors for this long.")
 )
 
-var _ = rule(func(c *Config) error {
+var _ = addRule(func(c *Config) error {
 	if ExcludeTasks.In(c) && TaskAttemptsPerNode.In(c) >= TaskMaxFailures.In(c) {
 		return fmt.Errorf("%s must be less than %s: one bad node could fail a job before it is excluded",
 			describe(c, TaskAttemptsPerNode), describe(c, TaskMaxFailures))

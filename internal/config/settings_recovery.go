@@ -35,7 +35,7 @@ var (
 	RecoveryEtcdPasswordFile = text("recovery.etcd.passwordFile", "", "A file with that user's password.")
 )
 
-var _ = rule(func(c *Config) error {
+var _ = addRule(func(c *Config) error {
 	var wrong []error
 	mode := RecoveryMode.In(c)
 	if mode == RecoveryFilesystem && RecoveryDirectory.In(c) == "" {

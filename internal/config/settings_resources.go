@@ -33,14 +33,13 @@ var (
 	fpgaType = define("yarn.resourceFpgaDeviceName", "yarn.io/fpga", "text", "YARN's resource type for `executor.resource.fpga.amount`.", parseResourceType)
 )
 
-var _ = rule(func(c *Config) error {
+var _ = addRule(func(c *Config) error {
 	_, executor := executorResources(c)
 	_, driver := amResources(c)
 	return errors.Join(executor, driver)
 })
 
-// ExecutorResources returns the amounts of YARN's further resource types in an executor's
-// container, or nil.
+// ExecutorResources returns an executor's amounts by further YARN resource type, or nil.
 func ExecutorResources(c *Config) map[string]int64 {
 	amounts, _ := executorResources(c) // the rule has checked them
 	return amounts
@@ -158,8 +157,7 @@ func parseResourceType(s string) (string, error) {
 	return s, nil
 }
 
-// checkYARNAmount checks a key for a YARN resource type: the name after the prefix, and
-// the value.
+// checkYARNAmount checks a YARN resource type's key after the prefix, and its value.
 func checkYARNAmount(name, value string) error {
 	switch strings.TrimSuffix(name, amountSuffix) {
 	case "memory", "memory-mb":

@@ -34,7 +34,7 @@ var (
 	SSLCAFile  = text("ssl.caFile", "", "A PEM file with the certificates of the authorities that sign for a standalone cluster.")
 )
 
-var _ = rule(func(c *Config) error {
+var _ = addRule(func(c *Config) error {
 	set := 0
 	for _, key := range []Key[string]{SSLCertFile, SSLKeyFile, SSLCAFile} {
 		if key.In(c) != "" {
@@ -50,8 +50,7 @@ var _ = rule(func(c *Config) error {
 // ACL lists the users and groups that have a certain right.
 type ACL struct{ Users, Groups []string }
 
-// ACLs returns who may view the application and who may modify it. Both are
-// empty if acls.enable is false.
+// ACLs returns who may view and who may modify the application; "" without acls.enable.
 func ACLs(c *Config) (view, modify ACL) {
 	if !ACLsEnable.In(c) {
 		return ACL{}, ACL{}
@@ -62,8 +61,7 @@ func ACLs(c *Config) (view, modify ACL) {
 	return with(viewACLs, viewACLGroups), with(modifyACLs, modifyACLGroups)
 }
 
-// ACLsWithoutEffect returns the keys that are set and have no effect because
-// acls.enable is false.
+// ACLsWithoutEffect returns the keys that are set although acls.enable is false.
 func ACLsWithoutEffect(c *Config) []string {
 	if ACLsEnable.In(c) {
 		return nil

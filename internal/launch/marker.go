@@ -12,9 +12,9 @@ import (
 // number at its end changes when this package becomes incompatible.
 const Marker = "bobbin/launch: this program calls bobbin.Main, contract 1"
 
-// mirrored is Marker backwards: code that searches for Marker must not contain it, or
+// reversedMarker is Marker backwards: code that searches for Marker must not contain it, or
 // every program that can submit applications would seem to call bobbin.Main.
-const mirrored = "1 tcartnoc ,niaM.nibbob sllac margorp siht :hcnual/nibbob"
+const reversedMarker = "1 tcartnoc ,niaM.nibbob sllac margorp siht :hcnual/nibbob"
 
 // KeepMarker keeps Marker in programs that call it: a linker drops unused constants.
 //
@@ -23,7 +23,7 @@ func KeepMarker() string { return Marker }
 
 // Marked reports whether a program contains Marker.
 func Marked(program io.Reader) (bool, error) {
-	wanted := []byte(mirrored)
+	wanted := []byte(reversedMarker)
 	slices.Reverse(wanted)
 	window := make([]byte, 256<<10)
 	kept := 0 // bytes at the end of the last read in which Marker may begin

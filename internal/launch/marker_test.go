@@ -29,7 +29,7 @@ func TestMarkedFindsNothingElse(t *testing.T) {
 	for name, program := range map[string]string{
 		"empty":              "",
 		"short":              "bobbin",
-		"the marker mirrors": mirrored,
+		"the marker mirrors": reversedMarker,
 		"cut off":            strings.Repeat("x", 300<<10) + Marker[:len(Marker)-1],
 	} {
 		found, err := Marked(strings.NewReader(program))
@@ -42,7 +42,7 @@ func TestMarkedFindsNothingElse(t *testing.T) {
 }
 
 func TestTheMirroredMarkerIsTheMarker(t *testing.T) {
-	mirror := []byte(mirrored)
+	mirror := []byte(reversedMarker)
 	slices.Reverse(mirror)
 	require.Equal(t, KeepMarker(), string(mirror))
 }

@@ -65,19 +65,19 @@ func EnvironmentValue(value string) string {
 		start, end := match[0], match[1]
 		written.WriteString(separateBraces(doubleQuoted.Replace(value[rest:start])))
 		if start > rest && value[start-1] == '{' {
-			written.WriteString(requote)
+			written.WriteString(quoteBreak)
 		}
 		written.WriteString(value[start:end])
 		if rest = end; rest < len(value) && (value[rest] == '}' || isNameByte(value[rest])) {
-			written.WriteString(requote) // {{A}}b would become $Ab
+			written.WriteString(quoteBreak) // {{A}}b would become $Ab
 		}
 	}
 	written.WriteString(separateBraces(doubleQuoted.Replace(value[rest:])))
 	return written.String()
 }
 
-// requote closes the double quotes and opens them again.
-const requote = `""`
+// quoteBreak closes the double quotes and opens them again.
+const quoteBreak = `""`
 
 // reference matches a reference to another variable: {{NAME}}.
 var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
@@ -93,7 +93,7 @@ func separateBraces(text string) string {
 	for i := range len(text) {
 		b := text[i]
 		if b == previous && (b == '{' || b == '}') {
-			written.WriteString(requote)
+			written.WriteString(quoteBreak)
 		}
 		written.WriteByte(b)
 		previous = b

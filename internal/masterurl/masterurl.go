@@ -71,9 +71,9 @@ func Parse(text string) (URL, error) {
 }
 
 const (
-	mostCores    = 1 << 16 // of a Local, and of each worker of a LocalCluster
-	mostWorkers  = 1 << 10
-	mostMemoryMB = 1 << 30
+	maxCores    = 1 << 16 // of a Local, and of each worker of a LocalCluster
+	maxWorkers  = 1 << 10
+	maxMemoryMB = 1 << 30
 )
 
 var localPattern = regexp.MustCompile(`^local(?:\[\s*(\d+|\*)\s*(?:,\s*(\d+)\s*)?\])?$`)
@@ -99,8 +99,8 @@ func parseLocal(text string) (URL, error) {
 	if parts[2] != "" && err == nil {
 		parsed.MaxFailures, err = strconv.Atoi(parts[2])
 	}
-	if err != nil || parsed.Cores < 1 || parsed.Cores > mostCores || parsed.MaxFailures < 1 {
-		return URL{}, fmt.Errorf("master %q: want 1 to %d cores, and at least 1 failure", text, mostCores)
+	if err != nil || parsed.Cores < 1 || parsed.Cores > maxCores || parsed.MaxFailures < 1 {
+		return URL{}, fmt.Errorf("master %q: want 1 to %d cores, and at least 1 failure", text, maxCores)
 	}
 	return parsed, nil
 }
@@ -114,7 +114,7 @@ func parseLocalCluster(text string) (URL, error) {
 		return URL{}, fmt.Errorf("master %q: want local-cluster[E,C,M], E workers with C cores and M megabytes each, such as local-cluster[2,1,1024]", text)
 	}
 	var numbers [3]int
-	for i, most := range []int{mostWorkers, mostCores, mostMemoryMB} {
+	for i, most := range []int{maxWorkers, maxCores, maxMemoryMB} {
 		n, err := strconv.Atoi(parts[i+1])
 		if err != nil || n < 1 || n > most {
 			return URL{}, fmt.Errorf("master %q: %s is not from 1 to %d", text, parts[i+1], most)

@@ -13,14 +13,14 @@ const pipeDepth = 64
 // sender must not change them. After one side calls CloseSend, the other receives the
 // earlier messages, and then io.EOF. When ctx ends, all Send and Recv return io.EOF.
 func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
-	down := &half[*DriverMessage]{messages: make(chan *DriverMessage, pipeDepth), closed: make(chan struct{})}
-	up := &half[*ExecutorMessage]{messages: make(chan *ExecutorMessage, pipeDepth), closed: make(chan struct{})}
+	down := &direction[*DriverMessage]{messages: make(chan *DriverMessage, pipeDepth), closed: make(chan struct{})}
+	up := &direction[*ExecutorMessage]{messages: make(chan *ExecutorMessage, pipeDepth), closed: make(chan struct{})}
 	return &pipeEnd[*DriverMessage, *ExecutorMessage]{ctx: ctx, out: down, in: up},
 		&pipeEnd[*ExecutorMessage, *DriverMessage]{ctx: ctx, out: up, in: down}
 }
 
-// half is one direction of a pipe.
-type half[M any] struct {
+// direction is one direction of a pipe.
+type direction[M any] struct {
 	messages chan M
 	once     sync.Once
 	closed   chan struct{} // closed by the sending side's CloseSend
@@ -28,8 +28,8 @@ type half[M any] struct {
 
 type pipeEnd[Out, In any] struct {
 	ctx context.Context
-	out *half[Out]
-	in  *half[In]
+	out *direction[Out]
+	in  *direction[In]
 }
 
 // Send sends a message. It fails with io.EOF if the other side has called CloseSend.

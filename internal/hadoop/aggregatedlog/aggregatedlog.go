@@ -26,11 +26,11 @@ type Entry struct {
 	Name      string
 	Size      int64     // bytes
 	Modified  time.Time // zero if unknown, as in a TFile
-	place     place
+	place     position
 }
 
-// place says where in the file an entry's content is.
-type place struct {
+// position says where in the file an entry's content is.
+type position struct {
 	block, record, part int   // in a TFile: of the block, and of the record
 	offset, compressed  int64 // in the indexed format
 }
@@ -69,9 +69,9 @@ func Open(file io.ReaderAt, size, complete int64, application string) (File, err
 	return nil, fmt.Errorf("%w: it begins neither as a TFile nor as an indexed file of %s", ErrFormat, application)
 }
 
-// problem wraps err in ErrFormat if err wraps format, a decoder's error for invalid
+// asFormatError wraps err in ErrFormat if err wraps format, a decoder's error for invalid
 // input.
-func problem(err, format error) error {
+func asFormatError(err, format error) error {
 	if errors.Is(err, format) {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}

@@ -21,8 +21,7 @@ import (
 // index lists the logs of the whole file.
 const (
 	indexTrailer = 4 + sha256.Size
-	// maxIndex is the largest index in bytes; NodeManagers warn when they write a larger
-	// one.
+	// maxIndex is the largest index in bytes. NodeManagers warn of larger ones.
 	maxIndex = 64 << 20
 	// indexPackage precedes the names of the index's Java classes.
 	indexPackage = "org.apache.hadoop.yarn.logaggregation.filecontroller.ifile.LogAggregationIndexedFileController$"
@@ -55,7 +54,7 @@ func openIndexed(file io.ReaderAt, size int64, digest [sha256.Size]byte) (*index
 	}
 	value, err := javaserial.Decode(serialized)
 	if err != nil {
-		return nil, problem(err, javaserial.ErrFormat)
+		return nil, asFormatError(err, javaserial.ErrFormat)
 	}
 	logs := &indexedLogs{file: file, size: size}
 	if err := logs.readIndex(value); err != nil {
@@ -111,7 +110,7 @@ func (i *indexedLogs) readContainer(value any) error {
 		}
 		entry := Entry{
 			Container: text(file, "containerId"), Name: text(file, "fileName"), Size: number(file, "fileSize"),
-			place: place{offset: number(file, "startIndex"), compressed: number(file, "fileCompressedSize")},
+			place: position{offset: number(file, "startIndex"), compressed: number(file, "fileCompressedSize")},
 		}
 		// Up to Hadoop 3.2 the name of the field was misspelt.
 		if millis := cmp.Or(number(file, "lastModifiedTime"), number(file, "lastModificatedTime")); millis > 0 {

@@ -28,10 +28,10 @@ type tfileLogs struct {
 func openTFile(file io.ReaderAt, size int64) (*tfileLogs, error) {
 	reader, err := tfile.NewReader(file, size)
 	if err != nil {
-		return nil, problem(err, tfile.ErrFormat)
+		return nil, asFormatError(err, tfile.ErrFormat)
 	}
 	logs := &tfileLogs{reader: reader}
-	return logs, problem(logs.index(), tfile.ErrFormat)
+	return logs, asFormatError(logs.index(), tfile.ErrFormat)
 }
 
 func (t *tfileLogs) Entries() []Entry { return t.entries }
@@ -40,7 +40,7 @@ func (t *tfileLogs) Owner() string { return t.owner }
 
 // index reads the whole TFile to list its log files.
 func (t *tfileLogs) index() error {
-	at := place{block: -1}
+	at := position{block: -1}
 	for {
 		key, content, err := t.reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -50,7 +50,7 @@ func (t *tfileLogs) index() error {
 			return err
 		}
 		if at.record++; t.reader.Block() != at.block {
-			at = place{block: t.reader.Block()}
+			at = position{block: t.reader.Block()}
 		}
 		name, err := keyText(key)
 		if err != nil {
@@ -70,7 +70,7 @@ func (t *tfileLogs) index() error {
 	}
 }
 
-func (t *tfileLogs) indexContainer(container string, at place, content io.Reader) error {
+func (t *tfileLogs) indexContainer(container string, at position, content io.Reader) error {
 	for at.part = 0; ; at.part++ {
 		name, size, err := nextPart(content)
 		if errors.Is(err, io.EOF) {
@@ -89,7 +89,7 @@ func (t *tfileLogs) indexContainer(container string, at place, content io.Reader
 func (t *tfileLogs) Open(entry Entry) (io.Reader, error) {
 	content, err := t.open(entry)
 	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", entry.Name, entry.Container, problem(err, tfile.ErrFormat))
+		return nil, fmt.Errorf("%s of %s: %w", entry.Name, entry.Container, asFormatError(err, tfile.ErrFormat))
 	}
 	return content, nil
 }

@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// Limits, far above real configurations, stop loops of includes and wrong files, such as
-// a device or a dump.
+// Limits, far above real configurations, stop loops of includes and wrong files.
 const (
 	maxFileBytes    = 8 << 20
 	maxTotalBytes   = 32 << 20
@@ -110,7 +109,7 @@ type parser struct {
 	d     *xml.Decoder
 
 	elements     []string
-	rooted       bool // the root element has been read
+	rootSeen     bool // the root element has been read
 	current      property
 	propertyLine int
 	inProperty   bool
@@ -134,7 +133,7 @@ func (p *parser) run() error {
 	for {
 		token, err := p.d.Token()
 		if err == io.EOF {
-			if !p.rooted {
+			if !p.rootSeen {
 				return p.errorf(p.line(), "has no <configuration> element")
 			}
 			return nil
@@ -161,13 +160,13 @@ func (p *parser) run() error {
 func (p *parser) start(e xml.StartElement) error {
 	name := e.Name.Local
 	if len(p.elements) == 0 {
-		if p.rooted {
+		if p.rootSeen {
 			return p.errorf(p.line(), "has a second root element <%s>", name)
 		}
 		if name != "configuration" {
 			return p.errorf(p.line(), "root element is <%s>, not <configuration>: this is no Hadoop configuration file", name)
 		}
-		p.rooted = true
+		p.rootSeen = true
 	}
 	if len(p.elements) == maxElementDepth {
 		return p.errorf(p.line(), "nests elements deeper than %d", maxElementDepth)

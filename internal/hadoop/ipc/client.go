@@ -29,12 +29,12 @@ type Client struct {
 	// running counts attempts to connect and open connections, for which Close waits.
 	running sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	token   security.Token
-	at      int // index in addresses of the one that calls go to
-	current *connection
-	dialing *attempt
+	mu          sync.Mutex
+	closed      bool
+	token       security.Token
+	activeIndex int // index in addresses of the one that calls go to
+	current     *connection
+	dialing     *attempt
 	// connections have not ended: the current one, and earlier ones that await responses.
 	connections map[*connection]struct{}
 }
@@ -84,7 +84,7 @@ func (c *Client) SetToken(token security.Token) {
 func (c *Client) Serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.at
+	return c.activeIndex
 }
 
 // Close closes all connections and waits for their goroutines. Pending calls fail with
@@ -159,7 +159,7 @@ func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	}
 	try := c.dialing
 	if try == nil {
-		try = &attempt{address: c.addresses[c.at], done: make(chan struct{})}
+		try = &attempt{address: c.addresses[c.activeIndex], done: make(chan struct{})}
 		c.dialing = try
 		c.running.Add(1)
 		go c.dial(try, c.token)
@@ -193,7 +193,7 @@ func (c *Client) dial(try *attempt, token security.Token) {
 		try.err = err
 		var lost *ConnectionError
 		if errors.As(err, &lost) || errors.Is(err, StandbyException) {
-			c.at = (c.at + 1) % len(c.addresses)
+			c.activeIndex = (c.activeIndex + 1) % len(c.addresses)
 		}
 		c.options.Logger.Debug("cannot connect", "address", try.address, "error", err)
 		return
@@ -222,7 +222,7 @@ func (c *Client) failover(connection *connection) {
 	defer c.mu.Unlock()
 	if c.current == connection {
 		c.current = nil
-		c.at = (c.at + 1) % len(c.addresses)
+		c.activeIndex = (c.activeIndex + 1) % len(c.addresses)
 	}
 }
 

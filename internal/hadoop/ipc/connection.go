@@ -52,10 +52,10 @@ type connection struct {
 	ended  chan struct{} // closed when the connection ends
 	loops  sync.WaitGroup
 
-	mu     sync.Mutex
-	failed error // why the connection ended; nil while it is open
-	calls  map[int32]*pending
-	owed   int // number of sent calls in the table
+	mu         sync.Mutex
+	failed     error // why the connection ended; nil while it is open
+	calls      map[int32]*pending
+	unanswered int // number of sent calls in the table
 	// heard is the time since which the server's silence counts: when it last sent
 	// anything or, if later, when a call was sent while no other call was
 	// unanswered. used is when a call last began or ended.
@@ -150,7 +150,7 @@ func (c *connection) abandon(call *pending) {
 func (c *connection) remove(id int32) *pending {
 	call := c.calls[id]
 	if call != nil && call.sent {
-		c.owed--
+		c.unanswered--
 	}
 	delete(c.calls, id)
 	return call
@@ -223,7 +223,7 @@ func (c *connection) write() {
 			}
 		}
 		if err := c.send(message); err != nil {
-			c.hearOut(err)
+			c.failAfterWrite(err)
 			return
 		}
 		lastWrite = time.Now()
@@ -237,10 +237,10 @@ func (c *connection) take(call *pending) []byte {
 	if !call.waiting {
 		return nil
 	}
-	if c.owed == 0 {
+	if c.unanswered == 0 {
 		c.heard = time.Now()
 	}
-	c.owed++
+	c.unanswered++
 	call.sent = true
 	message := call.frame
 	call.frame = nil
@@ -252,7 +252,7 @@ func (c *connection) take(call *pending) []byte {
 func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owed == 0 {
+	if c.unanswered == 0 {
 		if len(c.calls) == 0 && now.Sub(c.used) >= c.options.IdleTimeout {
 			c.failLocked(errIdle)
 			return 0, true
@@ -267,16 +267,16 @@ func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	return silence, false
 }
 
-// lastWords is how long the client waits for an exception after a write has failed.
-const lastWords = time.Second
+// exceptionWait is how long the client waits for an exception after a write has failed.
+const exceptionWait = time.Second
 
-// hearOut ends the connection after a failed write. A server that refuses a client sends
-// an exception and closes the connection: hearOut gives read time to receive it.
-func (c *connection) hearOut(cause error) {
-	if c.conn.SetReadDeadline(time.Now().Add(lastWords)) == nil {
+// failAfterWrite ends the connection after a failed write. A server that refuses a client sends
+// an exception and closes the connection: failAfterWrite gives read time to receive it.
+func (c *connection) failAfterWrite(cause error) {
+	if c.conn.SetReadDeadline(time.Now().Add(exceptionWait)) == nil {
 		select {
 		case <-c.ended:
-		case <-time.After(lastWords):
+		case <-time.After(exceptionWait):
 		}
 	}
 	c.fail(cause)

@@ -24,7 +24,7 @@ type retryCall struct {
 	began    time.Time
 	address  string
 	attempts int
-	// failures counts failed attempts, except those with the verdict again, for the
+	// failures counts failed attempts, except those with the verdict retryNow, for the
 	// pauses.
 	failures int
 	cause    error // why the previous attempt failed
@@ -34,11 +34,11 @@ type retryCall struct {
 type verdict int
 
 const (
-	giveUp verdict = iota
-	again          // try again at once
-	// nextAddress: try the next address, after a pause if all have been tried.
-	nextAddress
-	pause // try again after a pause
+	giveUp   verdict = iota
+	retryNow         // try again at once
+	// tryNextAddress: try the next address, after a pause if all have been tried.
+	tryNextAddress
+	retryAfterPause // try again after a pause
 )
 
 // run makes attempts until one succeeds or the call must be given up.
@@ -62,7 +62,7 @@ func (r *retryCall) run(ctx context.Context, request proto.Message) ([]byte, err
 			return nil, r.interrupted(ctx, err)
 		}
 		decision := r.judge(err, connection)
-		if decision == nextAddress && connection != nil {
+		if decision == tryNextAddress && connection != nil {
 			r.client.failover(connection)
 		}
 		if decision == giveUp || !r.wait(ctx, decision, err) {
@@ -107,9 +107,9 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 	case errors.As(err, &remote):
 		switch {
 		case remote.Class == StandbyException:
-			return nextAddress
+			return tryNextAddress
 		case remote.Class == RetriableException || slices.Contains(r.client.options.Retriable, remote.Class):
-			return pause
+			return retryAfterPause
 		default:
 			return giveUp
 		}
@@ -118,12 +118,12 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 		case lost.Sent && !r.idempotent:
 			return giveUp
 		case errors.Is(err, errIdle):
-			return again
+			return retryNow
 		case connection != nil && !connection.alive():
 			// The next attempt to connect shows whether the server still can be reached.
-			return pause
+			return retryAfterPause
 		default:
-			return nextAddress
+			return tryNextAddress
 		}
 	default:
 		return giveUp
@@ -133,12 +133,12 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 // wait pauses as decision requires. It reports whether to make another attempt.
 func (r *retryCall) wait(ctx context.Context, decision verdict, cause error) bool {
 	options := &r.client.options
-	if decision == again {
+	if decision == retryNow {
 		return true
 	}
 	r.failures++
 	round := r.failures
-	if decision == nextAddress {
+	if decision == tryNextAddress {
 		if r.failures%len(r.client.addresses) != 0 {
 			return options.RetryFor >= 0
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
 )
 
-// meanings maps the NameNode's exception classes to errors of packages fs and syscall.
-var meanings = map[ipc.ErrorClass]error{
+// errorByClass maps the NameNode's exception classes to errors of packages fs and syscall.
+var errorByClass = map[ipc.ErrorClass]error{
 	"java.io.FileNotFoundException":                                fs.ErrNotExist,
 	"org.apache.hadoop.fs.FileAlreadyExistsException":              fs.ErrExist,
 	"org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException": fs.ErrExist,
@@ -36,20 +36,20 @@ func PathError(ctx context.Context, op, uri string, err error) error {
 		return &fs.PathError{Op: op, Path: uri, Err: err}
 	}
 	if remote, ok := errors.AsType[*ipc.RemoteError](err); ok {
-		if meaning, ok := meanings[remote.Class]; ok {
-			err = &meant{meaning: meaning, cause: remote}
+		if meaning, ok := errorByClass[remote.Class]; ok {
+			err = &translatedError{meaning: meaning, cause: remote}
 		}
 	}
 	return &fs.PathError{Op: op, Path: uri, Err: err}
 }
 
-// meant is an exception of the NameNode with the error that it means.
-type meant struct {
+// translatedError is an exception of the NameNode with the error that it means.
+type translatedError struct {
 	meaning error
 	cause   *ipc.RemoteError
 }
 
-func (m *meant) Error() string {
+func (m *translatedError) Error() string {
 	if m.meaning == fs.ErrPermission {
 		// The exception's message names the user, the access and the path's owner.
 		return m.meaning.Error() + ": " + m.cause.Message
@@ -57,4 +57,4 @@ func (m *meant) Error() string {
 	return m.meaning.Error()
 }
 
-func (m *meant) Unwrap() []error { return []error{m.meaning, m.cause} }
+func (m *translatedError) Unwrap() []error { return []error{m.meaning, m.cause} }

@@ -80,7 +80,7 @@ func (c *conn) Write(p []byte) (int, error) {
 
 func (c *conn) breaks(err error) {
 	c.broken.Store(true)
-	c.session.fail(err)
+	c.session.recordBroken(err)
 }
 
 func (c *conn) Close() error {

@@ -35,14 +35,14 @@ func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 	var lastDead error
 	for range pipelineAttempts {
 		request.Excluded = p.dead
-		block, answer, err := p.ask(request)
+		block, answer, err := p.requestBlock(request)
 		if err != nil {
 			if lastDead != nil {
 				err = fmt.Errorf("%w (left out were those that did not answer: %w)", err, lastDead)
 			}
 			return nil, err
 		}
-		dead, err := p.try(block.Datanodes)
+		dead, err := p.connectAll(block.Datanodes)
 		if len(dead) == 0 {
 			return answer, err
 		}
@@ -57,8 +57,8 @@ func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 	return nil, fmt.Errorf("no block in %d had datanodes that all answer: %w", pipelineAttempts, lastDead)
 }
 
-// ask requests a block from the NameNode, and returns it and the encoded response.
-func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, error) {
+// requestBlock requests a block from the NameNode, and returns it and the encoded response.
+func (p *pipeline) requestBlock(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, error) {
 	encoded, err := proto.Marshal(request)
 	if err != nil {
 		return nil, nil, err
@@ -74,9 +74,9 @@ func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, e
 	return response.Block, answer, nil
 }
 
-// try connects to all datanodes of a block at once, and returns those that refuse. If
+// connectAll connects to all datanodes of a block at once, and returns those that refuse. If
 // none does, it keeps the connection to the first one, to which the block is sent.
-func (p *pipeline) try(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error) {
+func (p *pipeline) connectAll(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error) {
 	ctx, cancel := context.WithTimeout(p.session.ctx, connectTimeout)
 	defer cancel()
 	conns := make([]net.Conn, len(datanodes))

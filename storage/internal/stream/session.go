@@ -25,8 +25,7 @@ const (
 type Options struct {
 	NameNode *namenode.Client
 	User     string // user name in HDFS
-	// Hadoop has the Hadoop configuration, of which connections to datanodes use
-	// settings.
+	// Hadoop is Hadoop's configuration, for connections to datanodes.
 	Hadoop map[string]string
 	// SocketTimeout limits one read or write at a datanode; 0 means 60 s.
 	SocketTimeout time.Duration
@@ -170,8 +169,8 @@ func (s *session) dialDatanode(_ context.Context, network, address string) (net.
 	return c, nil
 }
 
-// fail records the first error of a datanode connection while the file is being written.
-func (s *session) fail(err error) {
+// recordBroken records the first error of a datanode connection while the file is being written.
+func (s *session) recordBroken(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken == nil {

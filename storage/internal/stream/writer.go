@@ -63,7 +63,7 @@ type Writer struct {
 // Create creates a file. When ctx ends, writes fail with its error.
 func Create(ctx context.Context, options Options, path string, settings Settings) (*Writer, error) {
 	w := &Writer{ctx: ctx, options: options, path: path, settings: settings, renewed: time.Now()}
-	if err := w.complement(ctx); err != nil {
+	if err := w.fillDefaults(ctx); err != nil {
 		return nil, err
 	}
 	s, err := newSession(ctx, options, true, w.answers)
@@ -80,8 +80,8 @@ func Create(ctx context.Context, options Options, path string, settings Settings
 	return w, nil
 }
 
-// complement replaces settings that are 0 by the NameNode's defaults.
-func (w *Writer) complement(ctx context.Context) error {
+// fillDefaults replaces settings that are 0 by the NameNode's defaults.
+func (w *Writer) fillDefaults(ctx context.Context) error {
 	if w.settings.Replication > 0 && w.settings.BlockSize > 0 {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (w *Writer) Close() error {
 func (w *Writer) Abort() error {
 	w.err = errors.New("the writing was given up")
 	w.session.cancel()
-	w.session.fail(w.err)
+	w.session.recordBroken(w.err)
 	w.session.closeConns()
 	// Only Close ends the library's goroutines that send a block. Its calls no longer
 	// reach the NameNode, because the session's context has ended.

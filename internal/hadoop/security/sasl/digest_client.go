@@ -81,7 +81,7 @@ func parseChallenge(message []byte) (digestChallenge, error) {
 	if err != nil {
 		return challenge, fmt.Errorf("challenge: %w", err)
 	}
-	values := once{}
+	values := uniqueDirectives{}
 	for _, d := range directives {
 		if d.name == "realm" {
 			challenge.realms = append(challenge.realms, d.value)

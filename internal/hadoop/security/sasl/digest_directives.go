@@ -67,10 +67,10 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// once contains the values of directives that must not occur twice, by name.
-type once map[string]string
+// uniqueDirectives contains the values of directives that must not occur twice, by name.
+type uniqueDirectives map[string]string
 
-func (o once) set(d directive) error {
+func (o uniqueDirectives) set(d directive) error {
 	if _, again := o[d.name]; again {
 		return fmt.Errorf("directive %q comes twice", d.name)
 	}

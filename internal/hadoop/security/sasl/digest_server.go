@@ -96,7 +96,7 @@ func (s *digestServer) verify(message []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("response: %w", err)
 	}
-	values := once{"qop": string(Auth), "charset": ""}
+	values := uniqueDirectives{"qop": string(Auth), "charset": ""}
 	for _, d := range directives {
 		if d.name == "qop" || d.name == "charset" {
 			values[d.name] = d.value
