@@ -68,6 +68,7 @@ func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
 // must succeed, or fail at a limit that the faults may have reached, and no
 // process may be left.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	first, count := uint64(1), chaosNumber(t, chaosSeedsVariable, chaosSeeds)
 	if one := chaosNumber(t, chaosSeedVariable, 0); one > 0 {
 		first, count = one, 1

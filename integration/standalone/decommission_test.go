@@ -29,6 +29,7 @@ func (s *site) workerIDs(t *testing.T) []string {
 // TestDecommissionCommand decommissions workers through a standby master while an
 // application runs on them.
 func TestDecommissionCommand(t *testing.T) {
+	t.Parallel()
 	s, _ := newShared(t, 2)
 	s.startMasters(t)
 	standby := 1 - s.awaitLeader(t, -1)

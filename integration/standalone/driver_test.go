@@ -36,6 +36,7 @@ func (s *site) submitHeld(t *testing.T, flags ...string) held {
 }
 
 func TestDriverInTheCluster(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	s.startWorker(t, 3)
@@ -51,6 +52,7 @@ func TestDriverInTheCluster(t *testing.T) {
 // TestSupervisedDriver kills a driver's process, and then its worker, and stops
 // the next worker in order. The driver is restarted each time, and finishes.
 func TestSupervisedDriver(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": filepath.Join(t.TempDir(), "state")})
 	s.startMasters(t)
 	s.startWorker(t, 3)
@@ -99,6 +101,7 @@ func TestSupervisedDriver(t *testing.T) {
 }
 
 func TestUnsupervisedDriverIsNotRestarted(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	s.startWorker(t, 3)
@@ -113,6 +116,7 @@ func TestUnsupervisedDriverIsNotRestarted(t *testing.T) {
 // TestDriverIsKilledByRequest kills a supervised driver, which must not be
 // restarted.
 func TestDriverIsKilledByRequest(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	s.startWorker(t, 3)
@@ -129,6 +133,7 @@ func TestDriverIsKilledByRequest(t *testing.T) {
 // TestDriverOutlivesItsMaster kills the leading master while a driver runs, and
 // follows the driver to its end at the other master.
 func TestDriverOutlivesItsMaster(t *testing.T) {
+	t.Parallel()
 	s, _ := newShared(t, 2)
 	s.startMasters(t)
 	old := s.awaitLeader(t, -1)

@@ -49,6 +49,7 @@ func (s *site) awaitLeader(t *testing.T, not int) int {
 // TestFailover replaces the leader in several ways while an application runs,
 // which must not be affected.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		take func(*testing.T, *daemon)
@@ -65,6 +66,7 @@ func TestFailover(t *testing.T) {
 			func(t *testing.T, m *daemon) { m.signal(t, syscall.SIGCONT) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			s, _ := newShared(t, 2)
 			s.startMasters(t)
 			old := s.awaitLeader(t, -1)
@@ -102,6 +104,7 @@ func TestFailover(t *testing.T) {
 // TestEtcdRestarts stops the store for longer than the lease: the master loses the
 // leadership and gets it again, and applications are not affected.
 func TestEtcdRestarts(t *testing.T) {
+	t.Parallel()
 	s, server := newShared(t, 1)
 	s.startMasters(t)
 	s.startWorker(t, 2)

@@ -23,6 +23,10 @@ import (
 var programs string
 
 func TestMain(m *testing.M) {
+	// Tests mostly wait for timeouts.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	flag.Parse()
 	code, err := run(m)
 	if err != nil {

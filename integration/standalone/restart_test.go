@@ -43,11 +43,13 @@ func (h held) release(t *testing.T) {
 // TestMasterRestarts kills and restarts the master while an application runs: the
 // application and its executors continue.
 func TestMasterRestarts(t *testing.T) {
+	t.Parallel()
 	for name, mode := range map[string]map[string]string{
 		"with its state in a file": {"recovery.mode": "FILESYSTEM"},
 		"without any state":        {"recovery.mode": "NONE"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if mode["recovery.mode"] == "FILESYSTEM" {
 				mode["recovery.directory"] = filepath.Join(t.TempDir(), "state")
 			}
@@ -91,6 +93,7 @@ func TestMasterRestarts(t *testing.T) {
 
 // TestApplicationEndsWhileTheMasterIsDown checks that its executors stop too.
 func TestApplicationEndsWhileTheMasterIsDown(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, map[string]string{
 		"recovery.mode": "FILESYSTEM", "recovery.directory": filepath.Join(t.TempDir(), "state"), "deploy.recoveryTimeout": "4s",
 	})
@@ -112,6 +115,7 @@ func TestApplicationEndsWhileTheMasterIsDown(t *testing.T) {
 
 // TestApplicationStartsWhileTheMasterIsDown checks that it waits for the master.
 func TestApplicationStartsWhileTheMasterIsDown(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startWorker(t, 2)
 	app := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")

@@ -14,6 +14,7 @@ import (
 )
 
 func TestTwoMastersWithTheSameStateFile(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Join(t.TempDir(), "state")
 	s := newSite(t, 2, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": directory})
 	s.masters[0].start(t)
@@ -32,6 +33,7 @@ func TestTwoMastersWithTheSameStateFile(t *testing.T) {
 // TestDamagedState starts a master with a truncated state file: it fails and does
 // not change the file.
 func TestDamagedState(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Join(t.TempDir(), "state")
 	s := newSite(t, 1, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": directory})
 	s.startMasters(t)

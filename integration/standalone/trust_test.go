@@ -24,6 +24,7 @@ import (
 // TestOtherSecret starts each part with another secret than the cluster's: it is
 // refused with that reason.
 func TestOtherSecret(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	s.startWorker(t, 1)
@@ -53,6 +54,7 @@ func TestOtherSecret(t *testing.T) {
 
 // TestSecretThatOthersCanRead checks that such a file is refused.
 func TestSecretThatOthersCanRead(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, nil)
 	secret := s.settings["authenticate.secretFile"]
 	require.NoError(t, os.Chmod(secret, 0o644))
@@ -63,6 +65,7 @@ func TestSecretThatOthersCanRead(t *testing.T) {
 
 // TestCertificates runs a cluster whose parts authenticate by certificates.
 func TestCertificates(t *testing.T) {
+	t.Parallel()
 	ours, theirs := newAuthority(t), newAuthority(t)
 	s := newSite(t, 1, ours.settings(t))
 	s.startMasters(t)

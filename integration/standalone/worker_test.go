@@ -16,6 +16,7 @@ import (
 // TestWorkerIsKilled kills a worker: its executors end with it, and are replaced on
 // another worker.
 func TestWorkerIsKilled(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	doomed := s.startWorker(t, 2)
@@ -41,6 +42,7 @@ func TestWorkerIsKilled(t *testing.T) {
 
 // TestWorkerStopsInOrder stops a worker: the master replaces its executors at once.
 func TestWorkerStopsInOrder(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	leaving := s.startWorker(t, 2)
@@ -56,6 +58,7 @@ func TestWorkerStopsInOrder(t *testing.T) {
 // TestWorkerHangs pauses a worker for longer than worker.timeout. When it
 // continues, its executors are stopped.
 func TestWorkerHangs(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, map[string]string{"worker.timeout": "4s"})
 	s.startMasters(t)
 	hanging := s.startWorker(t, 2)
@@ -82,6 +85,7 @@ func TestWorkerHangs(t *testing.T) {
 // TestExecutorsThatAreKilled kills more executors than may fail in a row before any
 // registers.
 func TestExecutorsThatAreKilled(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
 	s.startMasters(t)
 	s.startWorker(t, 2)
@@ -97,6 +101,7 @@ func TestExecutorsThatAreKilled(t *testing.T) {
 
 // TestExecutorsThatNeverStart checks that the application fails with that reason.
 func TestExecutorsThatNeverStart(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
 	s.startMasters(t)
 	s.startWorker(t, 2)
