@@ -58,9 +58,10 @@ type Cluster struct {
 	nodes           []*Node
 
 	// Set if this process started the cluster; nil if it is attached to it.
-	ports  *loopback.Ports
-	guard  *guard
-	unlock func()
+	ports   *loopback.Ports
+	guard   *guard
+	unlock  func()
+	classes *classArchive // set when the cluster is ready
 }
 
 // Node is a host of a cluster.
@@ -116,7 +117,11 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	if err := errors.Join(javaErr, hadoopErr); err != nil {
 		return err
 	}
-	if err := c.prepare(options, java, hadoop); err != nil {
+	classes, err := newClassArchive(java, hadoop, c.paths.classes())
+	if err != nil {
+		return err
+	}
+	if err := c.prepare(options, java, hadoop, classes); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no more than %s to start", startTimeout))
@@ -133,6 +138,7 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	if err := c.makeDirectories(ctx); err != nil {
 		return err
 	}
+	c.classes = classes
 	if options.Detached {
 		return c.detach()
 	}
@@ -167,7 +173,7 @@ func (c *Cluster) checkNotRunning() error {
 }
 
 // prepare chooses the daemons' addresses and writes their configuration.
-func (c *Cluster) prepare(options Options, java java, hadoop hadoop) error {
+func (c *Cluster) prepare(options Options, java java, hadoop hadoop, classes *classArchive) error {
 	settings := properties{options: options, paths: c.paths, endpoints: map[string]map[Endpoint]string{}}
 	reserve := func(daemon string, hosts map[Endpoint]string) error {
 		addresses := map[Endpoint]string{}
@@ -201,7 +207,7 @@ func (c *Cluster) prepare(options Options, java java, hadoop hadoop) error {
 	add := func(name, class string) {
 		s.Daemons = append(s.Daemons, daemonState{
 			Name:      name,
-			Command:   daemonCommand(java, hadoop, c.paths, name, class),
+			Command:   daemonCommand(java, hadoop, classes, c.paths, name, class),
 			Endpoints: settings.endpoints[name],
 		})
 	}
@@ -331,7 +337,8 @@ func (c *Cluster) Daemons() []*Daemon {
 }
 
 // Stop ends all daemons and containers, and removes the cluster's data. Daemons have
-// ten seconds to end, NodeManagers three, or until ctx ends; then they are killed.
+// ten seconds to end, NodeManagers three, or until ctx ends; then they are killed. If
+// this machine has no archive of classes for the next cluster, Stop makes it.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.unlock == nil {
 		if err := c.lock(); err != nil {
@@ -362,6 +369,11 @@ func (c *Cluster) end(ctx context.Context) error {
 		masters.Go(func() error { return c.resourceManager.Stop(ctx) })
 	}
 	errs = append(errs, masters.Wait())
+	archiving, cancelArchiving := context.WithTimeout(context.WithoutCancel(ctx), archiveTimeout)
+	defer cancelArchiving()
+	if err := c.classes.create(archiving); err != nil {
+		c.logger.Warn("clusters start without an archive of classes", "error", err)
+	}
 	killing, cancel := context.WithTimeout(context.WithoutCancel(ctx), killWait)
 	defer cancel()
 	errs = append(errs, sweep(killing, c.paths.dir), c.paths.clean())
@@ -392,18 +404,18 @@ func daemonEnviron(dir string) []string {
 	return environ
 }
 
-func daemonCommand(java java, hadoop hadoop, p paths, name, class string) []string {
+func daemonCommand(java java, hadoop hadoop, classes *classArchive, p paths, name, class string) []string {
+	// The class path must begin with that of the class archive.
 	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.web())
-	return []string{
-		java.path,
+	return append(append([]string{java.path}, classes.options(name)...),
 		// Many JVMs share a small machine: start fast and use little memory.
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx256m", "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"-Djava.net.preferIPv4Stack=true",
-		"-Djdk.net.hosts.file=" + p.hosts(),
-		"-Djava.io.tmpdir=" + p.tmp(),
-		"-Dlog4j.configuration=file:" + p.log4j(),
+		"-Djdk.net.hosts.file="+p.hosts(),
+		"-Djava.io.tmpdir="+p.tmp(),
+		"-Dlog4j.configuration=file:"+p.log4j(),
 		"-cp", strings.Join(classPath, ":"),
 		class,
-	}
+	)
 }

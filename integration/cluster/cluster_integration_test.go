@@ -54,6 +54,7 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("uses the archive of classes, or lists classes for it", func(t *testing.T) { checkClasses(t, c) })
 	t.Run("shares no directory with others", func(t *testing.T) { assert.DirExists(t, c.paths.nodeAttributes()) })
 	t.Run("listens on loopback only", func(t *testing.T) { checkListeners(t, c) })
 	t.Run("two nodes in two racks", func(t *testing.T) { checkNodes(t, c) })
@@ -86,6 +87,19 @@ func TestCluster(t *testing.T) {
 		assert.FileExists(t, daemon.LogFile(), "logs outlive the cluster")
 	}
 	assert.NoDirExists(t, filepath.Join(dir, "hdfs"), "data does not")
+	assert.FileExists(t, c.classes.path, "the next cluster has an archive of classes")
+}
+
+func checkClasses(t *testing.T, c *Cluster) {
+	for _, daemon := range c.Daemons() {
+		if c.classes.lists != "" {
+			assert.FileExists(t, filepath.Join(c.classes.lists, daemon.Name()))
+			continue
+		}
+		mapped, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", daemon.PID()))
+		require.NoError(t, err)
+		assert.Contains(t, string(mapped), c.classes.path, daemon.Name())
+	}
 }
 
 func checkListeners(t *testing.T, c *Cluster) {

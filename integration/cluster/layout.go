@@ -18,6 +18,7 @@ import (
 //	hdfs/, yarn/   the NameNode's and the ResourceManager's data
 //	node-N/        a node's blocks, localized files and container logs
 //	tmp/           the daemons' temporary files
+//	classes/       lists of the classes that daemons have loaded, if there is no classArchive
 type paths struct{ dir string }
 
 func (p paths) state() string                { return filepath.Join(p.dir, "cluster.json") }
@@ -32,6 +33,7 @@ func (p paths) httpSecret() string           { return filepath.Join(p.dir, "conf
 func (p paths) log4j() string                { return filepath.Join(p.dir, "conf", "log4j.properties") }
 func (p paths) log(daemon string) string     { return filepath.Join(p.dir, "logs", daemon+".log") }
 func (p paths) tmp() string                  { return filepath.Join(p.dir, "tmp") }
+func (p paths) classes() string              { return filepath.Join(p.dir, "classes") }
 func (p paths) nameDir() string              { return filepath.Join(p.dir, "hdfs", "name") }
 func (p paths) resourceManagerState() string { return filepath.Join(p.dir, "yarn", "state") }
 func (p paths) nodeAttributes() string       { return filepath.Join(p.dir, "yarn", "attributes") }
@@ -45,7 +47,7 @@ func (p paths) nodeRecoveryDir(index int) string { return filepath.Join(p.node(i
 
 // clean removes the files of a cluster, except logs and lock.
 func (p paths) clean() error {
-	made := []string{p.state(), p.client(), p.tmp()}
+	made := []string{p.state(), p.client(), p.tmp(), p.classes()}
 	for _, name := range []string{"conf", "hdfs", "yarn"} {
 		made = append(made, filepath.Join(p.dir, name))
 	}
