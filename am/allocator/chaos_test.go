@@ -190,7 +190,7 @@ func (c *chaos) check(v yarntest.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	beats := v.Heartbeats(c.app.ID())
-	excess := v.Held(c.app.ID()) - c.target
+	excess := v.LiveCount(c.app.ID()) - c.target
 	var staying []string
 	if excess > 0 {
 		live := slices.DeleteFunc(v.Live(c.app.ID()), func(k yarntest.Container) bool { return c.leaving[c.owner[k.ID]] })
@@ -267,7 +267,7 @@ func (c *chaos) run() {
 	settled := func() bool {
 		same := false
 		c.cluster.Inspect(func(v yarntest.View) {
-			held := v.Held(c.app.ID())
+			held := v.LiveCount(c.app.ID())
 			same = v.Application(c.app.ID()).Registered && held == target && held == v.Running(c.app.ID()) && held == v.Processes(c.app.ID())
 		})
 		return same
@@ -285,7 +285,7 @@ func (c *chaos) run() {
 	}
 	if !assert.True(t, settled(), "there are as many containers as wanted, and no other") {
 		c.cluster.Inspect(func(v yarntest.View) {
-			t.Logf("target %d, held %d, running %d, processes %d, asked %v", target, v.Held(c.app.ID()), v.Running(c.app.ID()), v.Processes(c.app.ID()), v.Rows(c.app.ID()))
+			t.Logf("target %d, held %d, running %d, processes %d, asked %v", target, v.LiveCount(c.app.ID()), v.Running(c.app.ID()), v.Processes(c.app.ID()), v.Rows(c.app.ID()))
 			t.Logf("status %+v", c.allocator.state.states)
 		})
 		return
@@ -353,7 +353,7 @@ func (c *chaos) end(err error) {
 	t := c.t
 	c.allocator.ReleaseAll(t.Context())
 	c.cluster.Inspect(func(v yarntest.View) {
-		assert.True(t, err != nil || v.Held(c.app.ID()) == 0, "all containers are released before the application ends")
+		assert.True(t, err != nil || v.LiveCount(c.app.ID()) == 0, "all containers are released before the application ends")
 	})
 	c.finish(err)
 	time.Sleep(time.Minute)

@@ -11,10 +11,10 @@ import (
 
 // exitReason is why an executor ended, and how its end counts.
 type exitReason struct {
-	text    string // shown with the counts
-	failure bool   // counts towards executor.maxNumFailures
-	node    bool   // counts towards the exclusion of its node
-	wanted  bool   // ended by the driver or with the application: replacements are not delayed
+	text        string // shown with the counts
+	failure     bool   // counts towards executor.maxNumFailures
+	nodeFailure bool   // counts towards the exclusion of its node
+	wanted      bool   // ended by the driver or with the application: replacements are not delayed
 }
 
 // If YARN or the driver ended an executor, neither it nor its tasks have failed.
@@ -24,12 +24,12 @@ var (
 	endedWithApplication = exitReason{text: "ended with the application", wanted: true}
 	notNeeded            = exitReason{text: "not needed any more", wanted: true}
 	onExcludedNode       = exitReason{text: "on an excluded node"}
-	notLaunched          = exitReason{text: "not launched", failure: true, node: true}
+	notLaunched          = exitReason{text: "not launched", failure: true, nodeFailure: true}
 	invalidContainer     = exitReason{text: "container not valid any more"}
 	tokenRefused         = exitReason{text: "container token refused"}
-	notRegistered        = exitReason{text: "not registered in time", failure: true, node: true}
-	exited               = exitReason{text: "exited", failure: true, node: true}
-	notSetUp             = exitReason{text: "not set up by its node", failure: true, node: true}
+	notRegistered        = exitReason{text: "not registered in time", failure: true, nodeFailure: true}
+	exited               = exitReason{text: "exited", failure: true, nodeFailure: true}
+	notSetUp             = exitReason{text: "not set up by its node", failure: true, nodeFailure: true}
 	outOfMemory          = exitReason{text: "beyond its memory", failure: true}
 	outOfVirtualMemory   = exitReason{text: "beyond its virtual memory", failure: true}
 	tooMuchLog           = exitReason{text: "too much written to its logs", failure: true}

@@ -98,7 +98,7 @@ func (s *state) end(ended endedExecutor, now time.Time) {
 	if reason.failure || e.state == stateLaunching && !reason.wanted {
 		s.containerFailed(e.profile, e.text(text), now)
 	}
-	if reason.node {
+	if reason.nodeFailure {
 		s.excluded.failed(e.host(), text, now)
 	}
 	s.ended = append(s.ended, ended)

@@ -32,10 +32,10 @@ const interruptTimeout = 30 * time.Second
 // resultCollector fetches the files and outcomes of an ended application's tasks,
 // and writes the JUnit file.
 type resultCollector struct {
-	t       terminal
-	plan    *command.Plan
-	files   *storage.Files
-	summary string // path of the JUnit file; "" for none
+	terminal terminal
+	plan     *command.Plan
+	files    *storage.Files
+	summary  string // path of the JUnit file; "" for none
 	// ownDirectory: plan.Results holds the results of this run only, found without the
 	// application's id.
 	ownDirectory bool
@@ -48,7 +48,7 @@ type resultCollector struct {
 // newCollector chooses the directory of the results: on this machine for a local
 // run, otherwise beside the staged files.
 func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
-	f := &resultCollector{t: t, plan: w.plan, summary: w.flags.summary, ownDirectory: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
+	f := &resultCollector{terminal: t, plan: w.plan, summary: w.flags.summary, ownDirectory: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
 		keepOnSuccess: config.IdempotencyKey.In(w.settings) != ""}
 	if w.target.oneMachine {
 		directory, err := os.MkdirTemp("", "yarn-submit-results-")
@@ -102,7 +102,7 @@ func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.
 
 func (f *resultCollector) close() {
 	if err := f.files.Close(); err != nil {
-		f.t.logger(false).Debug("closing the connections to HDFS", "error", err)
+		f.terminal.logger(false).Debug("closing the connections to HDFS", "error", err)
 	}
 }
 
@@ -129,7 +129,7 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 	if problem == nil && summary.ApplicationID != "" {
 		for i, step := range results.Steps {
 			if name := f.plan.Steps[i].Name; name != "" {
-				f.t.console.Print("  %-10s %s", name, step.Counts())
+				f.terminal.console.Print("  %-10s %s", name, step.Counts())
 			}
 		}
 	}
@@ -138,11 +138,11 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 		complete = false
 		problem = errors.Join(problem, fmt.Errorf("%w; the files of the tasks are in %s", collectErr, directory))
 	} else if collected.Files > 0 {
-		f.t.console.Print("collected %d files, %d bytes", collected.Files, collected.Bytes)
+		f.terminal.console.Print("collected %d files, %d bytes", collected.Files, collected.Bytes)
 	}
 	steps, patterns := results.Unmatched()
 	for i, pattern := range patterns {
-		f.t.console.Warn("collect: no task%s has left a file that matches %s", ofStep(steps[i]), pattern)
+		f.terminal.console.Warn("collect: no task%s has left a file that matches %s", ofStep(steps[i]), pattern)
 	}
 	if complete && summary.ApplicationID != "" {
 		if f.ownDirectory {
@@ -250,7 +250,7 @@ func (f *resultCollector) removeLate(ctx context.Context, directory string) {
 func (f *resultCollector) clean(ctx context.Context, directory string) {
 	if !f.keepOnSuccess {
 		if err := f.files.RemoveAll(ctx, directory); err != nil {
-			f.t.console.Warn("%v; remove it by hand", err)
+			f.terminal.console.Warn("%v; remove it by hand", err)
 		}
 	}
 	parent := directory[:strings.LastIndexByte(directory, '/')]

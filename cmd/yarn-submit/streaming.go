@@ -15,10 +15,10 @@ import (
 const lastLinesTimeout = 30 * time.Second
 
 type logPrinter struct {
-	cluster clusterClient
-	t       terminal
-	group   sync.WaitGroup
-	stop    context.CancelCauseFunc
+	cluster  clusterClient
+	terminal terminal
+	group    sync.WaitGroup
+	stop     context.CancelCauseFunc
 }
 
 // errEnded is the cause of the context that end cancels after lastLinesTimeout.
@@ -47,7 +47,7 @@ func (s submission) stream(ctx context.Context, t terminal, cluster clusterClien
 	if !s.logs {
 		return func() {}
 	}
-	printed := &logPrinter{cluster: cluster, t: t}
+	printed := &logPrinter{cluster: cluster, terminal: t}
 	submitted := job.Submitted
 	job.Submitted = func(id string) {
 		submitted(id)
@@ -61,18 +61,18 @@ func (s submission) stream(ctx context.Context, t terminal, cluster clusterClien
 func (s *logPrinter) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {
-		err := s.cluster.FollowLogs(ctx, id, logs.Selection{}, s.t.console, s.writer().write)
+		err := s.cluster.FollowLogs(ctx, id, logs.Selection{}, s.terminal.console, s.writer().write)
 		if err != nil && !errors.Is(err, errEnded) {
-			s.t.console.Warn("the logs of %s are not printed any more: %v", id, err)
+			s.terminal.console.Warn("the logs of %s are not printed any more: %v", id, err)
 		}
 	})
 }
 
 // writer returns a writer to stdout, through the console if both are the same terminal.
 func (s *logPrinter) writer() *lineWriter {
-	writer := newLineWriter(s.t.stdout)
-	if s.t.sameScreen {
-		writer.w = s.t.console
+	writer := newLineWriter(s.terminal.stdout)
+	if s.terminal.sameScreen {
+		writer.w = s.terminal.console
 	}
 	return writer
 }

@@ -70,7 +70,7 @@ const keptTag = "bobbin-results"
 
 // waitResults collects the results of an application submitted with --detach.
 type waitResults struct {
-	t            terminal
+	terminal     terminal
 	settings     *config.Config
 	requested    bool // --collect or --summary is given
 	keepsResults bool // as in target
@@ -86,7 +86,7 @@ type waitResults struct {
 
 // newWaitResults parses and checks the flags.
 func newWaitResults(t terminal, target target, settings *config.Config, collect []string, summary string) (*waitResults, error) {
-	w := &waitResults{t: t, keepsResults: target.keepsResults, settings: settings, requested: len(collect) > 0 || summary != ""}
+	w := &waitResults{terminal: t, keepsResults: target.keepsResults, settings: settings, requested: len(collect) > 0 || summary != ""}
 	user, err := security.CurrentUser()
 	if err != nil {
 		return nil, err
@@ -129,11 +129,11 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 		}
 		return nil
 	case !w.requested && report.User != w.user:
-		w.t.console.Print("only %s can collect the results of %s", report.User, id)
+		w.terminal.console.Print("only %s can collect the results of %s", report.User, id)
 		return nil
 	}
 	var base string
-	if w.files, base, err = sharedResults(w.t, w.settings, false); err != nil {
+	if w.files, base, err = sharedResults(w.terminal, w.settings, false); err != nil {
 		return err
 	}
 	w.base, w.own = base, command.ResultsOf(base, id)
@@ -172,7 +172,7 @@ func (w *waitResults) end(ctx context.Context, report *client.Report, err error)
 		return err // nothing to collect, or another user's results
 	}
 	collector := &resultCollector{
-		t: w.t, files: w.files, maxAge: config.CacheMaxAge.In(w.settings),
+		terminal: w.terminal, files: w.files, maxAge: config.CacheMaxAge.In(w.settings),
 		keepOnSuccess: slices.ContainsFunc(w.tags, client.IsKeyTag),
 	}
 	defer collector.close()

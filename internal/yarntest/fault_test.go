@@ -195,7 +195,7 @@ func TestPreemption(t *testing.T) {
 		m.app.Preempt(false, 10*time.Second, containers[2].ID)
 		m.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{containers[3].ID}})
 		time.Sleep(time.Minute)
-		c.Inspect(func(v yarntest.View) { require.Equal(t, 1, v.Held(m.app.ID()), "another was released instead") })
+		c.Inspect(func(v yarntest.View) { require.Equal(t, 1, v.LiveCount(m.app.ID()), "another was released instead") })
 	})
 }
 
@@ -214,7 +214,7 @@ func TestQueuesShare(t *testing.T) {
 			require.Equal(t, yarn.ExitPreempted, status.ExitStatus)
 		}
 		modest.start(modest.get(8)...)
-		c.Inspect(func(v yarntest.View) { require.Equal(t, 8, v.Held(greedy.app.ID())) })
+		c.Inspect(func(v yarntest.View) { require.Equal(t, 8, v.LiveCount(greedy.app.ID())) })
 	})
 }
 

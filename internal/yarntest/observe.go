@@ -100,8 +100,8 @@ func (v View) Live(id yarn.ApplicationID) []Container {
 	return containers
 }
 
-// Held returns the number of containers that Live returns, fast enough for Watch.
-func (v View) Held(id yarn.ApplicationID) int {
+// LiveCount returns the number of containers that Live returns, fast enough for Watch.
+func (v View) LiveCount(id yarn.ApplicationID) int {
 	return v.count(id, func(k *container) bool { return k.stage != allocated })
 }
 

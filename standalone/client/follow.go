@@ -202,7 +202,7 @@ func (f *follower) add(process processLogs, first bool) {
 }
 
 func (f *follower) poll(ctx context.Context) error {
-	f.findEnded(ctx)
+	f.markEnded(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(logs.MaxReaders)
 	for _, process := range f.order {
@@ -213,10 +213,10 @@ func (f *follower) poll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// findEnded asks the workers of processes that the master no longer lists whether
-// they still run: a new master may not know all processes, and the master does not
-// wait for executors of an ended application.
-func (f *follower) findEnded(ctx context.Context) {
+// markEnded marks processes that neither the master lists nor their workers run. The
+// master's list is not enough: a new master may not know all processes, and a master
+// does not wait for executors of an ended application.
+func (f *follower) markEnded(ctx context.Context) {
 	runsAt := map[string]workerRuns{}
 	for _, process := range f.order {
 		if process.done || process.ended || !f.latest.ended && slices.Contains(f.latest.processes, process.processLogs) {

@@ -28,9 +28,9 @@ const splitSize = 256 << 10
 
 // portion is the input of a task that counts.
 type portion struct {
-	Split  storage.Split
-	Pause  time.Duration
-	Signal string // file to wait for; "" for none
+	Split       storage.Split
+	Pause       time.Duration
+	AwaitedFile string // file to wait for; "" for none
 }
 
 // PreferredHosts returns the hosts that store the portion of the text.
@@ -59,7 +59,7 @@ var count = bobbin.Func("count", func(task *bobbin.Task, p portion) (map[string]
 	case <-task.Done():
 		return nil, context.Cause(task)
 	}
-	if err := awaitFile(task, task.Files(), p.Signal); err != nil {
+	if err := awaitFile(task, task.Files(), p.AwaitedFile); err != nil {
 		return nil, err
 	}
 	fmt.Printf("counted portion %d\n", task.Index())
@@ -92,8 +92,8 @@ type line struct {
 
 // part is the input of a task that writes.
 type part struct {
-	Lines  []line
-	Signal string // file to wait for; "" for none
+	Lines       []line
+	AwaitedFile string // file to wait for; "" for none
 }
 
 // parts is the number of tasks that write.
@@ -116,7 +116,7 @@ var write = bobbin.Func("write", func(task *bobbin.Task, p part) (int, error) {
 	if err := text.Flush(); err != nil {
 		return 0, err
 	}
-	if err := awaitFile(task, task.Files(), p.Signal); err != nil {
+	if err := awaitFile(task, task.Files(), p.AwaitedFile); err != nil {
 		return 0, err
 	}
 	return len(p.Lines), task.CommitOutput(file.Commit)
@@ -130,8 +130,8 @@ func run(ctx context.Context, arguments []string) error {
 	if len(arguments) < 3 || len(arguments) > 5 {
 		return errors.New("usage: census PAUSE IN OUT [COUNTED [WRITTEN]]")
 	}
-	var signals [2]string // COUNTED and WRITTEN
-	copy(signals[:], arguments[3:])
+	var awaitedFiles [2]string // COUNTED and WRITTEN
+	copy(awaitedFiles[:], arguments[3:])
 	pause, err := time.ParseDuration(arguments[0])
 	if err != nil {
 		return err
@@ -149,15 +149,15 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := countInto(ctx, session, output, arguments[1], pause, signals); err != nil {
+	if err := countInto(ctx, session, output, arguments[1], pause, awaitedFiles); err != nil {
 		return errors.Join(err, output.Abort(ctx))
 	}
 	return nil
 }
 
-// countInto counts the words of a text and commits the counts to output. signals are
+// countInto counts the words of a text and commits the counts to output. awaitedFiles are
 // the files that counting and writing tasks wait for.
-func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pause time.Duration, signals [2]string) error {
+func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pause time.Duration, awaitedFiles [2]string) error {
 	splits, err := session.Files().Splits(ctx, in, storage.SplitOptions{Size: splitSize})
 	if err != nil {
 		return err
@@ -166,12 +166,12 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 	for i, split := range splits {
 		portions[i] = portion{Split: split, Pause: pause}
 		if i >= len(splits)/2 {
-			portions[i].Signal = signals[0]
+			portions[i].AwaitedFile = awaitedFiles[0]
 		}
 	}
 	total := map[string]int64{}
 	var options []bobbin.Option
-	if signals[0] != "" {
+	if awaitedFiles[0] != "" {
 		// Without locality, tasks run in the order of the text. Otherwise those that wait
 		// for a file could take all cores first.
 		options = append(options, bobbin.Hosts(func(int) []string { return nil }))
@@ -193,7 +193,7 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 		all = append(all, part{Lines: chunk})
 	}
 	for i := len(all) / 2; i < len(all); i++ {
-		all[i].Signal = signals[1]
+		all[i].AwaitedFile = awaitedFiles[1]
 	}
 	if _, err := write.Run(ctx, session, all, bobbin.Shared(output)); err != nil {
 		return err

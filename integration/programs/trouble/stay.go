@@ -12,17 +12,17 @@ import (
 )
 
 // stayed is the input of a task: Process is the file to which it writes its process
-// id; Signal is the file for which it then waits, or "" for none.
-type stayed struct{ Process, Signal string }
+// id; AwaitedFile is the file for which it then waits, or "" for none.
+type stayed struct{ Process, AwaitedFile string }
 
 var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayed) (int, error) {
 	if err := writeFile(task, task.Files(), input.Process, strconv.Itoa(os.Getpid())); err != nil {
 		return 0, err
 	}
-	if input.Signal == "" {
+	if input.AwaitedFile == "" {
 		return task.Attempt(), nil
 	}
-	return task.Attempt(), awaitFile(task, task.Files(), input.Signal)
+	return task.Attempt(), awaitFile(task, task.Files(), input.AwaitedFile)
 })
 
 // stay runs two tasks that wait for FILE, and then two that do not. They write their
