@@ -171,7 +171,7 @@ func (c *Tail) readFiles(ctx context.Context, source Source, family family) erro
 		if state == nil {
 			state = &tailedFile{name: file.Name, base: family.base}
 			if c.LastLines > 0 {
-				offset, err := startOfLines(ctx, source, file, c.LastLines)
+				offset, err := StartOfLines(ctx, source, file, c.LastLines)
 				if err != nil {
 					return err
 				}
@@ -189,8 +189,8 @@ func (c *Tail) readFiles(ctx context.Context, source Source, family family) erro
 	return nil
 }
 
-// startOfLines returns the offset at which the last lines of a file begin.
-func startOfLines(ctx context.Context, source Source, file FileInfo, lines int) (int64, error) {
+// StartOfLines returns the offset at which the last lines of a listed file begin.
+func StartOfLines(ctx context.Context, source Source, file FileInfo, lines int) (int64, error) {
 	for size := int64(lines) * guessedLine; ; size *= 8 {
 		from := max(0, file.Size-size)
 		content, err := source.Open(ctx, file.Name, file.Size, from)

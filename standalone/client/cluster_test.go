@@ -135,13 +135,24 @@ func TestAFailedDriversMessageIsItsLastLineOfStderr(t *testing.T) {
 }
 
 func TestLogsWithTailPassOnTheLastLines(t *testing.T) {
-	process := processLogs{container: "driver-1", executor: logs.Driver, url: workerPage(t, strings.Repeat("long", 1000)+"\none\ntwo\nthree\n")}
-	files, err := logFiles(t.Context(), process)
-	require.NoError(t, err)
-	for tail, want := range map[int]string{1: "three\n", 2: "two\nthree\n"} {
-		require.NoError(t, writeWorkerLog(t.Context(), process, files[0], tail, func(file logs.File, content io.Reader) error {
+	long := strings.Repeat("long", 1000)
+	for _, test := range []struct {
+		log  string
+		tail int
+		want string
+	}{
+		{long + "\none\ntwo\nthree\n", 1, "three\n"},
+		{long + "\none\ntwo\nthree\n", 2, "two\nthree\n"},
+		{"one\n" + long, 1, long},
+		{"one\n" + long + "\n" + long + "\n", 2, long + "\n" + long + "\n"},
+		{"", 2, ""},
+	} {
+		process := processLogs{container: "driver-1", executor: logs.Driver, url: workerPage(t, test.log)}
+		files, err := logFiles(t.Context(), process)
+		require.NoError(t, err)
+		require.NoError(t, writeWorkerLog(t.Context(), process, files[0], test.tail, func(file logs.File, content io.Reader) error {
 			text, err := io.ReadAll(content)
-			require.Equal(t, want, string(text))
+			require.Equal(t, test.want, string(text))
 			require.Equal(t, "driver", file.Executor)
 			return err
 		}))

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,9 +22,6 @@ import (
 const (
 	// stderrTailBytes bounds the search for the last line of a driver's stderr.
 	stderrTailBytes = 4 << 10
-	// lineBytes is how many bytes are read per line if only the last lines are wanted.
-	// If lines are longer than that, fewer of them are returned, perhaps none.
-	lineBytes = 1 << 10
 	// pageTimeout bounds the wait for a worker's answer, but not a log's transfer.
 	pageTimeout = 10 * time.Second
 )
@@ -156,7 +152,10 @@ func logFiles(ctx context.Context, process processLogs) ([]workerFile, error) {
 func writeWorkerLog(ctx context.Context, process processLogs, file workerFile, tail int, write func(file logs.File, content io.Reader) error) error {
 	from := int64(0)
 	if tail > 0 {
-		from = max(0, file.Size-int64(tail)*lineBytes)
+		var err error
+		if from, err = logs.StartOfLines(ctx, workerSource(process), logs.FileInfo{Name: file.Name, Size: file.Size}, tail); err != nil {
+			return client.Refused(err)
+		}
 	}
 	content, err := getFrom(ctx, process.file(file.Name), from)
 	if err != nil {
@@ -165,12 +164,7 @@ func writeWorkerLog(ctx context.Context, process processLogs, file workerFile, t
 	defer func() { _ = content.Close() }()
 	var text io.Reader = content
 	if tail > 0 {
-		if from > 0 {
-			if text, err = wholeLines(content); err != nil {
-				return client.Refused(err)
-			}
-		}
-		if text, err = logs.LastLines(text, tail); err != nil {
+		if text, err = logs.LastLines(content, tail); err != nil { // the file may have grown
 			return client.Refused(err)
 		}
 	}
@@ -179,15 +173,6 @@ func writeWorkerLog(ctx context.Context, process processLogs, file workerFile, t
 		host = parsed.Host
 	}
 	return write(logs.File{Container: process.container, Executor: process.executor, Attempt: process.attempt(), Host: host, Name: file.Name, Size: file.Size}, text)
-}
-
-// wholeLines drops the first, perhaps incomplete line of content.
-func wholeLines(content io.Reader) (io.Reader, error) {
-	lines := bufio.NewReader(content)
-	if _, err := lines.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return lines, nil
 }
 
 // lastStderrLine returns the last line of a driver's stderr, which usually says why
