@@ -21,8 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
-// untilFunctionsReturn waits until abandoned driver functions return, as all
-// goroutines of a test must end.
+// untilFunctionsReturn waits for abandoned driver functions: all goroutines of a test must end.
 func untilFunctionsReturn() { time.Sleep(2 * time.Hour) }
 
 // resourceManager answers heartbeats, which it counts.

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPruneKeepsFilesOfApplicationsWithoutAMaster submits while another
-// application of the user waits in its queue, for longer than yarn.cache.maxAge:
-// it has no ApplicationMaster yet that would renew its files.
+// TestPruneKeepsFilesOfApplicationsWithoutAMaster submits while another application
+// waits for its ApplicationMaster, which would renew its files, for longer than
+// yarn.cache.maxAge.
 func TestPruneKeepsFilesOfApplicationsWithoutAMaster(t *testing.T) {
 	me, err := user.Current()
 	require.NoError(t, err)

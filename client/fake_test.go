@@ -30,22 +30,21 @@ type fakeYARN struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// life has the application's fields for each request, the last ones repeatedly;
-	// nil means that it is unknown.
+	// life has the application's fields for each request, the last repeatedly; nil for unknown.
 	life []map[string]any
-	// statuses are the ApplicationMaster's answers, the last one repeatedly.
+	// statuses are the ApplicationMaster's answers, the last repeatedly.
 	statuses []string
 	// refusal is the error of a submission; "" for none.
 	refusal string
-	// listed are the applications that a list has before and after the submission.
+	// listed are the listed applications before and after the submission.
 	listed, listedAfter []map[string]any
 	// asked are the queries of lists.
 	asked []url.Values
-	// other is one more application that is known, and never killed.
+	// other is another known application, which is never killed.
 	other string
 
 	submitted map[string]any // the submission
-	killed    string         // what came with the kill
+	killed    string         // the message of the kill
 	requests  int
 }
 
@@ -86,7 +85,7 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 
 func (f *fakeYARN) address() string { return strings.TrimPrefix(f.server.URL, "http://") }
 
-// cluster is a Cluster of this ResourceManager whose file system is the local disk.
+// cluster is a Cluster of this ResourceManager with the local disk as its file system.
 func (f *fakeYARN) cluster(more map[string]string) *Cluster {
 	values := map[string]string{"yarn.resourcemanager.webapp.address": f.address(), "fs.defaultFS": "file:///"}
 	for key, value := range more {
@@ -173,8 +172,7 @@ func (f *fakeYARN) status(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// bench is a submission at this ResourceManager: its program, the directory
-// that it stages in, and its console.
+// bench is a submission at this ResourceManager: program, staging directory and console.
 type bench struct {
 	cluster *Cluster
 	job     Job

@@ -21,8 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// daemons is a cluster whose daemons report their processors by Java's names; ""
-// for one that does not.
+// daemons is a cluster whose daemons report these processors by Java's names, or none for "".
 func daemons(t *testing.T, manager string, nodes ...string) *Cluster {
 	t.Helper()
 	answer := func(w http.ResponseWriter, processor string) {
@@ -67,7 +66,7 @@ func TestCheckPlatform(t *testing.T) {
 		manager string
 		nodes   []string
 		setting string
-		refused []string // what the error says
+		refused []string // parts of the error
 		warned  string
 	}{
 		{name: "all the same", program: forAMD64, manager: amd64, nodes: []string{amd64}},
@@ -111,7 +110,7 @@ func TestCheckPlatform(t *testing.T) {
 	}
 }
 
-// The platforms' smallest programs, with bobbin's marker.
+// programFor writes a platform's smallest program with bobbin's marker.
 func programFor(t *testing.T, platform string) []byte {
 	t.Helper()
 	switch platform {
@@ -131,12 +130,12 @@ func programFor(t *testing.T, platform string) []byte {
 func TestBuildOfThisProgramThatGoesToTheCluster(t *testing.T) {
 	tests := []struct {
 		name   string
-		self   string   // what this process's program is built for
-		beside []string // the builds that lie beside it
+		self   string   // the platform of this process's program
+		beside []string // other builds beside it
 		values map[string]string
 		nodes  string
 		want   string   // the file's name
-		fails  []string // what the error says
+		fails  []string // parts of the error
 	}{
 		{name: "itself", self: "linux/amd64", want: "app"},
 		{name: "itself on arm64", self: "linux/arm64", want: "app"},

@@ -48,7 +48,8 @@ func (i image) bytes() []byte {
 	return out.Bytes()
 }
 
-// bobbinProgram is what passes for a static bobbin program on linux/amd64.
+// bobbinProgram returns the smallest file that CheckProgram takes for a static
+// bobbin program on linux/amd64.
 func bobbinProgram(content string) []byte {
 	return image{kind: elf.ET_EXEC, machine: elf.EM_X86_64, content: launch.KeepMarker() + content}.bytes()
 }
@@ -64,7 +65,7 @@ func TestCheckProgram(t *testing.T) {
 		name     string
 		content  []byte
 		platform string
-		want     []string // of the error; none where the program is good
+		want     []string // parts of the error; none for a good program
 	}{
 		{name: "static", content: good.bytes()},
 		{name: "position independent", content: with(func(i *image) { i.kind = elf.ET_DYN })},

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testDisplay returns a display whose clock after moves.
+// testDisplay returns a display whose clock after advances.
 func testDisplay(console *Console) (p *display, after func(time.Duration)) {
 	now := time.Unix(1_700_000_000, 0)
 	p = &display{console: console, began: now}
@@ -78,7 +78,7 @@ func TestStatusWithUnexpectedContent(t *testing.T) {
 	require.False(t, progressOf(t, `{"state":"RUNNING","tasks":{"total":2,"done":1}}`).idle())
 	_, err := parseStatus([]byte("<html>"))
 	require.Error(t, err)
-	// What has no numbers shows nothing.
+	// Without numbers, nothing is shown.
 	out := &bytes.Buffer{}
 	p, _ := testDisplay(NewConsole(out))
 	p.update(progressOf(t, `{}`))

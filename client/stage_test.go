@@ -21,7 +21,7 @@ import (
 
 const testApplication = "application_1700000000000_0001"
 
-// testStager stages on the local disk; root is what would be the file system.
+// testStager stages on the local disk, below root.
 func testStager(t *testing.T) (s *stager, root string, said *bytes.Buffer) {
 	t.Helper()
 	return testStagerWith(t, nil)
@@ -101,7 +101,7 @@ func TestStageUploadsOnceAndCleansUp(t *testing.T) {
 	require.Equal(t, []string{cached}, tree(t, root))
 	require.NoDirExists(t, root+"/staging")
 
-	// The second submission of the same program finds it, and says when.
+	// The second submission of the same program finds it, and prints its age.
 	past := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(root, "cache", hashOf(large)), past, past))
 	second := *first
@@ -124,7 +124,7 @@ func TestStageKeepsTheFirstOfTwoUploads(t *testing.T) {
 	all := []input{localFile(t, "app", strings.Repeat("x", 200))}
 	seen, err := s.find(ctx, all)
 	require.NoError(t, err)
-	// Somebody else uploads the same between the look and the upload.
+	// Another submission uploads the same file between find and upload.
 	other := *s
 	theirs, err := other.find(ctx, all)
 	require.NoError(t, err)
@@ -204,7 +204,7 @@ func TestStageReplacesADamagedEntry(t *testing.T) {
 func TestStageRefusesADirectoryThatOthersCanWriteTo(t *testing.T) {
 	s, root, _ := testStager(t)
 	require.NoError(t, os.MkdirAll(root, 0o700))
-	require.NoError(t, os.Chmod(root, 0o777)) //nolint:gosec // that is the case at hand
+	require.NoError(t, os.Chmod(root, 0o777))
 	_, err := s.find(context.Background(), []input{localFile(t, "app", strings.Repeat("x", 200))})
 	require.ErrorContains(t, err, "0777")
 	require.Equal(t, ExitCluster, ExitCode(err))

@@ -56,7 +56,6 @@ func TestSubmitFollowsTheApplicationAndRemovesStagedFiles(t *testing.T) {
 		require.Contains(t, said, want)
 	}
 
-	// What the ResourceManager got.
 	require.Equal(t, fakeID, f.submitted["application-id"])
 	require.Equal(t, "wordcount", f.submitted["application-name"])
 	require.Equal(t, "BOBBIN", f.submitted["application-type"])

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// tree is what lies below a directory, by path.
+// tree returns the files below a directory, by path.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

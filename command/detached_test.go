@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// left is a plan of a submission in /jobs that does not stay.
+// left returns the plan of a detached submission in /jobs.
 func left() *Plan {
 	return &Plan{
 		Name: "job", Results: "file:///nowhere", Detached: &Detached{Directory: "/jobs", Summary: "/jobs/out/junit.xml"},

@@ -67,7 +67,7 @@ func TestStepsRunAfterThoseTheyNeed(t *testing.T) {
 }
 
 func TestIndependentStepsRunAtTheSameTime(t *testing.T) {
-	// Each waits for what the other does.
+	// Each step waits for the other's output.
 	pipe := func(name string) string { return filepath.Join(t.TempDir(), name) }
 	one, other := pipe("one"), pipe("other")
 	wait := func(mine, its string) string {
@@ -278,7 +278,7 @@ func TestTheLatestAttemptCounts(t *testing.T) {
 		require.NoError(t, err)
 		return results
 	}
-	// The first one's clock is ahead by centuries.
+	// The first attempt's clock is ahead by centuries.
 	require.NoError(t, os.MkdirAll(strings.TrimPrefix(directory, "file://")+"/report", 0o700))
 	ahead := fmt.Sprintf("%s/report/%020d-000000", strings.TrimPrefix(directory, "file://"), int64(9e18))
 	require.NoError(t, os.WriteFile(ahead, []byte(`{"step":0,"event":"task","outcome":{"index":0,"status":"failed"}}`+"\n"), 0o600))

@@ -63,7 +63,7 @@ func TestFailureHasStatusAndOutput(t *testing.T) {
 		args   []string
 		want   string
 		status int
-		exits  int // with what an application on this machine ends
+		exits  int // exit status of an application on this machine
 	}{
 		"status":    {[]string{"/bin/sh", "-c", "echo why; exit 7"}, "command: task 3 exited with status 7\nwhy", 7, 7},
 		"signal":    {[]string{"/bin/sh", "-c", "kill -9 $$"}, "command: task 3 exited with status 137 (killed)", 137, 1},
@@ -113,8 +113,8 @@ func TestACommandRunsInItsDirectory(t *testing.T) {
 	require.Contains(t, done.Message, "missing: no such file or directory")
 }
 
-// stubborn is a command that heeds no SIGTERM and has a child that does not
-// either; it writes the child's id into a file.
+// stubborn is a command that, like its child, ignores SIGTERM. It writes the child's
+// id into a file.
 func stubborn(pid string) []string {
 	return []string{"/bin/sh", "-c", "trap '' TERM; sleep 600 & echo $! > " + pid + ".new; mv " + pid + ".new " + pid + "; wait"}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// junitRules are what the schemas of Ant's JUnitReport and of Jenkins' xUnit
-// plug-in, taken together, ask of a file: for each element its attributes with
-// what they look like, those with a ! required, and its children in order.
+// junitRules are the common rules of the schemas of Ant's JUnitReport and of
+// Jenkins' xUnit plug-in: for each element its attributes with their patterns, the
+// required ones with a !, and its children in order.
 var junitRules = map[string]struct {
 	attributes map[string]string
 	children   []string
@@ -33,13 +33,12 @@ var junitRules = map[string]struct {
 	"system-out": {}, "system-err": {},
 }
 
-// requireJUnit checks a file against the rules, and that its counts are those of
-// its test cases.
+// requireJUnit checks a file against the rules, and its counts against its test cases.
 func requireJUnit(t *testing.T, content []byte) {
 	t.Helper()
 	type open struct {
 		name string
-		last int // of the children so far, the place among those allowed
+		last int // position of the last child among those allowed
 		seen map[string]int
 	}
 	decoder := xml.NewDecoder(bytes.NewReader(content))
@@ -106,7 +105,7 @@ func requireJUnit(t *testing.T, content []byte) {
 	}
 }
 
-// written is what WriteJUnit writes, checked.
+// written returns WriteJUnit's checked output.
 func written(t *testing.T, results *Results, about Summary) junitSuites {
 	t.Helper()
 	var content bytes.Buffer

@@ -14,7 +14,7 @@ import (
 
 func nothingSet(string) (string, bool) { return "", false }
 
-// reading is a job file in a directory of its own, with files beside it.
+// reading reads a job file in a directory of its own, with files beside it.
 func reading(t *testing.T, content string, beside ...string) (*Job, error) {
 	t.Helper()
 	directory := t.TempDir()
@@ -93,7 +93,7 @@ func TestProblemsHavePositions(t *testing.T) {
 		{"steps:\n  a:\n    command:\n      - echo\n      - a: b\n", "job.yaml:5:9: want one argument, got a mapping: put text"},
 		{"steps: {a: {command: {x: y}}}\n", "want a list such as [make, test], or a text for the shell, got a mapping"},
 		{"steps: {a b: {command: [x]}}\n", `"a b" cannot name a step`},
-		// What belongs together.
+		// Relations between keys.
 		{step("needs: [biuld]\n  build:\n    command: [x]"), "job.yaml:4:13: there is no step biuld, did you mean build?"},
 		{step("needs: [zzz]"), "there is no step zzz; there are a"},
 		{step("needs: [a]"), "steps wait for one another: a needs a: take one of these out of needs"},

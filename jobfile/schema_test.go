@@ -31,8 +31,8 @@ func TestSchemaFileIsUpToDate(t *testing.T) {
 	require.Equal(t, string(want), string(got), "write it anew: go generate ./jobfile")
 }
 
-// TestSchemaAgreesWithRead holds the schema, as an editor applies it,
-// against what Read says of the same files.
+// TestSchemaAgreesWithRead compares the schema, as an editor applies it, with Read
+// for the same files.
 func TestSchemaAgreesWithRead(t *testing.T) {
 	schema := compiled(t)
 	for content, right := range map[string]bool{

@@ -56,8 +56,8 @@ func TestAFailedLaunchIsReleasedAtOnceAndReplaced(t *testing.T) {
 	})
 }
 
-// TestAnExecutorKilledDuringAHeartbeatHasNotFailed kills an executor, which
-// stops so fast that the pending heartbeat reports its end.
+// TestAnExecutorKilledDuringAHeartbeatHasNotFailed kills an executor, whose end the
+// pending heartbeat reports.
 func TestAnExecutorKilledDuringAHeartbeatHasNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
@@ -207,7 +207,7 @@ func TestTheAllocatorEndsWithTheReason(t *testing.T) {
 		settings map[string]string
 		rm       *scriptedRM
 		want     string
-		tooMany  bool // failures
+		tooMany  bool
 	}{
 		{"executors fail again and again", map[string]string{"executor.maxNumFailures": "3", "yarn.executor.launch.excludeOnFailure.enabled": "false"}, &scriptedRM{answer: failing}, "executor.maxNumFailures is 3", true},
 		{"the attempt is not known", nil, &scriptedRM{answer: refusing(yarn.ErrAttemptNotFound)}, "ApplicationAttemptNotFoundException", false},
@@ -370,8 +370,7 @@ func TestReleaseAllDuringARestartOfTheResourceManager(t *testing.T) {
 	})
 }
 
-// TestAQuietHeartbeatAllocatesNothing measures one turn with many executors and no
-// change.
+// TestAQuietHeartbeatAllocatesNothing measures one turn with many executors and no change.
 func TestAQuietHeartbeatAllocatesNothing(t *testing.T) {
 	quiet := &yarn.AllocateResponse{ResponseID: 1, ClusterNodes: 2}
 	rm := quietRM{quiet}

@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// mostRounds bounds how often failed containers are asked for again within ten
-// minutes. Six rounds and a quiet period take 75 s.
+// mostRounds bounds the rounds of requests for failed containers within ten minutes.
+// Six rounds and a quiet period take 75 s.
 const mostRounds = 6 + 10*60*6/75
 
 func TestABackoffBoundsTheRounds(t *testing.T) {
@@ -81,7 +81,7 @@ func failStarts(nodes []*yarntest.Node, over bool) {
 	}
 }
 
-// flap loses and restores all nodes repeatedly, for a time.
+// flap loses and restores all nodes repeatedly, for the time d.
 func flap(c *yarntest.Cluster, d time.Duration) {
 	for began := time.Now(); time.Since(began) < d; time.Sleep(1500 * time.Millisecond) {
 		for _, node := range c.Nodes() {
@@ -91,8 +91,8 @@ func flap(c *yarntest.Cluster, d time.Duration) {
 	}
 }
 
-// TestFailedContainersAreAskedForWithGrowingPauses makes containers
-// fail for some time, for one cause. Then executors must run.
+// TestFailedContainersAreAskedForWithGrowingPauses makes containers fail for some
+// time, for one cause. Then executors must run.
 func TestFailedContainersAreAskedForWithGrowingPauses(t *testing.T) {
 	const wanted = 3
 	causes := map[string]struct {

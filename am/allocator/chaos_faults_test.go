@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
@@ -9,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// rollOver is the shortest time for which both AMRMTokens are valid: longer than calls
-// fail here. (With Hadoop's settings it is 15 min.)
+// rollOver is how long both AMRMTokens are valid, longer than calls fail here
+// (Hadoop's default: 15 min).
 const rollOver = 10 * time.Minute
 
 // injectFault injects one fault at random.
@@ -53,7 +54,6 @@ func (c *chaos) injectFault() {
 	chosen.happen()
 }
 
-// upTo returns a random time up to a limit.
 func (c *chaos) upTo(limit time.Duration) time.Duration {
 	return time.Duration(1 + c.random.Int64N(int64(limit)))
 }
@@ -97,4 +97,13 @@ func (c *chaos) preempt(strict bool) {
 		}
 	})
 	c.app.Preempt(strict, c.upTo(20*time.Second), ids...)
+}
+
+func (c *chaos) node() *yarntest.Node {
+	nodes := c.cluster.Nodes()
+	return nodes[c.random.IntN(len(nodes))]
+}
+
+func (c *chaos) note(format string, args ...any) {
+	c.history = append(c.history, fmt.Sprintf(format, args...))
 }

@@ -26,14 +26,12 @@ import (
 )
 
 const (
-	// chaosSeedsVariable names the number of seeds to run, chaosSeedVariable one
-	// seed to run alone.
+	// chaosSeedsVariable names the number of seeds to run, chaosSeedVariable the only seed.
 	chaosSeedsVariable = "BOBBIN_CHAOS_SEEDS"
 	chaosSeedVariable  = "BOBBIN_CHAOS_SEED"
 	chaosSeeds         = 200
 )
 
-// chaosNumber reads a number from the environment.
 func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
 	t.Helper()
 	text, ok := os.LookupEnv(variable)
@@ -45,10 +43,10 @@ func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
 	return n
 }
 
-// TestChaos runs the allocator on simulated clusters with random faults, by seeds. It
-// must never hold more than its target for longer than a heartbeat, leak a container
-// or launch on an excluded node. It must ask for failed containers with growing
-// pauses, and end with the right final status.
+// TestChaos runs the allocator on simulated clusters with random faults, by seeds.
+// It must not exceed its target for longer than a heartbeat, leak a container or
+// launch on an excluded node. It must ask for failed containers with growing pauses,
+// and end with the right final status.
 func TestChaos(t *testing.T) {
 	first, count := uint64(1), chaosNumber(t, chaosSeedsVariable, chaosSeeds)
 	if one := chaosNumber(t, chaosSeedVariable, 0); one > 0 {
@@ -77,26 +75,25 @@ type chaos struct {
 	profile   profile.Profile
 	excluded  string   // by the user; "" for none
 	faults    []func() // end the calls that go wrong
-	most      int      // executors that may fail
+	most      int      // the number of executors that may fail
 
 	mu      sync.Mutex
 	target  int
 	failed  int                  // executors that were reported as failed
-	missed  int                  // executors that ended and that the driver had not killed
+	missed  int                  // executors that ended without a kill by the driver
 	known   map[string]bool      // executors that were to be launched and are not lost
 	joined  map[string]bool      // those that have registered
-	leaving map[string]bool      // those that were announced to leave, or killed
-	silent  map[string]time.Time // those that have registered and whose process is gone, since when
-	served  map[string]bool      // those that have ever registered
+	leaving map[string]bool      // executors that will be preempted or decommissioned, or were killed
+	silent  map[string]time.Time // registered executors whose process is gone, since when
+	served  map[string]bool      // executors that have ever registered
 	owner   map[yarn.ContainerID]string
-	// excess is the time since which there are more containers than wanted, and beats
-	// the number of heartbeats until then.
+	// excess is when containers began to exceed the target, at heartbeat number beats.
 	excess  time.Time
 	beats   int
 	history []string
 }
 
-// executorVariable is the id of the executor in a simulated process's environment.
+// executorVariable has the executor's id in a simulated process's environment.
 const executorVariable = "EXECUTOR"
 
 func newChaos(t *testing.T, seed uint64) *chaos {
@@ -104,8 +101,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		t: t, random: rand.New(rand.NewPCG(seed, 7)), known: map[string]bool{}, joined: map[string]bool{}, leaving: map[string]bool{},
 		served: map[string]bool{}, owner: map[yarn.ContainerID]string{}, silent: map[string]time.Time{},
 	}
-	// Decisions about processes have their own source of randomness, as their order
-	// varies.
+	// The order of decisions about processes varies, so they have their own random source.
 	var processes sync.Mutex
 	fates := rand.New(rand.NewPCG(seed, 8))
 	frail := c.random.Float64() * 0.3
@@ -174,7 +170,7 @@ func (c *chaos) lost(id string, loss driver.Loss) {
 	delete(c.silent, id)
 }
 
-// decommission is the driver's Decommission: it kills the executors after a while.
+// decommission is the driver's Decommission, which kills the executors after a while.
 func (c *chaos) decommission(ids []string, _ driver.Notice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,8 +180,7 @@ func (c *chaos) decommission(ids []string, _ driver.Notice) {
 	time.AfterFunc(5*time.Second, func() { c.allocator.KillExecutors(ids) })
 }
 
-// check fails if the application holds more containers than wanted for too long. It
-// runs after every change of the cluster.
+// check fails if the application exceeds the target for too long. It runs after every change.
 func (c *chaos) check(v yarntest.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,8 +208,8 @@ func (c *chaos) check(v yarntest.View) {
 	}
 }
 
-// chaosTimeout is two heartbeats of the default interval, and the time in which the
-// driver kills surplus executors.
+// chaosTimeout is two heartbeats of the default interval, and the driver's time to
+// kill surplus executors.
 const chaosTimeout = 2*3*time.Second + chaosStep
 
 // run injects faults for a while, ends them, and checks that the target is reached.
@@ -226,7 +221,7 @@ func (c *chaos) run() {
 		ended <- c.allocator.Run(ctx)
 		close(ended)
 	}()
-	defer func() { // whatever fails, the bubble's goroutines end
+	defer func() { // so that the bubble's goroutines end after any failure
 		stop()
 		if t.Failed() {
 			<-ended
@@ -296,9 +291,9 @@ func (c *chaos) run() {
 	c.end(nil)
 }
 
-// mostRoundsAMinute is how often within a minute all wanted containers may be asked
-// for and fail: after pauses of 0, 1, 2, 4, 8, 16 and 30 s, and once more if the
-// driver changes its request.
+// mostRoundsAMinute bounds the requests for all wanted, failing containers within a
+// minute: after pauses of 0, 1, 2, 4, 8, 16 and 30 s, and once more if the driver
+// changes its request.
 const mostRoundsAMinute = 8
 
 // paced fails if more containers failed within a minute than the pauses allow.
@@ -323,8 +318,7 @@ func (c *chaos) paced() {
 	}
 }
 
-// finale sets the last target: without faults, or just before or after the
-// ResourceManager restarts.
+// finale sets the last target: without faults, or around a restart of the ResourceManager.
 func (c *chaos) finale(target int) {
 	const moment = 200 * time.Millisecond
 	switch c.random.IntN(3) {
@@ -347,8 +341,7 @@ func (c *chaos) finale(target int) {
 	}
 }
 
-// end ends the application as the ApplicationMaster does, after the allocator has
-// returned err, and checks the final status.
+// end ends the application after the allocator has returned err, and checks the final status.
 func (c *chaos) end(err error) {
 	t := c.t
 	c.allocator.ReleaseAll(t.Context())
@@ -429,15 +422,6 @@ func (c *chaos) want(target int) {
 	c.drive()
 }
 
-func (c *chaos) node() *yarntest.Node {
-	nodes := c.cluster.Nodes()
-	return nodes[c.random.IntN(len(nodes))]
-}
-
-func (c *chaos) note(format string, args ...any) {
-	c.history = append(c.history, fmt.Sprintf(format, args...))
-}
-
 // chaosStep is how often the driver acts.
 const chaosStep = time.Second
 
@@ -449,8 +433,8 @@ func (c *chaos) live(d time.Duration) {
 	}
 }
 
-// vanished returns executors that have been gone for a while without a report: a
-// ResourceManager that restarts forgets unsent reports.
+// vanished returns executors that have been gone for a while without a report, which
+// a restarting ResourceManager has forgotten.
 func (c *chaos) vanished(up map[string]bool) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(c.joined)) {

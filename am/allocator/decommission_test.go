@@ -92,7 +92,7 @@ func TestNegotiation(t *testing.T) {
 		name     string
 		contract contract
 		tasks    map[string]int
-		back     []string // before they came up
+		back     []string // node reports before they came up
 		leave    []string
 	}{
 		{"one that has not come up goes first", contract{containers: ids(2), resources: gigabytes(1)}, map[string]int{"1": 0}, []string{"5"}, nil},
@@ -164,8 +164,8 @@ func TestReportsOfALostNodeThatIsBack(t *testing.T) {
 	}
 }
 
-// TestAContainerIsTakenFromANodeStillReportedLost has a container allocated
-// before the report that its node is back.
+// TestAContainerIsTakenFromANodeStillReportedLost allocates a container before the
+// report that its node is back.
 func TestAContainerIsTakenFromANodeStillReportedLost(t *testing.T) {
 	for _, state := range []yarn.NodeState{yarn.NodeLost, yarn.NodeUnhealthy, yarn.NodeDecommissioned} {
 		f := twoNodes(1)

@@ -106,9 +106,9 @@ func TestExclusionOnFailureCanBeOff(t *testing.T) {
 	require.False(t, e.refresh(begin, anyOf(nodesNamed("a", "b"), 2)))
 }
 
-// TestExclusionsWithRandomEvents checks that a node that the user has not excluded is
-// always left, that the ResourceManager has the active exclusions, and that the user's
-// nodes are always excluded.
+// TestExclusionsWithRandomEvents checks that one node that the user has not excluded
+// is left, that the ResourceManager has the active exclusions, and that the user's
+// nodes are excluded.
 func TestExclusionsWithRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := []string{"a", "b", "c", "d"}
@@ -161,8 +161,8 @@ func TestExclusionsWithRandomEvents(t *testing.T) {
 	})
 }
 
-// TestNodesThatCannotServeDoNotCountAsLeft has nodes that are too small, or
-// lack the label or further resources.
+// TestNodesThatCannotServeDoNotCountAsLeft has nodes that are too small, or lack a
+// label or resources.
 func TestNodesThatCannotServeDoNotCountAsLeft(t *testing.T) {
 	large := yarn.Resource{MemoryMB: 8192, VCores: 8, Others: map[string]int64{"yarn.io/gpu": 2}}
 	tests := map[string]struct {

@@ -131,8 +131,8 @@ func (n *scriptedNM) Statuses(context.Context, []yarn.ContainerID) ([]yarn.Conta
 func (n *scriptedNM) SetToken(security.Token) {}
 func (n *scriptedNM) Close() error            { return nil }
 
-// setting is an allocator in a test, between a scripted ResourceManager, a
-// scripted NodeManager and a driver that records calls.
+// setting is an allocator between a scripted ResourceManager, a scripted NodeManager
+// and a driver that records calls.
 type setting struct {
 	*Allocator
 	rm  *scriptedRM
@@ -178,8 +178,8 @@ func newSetting(t *testing.T, rm *scriptedRM, settings map[string]string) *setti
 	return s
 }
 
-// allocatorOn returns an allocator for an application of a simulated cluster. It sets
-// the missing options.
+// allocatorOn returns an allocator for an application of a simulated cluster, with
+// defaults for missing options.
 func allocatorOn(t *testing.T, cluster *yarntest.Cluster, app *yarntest.Application, properties map[string]string, o Options) *Allocator {
 	t.Helper()
 	settings, err := config.FromMap(properties)

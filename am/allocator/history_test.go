@@ -27,7 +27,7 @@ type managedCluster struct {
 	completed   []yarn.ContainerStatus // not reported yet
 	old         []yarn.ContainerStatus // reported, and reported again after a restart
 	reports     []yarn.NodeReport      // not reported yet
-	notTrusting bool                   // it has restarted, and not been registered with
+	notTrusting bool                   // restarted, without a registration since
 }
 
 func newManagedCluster() *managedCluster {
@@ -52,8 +52,7 @@ func (c *managedCluster) end(id yarn.ContainerID, exit yarn.ExitStatus) {
 	}
 }
 
-// restart forgets containers that no NodeManager has started, whose launches then
-// fail.
+// restart forgets containers that no NodeManager has started; their launches fail.
 func (c *managedCluster) restart(f *state, now time.Time) {
 	c.profiles, c.blacklist = map[int32]resourceManagerTable{}, map[string]bool{}
 	for _, container := range c.allocated {
@@ -69,7 +68,7 @@ func (c *managedCluster) restart(f *state, now time.Time) {
 	c.completed = append(c.completed, c.old...)
 }
 
-// history is a state and the cluster that it is on.
+// history is a state and its cluster.
 type history struct {
 	*rapid.T
 	cluster *managedCluster
@@ -245,10 +244,10 @@ func (h *history) step() {
 	}
 }
 
-// TestStateWithRandomEvents checks that a state never takes more executors than wanted,
-// that every container is an executor or released, that none is on an excluded node,
-// and that the asks equal the ResourceManager's numbers. At the end all missing
-// executors are asked for.
+// TestStateWithRandomEvents checks that a state never takes more executors than
+// wanted, that every container is an executor or released, that none is on an
+// excluded node, and that the asks equal the ResourceManager's. At the end all
+// missing executors are asked for.
 func TestStateWithRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		racks := map[string]string{}

@@ -67,8 +67,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestNoHostGetsMoreThanItsShare checks that no host is asked for more than its share,
-// rounded up, and that as many executors are placed as the tasks can use.
+// TestNoHostGetsMoreThanItsShare checks that no host is asked for more than its
+// share, rounded up, and that as many executors are placed as the tasks can use.
 func TestNoHostGetsMoreThanItsShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})

@@ -36,7 +36,7 @@ type nodes struct {
 	connected []string // "a1 token"
 	open      map[string]int
 	underWay  map[string]int
-	most      int // calls that were under way at once
+	most      int // simultaneous calls
 }
 
 // call is one connection to a NodeManager of a test.
@@ -169,8 +169,7 @@ func (l *launching) outcomes() map[int64][]error {
 	return told
 }
 
-// inBubble runs a test with a fake clock, and checks that the launcher leaves no
-// goroutine.
+// inBubble runs a test with a fake clock, and checks that the launcher leaves no goroutine.
 func inBubble(t *testing.T, threads int, test func(t *testing.T, l *launching)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -185,8 +185,8 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 	})
 }
 
-// TestOneInvalidContainerTokenFailsNoOther lets the token of one container fail a
-// call for several, of which those before it are started.
+// TestOneInvalidContainerTokenFailsNoOther fails a call for several containers by
+// one token; those before it are started.
 func TestOneInvalidContainerTokenFailsNoOther(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, l *launching) {
 		started := map[int64]bool{}

@@ -119,7 +119,7 @@ func TestEachExecutorHasOneOutcomeWithRandomAnswers(t *testing.T) {
 			}
 		})
 		if len(problems) > 0 {
-			rt.Fatal(strings.Join(problems, "; ")) // here, so that rapid finds the least that does it
+			rt.Fatal(strings.Join(problems, "; ")) // here, so that rapid finds the smallest failing case
 		}
 	})
 }

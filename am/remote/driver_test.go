@@ -170,7 +170,7 @@ func TestDriverEndsTheApplication(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := startDriver(t, nil)
 			finished := make(chan error, 1)
-			go func() { finished <- d.manager.Finish(t.Context(), failure) }() // before or after somebody has come
+			go func() { finished <- d.manager.Finish(t.Context(), failure) }() // before or after an ApplicationMaster has joined
 			r, _, _ := d.join(t, 1, (&cutter{}).dial)
 			err := r.Run(t.Context())
 			if failure == nil {
@@ -276,7 +276,7 @@ func TestExecutorsThatEndWithTheirApplicationMasterHaveNotFailed(t *testing.T) {
 		}
 	}()
 	awaitStatus(t, r, func(s driver.Status) bool { return s.Totals.Running == 1 })
-	end() // its stream breaks before anybody says why
+	end() // its stream breaks before any reason is reported
 
 	again, toldAgain, next2 := d.join(t, 2, (&cutter{}).dial)
 	require.Greater(t, next2, id)

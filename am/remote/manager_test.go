@@ -97,8 +97,8 @@ func states(d *driver.Driver) map[string]string {
 	return found
 }
 
-// YARN ends executors with the ApplicationMaster that launched them; those that
-// it cannot reach live on, and those of one that only lost its connection do.
+// YARN ends executors with the ApplicationMaster that launched them, except
+// unreachable ones; executors of one that only lost its connection live on, too.
 func TestExecutorsOfALostApplicationMaster(t *testing.T) {
 	const byYARN = "was ended by YARN with the ApplicationMaster that had launched it"
 	synctest.Test(t, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestAnApplicationMasterThatReconnectsInTimeKeepsItsExecutors(t *testing.T) 
 		time.Sleep(time.Hour)
 		require.Equal(t, map[string]string{"1": ""}, states(d))
 
-		// Its reports count once, however often they are sent.
+		// Repeated reports count once.
 		for range 2 {
 			again.reports <- &wire.ManagerReport{Sequence: 1, Losses: []*wire.ExecutorLoss{{ExecutorId: "7", Text: "gone"}}}
 		}

@@ -17,12 +17,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// moved is an application whose logs are on their way from its node to HDFS.
+// moved is an application whose logs its node is about to move to HDFS.
 type moved struct {
 	*fakeYARN
 	t                *testing.T
 	root             string
-	bring            func() // what the node has to HDFS
+	bring            func() // moves the node's logs to HDFS
 	master, executor string // containers
 	pause, limit     time.Duration
 
@@ -139,7 +139,7 @@ func TestLogsWaitOnceForAllContainers(t *testing.T) {
 				m.mu.Lock()
 				tries := asked
 				m.mu.Unlock()
-				const most = 8 // tries again of connections that were there before
+				const most = 8 // retries of connections that existed before
 				require.Less(t, tries, most)
 				require.Contains(t, m.said.String(), "they are not in HDFS, and after 1ns no NodeManager answered")
 			} else {
@@ -166,8 +166,8 @@ func TestLogsDoNotWaitIfNoneCanCome(t *testing.T) {
 	}
 }
 
-// TestLogsOfAnApplicationThatEndsWhileTheyAreRead: the node moves the logs of an
-// application that ran at the first request.
+// TestLogsOfAnApplicationThatEndsWhileTheyAreRead: the node moves the logs after the
+// first request.
 func TestLogsOfAnApplicationThatEndsWhileTheyAreRead(t *testing.T) {
 	m := newMoved(t)
 	m.life = []map[string]any{running(), m.end("RUNNING")}
@@ -177,8 +177,8 @@ func TestLogsOfAnApplicationThatEndsWhileTheyAreRead(t *testing.T) {
 	require.Equal(t, m.task(0), m.files["1 task-0-0.out"])
 }
 
-// TestLogsThatAreMovedWhileTheyAreRead: the node serves some of the files, or
-// a part of one, before it has moved all to HDFS.
+// TestLogsThatAreMovedWhileTheyAreRead: the node serves some files, or a part of
+// one, before it has moved all to HDFS.
 func TestLogsThatAreMovedWhileTheyAreRead(t *testing.T) {
 	prepare := func(t *testing.T) *moved {
 		m := newMoved(t)
@@ -245,8 +245,8 @@ func TestLogsThatAreMovedWhileTheyAreRead(t *testing.T) {
 	})
 }
 
-// TestLogsWaitForTheEndOfTheContainer checks a container that outlives
-// its application, without log aggregation.
+// TestLogsWaitForTheEndOfTheContainer has a container that outlives its application,
+// without log aggregation.
 func TestLogsWaitForTheEndOfTheContainer(t *testing.T) {
 	f := withLogs(t)
 	f.life = []map[string]any{succeeded()}

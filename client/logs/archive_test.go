@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// archived is a directory of aggregated logs with a file that a NodeManager of
-// Hadoop 3.4 wrote, and whose logs those are.
+// archived returns a directory with a file of aggregated logs that a NodeManager of
+// Hadoop 3.4 wrote, and their application.
 func archived(t *testing.T, format, layout string) (root, application string) {
 	t.Helper()
 	root = t.TempDir()
@@ -25,7 +25,7 @@ func archived(t *testing.T, format, layout string) (root, application string) {
 	return root, application
 }
 
-// aggregated is a file of aggregated logs that bring puts where it belongs.
+// aggregated is like archived, but the file is only in the directory after bring.
 func aggregated(t *testing.T, root, format, layout string) (application string, bring func()) {
 	t.Helper()
 	found, err := filepath.Glob("../../internal/hadoop/aggregatedlog/testdata/" + format + ".*")
@@ -66,7 +66,7 @@ func TestAggregatedLogsOfAForgottenApplication(t *testing.T) {
 	}
 }
 
-// withoutOutput leaves out what the driver printed.
+// withoutOutput leaves out the driver's output.
 func withoutOutput(files []string) []string {
 	for i, file := range files {
 		if strings.HasPrefix(file, "driver stdout") {
@@ -98,8 +98,7 @@ func TestArchiveSkipsIncompleteFiles(t *testing.T) {
 	require.NoError(t, a.close())
 }
 
-// TestFollowLogsFromTheArchiveOnly learns of executors from the container list in
-// HDFS only.
+// TestFollowLogsFromTheArchiveOnly finds executors only by the container list in HDFS.
 func TestFollowLogsFromTheArchiveOnly(t *testing.T) {
 	root, id := archived(t, "indexed-gz", "bucket-logs-ifile/0001")
 	f := newFakeYARN(t)
@@ -119,8 +118,7 @@ func TestFollowLogsFromTheArchiveOnly(t *testing.T) {
 	require.Equal(t, 301, lines["1 task-1-0.out"])
 }
 
-// TestFollowLogsIntoTheArchive: the nodes remove the logs before they are read to
-// the end.
+// TestFollowLogsIntoTheArchive: the nodes remove logs before they are read to the end.
 func TestFollowLogsIntoTheArchive(t *testing.T) {
 	root, id := archived(t, "tfile-gz", "bucket-logs-tfile/0001")
 	f := newFakeYARN(t)
@@ -151,8 +149,8 @@ func TestFollowLogsIntoTheArchive(t *testing.T) {
 	}
 }
 
-// TestFollowLogsThatAreMovedWhileTheyAreRead: a node lists only some of the
-// files, after it has moved all of them to HDFS.
+// TestFollowLogsThatAreMovedWhileTheyAreRead: a node lists only some files after it
+// has moved all to HDFS.
 func TestFollowLogsThatAreMovedWhileTheyAreRead(t *testing.T) {
 	m := newMoved(t)
 	m.bring()

@@ -20,15 +20,13 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// fakeYARN answers as a ResourceManager with one application, and as the
-// NodeManager of its containers.
+// fakeYARN is a ResourceManager with one application, and the NodeManager of its containers.
 type fakeYARN struct {
 	t      *testing.T
 	server *httptest.Server
 
 	mu sync.Mutex
-	// life holds the application's fields for each request, the last ones again and
-	// again; nil means that it is not known.
+	// life has the application's fields for each request, the last repeatedly; nil for unknown.
 	life     []map[string]any
 	requests int    // requests for the application
 	other    string // another id of the application
@@ -36,10 +34,10 @@ type fakeYARN struct {
 	attempts   string              // of the application, as JSON
 	containers map[string]string   // by attempt, as JSON
 	files      map[string]string   // logs: "container/name"
-	states     map[string][]string // of containers by id: one for each request, the last one again and again
+	states     map[string][]string // of containers by id, for each request, the last repeatedly
 
-	// moving reports whether a node still has the application, given how often it was
-	// asked before; nil means that it has not.
+	// moving reports whether a node still has the application after a number of
+	// requests; nil means no.
 	moving func(before int) bool
 	moves  int
 }
@@ -76,8 +74,7 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 
 func (f *fakeYARN) address() string { return strings.TrimPrefix(f.server.URL, "http://") }
 
-// cluster reads the logs of this ResourceManager's cluster, whose file system is
-// the local disk.
+// cluster reads this ResourceManager's cluster's logs, with the local disk as its file system.
 func (f *fakeYARN) cluster(more map[string]string) *Reader {
 	values := map[string]string{"yarn.resourcemanager.webapp.address": f.address(), "fs.defaultFS": "file:///"}
 	for key, value := range more {

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// followed runs FollowLogs and returns its lines, each after its container; seen
-// is called with each line by one goroutine at a time, and may be nil.
+// followed runs FollowLogs and returns its lines, each after its container. seen, if
+// not nil, is called with each line by one goroutine at a time.
 func followed(t *testing.T, f *fakeYARN, hadoop map[string]string, selection Selection, seen func(Line)) (lines []string, said string, err error) {
 	t.Helper()
 	out := &bytes.Buffer{}
@@ -31,7 +31,7 @@ func followed(t *testing.T, f *fakeYARN, hadoop map[string]string, selection Sel
 	return lines, out.String(), err
 }
 
-// grow adds to a log, and to the application's life.
+// grow appends text to a log, and life to the application's life.
 func (f *fakeYARN) grow(file, text string, life ...map[string]any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,8 +64,7 @@ func TestFollowLogsOfOneContainerFromItsLastLine(t *testing.T) {
 	require.Equal(t, []string{"container_2_02 1 stderr 2: three"}, lines)
 }
 
-// TestFollowLogsRetriesANodeThatDoesNotAnswer follows logs of a node whose
-// answers break off.
+// TestFollowLogsRetriesANodeThatDoesNotAnswer follows logs of a node whose answers break off.
 func TestFollowLogsRetriesANodeThatDoesNotAnswer(t *testing.T) {
 	f := withLogs(t)
 	f.life = []map[string]any{running()}

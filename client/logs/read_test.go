@@ -14,8 +14,8 @@ import (
 )
 
 // withLogs returns a cluster with an application of two attempts: the node has
-// forgotten the first; in the second one executor has ended, and one runs that
-// the container list lacks.
+// forgotten the first; in the second one executor has ended, and one runs that the
+// container list lacks.
 func withLogs(t *testing.T) *fakeYARN {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{running()}

@@ -201,7 +201,7 @@ func TestTailPassesOnAllLines(t *testing.T) {
 		part, written := "", 0
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
-			case 0, 1: // whole lines, each another
+			case 0, 1: // different whole lines
 				for range rapid.IntRange(1, 4).Draw(t, "lines") {
 					line := fmt.Sprintf("line %d", written)
 					written++
@@ -209,7 +209,7 @@ func TestTailPassesOnAllLines(t *testing.T) {
 					want = append(want, part+line)
 					part = ""
 				}
-			case 2: // the beginning of one
+			case 2: // the beginning of a line
 				text := fmt.Sprintf("[%d", written)
 				written++
 				source.write("out", text)

@@ -16,9 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// commandLines returns the command lines of yarn-submit in the code blocks of a
-// page, each as its arguments. A line that begins with --conf stands for a
-// submission with it.
+// commandLines returns the arguments of yarn-submit's command lines in a page's code
+// blocks. A line that begins with --conf stands for a submission with it.
 func commandLines(page string) [][]string {
 	start := regexp.MustCompile(`(?:^|[\s(/])yarn-submit `)
 	var lines [][]string
@@ -46,8 +45,8 @@ func commandLines(page string) [][]string {
 	return lines
 }
 
-// shellWords splits a command as a shell does, and ends at what ends a command:
-// a pipe, a semicolon, an ampersand, a parenthesis, a comment.
+// shellWords splits a command as a shell does, up to a pipe, a semicolon, an
+// ampersand, a parenthesis or a comment.
 func shellWords(line string) []string {
 	var words []string
 	var word strings.Builder
@@ -79,8 +78,7 @@ func shellWords(line string) []string {
 	return words
 }
 
-// TestCommandLinesOfDocumentsParse gives each to the command that it names, which
-// checks flags, arguments and settings and does nothing.
+// TestCommandLinesOfDocumentsParse checks flags, arguments and settings, and runs nothing.
 func TestCommandLinesOfDocumentsParse(t *testing.T) {
 	documents := []string{"../../README.md", "../../CONTRIBUTING.md", "../../examples/ci/README.md"}
 	guides, err := filepath.Glob("../../docs/*.md")
@@ -99,7 +97,7 @@ func TestCommandLinesOfDocumentsParse(t *testing.T) {
 	require.Error(t, parses([]string{"submit", "--conf", "executor.memroy=2g", "./app"}))
 }
 
-// parses runs a command line whose command does nothing but load its settings.
+// parses runs a command line up to loading its settings.
 func parses(args []string) error {
 	root := newRoot(terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)})
 	for _, c := range root.Commands() {

@@ -33,7 +33,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 	}
 }
 
-// TestHelpNamesEveryCommand has none forgotten in the groups of the help.
+// TestHelpNamesEveryCommand checks the help's groups.
 func TestHelpNamesEveryCommand(t *testing.T) {
 	root := newRoot(terminal{console: client.NewConsole(nil)})
 	root.InitDefaultHelpCmd()

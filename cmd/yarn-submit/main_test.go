@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(withoutDefaults(m.Run))
 }
 
-// withoutDefaults runs tests that find an empty defaults file, whatever this
-// machine and its user have.
+// withoutDefaults runs tests with an empty defaults file, whatever this machine and
+// its user have.
 func withoutDefaults(tests func() int) int {
 	directory, err := os.MkdirTemp("", "yarn-submit-test-")
 	if err != nil {

@@ -24,7 +24,7 @@ func documented(t *testing.T) string {
 	return job
 }
 
-// beside is a directory with files.
+// beside returns a directory with files.
 func beside(t *testing.T, files map[string]string) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -42,11 +42,11 @@ func asProcess(t *testing.T, directory string, args ...string) (code int, stdout
 	command.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+t.TempDir(), "HOME=/home/someone")
 	var out, errs strings.Builder
 	command.Stdout, command.Stderr = &out, &errs
-	_ = command.Run() // its status tells
+	_ = command.Run() // the exit status shows failures
 	return command.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// suites are what a test reads of a JUnit file.
+// suites are the tested parts of a JUnit file.
 type suites struct {
 	Suites []struct {
 		Name     string `xml:"name,attr"`

@@ -12,8 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// withDefaults makes the processes of a test read a defaults file, and returns its
-// path.
+// withDefaults makes the processes of a test read a defaults file, and returns its path.
 func withDefaults(t *testing.T, text string) string {
 	t.Helper()
 	directory := beside(t, map[string]string{"bobbin-defaults.conf": text})
@@ -81,8 +80,7 @@ func TestTheDefaultsFileOfAUser(t *testing.T) {
 	require.Contains(t, string(output), "executor.instances=7  ("+path+":1)\n")
 }
 
-// TestAJobOnThisMachineGetsTheDefaultsFile has settings in it that only a cluster
-// has a use for.
+// TestAJobOnThisMachineGetsTheDefaultsFile has settings in it that only a cluster uses.
 func TestAJobOnThisMachineGetsTheDefaultsFile(t *testing.T) {
 	withDefaults(t, "executorEnv.GREETING hello\nhadoop.dfs.replication 2\nyarn.queue batch\nmaster local[2]\n")
 	code, stdout, stderr := asProcess(t, t.TempDir(), "run", "--tasks", "1", "--", "sh", "-c", "echo $GREETING")

@@ -20,8 +20,8 @@ import (
 func TestAWorkerWaitsForTheSecretThatItsMasterMakes(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		there   time.Duration // when the secret is
-		other   error         // that there is instead
+		there   time.Duration // when the secret file appears
+		other   error         // an error other than the missing secret
 		took    time.Duration
 		problem string
 	}{

@@ -16,7 +16,7 @@ import (
 )
 
 // TestAggregatedLogs reads compressed logs from HDFS in each format;
-// TestFollowedLogs reads uncompressed ones.
+// TestFollowedLogs uncompressed ones.
 func TestAggregatedLogs(t *testing.T) {
 	t.Parallel()
 	for i, format := range []struct {
@@ -49,8 +49,8 @@ func TestAggregatedLogs(t *testing.T) {
 }
 
 // readAggregated runs a command that writes much and reads its logs once they are
-// only in HDFS. It uses one executor: the ResourceManager would wait ten minutes
-// for the logs of a container that was allocated and never started.
+// only in HDFS. It uses one executor: the ResourceManager would wait ten minutes for
+// the logs of a container that was never started.
 func readAggregated(t *testing.T, own *suite) {
 	environment := []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}
 	const lines = 20000

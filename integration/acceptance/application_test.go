@@ -36,8 +36,7 @@ func attempts(t *testing.T, id string) []yarnrest.ApplicationAttempt {
 	return found
 }
 
-// awaitStatus waits until the status that an ApplicationMaster reports satisfies
-// the condition.
+// awaitStatus waits until an ApplicationMaster's status satisfies the condition.
 func awaitStatus(t *testing.T, id, what string, condition func(page.Status) bool) page.Status {
 	t.Helper()
 	return shared.awaitStatus(t, id, what, condition)

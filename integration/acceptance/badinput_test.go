@@ -30,8 +30,8 @@ const (
 	refused = 3
 )
 
-// TestBadInputIsRefusedBeforeAnythingHappens runs alone, as it compares the
-// cluster's files and applications before and after.
+// TestBadInputIsRefusedBeforeAnythingHappens runs alone: it compares the cluster's
+// files and applications before and after.
 func TestBadInputIsRefusedBeforeAnythingHappens(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {

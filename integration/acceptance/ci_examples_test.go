@@ -29,8 +29,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// released returns a directory with the program under test, packed as in a
-// release. It is made once and removed with the programs.
+// released returns a directory with the program under test, packed as in a release.
+// It is made once and removed with the programs.
 var released = sync.OnceValues(func() (directory string, err error) {
 	version := pipelineVersion
 	name := "yarn-submit_" + version + "_linux_" + runtime.GOARCH
@@ -124,8 +124,7 @@ func (r *pipelineRun) start(t *testing.T, script string, more ...string) *shellR
 	return s
 }
 
-// path returns what earlier steps have put before PATH, if the CI system has a
-// file for that.
+// path returns the additions to PATH by earlier steps, if the CI system has a file for them.
 func (r *pipelineRun) path(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(r.workspace, "..", "temp", "path"))
@@ -234,7 +233,7 @@ func TestPipelineRunsItsJobAndCollectsResults(t *testing.T) {
 		assert.Equal(t, []int{6, 0, 0}, []int{passed, failed, skipped})
 		id := r.id(t, said)
 
-		// Once more with the same variables: the job is done, and nothing starts.
+		// With the same variables again, nothing starts.
 		code, said = r.begin(t).wait()
 		require.Equal(t, 0, code, said)
 		assert.Equal(t, id, r.id(t, said))
@@ -263,8 +262,8 @@ func TestPipelineFailsWithItsJob(t *testing.T) {
 	})
 }
 
-// A CI system ends a script by a signal to its shell. If it gives the shell no
-// time, the script that runs afterwards must end the application.
+// A CI system ends a script by a signal to its shell. If the shell gets no time, the
+// script that runs afterwards must end the application.
 func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 	t.Parallel()
 	eachPipeline(t, func(t *testing.T, r *pipelineRun) {
@@ -278,7 +277,7 @@ func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 			assert.NotEqual(t, 0, code)
 			assert.Contains(t, said, "killing "+id)
 		} else {
-			// Signal the whole group, as a container's processes end with it.
+			// A container's processes end together: signal the group.
 			require.NoError(t, syscall.Kill(-running.command.Process.Pid, syscall.SIGKILL))
 			running.wait()
 			code, said := r.start(t, r.after, "CI_JOB_STATUS=canceled").wait()
@@ -292,8 +291,7 @@ func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 	})
 }
 
-// cleanUp removes what a killed yarn-submit left; without it, a submission some
-// days later would.
+// cleanUp removes what a killed yarn-submit left, as a submission some days later would.
 func (r *pipelineRun) cleanUp(t *testing.T, id string) {
 	t.Helper()
 	await(t, "the processes of "+id+" end", func(context.Context) bool { return len(processes(id)) == 0 })
@@ -303,8 +301,7 @@ func (r *pipelineRun) cleanUp(t *testing.T, id string) {
 	}
 }
 
-// submitted waits until this run's application is submitted. It finds it by its
-// name, which contains the branch or the job.
+// submitted waits for the submission of this run's application, named by the branch or the job.
 func (r *pipelineRun) submitted(t *testing.T) (id string) {
 	t.Helper()
 	await(t, "the pipeline has submitted its job", func(ctx context.Context) bool {

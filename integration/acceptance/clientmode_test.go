@@ -37,8 +37,8 @@ func drive(t *testing.T, mode []string, args ...string) *submitted {
 
 var drivenApplication = regexp.MustCompile(`(?m)^submitted (application_\d+_\d+) to queue `)
 
-// drivenID waits until an application in client mode is submitted, and returns
-// its id. It reads stderr, as stdout is the program's own.
+// drivenID waits for the submission in client mode, and returns the id from stderr,
+// as stdout is the program's own.
 func (s *submitted) drivenID(t *testing.T) (id string) {
 	t.Helper()
 	await(t, "the application is submitted", func(context.Context) bool {
@@ -50,8 +50,8 @@ func (s *submitted) drivenID(t *testing.T) (id string) {
 	return id
 }
 
-// driveWaiting drives an application of two tasks that never end, with a file of
-// its own, and returns when they run.
+// driveWaiting drives an application of two tasks that never end, with a file of its
+// own, and returns when they run.
 func driveWaiting(t *testing.T, mode []string) (running *submitted, id string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "small.txt")
@@ -165,8 +165,8 @@ func TestKilledDriverEndsItsApplication(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestExecutorsExitAfterUnmanagedDriverIsKilled checks that executors exit at
-// once, although YARN notices the missing ApplicationMaster after ten minutes.
+// TestExecutorsExitAfterUnmanagedDriverIsKilled checks that executors exit at once,
+// although YARN notices the missing ApplicationMaster after ten minutes.
 func TestExecutorsExitAfterUnmanagedDriverIsKilled(t *testing.T) {
 	t.Parallel()
 	running := drive(t, clientModes["unmanaged"], "--num-executors", "2", program("trouble"), "wait", "2")
@@ -187,8 +187,8 @@ func TestSecretIsOnlyInTheCredentialsInClientMode(t *testing.T) {
 	assertSecretHidden(t, id)
 }
 
-// TestNextAttemptKeepsTheDriver kills the ApplicationMaster: tasks run again in
-// the next attempt's executors, without counting as failed.
+// TestNextAttemptKeepsTheDriver kills the ApplicationMaster: tasks run again in the
+// next attempt's executors, without counting as failed.
 func TestNextAttemptKeepsTheDriver(t *testing.T) {
 	t.Parallel()
 	signal := output(t)
@@ -210,8 +210,7 @@ func TestNextAttemptKeepsTheDriver(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestFailedLastAttemptStopsTheDriver kills the ApplicationMaster of the only
-// attempt.
+// TestFailedLastAttemptStopsTheDriver kills the ApplicationMaster of the only attempt.
 func TestFailedLastAttemptStopsTheDriver(t *testing.T) {
 	t.Parallel()
 	running := drive(t, clientModes["attended"], "--num-executors", "1", "--conf", "yarn.maxAppAttempts=1", program("trouble"), "wait", "1")

@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// saw reads what the driver or a task of `trouble look` wrote, by name.
+// saw reads the report of the driver or a task of `trouble look`, by name.
 func (s *suite) saw(t *testing.T, out, who string) map[string]string {
 	t.Helper()
 	file, err := s.files.Open(t.Context(), out+"/"+who)
@@ -89,8 +89,7 @@ func TestContainersMatchTheirRequests(t *testing.T) {
 	t.Run("access lists and log patterns", func(t *testing.T) { accessLists(t, own) })
 }
 
-// customResources requests custom resource types for the ApplicationMaster and
-// its executors.
+// customResources requests custom resource types for the ApplicationMaster and its executors.
 func customResources(t *testing.T, own *suite) {
 	signal := own.data + "/resources"
 	running, id := own.submit(t, "--num-executors", "2", "--driver-memory", "512m", "--executor-memory", "512m",
@@ -160,8 +159,8 @@ func impossibleResources(t *testing.T, own *suite) {
 }
 
 // accessLists lets one user view an application, another kill it, and a third do
-// neither. It checks the nodes' lists in the logs that they aggregate, as their
-// pages do not authenticate if security is off.
+// neither. It checks the nodes' lists in the aggregated logs, as nodes' pages do not
+// authenticate without security.
 func accessLists(t *testing.T, own *suite) {
 	signal := own.data + "/lists"
 	as := func(user string, args ...string) outcome {
@@ -226,8 +225,8 @@ func pageAt(t *testing.T, url string) string {
 	return string(content)
 }
 
-// aggregated waits for the aggregated logs of an application, one file for each
-// of its nodes. In a file each text stands behind its length.
+// aggregated waits for the aggregated logs of an application, one file for each of
+// its nodes, in which each text follows its length.
 func (s *suite) aggregated(t *testing.T, id string, nodes int) (contents []string) {
 	t.Helper()
 	await(t, "the logs of "+id+" are aggregated", func(ctx context.Context) bool {

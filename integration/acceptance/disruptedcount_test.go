@@ -29,9 +29,9 @@ func (s *suite) ownText(t *testing.T) corpus {
 	return c
 }
 
-// TestCountsAreCorrectDespiteDisruptions counts words while daemons restart or
-// take containers away. Its parts run in order on one cluster, whose nodes have
-// room for four executors each, or three beside the ApplicationMaster.
+// TestCountsAreCorrectDespiteDisruptions counts words while daemons restart or take
+// containers away. Its parts run in order on one cluster, whose nodes have room for
+// four executors each, or three beside the ApplicationMaster.
 func TestCountsAreCorrectDespiteDisruptions(t *testing.T) {
 	t.Parallel()
 	options := disruptionOptions()
@@ -87,9 +87,8 @@ func hasExecutor(status page.Status, host string) bool {
 	})
 }
 
-// countWithFailingNode counts words while executors exit at once on one node: the
-// shell that starts them finds a file there that makes it exit. The other node
-// has no room for all five executors.
+// countWithFailingNode counts words while executors exit at once on one node, where
+// a file makes their shell exit. The other node has no room for all five executors.
 func countWithFailingNode(t *testing.T, own *suite, in corpus) {
 	bad := own.hadoop.Nodes()[0].Host
 	file := filepath.Join(workingDirectory(t, map[string]string{bad: "exit 9\n"}), bad)

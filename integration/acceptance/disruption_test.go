@@ -21,9 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// disruptionOptions configure a cluster that takes containers away soon: it
-// preempts between queues and expires nodes early, but not before a busy machine
-// sends its heartbeats.
+// disruptionOptions configure a cluster that preempts between queues and expires
+// nodes early, but not before a busy machine sends its heartbeats.
 func disruptionOptions() cluster.Options {
 	options := clusterOptions()
 	const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
@@ -50,8 +49,7 @@ func (s *suite) submit(t *testing.T, args ...string) (running *submitted, id str
 	return running, running.applicationID(t)
 }
 
-// assertNoContainer waits until a finished application has no container and no
-// process. The ApplicationMaster's container ends a little later.
+// assertNoContainer waits until a finished application has no container and no process.
 func (s *suite) assertNoContainer(t *testing.T, id string) {
 	t.Helper()
 	await(t, "the containers of "+id+" end", func(ctx context.Context) bool {
@@ -123,8 +121,8 @@ func (s *suite) resize(t *testing.T, memoryMB int64) {
 }
 
 // startOnBoth runs an application with a task on each of two nodes that ends when
-// the signal file exists. Until both tasks run, a node has room for one executor;
-// then it has room for the whole application.
+// the signal file exists. Until both run, a node has room for one executor; then for
+// the whole application.
 func (s *suite) startOnBoth(t *testing.T) (running *submitted, id, signal string) {
 	t.Helper()
 	s.resize(t, 512+640)
@@ -137,8 +135,8 @@ func (s *suite) startOnBoth(t *testing.T) (running *submitted, id, signal string
 	return running, id, signal
 }
 
-// decommissionedNode decommissions a node: its executor finishes its task and
-// stops, and another replaces it.
+// decommissionedNode decommissions a node: its executor finishes its task and stops,
+// and another replaces it.
 func decommissionedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startOnBoth(t)
 	goes, stays := own.otherNode(t, id)
@@ -189,7 +187,7 @@ func (s *suite) awaitReport(t *testing.T, node *cluster.Node) {
 	})
 }
 
-// killedNode kills a NodeManager. Its container runs until the driver learns that
+// killedNode kills a NodeManager, whose container runs until the driver learns that
 // the node is lost.
 func killedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startOnBoth(t)

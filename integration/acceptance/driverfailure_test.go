@@ -12,9 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// assertFailed checks that an application failed after the given attempts and
-// that yarn-submit's last line has the reason. It returns the ResourceManager's
-// report.
+// assertFailed checks that an application failed after so many attempts and that
+// yarn-submit's last line has the reason. It returns the ResourceManager's report.
 func assertFailed(t *testing.T, done outcome, reason string, tries int) *yarnrest.Application {
 	t.Helper()
 	assert.Equal(t, 1, done.code)

@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// startWaiting submits an application with a file and two tasks that never end,
-// and returns when they run.
+// startWaiting submits an application with a file and two tasks that never end, and
+// returns when they run.
 func startWaiting(t *testing.T) (running *submitted, id string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "small.txt")

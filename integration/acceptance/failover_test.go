@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// TestFirstResourceManagerIsDown configures two ResourceManagers, of which only
-// the second one answers, for clients and the ApplicationMaster.
+// TestFirstResourceManagerIsDown configures two ResourceManagers, the first one
+// down, for clients and the ApplicationMaster.
 func TestFirstResourceManagerIsDown(t *testing.T) {
 	t.Parallel()
 	var properties strings.Builder

@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// seen reads what the driver and both tasks of `trouble look` wrote. It checks
-// that it is the same and who owns it.
+// seen returns the report of the driver and both tasks of `trouble look`, after
+// checking that it is the same and owned by owner.
 func seen(t *testing.T, out, owner string) string {
 	t.Helper()
 	var first string
@@ -129,8 +129,7 @@ func makeHome(t *testing.T, user string) {
 	})
 }
 
-// asSuperuser calls a function with HDFS as its superuser: the user that the
-// NameNode and the tests run as.
+// asSuperuser calls do with HDFS as its superuser, the user of the NameNode and the tests.
 func asSuperuser(t *testing.T, do func(client *hdfs.Client)) {
 	t.Helper()
 	client, err := hdfs.NewClient(hdfs.ClientOptions{Addresses: []string{shared.hadoop.NameNode().Address(cluster.RPC)}, User: currentUser(t)})

@@ -28,9 +28,9 @@ func (s *submitted) firstLine() string {
 	}
 }
 
-// TestFollowedLogs restarts a NodeManager while tasks write lines, and checks
-// that each line is printed once, even the last ones, which log aggregation moves
-// at once.
+// TestFollowedLogs restarts a NodeManager while tasks write lines, and checks that
+// each line is printed once, even the last ones, which log aggregation moves at
+// once.
 func TestFollowedLogs(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()

@@ -18,8 +18,7 @@ const (
 	writing  moment = "writing"  // the first half of the parts is written
 )
 
-// held is a count of a text's words (programs/census) that waits at a moment
-// until a test releases it.
+// held is a count of a text's words (programs/census) that waits at a moment for a release.
 type held struct {
 	*submitted
 	suite         *suite
@@ -28,8 +27,7 @@ type held struct {
 	id, out, gate string // gate is the file that releases it
 }
 
-// hold submits a count that waits at a moment. It has two executors unless flags
-// change that.
+// hold submits a count that waits at a moment, with two executors unless flags change that.
 func (s *suite) hold(t *testing.T, in corpus, when moment, flags ...string) *held {
 	t.Helper()
 	h := &held{suite: s, in: in, when: when, out: output(t), gate: output(t) + "-gate"}
@@ -39,8 +37,8 @@ func (s *suite) hold(t *testing.T, in corpus, when moment, flags ...string) *hel
 	return h
 }
 
-// awaitMoment returns when tasks have succeeded and two executors run others,
-// which wait for the release.
+// awaitMoment waits until tasks have succeeded and two executors run others, which
+// wait for the release.
 func (h *held) awaitMoment(t *testing.T) {
 	t.Helper()
 	sets := map[moment]int{counting: 1, writing: 2}[h.when]

@@ -30,8 +30,8 @@ func killRole(t *testing.T, id string, role launch.Role) {
 	})
 }
 
-// assertContinues releases a count of which a process was killed, and checks that
-// its output is complete and correct.
+// assertContinues releases a count after the kill of a process, and checks that its
+// output is complete and correct.
 func assertContinues(t *testing.T, h *held) outcome {
 	t.Helper()
 	h.release(t)
@@ -42,8 +42,7 @@ func assertContinues(t *testing.T, h *held) outcome {
 	return done
 }
 
-// assertNoneTemporary checks that no uncommitted files of attempts are left beside
-// an output.
+// assertNoneTemporary checks that no uncommitted files of attempts are left beside an output.
 func assertNoneTemporary(t *testing.T, out string) {
 	t.Helper()
 	parent, name := path.Split(out)

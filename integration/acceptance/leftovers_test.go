@@ -23,8 +23,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// assertNothingLeft checks that a finished application has left no container, no
-// process and no staged file.
+// assertNothingLeft checks that a finished application has left no container,
+// process or staged file.
 func assertNothingLeft(t *testing.T, id string) {
 	t.Helper()
 	// A NodeManager ends containers once it hears of the application's end.
@@ -95,8 +95,7 @@ func tree(ctx context.Context, files *storage.Files, directory string) ([]storag
 	return all, nil
 }
 
-// cached matches cached uploads, which may stay: a file in a directory named by
-// its SHA-256.
+// cached matches cached uploads, which may stay, in directories named by their SHA-256.
 var cached = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?)?$`)
 
 // leftovers returns an error if all tests together have left anything behind.
@@ -128,8 +127,8 @@ func (s *suite) leftovers() error {
 	return errors.Join(append(errs, err, ended)...)
 }
 
-// kept matches the results of applications that succeeded and had an idempotency
-// key: the next run with the key reads them.
+// kept matches the results of successful applications with an idempotency key, for
+// the next run with the key.
 func (s *suite) kept(ctx context.Context) (*regexp.Regexp, error) {
 	succeeded, err := s.rest.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{yarnrest.StateFinished}})
 	ids := []string{"none"}

@@ -78,8 +78,8 @@ func TestMain(m *testing.M) {
 	os.Exit(2)
 }
 
-// inContainers makes the cluster in containers as large as the local one. Its
-// client configuration has every address by name, as tests replace addresses.
+// inContainers makes the cluster in containers as large as the local one. Its client
+// configuration has every address by name, as tests replace addresses.
 func inContainers() containers.Options {
 	return containers.Options{Properties: map[string]string{
 		"yarn.log-aggregation-enable":                    "false",
@@ -142,8 +142,7 @@ func run(m *testing.M, driverHost string, start func() (*cluster.Cluster, func()
 
 const module = "github.com/bobbin-yarn/bobbin/"
 
-// build builds the programs like make build, and one of them for other systems
-// as well.
+// build builds the programs like make build, and one of them for other systems, too.
 func build(dir string) error {
 	err := goBuild([]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"cmd/yarn-submit", module+"examples/wordcount", module+"examples/pi",

@@ -15,8 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// oddText is a file with its content, and with its text if the content is
-// compressed.
+// oddText is a file's content, and its text if the content is compressed.
 type oddText struct {
 	name          string
 	content, text []byte
@@ -53,8 +52,7 @@ func oddTexts(t *testing.T) []oddText {
 	)
 }
 
-// longLine returns a line of several blocks, with words across their borders, and
-// a short line.
+// longLine returns a line of several blocks, with words across their borders, and a short line.
 func longLine() []byte {
 	var line bytes.Buffer
 	for i := 0; line.Len() < 20<<20; i++ {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// otherBuild makes a yarn-submit of another size than the one that submits, and
-// returns what a command that prints the size of its program must print.
+// otherBuild makes a yarn-submit of another size, and returns the output of a
+// command that prints its program's size.
 func otherBuild(t *testing.T, path string) (finds string) {
 	t.Helper()
 	content, err := os.ReadFile(program("yarn-submit"))

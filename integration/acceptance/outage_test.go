@@ -59,8 +59,8 @@ func TestApplicationSurvivesDaemonRestarts(t *testing.T) {
 	t.Run("ResourceManager", func(t *testing.T) { restartedMaster(t, own) })
 }
 
-// restartedNode kills a NodeManager and starts it again. It recovers its
-// containers, and no executor is lost.
+// restartedNode kills a NodeManager and starts it again. It recovers its containers,
+// and no executor is lost.
 func restartedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startUntil(t)
 	node := own.hadoop.Nodes()[0].NodeManager
@@ -74,8 +74,8 @@ func restartedNode(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-// restartedMaster restarts a ResourceManager, which recovers the running
-// application, and then makes the application request another executor.
+// restartedMaster restarts a ResourceManager, which recovers the application, and
+// then makes the application request another executor.
 func restartedMaster(t *testing.T, own *suite) {
 	running, id, signal := own.startUntil(t)
 

@@ -14,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipeline is an example of a pipeline: its scripts, their shell and their
-// environment.
+// pipeline is an example of a pipeline: its scripts, shell and environment.
 type pipeline struct {
 	install string // script that installs yarn-submit
 	submit  string // script that runs the job
@@ -91,8 +90,7 @@ var (
 	jenkinsVariable = regexp.MustCompile(`(?m)^\s+([A-Z_]+) = '([^']*)'$`)
 )
 
-// jenkins reads the example of Jenkins: Groovy, with escapes in triple-quoted
-// strings.
+// jenkins reads the example of Jenkins: Groovy, with escapes in triple-quoted strings.
 func jenkins(t *testing.T) pipeline {
 	t.Helper()
 	file := pipelineFile(t, "jenkins/Jenkinsfile")
@@ -108,8 +106,7 @@ func jenkins(t *testing.T) pipeline {
 	return pipeline{install: scripts[0], submit: scripts[1], environment: environment, shell: []string{"sh", "-xe"}}
 }
 
-// pipelines returns the examples, with the variables that their CI systems set in
-// the run of that number.
+// pipelines are the examples, with their CI systems' variables for a run's number.
 var pipelines = map[string]struct {
 	read      func(t *testing.T) pipeline
 	variables func(workspace, run string) map[string]string
@@ -131,8 +128,8 @@ var pipelines = map[string]struct {
 	}},
 }
 
-// environ returns the environment of a pipeline's scripts: the variables of the
-// file, adapted to the test, and those of the CI system.
+// environ returns the environment of a pipeline's scripts: the file's variables,
+// adapted to the test, and the CI system's.
 func (p pipeline) environ(variables, here map[string]string) []string {
 	all := maps.Clone(p.environment)
 	maps.Copy(all, variables)

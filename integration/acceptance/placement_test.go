@@ -16,7 +16,7 @@ import (
 )
 
 // TestNodeLabelsAndExecutionTypes requests executors on the one node with a label,
-// and opportunistic executors.
+// and opportunistic ones.
 func TestNodeLabelsAndExecutionTypes(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()

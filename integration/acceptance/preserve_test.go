@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPreservedStagingFiles takes its settings from a defaults file. The default
-// replication of the tests' cluster is 1.
+// TestPreservedStagingFiles takes its settings from a defaults file. The cluster's
+// default replication is 1.
 func TestPreservedStagingFiles(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{"a.txt": "a"})

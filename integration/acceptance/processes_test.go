@@ -26,8 +26,7 @@ type process struct {
 // root returns the root directory of the process.
 func (p process) root() string { return fmt.Sprintf("/proc/%d/root", p.pid) }
 
-// processes finds the processes of an application's containers by the variables
-// that a NodeManager sets.
+// processes finds the processes of an application's containers by a NodeManager's variables.
 func processes(applicationID string) []process {
 	_, number, _ := strings.Cut(applicationID, "_") // container_<number>_01_000001
 	var found []process
@@ -64,8 +63,8 @@ func processes(applicationID string) []process {
 	return found
 }
 
-// inRole finds the processes that run the application's program in a role, without
-// the shells that start them, which have the same environment.
+// inRole finds the processes of the application's program in a role, without the
+// shells that start them, which have the same environment.
 func inRole(applicationID string, role launch.Role, program string) []process {
 	var found []process
 	for _, p := range processes(applicationID) {

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// TestProtectedRPC runs an application on clusters whose daemons sign or encrypt
-// RPC with ApplicationMasters.
+// TestProtectedRPC runs an application on clusters whose daemons sign or encrypt RPC
+// with ApplicationMasters.
 func TestProtectedRPC(t *testing.T) {
 	t.Parallel()
 	for _, protection := range []string{"integrity", "privacy"} {

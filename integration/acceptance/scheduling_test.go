@@ -60,8 +60,7 @@ func TestCancelledJobFreesItsExecutors(t *testing.T) {
 	assertNothingLeft(t, done.applicationID(t))
 }
 
-// TestPoolsShareTheExecutors runs a job in each of two pools with the weights 3
-// and 1.
+// TestPoolsShareTheExecutors runs a job in each of two pools with the weights 3 and 1.
 func TestPoolsShareTheExecutors(t *testing.T) {
 	t.Parallel()
 	file := workingDirectory(t, map[string]string{"pools.xml": `<allocations>

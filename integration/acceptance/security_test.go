@@ -74,8 +74,8 @@ func TestDriverRefusesPeersWithoutTheSecret(t *testing.T) {
 	assert.Equal(t, 2, joined.Executors.Running, "nobody else has joined")
 }
 
-// TestSecretIsOnlyInTheCredentials searches everything that others could read for
-// the secret that executors register with.
+// TestSecretIsOnlyInTheCredentials searches all that others could read for the
+// executors' secret.
 func TestSecretIsOnlyInTheCredentials(t *testing.T) {
 	t.Parallel()
 	_, id := startWaiting(t)

@@ -64,8 +64,8 @@ type submitted struct {
 	ended   outcome
 }
 
-// start runs yarn-submit in the background. At the end of the test yarn-submit is
-// interrupted if it still runs, and kills its application.
+// start runs yarn-submit in the background. At the end of the test it is interrupted
+// if it still runs, and kills its application.
 func (c call) start(t *testing.T) *submitted {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)

@@ -17,8 +17,7 @@ import (
 // closed is an address without a listener.
 const closed = "127.0.0.1:1"
 
-// configurationWith copies the cluster's client configuration and replaces a text
-// in it.
+// configurationWith copies the cluster's client configuration and replaces a text in it.
 func configurationWith(t *testing.T, old, replacement string) string {
 	t.Helper()
 	dir := t.TempDir()

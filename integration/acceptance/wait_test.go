@@ -17,8 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// detached submits an application with --detach, and checks that stdout has only
-// its id.
+// detached submits an application with --detach, and checks that stdout has only its id.
 func detached(t *testing.T, args ...string) (id string) {
 	t.Helper()
 	done := yarnSubmit(t, args...)

@@ -19,8 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// ownProgram makes a copy of a program that no earlier submission has cached: it
-// appends bytes, which ELF files permit.
+// ownProgram makes a copy of a program that no earlier submission has cached, by
+// appending bytes, which ELF files permit.
 func ownProgram(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(program(name))

@@ -164,7 +164,7 @@ func checkNodes(t *testing.T, c *Cluster) {
 	}
 }
 
-// client is an HDFS client as a user's program makes one, from ConfDir alone.
+// client is an HDFS client made from ConfDir alone, as by a user's program.
 func client(t *testing.T, c *Cluster) *hdfs.Client {
 	t.Helper()
 	conf, err := hadoopconf.Load(c.ConfDir())
@@ -189,8 +189,8 @@ func checkBlocks(t *testing.T, c *Cluster) {
 	content := make([]byte, blocks*blockSize)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
 	path := "/user/" + client.User() + "/spread"
-	// A NameNode takes a further block once a DataNode has told it of the one
-	// before; this client waits for that.
+	// A NameNode takes a block once a DataNode has reported the one before; this client
+	// waits for that.
 	cluster, err := conf.Load(c.ConfDir())
 	require.NoError(t, err)
 	values := cluster.Map()
@@ -301,8 +301,7 @@ func checkContainer(ctx context.Context, t *testing.T, c *Cluster) {
 	assert.Equal(t, "someone", app.User)
 	assert.Equal(t, "root.batch", app.Queue)
 
-	// Its container has run on one of the nodes, whose web server still shows
-	// the log.
+	// The container's node still serves the log.
 	var said []string
 	for _, node := range c.Nodes() {
 		files, err := filepath.Glob(filepath.Join(node.LogDir, app.ID, "container_*", "stdout"))
@@ -325,7 +324,7 @@ func checkContainer(ctx context.Context, t *testing.T, c *Cluster) {
 }
 
 func checkMemoryKill(ctx context.Context, t *testing.T, c *Cluster) {
-	// tail holds all of a line that never ends.
+	// tail stores a line that never ends.
 	app := runApplication(ctx, t, c, "head -c 400000000 /dev/zero | tail | sleep 60", 128)
 	assert.Equal(t, "FAILED", app.State)
 	assert.Contains(t, app.Diagnostics, "exitCode: -104", "killed for physical memory")
@@ -333,7 +332,7 @@ func checkMemoryKill(ctx context.Context, t *testing.T, c *Cluster) {
 
 func TestFailedStartLeavesNothingAndShowsTheLog(t *testing.T) {
 	dir := t.TempDir()
-	// It learns of the daemon's end, and waits for no time limit.
+	// Start learns of the daemon's end, and waits for no time limit.
 	_, err := Start(t.Context(), Options{
 		Dir:               dir,
 		Logger:            testLogger(t),

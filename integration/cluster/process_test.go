@@ -40,8 +40,7 @@ func TestSignalReachesOnlyTheVeryProcess(t *testing.T) {
 	p := startSleep(t)
 	require.True(t, p.alive())
 
-	// A process with the same id that started at another time, or before a
-	// reboot, is another.
+	// A process with the same id but another start time or boot is another.
 	for name, other := range map[string]process{
 		"recycled id":  {PID: p.PID, Start: p.Start - 1, Boot: p.Boot},
 		"earlier boot": {PID: p.PID, Start: p.Start, Boot: "another"},
@@ -92,8 +91,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// own starts a guard and a daemon, tells the daemon's id, and waits to be
-// killed.
+// own starts a guard and a daemon, prints the daemon's id, and waits for SIGKILL.
 func own(dir string) {
 	_ = os.Unsetenv(ownerEnv)
 	guard, err := startGuard(dir)

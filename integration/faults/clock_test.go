@@ -16,9 +16,9 @@ import (
 // roomForOne limits each worker to one executor.
 var roomForOne = []string{"--executor-memory", "3g"}
 
-// TestWorkerClockIsAhead restarts a worker during a job with a clock one hour
-// ahead. Its NodeManager rejects container tokens, which are valid for ten
-// minutes, as expired; the job excludes it and logs why.
+// TestWorkerClockIsAhead restarts a worker during a job with a clock one hour ahead.
+// Its NodeManager rejects container tokens, valid for ten minutes, as expired; the
+// job excludes it and logs why.
 func TestWorkerClockIsAhead(t *testing.T) {
 	j := startHeld(t, roomForOne...)
 	worker := j.another(t, j.awaitMiddle(t))
@@ -32,8 +32,8 @@ func TestWorkerClockIsAhead(t *testing.T) {
 	j.awaitLogs(t, "the reason of the exclusion is logged", regexp.MustCompile(worker.Name+`.*(?i)token.*expired`).MatchString)
 }
 
-// TestWorkerClockIsBehind restarts a worker with a clock one hour behind, which
-// must not matter.
+// TestWorkerClockIsBehind restarts a worker with a clock one hour behind, which must
+// not matter.
 func TestWorkerClockIsBehind(t *testing.T) {
 	j := startHeld(t, roomForOne...)
 	worker := j.another(t, j.awaitMiddle(t))

@@ -67,8 +67,7 @@ func TestDiskFillsUp(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestDiskIsFull checks that a job excludes a worker on which executors cannot
-// start.
+// TestDiskIsFull checks that a job excludes a worker on which executors cannot start.
 func TestDiskIsFull(t *testing.T) {
 	worker := fillDiskUnnoticed(t)
 	j := startHeld(t, beside...)
@@ -77,8 +76,8 @@ func TestDiskIsFull(t *testing.T) {
 	j.assertCorrect(t)
 }
 
-// TestAllDisksAreFull checks that a job fails with the reason if no worker can
-// start an executor.
+// TestAllDisksAreFull checks that a job fails with the reason if no worker can start
+// an executor.
 func TestAllDisksAreFull(t *testing.T) {
 	worker := fillDiskUnnoticed(t)
 	j := startHeld(t, append(beside, "--conf", "yarn.exclude.nodes=worker-1,worker-2", "--conf", "yarn.maxAppAttempts=1")...)

@@ -42,23 +42,22 @@ type job struct {
 	signal  string // the file that the job waits for after the first half of its tasks
 }
 
-// portions is the number of tasks that count a part of the text; the second half
-// of them waits until the job is released.
+// portions is the number of counting tasks; the second half waits until the job is released.
 const portions = 24
 
 func fileName(t *testing.T) string { return strings.ReplaceAll(t.Name(), "/", "-") }
 
-// startHeld submits a census with three executors. Half of its tasks wait until
-// the job is released, so that a test can inject faults before. The cluster is
-// healed when the test ends.
+// startHeld submits a census with three executors. Half of its tasks wait for the
+// job's release, so that a test can inject faults before. The cluster is healed when
+// the test ends.
 func startHeld(t *testing.T, flags ...string) *job {
 	t.Helper()
 	t.Cleanup(func() { heal(t) })
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	output := "hdfs:///faults/" + fileName(t)
 	signal := output + "-signal"
-	// A worker has room for two executors, or for one beside the
-	// ApplicationMaster, so at least two are on other workers.
+	// A worker has room for two executors, or for one beside the ApplicationMaster, so
+	// at least two are on other workers.
 	arguments := append([]string{"submit", "--driver-memory", "1g", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "1800m"}, flags...)
 	arguments = append(arguments, shared.program("census"), "100ms", shared.text, output, signal)
 	j := &job{
@@ -126,8 +125,8 @@ func (j *job) logs(ctx context.Context) (stdout, stderr string, err error) {
 	return said.String(), complaints.String(), err
 }
 
-// awaitLogs reads the job's logs until they satisfy the condition: NodeManagers
-// move them to HDFS some time after the job, and a killed one does not.
+// awaitLogs reads the job's logs until they satisfy the condition: NodeManagers move
+// them to HDFS some time after the job, and a killed one does not.
 func (j *job) awaitLogs(t *testing.T, what string, condition func(logs string) bool) {
 	t.Helper()
 	var stdout, stderr string
@@ -239,8 +238,8 @@ func restart(t *testing.T, properties map[string]string, names ...string) {
 	require.NoError(t, shared.cluster.WaitReady(ctx))
 }
 
-// heal starts and connects every host, with the right time and its own settings,
-// and waits until the cluster is ready.
+// heal starts and connects every host, with the right time and its own settings, and
+// waits until the cluster is ready.
 func heal(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)

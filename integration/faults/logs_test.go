@@ -24,9 +24,9 @@ func TestLogsAreAggregated(t *testing.T) {
 	})
 }
 
-// readAggregated runs a job with an executor on each worker, and no more: the
-// ResourceManager would wait ten minutes for the logs of a container that was
-// allocated and never started.
+// readAggregated runs a job with just one executor on each worker: the
+// ResourceManager would wait ten minutes for the logs of a container that was never
+// started.
 func readAggregated(t *testing.T) {
 	j := startHeld(t, roomForOne...)
 	j.awaitMiddle(t)

@@ -47,8 +47,8 @@ func TestResourceManagerFailsOver(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
 }
 
-// TestResourceManagerIsRestarted kills the only ResourceManager, which recovers
-// the application from its state store.
+// TestResourceManagerIsRestarted kills the only ResourceManager, which recovers the
+// application from its state store.
 func TestResourceManagerIsRestarted(t *testing.T) {
 	require.NoError(t, standby(t).Stop(t.Context()))
 	j := startHeld(t)

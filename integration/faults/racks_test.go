@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
-// TestWorkersAreInTheirRacks checks the racks of the ResourceManager, which
-// resolves hosts by addresses that are assigned when they start.
+// TestWorkersAreInTheirRacks checks the ResourceManager's racks, by addresses that
+// hosts get when they start.
 func TestWorkersAreInTheirRacks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -46,8 +46,7 @@ func TestWorkerIsKilled(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestWorkerIsPaused pauses a worker, whose connections stay open, until its
-// executor is lost.
+// TestWorkerIsPaused pauses a worker, whose connections stay open, until its executor is lost.
 func TestWorkerIsPaused(t *testing.T) {
 	j := startHeld(t)
 	worker := j.another(t, j.awaitMiddle(t))

@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// standaloneCluster returns the standalone master with drivers in the cluster. It
-// skips the test if that master is not selected.
+// standaloneCluster returns the standalone master with drivers in the cluster, or
+// skips the test if that is not selected.
 func standaloneCluster(t *testing.T) master {
 	t.Helper()
 	const name = "standalone-cluster"

@@ -36,8 +36,7 @@ const (
 type master struct {
 	name string
 	args []string // of yarn-submit submit
-	// separate is set if executors are processes of their own, which can be lost,
-	// decommissioned or added.
+	// separate is set if executors are processes, which can be lost, decommissioned or added.
 	separate bool
 	// inPlace is set if the driver runs in yarn-submit's process.
 	inPlace     bool
@@ -107,8 +106,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// wanted reports whether a master is selected, by its name or by the part before
-// a dash.
+// wanted reports whether a master is selected, by its name or by the part before a dash.
 func wanted(name string) bool {
 	names := os.Getenv(mastersVariable)
 	if names == "" {

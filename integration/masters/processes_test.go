@@ -17,8 +17,8 @@ import (
 // markVariable is in the environment of executors.
 const markVariable = "TROUBLE_TEST_MARK"
 
-// executors returns the process ids of the test's executors, without the shells
-// that YARN starts them from, which have the same environment.
+// executors returns the process ids of the test's executors, without YARN's shells,
+// which have the same environment.
 func executors(t *testing.T) []int {
 	t.Helper()
 	directories, err := filepath.Glob("/proc/[0-9]*")

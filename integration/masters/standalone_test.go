@@ -43,8 +43,8 @@ type node struct {
 	reading sync.WaitGroup
 }
 
-// startStandalone starts a master and its workers, and returns when all workers are
-// registered. The caller must stop the cluster even after an error.
+// startStandalone starts a master and its workers, and waits for their registration.
+// The caller must stop the cluster even after an error.
 func startStandalone(directory string) (*standalone, error) {
 	s := &standalone{}
 	lines := make(chan string, 1)
@@ -71,8 +71,8 @@ func startStandalone(directory string) (*standalone, error) {
 	return s, s.awaitWorkers()
 }
 
-// start starts yarn-submit as a master or a worker, as the name begins. It sends
-// the first line of stdout to the channel.
+// start starts yarn-submit as a master or a worker, by the name's beginning, and
+// sends the first line of stdout to the channel.
 func (s *standalone) start(directory, name string, first chan<- string, args ...string) error {
 	log, err := os.Create(filepath.Join(directory, name+".log"))
 	if err != nil {

@@ -43,7 +43,7 @@ type submitted struct {
 	failure        error         // the error of waiting, set before over is closed
 }
 
-// yarnSubmit starts yarn-submit with the given environment only. It is interrupted
+// yarnSubmit starts yarn-submit with the given environment only, and interrupts it
 // if it still runs when the test ends.
 func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 	t.Helper()

@@ -76,8 +76,8 @@ func TestCancelledJobFreesItsExecutors(t *testing.T) {
 	})
 }
 
-// TestDecommissionedExecutorFinishesItsTasks decommissions an executor by signal:
-// it finishes its tasks and gets no more.
+// TestDecommissionedExecutorFinishesItsTasks decommissions an executor by signal: it
+// finishes its tasks and gets no more.
 func TestDecommissionedExecutorFinishesItsTasks(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		staying := startStaying(t, m)
@@ -99,8 +99,7 @@ func TestDecommissionedExecutorFinishesItsTasks(t *testing.T) {
 	})
 }
 
-// staying is a program with two tasks, each in an executor of its own if executors
-// are processes.
+// staying is a program with two tasks, each in its own executor if executors are processes.
 type staying struct {
 	*submitted
 	directory string
@@ -176,8 +175,7 @@ func TestDynamicAllocationFollowsTheWork(t *testing.T) {
 	})
 }
 
-// TestPoolsShareTheExecutors runs a job in each of two pools with the weights 3
-// and 1.
+// TestPoolsShareTheExecutors runs a job in each of two pools with the weights 3 and 1.
 func TestPoolsShareTheExecutors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pools.xml")
 	require.NoError(t, os.WriteFile(file, []byte(`<allocations>

@@ -54,7 +54,7 @@ type fakeMaster struct {
 	attached chan *fakeStream
 
 	mu       sync.Mutex
-	leader   string // "" where this one leads itself
+	leader   string // "" if this master leads
 	contents map[string][]byte
 	refusal  error // of hellos
 }
@@ -64,7 +64,7 @@ type fakeStream struct {
 	hello    *protocol.ApplicationHello
 	messages chan *protocol.ApplicationMessage
 	orders   chan *protocol.ApplicationOrder
-	over     chan error // ends the stream with what it gets
+	over     chan error // ends the stream with the received error
 }
 
 // start starts a master, which leads if leader is "".

@@ -38,8 +38,8 @@ func (m *toldMaster) receive(message *protocol.ApplicationMessage) {
 	m.finished = m.finished || message.GetFinish() != nil
 }
 
-// TestTheLastMasterKnowsEverything replaces masters at random and loses messages with
-// their streams. The last master must know what the application wants, and its live
+// TestTheLastMasterKnowsEverything replaces masters at random and loses messages
+// with their streams. The last master must know the application's requests and live
 // executors.
 func TestTheLastMasterKnowsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -79,7 +79,6 @@ func startFakeMaster(t *testing.T, workers ...cluster.WorkerStatus) (*fakeMaster
 	return m, s
 }
 
-// serve makes the master listen until the test ends.
 func (m *fakeMaster) serve(t *testing.T, credentials *protocol.Credentials) (address string) {
 	t.Helper()
 	m.files = map[string][]byte{}

@@ -28,7 +28,7 @@ func upload(ctx context.Context, c protocol.FilesClient, sum []byte, size int64,
 	for _, piece := range pieces {
 		request.Data = piece
 		if err := stream.Send(request); err != nil {
-			break // the answer says why
+			break // the answer has the reason
 		}
 		request = &protocol.UploadRequest{}
 	}
@@ -128,8 +128,8 @@ func TestOldFilesAreRemovedUnlessInUse(t *testing.T) {
 	require.True(t, store.touch(used) && store.has(young) && store.has(asked))
 }
 
-// TestAStandbyRemovesFilesThatTheLeaderDoesNotNeed: of a standby's old files the leader
-// has one and uses another.
+// TestAStandbyRemovesFilesThatTheLeaderDoesNotNeed: the leader has one of a
+// standby's old files and uses another.
 func TestAStandbyRemovesFilesThatTheLeaderDoesNotNeed(t *testing.T) {
 	backend := recovery.Memory()
 	leader := start(t, backend, nil)

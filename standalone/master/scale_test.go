@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// TestManyWorkersAndApplications attaches 500 workers and 50 applications at once, over
-// TLS, and waits until all executors run.
+// TestManyWorkersAndApplications attaches 500 workers and 50 applications at once,
+// over TLS, and waits until all executors run.
 func TestManyWorkersAndApplications(t *testing.T) {
 	const workers, applications, each = 500, 50, 20
 	m := start(t, nil, nil)

@@ -16,15 +16,15 @@ func TestShortSecretsAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "has 7 bytes")
 }
 
-// TestKeyDerivation pins the derivation, on which all parts of a cluster must agree. If
-// this test changes, Version must change.
+// TestKeyDerivation pins the derivation, on which all parts of a cluster must agree:
+// if this test changes, Version must change.
 func TestKeyDerivation(t *testing.T) {
 	require.Equal(t, 2, Version)
 	require.Equal(t, "08ee0d8761884f1961c23be8463aa634860c7e1e9d6858bd7ae54be6f3272e3b", hex.EncodeToString(fromSecret(t, secret).private.Public().(ed25519.PublicKey)))
 }
 
-// TestKeyDerivationNeedsMemory: guessing a secret offline costs as much memory for each
-// guess as a process needs at its start.
+// TestKeyDerivationNeedsMemory: each offline guess of a secret must cost as much
+// memory as a process's start.
 func TestKeyDerivationNeedsMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -47,8 +47,8 @@ func TestASecretThatIsAKeyIsNotStretched(t *testing.T) {
 	}
 }
 
-// TestHandWritesTheKey: programs on a worker do not get the secret itself, which may be
-// used elsewhere, and need not stretch it again.
+// TestHandWritesTheKey: programs on a worker do not get the secret itself, which may
+// be used elsewhere, and need not derive the key again.
 func TestHandWritesTheKey(t *testing.T) {
 	c := fromSecret(t, secret)
 	handed, err := c.Hand(t.TempDir())

@@ -10,8 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// FuzzUnseal checks that Seal returns the same bytes for every record that Unseal
-// accepts.
+// FuzzUnseal checks that Seal returns the same bytes for every record that Unseal accepts.
 func FuzzUnseal(f *testing.F) {
 	f.Add("app", "1", recovery.Seal(recovery.Record{Kind: "app", ID: "1", Data: []byte("content")}))
 	f.Add("app", "1", recovery.Seal(recovery.Record{Kind: "app", ID: "1"}))

@@ -20,7 +20,7 @@ type shelf struct {
 	mu       sync.Mutex
 	contents map[string][]byte
 	fetches  int
-	gate     chan struct{} // where it is not nil, fetches wait for its end
+	gate     chan struct{} // if it is not nil, fetches wait for its end
 }
 
 func (s *shelf) put(name string, content []byte) *protocol.File {

@@ -24,7 +24,7 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// TestAMasterWithoutHeartbeatIntervalIsRefused: it would take the worker for dead.
+// TestAMasterWithoutHeartbeatIntervalIsRefused: otherwise it would consider the worker dead.
 func TestAMasterWithoutHeartbeatIntervalIsRefused(t *testing.T) {
 	m := startMaster(t)
 	m.want(0)
@@ -101,7 +101,7 @@ func TestAWorkerFollowsTheLeader(t *testing.T) {
 	startWorker(t, nil, silent, standby)
 	s := leader.attached()
 
-	// It stops, and the other one leads.
+	// The leader stops, and the other one leads.
 	leader.refuse(protocol.StandbyError(""))
 	standby.refuse(nil)
 	close(s.orders)

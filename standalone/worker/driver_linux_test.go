@@ -94,8 +94,8 @@ func TestDriversOfAStoppingWorkerAreLost(t *testing.T) {
 	handle(t, directory, "process")
 	s.driver(protocol.DriverState_DRIVER_RUNNING)
 	w.stop()
-	// The master must know that the worker accepts nothing before it gets the report of a
-	// driver that it might launch again.
+	// The master must know that the worker accepts nothing before it gets the report of
+	// a driver that it might launch again.
 	s.await(func(message *protocol.WorkerMessage) bool {
 		require.Empty(t, message.GetReport().GetDrivers())
 		return message.GetDecommissioning().GetReason() == errStopped.Error()
@@ -115,7 +115,7 @@ func TestEndsOfStoppedDrivers(t *testing.T) {
 		{errStopped, nil, 1, protocol.DriverState_DRIVER_LOST},
 		{errDeadline, nil, -9, protocol.DriverState_DRIVER_LOST},
 		{errStopped, errors.New("no time to start"), 0, protocol.DriverState_DRIVER_LOST},
-		{errStopped, nil, 0, protocol.DriverState_DRIVER_FINISHED}, // it had done its work
+		{errStopped, nil, 0, protocol.DriverState_DRIVER_FINISHED}, // its work was done
 	} {
 		state, _, _ := driverEnding(test.told, ending{code: test.code}, test.failure)
 		require.Equal(t, test.want, state, test)

@@ -42,7 +42,7 @@ func killOrder(id uint32) *protocol.WorkerOrder {
 	return &protocol.WorkerOrder{KillExecutors: []*protocol.KillExecutor{{ApplicationId: app, ExecutorId: id}}}
 }
 
-// notes returns a directory for the ids of processes.
+// notes returns a directory for process ids.
 func notes(t *testing.T) string {
 	directory := t.TempDir()
 	t.Setenv("TEST_NOTES", directory)
@@ -167,7 +167,7 @@ func TestReportsOfExecutorEnds(t *testing.T) {
 	}
 	require.Equal(t, []string{"1", "2", "3", "5", "6", "7"}, entriesOf(t, filepath.Join(w.directory, app)))
 
-	// A launch whose program no master has ends when the executor is killed.
+	// Without its program at any master, a launch ends when the executor is killed.
 	s.order(launchOrder(lacking))
 	s.executor(4, protocol.ExecutorState_EXECUTOR_LAUNCHING)
 	s.order(killOrder(4))
@@ -218,7 +218,7 @@ func TestProcessesOfAnExecutorEndWithIt(t *testing.T) {
 		require.True(t, hasEnded(t, pidfd, 0), "%s lives on", name)
 	}
 	s.order(killOrder(10))
-	s.executor(10, protocol.ExecutorState_EXECUTOR_KILLED) // not ended with executor 1, whose name begins its own
+	s.executor(10, protocol.ExecutorState_EXECUTOR_KILLED) // not with executor 1, whose name begins its own
 }
 
 func TestAnExecutorMayEndOnSIGTERM(t *testing.T) {

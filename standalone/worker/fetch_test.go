@@ -22,7 +22,7 @@ type slowFiles struct {
 	protocol.UnimplementedFilesServer
 	content string
 	pause   time.Duration
-	most    int // bytes that come of it before it hangs
+	most    int // bytes before it hangs
 }
 
 func (f *slowFiles) Fetch(_ *protocol.FetchRequest, stream grpc.ServerStreamingServer[protocol.FetchReply]) error {

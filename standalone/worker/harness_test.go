@@ -25,7 +25,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// timeout is for events that take milliseconds, on a busy machine.
+// timeout is for events that take milliseconds on an idle machine.
 const timeout = time.Minute
 
 // testSecret is shared by the test and workers in other processes.
@@ -151,8 +151,7 @@ func (m *testMaster) keep(name string, content []byte) *protocol.File {
 	return &protocol.File{Name: name, Sha256: sum[:], Size: int64(len(content))}
 }
 
-// program returns a script that starts this test binary, as the program of executors and
-// drivers.
+// program returns a script that starts this test binary, for executors and drivers.
 func (m *testMaster) program() *protocol.File {
 	own, err := os.Executable()
 	require.NoError(m.t, err)

@@ -26,8 +26,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// The test binary is also the program of guards, workers, executors and drivers. Its first
-// argument says what it does.
+// The test binary is also the program of guards, workers, executors and drivers, by
+// its first argument.
 func TestMain(m *testing.M) {
 	if os.Getenv(launch.EnvRole) == string(launch.RoleGuard) {
 		os.Exit(guard.Main())
@@ -57,7 +57,7 @@ func act(part string, arguments []string) int {
 	case "crash":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
-	case "once": // fail, and not again
+	case "once": // fail the first time only
 		if _, err := os.Stat(arguments[0]); err == nil {
 			fmt.Println("second")
 			return 0
@@ -65,7 +65,7 @@ func act(part string, arguments []string) int {
 		fmt.Println("first")
 		_ = os.WriteFile(arguments[0], nil, 0o600)
 		return 1
-	case "wait": // for SIGTERM, and take it
+	case "wait": // for SIGTERM, and end
 		told := make(chan os.Signal, 1)
 		signal.Notify(told, syscall.SIGTERM)
 		note("process", os.Getpid())
@@ -77,7 +77,7 @@ func act(part string, arguments []string) int {
 		note("process", os.Getpid())
 		<-told
 		return 1
-	case "stubborn": // and have stubborn children in every way
+	case "stubborn": // ignore SIGTERM, with children that outlive it in every way
 		signal.Ignore(syscall.SIGTERM)
 		for name, attributes := range map[string]*syscall.SysProcAttr{"child": {}, "group": {Setpgid: true}, "session": {Setsid: true}} {
 			command := exec.Command("/proc/self/exe", "idle")

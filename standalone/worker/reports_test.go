@@ -11,13 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// TestEveryEndReachesAMaster: a master that gets a hello and some of the later reports,
-// and acknowledges some, gets every end, although messages are lost and repeated.
+// TestEveryEndReachesAMaster: a master that gets a hello and some later reports, and
+// acknowledges some, gets every end, although messages are lost and repeated.
 func TestEveryEndReachesAMaster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newReports()
-		ended := map[uint32]bool{} // what has
-		known := map[uint32]bool{} // that the master knows
+		ended := map[uint32]bool{} // executors that have ended
+		known := map[uint32]bool{} // ends that the master knows
 		var onTheWay []*protocol.WorkerReport
 		receive := func(reports []*protocol.ExecutorReport) {
 			for _, report := range reports {

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// crowded returns a cluster of 4-core workers with requests for half of all cores, and
-// nothing launched.
+// crowded returns a cluster of 4-core workers with requests for half of all cores,
+// and no executor.
 func crowded(b *testing.B, workers, applications int, prefer bool) *Cluster {
 	c := New(testOptions())
 	now := time.Unix(1e9, 0)

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// TestIdempotencyKeysInRandomHistories submits with an idempotency key repeatedly, while
-// its driver runs and ends in all ways.
+// TestIdempotencyKeysInRandomHistories submits repeatedly with a key, while its
+// driver runs and ends in all ways.
 func TestIdempotencyKeysInRandomHistories(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 8, 100*mib)

@@ -102,7 +102,7 @@ func (s *sim) checkApplication(a *application) {
 	}
 }
 
-// checkStore checks that a master which starts now would recover everything.
+// checkStore checks that a new master would recover everything.
 func (s *sim) checkStore() {
 	t, c := s.t, s.c
 	for id, w := range c.workers {
@@ -131,7 +131,7 @@ func (s *sim) checkStore() {
 }
 
 // checkViews checks that workers, applications and the master agree after all have
-// attached and all messages have been delivered.
+// attached and received all messages.
 func (s *sim) checkViews() {
 	t := s.t
 	for id, w := range s.workers {

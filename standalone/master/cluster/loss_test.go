@@ -59,7 +59,7 @@ func TestALostWorkerThatAttachesAgainKeepsItsStream(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	s.c.Tick(s.now)
 	require.Equal(t, WorkerDead, s.stateOf("w0"))
-	s.attachWorker(w) // before anybody has closed the old stream
+	s.attachWorker(w) // before the old stream is closed
 	require.Empty(t, s.c.Take().LostWorkers)
 	require.Equal(t, WorkerAlive, s.stateOf("w0"))
 }
@@ -200,7 +200,7 @@ func TestDecommissioning(t *testing.T) {
 	require.Len(t, other.processes, 1, "its executors are replaced at once")
 	require.Len(t, w.processes, 1)
 
-	// An application that attaches again gets it again.
+	// The notice is repeated after the next attach.
 	a.notices = nil
 	s.detachApp(a)
 	s.attachApp(a)

@@ -170,9 +170,9 @@ func (d *drawn) step() {
 	d.check()
 }
 
-// TestRandomHistories drives a cluster through random histories. At every step nothing
-// may be assigned twice, and no request may wait that fits; in the end all agree on what
-// runs, and nothing is left of what has ended.
+// TestRandomHistories drives a cluster through random histories. Nothing may ever be
+// assigned twice, and no fitting request may wait; in the end all agree on the
+// running executors, and nothing is left of ended ones.
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		options := testOptions()

@@ -9,8 +9,8 @@ import (
 )
 
 // failed bounds how many executors of an application have failed in a row before any
-// registered, as far as the master can know. Failures that it gets late, or forgets when
-// it restarts, are in most and not in least.
+// registered, as the master may know: most includes failures that it gets late, or
+// forgets at a restart.
 type failed struct{ most, least int }
 
 // registered resets the count; known is set if the master certainly gets it.
@@ -21,16 +21,15 @@ func (f *failed) registered(known bool) {
 	}
 }
 
-// launched reports whether the master has an executor that is not registered to its
-// knowledge.
+// launched reports whether the master has an executor that it does not know to be registered.
 func (s *sim) launched(a *simApp, id uint32) bool {
 	known := s.c.applications[a.hello.GetApplicationId()]
 	return known != nil && known.executors[id] != nil && !known.executors[id].registered
 }
 
-// expectEnd is called before an executor's end is reported, and returns a check to be
-// called afterwards: the end removes the application if and only if MaxExecutorRetries
-// executors have failed and none is registered.
+// expectEnd is called before an executor's end is reported. The returned check,
+// called afterwards, fails unless the end removes the application if and only if
+// MaxExecutorRetries executors have failed and none is registered.
 func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorState) (judge func()) {
 	var app *simApp
 	for _, a := range s.apps {

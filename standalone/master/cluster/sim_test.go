@@ -23,8 +23,8 @@ func testOptions() Options {
 	}
 }
 
-// sim is a cluster with simulated workers, applications and a store, in one goroutine and
-// on a simulated clock.
+// sim is a cluster with simulated workers, applications and a store, in one
+// goroutine and on a simulated clock.
 type sim struct {
 	t       require.TestingT
 	options Options

@@ -103,7 +103,7 @@ func TestAReplacedFileEndsTheTerm(t *testing.T) {
 	}
 }
 
-// TestDamagedFile damages files in many ways: none of them may end the program, change the
+// TestDamagedFile damages files in many ways: none may end the program, change the
 // file, or look like an empty state.
 func TestDamagedFile(t *testing.T) {
 	made := t.TempDir()

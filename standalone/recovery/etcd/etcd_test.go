@@ -108,8 +108,7 @@ func TestATermEndsWithItsKey(t *testing.T) {
 	assert.NoError(t, next.Write(t.Context(), app))
 }
 
-// TestAWriteOfAnOldLeaderHasNoEffect: a leader writes before it knows that another one
-// leads.
+// TestAWriteOfAnOldLeaderHasNoEffect: a leader writes before it knows that another one leads.
 func TestAWriteOfAnOldLeaderHasNoEffect(t *testing.T) {
 	t.Parallel()
 	server := etcdtest.Start(t)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	case "headless":
 		actHeadless()
 	case "idle":
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends, should all else fail
+		_, _ = io.Copy(io.Discard, os.Stdin) // a limit: until the test ends
 	default:
 		os.Exit(m.Run())
 	}
@@ -134,8 +134,8 @@ func TestAProcessWithoutItsFirstThreadEndsToo(t *testing.T) {
 	require.True(t, p.ended())
 }
 
-// In a container whose first process leads no session, processes without a session of
-// their own appear to be in session 0, as kernel threads do.
+// In a container whose first process leads no session, processes without their own
+// session appear to be in session 0, like kernel threads.
 func TestProcessesInASessionFromOutsideTheNamespaceEndToo(t *testing.T) {
 	arguments := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
 	if exec.Command("unshare", append(arguments, "true")...).Run() != nil { // it is root's
