@@ -56,7 +56,7 @@ func CheckProgram(path, platform string) (*Program, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, Usagef("the program cannot be read: %w", err)
 	}
-	marked, err := launch.Marked(file)
+	marked, err := launch.ContainsMarker(file)
 	if err != nil {
 		return nil, Usagef("the program %s cannot be read: %w", path, err)
 	}

@@ -258,7 +258,7 @@ func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 					values["dynamicAllocation.cachedExecutorIdleTimeout"] = test.timeout
 				}
 				c := newCluster(t, values)
-				// Two of four tasks hold, each on an executor of its own.
+				// Two of four tasks hold data, each on an executor of its own.
 				job := naps(4, time.Minute)
 				job.Function = "nap and hold"
 				job.Tasks[0].Input, job.Tasks[1].Input = []byte("left"), []byte("right")

@@ -81,8 +81,8 @@ func (d *decommissions) dueBy(e *executor, due time.Time) {
 	d.next = earliest(d.next, e.decommission.due)
 }
 
-// keep stores the notice of a lost executor, in case the executor registers again.
-func (d *decommissions) keep(e *executor) {
+// keepNotice stores the notice of a lost executor, in case the executor registers again.
+func (d *decommissions) keepNotice(e *executor) {
 	if e.instance == 0 {
 		return
 	}

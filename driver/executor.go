@@ -53,7 +53,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	if refusal == "" && again {
 		// The executor noticed its broken stream before the driver did.
 		if before.decommission != nil {
-			l.decommissions.keep(before)
+			l.decommissions.keepNotice(before)
 		}
 		l.lose(before, Loss{Text: "lost its connection to the driver and came again", CountsAsFailure: true})
 	}
@@ -188,7 +188,7 @@ func (l *loop) streamEnded(from *link, reason error) {
 		return
 	}
 	if e.decommission != nil && e.decommission.stopped {
-		l.decommissions.keep(e)
+		l.decommissions.keepNotice(e)
 		l.lose(e, Loss{Text: "left as it was told to: " + e.decommission.Reason})
 		return
 	}
@@ -200,7 +200,7 @@ func (l *loop) streamEnded(from *link, reason error) {
 	}
 	tasks := l.lose(e, loss)
 	if e.decommission != nil {
-		l.decommissions.keep(e)
+		l.decommissions.keepNotice(e)
 		tasks = nil // the loss is no failure of these tasks, whatever the cluster manager reports
 	}
 	l.losses.add(&unexplainedLoss{executor: e, text: loss.Text, tasks: tasks, due: l.now.Add(explanationTimeout)})

@@ -25,9 +25,9 @@ func (h *history) addExecutor(status ExecutorStatus, text string, now time.Time)
 	h.totals.ExecutorsLost++
 }
 
-// explain replaces the reason of an executor's loss with the reason that the
+// setLossReason replaces the reason of an executor's loss with the reason that the
 // cluster manager reported, unless the executor was being decommissioned.
-func (h *history) explain(id, text string) {
+func (h *history) setLossReason(id, text string) {
 	for i := len(h.executors) - 1; i >= 0; i-- {
 		if h.executors[i].ID == id {
 			if h.executors[i].Decommission == "" {

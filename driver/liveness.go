@@ -20,8 +20,8 @@ func newLiveness(c *config.Config, now time.Time) liveness {
 	return liveness{timeout: timeout, period: period, next: now.Add(period)}
 }
 
-// silent returns, once per period, the executors that have timed out; otherwise none.
-func (v *liveness) silent(executors map[string]*executor, now time.Time) []*executor {
+// timedOut returns, once per period, the executors that have timed out; otherwise none.
+func (v *liveness) timedOut(executors map[string]*executor, now time.Time) []*executor {
 	late := now.Sub(v.next)
 	if late < 0 {
 		return nil
@@ -46,7 +46,7 @@ func (v *liveness) silent(executors map[string]*executor, now time.Time) []*exec
 // expireExecutors treats silent executors as lost and asks the manager to kill them.
 func (l *loop) expireExecutors() {
 	var ids []string
-	for _, e := range l.liveness.silent(l.executors, l.now) {
+	for _, e := range l.liveness.timedOut(l.executors, l.now) {
 		ids = append(ids, e.id)
 		// Count the loss as a failure here: the cluster manager would only report
 		// that the executor was killed.

@@ -43,7 +43,7 @@ type loop struct {
 	send      sender
 	executors map[string]*executor // registered executors, by id
 	sets      map[uint64]*runningSet
-	attempts  map[scheduler.AttemptID]*attempt // those that have not ended, and successes of barrier sets that are not complete
+	attempts  map[scheduler.AttemptID]*attempt // unfinished attempts, and successes of incomplete barrier sets
 	listeners map[ExecutorListener]struct{}
 
 	cluster       cluster

@@ -67,7 +67,7 @@ func (l *loop) executorLost(id string, loss Loss) {
 		l.lose(e, loss)
 		return
 	}
-	l.history.explain(id, loss.Text)
+	l.history.setLossReason(id, loss.Text)
 	if unexplained := l.losses.take(id); unexplained != nil {
 		l.logger.Info("executor's loss explained", "executor", id, "reason", loss.Text, "countsAsFailure", loss.CountsAsFailure)
 		if loss.CountsAsFailure {

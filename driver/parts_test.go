@@ -21,13 +21,13 @@ func TestLiveness(t *testing.T) {
 	silent, live := &executor{id: "1", lastHeard: start}, &executor{id: "2", lastHeard: start}
 	executors := map[string]*executor{"1": silent, "2": live}
 	for now := start; now.Before(start.Add(40 * time.Second)); now = now.Add(time.Second) {
-		require.Empty(t, v.silent(executors, now))
+		require.Empty(t, v.timedOut(executors, now))
 		live.lastHeard = now
 	}
-	require.Equal(t, []*executor{silent}, v.silent(executors, start.Add(40*time.Second)))
+	require.Equal(t, []*executor{silent}, v.timedOut(executors, start.Add(40*time.Second)))
 
 	suspended := start.Add(time.Hour)
-	require.Empty(t, v.silent(executors, suspended), "messages may wait to be read")
+	require.Empty(t, v.timedOut(executors, suspended), "messages may wait to be read")
 	require.Equal(t, suspended, silent.lastHeard)
 }
 
@@ -53,7 +53,7 @@ func TestDecommissions(t *testing.T) {
 	require.Equal(t, []string{"2"}, ids)
 
 	d.remove(e)
-	d.keep(e)
+	d.keepNotice(e)
 	notice, announced := d.take("1")
 	require.True(t, announced, "it may register again")
 	require.Equal(t, early, notice)
@@ -188,12 +188,12 @@ func TestProfiles(t *testing.T) {
 
 func TestRegistrationWait(t *testing.T) {
 	w := registrationWait{timeout: time.Minute}
-	require.Zero(t, w.until(start, 0, 2))
+	require.Zero(t, w.pendingDeadline(start, 0, 2))
 	w.registered(start)
 	w.registered(start.Add(time.Second))
-	require.Equal(t, start.Add(time.Minute), w.until(start, 1, 2))
-	require.Zero(t, w.until(start, 2, 2))
-	require.Zero(t, w.until(start.Add(time.Minute), 1, 2))
+	require.Equal(t, start.Add(time.Minute), w.pendingDeadline(start, 1, 2))
+	require.Zero(t, w.pendingDeadline(start, 2, 2))
+	require.Zero(t, w.pendingDeadline(start.Add(time.Minute), 1, 2))
 }
 
 func TestBlockedCheck(t *testing.T) {

@@ -119,8 +119,8 @@ func (w *registrationWait) registered(now time.Time) {
 	}
 }
 
-// until returns the deadline; zero if it has passed or enough executors have registered.
-func (w *registrationWait) until(now time.Time, executors, wanted int) time.Time {
+// pendingDeadline returns the deadline; zero if it has passed or enough executors have registered.
+func (w *registrationWait) pendingDeadline(now time.Time, executors, wanted int) time.Time {
 	if executors >= wanted || !now.Before(w.deadline) {
 		return time.Time{}
 	}
@@ -131,7 +131,7 @@ func (l *loop) registrationDeadline() time.Time {
 	if l.cluster.manager == nil {
 		return time.Time{}
 	}
-	return l.registration.until(l.now, len(l.executors)-len(l.decommissions.executors), l.profiles.total())
+	return l.registration.pendingDeadline(l.now, len(l.executors)-len(l.decommissions.executors), l.profiles.total())
 }
 
 // speculationTimer decides when to look for slow tasks.

@@ -148,7 +148,7 @@ func (s *sender) fetch(a *attempt) {
 // recall asks an executor to return all attempts that it has queued.
 func (s *sender) recall(e *executor) { s.messageTo(e).Recall = true }
 
-// kill tells an executor to kill an attempt. A user's reason may not be valid UTF-8.
+// kill tells an executor to kill an attempt. The reason may contain invalid UTF-8.
 func (s *sender) kill(a *attempt, reason string) {
 	message := s.messageTo(a.executor)
 	message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: validUTF8(reason)})

@@ -60,7 +60,7 @@ func (e *engine) run(t *task) (next *task) {
 			update = failed(t.attempt, abnormalEnd(recover()))
 		}
 		took := time.Since(began)
-		if e.cutShort(update) {
+		if e.failedByShutdown(update) {
 			next = e.finish(t, took, returned, nil)
 			return
 		}
@@ -71,14 +71,14 @@ func (e *engine) run(t *task) (next *task) {
 		next = e.finish(t, took, returned, e.storeResult(t, update))
 	}()
 	result, failure := e.call(t)
-	update = e.outcome(t, result, failure)
+	update = e.updateOf(t, result, failure)
 	return nil
 }
 
-// cutShort reports whether an attempt failed because this executor is ending. Such
+// failedByShutdown reports whether an attempt failed because this executor is ending. Such
 // a failure is not reported to the driver: whether it counts depends on why the
 // executor ends, which the cluster manager reports.
-func (e *engine) cutShort(update *wire.TaskUpdate) bool {
+func (e *engine) failedByShutdown(update *wire.TaskUpdate) bool {
 	return update.GetState() == wire.TaskState_TASK_STATE_FAILED && e.tasksCtx.Err() != nil
 }
 
@@ -126,7 +126,7 @@ func permanent(err error) bool {
 	return errors.As(err, &p) && p.Permanent()
 }
 
-func (e *engine) outcome(t *task, result []byte, failure *wire.Failure) *wire.TaskUpdate {
+func (e *engine) updateOf(t *task, result []byte, failure *wire.Failure) *wire.TaskUpdate {
 	switch {
 	case failure != nil:
 		var cause *killedError

@@ -25,7 +25,7 @@ func runByHand(function func(ctx context.Context) error) error {
 	if err != nil {
 		return client.Usage(err)
 	}
-	master, err := masterurl.Of(settings, masterurl.LocalURL)
+	master, err := masterurl.FromSettings(settings, masterurl.LocalURL)
 	if err != nil {
 		return client.Usage(err)
 	}
@@ -55,7 +55,7 @@ func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context
 	if err := function.Problems(); err != nil {
 		return err
 	}
-	master, err := masterurl.Of(settings, masterurl.LocalURL)
+	master, err := masterurl.FromSettings(settings, masterurl.LocalURL)
 	if err != nil {
 		return err
 	}

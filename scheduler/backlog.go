@@ -52,8 +52,8 @@ type backlog struct {
 	avoids func(index int32, e *executor) bool
 }
 
-// fill lists all tasks as waiting.
-func (b *backlog) fill(c *cluster, tasks int, preferences func(int) Preferences) {
+// listAll lists all tasks as waiting.
+func (b *backlog) listAll(c *cluster, tasks int, preferences func(int) Preferences) {
 	b.states = make([]taskState, tasks)
 	b.noPref.end = int32(tasks)
 	if preferences != nil {
@@ -263,7 +263,7 @@ func (b *backlog) addWaiting(tasks, withPreferences int) {
 
 // countAt adds change to the number of waiting tasks that prefer a location.
 func (b *backlog) countAt(p *location, change int) {
-	crossed := crossing(&p.waiting, change)
+	crossed := zeroCrossing(&p.waiting, change)
 	if p.host == nil {
 		if p.executor != nil {
 			b.liveCounts[ProcessLocal] += crossed
@@ -281,14 +281,14 @@ func (b *backlog) countAt(p *location, change int) {
 
 // countInRack adds change to the number of hosts of a rack with waiting tasks.
 func (b *backlog) countInRack(g *rackGroup, change int) {
-	crossed := crossing(&g.waiting, change)
+	crossed := zeroCrossing(&g.waiting, change)
 	if g.rack.available > 0 {
 		b.liveCounts[RackLocal] += crossed
 	}
 }
 
-// crossing adds change to a count. It returns 1 if that leaves 0, -1 if it reaches 0.
-func crossing(count *int, change int) int {
+// zeroCrossing adds change to a count. It returns 1 if that leaves 0, -1 if it reaches 0.
+func zeroCrossing(count *int, change int) int {
 	before := *count
 	*count += change
 	switch {

@@ -209,7 +209,7 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 			return AllExcluded, fmt.Sprintf("task %d is excluded from what is large enough, as it failed there: %s", index, executors(excluded))
 		}
 	}
-	if level, left := s.delays.allowed(set); set.barrier == nil && level < Any && set.liveCounts[NoPref] == 0 {
+	if level, left := s.delays.openLevel(set); set.barrier == nil && level < Any && set.liveCounts[NoPref] == 0 {
 		return WaitingForLocality, fmt.Sprintf("it takes no core that is less than %v to its tasks for another %v", level, left.Round(time.Millisecond))
 	}
 	return NotBlocked, ""

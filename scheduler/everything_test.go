@@ -365,15 +365,15 @@ func (w *watcher) act(events []Event) {
 func (w *watcher) offer() {
 	w.offerOnce()
 	for _, p := range w.s.profiles {
-		leaf := p.pools.Sole()
+		leaf := p.pools.OnlyCandidate()
 		if leaf == nil {
 			continue
 		}
 		set := leaf.Leaf
-		if w.s.barriers > 0 || set.prefers() || set.isSelective() || set.waiting == 0 {
+		if w.s.barriers > 0 || set.prefers() || set.needsExecutorChecks() || set.waiting == 0 {
 			continue
 		}
-		require.Less(w.t, p.free.most, set.cpus, "cores are free although a set waits")
+		require.Less(w.t, p.free.maxFree, set.cpus, "cores are free although a set waits")
 	}
 	for _, a := range w.running {
 		if slices.Contains(a.on.queue, a) && !a.killed && w.mustBeRecalled(a) {

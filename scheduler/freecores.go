@@ -6,7 +6,7 @@ import "iter"
 type freeCores struct {
 	scope     scope
 	lists     []executorList // at index n, the executors with n free cores
-	most      int            // highest number of free cores of an executor; 0 without executors
+	maxFree   int            // highest number of free cores of an executor; 0 without executors
 	executors int            // number of executors in all lists
 }
 
@@ -39,7 +39,7 @@ func (f *freeCores) add(e *executor) {
 	}
 	e.links[f.scope] = executorLinks{previous: list.last}
 	list.last = e
-	f.most = max(f.most, e.free)
+	f.maxFree = max(f.maxFree, e.free)
 	f.executors++
 }
 
@@ -57,8 +57,8 @@ func (f *freeCores) remove(e *executor) {
 		links.next.links[f.scope].previous = links.previous
 	}
 	e.links[f.scope] = executorLinks{}
-	for f.most > 0 && f.lists[f.most].first == nil {
-		f.most--
+	for f.maxFree > 0 && f.lists[f.maxFree].first == nil {
+		f.maxFree--
 	}
 	f.executors--
 }
@@ -68,7 +68,7 @@ func (f *freeCores) remove(e *executor) {
 // executor, which is then visited again among those with fewer free cores.
 func (f *freeCores) atLeast(cores int) iter.Seq[*executor] {
 	return func(yield func(*executor) bool) {
-		for free := f.most; free >= cores; free-- {
+		for free := f.maxFree; free >= cores; free-- {
 			for e := f.lists[free].first; e != nil; {
 				next := e.links[f.scope].next
 				if !yield(e) {

@@ -72,11 +72,11 @@ func (d *delays) setRunning(set *taskSet, running bool) {
 	}
 }
 
-// allowed returns the least local level that is open to a set, and how much longer the
+// openLevel returns the least local level that is open to a set, and how much longer the
 // set's delay clock must run until the next level opens; 0 if all are open. A level opens
 // when the clock has run for the waits of all more local levels that are live (see
 // backlog.liveCounts; NodeLocal is also live while executors are expected).
-func (d *delays) allowed(set *taskSet) (Locality, time.Duration) {
+func (d *delays) openLevel(set *taskSet) (Locality, time.Duration) {
 	elapsed := set.delayClock.elapsed(d.clock.now)
 	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {
 		if set.liveCounts[level] == 0 && !(level == NodeLocal && d.expecting && set.prefers()) {
@@ -103,10 +103,10 @@ func (s *Scheduler) nextLevel() (wait time.Duration) {
 	}
 	for _, p := range s.profiles {
 		for _, set := range p.sets {
-			if !set.delayClock.running || p.free.most < set.cpus {
+			if !set.delayClock.running || p.free.maxFree < set.cpus {
 				continue
 			}
-			if _, left := s.delays.allowed(set); left > 0 && (wait == 0 || left < wait) {
+			if _, left := s.delays.openLevel(set); left > 0 && (wait == 0 || left < wait) {
 				wait = left
 			}
 		}

@@ -21,7 +21,7 @@ type Launch struct {
 func (p *profile) offer(windows bool) {
 	p.reserved = false
 	p.offerReserved()
-	for p.free.most > 0 && !p.reserved {
+	for p.free.maxFree > 0 && !p.reserved {
 		leaf, limit := p.pools.Next()
 		if leaf == nil {
 			break
@@ -54,7 +54,7 @@ func (p *profile) offer(windows bool) {
 // many it launched. A barrier set launches all its tasks or none.
 func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 	switch {
-	case p.free.most < set.cpus:
+	case p.free.maxFree < set.cpus:
 		return 0
 	case set.barrier != nil:
 		return p.offerBarrier(set)
@@ -67,7 +67,7 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 		p.offered = append(p.offered, set)
 		p.beginOffer(set)
 	}
-	for launched < limit && p.free.most >= set.cpus && p.launchNext(set) {
+	for launched < limit && p.free.maxFree >= set.cpus && p.launchNext(set) {
 		launched++
 	}
 	r.launched = r.launched || launched > 0
@@ -76,14 +76,14 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 	}
 	r.finished = true
 	switch {
-	case p.free.most < set.cpus:
+	case p.free.maxFree < set.cpus:
 		set.exhausted, set.exhaustedAt = true, Any
 	case !r.onlyNewlyFree:
-		set.exhaustedAt, _ = p.delays.allowed(set)
+		set.exhaustedAt, _ = p.delays.openLevel(set)
 		set.exhausted = true
 	}
 	// If the set leaves a core unused, it waits for a more local one.
-	p.delays.setRunning(set, set.waiting > 0 && p.free.most >= set.cpus)
+	p.delays.setRunning(set, set.waiting > 0 && p.free.maxFree >= set.cpus)
 	return launched
 }
 
@@ -152,7 +152,7 @@ func (c *candidates) next(launch func(candidate) bool) bool {
 func (p *profile) beginOffer(set *taskSet) {
 	r := &set.progress
 	r.begun = true
-	level, _ := p.delays.allowed(set)
+	level, _ := p.delays.openLevel(set)
 	set.exhaustedAt = min(set.exhaustedAt, level)
 	if r.atNewlyFree = set.exhausted && level == set.exhaustedAt; r.atNewlyFree {
 		for _, e := range p.newlyFree {
@@ -173,7 +173,7 @@ func (p *profile) launchNext(set *taskSet) bool {
 		// If the last waiting task of a location was launched above, the location's
 		// level may no longer be live, which opens the next level.
 		r.atNewlyFree = false
-		if level, _ := p.delays.allowed(set); level <= set.exhaustedAt {
+		if level, _ := p.delays.openLevel(set); level <= set.exhaustedAt {
 			r.level, r.onlyNewlyFree = copyLevel+1, true
 		}
 	}
@@ -181,7 +181,7 @@ func (p *profile) launchNext(set *taskSet) bool {
 		if !set.waitsAt(r.level) {
 			continue
 		}
-		if level, _ := p.delays.allowed(set); r.level > level && r.level != NoPref && r.level != copyLevel {
+		if level, _ := p.delays.openLevel(set); r.level > level && r.level != NoPref && r.level != copyLevel {
 			continue
 		}
 		if p.launchAtLevel(set, r.level) {
@@ -193,7 +193,7 @@ func (p *profile) launchNext(set *taskSet) bool {
 
 // launchAtLevel launches one task of a set at a level of locality, if it can.
 func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
-	if level >= NoPref && level != RackLocal && !set.isSelective() {
+	if level >= NoPref && level != RackLocal && !set.needsExecutorChecks() {
 		return p.launchOnFirst(set, &p.free, level)
 	}
 	r := &set.progress
@@ -219,8 +219,8 @@ func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) b
 	return false
 }
 
-// isSelective reports whether executors with enough free cores may still be unsuitable.
-func (set *taskSet) isSelective() bool {
+// needsExecutorChecks reports whether executors with enough free cores may still be unsuitable.
+func (set *taskSet) needsExecutorChecks() bool {
 	return len(set.histories) > 0 || len(set.requests) > 0 || set.exclusion.Any() || set.copies.wanted > 0
 }
 
@@ -271,7 +271,7 @@ func (e *executor) isFree(set *taskSet) bool { return e.available && e.free >= s
 // it there if queued is set. It tries the open levels of locality up to last, and
 // reports whether it found a task.
 func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bool) bool {
-	level, _ := p.delays.allowed(set)
+	level, _ := p.delays.openLevel(set)
 	for l := ProcessLocal; l <= last; l++ {
 		if (l <= level || l == NoPref || l == copyLevel) && p.launchOne(set, e, l, queued) {
 			return true

@@ -99,7 +99,7 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	s.sets[set.id] = set
 	p.sets[set.id] = set
 	set.backlog = backlog{cpus: cmp.Or(submitted.CPUs, 1), demand: &p.demand, avoids: set.avoids}
-	set.fill(&p.cluster, submitted.Tasks, submitted.Preferences)
+	set.listAll(&p.cluster, submitted.Tasks, submitted.Preferences)
 	set.node.Enqueue()
 	return nil
 }

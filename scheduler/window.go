@@ -27,7 +27,7 @@ func (s *Scheduler) QueuedAt(executor string) int {
 // A task that is retried is launched on a free core, so that it is known to have
 // been running if its executor is lost.
 func (p *profile) fillWindows() {
-	leaf := p.pools.Sole()
+	leaf := p.pools.OnlyCandidate()
 	if leaf == nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (p *profile) recallQueued(events []Event) []Event {
 	if queued == nil || !p.pools.HasWork() {
 		return events
 	}
-	if first := p.pools.Sole(); first == queued.node || first != nil && queued.node.Precedes(first) {
+	if first := p.pools.OnlyCandidate(); first == queued.node || first != nil && queued.node.Precedes(first) {
 		return events
 	}
 	p.queuedSet = nil

@@ -58,8 +58,8 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (answer
 	return a, root, err
 }
 
-// change sends value as JSON to the ResourceManager.
-func (c *Client) change(ctx context.Context, method, path string, value any) error {
+// sendJSON sends value as JSON to the ResourceManager.
+func (c *Client) sendJSON(ctx context.Context, method, path string, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encoding the request: %w", err)

@@ -116,13 +116,13 @@ func decodeApplication(n jsonValue) Application {
 	}
 }
 
-// deselected are parts of a description that can be large and that this package does not
+// omittedFields are parts of a description that can be large and that this package does not
 // decode. The ResourceManager is asked to omit them.
-var deselected = []string{"resourceRequests", "timeouts"}
+var omittedFields = []string{"resourceRequests", "timeouts"}
 
 // Application returns an application. It fails with ErrNotFound if there is none.
 func (c *Client) Application(ctx context.Context, id string) (*Application, error) {
-	a, root, err := c.get(ctx, pathOf(appsPath, id), url.Values{"deSelects": deselected})
+	a, root, err := c.get(ctx, pathOf(appsPath, id), url.Values{"deSelects": omittedFields})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ type Filter struct {
 }
 
 func (f Filter) query() url.Values {
-	q := url.Values{"deSelects": deselected}
+	q := url.Values{"deSelects": omittedFields}
 	set := func(key, value string) {
 		if value != "" {
 			q.Set(key, value)
@@ -216,7 +216,7 @@ func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	if diagnostics != "" {
 		target["diagnostics"] = diagnostics
 	}
-	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "state"), target)
+	return c.sendJSON(ctx, http.MethodPut, pathOf(appsPath, id, "state"), target)
 }
 
 // lifetimeLayout is the ResourceManager's format of a time (Times.java of Hadoop 3).
@@ -232,6 +232,6 @@ func (c *Client) SetLifetime(ctx context.Context, id string, lifetime time.Durat
 	}
 	// Started is a time of the ResourceManager's clock.
 	expires := application.Started.Add(lifetime).Format(lifetimeLayout)
-	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "timeout"),
+	return c.sendJSON(ctx, http.MethodPut, pathOf(appsPath, id, "timeout"),
 		map[string]any{"timeout": map[string]string{"type": "LIFETIME", "expiryTime": expires}})
 }

@@ -113,7 +113,7 @@ func (c *Client) SubmitApplication(ctx context.Context, s *SubmissionContext) er
 	if s.ID == "" {
 		return errors.New("submitting an application: it has no id (see NewApplication)")
 	}
-	return c.change(ctx, http.MethodPost, appsPath, s)
+	return c.sendJSON(ctx, http.MethodPost, appsPath, s)
 }
 
 // MarshalJSON returns the JSON form that the ResourceManager reads.

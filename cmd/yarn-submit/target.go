@@ -34,7 +34,7 @@ type target struct {
 
 // newTarget returns the target of the settings master and submit.deployMode.
 func newTarget(settings *config.Config) (target, error) {
-	url, err := masterurl.Of(settings, masterurl.YARNURL)
+	url, err := masterurl.FromSettings(settings, masterurl.YARNURL)
 	var unknown *masterurl.UnknownError
 	if errors.As(err, &unknown) {
 		err = fmt.Errorf("master %q (from %s): want yarn, bobbin://HOST:PORT, local, local[N], local[N,F], local[*] or local-cluster[E,C,M]%s",

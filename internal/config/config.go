@@ -26,9 +26,9 @@ const keyDelimiter = "::"
 
 // Config is a checked set of values. It is immutable and safe for concurrent use.
 type Config struct {
-	values map[string]string // values that were set, by key, without surrounding space
-	set    map[string]string // values that were set, by key, unchanged
-	source map[string]string // where each value was set, for messages
+	values    map[string]string // values that were set, by key, without surrounding space
+	rawValues map[string]string // values that were set, by key, unchanged
+	source    map[string]string // where each value was set, for messages
 }
 
 // Sources are what Load takes values from. Zero fields are skipped.
@@ -135,11 +135,11 @@ func Default() *Config {
 }
 
 // Map returns the values that were set, by key, without defaults, for FromMap.
-func (c *Config) Map() map[string]string { return maps.Clone(c.set) }
+func (c *Config) Map() map[string]string { return maps.Clone(c.rawValues) }
 
 // IsSet reports whether any source sets the key.
 func (c *Config) IsSet(key string) bool {
-	_, ok := c.set[key]
+	_, ok := c.rawValues[key]
 	return ok
 }
 
@@ -164,7 +164,7 @@ func (c *Config) value(setting *Setting) string {
 // does. The sources of other values stay the same.
 func (c *Config) With(values map[string]string) (*Config, error) {
 	set, source := map[string]string{}, map[string]string{}
-	maps.Copy(set, c.set)
+	maps.Copy(set, c.rawValues)
 	maps.Copy(source, c.source)
 	for key, value := range values {
 		if err := checkKey(key); err != nil {
@@ -177,7 +177,7 @@ func (c *Config) With(values map[string]string) (*Config, error) {
 
 // Without returns a copy of c in which key is not set.
 func (c *Config) Without(key string) (*Config, error) {
-	set, source := maps.Clone(c.set), maps.Clone(c.source)
+	set, source := maps.Clone(c.rawValues), maps.Clone(c.source)
 	delete(set, key)
 	delete(source, key)
 	return checked(set, source)
@@ -185,9 +185,9 @@ func (c *Config) Without(key string) (*Config, error) {
 
 func checked(set, source map[string]string) (*Config, error) {
 	config := &Config{
-		values: make(map[string]string, len(set)),
-		set:    maps.Clone(set),
-		source: source,
+		values:    make(map[string]string, len(set)),
+		rawValues: maps.Clone(set),
+		source:    source,
 	}
 	for key, value := range set {
 		config.values[key] = strings.TrimSpace(value)

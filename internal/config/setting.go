@@ -74,7 +74,7 @@ type Prefix struct {
 // In returns the values in c of the family's keys, by the name after the prefix.
 func (p Prefix) In(c *Config) map[string]string {
 	found := map[string]string{}
-	for key, value := range c.set {
+	for key, value := range c.rawValues {
 		if name, ok := strings.CutPrefix(key, p.Key); ok && name != "" {
 			found[name] = value
 		}

@@ -36,7 +36,7 @@ func Run(ctx context.Context, name, script string) ([]string, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it did not end within %v", timeout)
 		}
-		if text := strings.TrimSpace(cut(stderr.String())); text != "" {
+		if text := strings.TrimSpace(shorten(stderr.String())); text != "" {
 			err = fmt.Errorf("%w: %s", err, text)
 		}
 		return nil, err
@@ -46,7 +46,7 @@ func Run(ctx context.Context, name, script string) ([]string, error) {
 		Addresses []string `json:"addresses"`
 	}
 	if err := json.Unmarshal(stdout.Bytes(), &found); err != nil {
-		return nil, fmt.Errorf(`it printed %q: want {"name": %q, "addresses": ["0", "1"]}: %w`, cut(stdout.String()), name, err)
+		return nil, fmt.Errorf(`it printed %q: want {"name": %q, "addresses": ["0", "1"]}: %w`, shorten(stdout.String()), name, err)
 	}
 	switch {
 	case found.Name != name:
@@ -59,8 +59,8 @@ func Run(ctx context.Context, name, script string) ([]string, error) {
 	return found.Addresses, nil
 }
 
-// cut shortens a script's output to maxQuoted bytes, for an error.
-func cut(text string) string {
+// shorten shortens a script's output to maxQuoted bytes, for an error.
+func shorten(text string) string {
 	if len(text) <= maxQuoted {
 		return text
 	}

@@ -21,8 +21,8 @@ const reversedMarker = "1 tcartnoc ,niaM.nibbob sllac margorp siht :hcnual/nibbo
 //go:noinline
 func KeepMarker() string { return Marker }
 
-// Marked reports whether a program contains Marker.
-func Marked(program io.Reader) (bool, error) {
+// ContainsMarker reports whether a program contains Marker.
+func ContainsMarker(program io.Reader) (bool, error) {
 	wanted := []byte(reversedMarker)
 	slices.Reverse(wanted)
 	window := make([]byte, 256<<10)

@@ -15,11 +15,11 @@ func TestMarkedFindsTheMarkerAtAnyOffset(t *testing.T) {
 	const window = 256 << 10
 	for _, offset := range []int{0, 1, window - len(Marker), window - len(Marker) + 1, window - 1, window, 3*window + 7} {
 		program := append(bytes.Repeat([]byte{'b'}, offset), Marker...)
-		found, err := Marked(bytes.NewReader(append(program, "rest"...)))
+		found, err := ContainsMarker(bytes.NewReader(append(program, "rest"...)))
 		require.NoError(t, err)
 		require.True(t, found, "at %d", offset)
 
-		found, err = Marked(iotest.OneByteReader(bytes.NewReader(program)))
+		found, err = ContainsMarker(iotest.OneByteReader(bytes.NewReader(program)))
 		require.NoError(t, err)
 		require.True(t, found, "at %d, read in pieces", offset)
 	}
@@ -32,12 +32,12 @@ func TestMarkedFindsNothingElse(t *testing.T) {
 		"the marker mirrors": reversedMarker,
 		"cut off":            strings.Repeat("x", 300<<10) + Marker[:len(Marker)-1],
 	} {
-		found, err := Marked(strings.NewReader(program))
+		found, err := ContainsMarker(strings.NewReader(program))
 		require.NoError(t, err, name)
 		require.False(t, found, name)
 	}
 	failure := errors.New("disk")
-	_, err := Marked(iotest.ErrReader(failure))
+	_, err := ContainsMarker(iotest.ErrReader(failure))
 	require.ErrorIs(t, err, failure)
 }
 

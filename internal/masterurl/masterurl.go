@@ -50,8 +50,8 @@ func (e *UnknownError) Error() string {
 		"local-cluster[E,C,M] or bobbin://host:port; yarn-submit submits to yarn", e.URL)
 }
 
-// Of parses the setting master or, if that is not set, the URL in unset.
-func Of(settings *config.Config, unset string) (URL, error) {
+// FromSettings parses the setting master or, if that is not set, the URL in unset.
+func FromSettings(settings *config.Config, unset string) (URL, error) {
 	return Parse(cmp.Or(config.Master.In(settings), unset))
 }
 

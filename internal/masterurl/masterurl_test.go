@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 
 func TestUnsetMasterIsTheCallersDefault(t *testing.T) {
 	for _, unset := range []string{YARNURL, LocalURL} {
-		got, err := Of(config.Default(), unset)
+		got, err := FromSettings(config.Default(), unset)
 		require.NoError(t, err)
 		require.Equal(t, unset, got.Text)
 	}

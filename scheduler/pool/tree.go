@@ -103,10 +103,10 @@ func (t *Tree[L]) pool(name string) *Node[L] {
 // HasWork reports whether any leaf has tasks to launch.
 func (t *Tree[L]) HasWork() bool { return len(t.root.queue) > 0 }
 
-// Sole returns the only leaf that may take the next free core: in a FIFO pool the
+// OnlyCandidate returns the only leaf that may take the next free core: in a FIFO pool the
 // first one, in a FAIR pool the only one. It returns nil if several leaves share
 // the cores of a FAIR pool, or if no leaf has tasks to launch.
-func (t *Tree[L]) Sole() *Node[L] {
+func (t *Tree[L]) OnlyCandidate() *Node[L] {
 	n := t.root
 	for n.isPool {
 		if len(n.queue) == 0 || n.mode == FAIR && len(n.queue) > 1 {

@@ -55,12 +55,12 @@ func TestFIFO(t *testing.T) {
 	late.Enqueue()
 	early.Enqueue()
 	require.True(t, early.Precedes(late))
-	require.Same(t, early, tree.Sole())
+	require.Same(t, early, tree.OnlyCandidate())
 	require.Equal(t, []string{"early", "early", "late"}, offer(tree, 3))
-	require.Same(t, late, tree.Sole(), "early is out of work")
+	require.Same(t, late, tree.OnlyCandidate(), "early is out of work")
 	late.Dequeue()
 	require.False(t, tree.HasWork())
-	require.Nil(t, tree.Sole())
+	require.Nil(t, tree.OnlyCandidate())
 }
 
 func TestFairByWeight(t *testing.T) {
@@ -68,7 +68,7 @@ func TestFairByWeight(t *testing.T) {
 	add(tree, "a", &job{name: "x", tasks: 10})
 	add(tree, "b", &job{name: "yy", tasks: 10})
 	require.Equal(t, []string{"x", "yy", "x", "x", "yy", "x"}, offer(tree, 6))
-	require.Nil(t, tree.Sole(), "two pools share the cores")
+	require.Nil(t, tree.OnlyCandidate(), "two pools share the cores")
 }
 
 func TestMinimumShareGoesFirst(t *testing.T) {

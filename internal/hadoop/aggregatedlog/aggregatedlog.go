@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// ErrFormat means that a file has neither format, or is damaged.
+// ErrFormat means that a file is no valid TFile or indexed file of logs.
 var ErrFormat = errors.New("no aggregated logs that can be read")
 
 // Entry is one log file of a container.

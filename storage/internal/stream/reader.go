@@ -112,7 +112,7 @@ func (r *Reader) connect() error {
 	if r.file != nil {
 		return nil
 	}
-	s, err := newSession(r.ctx, r.options, false, r.answers)
+	s, err := newSession(r.ctx, r.options, false, r.nameNodeHandler)
 	if err != nil {
 		return err
 	}
@@ -126,8 +126,8 @@ func (r *Reader) connect() error {
 	return nil
 }
 
-// answers returns the handler of the NameNode calls that reading makes.
-func (r *Reader) answers(s *session) namenode.Handler {
+// nameNodeHandler returns the handler of the NameNode calls that reading makes.
+func (r *Reader) nameNodeHandler(s *session) namenode.Handler {
 	return func(method string, request []byte) ([]byte, error) {
 		switch method {
 		case "getFileInfo":

@@ -66,7 +66,7 @@ func Create(ctx context.Context, options Options, path string, settings Settings
 	if err := w.fillDefaults(ctx); err != nil {
 		return nil, err
 	}
-	s, err := newSession(ctx, options, true, w.answers)
+	s, err := newSession(ctx, options, true, w.nameNodeHandler)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func (w *Writer) fillDefaults(ctx context.Context) error {
 	return nil
 }
 
-// answers returns the handler of the NameNode calls that writing makes.
-func (w *Writer) answers(s *session) namenode.Handler {
+// nameNodeHandler returns the handler of the NameNode calls that writing makes.
+func (w *Writer) nameNodeHandler(s *session) namenode.Handler {
 	w.pipeline = pipeline{session: s, byHostName: w.options.Hadoop["dfs.client.use.datanode.hostname"] == "true"}
 	return func(method string, request []byte) ([]byte, error) {
 		switch method {

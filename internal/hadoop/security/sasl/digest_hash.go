@@ -11,8 +11,7 @@ import (
 // Names and limits in RFC 2831. Sizes are in bytes.
 const (
 	digestName = "DIGEST-MD5"
-	// maxChallenge and maxResponse are sizes of a challenge (2.1.1) and a response
-	// (2.1.2).
+	// maxChallenge (2.1.1) and maxResponse (2.1.2) are the largest message sizes.
 	maxChallenge = 2048
 	maxResponse  = 4096
 	// defaultMaxBuf is the maxbuf (largest wrapped piece) of a peer that sends none.
