@@ -92,7 +92,7 @@ func ExampleOnExecutors() {
 // one.
 var step = bobbin.Func("example.step", func(task *bobbin.Task, n int) (int, error) {
 	for range 3 {
-		n *= 2 // would exchange something with task.BarrierTasks() here
+		n *= 2 // a real task would exchange data with task.BarrierTasks() here
 		if err := task.Barrier(task); err != nil {
 			return 0, err
 		}
@@ -179,7 +179,7 @@ func ExampleGroup() {
 			ended <- err
 		}()
 		for session.CancelGroup("nightly", "the night is over") == 0 {
-			continue // it has not begun
+			continue // the job has not begun
 		}
 		err = <-ended
 		fmt.Println(err, errors.Is(err, bobbin.ErrCancelled))

@@ -26,7 +26,7 @@ type modelBlock struct {
 // model is a simple store, with blocks in the order of their last use.
 type model struct {
 	limit  int
-	disk   bool // can be written
+	disk   bool // whether files can be written
 	blocks []*modelBlock
 	gone   []*modelBlock // removed and still pinned
 }

@@ -29,9 +29,9 @@ type cluster struct {
 	last      int
 	request   driver.Request
 	alive     map[string]*member
-	most      map[int]int // executors of each profile at one time
+	most      map[int]int // most executors of each profile at one time
 	running   sync.WaitGroup
-	ends      []error // of executors
+	ends      []error // errors with which executors ended
 	closed    bool    // no executor is started any more
 	takesAway bool    // the cluster also takes away executors that the driver wants
 }
@@ -129,7 +129,7 @@ func (c *cluster) KillExecutors(ids []string) {
 	for _, id := range ids {
 		m := c.alive[id]
 		if m == nil || m.announced {
-			continue // its end was under way
+			continue // its end was announced already
 		}
 		require.False(c.t, m.killed, "executor %s is to be killed twice", id)
 		m.killed = true
@@ -137,7 +137,7 @@ func (c *cluster) KillExecutors(ids []string) {
 		time.AfterFunc(time.Second, m.stop)
 	}
 	if c.takesAway {
-		return // and may have while the driver said this
+		return // it may also have ended meanwhile
 	}
 	for _, demand := range c.request.Demands {
 		require.LessOrEqual(c.t, demand.Total, c.count(demand.Profile.ID), "the killed ones would be replaced")
@@ -249,7 +249,7 @@ func TestALostExecutorIsReplacedIfItIsNeeded(t *testing.T) {
 func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout string
-		kept    int // an hour later
+		kept    int // executors left after an hour
 	}{"until it is released": {"", 2}, "for a while": {"5m", 0}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -328,7 +328,7 @@ func TestJobsOfSeveralProfiles(t *testing.T) {
 				require.Equal(t, "gpu", status.Profiles[2].NodeLabel)
 				want := []int{2, 2, 2}
 				if dynamic == "true" {
-					want = []int{2, 2, 1} // for 4 tasks two by two, 8 four by four, and one
+					want = []int{2, 2, 1} // two tasks on each executor, four on each, and one
 				}
 				require.Equal(t, want, []int{status.Profiles[0].Wanted, status.Profiles[1].Wanted, status.Profiles[2].Wanted})
 				require.Equal(t, want, []int{c.executors(0), c.executors(1), c.executors(2)})

@@ -67,7 +67,7 @@ func init() {
 	})
 	function.Register("ask too late", func(ctx context.Context, call function.Call) ([]byte, error) {
 		go func() {
-			<-ctx.Done() // which ends with the task
+			<-ctx.Done() // the context ends with the task
 			_, err := call.Driver.CanCommit(context.Background())
 			late <- err
 		}()

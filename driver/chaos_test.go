@@ -91,10 +91,10 @@ func chaos(t *rapid.T) {
 		"submit short ones": func(t *rapid.T) {
 			submit("short square", rapid.IntRange(500, 3000).Draw(t, "tasks"), rapid.IntRange(1, 2).Draw(t, "cpus"),
 				rapid.Bool().Draw(t, "preferring"), rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "pool"))
-			time.Sleep(time.Millisecond) // some are queued by then
+			time.Sleep(time.Millisecond) // some tasks are queued by then
 		},
 		"gather": func(t *rapid.T) {
-			if managed { // the executors of a driver on its own do not come and go
+			if managed { // without a manager, executors do not come and go
 				submit("flaky meeting", rapid.IntRange(1, 4).Draw(t, "tasks"), 1, rapid.Bool().Draw(t, "preferring"), "one")
 			}
 		},

@@ -111,14 +111,14 @@ func killers(t *testing.T, d *driver.Driver, lose func(p *puppet, id string)) (e
 		p := join(t, d, fmt.Sprint(executors), "h", 1)
 		synctest.Wait()
 		select {
-		case err := <-done: // a late word on an executor before
+		case err := <-done: // a late message about an earlier executor
 			p.leave()
 			return executors - 1, err
 		default:
 		}
 		p.launches(1)
 		lose(p, fmt.Sprint(executors))
-		time.Sleep(2 * time.Second) // until there is another
+		time.Sleep(2 * time.Second) // until another executor registers
 	}
 }
 
@@ -127,7 +127,7 @@ func TestTaskThatKillsItsExecutorsEndsItsJob(t *testing.T) {
 	for name, test := range map[string]struct {
 		manager   driver.ClusterManager
 		lose      func(d *driver.Driver, p *puppet, id string)
-		executors []int // fewest and most that it takes
+		executors []int // smallest and largest number of executors used
 		message   string
 	}{
 		"stream breaks, no manager": {nil, func(_ *driver.Driver, p *puppet, _ string) { p.leave() },
@@ -225,7 +225,7 @@ func TestLossAndFailuresAddUp(t *testing.T) {
 		fail(p, 2)
 		p.launches(1)
 		p.leave()
-		time.Sleep(time.Minute) // nobody explains it
+		time.Sleep(time.Minute) // the manager reports no reason
 		p = join(t, d, "2", "h", 1)
 		fail(p, 1)
 		require.EqualError(t, <-done, `task 0 of "j" failed 4 times, last on executor 2 (h): wrong`)
@@ -276,7 +276,7 @@ func TestAnIdleExecutorSendsHeartbeats(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{ResidentBytes: i}})
 		}
-		p.send(&wire.ExecutorMessage{}) // is heard too, and tells nothing of memory
+		p.send(&wire.ExecutorMessage{}) // an empty message counts as heard, and leaves the memory as it was
 		synctest.Wait()
 		status := d.Status().Executors[0]
 		require.Equal(t, driver.ExecutorRegistered, status.State)

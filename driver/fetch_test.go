@@ -124,7 +124,7 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		collect bool
 		sizes   []int
-		results int // that were too much; 0 where the job succeeds
+		results int // number of results that were too large together; 0 if the job succeeds
 		bytes   int
 	}{
 		"as much as there may be":     {collect: true, sizes: repeat(4, mib)},
@@ -156,7 +156,7 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 			require.ErrorContains(t, err, "driver.maxResultSize")
 			jobs := d.Status().Jobs
 			require.Equal(t, driver.JobFailed, jobs[len(jobs)-1].State)
-			requireSquares(t, context.Background(), d, 10) // it goes on
+			requireSquares(t, context.Background(), d, 10) // the driver works on
 		})
 	}
 }
@@ -187,7 +187,7 @@ func TestResultsThatAreNotConsumedStayAtExecutors(t *testing.T) {
 	require.Equal(t, 100, count)
 	for _, err := range d.Run(ctx, resultsOf(repeat(100, 2*mib)...)) {
 		require.NoError(t, err)
-		break // nobody wants the others
+		break // the other results are not wanted
 	}
 	await(t, d, func(s driver.Status) bool {
 		kept, err := filepath.Glob(filepath.Join(directory, "bobbin-blocks-*", "*"))

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		n := binary.BigEndian.Uint64(call.Input)
 		duration := time.Duration(n%50) * time.Millisecond
 		if n%13 == 7 && call.AttemptNumber == 0 {
-			duration = 2 * time.Second // worth a copy
+			duration = 2 * time.Second // long enough for a speculative copy
 		}
 		select {
 		case <-time.After(duration):
@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 		case n%97 == 5 && call.AttemptNumber == 0:
 			return nil, errors.New("not yet")
 		case n%1013 == 7:
-			time.Sleep(300 * time.Millisecond) // what waits behind it goes back
+			time.Sleep(300 * time.Millisecond) // tasks queued behind it are recalled
 		default:
 			time.Sleep(time.Duration(n%20) * time.Microsecond)
 		}
@@ -159,7 +159,7 @@ func start(t *testing.T, options driver.Options) *driver.Driver {
 type executor struct {
 	kill  context.CancelFunc
 	ended chan struct{}
-	err   error // of Serve, once ended is closed
+	err   error // Serve's error, once ended is closed
 }
 
 func attach(t *testing.T, d *driver.Driver, options executorbackend.Options) *executor {
@@ -186,8 +186,8 @@ type puppet struct {
 	t      *testing.T
 	stream wire.ExecutorSide
 	leave  context.CancelFunc
-	err    chan error     // of Driver.Attach
-	came   []*wire.Launch // received and not yet given out by launches
+	err    chan error     // Attach's error
+	came   []*wire.Launch // received and not yet returned by launches
 }
 
 func play(t *testing.T, d *driver.Driver) *puppet {

@@ -39,7 +39,7 @@ func TestMetricsOfAJobAreSums(t *testing.T) {
 	last := func(at int, state wire.TaskState, n uint64) {
 		p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{{Attempt: launches[at].GetAttempt(), State: state, Metrics: told(n), StoredBytes: 4}}})
 	}
-	for range 2 { // what is told again replaces what was told before
+	for range 2 { // a repeated report replaces the earlier one
 		p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{Progress: []*wire.TaskProgress{
 			{Attempt: launches[0].GetAttempt(), Metrics: told(1)}, {Attempt: launches[1].GetAttempt(), Metrics: told(10)}, {Attempt: 99, Metrics: told(7)},
 		}}})
@@ -51,7 +51,7 @@ func TestMetricsOfAJobAreSums(t *testing.T) {
 	shows(sum(2, 2))
 	last(2, wire.TaskState_TASK_STATE_STORED, 5)
 	shows(sum(7, 5))
-	p.finish(launches[2], "held") // which says nothing of them again
+	p.finish(launches[2], "held") // the last update does not repeat the metrics
 	again := p.launches(1)[0]
 	shows(sum(7, 5))
 	p.finish(again, "x")

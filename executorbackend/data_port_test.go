@@ -23,7 +23,7 @@ type listening struct {
 	wire.UnimplementedDriverServer
 	properties map[string]string
 	attached   chan *scripted
-	ended      chan struct{} // ends all streams
+	ended      chan struct{} // closed to end all streams
 }
 
 func (l *listening) Bootstrap(context.Context, *wire.BootstrapRequest) (*wire.BootstrapReply, error) {

@@ -207,14 +207,14 @@ func TestConnectionsAreReused(t *testing.T) {
 	<-f.ended
 	_, err = f.fetch("a")
 	require.NoError(t, err)
-	<-f.ended // not kept by a client that is closed
+	<-f.ended // a closed client keeps no connection
 }
 
 func TestUnusedConnectionsAreClosed(t *testing.T) {
 	f := newFixture(t, Options{Timeout: 4 * time.Second})
 	_, err := f.fetch("a")
 	require.ErrorIs(t, err, block.ErrNotFound)
-	<-f.ended // by the client, after a quarter of the server's timeout
+	<-f.ended // closed by the client after a quarter of the server's timeout
 	f.client.mu.Lock()
 	defer f.client.mu.Unlock()
 	require.Empty(t, f.client.idle)
@@ -244,7 +244,7 @@ func TestOpenFetchesAreLimited(t *testing.T) {
 	}
 	<-f.ended
 	<-f.ended
-	<-f.ended // the two from above and the first of these
+	<-f.ended // the two connections from above and the first of these
 	require.Len(t, f.client.idle, 2)
 }
 
