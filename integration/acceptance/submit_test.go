@@ -174,7 +174,7 @@ func await(t *testing.T, what string, condition func(ctx context.Context) bool) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	const pause = 20 * time.Millisecond
+	const pause = 100 * time.Millisecond
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for !condition(ctx) {

@@ -23,7 +23,7 @@ const (
 	// testTimeout is the limit of every wait in a test.
 	testTimeout = 10 * time.Minute
 	// pause is the interval between two checks of a condition.
-	pause = 20 * time.Millisecond
+	pause = 100 * time.Millisecond
 )
 
 // outcome holds the exit code and the output of a call of yarn-submit.
