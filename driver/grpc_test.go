@@ -90,6 +90,7 @@ func TestExecutorLearnsTheApplicationBeforeItRegisters(t *testing.T) {
 }
 
 func TestExecutorsWithoutTheSecretAreRejected(t *testing.T) {
+	t.Parallel()
 	d, _ := networked(t, driver.Options{})
 	_, otherPass := networked(t, driver.Options{})
 	for name, pass := range map[string][]byte{"another application's": otherPass, "none": nil, "damaged": []byte("x")} {
@@ -102,6 +103,7 @@ func TestExecutorsWithoutTheSecretAreRejected(t *testing.T) {
 }
 
 func TestNoDriverListens(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
