@@ -1,6 +1,10 @@
 package record
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 type row struct {
 	Name string
@@ -50,6 +54,9 @@ func BenchmarkAppend(b *testing.B) {
 	b.Run("int64", func(b *testing.B) { benchmarkAppend(b, int64(1000)) })
 	b.Run("struct", func(b *testing.B) { benchmarkAppend(b, aRow) })
 	b.Run("pair", func(b *testing.B) { benchmarkAppend(b, pair[string, int64]{"word", 1}) })
+	b.Run("time", func(b *testing.B) { benchmarkAppend(b, time.Unix(1, 2).UTC()) })
+	b.Run("16 floats", func(b *testing.B) { benchmarkAppend(b, make([]float64, 16)) })
+	b.Run("16 strings", func(b *testing.B) { benchmarkAppend(b, strings.Fields(strings.Repeat("letters ", 16))) })
 }
 
 func BenchmarkDecode(b *testing.B) {
@@ -58,6 +65,9 @@ func BenchmarkDecode(b *testing.B) {
 	b.Run("int64", func(b *testing.B) { benchmarkDecode(b, int64(1000)) })
 	b.Run("struct", func(b *testing.B) { benchmarkDecode(b, aRow) })
 	b.Run("pair", func(b *testing.B) { benchmarkDecode(b, pair[string, int64]{"word", 1}) })
+	b.Run("time", func(b *testing.B) { benchmarkDecode(b, time.Unix(1, 2).UTC()) })
+	b.Run("16 floats", func(b *testing.B) { benchmarkDecode(b, make([]float64, 16)) })
+	b.Run("16 strings", func(b *testing.B) { benchmarkDecode(b, strings.Fields(strings.Repeat("letters ", 16))) })
 }
 
 func BenchmarkKey(b *testing.B) {

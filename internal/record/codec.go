@@ -5,11 +5,11 @@
 // needs neither reflection nor an allocation beyond what a decoded value consists
 // of. Both are safe for concurrent use.
 //
-// Values: a string or []byte that is the whole value is its own bytes. Otherwise
-// integers are varints, floats little-endian; strings, slices and pointers have a
-// length, arrays and structs (their exported fields) nothing. Maps, interfaces,
-// recursive types, and types that marshal themselves are CBOR, as package codec
-// encodes them.
+// A string or []byte that is the whole value is encoded as its own bytes. In other
+// values they begin with a length, as slices do; integers are varints, floats
+// little-endian, and arrays and structs are their elements and exported fields one
+// after the other. Maps, interfaces, recursive types, and structs and slices that
+// marshal themselves are CBOR, as package codec encodes them. A nil slice stays nil.
 package record
 
 import (
@@ -22,7 +22,7 @@ import (
 // A Codec encodes values of type T.
 type Codec[T any] struct {
 	layout
-	whole code   // codeString, codeBytes or codeCBOR if that is all of T, else codeNone
+	whole code   // if T is a string, []byte, int64 or CBOR, else codeNone
 	name  string // of T
 }
 
@@ -53,6 +53,8 @@ func (c *Codec[T]) Append(b []byte, v T) ([]byte, error) {
 		return append(b, *as[string](addressOf(&v))...), nil
 	case codeBytes:
 		return append(b, *as[[]byte](addressOf(&v))...), nil
+	case codeInt64:
+		return appendVarint(b, *as[int64](addressOf(&v))), nil
 	case codeCBOR:
 		encoded, err := codec.Encode(v)
 		return append(b, encoded...), err
@@ -76,6 +78,12 @@ func (c *Codec[T]) Decode(b []byte) (T, error) {
 	case codeBytes:
 		*as[[]byte](addressOf(&v)) = b[:len(b):len(b)]
 		return v, nil
+	case codeInt64:
+		r := reader{b: b}
+		if x, ok := r.varint(); ok && r.at == len(b) {
+			*as[int64](addressOf(&v)) = x
+			return v, nil
+		}
 	case codeCBOR:
 		return codec.Decode[T](b)
 	}

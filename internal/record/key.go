@@ -21,7 +21,7 @@ import (
 // bytes; in another key a zero byte becomes 0x00 0xFF, and 0x00 0x01 ends it.
 type KeyCodec[K any] struct {
 	layout
-	whole code // codeString or codeBytes if that is all of K, else codeNone
+	whole code // codeString or codeBytes if that is K
 	name  string
 }
 

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"math/bits"
 	"reflect"
 	"time"
 )
@@ -71,55 +72,40 @@ func single(t reflect.Type, path string, code code, min int) layout {
 	return layout{parts: []part{{code: code, path: path, t: t}}, size: t.Size(), min: min, boxed: code == codeCBOR}
 }
 
-// basic returns the layout of a type that values and keys treat alike, with the
-// fewest bytes of a value.
+// kinds are the kinds whose values have one part, with the fewest bytes of a value.
+var kinds = map[reflect.Kind]struct {
+	code code
+	min  int
+}{
+	reflect.Bool: {codeBool, 1},
+	reflect.Int8: {codeInt8, 1}, reflect.Int16: {codeInt16, 1}, reflect.Int32: {codeInt32, 1}, reflect.Int64: {codeInt64, 1},
+	reflect.Uint8: {codeUint8, 1}, reflect.Uint16: {codeUint16, 1}, reflect.Uint32: {codeUint32, 1}, reflect.Uint64: {codeUint64, 1},
+	reflect.Int: {codeInt, 1}, reflect.Uint: {codeUint, 1}, reflect.Uintptr: {codeUint, 1},
+	reflect.Float32: {codeFloat32, 4}, reflect.Float64: {codeFloat64, 8},
+	reflect.String: {codeString, 1},
+}
+
+// The codes of int and uint.
+const (
+	codeInt  = codeInt32 + bits.UintSize/64
+	codeUint = codeUint32 + bits.UintSize/64
+)
+
+// basic returns the layout of a type that values and keys treat alike.
 func basic(t reflect.Type, path string) (layout, bool) {
 	kind := t.Kind()
-	switch kind {
-	case reflect.Int:
-		kind = map[uintptr]reflect.Kind{4: reflect.Int32, 8: reflect.Int64}[t.Size()]
-	case reflect.Uint, reflect.Uintptr:
-		kind = map[uintptr]reflect.Kind{4: reflect.Uint32, 8: reflect.Uint64}[t.Size()]
+	if known, ok := kinds[kind]; ok {
+		return single(t, path, known.code, known.min), true
 	}
-	switch kind {
-	case reflect.Bool:
-		return single(t, path, codeBool, 1), true
-	case reflect.Int8:
-		return single(t, path, codeInt8, 1), true
-	case reflect.Int16:
-		return single(t, path, codeInt16, 1), true
-	case reflect.Int32:
-		return single(t, path, codeInt32, 1), true
-	case reflect.Int64:
-		return single(t, path, codeInt64, 1), true
-	case reflect.Uint8:
-		return single(t, path, codeUint8, 1), true
-	case reflect.Uint16:
-		return single(t, path, codeUint16, 1), true
-	case reflect.Uint32:
-		return single(t, path, codeUint32, 1), true
-	case reflect.Uint64:
-		return single(t, path, codeUint64, 1), true
-	case reflect.Float32:
-		return single(t, path, codeFloat32, 4), true
-	case reflect.Float64:
-		return single(t, path, codeFloat64, 8), true
-	case reflect.String:
-		return single(t, path, codeString, 1), true
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return single(t, path, codeBytes, 1), true
-		}
-	case reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
-			array := single(t, path, codeByteArray, t.Len())
-			array.parts[0].count = t.Len()
-			return array, true
-		}
-	case reflect.Struct:
-		if t == timeType {
-			return single(t, path, codeTime, 16), true
-		}
+	switch {
+	case t == timeType:
+		return single(t, path, codeTime, 16), true
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return single(t, path, codeBytes, 1), true
+	case kind == reflect.Array && t.Elem().Kind() == reflect.Uint8:
+		array := single(t, path, codeByteArray, t.Len())
+		array.parts[0].count = t.Len()
+		return array, true
 	}
 	return layout{}, false
 }
@@ -134,12 +120,12 @@ func array(t reflect.Type, path string, elem layout) layout {
 	return all
 }
 
-// whole returns how t is encoded if its encoding needs no length because nothing
-// else is in the record, else codeNone.
+// whole returns how t is encoded if codecs have a case for it that skips the parts,
+// else codeNone.
 func (l *layout) whole(t reflect.Type) code {
 	if len(l.parts) == 1 && l.parts[0].t == t {
 		switch code := l.parts[0].code; code {
-		case codeString, codeBytes, codeCBOR:
+		case codeString, codeBytes, codeInt64, codeCBOR:
 			return code
 		}
 	}
@@ -154,6 +140,12 @@ func (l *layout) add(offset uintptr, field layout) {
 	}
 	l.min += field.min
 	l.boxed = l.boxed || field.boxed
+}
+
+// isFloat reports whether l is the layout of a float64: slices of them are encoded
+// and decoded without a step for each.
+func (l *layout) isFloat() bool {
+	return len(l.parts) == 1 && l.parts[0].code == codeFloat64 && l.size == 8
 }
 
 // error returns an error that names the part.

@@ -68,11 +68,6 @@ func newWords(size uintptr) address {
 	return address{unsafe.Pointer(unsafe.SliceData(make([]uint64, (size+7)/8)))}
 }
 
-// newStrings allocates the n elements of a slice of a string type.
-func newStrings(n int) address {
-	return address{unsafe.Pointer(unsafe.SliceData(make([]string, n)))}
-}
-
 // reflected returns the value at a, of type t, for reflection. The value must be
 // on the heap.
 //

@@ -8,6 +8,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 )
 
+// appendValues appends the n values that begin at first to b.
+func appendValues(b []byte, first address, n int, l *layout) ([]byte, error) {
+	if l.isFloat() {
+		for i := range n {
+			b = binary.LittleEndian.AppendUint64(b, *as[uint64](first.plus(uintptr(i) * 8)))
+		}
+		return b, nil
+	}
+	for i := range n {
+		var err error
+		if b, err = appendValue(b, first.plus(uintptr(i)*l.size), l.parts); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
 // appendValue appends the value at a to b.
 func appendValue(b []byte, a address, parts []part) ([]byte, error) {
 	var err error
@@ -43,14 +60,14 @@ func appendValue(b []byte, a address, parts []part) ([]byte, error) {
 		case codeTime:
 			b, err = appendTime(b, as[time.Time](at), p)
 		case codeArray:
-			b, err = appendElements(b, at, p.count, p.elem)
+			b, err = appendValues(b, at, p.count, p.elem)
 		case codeStrings, codeWords, codeSlice:
 			first, n, ok := at.elements()
 			if !ok {
 				b = append(b, 0)
 				continue
 			}
-			b, err = appendElements(appendUvarint(b, uint64(n)+1), first, n, p.elem)
+			b, err = appendValues(appendUvarint(b, uint64(n)+1), first, n, p.elem)
 		case codePointer:
 			target, ok := at.indirect()
 			if !ok {
@@ -62,16 +79,6 @@ func appendValue(b []byte, a address, parts []part) ([]byte, error) {
 			b, err = appendCBOR(b, at, p)
 		}
 		if err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
-}
-
-func appendElements(b []byte, first address, n int, elem *layout) ([]byte, error) {
-	var err error
-	for i := range n {
-		if b, err = appendValue(b, first.plus(uintptr(i)*elem.size), elem.parts); err != nil {
 			return nil, err
 		}
 	}

@@ -89,6 +89,9 @@ func (v valueLayouter) structure(t reflect.Type, path string) (layout, error) {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		if !isSent(field) {
+			if field.Anonymous && field.Type.Kind() == reflect.Pointer && !field.IsExported() && field.Tag.Get("cbor") != "-" {
+				return layout{}, fmt.Errorf("%s.%s: an embedded pointer to an unexported type cannot be sent between processes", path, field.Name)
+			}
 			continue
 		}
 		sent++

@@ -68,16 +68,18 @@ func (r *reader) value(a address, parts []part) error {
 				ok = as[time.Time](at).UnmarshalBinary(r.next(n)) == nil
 			}
 		case codeArray:
-			if err := r.elements(at, p.count, p.elem); err != nil {
+			if err := r.values(at, p.count, p.elem); err != nil {
 				return err
 			}
 			ok = true
-		case codeSlice, codeStrings, codeWords:
+		case codeStrings:
+			*as[[]string](at), ok = r.strings()
+		case codeSlice, codeWords:
 			var n int
 			var isNil bool
 			if n, isNil, ok = r.optionalLength(p.elem.min); ok && !isNil {
 				first := p.newElements(n)
-				if err := r.elements(first, n, p.elem); err != nil {
+				if err := r.values(first, n, p.elem); err != nil {
 					return err
 				}
 				at.setElements(first, n)
@@ -106,22 +108,51 @@ func (r *reader) value(a address, parts []part) error {
 	return nil
 }
 
-func (r *reader) elements(first address, n int, elem *layout) error {
+func (r *reader) values(first address, n int, l *layout) error {
+	if l.isFloat() && n <= (len(r.b)-r.at)/8 {
+		floats := r.next(8 * n)
+		for i := range n {
+			*as[uint64](first.plus(uintptr(i) * 8)) = binary.LittleEndian.Uint64(floats[8*i:])
+		}
+		return nil
+	}
 	for i := range n {
-		if err := r.value(first.plus(uintptr(i)*elem.size), elem.parts); err != nil {
+		if err := r.value(first.plus(uintptr(i)*l.size), l.parts); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// newElements allocates the elements of the part, a slice. Slices of common types
-// need one allocation, and those of others a second one, for reflection.
+// strings reads a slice of strings. They are parts of one string: that is two
+// allocations for any number of strings.
+func (r *reader) strings() ([]string, bool) {
+	n, isNil, ok := r.optionalLength(1)
+	if isNil || !ok {
+		return nil, ok
+	}
+	start := r.at
+	for range n {
+		length, ok := r.length(1)
+		if !ok {
+			return nil, false
+		}
+		r.at += length
+	}
+	all, lengths := string(r.b[start:r.at]), reader{b: r.b[:r.at], at: start}
+	list := make([]string, n)
+	for i := range list {
+		length, _ := lengths.length(1)
+		list[i] = all[lengths.at-start:][:length]
+		lengths.at += length
+	}
+	return list, true
+}
+
+// newElements allocates the elements of the part, a slice. If they have pointers,
+// reflection needs a second allocation.
 func (p *part) newElements(n int) address {
-	switch p.code {
-	case codeStrings:
-		return newStrings(n)
-	case codeWords:
+	if p.code == codeWords {
 		return newWords(uintptr(n) * p.elem.size)
 	}
 	return newElements(p.t, n)
