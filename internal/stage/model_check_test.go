@@ -1,0 +1,152 @@
+package stage_test
+
+import (
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/stage"
+)
+
+// event changes the model by do, then checks the actions of the graph for the same
+// event.
+func (m *model) event(do func(), actions func() []stage.Action) {
+	m.mayAbort, m.mustFail = map[stage.StageID]bool{}, map[stage.JobID]bool{}
+	do()
+	m.check(actions())
+}
+
+func (m *model) check(actions []stage.Action) {
+	doneBefore := map[stage.JobID]bool{}
+	for _, job := range m.jobs {
+		doneBefore[job] = m.stages[stage.StageID{Job: job}].complete()
+	}
+	for _, action := range actions { // the jobs that end first, as the others depend on that
+		switch a := action.(type) {
+		case stage.JobDone:
+			must(doneBefore[a.Job] && !m.mustFail[a.Job], "%+v: tasks have no results, or it has failed", a)
+			m.end(a.Job)
+		case stage.JobFailed:
+			must(m.mustFail[a.Job], "%+v: without cause", a)
+			m.end(a.Job)
+		}
+	}
+	needed := m.needed()
+	for _, action := range actions {
+		switch a := action.(type) {
+		case stage.Plan:
+			s := m.stages[a.Stage]
+			must(m.ready(s) && s.tasks < 0 && !s.asked, "%+v: not ready or planned", a)
+			s.asked = true
+		case stage.Run:
+			m.run(a, needed)
+		case stage.Drain:
+			attempt := m.attempts[a.Attempt]
+			must(attempt != nil && !attempt.drained && !m.ready(attempt.stage), "%+v: without cause", a)
+			attempt.drained = true
+		case stage.Abort:
+			attempt := m.attempts[a.Attempt]
+			must(attempt != nil, "%+v: it is not live", a)
+			_, isNeeded := needed[attempt.stage]
+			must(!isNeeded || m.mayAbort[a.Stage] || m.unstable(attempt.stage), "%+v: without cause", a)
+			delete(m.attempts, a.Attempt)
+		}
+	}
+	m.checkState()
+	m.forget()
+}
+
+func (m *model) run(a stage.Run, needed map[*modelStage]stage.JobID) {
+	s := m.stages[a.Stage]
+	job, isNeeded := needed[s]
+	must(isNeeded && job == a.Priority.Job, "%+v: needed by job %d", a, job)
+	must(m.ready(s), "%+v: outputs of parents are missing", a)
+	must(len(a.Tasks) > 0 && slices.Equal(a.Tasks, s.missing()), "%+v: missing are %v", a, s.missing())
+	must(m.attempts[a.Attempt] == nil, "%+v: twice", a)
+	pending := map[int]bool{}
+	for _, task := range a.Tasks {
+		pending[task] = true
+	}
+	m.attempts[a.Attempt] = &modelAttempt{number: a.Attempt, stage: s, pending: pending}
+}
+
+// unstable reports whether the stage reads missing outputs that may change.
+func (m *model) unstable(s *modelStage) bool {
+	return slices.ContainsFunc(s.reads, func(id stage.ShuffleID) bool {
+		parent := m.stages[stage.StageID{Shuffle: id}]
+		return !parent.complete() && !parent.stable
+	})
+}
+
+func (m *model) end(job stage.JobID) {
+	must(!m.ended[job], "job %d has ended twice", job)
+	m.ended[job] = true
+	m.jobs = slices.DeleteFunc(m.jobs, func(other stage.JobID) bool { return other == job })
+	for id, s := range m.stages {
+		if s.jobs[job] {
+			delete(s.jobs, job)
+			if len(s.jobs) == 0 {
+				s.failures = 0
+			}
+		}
+		if id.Job == job {
+			delete(m.stages, id)
+		}
+	}
+	for number, a := range m.attempts {
+		if a.stage.id.Job == job && len(a.pending) == 0 {
+			delete(m.attempts, number)
+		}
+	}
+}
+
+// checkState checks that all that can run does, and nothing else.
+func (m *model) checkState() {
+	for job := range m.mustFail {
+		must(m.ended[job], "job %d must fail", job)
+	}
+	for _, job := range m.jobs {
+		must(!m.stages[stage.StageID{Job: job}].complete(), "job %d is done", job)
+	}
+	needed := m.needed()
+	starting := map[*modelStage]int{}
+	for _, a := range m.attempts {
+		_, isNeeded := needed[a.stage]
+		must(isNeeded, "attempt %d of %s is not needed", a.number, a.stage.id)
+		must(!m.unstable(a.stage), "attempt %d of %s reads outputs that may change", a.number, a.stage.id)
+		if !a.drained {
+			starting[a.stage]++
+		}
+	}
+	for _, s := range m.stages {
+		_, isNeeded := needed[s]
+		runs := isNeeded && m.ready(s)
+		if !runs {
+			s.asked = false
+		}
+		must(s.asked == (runs && s.tasks < 0), "%s: asked for a plan: %t", s.id, s.asked)
+		want := 0
+		if runs && s.tasks >= 0 {
+			want = 1
+		}
+		must(starting[s] == want, "%s: %d attempts start tasks, want %d", s.id, starting[s], want)
+	}
+}
+
+// forget removes the stages that no job, output or reader keeps.
+func (m *model) forget() {
+	for again := true; again; {
+		again = false
+		for id, s := range m.stages {
+			kept := len(s.jobs) > 0
+			for _, output := range s.outputs {
+				kept = kept || output.Executor != ""
+			}
+			for _, other := range m.stages {
+				kept = kept || slices.Contains(other.reads, id.Shuffle) && id.Job == 0
+			}
+			if !kept {
+				delete(m.stages, id)
+				again = true
+			}
+		}
+	}
+}
