@@ -82,7 +82,7 @@ func (s *Progress) idle() bool {
 }
 
 func (s *Progress) executors() string {
-	text := fmt.Sprintf("%d of %s", s.Executors.Running, counted(s.Executors.Requested, "executor"))
+	text := fmt.Sprintf("%d of %s", s.Executors.Running, withNoun(s.Executors.Requested, "executor"))
 	if s.Executors.Failed > 0 {
 		text += fmt.Sprintf(" (%d failed)", s.Executors.Failed)
 	}
@@ -99,7 +99,7 @@ func (s *Progress) tasks() string {
 		text += fmt.Sprintf(", %d running", set.Running)
 	}
 	if set.Failed > 0 {
-		text += ", " + counted(set.Failed, "failed attempt")
+		text += ", " + withNoun(set.Failed, "failed attempt")
 	}
 	return text
 }

@@ -84,10 +84,10 @@ func summaryRows(pairs map[string]string) []row {
 	if tasks, ok := take("tasks"); ok {
 		words := tasks
 		if sets, ok := take("task_sets"); ok {
-			words += " in " + counted(sets, "task set")
+			words += " in " + withNoun(sets, "task set")
 		}
 		if failed, ok := take("failed_attempts"); ok && failed != "0" {
-			words += ", " + counted(failed, "failed attempt")
+			words += ", " + withNoun(failed, "failed attempt")
 		}
 		rows = append(rows, row{"tasks", words})
 	}
@@ -121,8 +121,8 @@ func summaryRows(pairs map[string]string) []row {
 	return rows
 }
 
-// counted returns n and the noun, in the plural unless n is 1.
-func counted[N string | int](n N, noun string) string {
+// withNoun returns n and the noun, in the plural unless n is 1.
+func withNoun[N string | int](n N, noun string) string {
 	number := fmt.Sprint(n)
 	if number != "1" {
 		noun += "s"

@@ -96,7 +96,7 @@ func (s Screen) show(problem string, report *Report) {
 		if i == rows-1 {
 			break
 		}
-		line = cutTo(line, columns)
+		line = truncate(line, columns)
 		if i == 0 { // the line with the state
 			line = s.paintState(line)
 		}
@@ -106,7 +106,7 @@ func (s Screen) show(problem string, report *Report) {
 	_, _ = s.Out.Write(page.Bytes()) // if the terminal is gone, a signal ends the process
 }
 
-func cutTo(line string, columns int) string {
+func truncate(line string, columns int) string {
 	if columns <= 0 || utf8.RuneCountInString(line) <= columns {
 		return line
 	}
@@ -170,7 +170,7 @@ func (r *Report) page(now time.Time, problem string) []string {
 	lines = append(lines, p.Notes...)
 	if len(p.TaskSets) > 0 {
 		lines = append(lines, "")
-		lines = append(lines, setLines(p.TaskSets)...)
+		lines = append(lines, taskSetLines(p.TaskSets)...)
 	}
 	if len(p.Details) > 0 {
 		lines = append(lines, "")
@@ -186,8 +186,8 @@ func (r *Report) page(now time.Time, problem string) []string {
 // barWidth is the width of a task set's progress bar.
 const barWidth = 30
 
-// setLines returns a table of the task sets, newest first.
-func setLines(sets []TaskSet) []string {
+// taskSetLines returns a table of the task sets, newest first.
+func taskSetLines(sets []TaskSet) []string {
 	cells := [][]string{{"TASK SET", "STATE", "", "DONE", "RUNNING", "FAILED"}}
 	for i := len(sets) - 1; i >= 0; i-- {
 		set := sets[i]

@@ -14,9 +14,9 @@ const tasksDirectory = ".bobbin-tasks"
 // PlanFile is the file name of a plan that is localized for the driver.
 const PlanFile = "bobbin-plan.json"
 
-// notForTasks are files of the NodeManager and this package in a container's working
+// unlinkedFiles are files of the NodeManager and this package in a container's working
 // directory, to which task directories have no links.
-var notForTasks = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
+var unlinkedFiles = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
 	"default_container_executor_session.sh", "tmp", tasksDirectory, PlanFile}
 
 // makeDirectory creates the working directory of one attempt, with links to the
@@ -58,7 +58,7 @@ func shippedLinks() ([]Link, error) {
 	var links []Link
 	for _, entry := range entries {
 		name := entry.Name()
-		if checksum := strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".crc"); checksum || slices.Contains(notForTasks, name) {
+		if checksum := strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".crc"); checksum || slices.Contains(unlinkedFiles, name) {
 			continue
 		}
 		path, err := filepath.Abs(name)

@@ -192,7 +192,7 @@ func (e *engine) step(ctx context.Context, number int) error {
 		}
 		outcome.Files = nil
 		failures = append(failures, &outcome)
-		if len(failures) > keptFailures {
+		if len(failures) > maxKeptFailures {
 			failures[len(failures)-1].Tail = ""
 		}
 		if step.FailFast {
@@ -205,9 +205,9 @@ func (e *engine) step(ctx context.Context, number int) error {
 	return err
 }
 
-// keptFailures bounds a step's failed tasks whose output the driver keeps, and which
+// maxKeptFailures bounds a step's failed tasks whose output the driver keeps, and which
 // the step's error names.
-const keptFailures = 10
+const maxKeptFailures = 10
 
 // stepError returns the error of a step with failed tasks: the first task's error
 // and output, then a line for each further one.
@@ -217,11 +217,11 @@ func stepError(step Step, failures []*Outcome) error {
 	}
 	slices.SortFunc(failures, func(a, b *Outcome) int { return cmp.Compare(a.Index, b.Index) })
 	lines := []string{failures[0].Error(step.Name).Error()}
-	for _, other := range failures[1:min(len(failures), keptFailures)] {
+	for _, other := range failures[1:min(len(failures), maxKeptFailures)] {
 		line, _, _ := strings.Cut(other.Error(step.Name).Error(), "\n")
 		lines = append(lines, line)
 	}
-	if more := len(failures) - keptFailures; more > 0 {
+	if more := len(failures) - maxKeptFailures; more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more tasks of the step failed", more))
 	}
 	return &failed{strings.Join(lines, "\n")}

@@ -247,7 +247,7 @@ func TestInterruptedJobLeavesItsOutcomes(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- bobbin.RunLocal(ctx, "local[1]", plan.drive) }()
-	require.Eventually(t, func() bool { _, err := os.Stat(ready); return err == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(ready); return err == nil }, waitTimeout, 10*time.Millisecond)
 	because := fmt.Errorf("killed by a test")
 	cancel(because)
 	require.ErrorIs(t, <-ended, because)

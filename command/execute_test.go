@@ -119,8 +119,8 @@ func stubborn(pid string) []string {
 	return []string{"/bin/sh", "-c", "trap '' TERM; sleep 600 & echo $! > " + pid + ".new; mv " + pid + ".new " + pid + "; wait"}
 }
 
-// patience bounds what a test waits for that happens at once on an idle machine.
-const patience = 2 * time.Minute
+// waitTimeout bounds what a test waits for that happens at once on an idle machine.
+const waitTimeout = 2 * time.Minute
 
 func requireGone(t *testing.T, pid string) {
 	t.Helper()
@@ -129,7 +129,7 @@ func requireGone(t *testing.T, pid string) {
 	require.Eventually(t, func() bool {
 		state, err := os.ReadFile("/proc/" + strings.TrimSpace(string(child)) + "/stat")
 		return err != nil || strings.Contains(string(state), ") Z ")
-	}, patience, 10*time.Millisecond, "what the command started ends with it")
+	}, waitTimeout, 10*time.Millisecond, "what the command started ends with it")
 }
 
 func TestAKilledTaskLeavesNoProcess(t *testing.T) {
@@ -142,7 +142,7 @@ func TestAKilledTaskLeavesNoProcess(t *testing.T) {
 		_, err := execute(ctx, invocation{args: stubborn(pid)})
 		ended <- err
 	}()
-	require.Eventually(t, func() bool { _, err := os.Stat(pid); return err == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(pid); return err == nil }, waitTimeout, 10*time.Millisecond)
 	because := errors.New("not needed any more")
 	asked := time.Now()
 	cancel(because)

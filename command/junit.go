@@ -133,7 +133,7 @@ func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRa
 	switch outcome.Status {
 	case Failed, TimedOut:
 		failure = true
-		problem.Text = "\n" + plain(outcome.Tail)
+		problem.Text = "\n" + withoutEscapes(outcome.Tail)
 		if outcome.Output != "" {
 			problem.Text += fmt.Sprintf("\n(try %d, the whole output in %s on %s)\n", outcome.Try, outcome.Output, outcome.Host)
 		}
@@ -174,7 +174,7 @@ func secondsText(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds(
 // ansi matches terminal escape sequences, such as those for colours.
 var ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
 
-// plain returns text without escape sequences and with \n as line end.
-func plain(text string) string {
+// withoutEscapes returns text without escape sequences and with \n as line end.
+func withoutEscapes(text string) string {
 	return strings.ReplaceAll(ansi.ReplaceAllString(text, ""), "\r\n", "\n")
 }

@@ -17,14 +17,14 @@ const (
 	// ends the names of unfinished files.
 	reportDirectory = "report"
 	partEnding      = ".part"
-	// Outcomes are written firstFlush after the start, so that a short job that is
-	// killed leaves some. The interval grows to slowestFlush, so that a long job does
+	// Outcomes are written minFlushInterval after the start, so that a short job that is
+	// killed leaves some. The interval grows to maxFlushInterval, so that a long job does
 	// not leave thousands of files.
-	firstFlush   = time.Second
-	slowestFlush = 15 * time.Second
+	minFlushInterval = time.Second
+	maxFlushInterval = 15 * time.Second
 	// flushTimeout bounds writing a report file, lastFlush the last one.
-	flushTimeout = time.Minute
-	lastFlush    = 20 * time.Second
+	flushTimeout     = time.Minute
+	lastFlushTimeout = 20 * time.Second
 	// Outcome.Tail is recorded for the first fullTails failed tasks; for further ones,
 	// only its last shortTail bytes.
 	fullTails = 1000
@@ -115,7 +115,7 @@ func (r *recorder) close(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlushTimeout)
 	defer cancel()
 	r.stop <- ctx
 	return <-r.done
@@ -126,7 +126,7 @@ func (r *recorder) loop(ctx context.Context) error {
 	var pending bytes.Buffer
 	var problem error
 	written, failures := 0, 0
-	delay := firstFlush
+	delay := minFlushInterval
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	take := func(rec record) {
@@ -157,7 +157,7 @@ func (r *recorder) loop(ctx context.Context) error {
 		case <-timer.C:
 			flush(ctx)
 			if written > 0 {
-				delay = min(delay*3/2, slowestFlush)
+				delay = min(delay*3/2, maxFlushInterval)
 			}
 			timer.Reset(delay)
 		case last := <-r.stop:

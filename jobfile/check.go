@@ -135,7 +135,7 @@ func (c *checker) checkNeeds(step *Step) {
 			if nearest, ok := config.Nearest(need.Value, names); ok {
 				c.report(need.At, "there is no step %s, did you mean %s?", need.Value, nearest)
 			} else {
-				c.report(need.At, "there is no step %s; there are %s", need.Value, listing(names))
+				c.report(need.At, "there is no step %s; there are %s", need.Value, joinWithAnd(names))
 			}
 		}
 		seen[need.Value] = true

@@ -79,7 +79,7 @@ func fieldsOf(t reflect.Type) []field {
 
 func (d *decoder) readStruct(n *node, into reflect.Value) {
 	if n.kind != mapping {
-		d.report(n.at, "want a mapping with %s, got %v", listing(namesOf(into.Type())), n.kind)
+		d.report(n.at, "want a mapping with %s, got %v", joinWithAnd(namesOf(into.Type())), n.kind)
 		return
 	}
 	fields := fieldsOf(into.Type())
@@ -136,7 +136,7 @@ func (d *decoder) unknown(key *node, t reflect.Type) {
 			return
 		}
 	}
-	d.report(key.at, "unknown key %q; known here are %s", key.text, listing(known))
+	d.report(key.at, "unknown key %q; known here are %s", key.text, joinWithAnd(known))
 }
 
 // synonyms maps keys of other job formats to keys of job files.
@@ -156,8 +156,8 @@ var synonyms = map[string]string{
 	"master": "driver", "executor": "executors", "workers": "executors", "am": "driver", "file": "lines", "items": "lines",
 }
 
-// listing joins names by commas and "and".
-func listing(names []string) string {
+// joinWithAnd joins names by commas and "and".
+func joinWithAnd(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}

@@ -229,7 +229,7 @@ func (c *checker) nearestValue(matrix Matrix, row Row) string {
 		if nearest, ok := config.Nearest(pair.Value.Value, values); ok {
 			return ", did you mean " + pair.Name.Value + ": " + nearest + "?"
 		}
-		return ": " + pair.Name.Value + " has " + listing(values)
+		return ": " + pair.Name.Value + " has " + joinWithAnd(values)
 	}
 	return ""
 }

@@ -36,7 +36,7 @@ type Application struct {
 
 	address        string    // host:port to which executors connect
 	pass           []byte    // credentials with which executors register with the driver
-	only           *capacity // size of a local master's only executor; nil on a cluster
+	localCapacity  *capacity // size of a local master's only executor; nil on a cluster
 	sessionCreated func()
 }
 
@@ -146,18 +146,18 @@ func (a *Application) CheckFits(cpus int, resources map[string]float64, executor
 	if executors != nil && cpus > executors.Cores {
 		return fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", cpus, executors.Cores)
 	}
-	if a.only == nil {
+	if a.localCapacity == nil {
 		return nil
 	}
-	if cpus > a.only.cores {
-		return fmt.Errorf("each task takes %d cores, and master %s has %d", cpus, a.only.master, a.only.cores)
+	if cpus > a.localCapacity.cores {
+		return fmt.Errorf("each task takes %d cores, and master %s has %d", cpus, a.localCapacity.master, a.localCapacity.cores)
 	}
 	for name, amount := range resources {
-		has := len(a.only.resources[name])
+		has := len(a.localCapacity.resources[name])
 		valid := amount <= 1 || amount == math.Trunc(amount) // the driver rejects others
 		if valid && amount > float64(has) {
 			return fmt.Errorf("each task takes %v %s, and master %s has %d: set executor.resource.%s.amount",
-				amount, name, a.only.master, has, name)
+				amount, name, a.localCapacity.master, has, name)
 		}
 	}
 	return nil

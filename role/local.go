@@ -49,7 +49,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 		return err
 	}
 	a.MaxFailures = master.MaxFailures
-	a.only = &capacity{master: master.Text, cores: master.Cores, resources: resources}
+	a.localCapacity = &capacity{master: master.Text, cores: master.Cores, resources: resources}
 	executor := executorbackend.Options{
 		ID: localExecutor, Host: localHost, Cores: master.Cores, Resources: resources, Config: settings, Logger: logger,
 	}

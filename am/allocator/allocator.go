@@ -55,16 +55,16 @@ type Options struct {
 // driver.ClusterManager. The goroutine in Run owns the state and calls the
 // ResourceManager; all others put messages into the mailbox.
 type Allocator struct {
-	options      Options
-	heartbeats   heartbeats
-	limits       limits
-	state        *state
-	launcher     *launcher.Launcher
-	containers   *containerLog
-	racks        rackLookup
-	warning      time.Duration // the shortest time from the notice of a preemption to the end of the container
-	pace         pace
-	clusterNodes int // NodeManagers of the cluster, by the last answer to a heartbeat
+	options        Options
+	heartbeats     heartbeats
+	limits         limits
+	state          *state
+	launcher       *launcher.Launcher
+	containers     *containerLog
+	racks          rackLookup
+	preemptionWait time.Duration // the shortest time from the notice of a preemption to the end of the container
+	pace           pace
+	clusterNodes   int // NodeManagers of the cluster, by the last answer to a heartbeat
 
 	registered chan struct{} // closed when the application is registered for the first time
 	background sync.WaitGroup
@@ -125,13 +125,13 @@ func New(o Options) *Allocator {
 			random:        o.Random,
 			logger:        o.Logger,
 		}),
-		launcher:   launcher.New(config.LauncherThreads.In(settings), o.Connect, o.LaunchContext, o.Logger),
-		containers: openContainerLog(o.LogDirectory, config.ClientMode(settings), o.Logger),
-		racks:      newRackLookup(o.Hadoop, o.Logger),
-		warning:    preemptionWarning(o.Hadoop, idle),
-		pace:       pace{initial: min(config.InitialHeartbeat.In(settings), idle), idle: idle},
-		registered: make(chan struct{}),
-		wake:       make(chan struct{}, 1),
+		launcher:       launcher.New(config.LauncherThreads.In(settings), o.Connect, o.LaunchContext, o.Logger),
+		containers:     openContainerLog(o.LogDirectory, config.ClientMode(settings), o.Logger),
+		racks:          newRackLookup(o.Hadoop, o.Logger),
+		preemptionWait: preemptionWarning(o.Hadoop, idle),
+		pace:           pace{initial: min(config.InitialHeartbeat.In(settings), idle), idle: idle},
+		registered:     make(chan struct{}),
+		wake:           make(chan struct{}, 1),
 	}
 	for host, node := range o.Nodes {
 		a.state.topology.offers[host] = need{yarn.Resource{MemoryMB: node.MemoryMB, VCores: int32(node.VCores), Others: node.Others}, node.Label}
@@ -401,7 +401,7 @@ func (a *Allocator) launched(id yarn.ContainerID, err error) {
 
 // preempt acts on the ResourceManager's notice that it will preempt containers.
 func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, now time.Time) {
-	deadline := now.Add(a.warning)
+	deadline := now.Add(a.preemptionWait)
 	a.state.preempt(notice.Strict, deadline, now)
 	if len(notice.Containers) == 0 {
 		return

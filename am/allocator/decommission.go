@@ -29,7 +29,7 @@ func (s *state) takeNotices() []notice {
 // node have failed, even if the node is back. Heartbeats report the ends of its
 // containers.
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
-	for _, report := range chronological(reports) {
+	for _, report := range lostFirst(reports) {
 		if s.topology.report(report) {
 			s.excluded.recompute()
 			s.replan()
@@ -50,10 +50,10 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 	return lost
 }
 
-// chronological moves the reports of lost nodes to the front. An answer has two
+// lostFirst moves the reports of lost nodes to the front. An answer has two
 // reports of a node that was lost and is back, in random order
 // (DefaultAMSProcessor.handleNodeUpdates).
-func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
+func lostFirst(reports []yarn.NodeReport) []yarn.NodeReport {
 	var before, after []yarn.NodeReport
 	for _, report := range reports {
 		if isLost(report.State) {
@@ -78,7 +78,7 @@ func isLost(state yarn.NodeState) bool {
 // Reasons for releasing executors that have not registered with the driver.
 var (
 	nodeDecommissioned = exitReason{text: "node decommissioned"}
-	preempted          = byCluster[yarn.ExitPreempted]
+	preempted          = reasonByStatus[yarn.ExitPreempted]
 )
 
 // decommission begins to decommission executors whose containers YARN will end. They

@@ -35,8 +35,8 @@ var (
 	tooMuchLog           = exitReason{text: "too much written to its logs", failure: true}
 )
 
-// byCluster has the reasons for exit statuses that YARN sets.
-var byCluster = map[yarn.ExitStatus]exitReason{
+// reasonByStatus has the reasons for exit statuses that YARN sets.
+var reasonByStatus = map[yarn.ExitStatus]exitReason{
 	yarn.ExitAborted:                    {text: "lost with its node"},
 	yarn.ExitDisksFailed:                {text: "disks of its node failed"},
 	yarn.ExitPreempted:                  {text: "preempted"},
@@ -50,7 +50,7 @@ var byCluster = map[yarn.ExitStatus]exitReason{
 // released ended.
 func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, exitReason) {
 	cause := exitStatus(status)
-	if reason, ok := byCluster[cause]; ok {
+	if reason, ok := reasonByStatus[cause]; ok {
 		return driver.Loss{Text: status.ExitStatus.Meaning()}, reason
 	}
 	switch cause {

@@ -26,7 +26,7 @@ func (s *state) launched(id yarn.ContainerID, now time.Time) {
 		return
 	}
 	e.due = now.Add(s.launchTimeout)
-	s.awaited = append(s.awaited, e)
+	s.awaitingRegistration = append(s.awaitingRegistration, e)
 }
 
 func (s *state) registered(id string) {
@@ -39,8 +39,8 @@ func (s *state) registered(id string) {
 
 // expireLaunches gives up executors that have not registered in time.
 func (s *state) expireLaunches(now time.Time) {
-	for len(s.awaited) > 0 {
-		e := s.awaited[0]
+	for len(s.awaitingRegistration) > 0 {
+		e := s.awaitingRegistration[0]
 		if e.state == stateLaunching && s.executors[e.Container.ID] == e {
 			if now.Before(e.due) {
 				return
@@ -48,9 +48,9 @@ func (s *state) expireLaunches(now time.Time) {
 			text := fmt.Sprintf("did not register with the driver within %v (yarn.executor.launchTimeout): see its log on %s", s.launchTimeout, e.host())
 			s.giveUp(e, notRegistered, text, now)
 		}
-		s.awaited = s.awaited[1:]
+		s.awaitingRegistration = s.awaitingRegistration[1:]
 	}
-	s.awaited = nil
+	s.awaitingRegistration = nil
 }
 
 // launchFailed gives up an executor that could not be started, unless it has
@@ -63,7 +63,7 @@ func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	reason := notLaunched
 	switch {
 	case errors.Is(err, launcher.ErrNodeLost):
-		reason = byCluster[yarn.ExitAborted]
+		reason = reasonByStatus[yarn.ExitAborted]
 	case errors.Is(err, launcher.ErrContainerToken):
 		reason = tokenRefused
 	case errors.Is(err, yarn.ErrInvalidContainer):

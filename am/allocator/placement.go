@@ -50,7 +50,7 @@ type share struct {
 	rack      bool
 	tasks     int
 	executors int     // the existing ones
-	lack      float64 // executors that it should have in addition
+	shortfall float64 // executors that it should have in addition
 	remainder float64 // lack - gets
 	gets      int     // executors to ask for
 }
@@ -69,14 +69,16 @@ func byTasks(in placement) locations {
 	pool += left
 	for i := range shares {
 		share := &shares[i]
-		share.lack = float64(pool*share.tasks)/float64(tasks) - float64(share.executors)
+		share.shortfall = float64(pool*share.tasks)/float64(tasks) - float64(share.executors)
 	}
-	shares = slices.DeleteFunc(shares, func(s share) bool { return s.lack <= 0 })
-	slices.SortFunc(shares, func(a, b share) int { return cmp.Or(cmp.Compare(b.lack, a.lack), cmp.Compare(a.name, b.name)) })
+	shares = slices.DeleteFunc(shares, func(s share) bool { return s.shortfall <= 0 })
+	slices.SortFunc(shares, func(a, b share) int {
+		return cmp.Or(cmp.Compare(b.shortfall, a.shortfall), cmp.Compare(a.name, b.name))
+	})
 	for i := range shares {
 		share := &shares[i]
-		share.gets = min(int(share.lack), left)
-		share.remainder = share.lack - float64(share.gets)
+		share.gets = min(int(share.shortfall), left)
+		share.remainder = share.shortfall - float64(share.gets)
 		left -= share.gets
 	}
 	least := 0.0 // the smallest remainder that gets an executor

@@ -30,13 +30,13 @@ type state struct {
 	failures *failureCounts
 	logger   *slog.Logger
 
-	executors        map[yarn.ContainerID]*executor
-	byID             map[string]*executor
-	byNode           map[yarn.NodeID][]*executor
-	states           [executorStates]int // the number of executors in each
-	lastID           int
-	awaited          []*executor                   // started ones that must register, in the order of their due times
-	unknownCompleted map[yarn.ContainerID]struct{} // containers whose end, but no allocation, was reported
+	executors            map[yarn.ContainerID]*executor
+	byID                 map[string]*executor
+	byNode               map[yarn.NodeID][]*executor
+	states               [executorStates]int // the number of executors in each
+	lastID               int
+	awaitingRegistration []*executor                   // started ones that must register, in the order of executor.due
+	unknownCompleted     map[yarn.ContainerID]struct{} // containers whose end, but no allocation, was reported
 
 	releases    []yarn.ContainerID                 // to be sent with the next heartbeat
 	sent        []release                          // in the order of their times

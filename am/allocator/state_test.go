@@ -345,7 +345,7 @@ func TestAnExecutorThatDoesNotRegisterIsReplaced(t *testing.T) {
 	f.registered(ended[0].executor.ID)
 	f.tick(later(time.Hour), 2)
 	require.Empty(t, f.takeEnded(), "registered ones are kept")
-	require.Empty(t, f.awaited)
+	require.Empty(t, f.awaitingRegistration)
 	require.Empty(t, f.exits(1, yarn.ExitKilledByApplicationMaster, ""))
 }
 

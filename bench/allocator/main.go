@@ -41,8 +41,8 @@ func main() {
 
 // The figure "growth" compares the CPU time per container for these numbers of containers.
 const (
-	few  = 100
-	many = 10_000
+	fewContainers  = 100
+	manyContainers = 10_000
 )
 
 // cost is the time that all containers took.
@@ -60,7 +60,7 @@ func measure(ctx context.Context) error {
 	}
 	perContainer := map[int]float64{} // CPU seconds
 	var seconds float64
-	for _, containers := range []int{few, many} {
+	for _, containers := range []int{fewContainers, manyContainers} {
 		var wall, cpu []float64
 		for range *runs {
 			measured, err := allocate(ctx, containers, *verbose)
@@ -73,8 +73,8 @@ func measure(ctx context.Context) error {
 		seconds, perContainer[containers] = figures.Median(wall), figures.Median(cpu)/float64(containers)
 	}
 	return figures.Print(os.Stdout,
-		figures.Figure{Name: fmt.Sprintf("allocator/seconds/%d", many), Value: seconds, Unit: "s"},
-		figures.Figure{Name: fmt.Sprintf("allocator/cpu-seconds/%d", many), Value: perContainer[many] * many, Unit: "s"},
-		figures.Figure{Name: "allocator/growth", Value: perContainer[many] / perContainer[few]},
+		figures.Figure{Name: fmt.Sprintf("allocator/seconds/%d", manyContainers), Value: seconds, Unit: "s"},
+		figures.Figure{Name: fmt.Sprintf("allocator/cpu-seconds/%d", manyContainers), Value: perContainer[manyContainers] * manyContainers, Unit: "s"},
+		figures.Figure{Name: "allocator/growth", Value: perContainer[manyContainers] / perContainer[fewContainers]},
 	)
 }

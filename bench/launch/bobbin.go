@@ -14,9 +14,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// settle is how long an application idles before its memory is measured, to free
+// settleTime is how long an application idles before its memory is measured, to free
 // what only the start needed.
-const settle = 3 * time.Second
+const settleTime = 3 * time.Second
 
 // launched is what one launch took.
 type launched struct {
@@ -63,7 +63,7 @@ func (b *bench) watch(ctx context.Context, id string, began time.Time) (launched
 		}
 	}
 	select {
-	case <-time.After(settle):
+	case <-time.After(settleTime):
 	case <-ctx.Done():
 		return launched{}, context.Cause(ctx)
 	}

@@ -75,9 +75,9 @@ func run(ctx context.Context, runs int, submit string) (err error) {
 // heartbeat is NodeManagers' default interval, on which the wait for containers depends.
 const heartbeat = time.Second
 
-// anyMoment waits for a random part of the heartbeat interval, as a user's
+// waitRandomly waits for a random part of the heartbeat interval, as a user's
 // submission would, because the previous run ended at a heartbeat.
-func anyMoment(ctx context.Context) error {
+func waitRandomly(ctx context.Context) error {
 	select {
 	case <-time.After(rand.N(heartbeat)):
 		return nil
@@ -91,14 +91,14 @@ func anyMoment(ctx context.Context) error {
 func (b *bench) measure(ctx context.Context, runs int) error {
 	var floors, launches, memory []float64
 	for i := range runs + 1 {
-		if err := anyMoment(ctx); err != nil {
+		if err := waitRandomly(ctx); err != nil {
 			return err
 		}
 		hop, err := b.floor(ctx)
 		if err != nil {
 			return fmt.Errorf("floor: %w", err)
 		}
-		if err := anyMoment(ctx); err != nil {
+		if err := waitRandomly(ctx); err != nil {
 			return err
 		}
 		launched, err := b.launch(ctx)

@@ -35,7 +35,7 @@ func runExecutors(ctx context.Context) error {
 	for i := range part.Count {
 		id := strconv.Itoa(part.First + i)
 		running.Go(func() {
-			log := &complaints{count: &refused}
+			log := &warningCounter{count: &refused}
 			err := executorbackend.Run(ctx, executorbackend.Options{
 				ID: id, Host: "host" + id, Cores: 1, Shared: true,
 				Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -56,15 +56,15 @@ func runExecutors(ctx context.Context) error {
 	return nil
 }
 
-// complaints receives the warnings of an executor that retries its registration or
+// warningCounter receives the warnings of an executor that retries its registration or
 // has lost the driver. The first counts the executor as refused; the first of a
 // process is printed.
-type complaints struct {
+type warningCounter struct {
 	count *atomic.Int64
 	once  sync.Once
 }
 
-func (c *complaints) Write(line []byte) (int, error) {
+func (c *warningCounter) Write(line []byte) (int, error) {
 	c.once.Do(func() {
 		if c.count.Add(1) == 1 {
 			_, _ = os.Stderr.Write(line)

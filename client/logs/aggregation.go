@@ -75,7 +75,7 @@ func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit fun
 		}
 		if !a.announced && a.waited >= archiveNotice {
 			a.announced = true
-			a.console.Print("waiting for log aggregation to bring the logs of %s to HDFS, for %s at most", someOf(pending, "nodes"), a.limit)
+			a.console.Print("waiting for log aggregation to bring the logs of %s to HDFS, for %s at most", joinSome(pending, "nodes"), a.limit)
 		}
 		pause := min(a.pause, a.limit-a.waited)
 		if err := client.Sleep(ctx, pause); err != nil {
@@ -85,8 +85,8 @@ func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit fun
 	}
 }
 
-// someOf joins up to four names, or three and the number of the others.
-func someOf(names []string, kind string) string {
+// joinSome joins up to four names, or three and the number of the others.
+func joinSome(names []string, kind string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	const most = 3
 	if len(names) > most+1 {

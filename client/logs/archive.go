@@ -61,8 +61,8 @@ func (c *Reader) aggregates() bool {
 	return err == nil && enabled
 }
 
-// rolls reports whether nodes aggregate rolled log files while an application runs.
-func (c *Reader) rolls() bool {
+// aggregatesRolledFiles reports whether nodes aggregate rolled log files while an application runs.
+func (c *Reader) aggregatesRolledFiles() bool {
 	seconds, err := strconv.Atoi(c.hadoop.GetDefault("yarn.nodemanager.log-aggregation.roll-monitoring-interval-seconds", "-1"))
 	return err == nil && seconds > 0
 }

@@ -295,7 +295,7 @@ func (f *follower) unread(gone bool) bool {
 // readArchive waits for the upload of logs that left their nodes, and reads them
 // from HDFS, with the rest of logs whose files nodes may already have been removing.
 func (f *follower) readArchive(ctx context.Context, user string) error {
-	if !f.cluster.aggregates() || f.cluster.rolls() && !f.unread(true) {
+	if !f.cluster.aggregates() || f.cluster.aggregatesRolledFiles() && !f.unread(true) {
 		return nil
 	}
 	f.aggregation.user = user
@@ -321,7 +321,7 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload fu
 		return nil, err
 	}
 	for _, container := range f.order {
-		if container.tail == nil || container.done && f.cluster.rolls() {
+		if container.tail == nil || container.done && f.cluster.aggregatesRolledFiles() {
 			continue // the names of rolled files in HDFS are unknown
 		}
 		if !slices.Contains(archivedIDs, container.id) {

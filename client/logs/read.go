@@ -129,7 +129,7 @@ func (r *reader) selects(container *readContainer) bool {
 func (r *reader) readContainer(ctx context.Context, container *readContainer) error {
 	switch {
 	case r.ended && r.archive.has(container.id):
-		if r.cluster.rolls() && r.cluster.aggregates() {
+		if r.cluster.aggregatesRolledFiles() && r.cluster.aggregates() {
 			return nil // HDFS may lack the last part, see readRest
 		}
 		return r.readArchived(container)
@@ -147,7 +147,7 @@ func (r *reader) readContainer(ctx context.Context, container *readContainer) er
 	}
 	var gone *yarnrest.RemoteError
 	var unreachable *yarnrest.UnavailableError
-	var broken *brokenLog
+	var broken *logReadError
 	switch {
 	case err == nil:
 		container.done = true
@@ -256,7 +256,7 @@ func (r *reader) readArchived(container *readContainer) error {
 }
 
 // writeFile passes a file to write; content starts at the offset from. Errors of
-// reading the content are returned as *brokenLog.
+// reading the content are returned as *logReadError.
 func (r *reader) writeFile(container *readContainer, file File, from int64, content io.Reader) (err error) {
 	source := &countedReader{r: content}
 	content = source
@@ -273,7 +273,7 @@ func (r *reader) writeFile(container *readContainer, file File, from int64, cont
 	switch {
 	case source.err != nil:
 		container.written[file.Name] = from + source.n
-		return &brokenLog{source.err}
+		return &logReadError{source.err}
 	case err != nil:
 		return client.Failed(err)
 	}
@@ -281,11 +281,11 @@ func (r *reader) writeFile(container *readContainer, file File, from int64, cont
 	return nil
 }
 
-// brokenLog is an error of reading a log, not of the function write.
-type brokenLog struct{ err error }
+// logReadError is an error of reading a log, not of the function write.
+type logReadError struct{ err error }
 
-func (b *brokenLog) Error() string { return b.err.Error() }
-func (b *brokenLog) Unwrap() error { return b.err }
+func (b *logReadError) Error() string { return b.err.Error() }
+func (b *logReadError) Unwrap() error { return b.err }
 
 // countedReader counts the bytes read and stores a read error other than io.EOF.
 type countedReader struct {
@@ -324,11 +324,11 @@ func (r *reader) conclude() error {
 		missed[reason] = append(missed[reason], container.name())
 	}
 	for _, reason := range reasons {
-		r.console.Warn("no logs of %s: %s", someOf(missed[reason], "containers"), reason)
+		r.console.Warn("no logs of %s: %s", joinSome(missed[reason], "containers"), reason)
 	}
 	switch {
 	case r.selection.Container != "" && !matched && len(names) > 0:
-		return client.Refusedf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, someOf(names, "containers"))
+		return client.Refusedf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, joinSome(names, "containers"))
 	case !matched:
 		return client.Refusedf("%s has no container yet, so no logs", r.id)
 	case r.fileCount == 0:
@@ -391,7 +391,7 @@ func (r *reader) readRest(ctx context.Context) error {
 				continue
 			}
 			container.pending = mayUpload(container.node)
-			if r.archive.has(container.id) && !(r.cluster.rolls() && container.pending) {
+			if r.archive.has(container.id) && !(r.cluster.aggregatesRolledFiles() && container.pending) {
 				if err := r.readArchived(container); err != nil {
 					return nil, err
 				}

@@ -71,8 +71,8 @@ func (w *runJob) hideInherited() {
 	}
 }
 
-// shownTasks bounds the tasks of a step that are printed.
-const shownTasks = 20
+// maxShownTasks bounds the tasks of a step that are printed.
+const maxShownTasks = 20
 
 func (d *dryRun) text(settings *config.Config) string {
 	var b strings.Builder
@@ -148,8 +148,8 @@ func (d *dryRun) step(b *strings.Builder, line func(label, format string, args .
 		if len(task.Values) == 0 {
 			break
 		}
-		if i == shownTasks {
-			line("…", "%d more", len(step.Tasks)-shownTasks)
+		if i == maxShownTasks {
+			line("…", "%d more", len(step.Tasks)-maxShownTasks)
 			break
 		}
 		parts := make([]string, len(task.Values))

@@ -24,8 +24,8 @@ var commandGroups = []struct {
 }
 
 const (
-	// helpWidth is the help's width, in columns, without a terminal; helpMost bounds it on one.
-	helpWidth, helpMost = 80, 100
+	// helpWidth is the help's width, in columns, without a terminal; maxHelpWidth bounds it on one.
+	helpWidth, maxHelpWidth = 80, 100
 	// helpColumn bounds the column before the explanations.
 	helpColumn = 30
 )
@@ -40,7 +40,7 @@ func columns(w io.Writer) int {
 	if err != nil || width <= helpColumn+20 {
 		return helpWidth
 	}
-	return min(width, helpMost)
+	return min(width, maxHelpWidth)
 }
 
 // usage returns a function that prints the usage of a command.

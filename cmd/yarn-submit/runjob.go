@@ -79,7 +79,7 @@ func (w *runJob) saveForWait() (err error) {
 		}
 	}
 	w.plan.Detached = detached
-	tags := append(slices.Clone(config.Tags.In(w.settings)), keptTag)
+	tags := append(slices.Clone(config.Tags.In(w.settings)), savedResultsTag)
 	w.settings, err = w.settings.With(map[string]string{config.Tags.Name(): strings.Join(tags, ",")})
 	return err
 }

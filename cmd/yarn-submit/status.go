@@ -48,12 +48,12 @@ executors; elsewhere in a line each time.`,
 	return c
 }
 
-// leastInterval is the minimum of --interval, to limit the load on the cluster.
-const leastInterval = 100 * time.Millisecond
+// minInterval is the minimum of --interval, to limit the load on the cluster.
+const minInterval = 100 * time.Millisecond
 
 func watchApplication(ctx context.Context, t terminal, interval time.Duration, fetch func(ctx context.Context) (*client.Report, error)) error {
-	if interval < leastInterval {
-		return client.Usage(fmt.Errorf("--interval %v: want %v at least", interval, leastInterval))
+	if interval < minInterval {
+		return client.Usage(fmt.Errorf("--interval %v: want %v at least", interval, minInterval))
 	}
 	screen := client.Screen{Out: t.stdout}
 	if file, ok := t.stdout.(*os.File); ok && isTerminal(file) && os.Getenv("TERM") != "dumb" {

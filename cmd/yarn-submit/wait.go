@@ -65,8 +65,8 @@ yarn-submit run.`,
 	return c
 }
 
-// keptTag is the tag of applications that save results for yarn-submit wait.
-const keptTag = "bobbin-results"
+// savedResultsTag is the tag of applications that save results for yarn-submit wait.
+const savedResultsTag = "bobbin-results"
 
 // waitResults collects the results of an application submitted with --detach.
 type waitResults struct {
@@ -123,7 +123,7 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 	}
 	w.tags = report.Tags
 	switch {
-	case !slices.Contains(w.tags, keptTag):
+	case !slices.Contains(w.tags, savedResultsTag):
 		if w.requested {
 			return client.Usage(fmt.Errorf("%s keeps nothing to collect: --collect and --summary of wait are for what was submitted by yarn-submit run with --detach and one of them", id))
 		}

@@ -29,7 +29,7 @@ func launch(ctx context.Context, c *children, name string, properties []string) 
 		return err
 	}
 	start := func(arguments ...string) error {
-		return c.start(name, append(java(name), arguments...), environment)
+		return c.start(name, append(javaCommand(name), arguments...), environment)
 	}
 	if name == "zookeeper" {
 		return start("2181", filepath.Join(data, name))
@@ -39,7 +39,7 @@ func launch(ctx context.Context, c *children, name string, properties []string) 
 			return err
 		}
 	}
-	return start(generic(properties)...)
+	return start(genericOptions(properties)...)
 }
 
 // format formats the NameNode's directory if it is empty.
@@ -48,7 +48,7 @@ func format(ctx context.Context, c *children, start func(...string) error, prope
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := start(append(generic(properties), "-format", "-nonInteractive", "-force")...); err != nil {
+	if err := start(append(genericOptions(properties), "-format", "-nonInteractive", "-force")...); err != nil {
 		return err
 	}
 	switch name, status := c.next(ctx); {
@@ -60,8 +60,8 @@ func format(ctx context.Context, c *children, start func(...string) error, prope
 	return nil
 }
 
-// generic returns properties as -D options for Hadoop's GenericOptionsParser.
-func generic(properties []string) []string {
+// genericOptions returns properties as -D options for Hadoop's GenericOptionsParser.
+func genericOptions(properties []string) []string {
 	var arguments []string
 	for _, property := range properties {
 		arguments = append(arguments, "-D", property)
@@ -69,9 +69,9 @@ func generic(properties []string) []string {
 	return arguments
 }
 
-// java returns the command of a daemon, without its arguments. The environment
+// javaCommand returns the command of a daemon, without its arguments. The environment
 // variable HADOOP_HEAP is the maximum heap size; the default is 256m.
-func java(daemon string) []string {
+func javaCommand(daemon string) []string {
 	return []string{
 		"java",
 		// Many JVMs share a small machine: start fast and use little memory.

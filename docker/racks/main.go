@@ -18,8 +18,8 @@ import (
 
 const (
 	table = "/etc/hadoop/topology.table"
-	// elsewhere is the rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
-	elsewhere = "/default-rack"
+	// defaultRack is the rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
+	defaultRack = "/default-rack"
 	// lookupTimeout bounds the look-up of the table's names, for which a node's
 	// registration with YARN or HDFS waits.
 	lookupTimeout = 5 * time.Second
@@ -61,7 +61,7 @@ func racks(ctx context.Context, table string, hosts []string, lookup func(contex
 	for i, host := range hosts {
 		rack, is := known[host]
 		if !is {
-			rack = elsewhere
+			rack = defaultRack
 		}
 		found[i] = rack
 	}

@@ -395,7 +395,7 @@ func (c *Cluster) end(ctx context.Context) error {
 // daemonEnviron returns the daemons' environment, without variables for another
 // Hadoop installation.
 func daemonEnviron(dir string) []string {
-	environ := []string{marker + "=" + dir}
+	environ := []string{clusterVariable + "=" + dir}
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"} {
 		if value, ok := os.LookupEnv(name); ok {
 			environ = append(environ, name+"="+value)

@@ -36,7 +36,7 @@ func testLogger(t *testing.T) *slog.Logger {
 // assertNothingRuns checks that no process of the cluster in dir is left.
 func assertNothingRuns(t *testing.T, dir string) {
 	t.Helper()
-	left, err := belonging(dir)
+	left, err := clusterProcesses(dir)
 	require.NoError(t, err)
 	assert.Empty(t, left)
 }

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// marker is the environment variable of every daemon with the cluster's directory,
+// clusterVariable is the environment variable of every daemon with the cluster's directory,
 // by which the cluster's daemons are recognized.
-const marker = "BOBBIN_CLUSTER_DIR"
+const clusterVariable = "BOBBIN_CLUSTER_DIR"
 
 // containerMark begins the entry of LOG_DIRS, set by YARN, in the environment of all
 // containers of the cluster in dir.
@@ -69,7 +69,7 @@ type guard struct {
 }
 
 func startGuard(dir string) (*guard, error) {
-	cmd := exec.Command("sh", "-c", guardScript, "cluster-guard", marker+"="+dir, containerMark(dir))
+	cmd := exec.Command("sh", "-c", guardScript, "cluster-guard", clusterVariable+"="+dir, containerMark(dir))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -99,7 +99,7 @@ func (g *guard) release() error {
 // sweep kills the remaining processes of a directory's cluster, until none is left or ctx ends.
 func sweep(ctx context.Context, dir string) error {
 	for {
-		left, err := belonging(dir)
+		left, err := clusterProcesses(dir)
 		if err != nil || len(left) == 0 {
 			return err
 		}
@@ -116,8 +116,8 @@ func sweep(ctx context.Context, dir string) error {
 	}
 }
 
-// belonging returns the daemons and containers of a directory's cluster.
-func belonging(dir string) ([]process, error) {
+// clusterProcesses returns the daemons and containers of a directory's cluster.
+func clusterProcesses(dir string) ([]process, error) {
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func belonging(dir string) ([]process, error) {
 			continue
 		}
 		for variable := range bytes.SplitSeq(environ, []byte{0}) {
-			if string(variable) == marker+"="+dir || bytes.HasPrefix(variable, []byte(containerMark(dir))) {
+			if string(variable) == clusterVariable+"="+dir || bytes.HasPrefix(variable, []byte(containerMark(dir))) {
 				if p.alive() {
 					found = append(found, p)
 				}

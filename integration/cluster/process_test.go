@@ -64,11 +64,11 @@ func TestSignalReachesOnlyTheVeryProcess(t *testing.T) {
 
 func TestSweepEndsTheDirectorysProcessesOnly(t *testing.T) {
 	dir := t.TempDir()
-	daemon := startSleep(t, marker+"="+dir)
+	daemon := startSleep(t, clusterVariable+"="+dir)
 	container := startSleep(t, "LOG_DIRS="+dir+"/node-1/containers/c")
 	others := []process{
 		startSleep(t),
-		startSleep(t, marker+"="+dir+"2"),
+		startSleep(t, clusterVariable+"="+dir+"2"),
 		startSleep(t, "LOG_DIRS="+dir+"2/node-1/containers/c"),
 		startSleep(t, "ANOTHER="+dir),
 	}
@@ -100,7 +100,7 @@ func own(dir string) {
 		return
 	}
 	cmd := exec.Command("sleep", "600")
-	cmd.Env = append(os.Environ(), marker+"="+dir)
+	cmd.Env = append(os.Environ(), clusterVariable+"="+dir)
 	if err := cmd.Start(); err != nil {
 		fmt.Println(err)
 		return
@@ -127,7 +127,7 @@ func TestGuardEndsTheClusterOfAKilledOwner(t *testing.T) {
 		guarded = append(guarded, p)
 	}
 	require.Len(t, guarded, 2)
-	stranger := startSleep(t, marker+"="+dir+"2")
+	stranger := startSleep(t, clusterVariable+"="+dir+"2")
 
 	require.NoError(t, owner.Process.Kill())
 	_ = owner.Wait()
@@ -143,7 +143,7 @@ func TestReleasedGuardLetsDaemonsBe(t *testing.T) {
 	dir := t.TempDir()
 	guard, err := startGuard(dir)
 	require.NoError(t, err)
-	daemon := startSleep(t, marker+"="+dir)
+	daemon := startSleep(t, clusterVariable+"="+dir)
 	require.NoError(t, guard.release())
 	assert.True(t, daemon.alive())
 }

@@ -56,13 +56,13 @@ func inside(options Options, tests func(*Cluster) int) (code int, err error) {
 		defer cancel()
 		err = errors.Join(err, c.Stop(stopping))
 	}()
-	return c.again(ctx, time.Since(began))
+	return c.runInNetwork(ctx, time.Since(began))
 }
 
-// again runs this test binary a second time, in the network of the container Client,
+// runInNetwork runs this test binary a second time, in the network of the container Client,
 // and returns its exit code. took, the duration of the cluster's start, reduces the
 // binary's time limit.
-func (c *Cluster) again(ctx context.Context, took time.Duration) (code int, err error) {
+func (c *Cluster) runInNetwork(ctx context.Context, took time.Duration) (code int, err error) {
 	pid, err := c.Host(Client).pid(ctx)
 	if err != nil {
 		return 0, err

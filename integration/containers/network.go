@@ -46,7 +46,7 @@ func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
 	var errs []error
 	for third := range 256 {
 		prefix := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 31, byte(third), 0}), 24)
-		if taken(prefix, addresses) {
+		if inUse(prefix, addresses) {
 			errs = append(errs, fmt.Errorf("this machine has an address in %s", prefix))
 			continue
 		}
@@ -65,8 +65,8 @@ func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
 	return subnet{}, fmt.Errorf("making a network: %w", errs[len(errs)-1])
 }
 
-// taken reports whether one of the machine's addresses is in a subnet.
-func taken(prefix netip.Prefix, addresses []net.Addr) bool {
+// inUse reports whether one of the machine's addresses is in a subnet.
+func inUse(prefix netip.Prefix, addresses []net.Addr) bool {
 	return slices.ContainsFunc(addresses, func(address net.Addr) bool {
 		own, err := netip.ParsePrefix(address.String())
 		return err == nil && prefix.Contains(own.Addr())
@@ -96,8 +96,8 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-// gone reports whether the process named by an owner label has ended.
-func gone(owner string) bool {
+// ownerEnded reports whether the process named by an owner label has ended.
+func ownerEnded(owner string) bool {
 	id, start, _ := strings.Cut(owner, ".")
 	pid, err := strconv.Atoi(id)
 	return err != nil || startTime(pid) != start
@@ -111,14 +111,14 @@ func (c *Cluster) sweep(ctx context.Context) error {
 	}
 	var errs []error
 	for _, left := range containers {
-		if gone(left.Labels[labelOwner]) {
+		if ownerEnded(left.Labels[labelOwner]) {
 			errs = append(errs, c.removeContainer(ctx, left.ID))
 		}
 	}
 	networks, err := c.docker.NetworkList(ctx, network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
 	errs = append(errs, err)
 	for _, left := range networks {
-		if gone(left.Labels[labelOwner]) {
+		if ownerEnded(left.Labels[labelOwner]) {
 			errs = append(errs, c.docker.NetworkRemove(ctx, left.ID))
 		}
 	}

@@ -41,7 +41,7 @@ func command(ctx context.Context, args []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: see -help", flags.Arg(0))
 	}
-	platforms, err := choose(*only)
+	platforms, err := parsePlatforms(*only)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func command(ctx context.Context, args []string) error {
 }
 
 // choose parses a list of platforms; an empty list means all.
-func choose(list string) ([]platform, error) {
+func parsePlatforms(list string) ([]platform, error) {
 	if list == "" {
 		return all, nil
 	}

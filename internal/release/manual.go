@@ -26,7 +26,7 @@ func manual(ctx context.Context, program, work string, at time.Time) ([]entry, e
 	if err := os.Mkdir(pages, 0o755); err != nil {
 		return nil, err
 	}
-	if _, err := say(ctx, program, at, "man", pages); err != nil {
+	if _, err := outputOf(ctx, program, at, "man", pages); err != nil {
 		return nil, err
 	}
 	files, err := os.ReadDir(pages)
@@ -45,7 +45,7 @@ func manual(ctx context.Context, program, work string, at time.Time) ([]entry, e
 		return nil, fmt.Errorf("%s man wrote no page", name)
 	}
 	for _, shell := range shells {
-		content, err := say(ctx, program, at, "completion", shell.name)
+		content, err := outputOf(ctx, program, at, "completion", shell.name)
 		if err != nil {
 			return nil, err
 		}
@@ -54,8 +54,8 @@ func manual(ctx context.Context, program, work string, at time.Time) ([]entry, e
 	return entries, nil
 }
 
-// say runs the program and returns its stdout.
-func say(ctx context.Context, program string, at time.Time, args ...string) ([]byte, error) {
+// outputOf runs the program and returns its stdout.
+func outputOf(ctx context.Context, program string, at time.Time, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, program, args...)
 	// The environment has no Hadoop configuration and no settings, so that the output
 	// does not depend on them. Man pages contain the month of SOURCE_DATE_EPOCH.

@@ -62,9 +62,9 @@ func TestReleaseKeepsOutOfADirectoryWithAnOlderOne(t *testing.T) {
 }
 
 func TestPlatformsAreChosenByName(t *testing.T) {
-	chosen, err := choose("linux/amd64,darwin/arm64")
+	chosen, err := parsePlatforms("linux/amd64,darwin/arm64")
 	require.NoError(t, err)
 	require.Equal(t, []platform{{"linux", "amd64"}, {"darwin", "arm64"}}, chosen)
-	_, err = choose("plan9/386")
+	_, err = parsePlatforms("plan9/386")
 	require.ErrorContains(t, err, `platform "plan9/386": want some of [linux/amd64 linux/arm64 darwin/amd64 darwin/arm64]`)
 }

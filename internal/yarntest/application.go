@@ -221,7 +221,7 @@ func (c *Cluster) closeAttempt(a *attempt, keep bool) {
 		if keep && k.stage == launched && !k.master {
 			continue
 		}
-		c.complete(k, k.abnormal(yarn.ExitKilledAfterApplication, completedAppText))
+		c.complete(k, k.killedStatus(yarn.ExitKilledAfterApplication, completedAppText))
 		if k.onNode() {
 			k.node.cleanups = append(k.node.cleanups, k)
 			k.node.scheduleHeartbeat()

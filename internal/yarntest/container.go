@@ -164,8 +164,8 @@ func (k *container) status() *pb.ContainerStatus {
 	return s
 }
 
-// abnormal returns the status of a container that the ResourceManager has ended.
-func (k *container) abnormal(exit yarn.ExitStatus, diagnostics string) *pb.ContainerStatus {
+// killedStatus returns the status of a container that the ResourceManager has ended.
+func (k *container) killedStatus(exit yarn.ExitStatus, diagnostics string) *pb.ContainerStatus {
 	return &pb.ContainerStatus{
 		ContainerId: containerIDProto(k.id),
 		State:       pb.ContainerState_CONTAINER_COMPLETE.Enum(),

@@ -191,7 +191,7 @@ func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 			a.pendingReleases[k] = true
 			continue
 		}
-		c.complete(k, k.abnormal(yarn.ExitAborted, releasedText))
+		c.complete(k, k.killedStatus(yarn.ExitAborted, releasedText))
 		if k.onNode() {
 			k.node.cleanups = append(k.node.cleanups, k)
 			k.node.scheduleHeartbeat()
@@ -236,7 +236,7 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 		}
 		k.expiry = c.after(c.options.AllocationExpiry, func() {
 			if k.stage == acquired {
-				c.complete(k, k.abnormal(yarn.ExitAborted, expiredText))
+				c.complete(k, k.killedStatus(yarn.ExitAborted, expiredText))
 			}
 		})
 		if token := c.tokenFor(a, k.node); token != nil {

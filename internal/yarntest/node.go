@@ -166,7 +166,7 @@ func (n *Node) register() {
 			k.stage = launched
 			c.hold(k)
 			if a.pendingReleases[k] {
-				c.complete(k, k.abnormal(yarn.ExitAborted, releasedText))
+				c.complete(k, k.killedStatus(yarn.ExitAborted, releasedText))
 				n.cleanups = append(n.cleanups, k)
 			}
 		case k.process == exited && k.stage != completed:
@@ -189,7 +189,7 @@ func (n *Node) changeState(state yarn.NodeState) {
 func (n *Node) loseContainers() {
 	for len(n.held) > 0 {
 		k := n.held[len(n.held)-1]
-		n.cluster.complete(k, k.abnormal(yarn.ExitAborted, lostNodeText))
+		n.cluster.complete(k, k.killedStatus(yarn.ExitAborted, lostNodeText))
 		if k.onNode() {
 			n.cleanups = append(n.cleanups, k)
 		}

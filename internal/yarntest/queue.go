@@ -143,7 +143,7 @@ func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait
 			if !k.held() {
 				continue
 			}
-			c.complete(k, k.abnormal(yarn.ExitPreempted, preemptedText))
+			c.complete(k, k.killedStatus(yarn.ExitPreempted, preemptedText))
 			if k.onNode() {
 				k.node.cleanups = append(k.node.cleanups, k)
 				k.node.scheduleHeartbeat()

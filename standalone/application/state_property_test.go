@@ -10,19 +10,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// toldMaster is what a master knows from the messages on its stream.
-type toldMaster struct {
+// masterModel is what a master knows from the messages on its stream.
+type masterModel struct {
 	request    *protocol.ExecutorRequest
 	kills      map[uint32]bool
 	registered map[uint32]bool
 	finished   bool
 }
 
-func newToldMaster() *toldMaster {
-	return &toldMaster{kills: map[uint32]bool{}, registered: map[uint32]bool{}}
+func newToldMaster() *masterModel {
+	return &masterModel{kills: map[uint32]bool{}, registered: map[uint32]bool{}}
 }
 
-func (m *toldMaster) receive(message *protocol.ApplicationMessage) {
+func (m *masterModel) receive(message *protocol.ApplicationMessage) {
 	if message == nil {
 		return
 	}

@@ -21,9 +21,9 @@ const (
 	// worker's (hello).
 	welcomeTimeout = 20 * time.Second
 
-	// After one master's refusal, slowMaster bounds the wait for the others, so that a
+	// After one master's refusal, slowMasterTimeout bounds the wait for the others, so that a
 	// hanging master does not delay the next round.
-	slowMaster = 3 * time.Second
+	slowMasterTimeout = 3 * time.Second
 
 	// If no master leads, the pause before the next round doubles from shortestPause to
 	// longestPause, well below deploy.reconnectTimeout. The actual pause is random, at
@@ -48,7 +48,7 @@ type connector struct {
 	hello   func(ctx context.Context) (*protocol.WorkerHello, error) // the worker's current state
 	events  chan<- event
 
-	slow         time.Duration // slowMaster
+	slow         time.Duration // slowMasterTimeout
 	term         uint64        // the highest term number of all welcomes so far
 	unregistered bool          // Unregister, the worker's last message, was sent
 }
@@ -173,7 +173,7 @@ func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*a
 // errOtherLeads ends streams to other masters after one has welcomed the worker.
 var errOtherLeads = errors.New("another master leads")
 
-// errSlow is the error of a master that has not answered within slowMaster.
+// errSlow is the error of a master that has not answered within slowMasterTimeout.
 var errSlow = errors.New("it does not answer")
 
 // ask sends a hello to a master and waits for the answer until round ends. The

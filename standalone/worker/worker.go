@@ -196,13 +196,13 @@ func (w *worker) close() error {
 	return err
 }
 
-var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
+var invalidIDChars = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
 // workerID makes a new id from the worker's start time, host and port.
 func workerID(began time.Time, host string, port int) string {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // never fails
-	name := notInID.ReplaceAllString(host, "-")
+	name := invalidIDChars.ReplaceAllString(host, "-")
 	return fmt.Sprintf("worker-%s-%.64s-%d-%s", began.UTC().Format("20060102150405"), name, port, hex.EncodeToString(random))
 }
 
@@ -233,7 +233,7 @@ var (
 // loop is the event loop. It returns when the worker has ended.
 func (w *worker) loop(ctx context.Context) {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	c := &connector{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slow: slowMaster}
+	c := &connector{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slow: slowMasterTimeout}
 	w.tasks.Go(func() { c.run(connected) })
 	cleaning, stopCleaning := w.startCleaning()
 	w.heartbeat = time.NewTicker(time.Hour) // until a welcome sets the interval

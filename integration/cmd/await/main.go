@@ -17,11 +17,11 @@ func main() {
 	nameNode := flag.String("namenode", "127.0.0.1:9870", "the NameNode's web address")
 	resourceManager := flag.String("resourcemanager", "127.0.0.1:8088", "the ResourceManager's web address")
 	workers := flag.Int("workers", 3, "how many workers there are to be")
-	patience := flag.Duration("timeout", 3*time.Minute, "how long to wait")
+	timeout := flag.Duration("timeout", 3*time.Minute, "how long to wait")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, *patience)
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
 	for {
 		missing := cluster.Missing(ctx, *nameNode, *resourceManager, *workers, nil)

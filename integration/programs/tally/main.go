@@ -17,13 +17,13 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// number is the input of one task, which squares Value and takes at least Pause.
-type number struct {
+// squareInput is the input of one task, which squares Value and takes at least Pause.
+type squareInput struct {
 	Value int64
 	Pause time.Duration
 }
 
-var square = bobbin.Func("square", func(task *bobbin.Task, n number) (int64, error) {
+var square = bobbin.Func("square", func(task *bobbin.Task, n squareInput) (int64, error) {
 	select {
 	case <-time.After(n.Pause):
 		return n.Value * n.Value, nil
@@ -53,9 +53,9 @@ func run(ctx context.Context, arguments []string) error {
 		return err
 	}
 	defer session.Close()
-	numbers := make([]number, tasks)
+	numbers := make([]squareInput, tasks)
 	for i := range numbers {
-		numbers[i] = number{int64(i), pause}
+		numbers[i] = squareInput{int64(i), pause}
 	}
 	squares, err := square.Run(ctx, session, numbers)
 	if err != nil {

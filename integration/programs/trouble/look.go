@@ -11,13 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// sight is the input of a task that reports the contents of files and variables to a directory.
-type sight struct {
+// lookInput is the input of a task that reports the contents of files and variables to a directory.
+type lookInput struct {
 	Directory string
 	Names     []string
 }
 
-var lookTask = bobbin.Func("look", func(task *bobbin.Task, input sight) (int, error) {
+var lookTask = bobbin.Func("look", func(task *bobbin.Task, input lookInput) (int, error) {
 	return 0, input.report(task, task.Files(), fmt.Sprintf("task-%d", task.Index()))
 })
 
@@ -31,18 +31,18 @@ func look(ctx context.Context, arguments []string) error {
 	if len(arguments) < 2 {
 		return errors.New("want a directory and names")
 	}
-	input := sight{Directory: arguments[0], Names: arguments[1:]}
+	input := lookInput{Directory: arguments[0], Names: arguments[1:]}
 	return inSession(ctx, func(session *bobbin.Session) error {
 		if err := input.report(ctx, session.Files(), "driver"); err != nil {
 			return err
 		}
-		_, err := lookTask.Run(ctx, session, []sight{input, input})
+		_, err := lookTask.Run(ctx, session, []lookInput{input, input})
 		return err
 	})
 }
 
 // report writes a line name=content for each name to the file that as names.
-func (s sight) report(ctx context.Context, files *storage.Files, as string) error {
+func (s lookInput) report(ctx context.Context, files *storage.Files, as string) error {
 	var seen strings.Builder
 	for _, name := range s.Names {
 		content, err := lookAt(name)

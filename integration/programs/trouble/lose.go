@@ -22,8 +22,8 @@ var endProcess = bobbin.Func("end process", func(task *bobbin.Task, _ int) (int,
 	return task.Attempt(), nil
 })
 
-// lose runs n tasks. The first attempt of task 0 kills its executor.
-func lose(ctx context.Context, tasks int) error {
+// loseExecutor runs n tasks. The first attempt of task 0 kills its executor.
+func loseExecutor(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		attempts, err := endProcess.Run(ctx, session, indices(tasks))
 		if err != nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// produced is a result of any size with a checksum.
-type produced struct {
+// checkedResult is a result of any size with a checksum.
+type checkedResult struct {
 	Content []byte
 	Sum     uint32
 }
 
-var produce = bobbin.Func("produce", func(task *bobbin.Task, mebibytes int) (produced, error) {
+var produce = bobbin.Func("produce", func(task *bobbin.Task, mebibytes int) (checkedResult, error) {
 	content := make([]byte, mebibytes*mebibyte)
 	random := rand.NewChaCha8([32]byte{byte(task.Index())})
 	if _, err := random.Read(content); err != nil {
-		return produced{}, err
+		return checkedResult{}, err
 	}
-	return produced{content, crc32.ChecksumIEEE(content)}, nil
+	return checkedResult{content, crc32.ChecksumIEEE(content)}, nil
 })
 
 // check returns an error if the result's size or its checksum is wrong.
-func (p produced) check(mebibytes int) error {
+func (p checkedResult) check(mebibytes int) error {
 	if len(p.Content) != mebibytes*mebibyte || crc32.ChecksumIEEE(p.Content) != p.Sum {
 		return fmt.Errorf("a result of %d bytes is not the one of %d MiB that its task returned", len(p.Content), mebibytes)
 	}

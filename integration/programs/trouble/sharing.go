@@ -54,8 +54,8 @@ func straggle(ctx context.Context, out string) error {
 	})
 }
 
-// farewell runs until it is killed, and then writes the reason to a file.
-var farewell = bobbin.Func("farewell", func(task *bobbin.Task, directory string) (int, error) {
+// writeReason runs until it is killed, and then writes the reason to a file.
+var writeReason = bobbin.Func("farewell", func(task *bobbin.Task, directory string) (int, error) {
 	<-task.Done()
 	name := farewellName(directory, task.Index())
 	return 0, errors.Join(context.Cause(task), writeFile(context.WithoutCancel(task), task.Files(), name, context.Cause(task).Error()))
@@ -90,7 +90,7 @@ func cancelJob(ctx context.Context, directory string) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		ended := make(chan error, 1)
 		go func() {
-			_, err := farewell.Run(bobbin.Group(ctx, "unwanted", "nobody waits for it"), session, []string{directory, directory})
+			_, err := writeReason.Run(bobbin.Group(ctx, "unwanted", "nobody waits for it"), session, []string{directory, directory})
 			ended <- err
 		}()
 		for len(session.Jobs()) == 0 || session.Jobs()[0].Running < 2 {
@@ -178,8 +178,8 @@ var meet = bobbin.Func("meet", func(task *bobbin.Task, _ int) (int, error) {
 	return len(task.BarrierTasks()), nil
 })
 
-// gather runs n tasks of a barrier set, which wait for each other ten times.
-func gather(ctx context.Context, tasks int) error {
+// runBarrier runs n tasks of a barrier set, which wait for each other ten times.
+func runBarrier(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		peers, err := meet.Run(ctx, session, indices(tasks), bobbin.Barrier())
 		for _, n := range peers {

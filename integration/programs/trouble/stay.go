@@ -11,11 +11,11 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// stayed is the input of a task: Process is the file to which it writes its process
+// stayInput is the input of a task: Process is the file to which it writes its process
 // id; AwaitedFile is the file for which it then waits, or "" for none.
-type stayed struct{ Process, AwaitedFile string }
+type stayInput struct{ Process, AwaitedFile string }
 
-var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayed) (int, error) {
+var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayInput) (int, error) {
 	if err := writeFile(task, task.Files(), input.Process, strconv.Itoa(os.Getpid())); err != nil {
 		return 0, err
 	}
@@ -36,9 +36,9 @@ func stay(ctx context.Context, arguments []string) error {
 	}
 	return inSession(ctx, func(session *bobbin.Session) error {
 		for _, run := range []struct{ name, signal string }{{"first", arguments[1]}, {"second", ""}} {
-			inputs := make([]stayed, 2)
+			inputs := make([]stayInput, 2)
 			for i := range inputs {
-				inputs[i] = stayed{path.Join(arguments[0], fmt.Sprintf("%s-%d", run.name, i)), run.signal}
+				inputs[i] = stayInput{path.Join(arguments[0], fmt.Sprintf("%s-%d", run.name, i)), run.signal}
 			}
 			attempts, err := stayTask.Run(ctx, session, inputs)
 			if err != nil {

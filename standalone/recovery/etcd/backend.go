@@ -86,7 +86,7 @@ func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, 
 	defer cancel(nil)
 	defer context.AfterFunc(b.closing, func() { cancel(recovery.ErrClosed) })()
 	for {
-		t, err := b.candidate(ctx, address)
+		t, err := b.campaignOnce(ctx, address)
 		if err == nil {
 			return t, nil
 		}

@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// candidate makes one attempt to be elected, with its own lease.
-func (b *backend) candidate(ctx context.Context, address string) (*term, error) {
+// campaignOnce makes one attempt to be elected, with its own lease.
+func (b *backend) campaignOnce(ctx context.Context, address string) (*term, error) {
 	call, done := b.call(ctx)
 	lease, err := b.client.Grant(call, int64(b.options.Lease/time.Second))
 	done()
@@ -48,7 +48,7 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	}
 	t := &term{
 		backend: b, session: session, lease: lease.ID, key: election.Key(), revision: election.Rev(), address: address,
-		until: time.Now().Add(b.options.Timeout), lost: make(chan struct{}),
+		leaseExpiry: time.Now().Add(b.options.Timeout), lost: make(chan struct{}),
 	}
 	if err := t.renewOnce(ctx); err != nil {
 		return nil, err

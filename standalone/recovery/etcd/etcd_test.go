@@ -32,8 +32,8 @@ const (
 	// lease is short, for tests that wait until it expires.
 	lease = 3 * time.Second
 	// longLease does not expire even on a busy machine.
-	longLease = time.Minute
-	patience  = time.Minute
+	longLease   = time.Minute
+	waitTimeout = time.Minute
 )
 
 func options(t *testing.T, server *etcdtest.Server, directory string) Options {
@@ -52,7 +52,7 @@ func open(t *testing.T, o Options) recovery.Backend {
 
 func lead(t *testing.T, backend recovery.Backend) recovery.Term {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	term, err := backend.Campaign(ctx, "bobbin://"+t.Name())
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func over(t *testing.T, term recovery.Term) {
 	t.Helper()
 	select {
 	case <-term.Lost():
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("the term is not over")
 	}
 }
@@ -162,7 +162,7 @@ func TestCampaignSurvivesAnOutage(t *testing.T) {
 		standing <- next
 		ended <- err
 	}()
-	require.Eventually(t, func() bool { return standby.Leader() == "bobbin://"+t.Name() }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return standby.Leader() == "bobbin://"+t.Name() }, waitTimeout, time.Millisecond)
 	server.Kill()
 	over(t, term)
 	server.Run(t)
@@ -181,7 +181,7 @@ func TestARestartShorterThanTheLeaseIsNotNoticed(t *testing.T) {
 	term := lead(t, open(t, o))
 	server.Kill()
 	server.Run(t)
-	require.Eventually(t, func() bool { return term.Write(t.Context(), app) == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return term.Write(t.Context(), app) == nil }, waitTimeout, 10*time.Millisecond)
 	select {
 	case <-term.Lost():
 		t.Fatal("the term is over")
@@ -263,7 +263,7 @@ func TestAStandbyClosesDuringAnOutage(t *testing.T) {
 				_, err := standby.Campaign(ctx, "bobbin://standby")
 				ended <- err
 			}()
-			require.Eventually(t, func() bool { return standby.Leader() != "" }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return standby.Leader() != "" }, waitTimeout, time.Millisecond)
 			defer takeAway(t, server)()
 			cancel()
 			select {

@@ -37,7 +37,7 @@ func (t *term) renew(ctx context.Context) {
 // renewOnce renews the lease, with retries until the lease may have expired. The new
 // expiry counts from just before the successful request.
 func (t *term) renewOnce(ctx context.Context) error {
-	ctx, done := context.WithDeadline(ctx, t.until)
+	ctx, done := context.WithDeadline(ctx, t.leaseExpiry)
 	defer done()
 	for {
 		sent := time.Now()
@@ -46,7 +46,7 @@ func (t *term) renewOnce(ctx context.Context) error {
 		case err == nil && ttl <= 0:
 			return errors.New("it has run out")
 		case err == nil:
-			t.ttl, t.until = ttl, sent.Add(ttl)
+			t.ttl, t.leaseExpiry = ttl, sent.Add(ttl)
 			return nil
 		}
 		select {

@@ -21,15 +21,15 @@ import (
 // before the last successful renewal. So this master stops no later than the servers
 // expire the lease.
 type term struct {
-	backend  *backend
-	session  *concurrency.Session
-	lease    clientv3.LeaseID
-	ttl      time.Duration // of the lease, as the servers returned it; only renewOnce changes it and until
-	until    time.Time     // when the lease may expire
-	key      string
-	revision int64 // at which the key was created
-	number   uint64
-	address  string
+	backend     *backend
+	session     *concurrency.Session
+	lease       clientv3.LeaseID
+	ttl         time.Duration // of the lease, as the servers returned it; only renewOnce changes it and leaseExpiry
+	leaseExpiry time.Time     // when the lease may expire
+	key         string
+	revision    int64 // at which the key was created
+	number      uint64
+	address     string
 
 	end  sync.Once
 	lost chan struct{}
