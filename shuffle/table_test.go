@@ -1,0 +1,163 @@
+package shuffle
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zeebo/xxh3"
+	"pgregory.net/rapid"
+)
+
+func TestTableIsAMap(t *testing.T) {
+	hashes := map[string]func(key []byte) uint64{
+		"good":      xxh3.Hash,
+		"constant":  func([]byte) uint64 { return 7 },
+		"tag only":  func(key []byte) uint64 { return xxh3.Hash(key) << 32 },
+		"low only":  func(key []byte) uint64 { return xxh3.Hash(key) >> 32 },
+		"few lows":  func(key []byte) uint64 { return xxh3.Hash(key) % 5 },
+		"partition": func(key []byte) uint64 { return xxh3.Hash(key) >> 10 },
+	}
+	for name, hash := range hashes {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				table, model := NewTable[int](), map[string]int{}
+				for range rapid.IntRange(1, 3).Draw(t, "rounds") {
+					upserts(t, table, model, hash)
+					requireModel(t, table, model, hash)
+					table.Reset()
+					clear(model)
+					requireModel(t, table, model, hash)
+					table.Reset()
+				}
+			})
+		})
+	}
+}
+
+// upserts counts keys in a table and in a map.
+func upserts(t *rapid.T, table *Table[int], model map[string]int, hash func([]byte) uint64) {
+	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	distinct := rapid.SampledFrom([]int{1, 10, 600, 3000}).Draw(t, "distinct")
+	for range rapid.SampledFrom([]int{0, 1, 500, 3000}).Draw(t, "upserts") {
+		n := random.IntN(distinct)
+		key := fmt.Append(nil, strings.Repeat("k", n%200), n)
+		value, inserted := table.Upsert(hash(key), key)
+		if inserted != (model[string(key)] == 0) || *value != model[string(key)] {
+			t.Fatalf("key %q: inserted %v, value %d instead of %d", key, inserted, *value, model[string(key)])
+		}
+		*value++
+		model[string(key)]++
+	}
+}
+
+// requireModel compares a table with a map, by both of its sequences.
+func requireModel(t require.TestingT, table *Table[int], model map[string]int, hash func([]byte) uint64) {
+	require.Equal(t, len(model), table.Len())
+	all := map[string]int{}
+	for key, value := range table.All() {
+		all[string(key)] = *value
+	}
+	require.Equal(t, model, all)
+	for range 2 {
+		n, last := 0, uint64(0)
+		for entry := range table.SortedByHash() {
+			n++
+			require.GreaterOrEqual(t, entry.Hash, last)
+			last = entry.Hash
+			require.Equal(t, hash(entry.Key), entry.Hash)
+			require.Equal(t, model[string(entry.Key)], *entry.Value)
+		}
+		require.Equal(t, len(model), n)
+	}
+}
+
+func TestTableBytesAreAnUpperLimit(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	table := NewTable[int64]()
+	for i := range 100_000 {
+		limit := table.Bytes()
+		key := fmt.Append(nil, "word ", i)
+		table.Upsert(xxh3.Hash(key), key)
+		used := table.keys.bytes + int64(len(table.cells))*16*cellChunk + 8*int64(len(table.slots))
+		require.LessOrEqual(t, used, limit)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), table.Bytes()+1<<20)
+	require.Panics(t, func() {
+		for range table.SortedByHash() {
+			break
+		}
+		table.Upsert(1, []byte("new"))
+	})
+	table.Release()
+	require.Zero(t, table.Len())
+	table.Upsert(1, []byte("new"))
+}
+
+// BenchmarkTable counts words of Zipf's law, 2 million of them distinct.
+func BenchmarkTable(b *testing.B) {
+	const distinct, words = 2_000_000, 17_000_000
+	vocabulary := make([]byte, 0, 12*distinct)
+	at := make([]uint32, distinct+1)
+	for i := range distinct {
+		vocabulary = fmt.Appendf(vocabulary, "w%d", i*7919%distinct)
+		at[i+1] = uint32(len(vocabulary))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(random, 1.1, 10, distinct-1)
+	text := make([]uint32, words)
+	for i := range text {
+		text[i] = uint32(zipf.Uint64())
+	}
+	run := func(name string, f func(hash uint64, word []byte)) {
+		b.Run(name, func(b *testing.B) {
+			begin := cpuTime(b)
+			for b.Loop() {
+				for _, w := range text {
+					word := vocabulary[at[w]:at[w+1]]
+					f(xxh3.Hash(word), word)
+				}
+			}
+			reportCPU(b, begin, words, "word")
+		})
+	}
+	sum := uint64(0)
+	run("hash", func(hash uint64, _ []byte) { sum += hash })
+	table := NewTable[int64]()
+	run("upsert", func(hash uint64, word []byte) {
+		count, _ := table.Upsert(hash, word)
+		*count++
+	})
+	b.Run("fill", func(b *testing.B) {
+		b.ReportAllocs()
+		begin := cpuTime(b)
+		for b.Loop() {
+			table.Release()
+			for i := range distinct {
+				word := vocabulary[at[i]:at[i+1]]
+				table.Upsert(xxh3.Hash(word), word)
+			}
+		}
+		reportCPU(b, begin, distinct, "word")
+		b.ReportMetric(float64(table.Bytes())/distinct, "bytes/word")
+	})
+	b.Run("sort", func(b *testing.B) {
+		used := time.Duration(0)
+		for b.Loop() {
+			random.Shuffle(table.n, func(i, j int) { table.slots[i], table.slots[j] = table.slots[j], table.slots[i] })
+			table.sorted = false
+			begin := cpuTime(b)
+			table.sort()
+			used += cpuTime(b) - begin
+		}
+		b.ReportMetric(float64(used.Nanoseconds())/float64(b.N)/distinct, "cpu-ns/word")
+	})
+}
