@@ -3,8 +3,10 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +38,18 @@ func newClassArchive(java java, hadoop hadoop, lists string) (*classArchive, err
 	if hadoop.version != DefaultHadoopVersion {
 		return nil, nil
 	}
-	a := &classArchive{path: filepath.Join(hadoop.cacheDir, "classes-"+java.version+".jsa"), java: java.path, classPath: hadoop.classPath}
+	a := &classArchive{java: java.path, classPath: hadoop.classPath}
+	// JVMs accept an archive of the same build and the same jars only.
+	made := sha256.New()
+	_, _ = io.WriteString(made, java.build)
+	for _, jar := range a.classPath {
+		info, err := os.Stat(jar)
+		if err != nil {
+			return nil, err
+		}
+		_, _ = fmt.Fprintln(made, jar, info.Size(), info.ModTime().UnixNano())
+	}
+	a.path = filepath.Join(hadoop.cacheDir, fmt.Sprintf("classes-%x.jsa", made.Sum(nil)[:6]))
 	if a.exists() {
 		return a, nil
 	}

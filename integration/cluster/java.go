@@ -23,6 +23,7 @@ type java struct {
 	path    string // of the java command
 	version string // as the command prints it, such as "17.0.15"
 	feature int    // feature release, such as 17
+	build   string // all that java -version prints
 }
 
 // findJava returns the Java runtime in JAVA_HOME or on the PATH. It fails if that is
@@ -53,7 +54,7 @@ func findJava(ctx context.Context) (java, error) {
 	if feature < minimumJava {
 		return java{}, fmt.Errorf("the Java %s of %s is too old: %s", version, from, installJava)
 	}
-	return java{path: path, version: version, feature: feature}, nil
+	return java{path: path, version: version, feature: feature, build: string(output)}, nil
 }
 
 var javaVersionLine = regexp.MustCompile(`version "((?:1\.)?(\d+)[^"]*)"`)
