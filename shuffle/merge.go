@@ -1,0 +1,226 @@
+package shuffle
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+
+	"github.com/bobbin-yarn/bobbin/block"
+)
+
+// cursorBytes is the memory of a cursor: two buffers for blocks, one for the file.
+const cursorBytes = 2*blockSize + 32<<10
+
+// cursor reads the records of a file in order.
+type cursor struct {
+	file        *os.File
+	blocks      blockReader
+	stored, raw []byte
+	records     Records
+	prefix      uint64
+	key, value  []byte // of the current record; the key begins with the prefix
+	done        bool   // there is no current record
+}
+
+// openCursor opens a file and reads its first record. The caller must close the cursor.
+func openCursor(path string) (*cursor, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &cursor{file: file}
+	info, err := file.Stat()
+	if err == nil {
+		input := fileReaders.Get().(*bufio.Reader)
+		input.Reset(file)
+		c.blocks = blockReader{input: input, name: path, left: info.Size()}
+		err = c.next()
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *cursor) close() {
+	_ = c.file.Close() // it was only read
+	if c.blocks.input != nil {
+		c.blocks.input.Reset(nil)
+		fileReaders.Put(c.blocks.input)
+	}
+	putBuffer(c.stored)
+	putBuffer(c.raw)
+}
+
+// next goes to the next record, or sets done.
+func (c *cursor) next() error {
+	for {
+		key, value, ok := c.records.Next()
+		if ok && len(key) < prefixBytes {
+			return fmt.Errorf("%s: %w: a key of %d bytes has no prefix", c.blocks.name, block.ErrDamaged, len(key))
+		}
+		if ok {
+			c.key, c.value, c.prefix = key, value, binary.BigEndian.Uint64(key)
+			return nil
+		}
+		var err error
+		c.records, err = c.blocks.next(&c.stored, &c.raw)
+		if err == io.EOF {
+			c.done, c.prefix, c.key = true, math.MaxUint64, nil
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// before reports whether the current record of c is to be yielded before that of d.
+func (c *cursor) before(d *cursor) bool {
+	if c.prefix != d.prefix {
+		return c.prefix < d.prefix
+	}
+	if c.done || d.done {
+		return d.done && !c.done
+	}
+	return bytes.Compare(c.key, d.key) < 0
+}
+
+// tree is a tree of losers: losers[0] is the index of the cursor with the least record.
+type tree struct {
+	cursors []*cursor
+	losers  []int
+}
+
+func newTree(cursors []*cursor) *tree {
+	t := &tree{cursors, make([]int, len(cursors))}
+	t.losers[0] = t.play(1)
+	return t
+}
+
+// play fills the subtree of a node and returns its winner.
+func (t *tree) play(node int) int {
+	if node >= len(t.cursors) {
+		return node - len(t.cursors)
+	}
+	winner, loser := t.play(2*node), t.play(2*node+1)
+	if t.cursors[loser].before(t.cursors[winner]) {
+		winner, loser = loser, winner
+	}
+	t.losers[node] = loser
+	return winner
+}
+
+// advance goes to the next record.
+func (t *tree) advance() error {
+	winner := t.losers[0]
+	if err := t.cursors[winner].next(); err != nil {
+		return err
+	}
+	for node := (winner + len(t.cursors)) / 2; node > 0; node /= 2 {
+		if t.cursors[t.losers[node]].before(t.cursors[winner]) {
+			winner, t.losers[node] = t.losers[node], winner
+		}
+	}
+	t.losers[0] = winner
+	return nil
+}
+
+// merged yields cursors of the records of files in order. The sequence ends after an
+// error; if ctx ends, it is its cause.
+func merged(ctx context.Context, paths []string) iter.Seq2[*cursor, error] {
+	return func(yield func(*cursor, error) bool) {
+		cursors := make([]*cursor, 0, len(paths))
+		defer func() {
+			for _, c := range cursors {
+				c.close()
+			}
+		}()
+		for _, path := range paths {
+			c, err := openCursor(path)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			cursors = append(cursors, c)
+		}
+		t := newTree(cursors)
+		for n := 0; ; n++ {
+			if n%1024 == 0 && ctx.Err() != nil {
+				yield(nil, context.Cause(ctx))
+				return
+			}
+			least := cursors[t.losers[0]]
+			if least.done || !yield(least, nil) {
+				return
+			}
+			if err := t.advance(); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// mergeFiles yields the records of all files in order. If they are too many for the
+// budget, it first merges some of them into one file.
+func (s *Sorter) mergeFiles(ctx context.Context, yield func(Record, error) bool) {
+	width := int(max(s.budget/cursorBytes, 2))
+	for len(s.spilled) > width {
+		// The first pass merges as few files as make the others full.
+		n := min(width, len(s.spilled)-width+1)
+		if err := s.mergeFirst(ctx, n); err != nil {
+			yield(Record{}, err)
+			return
+		}
+	}
+	for c, err := range merged(ctx, s.spilled) {
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		if !yield(Record{c.prefix, c.key[prefixBytes:], c.value}, nil) {
+			return
+		}
+	}
+}
+
+// mergeFirst merges the first n files into one, which becomes the last.
+func (s *Sorter) mergeFirst(ctx context.Context, n int) error {
+	var failed error
+	path, written, err := writeSorted(s.directory, func(yield func([]byte) bool) {
+		var frame []byte
+		for c, err := range merged(ctx, s.spilled[:n]) {
+			if err != nil {
+				failed = err
+				return
+			}
+			frame = appendFrame(frame[:0], c.key, c.value)
+			if !yield(frame) {
+				return
+			}
+		}
+	})
+	if err == nil && failed != nil {
+		_ = os.Remove(path) // the directory's owner removes what stays
+	}
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return err
+	}
+	s.bytes += written
+	for _, merged := range s.spilled[:n] {
+		_ = os.Remove(merged) // the directory's owner removes what stays
+	}
+	s.spilled = append(s.spilled[n:], path)
+	return nil
+}

@@ -1,0 +1,150 @@
+package shuffle
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// fewItems is the number of items up to which comparing is faster than distributing.
+const fewItems = 48
+
+// sort sets s.sorted. It distributes the items by the first byte in which prefixes
+// differ, and so copies them out of their chunks, then sorts each part.
+func (s *Sorter) sort() {
+	if s.sorted != nil || s.n == 0 {
+		return
+	}
+	first, differ := s.items[0][0].prefix, uint64(0)
+	for i := range s.n {
+		differ |= s.items[i/itemChunk][i%itemChunk].prefix ^ first
+	}
+	shift := max(bits.Len64(differ)-8, 0)
+	var next [256]int
+	for i := range s.n {
+		next[byte(s.items[i/itemChunk][i%itemChunk].prefix>>shift)]++
+	}
+	begin := 0
+	for b, count := range next {
+		next[b] = begin
+		begin += count
+	}
+	s.sorted = make([]item, s.n)
+	for i := range s.n {
+		it := s.items[i/itemChunk][i%itemChunk]
+		b := byte(it.prefix >> shift)
+		s.sorted[next[b]] = it
+		next[b]++
+	}
+	s.items = nil
+	begin = 0
+	for _, end := range next {
+		s.sortPrefixes(s.sorted[begin:end], shift, 0)
+		begin = end
+	}
+}
+
+// sortPrefixes sorts items whose prefixes are equal from bit shift on, by prefix and
+// key. Their prefixes are bytes of their keys if depth is positive: those before depth.
+func (s *Sorter) sortPrefixes(items []item, shift, depth int) {
+	if len(items) <= 1 {
+		return
+	}
+	if len(items) <= fewItems {
+		slices.SortFunc(items, s.compare)
+		return
+	}
+	if shift == 0 {
+		s.sortKeys(items, depth)
+		return
+	}
+	shift = max(shift-8, 0)
+	var next, end [256]int
+	for i := range items {
+		end[byte(items[i].prefix>>shift)]++
+	}
+	sum := 0
+	for b, count := range end {
+		next[b] = sum
+		sum += count
+		end[b] = sum
+	}
+	for b := range next {
+		for next[b] < end[b] {
+			it := items[next[b]]
+			for to := byte(it.prefix >> shift); int(to) != b; to = byte(it.prefix >> shift) {
+				it, items[next[to]] = items[next[to]], it
+				next[to]++
+			}
+			items[next[b]] = it
+			next[b]++
+		}
+	}
+	begin := 0
+	for _, stop := range end {
+		s.sortPrefixes(items[begin:stop], shift, depth)
+		begin = stop
+	}
+}
+
+// compare compares two items by their prefixes and keys.
+func (s *Sorter) compare(a, b item) int {
+	if a.prefix != b.prefix {
+		return cmp.Compare(a.prefix, b.prefix)
+	}
+	return bytes.Compare(s.key(&a), s.key(&b))
+}
+
+func (s *Sorter) key(it *item) []byte {
+	key, _ := cutField(s.slabs.from(it.at))
+	return key
+}
+
+// sortKeys sorts items that have the same prefix, and the same first depth bytes of
+// their keys, which may end before. It replaces the prefixes by the next eight bytes
+// in which the keys differ, sorts by these, and restores the prefix.
+func (s *Sorter) sortKeys(items []item, depth int) {
+	prefix := items[0].prefix
+	first, longest := s.key(&items[0]), 0
+	common := len(first)
+	for i := range items {
+		key := s.key(&items[i])
+		longest = max(longest, len(key))
+		common = commonLength(first[:common], key, min(depth, common))
+	}
+	depth = max(depth, common)
+	if longest <= depth { // the keys differ only in the number of zeros at their ends
+		slices.SortFunc(items, func(a, b item) int { return cmp.Compare(len(s.key(&a)), len(s.key(&b))) })
+		return
+	}
+	differ := uint64(0)
+	for i := range items {
+		items[i].prefix = eightBytes(s.key(&items[i]), depth)
+		differ |= items[i].prefix ^ items[0].prefix
+	}
+	s.sortPrefixes(items, (bits.Len64(differ)+7)/8*8, depth+8)
+	for i := range items {
+		items[i].prefix = prefix
+	}
+}
+
+// commonLength returns the number of bytes that a and b have in common at their
+// beginnings, of which n are known.
+func commonLength(a, b []byte, n int) int {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return min(n, len(a), len(b))
+}
+
+// eightBytes returns the bytes of a key from depth on as a number; zeros follow its end.
+func eightBytes(key []byte, depth int) uint64 {
+	if len(key) >= depth+8 {
+		return binary.BigEndian.Uint64(key[depth:])
+	}
+	var padded [8]byte
+	copy(padded[:], key[min(depth, len(key)):])
+	return binary.BigEndian.Uint64(padded[:])
+}

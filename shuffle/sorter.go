@@ -1,0 +1,207 @@
+package shuffle
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"unsafe"
+)
+
+var errSorterDone = errors.New("the sorter is closed, or its records were read")
+
+// Record is a record of a Sorter.
+type Record struct {
+	Prefix     uint64
+	Key, Value []byte
+}
+
+// Sorter sorts records by their prefixes, and those with equal prefixes by their keys'
+// bytes. Records that are equal in both may be in any order. It is for one goroutine.
+// The caller must close it.
+type Sorter struct {
+	directory string
+	budget    int64
+
+	slabs   slabs
+	items   []*[itemChunk]item
+	n       int
+	sorted  []item   // all items in order, while records are read from memory
+	spilled []string // files of sorted records
+	bytes   int64    // of all files that were written
+	err     error    // error of all further calls
+}
+
+// item is a record whose frame is in a slab.
+type item struct {
+	prefix uint64
+	at     position
+}
+
+const (
+	itemChunk = 4096
+	// itemBytes is the memory of a record besides its frame: its item, twice while
+	// items are sorted.
+	itemBytes = 2 * int64(unsafe.Sizeof(item{}))
+)
+
+// NewSorter returns a Sorter that uses at most budget bytes of memory, beyond which it
+// writes sorted records to files in a directory.
+func NewSorter(directory string, budget int64) *Sorter {
+	s := &Sorter{directory: directory, budget: max(budget, minBudget)}
+	if s.budget > 4*encoderBytes {
+		s.budget -= encoderBytes
+	}
+	return s
+}
+
+// Add adds a record, and copies its bytes. It fails if a file cannot be written.
+func (s *Sorter) Add(prefix uint64, key, value []byte) error {
+	if s.err != nil {
+		return s.err
+	}
+	size := frameSize(key, value)
+	if size > maxRecord-prefixBytes-maxLengthBytes {
+		return fmt.Errorf("a record of %d bytes is too large: the limit is %d", size, maxRecord)
+	}
+	chunk := s.n / itemChunk
+	if s.n > 0 && s.slabs.bytes+s.slabs.grow(size)+int64(chunk+1)*itemChunk*itemBytes > s.budget {
+		if err := s.Spill(); err != nil {
+			return err
+		}
+		chunk = 0
+	}
+	if chunk == len(s.items) {
+		s.items = append(s.items, new([itemChunk]item))
+	}
+	at, frame := s.slabs.alloc(size)
+	putFrame(frame, key, value)
+	s.items[chunk][s.n%itemChunk] = item{prefix, at}
+	s.n++
+	return nil
+}
+
+// Spilled returns the number of bytes of files written so far.
+func (s *Sorter) Spilled() int64 { return s.bytes }
+
+// Spill writes the records in memory to a file and frees their memory. If it fails, the
+// Sorter cannot be used any more.
+func (s *Sorter) Spill() error {
+	if s.err != nil || s.n == 0 {
+		return s.err
+	}
+	s.sort()
+	path, bytes, err := writeSorted(s.directory, func(yield func([]byte) bool) {
+		var frame []byte
+		for i := range s.sorted {
+			frame = s.appendSpilled(frame[:0], &s.sorted[i])
+			if !yield(frame) {
+				return
+			}
+		}
+	})
+	s.freeMemory()
+	if err != nil {
+		return s.fail(err)
+	}
+	s.bytes += bytes
+	s.spilled = append(s.spilled, path)
+	return nil
+}
+
+func (s *Sorter) fail(err error) error {
+	s.Close()
+	s.err = fmt.Errorf("sort: %w", err)
+	return s.err
+}
+
+func (s *Sorter) freeMemory() {
+	s.slabs.free()
+	s.items, s.n, s.sorted = nil, 0, nil
+}
+
+// Close frees the memory and removes all files. Further calls do nothing.
+func (s *Sorter) Close() {
+	s.freeMemory()
+	for _, path := range s.spilled {
+		_ = os.Remove(path) // the directory's owner removes what stays
+	}
+	s.spilled = nil
+	if s.err == nil {
+		s.err = errSorterDone
+	}
+}
+
+// All yields the records in order. Each is valid until the next one. Afterwards the
+// Sorter can only be closed. If ctx ends, the error is its cause; others are those of
+// files. The sequence ends after an error.
+func (s *Sorter) All(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		if s.err == nil && len(s.spilled) > 0 {
+			_ = s.Spill() // sets s.err if it fails
+		}
+		if s.err != nil {
+			yield(Record{}, s.err)
+			return
+		}
+		s.err = errSorterDone
+		if len(s.spilled) > 0 {
+			s.mergeFiles(ctx, yield)
+			return
+		}
+		s.sort()
+		for i := range s.sorted {
+			if i%1024 == 0 && ctx.Err() != nil {
+				yield(Record{}, context.Cause(ctx))
+				return
+			}
+			key, rest := cutField(s.slabs.from(s.sorted[i].at))
+			value, _ := cutField(rest)
+			if !yield(Record{s.sorted[i].prefix, key, value}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// In files the key of a frame begins with the prefix, big-endian. So the order of
+// records is that of these keys.
+const (
+	prefixBytes    = 8
+	maxLengthBytes = binary.MaxVarintLen32
+)
+
+// appendSpilled appends the frame of a record as it is in files.
+func (s *Sorter) appendSpilled(frame []byte, it *item) []byte {
+	key, rest := cutField(s.slabs.from(it.at))
+	value, _ := cutField(rest)
+	frame = binary.AppendUvarint(frame, uint64(prefixBytes+len(key)))
+	frame = append(binary.BigEndian.AppendUint64(frame, it.prefix), key...)
+	return append(binary.AppendUvarint(frame, uint64(len(value))), value...)
+}
+
+// writeSorted writes frames to a new file in a directory and returns its path and size.
+// If it fails, it removes the file.
+func writeSorted(directory string, frames iter.Seq[[]byte]) (path string, bytes int64, err error) {
+	file, err := os.CreateTemp(directory, "sort-*")
+	if err != nil {
+		return "", 0, err
+	}
+	blocks := newBlockWriter(file)
+	defer blocks.release()
+	for frame := range frames {
+		if err = blocks.add(frame); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = errors.Join(blocks.endBlock(), blocks.flush())
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(file.Name()) // the directory's owner removes what stays
+		return "", 0, err
+	}
+	return file.Name(), blocks.offset, nil
+}
