@@ -18,7 +18,8 @@ type Run struct {
 	Stage StageID
 	// Attempt identifies the attempt. No other attempt of any stage has the same.
 	Attempt uint64
-	// Tasks are the indexes of the tasks that have no result yet, in ascending order.
+	// Tasks are the indexes of the tasks to run, in ascending order: those that have no
+	// result, except for those that another attempt still runs.
 	Tasks []int
 	// Priority is the priority of the attempt: that of the first job that needs it.
 	Priority Priority

@@ -35,8 +35,9 @@
 //
 //   - Stages live longer than jobs. A job skips the stages whose outputs are there,
 //     and those that only these are made from. Jobs share attempts.
-//   - Only tasks without a result run. A stage has one attempt that starts tasks; if
-//     outputs of it are lost meanwhile, they are made again by its next attempt.
+//   - Only tasks without a result run. If outputs of a running stage are lost with
+//     their executor, another attempt makes them again at once. Other tasks that have to
+//     run again wait until the attempt has ended.
 //   - If outputs are lost that a running stage reads, its attempt drains, the lost
 //     outputs are made again at once, and then the tasks without a result run in a new
 //     attempt. Results of the old one count until then and afterwards.

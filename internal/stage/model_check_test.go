@@ -9,7 +9,7 @@ import (
 // event changes the model by do, then checks the actions of the graph for the same
 // event.
 func (m *model) event(do func(), actions func() []stage.Action) {
-	m.mayAbort, m.mustFail = map[stage.StageID]bool{}, map[stage.JobID]bool{}
+	m.mustAbort, m.mustFail = map[uint64]bool{}, map[stage.JobID]bool{}
 	do()
 	m.check(actions())
 }
@@ -46,7 +46,7 @@ func (m *model) check(actions []stage.Action) {
 			attempt := m.attempts[a.Attempt]
 			must(attempt != nil, "%+v: it is not live", a)
 			_, isNeeded := needed[attempt.stage]
-			must(!isNeeded || m.mayAbort[a.Stage] || m.unstable(attempt.stage), "%+v: without cause", a)
+			must(!isNeeded || m.mustAbort[a.Attempt] || m.unstable(attempt.stage), "%+v: without cause", a)
 			delete(m.attempts, a.Attempt)
 		}
 	}
@@ -59,7 +59,7 @@ func (m *model) run(a stage.Run, needed map[*modelStage]stage.JobID) {
 	job, isNeeded := needed[s]
 	must(isNeeded && job == a.Priority.Job, "%+v: needed by job %d", a, job)
 	must(m.ready(s), "%+v: outputs of parents are missing", a)
-	must(len(a.Tasks) > 0 && slices.Equal(a.Tasks, s.missing()), "%+v: missing are %v", a, s.missing())
+	must(len(a.Tasks) > 0 && slices.Equal(a.Tasks, m.waiting(s)), "%+v: waiting are %v", a, m.waiting(s))
 	must(m.attempts[a.Attempt] == nil, "%+v: twice", a)
 	pending := map[int]bool{}
 	for _, task := range a.Tasks {
@@ -106,14 +106,17 @@ func (m *model) checkState() {
 	for _, job := range m.jobs {
 		must(!m.stages[stage.StageID{Job: job}].complete(), "job %d is done", job)
 	}
+	for number := range m.mustAbort {
+		must(m.attempts[number] == nil, "attempt %d must be aborted", number)
+	}
 	needed := m.needed()
-	starting := map[*modelStage]int{}
+	starting := map[*modelStage]bool{}
 	for _, a := range m.attempts {
 		_, isNeeded := needed[a.stage]
 		must(isNeeded, "attempt %d of %s is not needed", a.number, a.stage.id)
 		must(!m.unstable(a.stage), "attempt %d of %s reads outputs that may change", a.number, a.stage.id)
 		if !a.drained {
-			starting[a.stage]++
+			starting[a.stage] = true
 		}
 	}
 	for _, s := range m.stages {
@@ -123,11 +126,12 @@ func (m *model) checkState() {
 			s.asked = false
 		}
 		must(s.asked == (runs && s.tasks < 0), "%s: asked for a plan: %t", s.id, s.asked)
-		want := 0
-		if runs && s.tasks >= 0 {
-			want = 1
+		runs = runs && s.tasks >= 0
+		must(starting[s] == runs, "%s: starts tasks: %t", s.id, starting[s])
+		must(!runs || !m.hasLost[s] || len(m.waiting(s)) == 0, "%s has lost outputs, and the tasks %v wait", s.id, m.waiting(s))
+		if runs {
+			delete(m.hasLost, s)
 		}
-		must(starting[s] == want, "%s: %d attempts start tasks, want %d", s.id, starting[s], want)
 	}
 }
 

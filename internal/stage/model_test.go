@@ -19,10 +19,13 @@ type model struct {
 	lost     map[string]bool
 	limit    int // Config.MaxFetchFailures
 
-	// mayAbort are the stages whose attempts the present event may abort although a job
-	// needs them. mustFail are the jobs that it must fail.
-	mayAbort map[stage.StageID]bool
-	mustFail map[stage.JobID]bool
+	// mustAbort are the attempts that the present event must abort although a job may
+	// need them. mustFail are the jobs that it must fail.
+	mustAbort map[uint64]bool
+	mustFail  map[stage.JobID]bool
+	// hasLost are the stages that have lost outputs with their executor and could not run
+	// since.
+	hasLost map[*modelStage]bool
 }
 
 type modelStage struct {
@@ -56,6 +59,7 @@ func newModel(limit int) *model {
 	return &model{
 		specs: map[stage.ShuffleID]stage.ShuffleSpec{}, ended: map[stage.JobID]bool{},
 		stages: map[stage.StageID]*modelStage{}, attempts: map[uint64]*modelAttempt{}, lost: map[string]bool{}, limit: limit,
+		hasLost: map[*modelStage]bool{},
 	}
 }
 
@@ -79,6 +83,18 @@ func (s *modelStage) missing() (tasks []int) {
 		}
 	}
 	return tasks
+}
+
+// waiting returns the missing tasks that no attempt will run.
+func (m *model) waiting(s *modelStage) []int {
+	return slices.DeleteFunc(s.missing(), func(task int) bool {
+		for _, a := range m.attempts {
+			if a.stage == s && !a.drained && a.pending[task] {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func (s *modelStage) complete() bool { return s.tasks >= 0 && len(s.missing()) == 0 }
@@ -191,11 +207,20 @@ func (m *model) rollBack(changed *modelStage) {
 		if s == changed || !s.lineage[changed.id] {
 			continue
 		}
-		m.mayAbort[s.id] = true
+		m.abort(s)
 		if s.id.Job != 0 && slices.Contains(s.results, true) {
 			m.mustFail[s.id.Job] = true
 		}
 		clear(s.outputs)
+	}
+}
+
+// abort marks the attempts of a stage as those to abort.
+func (m *model) abort(s *modelStage) {
+	for number, a := range m.attempts {
+		if a.stage == s {
+			m.mustAbort[number] = true
+		}
 	}
 }
 
@@ -211,6 +236,7 @@ func (m *model) fetchFailed(number uint64, task int, failure stage.FetchFailure,
 			for i := range read.outputs {
 				if failure.ExecutorGone && read.outputs[i].Executor == output.Executor || id == failure.Shuffle && i == failure.Map {
 					read.outputs[i].Executor = ""
+					m.hasLost[read] = m.hasLost[read] || failure.ExecutorGone
 				}
 			}
 		}
@@ -250,8 +276,9 @@ func (m *model) executorLost(id, host string, hostLost bool) {
 	m.lost[id] = true
 	for _, s := range m.stages {
 		for i, output := range s.outputs {
-			if output.Executor == id || hostLost && output.Host == host {
+			if output.Executor == id || hostLost && output.Executor != "" && output.Host == host {
 				s.outputs[i].Executor = ""
+				m.hasLost[s] = true
 			}
 		}
 	}
@@ -269,7 +296,7 @@ func (m *model) relocated(r stage.Relocation) {
 
 func (m *model) release(id stage.ShuffleID) {
 	if s := m.stages[stage.StageID{Shuffle: id}]; s != nil {
-		m.mayAbort[s.id] = true
+		m.abort(s)
 		for i := range s.outputs {
 			s.outputs[i].Executor, s.outputs[i].Attempt = "", 0
 		}

@@ -96,6 +96,7 @@ func (l *locations) dropGone(s *stage) {
 	for task, o := range s.outputs {
 		if o.there && o.executor.gone {
 			l.drop(s, task)
+			s.lost = true
 		}
 	}
 }

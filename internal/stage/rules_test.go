@@ -64,15 +64,39 @@ func TestRules(t *testing.T) {
 			s.after(s.ExecutorLost("c", "hc", false), "drain r1 #2, run m1 #3 [2]")
 			s.done(3, 2, "d", "run r1 #4 [0 2]")
 		}},
-		{"outputs of a running stage that are lost are made by its next attempt", func(t *testing.T) {
+		{"outputs of a running stage that are lost are made again at once", func(t *testing.T) {
 			s := newScript(t)
 			s.submit(1, reads(1), []stage.ShuffleSpec{shuffle(1)}, "plan m1")
-			s.Planned(m(1), 3)
+			s.Planned(m(1), 4)
 			s.done(1, 0, "a", "")
+			s.done(1, 3, "b", "")
+			s.after(s.ExecutorLost("a", "ha", false), "run m1 #2 [0]")
+			s.after(s.ExecutorLost("b", "hb", false), "run m1 #3 [3]")
+			s.after(s.ExecutorLost("c", "hc", false), "")
+			s.done(1, 1, "d", "")
+			s.done(2, 0, "d", "")
+			s.done(3, 3, "d", "")
+			s.done(1, 2, "d", "plan r1")
+		}},
+		{"a result that does not count is made again when its attempt has ended", func(t *testing.T) {
+			s := newScript(t)
+			s.submit(1, reads(1), []stage.ShuffleSpec{shuffle(1)}, "plan m1")
+			s.Planned(m(1), 2)
 			s.after(s.ExecutorLost("a", "ha", false), "")
-			s.done(1, 1, "b", "")
-			s.done(1, 2, "b", "run m1 #2 [0]")
+			s.ignored(1, 0, "a", "")
+			s.done(1, 1, "b", "run m1 #2 [0]")
 			s.after(s.SetEnded(1, nil), "")
+		}},
+		{"all attempts of a stage drain if outputs that it reads are lost", func(t *testing.T) {
+			s := newScript(t)
+			s.submit(1, reads(2), []stage.ShuffleSpec{shuffle(1), shuffle(2, 1)}, "plan m1")
+			s.Planned(m(1), 1)
+			s.done(1, 0, "a", "plan m2")
+			s.Planned(m(2), 3)
+			s.done(2, 0, "b", "")
+			s.after(s.ExecutorLost("b", "hb", false), "run m2 #3 [0]")
+			s.after(s.ExecutorLost("a", "ha", false), "drain m2 #2, drain m2 #3, run m1 #4 [0]")
+			s.done(4, 0, "c", "run m2 #5 [0 1 2]")
 		}},
 		{"a set that ends without an error runs its missing tasks again", func(t *testing.T) {
 			s := two(t, 1, 3, shuffle(1))
@@ -317,7 +341,7 @@ func TestRules(t *testing.T) {
 				s.TaskDone(1, task, stage.Output{Executor: executorOf(task), Host: host})
 			}
 			s.after(s.ExecutorLost("a", "h", true), "run m1 #2 [0 2]")
-			s.after(s.ExecutorLost("b", "g", false), "")
+			s.after(s.ExecutorLost("b", "g", false), "run m1 #3 [1]")
 			require.Equal(t, []int{0, 1, 2}, s.missing(1))
 		}},
 		{"a relocated output survives its executor", func(t *testing.T) {

@@ -56,16 +56,21 @@ func (g *Graph) visit(s *stage, job JobID) {
 		s.asked = true
 		g.asked[s] = struct{}{}
 		g.do(Plan{Stage: s.id})
-	case s.tasks != unplanned && !s.running():
+	case s.tasks != unplanned && (s.lost || !s.running()):
 		g.run(s, job)
 	}
 }
 
-// run starts an attempt with all missing tasks of a stage.
+// run starts an attempt with all tasks that have no result and that no attempt will
+// run.
 func (g *Graph) run(s *stage, job JobID) {
+	s.lost = false
+	tasks := s.waiting()
+	if len(tasks) == 0 {
+		return
+	}
 	g.lastAttempt++
 	a := &attempt{stage: s, number: g.lastAttempt, pending: newBitset(s.tasks)}
-	tasks := s.missingTasks()
 	for _, task := range tasks {
 		a.pending.add(task)
 	}
@@ -82,10 +87,11 @@ func (g *Graph) interrupt(s *stage, stable bool) {
 		g.abortAll(s, outputsLost)
 		return
 	}
-	if s.running() {
-		a := s.attempts[len(s.attempts)-1]
-		a.drained = true
-		g.do(Drain{Stage: s.id, Attempt: a.number})
+	for _, a := range s.attempts {
+		if !a.drained {
+			a.drained = true
+			g.do(Drain{Stage: s.id, Attempt: a.number})
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package stage
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // JobID identifies a job. It is not 0. The caller never uses an ID again.
 type JobID uint64
@@ -46,7 +49,8 @@ type stage struct {
 	generation uint64
 
 	asked    bool       // a Plan waits for its answer
-	attempts []*attempt // live attempts; only the last can be one that does not drain
+	attempts []*attempt // live attempts
+	lost     bool       // outputs were lost with their executor, and the stage could not run since
 	// fetchFailures is the number of attempts in a row that had a fetch failure,
 	// without any result in between.
 	fetchFailures int
@@ -91,11 +95,11 @@ func (s *stage) isMissing(task int) bool {
 	return !s.outputs[task].there
 }
 
-// missingTasks returns the tasks without results.
-func (s *stage) missingTasks() []int {
-	tasks := make([]int, 0, s.missing)
+// waiting returns the tasks that have no result, and that no attempt will run.
+func (s *stage) waiting() []int {
+	var tasks []int
 	for task := range s.tasks {
-		if s.isMissing(task) {
+		if s.isMissing(task) && !slices.ContainsFunc(s.attempts, func(a *attempt) bool { return !a.drained && a.pending.has(task) }) {
 			tasks = append(tasks, task)
 		}
 	}
@@ -104,7 +108,7 @@ func (s *stage) missingTasks() []int {
 
 // running reports whether an attempt of the stage may start tasks.
 func (s *stage) running() bool {
-	return len(s.attempts) > 0 && !s.attempts[len(s.attempts)-1].drained
+	return slices.ContainsFunc(s.attempts, func(a *attempt) bool { return !a.drained })
 }
 
 // bitset is a set of small integers.
