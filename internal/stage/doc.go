@@ -25,7 +25,9 @@
 //     of the shuffles. For each task call [Graph.TaskDone], whose first result says
 //     whether the task's result is used, or [Graph.FetchFailed]; a fetch failure ends
 //     the task in its set, without a retry. At last, call [Graph.SetEnded]. Failures
-//     of other kinds are retried within the task set.
+//     of other kinds are retried within the task set. Two copies of a task in one
+//     attempt may write different output: on one executor, neither may replace the
+//     other's.
 //  4. On [Drain], start no more tasks of the set; on [Abort], cancel the set.
 //  5. Call [Graph.ExecutorLost] for each lost executor, and [Graph.Relocated] for
 //     each output that a stopping executor has handed over.

@@ -120,7 +120,9 @@ func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, gen
 
 // ExecutorLost drops all outputs of an executor, and with hostLost those of all
 // executors of its host. Outputs of the lost executor that are reported later do not
-// count. Tasks that ran on it are the business of their task sets.
+// count. Tasks that ran on it are the business of their task sets. If a host is lost,
+// report that first: then one attempt of a stage makes all its outputs again, and
+// not one for each executor.
 func (g *Graph) ExecutorLost(id, host string, hostLost bool) []Action {
 	g.outputs.lost[id] = g.lastAttempt
 	found := false

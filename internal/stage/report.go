@@ -1,7 +1,7 @@
 package stage
 
-// Planned says how many tasks a stage has. Call it once for each [Plan], with the
-// same number whenever the stage is planned again from the same outputs.
+// Planned says how many tasks a stage has: 0 or more. Call it once for each [Plan]. A
+// stage keeps its number of tasks as long as it is known.
 func (g *Graph) Planned(id StageID, tasks int) []Action {
 	s := g.stage(id)
 	if s == nil || !s.asked {
