@@ -19,6 +19,8 @@
 //		}
 //	}
 //
+// A [Table] aggregates records by their keys, a [Sorter] sorts them.
+//
 // A [Service] is an executor's part: it has the files of its tasks' outputs and serves
 // their sections (the partitions of an output) on the data port. Readers on the same
 // host read the files instead.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
+	"reflect"
 	"slices"
 	"unsafe"
 )
@@ -13,40 +14,63 @@ import (
 // aggregation: entries cannot be removed, and its memory is known. It is for one
 // goroutine.
 type Table[V any] struct {
-	slots  []uint64 // tag<<32 | index+1 of the cell; 0 if unused. Their number is a power of two
+	slots  []uint64 // tag<<32 | place+1 of the entry; 0 if unused. Their number is a power of two
 	mask   uint64
 	limit  int // largest number of entries before the slots are doubled
+	n      int // number of entries
 	sorted bool
 
-	cells []*[cellChunk]cell[V]
-	n     int // number of entries
-	keys  slabs
+	entries slabs
+	ends    []int // end of the entries in each slab
+	inline  bool  // entries have values, not their indexes
+	head    int   // bytes of an entry before its hash
+	values  []*[valueChunk]V
+	touched byte // makes the compiler keep the reads of Prefetch
 }
 
-// cell is an entry. The tag in its slot is the upper half of its hash. The lower half
-// gives its place.
-type cell[V any] struct {
-	low   uint32 // lower half of the hash
-	key   uint32 // position of the key, in words of the slabs
-	value V
-}
-
+// An entry has these parts: the value, if V has no pointers, or its index in values;
+// the lower half of the hash, which gives the slot (the upper half is the tag in it);
+// the key's length (a uvarint); the key. So most lookups read two cache lines, the slot
+// and the entry. Entries begin at multiples of entryAlign bytes; their place is in
+// this unit.
 const (
-	minSlots  = 1 << 10
-	cellChunk = 1 << 10
+	entryAlign = 8
+	slabPlaces = slabSize / entryAlign
+	lowBytes   = 4
 
-	// A slab has keyWords words of four bytes. A key begins at a word: its length (a
-	// uvarint), then its bytes.
-	wordBytes = 4
-	keyWords  = slabSize / wordBytes
+	minSlots   = 1 << 10
+	valueChunk = 1 << 8
 )
 
 // NewTable returns an empty Table.
 func NewTable[V any]() *Table[V] {
-	t := &Table[V]{}
+	t := &Table[V]{inline: hasNoPointers(reflect.TypeFor[V]()), head: entryAlign}
+	if t.inline {
+		t.head = align(int(unsafe.Sizeof(*new(V))))
+	}
 	t.setSlots(make([]uint64, minSlots))
 	return t
 }
+
+// hasNoPointers reports whether values of a type can be where the garbage collector
+// does not look.
+func hasNoPointers(t reflect.Type) bool {
+	switch kind := t.Kind(); kind {
+	case reflect.Array:
+		return hasNoPointers(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !hasNoPointers(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	default:
+		return kind >= reflect.Bool && kind <= reflect.Complex128
+	}
+}
+
+func align(n int) int { return (n + entryAlign - 1) &^ (entryAlign - 1) }
 
 func (t *Table[V]) setSlots(slots []uint64) {
 	t.slots, t.mask, t.limit = slots, uint64(len(slots)-1), len(slots)/4*3
@@ -58,7 +82,10 @@ func (t *Table[V]) Len() int { return t.n }
 // Bytes returns the memory of the table, in bytes, after one more entry with a small key.
 // Memory to which values refer is not included.
 func (t *Table[V]) Bytes() int64 {
-	n := int64(t.n/cellChunk+1)*cellChunk*int64(unsafe.Sizeof(cell[V]{})) + t.keys.bytes + t.keys.grow(64) + 8*int64(len(t.slots))
+	n := t.entries.bytes + t.entries.grow(t.head+64) + 8*int64(len(t.slots))
+	if !t.inline {
+		n += int64(t.n/valueChunk+1) * valueChunk * int64(unsafe.Sizeof(*new(V)))
+	}
 	if t.n == t.limit {
 		n += 16 * int64(len(t.slots))
 	}
@@ -75,31 +102,59 @@ func (t *Table[V]) Upsert(hash uint64, key []byte) (value *V, inserted bool) {
 			return t.insert(at, hash, key), true
 		}
 		if slot>>32 == tag {
-			c := t.cell(uint32(slot) - 1)
-			if c.low == uint32(hash) && t.hasKey(c, key) {
-				return &c.value, false
+			entry := t.entry(slot)
+			if hashed := entry[t.head:]; binary.LittleEndian.Uint32(hashed) == uint32(hash) && hasKey(hashed[lowBytes:], key) {
+				return t.value(entry), false
 			}
 		}
 	}
 }
 
-func (t *Table[V]) cell(i uint32) *cell[V] { return &t.cells[i/cellChunk][i%cellChunk] }
+// Prefetch reads what Upsert will need for these hashes, so that the processor waits
+// for several of them at a time. Calling it for a few dozen keys before their Upserts
+// makes these faster if the table is larger than the processor's caches.
+func (t *Table[V]) Prefetch(hashes []uint64) {
+	for len(hashes) > 0 {
+		var slots [32]uint64
+		n := min(len(hashes), len(slots))
+		for i, hash := range hashes[:n] {
+			slots[i] = t.slots[hash&t.mask]
+		}
+		for i, slot := range slots[:n] {
+			if slot != 0 && slot>>32 == hashes[i]>>32 {
+				t.touched += t.entry(slot)[0]
+			}
+		}
+		hashes = hashes[n:]
+	}
+}
 
-func (t *Table[V]) hasKey(c *cell[V], key []byte) bool {
-	slab := t.keys.list[c.key/keyWords]
-	p := slab[c.key%keyWords*wordBytes:]
+// hasKey reports whether p begins with the length of a key and the key.
+func hasKey(p, key []byte) bool {
 	if n := len(key); n < 0x80 {
 		return int(p[0]) == n && string(p[1:1+n]) == string(key)
 	}
-	return bytes.Equal(t.keyAt(c.key), key)
+	found, _ := cutField(p)
+	return bytes.Equal(found, key)
 }
 
-// keyAt returns the key at a position.
-func (t *Table[V]) keyAt(position uint32) []byte {
-	p := t.keys.list[position/keyWords][position%keyWords*wordBytes:]
-	key, _ := cutField(p)
-	return key
+// entry returns the bytes from the entry of a slot on.
+func (t *Table[V]) entry(slot uint64) []byte {
+	place := uint32(slot) - 1
+	return t.entries.list[place/slabPlaces][place%slabPlaces*entryAlign:]
 }
+
+// value returns the value of an entry.
+func (t *Table[V]) value(entry []byte) *V {
+	at := unsafe.Pointer(unsafe.SliceData(entry)) // aligned as the slab and entryAlign are
+	if t.inline {
+		return (*V)(at)
+	}
+	i := *(*uint64)(at)
+	return &t.values[i/valueChunk][i%valueChunk]
+}
+
+func (t *Table[V]) low(slot uint64) uint32 { return binary.LittleEndian.Uint32(t.entry(slot)[t.head:]) }
 
 // insert adds an entry whose slot, if the slots are not doubled, is at.
 func (t *Table[V]) insert(at, hash uint64, key []byte) *V {
@@ -112,24 +167,32 @@ func (t *Table[V]) insert(at, hash uint64, key []byte) *V {
 			at = (at + 1) & t.mask
 		}
 	}
-	i := t.n
-	if i/cellChunk == len(t.cells) {
-		t.cells = append(t.cells, new([cellChunk]cell[V]))
-	}
-	size := uvarintSize(len(key)) + len(key)
-	position, p := t.keys.alloc((size + wordBytes - 1) / wordBytes * wordBytes)
-	if position.slab() >= 1<<32/keyWords || i == 1<<32-1 {
+	size := align(t.head + lowBytes + uvarintSize(len(key)) + len(key))
+	position, entry := t.entries.alloc(size)
+	slab := position.slab()
+	if slab >= 1<<32/slabPlaces-1 {
 		panic("shuffle: a Table is too large")
 	}
-	copy(p[binary.PutUvarint(p, uint64(len(key))):], key)
+	if slab == len(t.ends) {
+		t.ends = append(t.ends, 0)
+	}
+	t.ends[slab] = position.offset() + size
+	clear(entry[:t.head])
+	binary.LittleEndian.PutUint32(entry[t.head:], uint32(hash))
+	keyed := entry[t.head+lowBytes:]
+	copy(keyed[binary.PutUvarint(keyed, uint64(len(key))):], key)
+	if !t.inline {
+		if t.n/valueChunk == len(t.values) {
+			t.values = append(t.values, new([valueChunk]V))
+		}
+		*(*uint64)(unsafe.Pointer(unsafe.SliceData(entry))) = uint64(t.n)
+	}
+	t.slots[at] = hash>>32<<32 | uint64(slab*slabPlaces+position.offset()/entryAlign+1)
 	t.n++
-	t.slots[at] = hash>>32<<32 | uint64(t.n)
-	c := t.cell(uint32(i))
-	c.low, c.key = uint32(hash), uint32(position.slab()*keyWords+position.offset()/wordBytes)
-	return &c.value
+	return t.value(entry)
 }
 
-// double doubles the slots. Cells and keys stay where they are.
+// double doubles the slots. Entries stay where they are.
 func (t *Table[V]) double() {
 	old := t.slots
 	t.setSlots(make([]uint64, 2*len(old)))
@@ -137,7 +200,7 @@ func (t *Table[V]) double() {
 		if slot == 0 {
 			continue
 		}
-		at := uint64(t.cell(uint32(slot)-1).low) & t.mask
+		at := uint64(t.low(slot)) & t.mask
 		for t.slots[at] != 0 {
 			at = (at + 1) & t.mask
 		}
@@ -149,10 +212,13 @@ func (t *Table[V]) double() {
 // the next Reset, and values may be changed.
 func (t *Table[V]) All() iter.Seq2[[]byte, *V] {
 	return func(yield func([]byte, *V) bool) {
-		for i := range t.n {
-			c := t.cell(uint32(i))
-			if !yield(t.keyAt(c.key), &c.value) {
-				return
+		for i, end := range t.ends {
+			for entries := t.entries.list[i][:end]; len(entries) > 0; {
+				key, _ := cutField(entries[t.head+lowBytes:])
+				if !yield(key, t.value(entries)) {
+					return
+				}
+				entries = entries[align(t.head+lowBytes+uvarintSize(len(key))+len(key)):]
 			}
 		}
 	}
@@ -172,15 +238,16 @@ func (t *Table[V]) SortedByHash() iter.Seq[Entry[V]] {
 	return func(yield func(Entry[V]) bool) {
 		t.sort()
 		for _, slot := range t.slots[:t.n] {
-			c := t.cell(uint32(slot) - 1)
-			if !yield(Entry[V]{slot>>32<<32 | uint64(c.low), t.keyAt(c.key), &c.value}) {
+			entry := t.entry(slot)
+			key, _ := cutField(entry[t.head+lowBytes:])
+			if !yield(Entry[V]{slot>>32<<32 | uint64(t.low(slot)), key, t.value(entry)}) {
 				return
 			}
 		}
 	}
 }
 
-// sort moves the used slots to the beginning and sorts them by their cells' hashes.
+// sort moves the used slots to the beginning and sorts them by their entries' hashes.
 func (t *Table[V]) sort() {
 	if t.sorted {
 		return
@@ -194,13 +261,13 @@ func (t *Table[V]) sort() {
 	}
 	clear(t.slots[t.n:])
 	sortUint64(used, 56)
-	for i := 0; i < len(used); { // equal tags are in the order of their cells
+	for i := 0; i < len(used); { // equal tags are in the order of their entries
 		end := i + 1
 		for end < len(used) && used[end]>>32 == used[i]>>32 {
 			end++
 		}
 		if end > i+1 {
-			slices.SortFunc(used[i:end], func(a, b uint64) int { return cmp.Compare(t.cell(uint32(a)-1).low, t.cell(uint32(b)-1).low) })
+			slices.SortFunc(used[i:end], func(a, b uint64) int { return cmp.Compare(t.low(a), t.low(b)) })
 		}
 		i = end
 	}
@@ -244,16 +311,16 @@ func sortUint64(numbers []uint64, shift int) {
 // Reset removes all entries. The table keeps memory for as many.
 func (t *Table[V]) Reset() {
 	clear(t.slots)
-	for _, chunk := range t.cells[:(t.n+cellChunk-1)/cellChunk] {
+	for _, chunk := range t.values {
 		clear(chunk[:])
 	}
-	t.keys.free()
-	t.n, t.sorted = 0, false
+	t.entries.free()
+	t.n, t.ends, t.sorted = 0, t.ends[:0], false
 }
 
-// Release frees the memory of an unused table. It is then empty, as after Reset.
+// Release frees the memory of the table, which is then empty, as after Reset.
 func (t *Table[V]) Release() {
-	t.keys.free()
-	t.cells, t.n, t.sorted = nil, 0, false
+	t.entries.free()
+	t.values, t.ends, t.n, t.sorted = nil, nil, 0, false
 	t.setSlots(make([]uint64, minSlots))
 }

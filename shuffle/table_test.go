@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,50 @@ func requireModel(t require.TestingT, table *Table[int], model map[string]int, h
 	}
 }
 
+// Values with pointers are where the garbage collector finds them.
+func TestTablesOfSeveralTypes(t *testing.T) {
+	checkValues(t, true, func(i int) uint8 { return uint8(i) })
+	checkValues(t, true, func(i int) struct{} { return struct{}{} })
+	checkValues(t, true, func(i int) [3]int32 { return [3]int32{int32(i), 2, 3} })
+	checkValues(t, true, func(i int) struct {
+		a bool
+		b float64
+	} {
+		return struct {
+			a bool
+			b float64
+		}{i%2 == 0, float64(i)}
+	})
+	checkValues(t, false, func(i int) string { return fmt.Sprint(i) })
+	checkValues(t, false, func(i int) [1]any { return [1]any{i} })
+}
+
+func checkValues[V comparable](t *testing.T, inline bool, value func(i int) V) {
+	table := NewTable[V]()
+	require.Equal(t, inline, table.inline)
+	var zero V
+	for round := range 2 {
+		for i := range 5000 {
+			key := fmt.Append(nil, "key ", i)
+			v, inserted := table.Upsert(xxh3.Hash(key), key)
+			require.True(t, inserted)
+			require.Equal(t, zero, *v)
+			*v = value(i + round)
+			if i%1000 == 0 {
+				runtime.GC()
+			}
+		}
+		table.Prefetch([]uint64{xxh3.Hash([]byte("key 7")), 0, 1})
+		i := 0
+		for key, v := range table.All() {
+			require.Equal(t, fmt.Sprint("key ", i), string(key))
+			require.Equal(t, value(i+round), *v)
+			i++
+		}
+		table.Reset()
+	}
+}
+
 func TestTableBytesAreAnUpperLimit(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -85,7 +130,7 @@ func TestTableBytesAreAnUpperLimit(t *testing.T) {
 		limit := table.Bytes()
 		key := fmt.Append(nil, "word ", i)
 		table.Upsert(xxh3.Hash(key), key)
-		used := table.keys.bytes + int64(len(table.cells))*16*cellChunk + 8*int64(len(table.slots))
+		used := table.entries.bytes + 8*int64(len(table.slots))
 		require.LessOrEqual(t, used, limit)
 	}
 	runtime.GC()
@@ -129,12 +174,37 @@ func BenchmarkTable(b *testing.B) {
 			reportCPU(b, begin, words, "word")
 		})
 	}
-	sum := uint64(0)
+	sum, counts := uint64(0), map[string]*int64{}
 	run("hash", func(hash uint64, _ []byte) { sum += hash })
+	run("map", func(_ uint64, word []byte) {
+		if count := counts[string(word)]; count != nil {
+			*count++
+		} else {
+			counts[string(word)] = new(int64)
+		}
+	})
+	counts = nil
 	table := NewTable[int64]()
 	run("upsert", func(hash uint64, word []byte) {
 		count, _ := table.Upsert(hash, word)
 		*count++
+	})
+	b.Run("prefetch", func(b *testing.B) {
+		begin := cpuTime(b)
+		var hashes [64]uint64
+		for b.Loop() {
+			for words := range slices.Chunk(text, len(hashes)) {
+				for i, w := range words {
+					hashes[i] = xxh3.Hash(vocabulary[at[w]:at[w+1]])
+				}
+				table.Prefetch(hashes[:len(words)])
+				for i, w := range words {
+					count, _ := table.Upsert(hashes[i], vocabulary[at[w]:at[w+1]])
+					*count++
+				}
+			}
+		}
+		reportCPU(b, begin, words, "word")
 	})
 	b.Run("fill", func(b *testing.B) {
 		b.ReportAllocs()
