@@ -216,7 +216,7 @@ func TestJobsInChaos(t *testing.T) {
 	for name, anyRandom := range map[string]bool{"deterministic": false, "not deterministic": true} {
 		t.Run(name, func(t *testing.T) {
 			total := map[string]int{}
-			for seed := range uint64(50) {
+			for seed := range uint64(30) {
 				chaos(t, seed, anyRandom, total)
 			}
 			t.Log(total)

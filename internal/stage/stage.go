@@ -97,9 +97,15 @@ func (s *stage) isMissing(task int) bool {
 
 // waiting returns the tasks that have no result, and that no attempt will run.
 func (s *stage) waiting() []int {
+	running := newBitset(s.tasks)
+	for _, a := range s.attempts {
+		if !a.drained {
+			running.addAll(a.pending)
+		}
+	}
 	var tasks []int
 	for task := range s.tasks {
-		if s.isMissing(task) && !slices.ContainsFunc(s.attempts, func(a *attempt) bool { return !a.drained && a.pending.has(task) }) {
+		if s.isMissing(task) && !running.has(task) {
 			tasks = append(tasks, task)
 		}
 	}
@@ -118,6 +124,12 @@ func newBitset(size int) bitset { return make(bitset, (size+63)/64) }
 
 func (b bitset) has(i int) bool {
 	return i >= 0 && i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0
+}
+
+func (b bitset) addAll(other bitset) {
+	for i, word := range other {
+		b[i] |= word
+	}
 }
 
 func (b bitset) add(i int)    { b[i/64] |= 1 << (i % 64) }
