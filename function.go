@@ -37,7 +37,7 @@ func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *
 			return nil, undecodable{fmt.Errorf("input: %w", err)}
 		}
 		call.Usage.Decode = time.Since(began)
-		output, err := f(&Task{Context: ctx, call: call}, input)
+		output, err := f(NewTask(ctx, call), input)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 		Resources:   config.TaskResources(settings),
 		Tasks:       make([]driver.Task, len(inputs)),
 	}}
-	o.fromContext(ctx)
+	o.FromContext(ctx)
 	for _, option := range options {
 		option(&o)
 	}

@@ -78,33 +78,15 @@ func Barrier() Option { return func(o *jobOptions) { o.Barrier = true } }
 // scheduler.allocation.file. The default is the pool of [InPool], or else "default".
 func Pool(name string) Option { return func(o *jobOptions) { o.Pool = name } }
 
-type (
-	groupKey struct{}
-	poolKey  struct{}
-	group    struct{ name, description string }
-)
-
 // Group returns a context that puts the jobs started with it into a group.
 // [Session.CancelGroup] cancels all jobs of a group. The status page shows name and
 // description.
 func Group(ctx context.Context, name, description string) context.Context {
-	return context.WithValue(ctx, groupKey{}, group{name: name, description: description})
+	return driver.InGroup(ctx, name, description)
 }
 
 // InPool returns a context that sets the [Pool] of the jobs started with it.
-func InPool(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, poolKey{}, name)
-}
-
-// fromContext sets the options that Group and InPool have set in ctx.
-func (o *jobOptions) fromContext(ctx context.Context) {
-	if g, ok := ctx.Value(groupKey{}).(group); ok {
-		o.Group, o.Description = g.name, g.description
-	}
-	if pool, ok := ctx.Value(poolKey{}).(string); ok {
-		o.Pool = pool
-	}
-}
+func InPool(ctx context.Context, name string) context.Context { return driver.InPool(ctx, name) }
 
 // ResourceProfile describes a job's executors. A zero field means the setting's value.
 type ResourceProfile struct {

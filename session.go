@@ -47,6 +47,10 @@ func NewSession(ctx context.Context) (*Session, error) {
 // until the driver function returns.
 func (s *Session) Close() { s.close(ErrClosed) }
 
+// Context returns a context that ends when the session is closed, with the cause
+// [ErrClosed], or with the context of the driver function.
+func (s *Session) Context() context.Context { return s.ctx }
+
 // Release ends all holds on a key (see [Task.Hold]), on all executors. Call it when
 // no task needs the data any more. It does not delete the data.
 func (s *Session) Release(key string) { s.app.Driver.Release(key) }

@@ -30,6 +30,10 @@ type Task struct {
 	call function.Call
 }
 
+// NewTask returns the Task of an attempt, for packages of bobbin that register task
+// functions themselves.
+func NewTask(ctx context.Context, call function.Call) *Task { return &Task{Context: ctx, call: call} }
+
 // Value implements [context.Context]. Package storage uses it to count the bytes
 // that the task reads and writes.
 func (t *Task) Value(key any) any {

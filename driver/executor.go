@@ -270,5 +270,5 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 func lossFailure(text string) *wire.Failure { return &wire.Failure{Message: "the executor " + text} }
 
 func (e *executor) info() ExecutorInfo {
-	return ExecutorInfo{ID: e.id, Host: e.host, Cores: e.cores, Profile: e.profile.ID}
+	return ExecutorInfo{ID: e.id, Host: e.host, Cores: e.cores, Profile: e.profile.ID, DataAddress: e.dataAddress}
 }

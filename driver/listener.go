@@ -73,6 +73,8 @@ type ExecutorInfo struct {
 	Host    string
 	Cores   int
 	Profile int // id of its resource profile
+	// DataAddress is the host:port at which it serves its blocks; "" if it does not.
+	DataAddress string
 }
 
 // Listen reports registered executors, then each change, until stop is called.

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -47,6 +48,34 @@ type TaskSet struct {
 
 	CPUs        int // cores of each task; 0 means task.cpus
 	MaxFailures int // the set fails when one task has failed this often; 0 means task.maxFailures
+}
+
+type (
+	groupKey struct{}
+	poolKey  struct{}
+	group    struct{ name, description string }
+)
+
+// InGroup returns a context from which [TaskSet.FromContext] takes a group and its
+// description.
+func InGroup(ctx context.Context, name, description string) context.Context {
+	return context.WithValue(ctx, groupKey{}, group{name: name, description: description})
+}
+
+// InPool returns a context from which [TaskSet.FromContext] takes the pool.
+func InPool(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, poolKey{}, name)
+}
+
+// FromContext sets Group, Description and Pool if InGroup and InPool have set them in
+// ctx.
+func (s *TaskSet) FromContext(ctx context.Context) {
+	if g, ok := ctx.Value(groupKey{}).(group); ok {
+		s.Group, s.Description = g.name, g.description
+	}
+	if pool, ok := ctx.Value(poolKey{}).(string); ok {
+		s.Pool = pool
+	}
 }
 
 // Task is one task of a set. It must not be changed while the set runs.

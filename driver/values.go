@@ -29,6 +29,11 @@ func (d *Driver) Values() Values {
 	return all
 }
 
+// AddCounters adds to counters, by name, beside what tasks add by themselves.
+func (d *Driver) AddCounters(counters map[string]int64) {
+	d.do(func(l *loop) { l.values.count(counters) })
+}
+
 // values are counters, summed over attempts, and gauges. The zero value is empty.
 type values struct {
 	counters map[string]int64

@@ -38,6 +38,20 @@ func (v *Values) Set(gauge string, n int64) {
 	v.gauges[gauge] = n
 }
 
+// Reset removes all counters and gauges, so that the attempt reports none.
+func (v *Values) Reset() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.counters, v.gauges = nil, nil
+}
+
+// ResetCounters removes all counters, so that the attempt reports none.
+func (v *Values) ResetCounters() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.counters = nil
+}
+
 // Read returns copies of the counters and gauges, by name; nil if there are none.
 func (v *Values) Read() (counters, gauges map[string]int64) {
 	v.mu.Lock()
