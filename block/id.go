@@ -1,6 +1,7 @@
 package block
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -17,6 +18,18 @@ func TaskResult(attempt uint64) ID { return ID("taskresult_" + strconv.FormatUin
 
 // Broadcast returns the id of the block with the input that a task set's tasks share.
 func Broadcast(taskSet uint64) ID { return ID("broadcast_" + strconv.FormatUint(taskSet, 10)) }
+
+// cachedPrefix is the prefix of the ids that Cached returns.
+const cachedPrefix = "rdd_"
+
+// Cached returns the id of the block with a partition of a cached data set, which
+// an operator of a plan makes.
+func Cached(plan uint64, operator, partition int) ID {
+	return ID(fmt.Sprintf("%s%d_%d_%d", cachedPrefix, plan, operator, partition))
+}
+
+// IsCached reports whether Cached returned the id.
+func (id ID) IsCached() bool { return strings.HasPrefix(string(id), cachedPrefix) }
 
 // Held returns the id of the block that stands for data held under a key.
 func Held(key string) ID { return ID(heldPrefix + key) }

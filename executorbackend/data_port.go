@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
@@ -17,23 +18,18 @@ import (
 // openDataPort opens the executor's data port, which serves blocks, on the address
 // from which this host reaches the driver. If blockManager.port is set and in use, it
 // tries the next ports, as Spark does.
-func openDataPort(ctx context.Context, options Options, driver string, pass *identity.Pass, blocks transfer.Open) (*transfer.Server, error) {
+func openDataPort(ctx context.Context, options Options, driver string, open transfer.Open, serving transfer.Options) (*transfer.Server, error) {
 	host, err := route.Source(ctx, []string{driver})
 	if err != nil {
 		return nil, fmt.Errorf("find the address by which this host reaches the driver at %s: %w", driver, err)
 	}
-	access, err := pass.PeerTLS()
-	if err != nil {
-		return nil, err
-	}
-	serving := transfer.Options{TLS: access, Timeout: config.NetworkTimeout.In(options.Config), Logger: options.Logger}
 	first := config.BlockManagerPort.In(options.Config)
 	last := first
 	if first != 0 {
 		last += config.PortMaxRetries.In(options.Config)
 	}
 	for port := first; ; port++ {
-		server, err := transfer.Listen(net.JoinHostPort(host.String(), strconv.Itoa(port)), blocks, serving)
+		server, err := transfer.Listen(net.JoinHostPort(host.String(), strconv.Itoa(port)), open, serving)
 		if err == nil {
 			return server, nil
 		}
@@ -43,3 +39,14 @@ func openDataPort(ctx context.Context, options Options, driver string, pass *ide
 		}
 	}
 }
+
+// dataPortOptions returns the options with which an executor serves blocks and
+// fetches those of its peers.
+func dataPortOptions(options Options, pass *identity.Pass) (transfer.Options, error) {
+	access, err := pass.PeerTLS()
+	return transfer.Options{TLS: access, Timeout: config.NetworkTimeout.In(options.Config), Logger: options.Logger}, err
+}
+
+// openBlock opens a block for a peer. No peer knows the data port before the executor
+// has registered, and so after startShuffles.
+func (x *executor) openBlock(id block.ID) (transfer.Content, error) { return x.shuffles.Open(id) }

@@ -11,6 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
 // stopTimeout is how long a stopping executor waits for its cancelled tasks. Go cannot
@@ -27,7 +28,8 @@ var errStopped = errors.New("the executor was told to stop")
 // returns, it cancels the running tasks and waits up to 3 s for them to end.
 func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
 	x := newExecutor(options.withDefaults())
-	defer x.blocks.Close()
+	x.startShuffles(nil)
+	defer x.close()
 	return x.serve(ctx, stream, func() { _ = stream.CloseSend() }).err
 }
 
@@ -69,7 +71,7 @@ type streamEnd struct {
 // another goroutine, if sending blocks for too long.
 func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStream func()) streamEnd {
 	defer closeStream()
-	tasksCtx, cancelTasks := context.WithCancelCause(ctx)
+	tasksCtx, cancelTasks := context.WithCancelCause(shuffle.With(ctx, x.shuffles))
 	defer cancelTasks(nil)
 	options := x.options
 	out := &outbox{send: stream.Send, executor: x}

@@ -3,15 +3,21 @@ package executorbackend
 import (
 	"math"
 	"runtime/debug"
+	"strings"
 
 	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/block/transfer"
+	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
+// The parts of the process's memory limit that blocks may take, and that running
+// tasks may take for sorting and merging. The rest is for the program, for data in
+// transit and for garbage. The defaults are used if the process has no limit.
 const (
-	// blockMemoryDivisor is the ratio of the process's memory limit to that of blocks.
 	blockMemoryDivisor = 8
-	// defaultBlockMemory is the limit of blocks, in bytes, if the process has no limit.
+	taskMemoryDivisor  = 3
 	defaultBlockMemory = 256 << 20
+	defaultTaskMemory  = 512 << 20
 )
 
 // executor is the part of an executor's state that outlives a stream to the driver.
@@ -20,18 +26,46 @@ type executor struct {
 	instance    uint64 // random number that identifies the process; 0 if it cannot register again
 	dataAddress string // host:port of the data port; "" if there is none
 	blocks      *block.Store
+	shuffles    *shuffle.Service
 }
 
-// newExecutor returns an executor without blocks. The caller must close its store.
+// newExecutor returns an executor without blocks. The caller must close it.
 func newExecutor(options Options) *executor {
-	blocks := block.Options{Memory: defaultBlockMemory, Logger: options.Logger}
-	if options.replaceable {
-		blocks.Directory = options.directory // YARN removes it with the container
-	}
+	x := &executor{options: options}
+	blocks := block.Options{Memory: defaultBlockMemory, Directory: x.directory(), Logger: options.Logger}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		blocks.Memory = limit / blockMemoryDivisor
 	}
-	return &executor{options: options, blocks: block.New(blocks)}
+	x.blocks = block.New(blocks)
+	return x
+}
+
+// directory returns where the executor creates files; "" means the system's directory
+// for temporary files.
+func (x *executor) directory() string {
+	if x.options.replaceable {
+		return x.options.directory // YARN removes it with the container
+	}
+	return ""
+}
+
+// startShuffles makes the executor's shuffle service. peers fetches from other
+// executors; nil if there are none.
+func (x *executor) startShuffles(peers *transfer.Client) {
+	options := shuffle.Options{
+		Directory: x.directory(), Store: x.blocks, Peers: peers, Logger: x.options.Logger, Memory: defaultTaskMemory,
+		ExecutorID: x.options.ID, Host: x.options.Host, Address: x.dataAddress, Cores: x.options.Cores,
+	}
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		options.Memory = limit / taskMemoryDivisor
+	}
+	x.shuffles = shuffle.New(options)
+}
+
+// close removes the executor's blocks and files.
+func (x *executor) close() {
+	x.shuffles.Close()
+	x.blocks.Close()
 }
 
 // hold adds a key of held data (Task.Hold), and reports whether the key is new.
@@ -39,10 +73,23 @@ func (x *executor) hold(key string) bool {
 	return x.blocks.Put(block.Held(key), nil, block.MemoryOnly) == nil
 }
 
-// release removes keys under which tasks held data.
+// release removes keys under which tasks held data, and the data if it is of a data
+// set: the output of a shuffle, or cached partitions.
 func (x *executor) release(keys []string) {
 	for _, key := range keys {
 		x.blocks.Remove(block.Held(key))
+		x.shuffles.Release(key)
+		if block.ID(key).IsCached() {
+			x.removeBlocks(func(id block.ID) bool { return strings.HasPrefix(string(id), key+"_") })
+		}
+	}
+}
+
+func (x *executor) removeBlocks(selected func(block.ID) bool) {
+	for _, b := range x.blocks.Status().Blocks {
+		if selected(b.ID) {
+			x.blocks.Remove(b.ID)
+		}
 	}
 }
 
@@ -59,9 +106,8 @@ func (x *executor) heldKeys() (keys []string) {
 // dropStreamBlocks removes the blocks of the ended stream: results of tasks, and shared
 // inputs of task sets, which the driver sends again on the next stream.
 func (x *executor) dropStreamBlocks() {
-	for _, b := range x.blocks.Status().Blocks {
-		if _, held := b.ID.HeldKey(); !held {
-			x.blocks.Remove(b.ID)
-		}
-	}
+	x.removeBlocks(func(id block.ID) bool {
+		_, held := id.HeldKey()
+		return !held && !id.IsCached()
+	})
 }

@@ -103,14 +103,23 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 	}
 
 	x := newExecutor(options)
-	defer x.blocks.Close()
-	if !options.Shared {
-		port, err := openDataPort(ctx, options, driver, access, transfer.FromStore(x.blocks))
+	defer x.close()
+	if options.Shared {
+		x.startShuffles(nil)
+	} else {
+		serving, err := dataPortOptions(options, access)
+		if err != nil {
+			return fmt.Errorf("executor %s: %w", options.ID, err)
+		}
+		port, err := openDataPort(ctx, options, driver, x.openBlock, serving)
 		if err != nil {
 			return fmt.Errorf("executor %s: %w", options.ID, err)
 		}
 		defer port.Close()
 		x.dataAddress = port.Addr().String()
+		peers := transfer.NewClient(serving)
+		defer peers.Close()
+		x.startShuffles(peers)
 	}
 	return x.attach(ctx, client, driver)
 }

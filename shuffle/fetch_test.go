@@ -48,7 +48,7 @@ func TestFetchFromFilesAndPeers(t *testing.T) {
 func TestASlowConsumer(t *testing.T) {
 	config := access(t)
 	one, two := newExecutor(t, config, "1", "a"), newExecutor(t, config, "2", "b")
-	pairs := randomPairs(1, 8000)
+	pairs := randomPairs(1, 20_000)
 	out := write(t, one.Service, MapID{1, 0, 0}, 1, 0, pairs)
 	var requests []block.ID
 	server, err := transfer.Listen("127.0.0.1:0", func(id block.ID) (transfer.Content, error) {
@@ -72,14 +72,14 @@ func TestASlowConsumer(t *testing.T) {
 	stop()
 	sortPairs(got)
 	require.Equal(t, ofPartition(pairs, 0, 1), got)
-	require.Greater(t, len(requests), 1)
+	require.Greater(t, len(requests), 2)
 	require.Regexp(t, `^shuffle_1_0_0_0_\d+$`, requests[1])
 }
 
 func TestFaultsOfFiles(t *testing.T) {
 	config := access(t)
 	const partitions = 3
-	pairs := randomPairs(1, 1000)
+	pairs := randomPairs(1, 5000)
 	for _, fault := range []struct {
 		name   string
 		apply  func(t *testing.T, out Output)
@@ -124,32 +124,45 @@ func flip(t testing.TB, path string, at int64) {
 func TestADamagedSectionIsReadAgain(t *testing.T) {
 	config := access(t)
 	one, two := newExecutor(t, config, "1", "a"), newExecutor(t, config, "2", "b")
-	pairs := randomPairs(1, 4000)
+	pairs := randomPairs(1, 20_000)
 	out := write(t, one.Service, MapID{1, 0, 0}, 1, 0, pairs)
-	flip(t, out.Path, out.Bytes-100)
-	var requests []block.ID
-	server, err := transfer.Listen("127.0.0.1:0", func(id block.ID) (transfer.Content, error) {
-		if requests = append(requests, id); len(requests) == 2 {
-			flip(t, out.Path, out.Bytes-100)
+	at := out.Bytes - 100
+	for _, reader := range []*executor{one, two} {
+		flip(t, out.Path, at)
+		repaired := false
+		opened := one.Service
+		repair := func() {
+			if !repaired {
+				repaired = true
+				flip(t, out.Path, at)
+			}
 		}
-		return one.Open(id)
-	}, transfer.Options{TLS: config})
-	require.NoError(t, err)
-	defer server.Close()
-	out.Address = server.Addr().String()
-	got, err := fetchAll(t.Context(), two.Service, []Output{out}, 0)
-	require.NoError(t, err)
-	require.Equal(t, ofPartition(pairs, 0, 1), got)
-	require.Len(t, requests, 2)
-	require.Regexp(t, `^shuffle_1_0_0_0_\d+$`, requests[1], "only what was not read is read again")
-
-	// A wrong index in the cache is read again too.
-	_, err = one.indexes.get(out.Path)
-	require.NoError(t, err)
-	one.indexes.entries[out.Path].Value.(*cachedIndex).offsets = []int64{0, out.Bytes - 1}
-	got, err = fetchAll(t.Context(), one.Service, []Output{out}, 0)
-	require.NoError(t, err)
-	require.Equal(t, ofPartition(pairs, 0, 1), got)
+		if reader == two {
+			// The second request for the section finds it repaired.
+			requests := 0
+			server, err := transfer.Listen("127.0.0.1:0", func(id block.ID) (transfer.Content, error) {
+				if requests++; requests == 2 {
+					repair()
+				}
+				return opened.Open(id)
+			}, transfer.Options{TLS: config})
+			require.NoError(t, err)
+			defer server.Close()
+			moved := out
+			moved.Address = server.Addr().String()
+			got, err := fetchAll(t.Context(), two.Service, []Output{moved}, 0)
+			require.NoError(t, err)
+			require.Equal(t, ofPartition(pairs, 0, 1), got)
+			require.Equal(t, 2, requests)
+			continue
+		}
+		_, err := fetchAll(t.Context(), one.Service, []Output{out}, 0)
+		requireFetchError(t, err, out, 0, block.ErrDamaged)
+		repair()
+		got, err := fetchAll(t.Context(), one.Service, []Output{out}, 0)
+		require.NoError(t, err)
+		require.Equal(t, ofPartition(pairs, 0, 1), got)
+	}
 }
 
 func TestPeersThatCannotBeReached(t *testing.T) {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	set := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { set[f.Name] = true })
 	if !set["rapid.checks"] {
-		_ = flag.Set("rapid.checks", "8") // rapid has defined it
+		_ = flag.Set("rapid.checks", "20") // rapid has defined it
 	}
 	leaktest.Main(m)
 }

@@ -43,10 +43,10 @@ func TestTableIsAMap(t *testing.T) {
 // upserts counts keys in a table and in a map.
 func upserts(t *rapid.T, table *Table[int], model map[string]int, hash func([]byte) uint64) {
 	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-	distinct := rapid.SampledFrom([]int{1, 10, 600, 1500}).Draw(t, "distinct")
-	for range rapid.SampledFrom([]int{0, 1, 300, 1500}).Draw(t, "upserts") {
+	distinct := rapid.SampledFrom([]int{1, 10, 600, 3000}).Draw(t, "distinct")
+	for range rapid.SampledFrom([]int{0, 1, 500, 3000}).Draw(t, "upserts") {
 		n := random.IntN(distinct)
-		key := fmt.Append(nil, n, strings.Repeat("k", n%200))
+		key := fmt.Append(nil, strings.Repeat("k", n%200), n)
 		value, inserted := table.Upsert(hash(key), key)
 		if inserted != (model[string(key)] == 0) || *value != model[string(key)] {
 			t.Fatalf("key %q: inserted %v, value %d instead of %d", key, inserted, *value, model[string(key)])
@@ -126,7 +126,7 @@ func TestTableBytesAreAnUpperLimit(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	table := NewTable[int64]()
-	for i := range 30_000 {
+	for i := range 100_000 {
 		limit := table.Bytes()
 		key := fmt.Append(nil, "word ", i)
 		table.Upsert(xxh3.Hash(key), key)

@@ -15,7 +15,7 @@ import (
 
 func TestWriterWithoutAndWithSpills(t *testing.T) {
 	s := newService(t)
-	pairs := append(randomPairs(1, 12_000), pair{"large", string(make([]byte, 2<<20))}, pair{"", ""})
+	pairs := append(randomPairs(1, 20_000), pair{"large", string(make([]byte, 2<<20))}, pair{"", ""})
 	const partitions = 37
 	outputs := []Output{
 		write(t, s, MapID{1, 0, 0}, partitions, 64<<20, pairs),
@@ -106,7 +106,7 @@ func TestRecordsThatAreRefused(t *testing.T) {
 	defer w.Abort()
 	require.EqualError(t, w.Add(4, nil, nil), "partition 4 of 4")
 	require.EqualError(t, w.Add(-1, nil, nil), "partition -1 of 4")
-	require.ErrorContains(t, w.invalid(0, maxRecord+1), "too large")
+	require.ErrorContains(t, w.Add(0, make([]byte, maxRecord), nil), "too large")
 }
 
 // The directory that is a file stands for a full disk: nothing can be created.
