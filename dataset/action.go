@@ -1,0 +1,304 @@
+package dataset
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"reflect"
+	"runtime"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// Collect returns all elements, in the order of the partitions. They must fit into
+// driver.maxResultSize.
+func (s *Of[T]) Collect(ctx context.Context) ([]T, error) {
+	parts, err := s.collect(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	var elements []T
+	for _, part := range parts {
+		for element, err := range decodeElements[T](part) {
+			if err != nil {
+				return nil, err
+			}
+			elements = append(elements, element)
+		}
+	}
+	return elements, nil
+}
+
+// Stream yields the elements as tasks finish: in order within a partition, the
+// partitions in any order. If the loop is slow, results wait at executors, so the
+// elements together may be larger than the driver's memory. If the job fails, Stream
+// yields the error and ends. If the loop ends early, the job is cancelled.
+func (s *Of[T]) Stream(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		results := newQueue()
+		j := &job{work: collectElements, deliver: results.add}
+		var failure error
+		var running sync.WaitGroup
+		running.Go(func() {
+			_, failure = runJob(ctx, s, j)
+			results.close()
+		})
+		defer running.Wait()
+		defer cancel()
+		for output := range results.all {
+			for element, err := range decodeElements[T](output.Elements) {
+				if !yield(element, err) || err != nil {
+					return
+				}
+			}
+		}
+		running.Wait()
+		if failure != nil {
+			var none T
+			yield(none, failure)
+		}
+	}
+}
+
+// queue passes results from the loop of an engine to one consumer.
+type queue struct {
+	mu     sync.Mutex
+	list   []queued
+	closed bool
+	ready  chan struct{} // has an element if something has changed
+}
+
+type queued struct {
+	output  taskOutput
+	release func()
+}
+
+func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
+
+func (q *queue) add(output taskOutput, release func()) {
+	q.mu.Lock()
+	q.list = append(q.list, queued{output, release})
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue) signal() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// all yields the results until the queue is closed and empty, and releases each
+// after the loop body.
+func (q *queue) all(yield func(taskOutput) bool) {
+	for range q.ready {
+		q.mu.Lock()
+		list, closed := q.list, q.closed
+		q.list = nil
+		q.mu.Unlock()
+		for i := range list {
+			goOn := yield(list[i].output)
+			list[i].output = taskOutput{}
+			list[i].release()
+			if !goOn {
+				return
+			}
+		}
+		if closed {
+			return
+		}
+	}
+}
+
+// Take returns the first n elements, or all if there are fewer. It computes as few
+// partitions as it needs: one, then four times as many as before.
+func (s *Of[T]) Take(ctx context.Context, n int) ([]T, error) {
+	var elements []T
+	if n <= 0 {
+		return nil, s.err
+	}
+	for next, more := 0, 1; ; more *= 4 {
+		j := &job{work: collectElements, limit: int64(n), partitions: &span{First: next, End: next + more}}
+		total, err := runJob(ctx, s, j)
+		if err != nil {
+			return nil, err
+		}
+		for _, output := range j.outputs {
+			for element, err := range decodeElements[T](output.Elements) {
+				if err != nil {
+					return nil, err
+				}
+				if elements = append(elements, element); len(elements) == n {
+					return elements, nil
+				}
+			}
+		}
+		if next += more; next >= total {
+			return elements, nil
+		}
+	}
+}
+
+// Len returns the number of elements.
+func (s *Of[T]) Len(ctx context.Context) (int64, error) {
+	j := &job{work: countElements}
+	if _, err := runJob(ctx, s, j); err != nil {
+		return 0, err
+	}
+	var total int64
+	for _, output := range j.outputs {
+		total += output.Count
+	}
+	return total, nil
+}
+
+// Save writes the elements to a directory, in the files part-00000, part-00001, …
+// The directory must not exist; it appears when all files are complete. If an
+// earlier attempt of the application has written it, Save does nothing.
+func (s *Of[T]) Save(ctx context.Context, path string, format Format) error {
+	if s.err != nil {
+		return s.err
+	}
+	if err := format.check(reflect.TypeFor[T]()); err != nil {
+		return err
+	}
+	e, err := engineOf(s.session)
+	if err != nil {
+		return err
+	}
+	ctx = storage.With(ctx, e.app.Files)
+	output, err := e.app.Files.NewOutput(ctx, path, e.app.ID)
+	if errors.Is(err, storage.ErrCommitted) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	j := &job{work: saveElements, output: &output, format: format}
+	if _, err = runJob(ctx, s, j); err == nil {
+		err = output.Commit(ctx, len(j.outputs))
+	}
+	if err != nil {
+		return errors.Join(err, output.Abort(ctx))
+	}
+	return nil
+}
+
+// Cache makes tasks store the partitions that they compute, so that later jobs need
+// not compute them again. It returns s.
+func (s *Of[T]) Cache(level Level) *Of[T] {
+	if s.err == nil {
+		if e, err := engineOf(s.session); err == nil {
+			e.cache(s.node.ref(), level)
+		}
+	}
+	return s
+}
+
+// Uncache ends the effect of Cache, and removes the stored partitions.
+func (s *Of[T]) Uncache() {
+	if s.err == nil {
+		if e, err := engineOf(s.session); err == nil {
+			e.uncache(s.node.ref())
+		}
+	}
+}
+
+// collect returns the encoded elements of all partitions, or of each at most limit.
+func (s *Of[T]) collect(ctx context.Context, limit int64) ([][]byte, error) {
+	j := &job{work: collectElements, limit: limit}
+	if _, err := runJob(ctx, s, j); err != nil {
+		return nil, err
+	}
+	parts := make([][]byte, len(j.outputs))
+	for i, output := range j.outputs {
+		parts[i] = output.Elements
+	}
+	return parts, nil
+}
+
+// runJob runs a job over a data set and returns its number of partitions.
+func runJob[T any](ctx context.Context, s *Of[T], j *job) (partitions int, err error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	if j.work == collectElements && s.node.collect == nil {
+		_, err := record.CodecFor[T]()
+		return 0, fmt.Errorf("%s: its elements cannot be sent to the driver: %w", s.node, err)
+	}
+	e, err := engineOf(s.session)
+	if err != nil {
+		return 0, err
+	}
+	defer runtime.KeepAlive(s.handle)
+	j.final = s.node
+	return e.run(ctx, j)
+}
+
+// collector returns the function with which the nodes of a data set encode
+// elements.
+func collector[T any](s *Of[T], values *record.Codec[T]) func(x *execution, partition int, add func(element []byte) bool) {
+	return func(x *execution, partition int, add func(element []byte) bool) {
+		var buffer []byte
+		s.each(x, partition, func(element T) bool {
+			var err error
+			if buffer, err = values.Append(buffer[:0], element); err != nil {
+				return x.fail(err)
+			}
+			return add(buffer)
+		})
+	}
+}
+
+// elementsOf yields byte strings that are encoded one after the other, each with
+// its length before it.
+func elementsOf(encoded []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for len(encoded) > 0 {
+			size, n := binary.Uvarint(encoded)
+			if n <= 0 || size > math.MaxInt || int(size) > len(encoded)-n {
+				yield(nil, errors.New("the encoded elements are damaged"))
+				return
+			}
+			if !yield(encoded[n:n+int(size)], nil) {
+				return
+			}
+			encoded = encoded[n+int(size):]
+		}
+	}
+}
+
+func decodeElements[T any](encoded []byte) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		codec, err := record.CodecFor[T]()
+		if err != nil {
+			var none T
+			yield(none, err)
+			return
+		}
+		for element, err := range elementsOf(encoded) {
+			var value T
+			if err == nil {
+				value, err = codec.Decode(element)
+			}
+			if !yield(value, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package dataset
+
+import (
+	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+)
+
+// Count returns how often each element occurs.
+func Count[K any](in *Of[K]) *Of[KV[K, int64]] {
+	each := func(x *execution, partition int, emit func(K, struct{}) bool) {
+		in.each(x, partition, func(element K) bool { return emit(element, struct{}{}) })
+	}
+	return aggregate(in.plan, "Count", in.node, each, func(count *int64, _ struct{}, _ bool) { *count++ },
+		func(count, other int64) int64 { return count + other })
+}
+
+// Distinct returns each element once.
+func Distinct[K any](in *Of[K]) *Of[K] {
+	each := func(x *execution, partition int, emit func(K, struct{}) bool) {
+		in.each(x, partition, func(element K) bool { return emit(element, struct{}{}) })
+	}
+	distinct := aggregate(in.plan, "Distinct", in.node, each, func(*struct{}, struct{}, bool) {},
+		func(struct{}, struct{}) struct{} { return struct{}{} })
+	return Keys(distinct)
+}
+
+// Reduce merges the values of each key, two at a time and in any order: merge must
+// be associative and commutative. It may change and return its first argument.
+func Reduce[K, V any](in *Of[KV[K, V]], merge func(V, V) V) *Of[KV[K, V]] {
+	return aggregate(in.plan, "Reduce", in.node, pairs(in), func(merged *V, value V, first bool) {
+		if first {
+			*merged = value
+		} else {
+			*merged = merge(*merged, value)
+		}
+	}, merge)
+}
+
+// Fold folds the values of each key into an accumulator: fold adds a value to an
+// accumulator, which begins as the zero value of A, and merge merges two
+// accumulators, in any order. Both may change and return their first argument.
+func Fold[K, V, A any](in *Of[KV[K, V]], fold func(A, V) A, merge func(A, A) A) *Of[KV[K, A]] {
+	return aggregate(in.plan, "Fold", in.node, pairs(in), func(folded *A, value V, _ bool) { *folded = fold(*folded, value) }, merge)
+}
+
+func pairs[K, V any](in *Of[KV[K, V]]) func(x *execution, partition int, emit func(K, V) bool) {
+	return func(x *execution, partition int, emit func(K, V) bool) {
+		in.each(x, partition, func(element KV[K, V]) bool { return emit(element.Key, element.Value) })
+	}
+}
+
+// aggregation merges the values of each key, at first in the tasks that write the
+// shuffle, then in those that read it.
+type aggregation[K, V, A any] struct {
+	keyed[K, A]
+	each  func(x *execution, partition int, emit func(K, V) bool)
+	add   func(merged *A, value V, first bool)
+	merge func(A, A) A
+}
+
+// aggregate adds an operator that merges the values of each key that each emits for
+// the partitions of input.
+func aggregate[K, V, A any](p *Plan, operator string, input *node, each func(x *execution, partition int, emit func(K, V) bool),
+	add func(merged *A, value V, first bool), merge func(A, A) A) *Of[KV[K, A]] {
+	a := &aggregation[K, V, A]{keyed: keyedBy[K, A](p, operator), each: each, add: add, merge: merge}
+	n := &node{operator: operator, blocking: true}
+	exchange := n.hashShuffle(input, a.write)
+	return newOf(p, n, func(x *execution, partition int, emit func(KV[K, A]) bool) {
+		if exchange == nil {
+			a.mergeInput(x, partition, emit)
+		} else {
+			a.mergeShuffled(x, exchange, partition, emit)
+		}
+	})
+}
+
+// Combining before the shuffle stops if, after minCombined records, more than
+// maxDistinct of them had a key of their own.
+const (
+	minCombined = 100_000
+	maxDistinct = 0.8
+)
+
+// write merges the values of each key as far as memory allows, and writes the
+// merged values to the shuffle.
+func (a *aggregation[K, V, A]) write(x *execution, s span, out *shuffle.Writer) error {
+	table := shuffle.NewTable[A]()
+	var buffer, encoded []byte
+	put := func(hash uint64, key []byte, merged A) (err error) {
+		if encoded, err = a.values.Append(encoded[:0], merged); err != nil {
+			return err
+		}
+		return out.Add(partitionOf(hash, x.layout.Partitions), key, encoded)
+	}
+	flush := func() error {
+		for key, merged := range table.All() {
+			if err := put(record.Hash(key), key, *merged); err != nil {
+				return err
+			}
+		}
+		table.Reset()
+		return nil
+	}
+	records, combining := 0, true
+	x.over(s, func(partition int) {
+		a.each(x, partition, func(key K, value V) bool {
+			bytes, err := a.key(&buffer, key)
+			if err != nil {
+				return x.fail(err)
+			}
+			hash := record.Hash(bytes)
+			if !combining {
+				var single A
+				a.add(&single, value, true)
+				err = put(hash, bytes, single)
+				return err == nil || x.fail(err)
+			}
+			merged, first := table.Upsert(hash, bytes)
+			a.add(merged, value, first)
+			if records++; first && table.Bytes() > x.memory || records == minCombined && float64(table.Len()) > maxDistinct*minCombined {
+				combining = records != minCombined
+				err = flush()
+			}
+			return err == nil || x.fail(err)
+		})
+	})
+	if x.err != nil {
+		return x.err
+	}
+	return flush()
+}
+
+// mergeInput merges the values of a partition of an input that is partitioned by
+// key.
+func (a *aggregation[K, V, A]) mergeInput(x *execution, partition int, emit func(KV[K, A]) bool) {
+	merger := newMerger(a, x)
+	defer merger.close()
+	var buffer []byte
+	a.each(x, partition, func(key K, value V) bool {
+		bytes, err := a.key(&buffer, key)
+		if err == nil {
+			merged, first := merger.table.Upsert(record.Hash(bytes), bytes)
+			a.add(merged, value, first)
+			err = merger.limit()
+		}
+		return err == nil || x.fail(err)
+	})
+	merger.emit(emit)
+}
+
+// mergeShuffled merges the merged values that the tasks of the previous stage have
+// written.
+func (a *aggregation[K, V, A]) mergeShuffled(x *execution, e *exchange, partition int, emit func(KV[K, A]) bool) {
+	merger := newMerger(a, x)
+	defer merger.close()
+	x.fetch(e, partition, func(key, encoded []byte) error {
+		value, err := a.values.Decode(encoded)
+		if err != nil {
+			return err
+		}
+		merged, first := merger.table.Upsert(record.Hash(key), key)
+		if first {
+			*merged = value
+		} else {
+			*merged = a.merge(*merged, value)
+		}
+		return merger.limit()
+	})
+	merger.emit(emit)
+}
+
+// merger merges the values of one partition: in a table, and in a sorter when the
+// table has become too large.
+type merger[K, V, A any] struct {
+	*aggregation[K, V, A]
+	x       *execution
+	table   *shuffle.Table[A]
+	spilled *shuffle.Sorter // nil before the first spill
+}
+
+func newMerger[K, V, A any](a *aggregation[K, V, A], x *execution) *merger[K, V, A] {
+	return &merger[K, V, A]{aggregation: a, x: x, table: shuffle.NewTable[A]()}
+}
+
+func (m *merger[K, V, A]) close() {
+	if m.spilled != nil {
+		m.spilled.Close()
+	}
+}
+
+// limit spills the table if it has become too large.
+func (m *merger[K, V, A]) limit() error {
+	if m.table.Bytes() <= m.x.memory {
+		return nil
+	}
+	return m.spill()
+}
+
+func (m *merger[K, V, A]) spill() (err error) {
+	if m.spilled == nil {
+		if m.spilled, err = m.x.sorter(); err != nil {
+			return err
+		}
+	}
+	var encoded []byte
+	for key, merged := range m.table.All() {
+		if encoded, err = m.values.Append(encoded[:0], *merged); err != nil {
+			return err
+		}
+		if err = m.spilled.Add(record.Hash(key), key, encoded); err != nil {
+			return err
+		}
+	}
+	m.table.Reset()
+	return nil
+}
+
+// emit emits each key with its merged value.
+func (m *merger[K, V, A]) emit(emit func(KV[K, A]) bool) {
+	if m.x.err != nil {
+		return
+	}
+	if m.spilled == nil {
+		for encoded, merged := range m.table.All() {
+			key, err := m.keys.Decode(encoded)
+			if err != nil {
+				m.x.fail(err)
+				return
+			}
+			if !emit(KV[K, A]{key, *merged}) {
+				return
+			}
+		}
+		return
+	}
+	if err := m.spill(); err != nil {
+		m.x.fail(err)
+		return
+	}
+	sorted := newSortedGroups(m.x, m.spilled)
+	defer sorted.stop()
+	for sorted.nextGroup() {
+		key, err := m.keys.Decode(sorted.key)
+		if err != nil {
+			m.x.fail(err)
+			return
+		}
+		var merged A
+		first := true
+		for value := range decoded(m.x, m.values, sorted.values) {
+			if first {
+				merged, first = value, false
+			} else {
+				merged = m.merge(merged, value)
+			}
+		}
+		if m.x.err != nil || !emit(KV[K, A]{key, merged}) {
+			return
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package dataset
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+	"github.com/bobbin-yarn/bobbin/internal/stage"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// attempt is an attempt of a stage: one task set.
+type attempt struct {
+	engine      *engine
+	number      uint64
+	state       *stageState
+	submission  *driver.Submission
+	generations map[uint64][]uint64 // of the outputs that its tasks read, by shuffle
+}
+
+// start submits an attempt of a stage.
+func (e *engine) start(run stage.Run) {
+	a := &attempt{engine: e, number: run.Attempt, state: e.stages[run.Stage], generations: map[uint64][]uint64{}}
+	spec, err := a.taskSet(run)
+	if err == nil {
+		a.submission, err = e.app.Driver.Submit(spec, a)
+	}
+	if err != nil {
+		e.act(e.graph.SetEnded(run.Attempt, err))
+		return
+	}
+	e.attempts[a.number] = a
+}
+
+// taskSet returns the task set for an attempt.
+func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
+	e, s := a.engine, a.state
+	l := e.layout()
+	a.addOutputs(l)
+	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l}
+	if x := s.exchange; x != nil {
+		input.Work, input.Reader, input.Exchange = writeShuffle, x.node.ref(), x.index
+		input.Plans = plansOf(x.node)
+	} else {
+		j := s.job
+		input.Work, input.Limit, input.Output, input.Format = j.work, j.limit, j.output, j.format
+		if x := j.exchange; x != nil {
+			input.Reader, input.Exchange = x.node.ref(), x.index
+			input.Plans = plansOf(x.node)
+		}
+	}
+	common, err := codec.Encode(input)
+	if err != nil {
+		return driver.TaskSet{}, err
+	}
+	key := make([]byte, 16, 16+len(common))
+	_, _ = rand.Read(key) // never fails
+	spec := driver.TaskSet{
+		Name:        s.name(),
+		Function:    taskFunction,
+		Common:      append(key, common...),
+		MaxFailures: e.app.MaxFailures,
+		Priority:    pool.Priority{Job: uint64(run.Priority.Job), Stage: run.Priority.Stage},
+		Collect:     s.exchange == nil && s.job.work == collectElements,
+		Indexes:     run.Tasks,
+	}
+	spec.FromContext(s.job.ctx)
+	for _, task := range run.Tasks {
+		t, err := e.task(s, l, s.tasks[task])
+		if err != nil {
+			return driver.TaskSet{}, err
+		}
+		spec.Tasks = append(spec.Tasks, t)
+	}
+	return spec, nil
+}
+
+// name returns the name of the stage's task sets.
+func (s *stageState) name() string {
+	switch {
+	case s.exchange != nil:
+		return fmt.Sprintf("%s for %s", s.final, s.exchange.node)
+	case s.job.work == sampleKeys:
+		return fmt.Sprintf("%s, sampled for %s", s.final, s.job.exchange.node)
+	}
+	return s.final.String()
+}
+
+// addOutputs adds the outputs that the stage reads to the layout of its tasks.
+func (a *attempt) addOutputs(l *layout) {
+	l.Outputs = map[uint64][]shuffle.Output{}
+	within(a.state.final, func(n *node) {
+		for _, x := range n.reads {
+			id := x.id()
+			l.Outputs[id] = a.engine.stages[stage.StageID{Shuffle: stage.ShuffleID(id)}].outputs
+			located, _, _ := a.engine.graph.Outputs(stage.ShuffleID(id))
+			generations := make([]uint64, len(located))
+			for i, output := range located {
+				generations[i] = output.Generation
+			}
+			a.generations[id] = generations
+		}
+	})
+}
+
+// task returns the task that computes partitions of a stage.
+func (e *engine) task(s *stageState, l *layout, partitions span) (driver.Task, error) {
+	input := taskInput{Partitions: partitions}
+	var splits []storage.Split
+	for partition := partitions.First; partition < partitions.End; partition++ {
+		l.walk(s.final, partition, func(n *node, own int) {
+			e.addCached(&input, cachedBlock{Node: n.ref(), Partition: own})
+			if n.source == nil {
+				return
+			}
+			e.mu.Lock()
+			found := e.sources[n.ref()][own]
+			e.mu.Unlock()
+			if s.exchange == nil && s.job.work == sampleKeys {
+				found = sampled(found)
+			}
+			splits = append(splits, found...)
+			input.Sources = append(input.Sources, sourceInput{Node: n.ref(), Partition: own, Splits: found})
+		})
+	}
+	hosts := hostsOf(splits)
+	if len(hosts) == 0 {
+		hosts = e.hostsWithOutputs(s.final, l, partitions)
+	}
+	encoded, err := codec.Encode(input)
+	return driver.Task{Input: encoded, Hosts: hosts, Executors: executorsOf(input.Cached)}, err
+}
+
+// addCached adds the locations of a cached partition to a task.
+func (e *engine) addCached(input *taskInput, id cachedBlock) {
+	for executor := range e.cached[id] {
+		if x := e.executors[executor]; x != nil && !x.lost {
+			input.Cached = append(input.Cached, cachedLocation{Block: id, Executor: executor, Address: x.DataAddress})
+		}
+	}
+}
+
+// executorsOf returns the executors that store cached partitions.
+func executorsOf(cached []cachedLocation) []string {
+	var ids []string
+	for _, location := range cached {
+		ids = append(ids, location.Executor)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// plansOf returns the plans from which a node is computed, parents first.
+func plansOf(n *node) []planInput {
+	needed := map[uint64]*Plan{}
+	var add func(p *Plan)
+	add = func(p *Plan) {
+		if p == nil || needed[p.id] != nil {
+			return
+		}
+		needed[p.id] = p
+		for _, parent := range p.parents {
+			add(plans.get(parent))
+		}
+	}
+	add(n.plan)
+	inputs := make([]planInput, 0, len(needed))
+	for _, id := range slices.Sorted(maps.Keys(needed)) { // a plan's parents were traced before it
+		p := needed[id]
+		inputs = append(inputs, planInput{ID: id, Definition: p.definition, Arguments: p.arguments, Fingerprint: p.fingerprint()})
+	}
+	return inputs
+}
+
+// TaskDone implements driver.Listener.
+func (a *attempt) TaskDone(result driver.Result) {
+	a.engine.post(func() { a.taskDone(result) })
+}
+
+// TaskFailed implements driver.Listener.
+func (a *attempt) TaskFailed(driver.TaskFailure) {}
+
+// Ended implements driver.Listener.
+func (a *attempt) Ended(err error) {
+	a.engine.post(func() {
+		delete(a.engine.attempts, a.number)
+		a.engine.act(a.engine.graph.SetEnded(a.number, err))
+	})
+}
+
+func (a *attempt) taskDone(result driver.Result) {
+	e, s := a.engine, a.state
+	output, err := codec.Decode[taskOutput](result.Value)
+	if err != nil {
+		a.submission.Cancel(fmt.Errorf("result of task %d: %w", result.Index, err))
+		return
+	}
+	for _, b := range output.Cached {
+		if e.cached[b] == nil {
+			e.cached[b] = map[string]bool{}
+		}
+		e.cached[b][result.ExecutorID] = true
+	}
+	if f := output.Failed; f != nil {
+		failure := stage.FetchFailure{Shuffle: stage.ShuffleID(f.Shuffle), Map: int(f.Map), ExecutorGone: f.Unreachable}
+		if generations := a.generations[f.Shuffle]; f.Map < uint64(len(generations)) {
+			failure.Generation = generations[f.Map]
+		}
+		e.act(e.graph.FetchFailed(a.number, result.Index, failure))
+		return
+	}
+	var located stage.Output
+	if s.exchange != nil {
+		located = stage.Output{Host: result.Host, Checksum: output.Output.Checksum}
+		if x := e.executors[result.ExecutorID]; x != nil {
+			located.Executor = x.name()
+		}
+	}
+	counts, actions := e.graph.TaskDone(a.number, result.Index, located)
+	if counts && !s.counted[result.Index] {
+		s.counted[result.Index] = true
+		e.app.Driver.AddCounters(output.Counters)
+	}
+	switch {
+	case !counts:
+	case s.exchange != nil:
+		s.outputs[result.Index], s.sizes = *output.Output, nil
+	case s.job.deliver != nil:
+		s.job.deliver(output, func() { a.submission.Release(len(result.Value)) })
+		e.act(actions)
+		return
+	default:
+		s.job.outputs[result.Index] = output
+	}
+	a.submission.Release(len(result.Value))
+	e.act(actions)
+}
+
+var _ driver.Listener = (*attempt)(nil)
+
+// divide returns the partitions of each task of a stage.
+func (e *engine) divide(s *stageState) []span {
+	l := e.layout()
+	if s.exchange == nil && s.job.chosen != nil {
+		var tasks []span
+		for _, partition := range s.job.chosen {
+			tasks = append(tasks, span{First: partition, End: partition + 1})
+		}
+		return tasks
+	}
+	all := span{End: l.count(s.final)}
+	if s.exchange == nil && s.job.partitions != nil {
+		all.First, all.End = min(s.job.partitions.First, all.End), min(s.job.partitions.End, all.End)
+	}
+	sizes := make([]int64, all.End)
+	var total int64
+	for partition := all.First; partition < all.End; partition++ {
+		l.walk(s.final, partition, func(n *node, own int) {
+			for _, x := range n.reads {
+				sizes[partition] += e.sizesOf(x).total[own]
+			}
+			if len(n.inputs)+len(n.reads) == 0 { // a source: its partitions are tasks
+				sizes[partition] = maxTaskBytes
+			}
+		})
+		total += sizes[partition]
+	}
+	return spans(all, sizes, min(max(total/int64(3*e.cores()), minTaskBytes), maxTaskBytes))
+}
+
+const (
+	// minTaskBytes and maxTaskBytes limit how many stored bytes of shuffles a task
+	// reads, if it reads several partitions.
+	minTaskBytes = 1 << 20
+	maxTaskBytes = 64 << 20
+)
+
+// spans divides partitions into spans of at most target bytes each, or one
+// partition.
+func spans(all span, sizes []int64, target int64) []span {
+	var tasks []span
+	next := span{First: all.First, End: all.First}
+	var bytes int64
+	for partition := all.First; partition < all.End; partition++ {
+		if next.End > next.First && bytes+sizes[partition] > target {
+			tasks = append(tasks, next)
+			next, bytes = span{First: partition, End: partition}, 0
+		}
+		next.End++
+		bytes += sizes[partition]
+	}
+	if next.End > next.First {
+		tasks = append(tasks, next)
+	}
+	return tasks
+}
+
+const (
+	// sampledPieces is in how many places of a file's split keys are sampled, and
+	// sampledBytes how many bytes are read there.
+	sampledPieces = 16
+	sampledBytes  = 16 << 10
+)
+
+// sampled returns small pieces of splits, evenly spread.
+func sampled(splits []storage.Split) []storage.Split {
+	var pieces []storage.Split
+	for _, split := range splits {
+		if split.Compression != "" || split.Length <= sampledPieces*sampledBytes {
+			pieces = append(pieces, split)
+			continue
+		}
+		for i := range int64(sampledPieces) {
+			piece := split
+			piece.Offset, piece.Length = split.Offset+split.Length*i/sampledPieces, sampledBytes
+			pieces = append(pieces, piece)
+		}
+	}
+	return pieces
+}

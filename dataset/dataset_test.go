@@ -1,0 +1,56 @@
+package dataset_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/dataset"
+	"github.com/bobbin-yarn/bobbin/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// run runs a driver function on a local master.
+func run(t *testing.T, f func(ctx context.Context, session *bobbin.Session)) {
+	t.Helper()
+	require.NoError(t, bobbin.RunLocal(t.Context(), "local[2]", func(ctx context.Context) error {
+		session, err := bobbin.NewSession(ctx)
+		require.NoError(t, err)
+		defer session.Close()
+		f(ctx, session)
+		return nil
+	}))
+}
+
+var wordCount = dataset.Define("word count", func(p *dataset.Plan, in string) *dataset.Of[[]byte] {
+	counts := dataset.Count(dataset.FlatMap(dataset.Text(p, in, dataset.SplitSize(0)), bytes.FieldsSeq))
+	return dataset.Map(counts, func(e dataset.KV[[]byte, int64]) []byte { return fmt.Appendf(nil, "%s\t%d", e.Key, e.Value) })
+})
+
+func TestWordCount(t *testing.T) {
+	in, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	text := strings.Repeat("to be or not to be\n", 500)
+	require.NoError(t, os.WriteFile(filepath.Join(in, "text"), []byte(text), 0o600))
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		require.NoError(t, wordCount.With(session, in).Save(ctx, out, dataset.AsText))
+	})
+	parts, err := filepath.Glob(filepath.Join(out, "part-*"))
+	require.NoError(t, err)
+	var lines []string
+	for _, part := range parts {
+		content, err := os.ReadFile(part)
+		require.NoError(t, err)
+		lines = append(lines, strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")...)
+	}
+	slices.Sort(lines)
+	require.Equal(t, []string{"be\t1000", "not\t500", "or\t500", "to\t1000"}, lines)
+}

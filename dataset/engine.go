@@ -1,0 +1,308 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/stage"
+	"github.com/bobbin-yarn/bobbin/role"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// engine runs the jobs of a session: it asks package stage what to run, submits it
+// to the driver, and knows what tasks have written where.
+//
+// Its state belongs to one goroutine, the loop, which runs while there are jobs. All
+// others post functions to it.
+type engine struct {
+	app     *role.Application
+	session *bobbin.Session
+
+	posting sync.Mutex
+	posted  []func()
+	wake    chan struct{} // has an element if something was posted
+
+	entering sync.Mutex // held while the loop is started and stopped
+	running  int        // jobs that are being run
+	quit     chan struct{}
+	loop     sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows, which the goroutines of jobs use too
+	sources map[ref][][]storage.Split
+	bounds  map[uint64][][]byte
+	levels  map[ref]Level
+	lastJob stage.JobID
+
+	// The fields below belong to the loop.
+	graph     *stage.Graph
+	jobs      map[stage.JobID]*job
+	stages    map[stage.StageID]*stageState
+	attempts  map[uint64]*attempt
+	executors map[string]*executor // by the driver's id
+	cached    map[cachedBlock]map[string]bool
+}
+
+// executor is an executor that has registered.
+type executor struct {
+	driver.ExecutorInfo
+	registrations int // how often it has registered
+	lost          bool
+}
+
+// name returns the id by which package stage knows the executor, which changes with
+// each registration.
+func (e *executor) name() string { return fmt.Sprintf("%s#%d", e.ID, e.registrations) }
+
+// engines are the engines of the sessions that are open.
+var engines = engineList{bySession: map[*bobbin.Session]*engine{}}
+
+type engineList struct {
+	sync.Mutex
+	bySession map[*bobbin.Session]*engine
+}
+
+// get returns the engine of a session; nil if it has none.
+func (l *engineList) get(session *bobbin.Session) *engine {
+	l.Lock()
+	defer l.Unlock()
+	return l.bySession[session]
+}
+
+// engineOf returns the engine of a session. The session's end ends it.
+func engineOf(session *bobbin.Session) (*engine, error) {
+	if session == nil {
+		return nil, errors.New("a data set within a plan function has no elements yet: call its actions in the driver function, on the result of With")
+	}
+	if session.Context().Err() != nil {
+		return nil, context.Cause(session.Context())
+	}
+	engines.Lock()
+	defer engines.Unlock()
+	if e := engines.bySession[session]; e != nil {
+		return e, nil
+	}
+	e := &engine{
+		app:       role.FromContext(session.Context()),
+		session:   session,
+		wake:      make(chan struct{}, 1),
+		sources:   map[ref][][]storage.Split{},
+		bounds:    map[uint64][][]byte{},
+		levels:    map[ref]Level{},
+		graph:     stage.New(stage.Config{}),
+		jobs:      map[stage.JobID]*job{},
+		stages:    map[stage.StageID]*stageState{},
+		attempts:  map[uint64]*attempt{},
+		executors: map[string]*executor{},
+		cached:    map[cachedBlock]map[string]bool{},
+	}
+	engines.bySession[session] = e
+	stopListening := e.app.Driver.Listen(e)
+	context.AfterFunc(session.Context(), func() {
+		stopListening()
+		engines.Lock()
+		defer engines.Unlock()
+		delete(engines.bySession, session)
+	})
+	return e, nil
+}
+
+// post queues a function for the loop.
+func (e *engine) post(f func()) {
+	e.posting.Lock()
+	e.posted = append(e.posted, f)
+	e.posting.Unlock()
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// enter starts the loop, if it does not run, for a job.
+func (e *engine) enter() {
+	e.entering.Lock()
+	defer e.entering.Unlock()
+	if e.running++; e.running == 1 {
+		e.quit = make(chan struct{})
+		e.loop.Go(e.serve)
+	}
+}
+
+// leave stops the loop and waits for it, unless there are other jobs.
+func (e *engine) leave() {
+	e.entering.Lock()
+	defer e.entering.Unlock()
+	if e.running--; e.running == 0 {
+		close(e.quit)
+		e.loop.Wait()
+	}
+}
+
+// serve runs posted functions until quit is closed.
+func (e *engine) serve() {
+	for {
+		e.posting.Lock()
+		posted := e.posted
+		e.posted = nil
+		e.posting.Unlock()
+		for _, f := range posted {
+			f()
+		}
+		select {
+		case <-e.wake:
+		case <-e.quit:
+			return
+		}
+	}
+}
+
+// ExecutorAdded implements driver.ExecutorListener.
+func (e *engine) ExecutorAdded(info driver.ExecutorInfo) {
+	e.post(func() {
+		x := e.executors[info.ID]
+		if x == nil {
+			x = &executor{}
+			e.executors[info.ID] = x
+		}
+		x.ExecutorInfo, x.lost = info, false
+		x.registrations++
+	})
+}
+
+// ExecutorLost implements driver.ExecutorListener.
+func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
+	e.post(func() {
+		x := e.executors[info.ID]
+		if x == nil || x.lost {
+			return
+		}
+		x.lost = true
+		for block, executors := range e.cached {
+			if delete(executors, info.ID); len(executors) == 0 {
+				delete(e.cached, block)
+			}
+		}
+		e.act(e.graph.ExecutorLost(x.name(), x.Host, false))
+	})
+}
+
+// cores returns how many cores the registered executors have; 1 if there are none.
+func (e *engine) cores() int {
+	registered := 0
+	for _, x := range e.executors {
+		if !x.lost {
+			registered += x.Cores
+		}
+	}
+	return max(registered, 1)
+}
+
+// stageState is what the engine knows of a stage of package stage.
+type stageState struct {
+	id       stage.StageID
+	final    *node
+	exchange *exchange // the shuffle that the stage writes; nil for a result stage
+	job      *job      // the first job that needs it
+	tasks    []span    // partitions of each task; nil before it was planned
+	outputs  []shuffle.Output
+	counted  []bool        // tasks whose counters were added
+	sizes    *shuffleSizes // sizes of the outputs; nil if outputs have changed since
+}
+
+// act carries out the actions of package stage.
+func (e *engine) act(actions []stage.Action) {
+	for _, action := range actions {
+		switch action := action.(type) {
+		case stage.Plan:
+			s := e.stages[action.Stage]
+			s.tasks = e.divide(s)
+			if len(s.counted) != len(s.tasks) { // otherwise the stage was planned before
+				s.counted = make([]bool, len(s.tasks))
+			}
+			if s.exchange != nil {
+				s.outputs = make([]shuffle.Output, len(s.tasks))
+			} else {
+				s.job.outputs = make([]taskOutput, len(s.tasks))
+			}
+			e.act(e.graph.Planned(action.Stage, len(s.tasks)))
+		case stage.Run:
+			e.start(action)
+		case stage.Drain:
+			e.cancelAttempt(action.Attempt, errDrained)
+		case stage.Abort:
+			e.cancelAttempt(action.Attempt, errors.New(action.Reason))
+		case stage.JobDone:
+			e.endJob(action.Job, nil)
+		case stage.JobFailed:
+			e.endJob(action.Job, action.Err)
+		}
+	}
+}
+
+// errDrained ends the task sets of attempts whose tasks read output that is lost.
+var errDrained = errors.New("output that the stage reads is lost")
+
+func (e *engine) endJob(id stage.JobID, err error) {
+	j := e.jobs[id]
+	delete(e.jobs, id)
+	delete(e.stages, stage.StageID{Job: id})
+	j.err = err
+	close(j.done)
+}
+
+func (e *engine) cancelAttempt(number uint64, cause error) {
+	if a := e.attempts[number]; a != nil {
+		a.submission.Cancel(cause)
+	}
+}
+
+// cache makes later tasks store the partitions of a data set.
+func (e *engine) cache(r ref, level Level) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.levels[r] = level
+}
+
+// uncache ends the effect of cache.
+func (e *engine) uncache(r ref) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.levels, r)
+	e.session.Release(cacheKey(r))
+}
+
+// forget drops what is known of a plan that nothing refers to any more, and tells
+// executors to remove what they store for it.
+func (e *engine) forget(p *Plan) {
+	e.mu.Lock()
+	for _, n := range p.nodes {
+		delete(e.sources, n.ref())
+		if _, cached := e.levels[n.ref()]; cached {
+			delete(e.levels, n.ref())
+			e.session.Release(cacheKey(n.ref()))
+		}
+		for _, x := range n.reads {
+			delete(e.bounds, x.id())
+		}
+	}
+	e.mu.Unlock()
+	for _, n := range p.nodes {
+		for _, x := range n.reads {
+			id := stage.StageID{Shuffle: stage.ShuffleID(x.id())}
+			if e.stages[id] != nil {
+				e.act(e.graph.Release(id.Shuffle))
+				delete(e.stages, id)
+				e.session.Release(shuffle.HoldKey(x.id()))
+			}
+		}
+	}
+	for b := range e.cached {
+		if b.Node.Plan == p.id {
+			delete(e.cached, b)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+var (
+	errNoPartitions = errors.New("the number of partitions must be at least 1")
+	errSampled      = errors.New("enough keys were sampled")
+)
+
+// execution is one attempt of a task that computes partitions of a data set. The
+// functions of operators use it to read their inputs; one goroutine runs them.
+type execution struct {
+	task      *bobbin.Task
+	service   *shuffle.Service
+	layout    *layout
+	sources   map[ref]map[int][]storage.Split // by node and partition
+	locations map[cachedBlock][]string        // data ports of executors that store cached partitions
+	memory    int64                           // bytes that each operator that buffers elements may use
+	err       error                           // why the task fails; nil if it does not
+
+	read         int64 // elements read from files
+	cachedBlocks []cachedBlock
+}
+
+// fail records the first error of the task. It returns false, so that emit
+// functions can return its result.
+func (x *execution) fail(err error) bool {
+	if x.err == nil {
+		x.err = err
+	}
+	return false
+}
+
+// over calls compute for each partition of a span, until the task fails.
+func (x *execution) over(s span, compute func(partition int)) error {
+	for partition := s.First; partition < s.End && x.err == nil; partition++ {
+		if err := x.task.Err(); err != nil {
+			x.fail(err)
+			break
+		}
+		compute(partition)
+	}
+	return x.err
+}
+
+// splits returns the splits of a partition of a source.
+func (x *execution) splits(n *node, partition int) []storage.Split {
+	splits, sent := x.sources[n.ref()][partition]
+	if !sent {
+		x.fail(fmt.Errorf("%s: the task did not get the splits of partition %d", n, partition))
+	}
+	return splits
+}
+
+// fetch passes the records of a partition of a shuffle to add.
+func (x *execution) fetch(e *exchange, partition int, add func(key, value []byte) error) {
+	for records, err := range x.service.Fetch(x.task, x.layout.Outputs[e.id()], partition) {
+		if err != nil {
+			x.fail(err)
+			return
+		}
+		for key, value, more := records.Next(); more; key, value, more = records.Next() {
+			if err := add(key, value); err != nil {
+				x.fail(err)
+				return
+			}
+		}
+	}
+}
+
+// sorter returns a sorter that may use the memory of one operator. The caller must
+// close it.
+func (x *execution) sorter() (*shuffle.Sorter, error) {
+	directory, err := x.service.Directory()
+	if err != nil {
+		return nil, err
+	}
+	return shuffle.NewSorter(directory, x.memory), nil
+}
+
+// share divides the memory of the task among the operators of its stage that buffer
+// elements, and the writer of its output.
+func (x *execution) share(final *node) {
+	users := int64(1)
+	within(final, func(n *node) {
+		if n.blocking {
+			users++
+		}
+	})
+	x.memory = x.service.TaskMemory() / users
+}

@@ -1,0 +1,126 @@
+package dataset
+
+import (
+	"iter"
+
+	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+)
+
+// Group returns each key with its values, in any order. The values of a key are
+// read one after the other, so there can be more than fit into memory: a function
+// can read them once, before it returns.
+func Group[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
+	n := &node{operator: "Group", blocking: true}
+	side := newKeyedInput(n, in)
+	return newOf(in.plan, n, func(x *execution, partition int, emit func(KV[K, iter.Seq[V]]) bool) {
+		sorted, ok := side.sort(x, partition)
+		if !ok {
+			return
+		}
+		defer sorted.close()
+		for sorted.nextGroup() {
+			key, err := side.keys.Decode(sorted.key)
+			if err != nil {
+				x.fail(err)
+				return
+			}
+			if !emit(KV[K, iter.Seq[V]]{key, decoded(x, side.values, sorted.values)}) {
+				return
+			}
+		}
+	})
+}
+
+// decoded decodes values. Errors fail the execution and end the sequence.
+func decoded[V any](x *execution, codec *record.Codec[V], values iter.Seq[[]byte]) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for encoded := range values {
+			value, err := codec.Decode(encoded)
+			if err != nil {
+				x.fail(err)
+				return
+			}
+			if !yield(value) {
+				return
+			}
+		}
+	}
+}
+
+// sort sorts the records of a partition by the hash of their keys. If ok is false,
+// it has failed.
+func (side *keyedInput[K, V]) sort(x *execution, partition int) (sorted *sortedGroups, ok bool) {
+	sorter, err := x.sorter()
+	if err != nil {
+		return nil, x.fail(err)
+	}
+	side.records(x, partition, func(key, value []byte) error { return sorter.Add(record.Hash(key), key, value) })
+	if x.err != nil {
+		sorter.Close()
+		return nil, false
+	}
+	return newSortedGroups(x, sorter), true
+}
+
+// sortedGroups reads sorted records, grouped by key.
+type sortedGroups struct {
+	x      *execution
+	sorter *shuffle.Sorter
+	next   func() (shuffle.Record, error, bool)
+	stop   func()
+	record shuffle.Record // the next record
+	more   bool           // set if there is a next record
+
+	hash uint64 // hash of the group's key
+	key  []byte // the group's key, encoded
+}
+
+func newSortedGroups(x *execution, sorter *shuffle.Sorter) *sortedGroups {
+	s := &sortedGroups{x: x, sorter: sorter}
+	s.next, s.stop = iter.Pull2(sorter.All(x.task))
+	s.advance()
+	return s
+}
+
+func (s *sortedGroups) close() {
+	s.stop()
+	s.sorter.Close()
+}
+
+func (s *sortedGroups) advance() {
+	var err error
+	if s.record, err, s.more = s.next(); err != nil {
+		s.more = s.x.fail(err)
+	}
+}
+
+// inGroup reports whether the next record belongs to the group.
+func (s *sortedGroups) inGroup() bool {
+	return s.more && s.record.Prefix == s.hash && string(s.record.Key) == string(s.key)
+}
+
+// nextGroup skips the rest of the group and goes to the next one. It returns false
+// if there is none, or after an error.
+func (s *sortedGroups) nextGroup() bool {
+	for s.key != nil && s.inGroup() {
+		s.advance()
+	}
+	if !s.more || s.x.err != nil {
+		return false
+	}
+	s.hash, s.key = s.record.Prefix, append(append(s.key[:0], s.record.Key...), 0)
+	s.key = s.key[:len(s.key)-1] // not nil, even if the key is empty
+	return true
+}
+
+// values yields the values of the group that have not been read.
+func (s *sortedGroups) values(yield func([]byte) bool) {
+	for s.inGroup() {
+		goOn := yield(s.record.Value)
+		s.advance()
+		if !goOn {
+			return
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/stage"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// job is one call of an action.
+type job struct {
+	final      *node
+	work       work
+	exchange   *exchange // sampleKeys: the shuffle whose keys are sampled
+	limit      int64
+	output     *storage.Output
+	format     Format
+	partitions *span // the partitions to compute; nil for all
+	chosen     []int // sampleKeys: the partitions to compute
+
+	ctx     context.Context
+	id      stage.JobID
+	outputs []taskOutput // by task
+	err     error
+	// deliver receives results instead of outputs, and calls release when it needs a
+	// result no more; nil if outputs are wanted. The loop calls it.
+	deliver func(output taskOutput, release func())
+	done    chan struct{} // closed when the job has ended
+}
+
+// run runs a job and returns the number of partitions of its data set.
+func (e *engine) run(ctx context.Context, j *job) (partitions int, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.session.Context(), func() { cancel(context.Cause(e.session.Context())) })()
+	e.enter()
+	defer e.leave()
+	if err := e.prepare(ctx, j.final); err != nil {
+		return 0, err
+	}
+	if err := e.runPrepared(ctx, j); err != nil {
+		return 0, fmt.Errorf("%s: %w", j.final, err)
+	}
+	return e.layout().count(j.final), nil
+}
+
+// runPrepared runs a job whose sources and ranges are known.
+func (e *engine) runPrepared(ctx context.Context, j *job) error {
+	j.ctx, j.done = ctx, make(chan struct{})
+	e.mu.Lock()
+	e.lastJob++
+	j.id = e.lastJob
+	e.mu.Unlock()
+	e.post(func() { e.submit(j) })
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+		e.post(func() { e.act(e.graph.Cancel(j.id, context.Cause(ctx))) })
+		<-j.done
+	}
+	return j.err
+}
+
+// submit adds the stages of a job to the graph.
+func (e *engine) submit(j *job) {
+	e.jobs[j.id] = j
+	result := &stageState{id: stage.StageID{Job: j.id}, final: j.final, job: j}
+	e.stages[result.id] = result
+	specs := map[stage.ShuffleID]stage.ShuffleSpec{}
+	reads := e.addShuffles(j, j.final, specs)
+	actions, err := e.graph.Submit(j.id, reads, slices.Collect(maps.Values(specs)))
+	if err != nil {
+		e.endJob(j.id, err)
+		return
+	}
+	e.act(actions)
+}
+
+// addShuffles adds the shuffles from which a node is computed to specs, and returns
+// those that its stage reads.
+func (e *engine) addShuffles(j *job, final *node, specs map[stage.ShuffleID]stage.ShuffleSpec) (reads []stage.ShuffleID) {
+	within(final, func(n *node) {
+		for _, x := range n.reads {
+			id := stage.ShuffleID(x.id())
+			reads = append(reads, id)
+			if _, added := specs[id]; added {
+				continue
+			}
+			if s := (stage.StageID{Shuffle: id}); e.stages[s] == nil {
+				e.stages[s] = &stageState{id: s, final: x.input, exchange: x, job: j}
+			}
+			specs[id] = stage.ShuffleSpec{}
+			specs[id] = stage.ShuffleSpec{ID: id, Reads: e.addShuffles(j, x.input, specs), Determinate: true}
+		}
+	})
+	return reads
+}
+
+// layout returns what has been decided about partitions so far.
+func (e *engine) layout() *layout {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := &layout{
+		Partitions: config.ShufflePartitions.In(e.app.Settings),
+		Sources:    make(map[ref]int, len(e.sources)),
+		Bounds:     maps.Clone(e.bounds),
+		Cached:     maps.Clone(e.levels),
+	}
+	for r, partitions := range e.sources {
+		l.Sources[r] = len(partitions)
+	}
+	return l
+}
+
+// prepare finds the splits of the sources from which a node is computed, and the
+// bounds of the range shuffles.
+func (e *engine) prepare(ctx context.Context, final *node) error {
+	var nodes []*node
+	within(final, func(n *node) { nodes = append(nodes, n) })
+	for _, n := range nodes {
+		if n.source != nil {
+			if err := e.findSplits(ctx, n); err != nil {
+				return fmt.Errorf("%s: %w", n, err)
+			}
+		}
+		for _, x := range n.reads {
+			if err := e.prepare(ctx, x.input); err != nil {
+				return err
+			}
+			if x.sample != nil {
+				if err := e.findBounds(ctx, x); err != nil {
+					return fmt.Errorf("%s: sampling its keys: %w", n, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (e *engine) findSplits(ctx context.Context, n *node) error {
+	e.mu.Lock()
+	_, known := e.sources[n.ref()]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	partitions, err := n.source.partitions(ctx, e.app.Files)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sources[n.ref()] = partitions
+	return nil
+}
+
+const (
+	// sampledKeys is about how many keys of each range are sampled, and minRanges how
+	// many ranges that assumes at least.
+	sampledKeys = 1000
+	minRanges   = 16
+	// sampledPartitions is from how many partitions keys are sampled at most.
+	sampledPartitions = 64
+	// rangeBytes is about how many bytes of the sources a range of a sort has.
+	rangeBytes = 64 << 20
+)
+
+// findBounds samples keys and chooses the bounds of a range shuffle.
+func (e *engine) findBounds(ctx context.Context, x *exchange) error {
+	e.mu.Lock()
+	_, known := e.bounds[x.id()]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	l := e.layout()
+	partitions := l.count(x.input)
+	j := &job{final: x.input, work: sampleKeys, exchange: x}
+	chosen := min(partitions, sampledPartitions)
+	for i := range chosen {
+		j.chosen = append(j.chosen, i*partitions/chosen)
+	}
+	j.limit = max(sampledKeys*(e.sourceBytes(x.input)/rangeBytes+minRanges)/int64(max(chosen, 1)), 1)
+	if err := e.runPrepared(ctx, j); err != nil {
+		return err
+	}
+	ranges := int(max(e.sourceBytes(x.input)/rangeBytes, int64(e.parallelism(ctx)))) // the executors have registered now
+	var keys [][]byte
+	for _, output := range j.outputs {
+		for key, err := range elementsOf(output.Elements) {
+			if err != nil {
+				return err
+			}
+			keys = append(keys, key)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.bounds[x.id()] = boundsOf(keys, ranges)
+	return nil
+}
+
+// parallelism returns how many cores the executors have.
+func (e *engine) parallelism(ctx context.Context) int {
+	cores := make(chan int, 1)
+	e.post(func() { cores <- e.cores() })
+	select {
+	case n := <-cores:
+		return n
+	case <-ctx.Done():
+		return 1
+	}
+}
+
+// sourceBytes returns the size of all files from which a node is computed.
+func (e *engine) sourceBytes(final *node) (bytes int64) {
+	seen := map[*node]bool{}
+	var walk func(n *node)
+	walk = func(n *node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		for _, splits := range e.sources[n.ref()] {
+			for _, split := range splits {
+				bytes += split.Length
+			}
+		}
+		for _, input := range n.inputs {
+			walk(input)
+		}
+		for _, x := range n.reads {
+			walk(x.input)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	walk(final)
+	return bytes
+}

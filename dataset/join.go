@@ -1,0 +1,180 @@
+package dataset
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"iter"
+)
+
+// Both are the values of a key in two data sets. Each can be read once.
+type Both[V, W any] struct {
+	Left  iter.Seq[V]
+	Right iter.Seq[W]
+}
+
+// CoGroup returns each key that is in either data set, with its values in both.
+func CoGroup[K, V, W any](left *Of[KV[K, V]], right *Of[KV[K, W]]) *Of[KV[K, Both[V, W]]] {
+	n := &node{operator: "CoGroup", blocking: true}
+	c := newCoGrouping(n, left, right)
+	return newOf(left.plan, n, func(x *execution, partition int, emit func(KV[K, Both[V, W]]) bool) {
+		c.each(x, partition, func(key []byte, hasLeft, hasRight bool, l, r *sortedGroups) bool {
+			decodedKey, err := c.left.keys.Decode(key)
+			if err != nil {
+				return x.fail(err)
+			}
+			both := Both[V, W]{Left: func(func(V) bool) {}, Right: func(func(W) bool) {}}
+			if hasLeft {
+				both.Left = decoded(x, c.left.values, l.values)
+			}
+			if hasRight {
+				both.Right = decoded(x, c.right.values, r.values)
+			}
+			return emit(KV[K, Both[V, W]]{decodedKey, both})
+		})
+	})
+}
+
+// Join returns f of each pair of values with the same key. The values of one key on
+// the right side must fit into memory.
+func Join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, V, W) U) *Of[U] {
+	return join(left, right, "Join", false, false, func(key K, v *V, w *W) U { return f(key, *v, *w) })
+}
+
+// LeftJoin returns what Join returns, and f of each value on the left side whose key
+// is not on the right side, with a nil right value.
+func LeftJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, V, *W) U) *Of[U] {
+	return join(left, right, "LeftJoin", true, false, func(key K, v *V, w *W) U { return f(key, *v, w) })
+}
+
+// RightJoin returns what Join returns, and f of each value on the right side whose
+// key is not on the left side, with a nil left value.
+func RightJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, *V, W) U) *Of[U] {
+	return join(left, right, "RightJoin", false, true, func(key K, v *V, w *W) U { return f(key, v, *w) })
+}
+
+// FullJoin returns what LeftJoin and RightJoin return together.
+func FullJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, *V, *W) U) *Of[U] {
+	return join(left, right, "FullJoin", true, true, f)
+}
+
+func join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], operator string, keepLeft, keepRight bool, f func(K, *V, *W) U) *Of[U] {
+	n := &node{operator: operator, blocking: true}
+	c := newCoGrouping(n, left, right)
+	joined := newOf(left.plan, n, func(x *execution, partition int, emit func(U) bool) {
+		var slab []byte // encoded values of a key on the right side
+		var rights []W
+		c.each(x, partition, func(encodedKey []byte, hasLeft, hasRight bool, l, r *sortedGroups) bool {
+			if !hasLeft && !keepRight || !hasRight && !keepLeft {
+				return true
+			}
+			key, err := c.left.keys.Decode(encodedKey)
+			if err != nil {
+				return x.fail(err)
+			}
+			goOn := true
+			if !hasLeft {
+				for w := range decoded(x, c.right.values, r.values) {
+					if goOn = emit(f(key, nil, &w)); !goOn {
+						break
+					}
+				}
+				return goOn
+			}
+			rights = rights[:0]
+			if hasRight {
+				if slab, rights, err = c.bufferRight(x, key, r, slab[:0], rights); err != nil {
+					return x.fail(err)
+				}
+			}
+			for v := range decoded(x, c.left.values, l.values) {
+				if !hasRight {
+					goOn = emit(f(key, &v, nil))
+				}
+				for i := range rights {
+					if goOn = emit(f(key, &v, &rights[i])); !goOn {
+						break
+					}
+				}
+				if !goOn {
+					break
+				}
+			}
+			return goOn
+		})
+	})
+	n.hashed = false // the elements need not be KV values
+	return joined
+}
+
+// coGrouping reads two data sets, grouped by key.
+type coGrouping[K, V, W any] struct {
+	left  keyedInput[K, V]
+	right keyedInput[K, W]
+}
+
+func newCoGrouping[K, V, W any](n *node, left *Of[KV[K, V]], right *Of[KV[K, W]]) *coGrouping[K, V, W] {
+	return &coGrouping[K, V, W]{left: newKeyedInput(n, left), right: newKeyedInput(n, right)}
+}
+
+// each calls visit for each key of a partition, until visit returns false. The
+// groups whose flag is set are at this key.
+func (c *coGrouping[K, V, W]) each(x *execution, partition int, visit func(key []byte, hasLeft, hasRight bool, left, right *sortedGroups) bool) {
+	left, ok := c.left.sort(x, partition)
+	if !ok {
+		return
+	}
+	defer left.close()
+	right, ok := c.right.sort(x, partition)
+	if !ok {
+		return
+	}
+	defer right.close()
+	for moreLeft, moreRight := left.nextGroup(), right.nextGroup(); moreLeft || moreRight; {
+		order := 0
+		switch {
+		case !moreLeft:
+			order = 1
+		case !moreRight:
+			order = -1
+		default:
+			order = cmp.Or(cmp.Compare(left.hash, right.hash), bytes.Compare(left.key, right.key))
+		}
+		key := left.key
+		if order > 0 {
+			key = right.key
+		}
+		if !visit(key, order <= 0, order >= 0, left, right) || x.err != nil {
+			return
+		}
+		if order <= 0 {
+			moreLeft = left.nextGroup()
+		}
+		if order >= 0 {
+			moreRight = right.nextGroup()
+		}
+	}
+}
+
+// bufferRight reads the values of a key on the right side. The values may use the
+// bytes of the slab.
+func (c *coGrouping[K, V, W]) bufferRight(x *execution, key K, right *sortedGroups, slab []byte, values []W) ([]byte, []W, error) {
+	var ends []int
+	for encoded := range right.values {
+		if slab = append(slab, encoded...); int64(len(slab)) > x.memory {
+			return slab, values, permanentError{fmt.Errorf("key %v has more than %d bytes of values on the right side of a join, "+
+				"the memory that a task may use: put this data set on the left side, or raise executor.memory", key, x.memory)}
+		}
+		ends = append(ends, len(slab))
+	}
+	start := 0
+	for _, end := range ends {
+		value, err := c.right.values.Decode(slab[start:end:end])
+		if err != nil {
+			return slab, values, err
+		}
+		values = append(values, value)
+		start = end
+	}
+	return slab, values, nil
+}

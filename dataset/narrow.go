@@ -1,0 +1,134 @@
+package dataset
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// Map returns f of each element.
+func Map[T, U any](in *Of[T], f func(T) U) *Of[U] {
+	return narrow(in, "Map", func(x *execution, partition int, emit func(U) bool) {
+		in.each(x, partition, func(element T) bool { return emit(f(element)) })
+	})
+}
+
+// TryMap returns f of each element. If f returns an error, the task fails with it,
+// and is retried.
+func TryMap[T, U any](in *Of[T], f func(T) (U, error)) *Of[U] {
+	return narrow(in, "TryMap", func(x *execution, partition int, emit func(U) bool) {
+		in.each(x, partition, func(element T) bool {
+			mapped, err := f(element)
+			if err != nil {
+				return x.fail(err)
+			}
+			return emit(mapped)
+		})
+	})
+}
+
+// FlatMap returns all elements of the sequences that f returns, such as the words
+// of a line.
+func FlatMap[T, U any](in *Of[T], f func(T) iter.Seq[U]) *Of[U] {
+	return narrow(in, "FlatMap", func(x *execution, partition int, emit func(U) bool) {
+		in.each(x, partition, func(element T) bool {
+			for mapped := range f(element) {
+				if !emit(mapped) {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
+// Flatten returns all elements of the slices.
+func Flatten[T any](in *Of[[]T]) *Of[T] {
+	return narrow(in, "Flatten", func(x *execution, partition int, emit func(T) bool) {
+		in.each(x, partition, func(elements []T) bool {
+			for _, element := range elements {
+				if !emit(element) {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
+// Filter returns the elements for which keep returns true.
+func Filter[T any](in *Of[T], keep func(T) bool) *Of[T] {
+	filtered := narrow(in, "Filter", func(x *execution, partition int, emit func(T) bool) {
+		in.each(x, partition, func(element T) bool { return !keep(element) || emit(element) })
+	})
+	filtered.node.hashed = in.node.hashed
+	return filtered
+}
+
+// MapPartitions returns the elements that f yields for each partition. f may read
+// the elements of the partition once. If f yields an error, the task fails with it,
+// and is retried.
+func MapPartitions[T, U any](in *Of[T], f func(task *bobbin.Task, elements iter.Seq[T]) iter.Seq2[U, error]) *Of[U] {
+	return narrow(in, "MapPartitions", func(x *execution, partition int, emit func(U) bool) {
+		elements := func(yield func(T) bool) { in.each(x, partition, yield) }
+		for mapped, err := range f(x.task, elements) {
+			switch {
+			case x.err != nil: // f does not see that its input ended early
+				return
+			case err != nil:
+				x.fail(err)
+				return
+			case !emit(mapped):
+				return
+			}
+		}
+	})
+}
+
+// Sample returns each element with the given probability, which must be 0 to 1. The
+// elements are the same in each run over the same partitions.
+func Sample[T any](in *Of[T], probability float64, seed uint64) *Of[T] {
+	if !(probability >= 0 && probability <= 1) {
+		in.plan.reject("Sample", fmt.Errorf("the probability is %v: want 0 to 1", probability))
+	}
+	sampled := narrow(in, "Sample", func(x *execution, partition int, emit func(T) bool) {
+		random := rand.New(rand.NewPCG(seed, uint64(partition)))
+		in.each(x, partition, func(element T) bool { return random.Float64() >= probability || emit(element) })
+	})
+	sampled.node.hashed = in.node.hashed
+	return sampled
+}
+
+// Union returns the elements of all data sets, with duplicates.
+func Union[T any](first *Of[T], others ...*Of[T]) *Of[T] {
+	sets := append([]*Of[T]{first}, others...)
+	inputs := make([]*node, len(sets))
+	for i, set := range sets {
+		inputs[i] = set.node
+	}
+	locate := func(l *layout, partition int) (set, own int) {
+		for partition >= l.count(inputs[set]) {
+			partition -= l.count(inputs[set])
+			set++
+		}
+		return set, partition
+	}
+	return newOf(first.plan, &node{
+		operator: "Union", inputs: inputs,
+		count: func(l *layout) (n int) {
+			for _, input := range inputs {
+				n += l.count(input)
+			}
+			return n
+		},
+		parent: func(l *layout, partition int) (*node, int) {
+			set, own := locate(l, partition)
+			return inputs[set], own
+		},
+	}, func(x *execution, partition int, emit func(T) bool) {
+		set, own := locate(x.layout, partition)
+		sets[set].each(x, own, emit)
+	})
+}

@@ -1,0 +1,101 @@
+package dataset
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/internal/record"
+)
+
+// Of is a data set: a sequence of elements of type T, in partitions. It is
+// immutable and lazy: it is a description, from which tasks compute the elements of
+// a partition when they are needed.
+//
+// A []byte element, or one that contains a []byte, is valid only until the function
+// that receives it returns. A function that keeps it must copy it.
+type Of[T any] struct {
+	node    *node
+	plan    *Plan // plan whose function uses the data set
+	each    each[T]
+	session *bobbin.Session // nil within a plan function
+	handle  *handle         // keeps the plan; nil within a plan function
+	err     error           // why the data set is invalid; nil if it is valid
+}
+
+// each computes the elements of a partition and passes them to emit until emit
+// returns false.
+type each[T any] func(x *execution, partition int, emit func(T) bool)
+
+// node is one operator of a plan, without its element type.
+type node struct {
+	plan     *Plan
+	index    int
+	operator string
+	site     string // file and line of the call of the operator
+	element  string // name of the element type
+	of       any    // the *Of of this node
+
+	inputs []*node     // data sets that the operator reads, partition by partition
+	reads  []*exchange // shuffles that the operator reads
+	source *source     // files that the operator reads; nil if it reads none
+	// count returns the number of partitions.
+	count func(l *layout) int
+	// parent returns the input, and its partition, from which a partition is
+	// computed, if it is not the same partition of each input; else nil.
+	parent func(l *layout, partition int) (*node, int)
+	// hashed is set if the elements are KV values, each in the partition that a hash
+	// shuffle puts its key into.
+	hashed bool
+	// blocking is set if the operator buffers elements, and needs memory for it.
+	blocking bool
+
+	// countElements returns the number of elements of a partition.
+	countElements func(x *execution, partition int) int64
+	// collect encodes the elements of a partition and passes them to add, until add
+	// returns false. It is nil if the elements cannot be encoded.
+	collect func(x *execution, partition int, add func(element []byte) bool)
+	// save passes the line of each element of a partition, without its line end, to
+	// add.
+	save func(x *execution, format Format, partition int, add func(line []byte) error)
+}
+
+func (n *node) ref() ref { return ref{Plan: n.plan.id, Node: n.index} }
+
+func (n *node) String() string { return fmt.Sprintf("%s at %s", n.operator, n.site) }
+
+// newOf adds an operator to a plan, and returns the data set that it describes.
+func newOf[T any](p *Plan, n *node, compute each[T]) *Of[T] {
+	if p != plans.current {
+		panic(fmt.Sprintf("%s uses a data set of another plan: pass it to this plan's function among its arguments", n.operator))
+	}
+	s := &Of[T]{node: n, plan: p}
+	n.of, n.element = s, reflect.TypeFor[T]().String()
+	p.add(n)
+	if n.count == nil {
+		n.count = n.inputs[0].count
+	}
+	values, err := record.CodecFor[T]()
+	if err == nil {
+		n.collect = collector(s, values)
+	}
+	n.countElements = func(x *execution, partition int) (count int64) {
+		s.each(x, partition, func(T) bool { count++; return true })
+		return count
+	}
+	n.save = saver(s)
+	s.each = func(x *execution, partition int, emit func(T) bool) {
+		if level, cached := x.cached(n); cached && err == nil {
+			fromCache(x, n, level, values, partition, compute, emit)
+			return
+		}
+		compute(x, partition, emit)
+	}
+	return s
+}
+
+// narrow adds an operator that computes each partition from the same partition of
+// one input.
+func narrow[T, U any](in *Of[T], operator string, compute each[U]) *Of[U] {
+	return newOf(in.plan, &node{operator: operator, inputs: []*node{in.node}}, compute)
+}

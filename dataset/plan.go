@@ -1,0 +1,315 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+)
+
+// Plan is a plan while its function describes it. Sources such as [Text] take it;
+// it has no methods.
+type Plan struct {
+	id         uint64
+	definition string
+	arguments  []byte
+	parents    []uint64 // ids of the plans whose data sets are among the arguments
+	nodes      []*node
+	problems   []error
+}
+
+// Definition is a registered plan function; [Define] returns it.
+type Definition[A, T any] struct{ name string }
+
+// definition runs a plan function of any type.
+type definition func(p *Plan, arguments []byte) (result any, err error)
+
+var definitions = struct {
+	sync.Mutex
+	byName map[string]definition
+}{byName: map[string]definition{}}
+
+// Define registers a plan function under a name, which must be unique in the
+// program. Call it in a package variable's initializer, so that executors, which do
+// not run the driver function, have it too. bobbin.Main reports invalid names and
+// types.
+//
+// The plan function describes a data set: it only calls functions of this package.
+// It runs in the driver and in each executor, so it must describe the same
+// operators each time, and must not read files, clocks or random numbers; the
+// functions that it passes to operators may. Arguments are encoded as CBOR, which
+// transfers exported fields. Arguments, and fields of them, can be data sets of
+// other plans.
+func Define[A, T any](name string, plan func(p *Plan, arguments A) *Of[T]) *Definition[A, T] {
+	definitions.Lock()
+	defer definitions.Unlock()
+	err := codec.Check(reflect.TypeFor[A]())
+	switch {
+	case name == "":
+		err = errors.New("it needs a name")
+	case definitions.byName[name] != nil:
+		err = errors.New("another plan has this name")
+	}
+	if err != nil {
+		function.Reject("plan "+name, err)
+		return &Definition[A, T]{name: name}
+	}
+	definitions.byName[name] = func(p *Plan, encoded []byte) (any, error) {
+		arguments, err := codec.Decode[A](encoded)
+		if err != nil {
+			return nil, err
+		}
+		result := plan(p, arguments)
+		if result == nil {
+			return nil, errors.New("the plan function returned nil")
+		}
+		return result, nil
+	}
+	return &Definition[A, T]{name: name}
+}
+
+// lastPlan is the id of the latest plan of this process's driver.
+var lastPlan atomic.Uint64
+
+// With returns the data set that the plan function describes for some arguments. It
+// reads no data: that is done by the methods of the data set, which also return the
+// error if the plan is invalid.
+func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
+	encoded, parents, err := plans.encode(func() ([]byte, error) { return codec.Encode(arguments) })
+	if err != nil {
+		return &Of[T]{err: fmt.Errorf("plan %q: its arguments: %w", d.name, err)}
+	}
+	id := lastPlan.Add(1)
+	first, _, err := trace(id, d.name, encoded)
+	if err != nil {
+		return &Of[T]{err: err}
+	}
+	second, result, err := trace(id, d.name, encoded)
+	if err != nil {
+		return &Of[T]{err: err}
+	}
+	if err := second.mustEqual(first.fingerprint()); err != nil {
+		return &Of[T]{err: err}
+	}
+	plans.add(second)
+	described := *result.(*Of[T])
+	described.session = session
+	described.handle = newHandle(session, second, parents)
+	return &described
+}
+
+// handle keeps a plan, and the plans of the data sets among its arguments, as long
+// as the driver function uses the data set. Then the plan is forgotten, and with it
+// what executors store for it.
+type handle struct {
+	parents []*handle
+}
+
+func newHandle(session *bobbin.Session, p *Plan, parents []*handle) *handle {
+	h := &handle{parents: parents}
+	runtime.AddCleanup(h, func(p *Plan) {
+		plans.remove(p.id)
+		if e := engines.get(session); e != nil {
+			e.post(func() { e.forget(p) })
+		}
+	}, p)
+	return h
+}
+
+// plans are the plans that this process has traced and may still need, by id.
+var plans = registry{byID: map[uint64]*Plan{}}
+
+type registry struct {
+	sync.Mutex
+	byID map[uint64]*Plan
+
+	tracing    sync.Mutex // held while a plan function runs; guards the fields below
+	current    *Plan      // the plan that the function describes
+	references []uint64   // ids of the plans that its arguments refer to
+	encoded    []*handle  // handles of the data sets among the arguments that are being encoded
+}
+
+// encode calls a function that encodes arguments, and returns the handles of the
+// data sets among them.
+func (r *registry) encode(encode func() ([]byte, error)) (encoded []byte, handles []*handle, err error) {
+	r.tracing.Lock()
+	defer r.tracing.Unlock()
+	r.encoded = nil
+	encoded, err = encode()
+	handles, r.encoded = r.encoded, nil
+	return encoded, handles, err
+}
+
+func (r *registry) remove(id uint64) {
+	r.Lock()
+	defer r.Unlock()
+	delete(r.byID, id)
+}
+
+func (r *registry) add(p *Plan) {
+	r.Lock()
+	defer r.Unlock()
+	r.byID[p.id] = p
+}
+
+func (r *registry) get(id uint64) *Plan {
+	r.Lock()
+	defer r.Unlock()
+	return r.byID[id]
+}
+
+// trace runs a plan function and returns the plan that it described, and its
+// result, an *Of.
+func trace(id uint64, name string, arguments []byte) (p *Plan, result any, err error) {
+	definitions.Lock()
+	plan := definitions.byName[name]
+	known := slices.Sorted(maps.Keys(definitions.byName))
+	definitions.Unlock()
+	if plan == nil {
+		return nil, nil, fmt.Errorf("this program has no plan %q (it has %q): call dataset.Define in package variables", name, known)
+	}
+	plans.tracing.Lock()
+	defer plans.tracing.Unlock()
+	p = &Plan{id: id, definition: name, arguments: arguments}
+	plans.current, plans.references = p, nil
+	defer func() {
+		plans.current = nil
+		if r := recover(); r != nil {
+			err = fmt.Errorf("plan %q: its function panicked: %v", name, r)
+		}
+	}()
+	result, err = plan(p, arguments)
+	if err == nil {
+		err = errors.Join(p.problems...)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("plan %q: %w", name, err)
+	}
+	slices.Sort(plans.references)
+	p.parents = slices.Compact(plans.references)
+	return p, result, nil
+}
+
+// add appends a node to the plan and records where the user called the operator.
+func (p *Plan) add(n *node) {
+	n.plan, n.index, n.site = p, len(p.nodes), callSite()
+	p.nodes = append(p.nodes, n)
+}
+
+// reject records why an operator is invalid, if err is not nil.
+func (p *Plan) reject(operator string, err error) {
+	if err != nil {
+		p.problems = append(p.problems, fmt.Errorf("%s at %s: %w", operator, callSite(), err))
+	}
+}
+
+// ownPackage is the prefix of the names of this package's functions.
+var ownPackage = reflect.TypeFor[Plan]().PkgPath() + "."
+
+// callSite returns the file and line of the innermost caller outside of this
+// package.
+func callSite() string {
+	callers := make([]uintptr, 32)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for {
+		frame, more := frames.Next()
+		if !strings.HasPrefix(frame.Function, ownPackage) || strings.HasSuffix(frame.File, "_test.go") {
+			return fmt.Sprintf("%s:%d", frame.File[strings.LastIndexByte(frame.File, '/')+1:], frame.Line)
+		}
+		if !more {
+			return "unknown"
+		}
+	}
+}
+
+// fingerprint describes each operator of the plan. Two processes have traced the
+// same plan if the fingerprints are equal.
+func (p *Plan) fingerprint() []string {
+	prints := make([]string, len(p.nodes))
+	for i, n := range p.nodes {
+		inputs := make([]string, len(n.inputs))
+		for j, input := range n.inputs {
+			inputs[j] = fmt.Sprint(input.ref())
+		}
+		prints[i] = fmt.Sprintf("%s at %s of %s from %v", n.operator, n.site, n.element, inputs)
+	}
+	return prints
+}
+
+// mustEqual returns an error that names the first operator that differs from an
+// earlier trace's fingerprint.
+func (p *Plan) mustEqual(earlier []string) error {
+	now := p.fingerprint()
+	for i := range max(len(now), len(earlier)) {
+		if i < len(now) && i < len(earlier) && now[i] == earlier[i] {
+			continue
+		}
+		describe := func(prints []string) string {
+			if i < len(prints) {
+				return prints[i]
+			}
+			return "nothing"
+		}
+		return permanentError{fmt.Errorf("plan %q: its function describes another data set each time it runs: operator %d was %s, and is now %s: "+
+			"a plan function must not depend on maps' order, the clock, random numbers or the environment", p.definition, i, describe(earlier), describe(now))}
+	}
+	return nil
+}
+
+// permanentError is an error that no retry can help.
+type permanentError struct{ error }
+
+func (permanentError) Permanent() bool { return true }
+func (e permanentError) Unwrap() error { return e.error }
+
+// ref identifies a node within an application.
+type ref struct {
+	_    struct{} `cbor:",toarray"`
+	Plan uint64
+	Node int
+}
+
+func (r ref) String() string { return fmt.Sprintf("%d.%d", r.Plan, r.Node) }
+
+// MarshalCBOR implements cbor.Marshaler: among a plan's arguments, a data set is
+// encoded as a reference.
+func (s *Of[T]) MarshalCBOR() ([]byte, error) {
+	switch {
+	case s == nil:
+		return nil, errors.New("a nil data set")
+	case s.err != nil:
+		return nil, s.err
+	}
+	plans.encoded = append(plans.encoded, s.handle)
+	return cbor.Marshal(s.node.ref())
+}
+
+// UnmarshalCBOR implements cbor.Unmarshaler, for MarshalCBOR.
+func (s *Of[T]) UnmarshalCBOR(encoded []byte) error {
+	var r ref
+	if err := cbor.Unmarshal(encoded, &r); err != nil {
+		return err
+	}
+	p := plans.get(r.Plan)
+	if p == nil || r.Node >= len(p.nodes) {
+		return fmt.Errorf("the data set %s is not known", r)
+	}
+	of, ok := p.nodes[r.Node].of.(*Of[T])
+	if !ok {
+		return fmt.Errorf("the data set %s has elements of type %s, not %v", r, p.nodes[r.Node].element, reflect.TypeFor[T]())
+	}
+	plans.references = append(plans.references, r.Plan)
+	*s = Of[T]{node: of.node, plan: plans.current, each: of.each}
+	return nil
+}

@@ -1,0 +1,67 @@
+package dataset
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/stage"
+)
+
+// shuffleSizes are the stored bytes of each partition of a shuffle.
+type shuffleSizes struct {
+	total  []int64
+	byHost map[string][]int64
+}
+
+// sizesOf returns the sizes of a shuffle whose outputs are all there.
+func (e *engine) sizesOf(x *exchange) *shuffleSizes {
+	s := e.stages[stage.StageID{Shuffle: stage.ShuffleID(x.id())}]
+	if s.sizes != nil {
+		return s.sizes
+	}
+	partitions := e.layout().count(x.node)
+	s.sizes = &shuffleSizes{total: make([]int64, partitions), byHost: map[string][]int64{}}
+	for i := range s.outputs {
+		output := &s.outputs[i]
+		host := s.sizes.byHost[output.Host]
+		if host == nil {
+			host = make([]int64, partitions)
+			s.sizes.byHost[output.Host] = host
+		}
+		for partition := range partitions {
+			bytes := output.Sizes.Of(partition)
+			s.sizes.total[partition] += bytes
+			host[partition] += bytes
+		}
+	}
+	return s.sizes
+}
+
+// hostShare is the least part of a task's bytes that a host must have to be
+// preferred, as in Spark (REDUCER_PREF_LOCS_FRACTION).
+const hostShare = 0.2
+
+// hostsWithOutputs returns the hosts that have much of the shuffles' output that a
+// task reads.
+func (e *engine) hostsWithOutputs(final *node, l *layout, partitions span) (hosts []string) {
+	byHost := map[string]int64{}
+	var total int64
+	for partition := partitions.First; partition < partitions.End; partition++ {
+		l.walk(final, partition, func(n *node, own int) {
+			for _, x := range n.reads {
+				sizes := e.sizesOf(x)
+				total += sizes.total[own]
+				for host, bytes := range sizes.byHost {
+					byHost[host] += bytes[own]
+				}
+			}
+		})
+	}
+	for host, bytes := range byHost {
+		if bytes > 0 && float64(bytes) >= hostShare*float64(total) {
+			hosts = append(hosts, host)
+		}
+	}
+	slices.SortFunc(hosts, strings.Compare)
+	return hosts
+}

@@ -1,0 +1,159 @@
+package dataset
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+
+	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+)
+
+// Sort returns the elements in ascending order, over all partitions. Elements must
+// be of a type that can be a key (see [KV]).
+func Sort[T any](in *Of[T]) *Of[T] {
+	keys := keyedBy[T, struct{}](in.plan, "Sort")
+	return sorted(in, "Sort", func(buffer *[]byte, element T) (key, value []byte, err error) {
+		key, err = keys.key(buffer, element)
+		return key, nil, err
+	}, func(key, _ []byte) (T, error) { return keys.keys.Decode(key) })
+}
+
+// SortBy returns the elements in ascending order of the keys that f returns, over
+// all partitions. The order of elements with equal keys is not defined.
+func SortBy[T, K any](in *Of[T], f func(T) K) *Of[T] { return sortBy(in, "SortBy", f, false) }
+
+// SortByDescending returns the elements in descending order of the keys that f
+// returns, over all partitions. The order of elements with equal keys is not
+// defined.
+func SortByDescending[T, K any](in *Of[T], f func(T) K) *Of[T] {
+	return sortBy(in, "SortByDescending", f, true)
+}
+
+func sortBy[T, K any](in *Of[T], operator string, f func(T) K, descending bool) *Of[T] {
+	keys := keyedBy[K, T](in.plan, operator)
+	return sorted(in, operator, func(buffer *[]byte, element T) (key, value []byte, err error) {
+		if key, err = keys.keys.Append((*buffer)[:0], f(element)); err != nil {
+			return nil, nil, err
+		}
+		if descending {
+			key = reversed(key)
+		}
+		end := len(key)
+		if key, err = keys.values.Append(key, element); err != nil {
+			return nil, nil, err
+		}
+		*buffer = key
+		return key[:end], key[end:], nil
+	}, func(_, value []byte) (T, error) { return keys.values.Decode(value) })
+}
+
+// reversed returns bytes that sort in the opposite order of the key's: the
+// complement of the key and a terminator, which sorts after all keys that are
+// longer. So that no key contains the terminator, a 0xff is followed by a 0.
+func reversed(key []byte) []byte {
+	escaped := make([]byte, 0, len(key)+2)
+	for _, b := range key {
+		escaped = append(escaped, ^b)
+		if b == 0 {
+			escaped = append(escaped, 0)
+		}
+	}
+	return append(escaped, 0xff, 0xff)
+}
+
+// sorted adds an operator that sorts elements by keys. encode returns the key and
+// the value of an element, which may use the buffer; decode reverses it.
+func sorted[T any](in *Of[T], operator string, encode func(buffer *[]byte, element T) (key, value []byte, err error), decode func(key, value []byte) (T, error)) *Of[T] {
+	n := &node{operator: operator, blocking: true}
+	e := &exchange{node: n, input: in.node}
+	n.reads = []*exchange{e}
+	n.count = func(l *layout) int { return len(l.Bounds[e.id()]) + 1 }
+	each := func(x *execution, partition int, add func(key, value []byte) error) {
+		var buffer []byte
+		in.each(x, partition, func(element T) bool {
+			key, value, err := encode(&buffer, element)
+			if err == nil {
+				err = add(key, value)
+			}
+			return err == nil || x.fail(err)
+		})
+	}
+	e.sample = func(x *execution, partition int, emit func(key []byte) bool) {
+		each(x, partition, func(key, _ []byte) error {
+			if !emit(key) {
+				return errSampled
+			}
+			return nil
+		})
+		if x.err == errSampled {
+			x.err = nil
+		}
+	}
+	e.write = func(x *execution, s span, out *shuffle.Writer) error {
+		ranges := newRanges(x.layout.Bounds[e.id()])
+		return x.over(s, func(partition int) {
+			each(x, partition, func(key, value []byte) error { return out.Add(ranges.find(key), key, value) })
+		})
+	}
+	return newOf(in.plan, n, func(x *execution, partition int, emit func(T) bool) {
+		sorter, err := x.sorter()
+		if err != nil {
+			x.fail(err)
+			return
+		}
+		defer sorter.Close()
+		x.fetch(e, partition, func(key, value []byte) error { return sorter.Add(record.Prefix(key), key, value) })
+		if x.err != nil {
+			return
+		}
+		for r, err := range sorter.All(x.task) {
+			if err != nil {
+				x.fail(err)
+				return
+			}
+			element, err := decode(r.Key, r.Value)
+			if err != nil {
+				x.fail(err)
+				return
+			}
+			if !emit(element) {
+				return
+			}
+		}
+	})
+}
+
+// ranges finds the partition of a key among sorted bounds. Partition i has the keys
+// from bounds[i-1] to bounds[i], both included: a key that equals bounds may be in
+// several partitions, and is put in each of them in turn.
+type ranges struct {
+	bounds [][]byte
+	turn   int
+}
+
+func newRanges(bounds [][]byte) *ranges { return &ranges{bounds: bounds} }
+
+func (r *ranges) find(key []byte) int {
+	first := sort.Search(len(r.bounds), func(i int) bool { return bytes.Compare(r.bounds[i], key) >= 0 })
+	last := first
+	for last < len(r.bounds) && bytes.Equal(r.bounds[last], key) {
+		last++
+	}
+	if first == last {
+		return first
+	}
+	r.turn++
+	return first + r.turn%(last-first+1)
+}
+
+// boundsOf chooses the bounds of n ranges with about as many of the sampled keys
+// each.
+func boundsOf(sampled [][]byte, n int) [][]byte {
+	slices.SortFunc(sampled, bytes.Compare)
+	var bounds [][]byte
+	for i := 1; i < n && len(sampled) > 0; i++ {
+		bounds = append(bounds, sampled[i*len(sampled)/n])
+	}
+	return bounds
+}

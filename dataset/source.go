@@ -1,0 +1,151 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// source is the files that an operator reads.
+type source struct {
+	path      string
+	splitSize int64 // 0 means the default of storage.SplitOptions
+}
+
+// ReadOption is an option of a source.
+type ReadOption func(*source)
+
+// SplitSize sets about how many bytes of files each partition has. The default is
+// the block size in HDFS, and 32 MiB on the local disk.
+func SplitSize(bytes int64) ReadOption { return func(s *source) { s.splitSize = bytes } }
+
+// Text returns the lines of a file, or of all files of a directory tree, without
+// their line ends. See storage.Files.Splits for the files that are skipped and
+// storage.Split.Lines for lines. Files whose names end in .gz or .zst are
+// decompressed.
+func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
+	n := &node{operator: "Text", source: &source{path: path}}
+	for _, option := range options {
+		option(n.source)
+	}
+	n.count = func(l *layout) int { return l.Sources[n.ref()] }
+	return newOf(p, n, func(x *execution, partition int, emit func([]byte) bool) {
+		for _, split := range x.splits(n, partition) {
+			for line, err := range split.Lines(x.task) {
+				if err != nil {
+					x.fail(err)
+					return
+				}
+				x.read++
+				if !emit(line) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// partitions returns the splits of each partition. Small files share a partition.
+func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]storage.Split, error) {
+	splits, err := files.Splits(ctx, s.path, storage.SplitOptions{Size: s.splitSize})
+	if err != nil {
+		return nil, err
+	}
+	size := cmp.Or(s.splitSize, smallFiles)
+	var partitions [][]storage.Split
+	var shared []storage.Split // splits of small files, for the next partition
+	var bytes int64
+	for _, split := range splits {
+		if split.Length >= size/2 {
+			partitions = append(partitions, []storage.Split{split})
+			continue
+		}
+		shared = append(shared, split)
+		if bytes += split.Length + openCost; bytes >= size {
+			partitions = append(partitions, shared)
+			shared, bytes = nil, 0
+		}
+	}
+	if shared != nil {
+		partitions = append(partitions, shared)
+	}
+	return partitions, nil
+}
+
+const (
+	// smallFiles is about how many bytes of small files share a partition, if no
+	// SplitSize is set.
+	smallFiles = 32 << 20
+	// openCost is the number of bytes that take as long to read as it takes to open a
+	// file. Spark's spark.sql.files.openCostInBytes is 4 MB, for slower clients.
+	openCost = 1 << 20
+)
+
+// hostsOf returns the hosts that store splits, those of the most bytes first.
+func hostsOf(splits []storage.Split) []string {
+	bytes := map[string]int64{}
+	var hosts []string
+	for _, split := range splits {
+		for _, host := range split.Hosts {
+			if bytes[host] == 0 {
+				hosts = append(hosts, host)
+			}
+			bytes[host] += split.Length + 1
+		}
+	}
+	slices.SortStableFunc(hosts, func(a, b string) int { return cmp.Compare(bytes[b], bytes[a]) })
+	return hosts[:min(len(hosts), maxHosts)]
+}
+
+// maxHosts is the largest number of hosts that a task prefers.
+const maxHosts = 5
+
+// Slice returns the elements of a slice, in the given number of partitions. Pass
+// the slice among the plan's arguments; large data should be read from files.
+func Slice[T any](p *Plan, elements []T, partitions int) *Of[T] {
+	return Generate(p, partitions, func(partition int, yield func(T) bool) {
+		for _, element := range elements[partition*len(elements)/partitions : (partition+1)*len(elements)/partitions] {
+			if !yield(element) {
+				return
+			}
+		}
+	})
+}
+
+// Range returns the numbers from first to before end, in the given number of
+// partitions.
+func Range(p *Plan, first, end int64, partitions int) *Of[int64] {
+	return Generate(p, partitions, func(partition int, yield func(int64) bool) {
+		size := max(end-first, 0)
+		from, to := first+size/int64(partitions)*int64(partition), first+size/int64(partitions)*int64(partition+1)
+		if partition == partitions-1 {
+			to = first + size
+		}
+		for i := from; i < to && yield(i); i++ {
+		}
+	})
+}
+
+// Generate returns the elements that f yields for each partition, from 0 on.
+func Generate[T any](p *Plan, partitions int, f func(partition int, yield func(T) bool)) *Of[T] {
+	if partitions < 1 {
+		p.reject("the source", errNoPartitions)
+		partitions = 1
+	}
+	n := &node{operator: "Generate", count: func(*layout) int { return partitions }}
+	return newOf(p, n, func(x *execution, partition int, emit func(T) bool) {
+		count := 0
+		f(partition, func(element T) bool {
+			if count++; count%checkInterval == 0 && x.task.Err() != nil {
+				return x.fail(context.Cause(x.task))
+			}
+			return emit(element)
+		})
+	})
+}
+
+// checkInterval is after how many generated elements a task looks whether it was
+// killed. Tasks that read files or shuffles notice it there.
+const checkInterval = 1024

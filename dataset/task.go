@@ -1,0 +1,270 @@
+package dataset
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/block/transfer"
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// taskFunction is the name of the function that runs the tasks of all stages.
+const taskFunction = "bobbin/dataset"
+
+func init() { function.Register(taskFunction, runTask) }
+
+// work is what the tasks of a stage do.
+type work int
+
+const (
+	writeShuffle work = iota // write the records of a shuffle
+	collectElements
+	countElements
+	saveElements
+	sampleKeys
+)
+
+// stageInput is what all tasks of a stage have in common.
+type stageInput struct {
+	_        struct{} `cbor:",toarray"`
+	Plans    []planInput
+	Attempt  int // of the stage
+	Final    ref // the node whose partitions are computed
+	Work     work
+	Exchange int // writeShuffle, sampleKeys: index among the shuffles that Reader reads
+	Reader   ref
+	Limit    int64           // collectElements: how many elements of each partition; sampleKeys: how many keys; 0 means all
+	Output   *storage.Output // saveElements
+	Format   Format          // saveElements
+	Layout   layout
+}
+
+// planInput is a plan that tasks need.
+type planInput struct {
+	_           struct{} `cbor:",toarray"`
+	ID          uint64
+	Definition  string
+	Arguments   []byte
+	Fingerprint []string
+}
+
+// taskInput is the input of one task.
+type taskInput struct {
+	_          struct{} `cbor:",toarray"`
+	Partitions span
+	Sources    []sourceInput
+	Cached     []cachedLocation
+}
+
+// cachedLocation says where a partition of a cached data set is stored.
+type cachedLocation struct {
+	_        struct{} `cbor:",toarray"`
+	Block    cachedBlock
+	Executor string
+	Address  string // data port of the executor
+}
+
+// sourceInput is a partition of a source.
+type sourceInput struct {
+	_         struct{} `cbor:",toarray"`
+	Node      ref
+	Partition int
+	Splits    []storage.Split
+}
+
+// taskOutput is the result of one task.
+type taskOutput struct {
+	_ struct{} `cbor:",toarray"`
+	// Failed is set if the task could not fetch a section of a shuffle. The task has
+	// no other result then.
+	Failed   *fetchFailure
+	Output   *shuffle.Output // writeShuffle
+	Count    int64           // number of elements
+	Elements []byte          // collectElements: the elements; sampleKeys: the keys
+	Cached   []cachedBlock   // blocks that the task has stored
+	Counters map[string]int64
+}
+
+// fetchFailure names the section that a task could not fetch.
+type fetchFailure struct {
+	_           struct{} `cbor:",toarray"`
+	Shuffle     uint64
+	Map         uint64
+	Attempt     uint64
+	Unreachable bool // the executor does not answer
+}
+
+// runTask runs one task of a stage. It returns fetch failures as results, because
+// the stage, not the task, has to be repeated then.
+func runTask(ctx context.Context, call function.Call) ([]byte, error) {
+	stage, err := stages.decode(call.Common)
+	if err != nil {
+		return nil, err
+	}
+	input, err := codec.Decode[taskInput](call.Input)
+	if err != nil {
+		return nil, err
+	}
+	service := shuffle.From(ctx)
+	task := bobbin.NewTask(ctx, call)
+	x := &execution{task: task, service: service, layout: &stage.Layout, sources: map[ref]map[int][]storage.Split{}, locations: map[cachedBlock][]string{}}
+	for _, source := range input.Sources {
+		if x.sources[source.Node] == nil {
+			x.sources[source.Node] = map[int][]storage.Split{}
+		}
+		x.sources[source.Node][source.Partition] = source.Splits
+	}
+	for _, location := range input.Cached {
+		x.locations[location.Block] = append(x.locations[location.Block], location.Address)
+	}
+	x.share(stage.final)
+	output, err := stage.run(x, input.Partitions)
+	var failed *shuffle.FetchError
+	switch {
+	case errors.As(err, &failed) && ctx.Err() == nil:
+		call.Values.Reset()
+		id := failed.Output.MapID
+		output = taskOutput{Failed: &fetchFailure{Shuffle: id.Shuffle, Map: id.Map, Attempt: id.Attempt,
+			Unreachable: errors.Is(err, transfer.ErrUnreachable)}}
+	case err != nil:
+		return nil, err
+	default:
+		// The driver counts them once for each task of a stage, however often the task
+		// runs again.
+		output.Counters, _ = call.Values.Read()
+		call.Values.ResetCounters()
+	}
+	output.Cached = x.cachedBlocks
+	return codec.Encode(output)
+}
+
+// stageWork is a decoded stageInput.
+type stageWork struct {
+	stageInput
+	final    *node
+	exchange *exchange // nil unless the stage writes or samples a shuffle
+}
+
+// stages are the stages of which this process runs tasks.
+var stages = stageCache{byKey: map[[16]byte]*stageWork{}}
+
+// stageCache keeps the latest stages decoded, because their tasks share them.
+type stageCache struct {
+	sync.Mutex
+	byKey map[[16]byte]*stageWork
+	keys  [][16]byte // in the order of decoding
+}
+
+// maxStages is the largest number of decoded stages in a process.
+const maxStages = 32
+
+// decode decodes a stage: 16 bytes that identify it, then a stageInput.
+func (c *stageCache) decode(common []byte) (*stageWork, error) {
+	if len(common) < 16 {
+		return nil, errors.New("the stage's description is too short")
+	}
+	key := [16]byte(common)
+	c.Lock()
+	defer c.Unlock()
+	if s := c.byKey[key]; s != nil {
+		return s, nil
+	}
+	decoded, err := codec.Decode[stageInput](common[16:])
+	if err != nil {
+		return nil, err
+	}
+	for _, input := range decoded.Plans {
+		if err := retrace(input); err != nil {
+			return nil, permanentError{err}
+		}
+	}
+	s := &stageWork{stageInput: decoded}
+	if s.final, err = find(decoded.Final); err != nil {
+		return nil, err
+	}
+	if decoded.Work == writeShuffle || decoded.Work == sampleKeys {
+		reader, err := find(decoded.Reader)
+		if err != nil {
+			return nil, err
+		}
+		s.exchange = reader.reads[decoded.Exchange]
+	}
+	c.byKey[key] = s
+	if c.keys = append(c.keys, key); len(c.keys) > maxStages {
+		delete(c.byKey, c.keys[0])
+		c.keys = c.keys[1:]
+	}
+	return s, nil
+}
+
+// retrace traces a plan of the driver in this process, unless that was done before.
+func retrace(input planInput) error {
+	p := plans.get(input.ID)
+	if p == nil {
+		var err error
+		if p, _, err = trace(input.ID, input.Definition, input.Arguments); err != nil {
+			return err
+		}
+		plans.add(p)
+	}
+	return p.mustEqual(input.Fingerprint)
+}
+
+func find(r ref) (*node, error) {
+	if p := plans.get(r.Plan); p != nil && r.Node < len(p.nodes) {
+		return p.nodes[r.Node], nil
+	}
+	return nil, fmt.Errorf("the data set %s is not known", r)
+}
+
+// run computes partitions and does the stage's work with them.
+func (s *stageWork) run(x *execution, partitions span) (output taskOutput, err error) {
+	switch s.Work {
+	case writeShuffle:
+		return s.write(x, partitions)
+	case sampleKeys:
+		err = x.over(partitions, func(partition int) {
+			left := s.Limit
+			s.exchange.sample(x, partition, func(key []byte) bool {
+				output.Elements = append(binary.AppendUvarint(output.Elements, uint64(len(key))), key...)
+				left--
+				return left > 0
+			})
+		})
+	case collectElements:
+		err = x.over(partitions, func(partition int) {
+			s.final.collect(x, partition, func(element []byte) bool {
+				output.Elements = append(binary.AppendUvarint(output.Elements, uint64(len(element))), element...)
+				output.Count++
+				return s.Limit == 0 || output.Count < s.Limit
+			})
+		})
+	case countElements:
+		err = x.over(partitions, func(partition int) {
+			output.Count += s.final.countElements(x, partition)
+		})
+	case saveElements:
+		output.Count, err = s.save(x, partitions)
+	}
+	return output, err
+}
+
+// write computes partitions and writes their records to the shuffle.
+func (s *stageWork) write(x *execution, partitions span) (taskOutput, error) {
+	id := shuffle.MapID{Shuffle: s.exchange.id(), Map: uint64(x.task.Index()), Attempt: uint64(s.Attempt)<<32 | uint64(x.task.Attempt())}
+	x.task.Hold(shuffle.HoldKey(id.Shuffle))
+	out := x.service.NewWriter(id, x.layout.count(s.exchange.node), x.memory)
+	defer out.Abort()
+	if err := s.exchange.write(x, partitions, out); err != nil {
+		return taskOutput{}, err
+	}
+	written, err := out.Commit()
+	return taskOutput{Output: &written, Count: written.Records}, err
+}
