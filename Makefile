@@ -11,7 +11,7 @@ all: build
 
 build:
 	@mkdir -p bin
-	$(BUILD) -o bin/ ./cmd/yarn-submit ./examples/wordcount ./examples/pi
+	$(BUILD) -o bin/ ./cmd/yarn-submit ./examples/...
 
 # Writes what is published of yarn-submit into dist/: archives, Debian packages, container images, bills of materials,
 # checksums. A commit gives the same bytes on every machine; RELEASE_FLAGS=-dirty includes uncommitted changes.

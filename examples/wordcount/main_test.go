@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/bobbin-yarn/bobbin"
 	"github.com/bobbin-yarn/bobbin/integration/text"
@@ -57,31 +56,5 @@ func TestAFailedRunLeavesNothing(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	require.ErrorContains(t, countLocally(t, "only-one"), "usage: wordcount")
-	require.ErrorContains(t, countLocally(t, "-parts", "0", "in", "out"), "usage: wordcount")
 	require.Error(t, countLocally(t, "-unknown"))
-}
-
-func TestRangesHoldEveryWordInOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.SampledFrom([]int{0, 1, 7, smallestRange - 1, 2 * smallestRange, 5*smallestRange + 3}).Draw(t, "words")
-		n := rapid.IntRange(1, 6).Draw(t, "n")
-		counts := make(map[string]int64, size)
-		for i := range size {
-			counts[string(rune('a'+i%26))+strings.Repeat("x", i%7)+string(rune(0x4e00+i))] = int64(i)
-		}
-		ranges := sortedRanges(counts, n)
-		require.NotEmpty(t, ranges)
-		require.LessOrEqual(t, len(ranges), n)
-		previous, total := "", 0
-		for _, part := range ranges {
-			for _, line := range part {
-				if line.Word <= previous || line.Count != counts[line.Word] {
-					t.Fatalf("%q, %d times, after %q", line.Word, line.Count, previous)
-				}
-				previous = line.Word
-				total++
-			}
-		}
-		require.Equal(t, len(counts), total)
-	})
 }

@@ -35,7 +35,7 @@ func TestExistingOutputIsNotChanged(t *testing.T) {
 func TestProgramPrintsItsUsage(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--num-executors", "1", program("wordcount"), "just-one")
-	assertFailed(t, done, "usage: wordcount [-parts N] [-split BYTES] IN OUT", 1)
+	assertFailed(t, done, "usage: wordcount [-split BYTES] IN OUT", 1)
 }
 
 func qualified(t *testing.T, path string) string {

@@ -66,15 +66,14 @@ func Count(text []byte) map[string]int64 {
 	return counts
 }
 
-// ReadCounts reads the part files of wordcount in dir. It fails unless their words,
-// in the order of the file names, are sorted and unique.
+// ReadCounts reads the part files of wordcount in dir. It fails if a word has two
+// lines.
 func ReadCounts(ctx context.Context, files *storage.Files, dir string) (map[string]int64, error) {
 	entries, err := files.List(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	counts := map[string]int64{}
-	previous := ""
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name, "_") || strings.HasPrefix(entry.Name, ".") {
 			continue
@@ -83,33 +82,32 @@ func ReadCounts(ctx context.Context, files *storage.Files, dir string) (map[stri
 		if err != nil {
 			return nil, err
 		}
-		previous, err = readPart(file, previous, counts)
-		if err = errors.Join(err, file.Close()); err != nil {
+		if err = errors.Join(readPart(file, counts), file.Close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", entry.Path, err)
 		}
 	}
 	return counts, nil
 }
 
-func readPart(file io.Reader, previous string, counts map[string]int64) (last string, err error) {
+func readPart(file io.Reader, counts map[string]int64) error {
 	lines := bufio.NewReaderSize(file, 1<<20)
 	for number := 1; ; number++ {
 		line, err := lines.ReadString('\n')
 		if errors.Is(err, io.EOF) && line == "" {
-			return previous, nil
+			return nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("line %d: %w", number, err)
+			return fmt.Errorf("line %d: %w", number, err)
 		}
 		word, count, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		n, err := strconv.ParseInt(count, 10, 64)
 		if !found || err != nil {
-			return "", fmt.Errorf("line %d: %q is no word<TAB>count", number, line)
+			return fmt.Errorf("line %d: %q is no word<TAB>count", number, line)
 		}
-		if word <= previous {
-			return "", fmt.Errorf("line %d: %q comes after %q", number, word, previous)
+		if _, twice := counts[word]; twice {
+			return fmt.Errorf("line %d: %q has two lines", number, word)
 		}
-		counts[word], previous = n, word
+		counts[word] = n
 	}
 }
 
