@@ -158,17 +158,21 @@ func BenchmarkTable(b *testing.B) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(random, 1.1, 10, distinct-1)
-	text := make([]uint32, words)
-	for i := range text {
-		text[i] = uint32(zipf.Uint64())
+	text, ends := make([]byte, 0, 9*words), make([]uint32, words)
+	for i := range words {
+		w := zipf.Uint64()
+		text = append(text, vocabulary[at[w]:at[w+1]]...)
+		ends[i] = uint32(len(text))
 	}
 	run := func(name string, f func(hash uint64, word []byte)) {
 		b.Run(name, func(b *testing.B) {
 			begin := cpuTime(b)
 			for b.Loop() {
-				for _, w := range text {
-					word := vocabulary[at[w]:at[w+1]]
+				begin := uint32(0)
+				for _, end := range ends {
+					word := text[begin:end]
 					f(xxh3.Hash(word), word)
+					begin = end
 				}
 			}
 			reportCPU(b, begin, words, "word")
@@ -193,14 +197,18 @@ func BenchmarkTable(b *testing.B) {
 		begin := cpuTime(b)
 		var hashes [64]uint64
 		for b.Loop() {
-			for words := range slices.Chunk(text, len(hashes)) {
-				for i, w := range words {
-					hashes[i] = xxh3.Hash(vocabulary[at[w]:at[w+1]])
+			first := uint32(0)
+			for ends := range slices.Chunk(ends, len(hashes)) {
+				begin := first
+				for i, end := range ends {
+					hashes[i] = xxh3.Hash(text[begin:end])
+					begin = end
 				}
-				table.Prefetch(hashes[:len(words)])
-				for i, w := range words {
-					count, _ := table.Upsert(hashes[i], vocabulary[at[w]:at[w+1]])
+				table.Prefetch(hashes[:len(ends)])
+				for i, end := range ends {
+					count, _ := table.Upsert(hashes[i], text[first:end])
 					*count++
+					first = end
 				}
 			}
 		}
