@@ -32,7 +32,7 @@ import (
 const (
 	ExitUncaught            = 10 // an internal error of the ApplicationMaster
 	ExitMaxExecutorFailures = 11 // executor.maxNumFailures executors failed
-	ExitReporterFailure     = 12 // the ResourceManager is lost, or cannot provide such executors
+	ExitReporterFailure     = 12 // the ResourceManager is lost, or cannot provide the wanted executors
 	ExitSessionNotCreated   = 13 // the driver created no session within yarn.am.waitTime
 	ExitSecurity            = 14 // the environment or the credentials are incomplete
 	ExitUserFunction        = 15 // the driver function returned an error or panicked

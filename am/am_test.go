@@ -24,7 +24,7 @@ import (
 // untilFunctionsReturn waits for abandoned driver functions: all goroutines of a test must end.
 func untilFunctionsReturn() { time.Sleep(2 * time.Hour) }
 
-// resourceManager answers heartbeats, which it counts.
+// resourceManager answers heartbeats, which are numbered.
 type resourceManager func(heartbeat int32) (*yarn.AllocateResponse, error)
 
 func (r resourceManager) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {

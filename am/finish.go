@@ -31,7 +31,7 @@ func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary
 }
 
 // unregister repeats the request until the ResourceManager has stored the final
-// status, and returns whether it has. It registers a forgotten attempt again.
+// status, and reports whether it has. It registers a forgotten attempt again.
 func (m *applicationMaster) unregister(ctx context.Context, request yarn.FinishRequest) bool {
 	for {
 		done, err := m.rm.Finish(ctx, request)

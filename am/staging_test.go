@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// TestCachedFilesAreRenewedWithinADay checks the shortest yarn.cache.maxAge of
-// another submission.
+// TestCachedFilesAreRenewedWithinADay checks the interval against the shortest
+// yarn.cache.maxAge, a day.
 func TestCachedFilesAreRenewedWithinADay(t *testing.T) {
 	directory := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

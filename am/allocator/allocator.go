@@ -141,11 +141,10 @@ func New(o Options) *Allocator {
 	return a
 }
 
-// SetTrackingURL sets the URL of the application's page, before Register and Run.
+// SetTrackingURL sets the URL of the application's page. Call it before Register and Run.
 func (a *Allocator) SetTrackingURL(url string) { a.options.Registration.TrackingURL = url }
 
-// SetNextExecutorID sets the first executor's id, which earlier attempts did not
-// use, before Run.
+// SetNextExecutorID sets the first executor's id before Run. No earlier attempt used the id.
 func (a *Allocator) SetNextExecutorID(id int) { a.state.lastID = id - 1 }
 
 // Registered is closed when the application is registered for the first time.
@@ -329,7 +328,8 @@ func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Dura
 		return a.pace.idle, a.heartbeats.failed(err)
 	}
 	a.heartbeats.failures = 0
-	// A kill that the driver sent meanwhile must precede the report of the container's end.
+	// A kill that the driver sent during the heartbeat must precede the report of the
+	// container's end.
 	a.receive(working, time.Now())
 	if a.apply(working, response, time.Now()) || len(request.Asks) > 0 {
 		a.pace.change(now)

@@ -316,7 +316,7 @@ func TestReleaseAll(t *testing.T) {
 		rm.received()
 		rm.answer = func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
 			switch n {
-			case 1: // allocated in the meantime
+			case 1: // the container was allocated before
 				return allocating(containerOn("a1", 3)), nil
 			case 3:
 				return &yarn.AllocateResponse{Completed: slices.Concat(completion(1, 0, ""), completion(2, -105, ""), completion(3, -100, ""))}, nil
@@ -370,7 +370,7 @@ func TestReleaseAllDuringARestartOfTheResourceManager(t *testing.T) {
 	})
 }
 
-// TestAQuietHeartbeatAllocatesNothing measures one turn with many executors and no change.
+// TestAQuietHeartbeatAllocatesNothing measures one turn of the loop without changes.
 func TestAQuietHeartbeatAllocatesNothing(t *testing.T) {
 	quiet := &yarn.AllocateResponse{ResponseID: 1, ClusterNodes: 2}
 	rm := quietRM{quiet}

@@ -119,7 +119,8 @@ func (a *asks) allocated(host string) closeness {
 	return level
 }
 
-// before returns the number of name before the containers in the current answer were allocated.
+// before returns the number asked for at name before the current answer's containers
+// were allocated.
 func (a *asks) before(name string) int {
 	if count, ok := a.replaced[name]; ok {
 		return count
@@ -127,8 +128,7 @@ func (a *asks) before(name string) int {
 	return a.believed[name]
 }
 
-// lower subtracts one from the number of name, or from its replaced value and then
-// returns false.
+// lower subtracts one from name's number, or from its replaced value and returns false.
 func (a *asks) lower(name string) bool {
 	if count, ok := a.replaced[name]; ok {
 		a.replaced[name] = max(0, count-1)

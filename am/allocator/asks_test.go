@@ -10,7 +10,7 @@ import (
 
 func rackOfLetter(host string) string { return "/" + host[:1] }
 
-// sends returns the numbers of a change, and applies an empty answer.
+// sends returns the numbers that a change sends, and applies an empty answer to them.
 func (a *asks) sends(total int, hosts map[string]int) []ask {
 	send := a.change(total, locations{hosts: hosts})
 	a.answered()
@@ -46,7 +46,7 @@ func TestContainersAllocatedBeforeAChange(t *testing.T) {
 	a := newAsks(rackOfLetter)
 	a.sends(2, nil)
 	a.change(4, locations{})
-	a.allocated("a1") // one of the two
+	a.allocated("a1") // one of the two containers asked for first
 	a.answered()
 	require.Equal(t, 4, a.outstanding(), "the ResourceManager was told 4 after that")
 	require.Equal(t, []ask{{anywhere, 3}}, a.sends(3, nil), "so it is told again what is missing")
@@ -83,7 +83,7 @@ func (r resourceManagerTable) set(name string, count int) {
 }
 
 // TestAsksEqualTheResourceManagersNumbers allocates containers at any time between
-// two heartbeats, to be reported by the next answer.
+// two heartbeats; the next answer reports them.
 func TestAsksEqualTheResourceManagersNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, rm := newAsks(rackOfLetter), resourceManagerTable{}

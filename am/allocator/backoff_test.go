@@ -74,7 +74,7 @@ func TestOtherContainersAreNotHeldBack(t *testing.T) {
 	require.Empty(t, f.status().Notes)
 }
 
-// failStarts makes starts on nodes fail until it is called with over.
+// failStarts makes container starts on nodes fail, or succeed again if over.
 func failStarts(nodes []*yarntest.Node, over bool) {
 	for _, node := range nodes {
 		node.FailStarts(map[bool]string{false: "its disk is full"}[over])

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// rollOver is how long both AMRMTokens are valid, longer than calls fail here
-// (Hadoop's default: 15 min).
+// rollOver is how long the old and the new AMRMToken are both valid: longer than
+// calls fail here (Hadoop's default: 15 min).
 const rollOver = 10 * time.Minute
 
 // injectFault injects one fault at random.
@@ -82,7 +82,7 @@ func (c *chaos) heal() {
 
 func (c *chaos) failover() {
 	if err := c.cluster.Failover(c.upTo(30 * time.Second)); err != nil {
-		// There is only one ResourceManager, or none is active.
+		// There is no second ResourceManager, or none is active.
 		c.note("not: %v", err)
 	}
 }

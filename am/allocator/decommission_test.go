@@ -149,7 +149,7 @@ func TestPreemptionWarning(t *testing.T) {
 	}
 }
 
-// TestReportsOfALostNodeThatIsBack has both reports in an answer, in either order.
+// TestReportsOfALostNodeThatIsBack receives a node's lost and running reports in either order.
 func TestReportsOfALostNodeThatIsBack(t *testing.T) {
 	node := yarn.NodeID{Host: "a1", Port: 1}
 	for _, gone := range []yarn.NodeState{yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted} {

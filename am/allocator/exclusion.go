@@ -181,15 +181,15 @@ type need struct {
 // nodeCount counts the nodes that can run executors of one profile.
 type nodeCount struct {
 	serves   func(host string) bool
-	count    int // these nodes, with the excluded ones; 0 if the number is not known
-	excluded int // the excluded ones of these nodes
+	count    int // the number of these nodes, including excluded ones; 0 if unknown
+	excluded int // how many of these nodes are excluded
 }
 
 // nodeCounts has an element for each wanted profile.
 type nodeCounts []nodeCount
 
 // countNodes counts the nodes that can serve each need: all clusterNodes if the
-// topology knows none.
+// topology knows no node.
 func countNodes(nodes *topology, clusterNodes int, needs []need) nodeCounts {
 	counts := make(nodeCounts, len(needs))
 	for i, need := range needs {

@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// scriptedRM answers heartbeats by a test's function, and records requests.
+// scriptedRM answers heartbeats with a test's function, and records requests.
 type scriptedRM struct {
 	mu            sync.Mutex
 	registrations int

@@ -111,7 +111,7 @@ type pace struct {
 // change makes next return the initial interval for eagerPeriod.
 func (p *pace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
 
-// next returns how long to wait. missing: requested containers are not allocated yet.
+// next returns how long to wait; missing means that requested containers are not allocated yet.
 func (p *pace) next(missing bool, now time.Time) time.Duration {
 	if !missing {
 		return p.idle

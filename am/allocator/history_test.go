@@ -25,9 +25,9 @@ type managedCluster struct {
 	last        int64
 	allocated   []yarn.Container       // not reported yet
 	completed   []yarn.ContainerStatus // not reported yet
-	old         []yarn.ContainerStatus // reported, and reported again after a restart
+	old         []yarn.ContainerStatus // reported; a restarted ResourceManager reports them again
 	reports     []yarn.NodeReport      // not reported yet
-	notTrusting bool                   // restarted, without a registration since
+	notTrusting bool                   // restarted, and the application has not registered since
 }
 
 func newManagedCluster() *managedCluster {
@@ -68,7 +68,7 @@ func (c *managedCluster) restart(f *state, now time.Time) {
 	c.completed = append(c.completed, c.old...)
 }
 
-// history is a state and its cluster.
+// history is a state and its simulated cluster during a test.
 type history struct {
 	*rapid.T
 	cluster *managedCluster
@@ -133,7 +133,7 @@ func (h *history) heartbeat() {
 	h.consistent()
 }
 
-// consistent recounts the state's counts.
+// consistent checks the state's counts by recounting.
 func (h *history) consistent() {
 	f := h.state
 	var states [executorStates]int

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// locations has the numbers of executors to ask for on hosts and, besides, in racks.
+// locations has the numbers of executors to ask for on hosts and, in addition, in racks.
 type locations struct {
 	hosts map[string]int
 	racks map[string]int
@@ -55,8 +55,8 @@ type share struct {
 	gets      int     // executors to ask for
 }
 
-// nearRemainder is the fraction of the smallest successful remainder from which
-// hosts are asked for, too.
+// Hosts with a remainder of at least nearRemainder times the smallest one that gets
+// an executor are asked for, too.
 const nearRemainder = 0.75
 
 // byTasks chooses hosts by the tasks that prefer them. Each host gets the integer

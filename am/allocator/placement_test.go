@@ -11,7 +11,7 @@ import (
 
 func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// placementOf sets the missing fields.
+// placementOf returns in with defaults for missing fields.
 func placementOf(in placement) placement {
 	if in.localityAware == 0 {
 		in.localityAware = in.missing

@@ -61,7 +61,7 @@ func (p *profileState) asksChanged() bool {
 }
 
 // localityAware returns how many executors the waiting tasks with preferences could
-// use, or toAsk.
+// use; if none has preferences, toAsk.
 func (p *profileState) localityAware(taskCPUs int) int {
 	if p.demand.LocalityAware == 0 {
 		return p.toAsk()

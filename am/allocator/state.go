@@ -39,7 +39,7 @@ type state struct {
 	unknownCompleted     map[yarn.ContainerID]struct{} // containers whose end, but no allocation, was reported
 
 	releases    []yarn.ContainerID                 // to be sent with the next heartbeat
-	sent        []release                          // in the order of their times
+	sent        []release                          // releases that were sent, the oldest first
 	releasing   map[yarn.ContainerID]yarn.NodeID   // released and not confirmed, sent or not
 	unconfirmed map[yarn.NodeID][]yarn.ContainerID // not confirmed within releaseTimeout
 

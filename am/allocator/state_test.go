@@ -194,8 +194,8 @@ func TestSurplusExecutorsAreReleasedBeforeTheyStart(t *testing.T) {
 	require.Len(t, f.takeReleases(begin), 1, "the driver kills running ones")
 }
 
-// TestAResourceManagerThatDoesNotConfirmARelease restarts it without some
-// containers: they were not started, or their node is dead.
+// TestAResourceManagerThatDoesNotConfirmARelease restarts the ResourceManager, which
+// forgets some containers: they were not started, or their node is dead.
 func TestAResourceManagerThatDoesNotConfirmARelease(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()

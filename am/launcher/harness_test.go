@@ -146,7 +146,7 @@ func (l *launching) give(host, token string) {
 	l.SetTokens([]yarn.NMToken{{Node: yarn.NodeID{Host: host, Port: 1}, Token: security.Token{Identifier: []byte(token)}}})
 }
 
-// begin launches containers on a host for which there is a token.
+// begin launches containers on a host whose token the launcher has.
 func (l *launching) begin(ctx context.Context, host string, ids ...int64) {
 	executors := make([]Executor, len(ids))
 	for i, id := range ids {

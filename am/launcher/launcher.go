@@ -263,7 +263,7 @@ func (l *Launcher) work() {
 	l.workers--
 }
 
-// park makes a node without work idle or, without a connection, forgets it.
+// park marks a node without work as idle, or forgets it if it has no connection.
 func (l *Launcher) park(node *nodeQueue) {
 	switch {
 	case node.busy || node.queued || node.hasWork() || l.closed:

@@ -185,8 +185,8 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 	})
 }
 
-// TestOneInvalidContainerTokenFailsNoOther fails a call for several containers by
-// one token; those before it are started.
+// TestOneInvalidContainerTokenFailsNoOther fails a call for several containers
+// because of one token; the containers before that one are started.
 func TestOneInvalidContainerTokenFailsNoOther(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, l *launching) {
 		started := map[int64]bool{}

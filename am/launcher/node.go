@@ -24,7 +24,7 @@ type nodeQueue struct {
 
 	busy     bool        // a worker serves the node
 	queued   bool        // the node is in Launcher.ready
-	timer    *time.Timer // until it fires, no call is made; nil for none
+	timer    *time.Timer // until it fires, no call to the node is made; nil for none
 	failures int         // failed calls in a row; determines the next delay
 	refused  bool        // the NodeManager has refused the newest token
 	refusal  error       // the error of that refusal

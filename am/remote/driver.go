@@ -115,7 +115,7 @@ func (d *Disconnected) Error() string {
 		"or its machine cannot be reached any more)", d.address, d.cause)
 }
 
-// SetManager sets the cluster manager that carries out the driver's orders, before Join.
+// SetManager sets the cluster manager that carries out the driver's orders. Call it first.
 func (r *Driver) SetManager(manager driver.ClusterManager) { r.manager = manager }
 
 // ExecutorLost reports a lost executor to the driver.

@@ -32,8 +32,8 @@ const (
 // errReplaced is the error of a stream that ends because a later one was attached.
 var errReplaced = errors.New("another stream of the ApplicationMaster has replaced this one")
 
-// Manager is the driver.ClusterManager of a driver in client mode. The driver's
-// Options must have it as Manager, and their Services call Register.
+// Manager is the driver.ClusterManager of a driver in client mode. It must be
+// Manager in driver.Options, and the function Services there must call Register.
 type Manager struct {
 	logger   *slog.Logger
 	driver   *driver.Driver // set by Register
@@ -125,7 +125,7 @@ func (m *Manager) Finish(ctx context.Context, failure error) error {
 }
 
 // send calls add on the next order if an ApplicationMaster is connected; attach
-// sends everything to the next one. The caller holds mu.
+// sends everything to the next ApplicationMaster. The caller holds mu.
 func (m *Manager) send(add func(*wire.ManagerOrder)) {
 	if m.link == nil {
 		return
@@ -210,8 +210,8 @@ func (m *Manager) detach(link *managerLink) {
 	m.orphans = time.AfterFunc(reportTimeout, func() { m.giveUpOrphans(link, since) })
 }
 
-// giveUpOrphans reports executors as lost whose ApplicationMaster is disconnected
-// since the given time: ended ones, and after orphanTimeout all.
+// giveUpOrphans reports executors as lost if their ApplicationMaster has been
+// disconnected since the given time: ended ones and, after orphanTimeout, all.
 func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
 	live := map[string]struct{}{}
 	if time.Since(since) < orphanTimeout {

@@ -51,7 +51,7 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// It fails if a new field of a request, demand or profile is not encoded.
+// The test fails if a new field of a request, demand or profile is not encoded.
 func TestEncodeRequestKeepsAllFields(t *testing.T) {
 	var request driver.Request
 	fill(t, reflect.ValueOf(&request).Elem())
@@ -63,7 +63,7 @@ func TestEncodeRequestKeepsAllFields(t *testing.T) {
 	require.Equal(t, driver.Request{}, decodeRequest(encodeRequest(driver.Request{})))
 }
 
-// It fails if a new field of the driver's status is not encoded.
+// The test fails if a new field of the driver's status is not encoded.
 func TestEncodedStatusKeepsAllFields(t *testing.T) {
 	var status driver.Status
 	fill(t, reflect.ValueOf(&status).Elem())

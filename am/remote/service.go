@@ -18,8 +18,8 @@ import (
 // progressInterval is how often the driver's progress is sent if it has changed.
 const progressInterval = time.Second
 
-// Register registers the service for ApplicationMasters. Services of the driver's
-// Options must call it.
+// Register registers the service for ApplicationMasters. The function in
+// driver.Options.Services must call it.
 func (m *Manager) Register(d *driver.Driver, server grpc.ServiceRegistrar) {
 	m.driver = d
 	wire.RegisterManagerServer(server, &managerService{manager: m})
