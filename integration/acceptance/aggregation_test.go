@@ -16,7 +16,7 @@ import (
 )
 
 // TestAggregatedLogs reads compressed logs from HDFS in each format;
-// TestFollowedLogs uncompressed ones.
+// TestFollowedLogs reads uncompressed ones.
 func TestAggregatedLogs(t *testing.T) {
 	t.Parallel()
 	for i, format := range []struct {
@@ -58,7 +58,7 @@ func readAggregated(t *testing.T, own *suite) {
 		"sh", "-c", fmt.Sprintf("echo to stderr >&2; seq -f 'line %%.0f of task {index}' %d", lines)}}.run(t)
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
-	// Nodes are just moving them.
+	// The nodes are moving the logs to HDFS at this time.
 	atOnce := call{environment: environment, args: []string{"logs", id}}.run(t)
 	require.Equal(t, 0, atOnce.code)
 	for task := range 4 {

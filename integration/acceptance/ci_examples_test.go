@@ -67,7 +67,7 @@ func releases(t *testing.T) (address string) {
 // pipelineRun is one run of a pipeline in a workspace of its own.
 type pipelineRun struct {
 	pipeline
-	number    string // of the run; no other has it
+	number    string // number of the run, which no other run has
 	workspace string
 	environ   []string
 }

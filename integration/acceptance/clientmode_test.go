@@ -29,7 +29,7 @@ var clientModes = map[string][]string{
 	"unmanaged": {"submit", "--deploy-mode", "client", "--conf", "yarn.unmanagedAM.enabled=true"},
 }
 
-// drive starts a program whose driver function runs here.
+// drive starts a program whose driver function runs on this machine.
 func drive(t *testing.T, mode []string, args ...string) *submitted {
 	t.Helper()
 	return call{args: append(append([]string(nil), mode...), args...)}.start(t)

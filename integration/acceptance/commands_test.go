@@ -99,7 +99,7 @@ func TestCommandsOnAFinishedApplication(t *testing.T) {
 	assert.Equal(t, "SUCCEEDED", later.FinalStatus)
 	status := yarnSubmit(t, "status", id)
 	assert.Regexp(t, `(?m)^status +SUCCEEDED$`, status.stdout)
-	assertNothingLeft(t, id) // the logs are complete
+	assertNothingLeft(t, id) // afterwards the logs are complete
 	assert.Regexp(t, `(?m)^tasks +1 in 1 task set, 2 failed attempts$`, status.stdout)
 
 	files := decoded[[]logFile](t, yarnSubmit(t, "logs", "--json", id))

@@ -19,7 +19,7 @@ import (
 )
 
 // seen returns the report of the driver and both tasks of `trouble look`, after
-// checking that it is the same and owned by owner.
+// checking that the three are equal and that owner owns the files.
 func seen(t *testing.T, out, owner string) string {
 	t.Helper()
 	var first string

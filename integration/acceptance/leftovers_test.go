@@ -150,7 +150,7 @@ func (s *suite) programsEnd(ctx context.Context) error {
 			return err
 		}
 		for _, link := range executables {
-			path, _ := os.Readlink(link) // it may have ended
+			path, _ := os.Readlink(link) // fails if the process has ended
 			for _, node := range s.hadoop.Nodes() {
 				if strings.HasPrefix(path, node.LocalDir+"/") {
 					left = link + " is " + path

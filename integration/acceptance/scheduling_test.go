@@ -126,7 +126,7 @@ func TestAJobThatWaitsReportsWhy(t *testing.T) {
 		"--conf", "yarn.exclude.nodes=" + strings.Join(others, ","), "--conf", "scheduler.maxRegisteredResourcesWaitingTime=1s",
 		program("trouble"), "gather", "3"}}.start(t)
 	id := running.applicationID(t)
-	// Other applications may leave room for only one of them at first.
+	// Other applications may leave room for only one executor at first.
 	reason := regexp.MustCompile(`job 1 \(meet\) waits: its 3 tasks must run at once, and there is room for (1 on 1 executor|2 on 2 executors)(\n|$)`)
 	awaitStatus(t, id, "it says why it waits", func(status page.Status) bool {
 		return len(status.Notes) == 1 && reason.MatchString(status.Notes[0])

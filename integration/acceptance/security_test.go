@@ -92,7 +92,7 @@ func assertSecretHidden(t *testing.T, id string) {
 	require.NoError(t, err)
 	pass, found := held.Secret(launch.SecretDriver)
 	require.True(t, found)
-	const magic, size = 8, 32 // the secret's place in a pass
+	const magic, size = 8, 32 // offset and size of the secret in a pass
 	secret := pass[magic : magic+size]
 
 	assertHidden := func(where string, content []byte) {
@@ -131,7 +131,7 @@ func assertSecretHidden(t *testing.T, id string) {
 	assert.Greater(t, logs, 6, "stdout and stderr of three containers, and more")
 	for _, daemon := range shared.hadoop.Daemons() {
 		if daemon.LogFile() == "" {
-			continue // not on this machine
+			continue // the daemon's log is not on this machine
 		}
 		content, err := os.ReadFile(daemon.LogFile())
 		require.NoError(t, err)

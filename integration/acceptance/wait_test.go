@@ -30,7 +30,7 @@ func TestWaitReturnsTheApplicationsOutcome(t *testing.T) {
 	t.Parallel()
 	good := detached(t, "run", "--detach", "--tasks", "2", "--num-executors", "1", "--", "true")
 	bad := detached(t, "run", "--detach", "--tasks", "1", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", "sleep 1; exit 7")
-	for range 2 { // the second time it has ended
+	for range 2 { // the second time, the application has ended
 		done := yarnSubmit(t, "wait", good)
 		assert.Equal(t, 0, done.code)
 		assert.Contains(t, done.stderr, good+" SUCCEEDED after ")
@@ -61,7 +61,7 @@ func TestTimeoutKillsTheApplication(t *testing.T) {
 	assertKilled(t, yarnSubmit(t, "wait", "--timeout", "100ms", id), id, currentUser(t))
 }
 
-// TestTimeoutOfADetachedApplication relies on the ResourceManager to kill it.
+// TestTimeoutOfADetachedApplication relies on the ResourceManager to kill the application.
 func TestTimeoutOfADetachedApplication(t *testing.T) {
 	t.Parallel()
 	id := detached(t, "submit", "--detach", "--num-executors", "1", "--timeout", "5s", program("trouble"), "wait", "1")

@@ -295,7 +295,7 @@ func post(ctx context.Context, t *testing.T, url string, body []byte, want int) 
 
 func checkContainer(ctx context.Context, t *testing.T, c *Cluster) {
 	app := runApplication(ctx, t, c, "echo hi from $NM_HOST 1><LOG_DIR>/stdout", 128)
-	// It never registers as an ApplicationMaster, so it fails.
+	// The command never registers as an ApplicationMaster, so it fails.
 	assert.Equal(t, "FAILED", app.State)
 	assert.Contains(t, app.Diagnostics, "exitCode: 0")
 	assert.Equal(t, "someone", app.User)

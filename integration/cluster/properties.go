@@ -75,11 +75,11 @@ func (p properties) daemon() site {
 	s.yarn = Properties{
 		"yarn.resourcemanager.connect.retry-interval.ms": "300",
 		"yarn.resourcemanager.scheduler.class":           p.scheduler(),
-		// Without the default's queue for each user, and memory in gigabytes.
+		// The defaults are a queue for each user, and memory in gigabytes.
 		"yarn.scheduler.fair.user-as-default-queue": "false",
 		"yarn.scheduler.increment-allocation-mb":    "128",
 		"yarn.resourcemanager.nodes.exclude-path":   p.paths.excludes(),
-		// Used once an option sets yarn.resourcemanager.recovery.enabled.
+		// Used if an option sets yarn.resourcemanager.recovery.enabled.
 		"yarn.resourcemanager.fs.state-store.uri": fileURI(p.paths.resourceManagerState()),
 		// The default, below /tmp, is shared by all ResourceManagers of a user, and each
 		// removes the others' files when it starts.
@@ -155,7 +155,7 @@ func (p properties) nodeManager(index int) site {
 		"yarn.nodemanager.disk-health-checker.min-free-space-per-disk-mb":               "0",
 		"yarn.nodemanager.delete.debug-delay-sec":                                       "0",
 		"yarn.nodemanager.log.retain-seconds":                                           "86400",
-		// Used once an option sets yarn.nodemanager.recovery.enabled.
+		// Used if an option sets yarn.nodemanager.recovery.enabled.
 		"yarn.nodemanager.recovery.dir": p.paths.nodeRecoveryDir(index),
 	}.with(s.yarn, Properties{
 		"yarn.nodemanager.hostname":          node.Host,

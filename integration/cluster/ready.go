@@ -58,7 +58,7 @@ func missingStorage(ctx context.Context, nameNode string, nodes int, started map
 	var answer struct {
 		Beans []struct {
 			Safemode  string // "" when off, else why it is on
-			LiveNodes string // JSON: an object by DataNode
+			LiveNodes string // JSON: an object for each DataNode
 		} `json:"beans"`
 	}
 	query := "/jmx?qry=" + url.QueryEscape("Hadoop:service=NameNode,name=NameNodeInfo")

@@ -29,7 +29,7 @@ import (
 // testTimeout is the limit of every wait in a test.
 const testTimeout = 10 * time.Minute
 
-// job is a census that yarn-submit follows.
+// job is a run of the program census, which yarn-submit follows.
 type job struct {
 	command *exec.Cmd
 	stderr  *transcript

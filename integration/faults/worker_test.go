@@ -58,7 +58,7 @@ func TestWorkerIsPaused(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestWorkerIsCutOff disconnects a worker until its executor is lost. Results of
+// TestWorkerIsCutOff disconnects a worker until its executor is lost. Results from
 // that time must not count twice.
 func TestWorkerIsCutOff(t *testing.T) {
 	j := startHeld(t)

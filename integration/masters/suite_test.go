@@ -160,7 +160,7 @@ func TestDynamicAllocationFollowsTheWork(t *testing.T) {
 	} {
 		settings = append(settings, "--conf", "dynamicAllocation."+key+"="+value)
 	}
-	eachMaster(t, anyMaster, func(t *testing.T, m master) { // even if there is always one executor
+	eachMaster(t, anyMaster, func(t *testing.T, m master) { // local masters, too, on which there is always one executor
 		signals := filepath.Join(t.TempDir(), "signal")
 		running := m.submit(t, settings, "trouble", "waves", "9", "file://"+signals+"-1", "file://"+signals+"-2")
 		if m.separate {

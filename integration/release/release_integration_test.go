@@ -164,8 +164,8 @@ func TestArchiveForMacsHasTheProgramForTheCluster(t *testing.T) {
 	require.Positive(t, sizes["yarn-submit-linux-amd64"])
 }
 
-// The licence of every module is known, but for those whose files a program
-// cannot read; there are none now.
+// The licence of every module is known, except of modules whose licence files a
+// program cannot read; at present there are none.
 func TestBillOfMaterialsHasLicences(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(shared(t), stem+"linux_amd64.cdx.json"))
 	require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestImageRuns(t *testing.T) {
 	var says struct{ Version string }
 	require.NoError(t, json.Unmarshal([]byte(output(t, exec.Command("docker", "run", "--rm", "--network=none", "--read-only", image, "version", "--json"))), &says))
 	require.Equal(t, "v"+version, says.Version)
-	// Without a configuration it fails with a useful error, as any user.
+	// Without a configuration the program fails with a useful error, whoever the user is.
 	for _, user := range []string{"65532", "12345"} {
 		command := exec.Command("docker", "run", "--rm", "--network=none", "--user", user, image, "list")
 		complaint, err := command.CombinedOutput()

@@ -112,7 +112,7 @@ type trial struct {
 	inCluster bool         // the driver runs on a worker; the application only follows it
 	limit     string       // the limit that must end it; "" for none
 	before    faultCounts  // when it started
-	after     *faultCounts // when it had ended; nil before recordEnded saw that
+	after     *faultCounts // the counts when it had ended; nil until recordEnded sets it
 	check     func()       // checks its output if it succeeded
 }
 

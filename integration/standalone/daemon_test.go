@@ -95,8 +95,8 @@ func (d *daemon) decommission(t *testing.T) {
 	}
 }
 
-// stop stops the process in order. A process without output may not handle signals
-// yet.
+// stop sends SIGTERM, at which the process must exit with 0. A process without
+// output may not handle signals yet.
 func (d *daemon) stop(t *testing.T) {
 	t.Helper()
 	if !d.alive() {
@@ -118,7 +118,7 @@ func (d *daemon) awaitEnd(t *testing.T) {
 	}
 }
 
-// said returns its log since the last start.
+// said returns the daemon's log since the last start.
 func (d *daemon) said() string {
 	text, _ := os.ReadFile(d.log)
 	return string(text)
@@ -141,7 +141,7 @@ func (a *application) alive() bool {
 	}
 }
 
-// wait returns its exit code.
+// wait waits for the end of the application and returns its exit code.
 func (a *application) wait(t *testing.T, timeout time.Duration) int {
 	t.Helper()
 	select {

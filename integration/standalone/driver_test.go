@@ -49,8 +49,8 @@ func TestDriverInTheCluster(t *testing.T) {
 	assert.Equal(t, "FINISHED", s.driverStatus(t).State)
 }
 
-// TestSupervisedDriver kills a driver's process, and then its worker, and stops
-// the next worker in order. The driver is restarted each time, and finishes.
+// TestSupervisedDriver kills a driver's process, and then its worker, and shuts the
+// next worker down. The driver is restarted each time, and finishes.
 func TestSupervisedDriver(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": filepath.Join(t.TempDir(), "state")})

@@ -52,7 +52,7 @@ func TestOtherSecret(t *testing.T) {
 	s.awaitEnded(t, 1)
 }
 
-// TestSecretThatOthersCanRead checks that such a file is refused.
+// TestSecretThatOthersCanRead checks that a secret file that others can read is refused.
 func TestSecretThatOthersCanRead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
@@ -82,7 +82,7 @@ func TestCertificates(t *testing.T) {
 	app = s.run(t, foreign, "tally", "1ms", "2")
 	assert.NotZero(t, app.wait(t, testTimeout))
 	assert.Contains(t, app.lastLine(), "certificate signed by unknown authority")
-	foreign["ssl.caFile"] = ours.file // they trust us, and we do not trust them
+	foreign["ssl.caFile"] = ours.file // the foreign parts trust the cluster, which does not trust them
 	app = s.run(t, foreign, "tally", "1ms", "2")
 	assert.NotZero(t, app.wait(t, testTimeout))
 	assert.Contains(t, app.lastLine(), "certificate")
