@@ -140,7 +140,7 @@ func (r *ResourceProfile) profile(settings *config.Config) (*profile.Profile, er
 		p.Cores = r.Cores
 	}
 	if r.Resources != nil {
-		// Parse them as settings, so that the same rules apply.
+		// Parse the amounts as settings, so that the same rules apply.
 		keys := map[string]string{}
 		for resource, amount := range r.Resources {
 			keys["yarn.executor.resource."+resource+".amount"] = strconv.FormatInt(amount, 10)

@@ -221,7 +221,7 @@ func TestRemovedBlockIsFreedWithItsLastReader(t *testing.T) {
 	}
 }
 
-// The directory is missing, as root can write to one without permissions.
+// The directory is missing: root could write to one without write permission.
 func TestBlocksStayInMemoryIfTheDiskCannotBeWritten(t *testing.T) {
 	var log strings.Builder
 	directory := filepath.Join(t.TempDir(), "later")
@@ -365,8 +365,8 @@ func TestConcurrentUse(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// Blocks that are being written do not count: concurrent puts do not move more than
-// needed.
+// Blocks that are being written to files do not count as in memory: concurrent puts
+// do not move more than needed.
 func TestConcurrentPutsKeepMemoryFull(t *testing.T) {
 	store, _ := newStore(t, 4*kib)
 	for round := range uint64(50) {

@@ -88,7 +88,7 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 }
 
 // prune removes cache entries last used before a time, except those in inUse. From
-// these it removes incomplete uploads older than partMaxAge.
+// entries in inUse it removes incomplete uploads older than partMaxAge.
 func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) error {
 	entries, err := s.files.List(ctx, s.cache())
 	if errors.Is(err, fs.ErrNotExist) {

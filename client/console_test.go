@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// liveConsole is a console on a terminal with this number of columns.
+// liveConsole returns a console on a terminal with the given number of columns.
 func liveConsole(columns int) (*Console, *bytes.Buffer) {
 	out := &bytes.Buffer{}
 	return &Console{out: out, width: func() int { return columns }}, out
 }
 
-// screen returns the terminal's content after these bytes: line feeds, carriage
-// returns and erasing the rest of a line.
+// screen returns what a terminal shows after written. It interprets line feeds,
+// carriage returns and the erasing of the rest of a line.
 func screen(written string) []string {
 	lines, column := []string{""}, 0
 	for len(written) > 0 {

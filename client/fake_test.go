@@ -30,15 +30,15 @@ type fakeYARN struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// life has the application's fields for each request, the last repeatedly; nil for unknown.
+	// life has the application's fields in each answer, the last one repeated; nil if unknown.
 	life []map[string]any
-	// statuses are the ApplicationMaster's answers, the last repeatedly.
+	// statuses are the ApplicationMaster's answers, the last one repeated.
 	statuses []string
 	// refusal is the error of a submission; "" for none.
 	refusal string
 	// listed are the listed applications before and after the submission.
 	listed, listedAfter []map[string]any
-	// asked are the queries of lists.
+	// asked has the query parameters of the requests for lists.
 	asked []url.Values
 	// other is another known application, which is never killed.
 	other string
@@ -172,7 +172,7 @@ func (f *fakeYARN) status(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// bench is a submission at this ResourceManager: program, staging directory and console.
+// bench has what a submission needs: cluster, program, staging directory and console.
 type bench struct {
 	cluster *Cluster
 	job     Job

@@ -251,6 +251,6 @@ func (f *follower) pause() time.Duration {
 	if f.display.latest != nil && f.display.latest.idle() {
 		return min(firstInterval, f.interval)
 	}
-	const share = 20 // of the time for which the application has run
+	const share = 20 // pauses are one 20th of the time since the submission
 	return min(f.interval, max(firstInterval, f.display.now().Sub(f.display.began)/share))
 }

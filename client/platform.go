@@ -23,7 +23,7 @@ const (
 
 // checkPlatform checks that the program is built for the nodes' platform, unless
 // yarn.platform is set. It asks the ResourceManager first, which clients can always
-// reach, and some nodes if that one differs.
+// reach, and some nodes if its platform differs.
 func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings *config.Config, console *Console) error {
 	if settings.IsSet(config.Platform.Name()) {
 		return nil

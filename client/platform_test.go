@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// daemons is a cluster whose daemons report these processors by Java's names, or none for "".
+// daemons returns a cluster whose daemons report processors by Java's names, or none for "".
 func daemons(t *testing.T, manager string, nodes ...string) *Cluster {
 	t.Helper()
 	answer := func(w http.ResponseWriter, processor string) {

@@ -129,7 +129,7 @@ func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 // Driver says how to reach and authenticate to a driver in this process.
 type Driver struct {
 	Address string // host:port
-	Pass    []byte // the credentials (identity.Identity) with which they register
+	Pass    []byte // the credentials (identity.Identity) with which the ApplicationMaster and executors register
 }
 
 // unmanaged reports whether the ApplicationMaster runs in this process.

@@ -21,7 +21,7 @@ import (
 
 const testApplication = "application_1700000000000_0001"
 
-// testStager stages on the local disk, below root.
+// testStager returns a stager that stages on the local disk, below root.
 func testStager(t *testing.T) (s *stager, root string, said *bytes.Buffer) {
 	t.Helper()
 	return testStagerWith(t, nil)

@@ -60,7 +60,7 @@ func TestInterruptedWait(t *testing.T) {
 		f.life = []map[string]any{running()}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		said := writerFunc(func(p []byte) (int, error) {
-			cancel(byHand) // once it is followed
+			cancel(byHand) // once the application is followed
 			return len(p), nil
 		})
 		_, err := f.cluster(nil).Wait(ctx, fakeID, WaitOptions{Console: NewConsole(said), KeepRunning: func(cause error) bool { return leave && errors.Is(cause, byHand) }})

@@ -26,7 +26,7 @@ type invocation struct {
 	index, attempt int
 	args           []string
 	environment    []string
-	base, below    string        // the working directory: below, perhaps relative to base
+	base, below    string        // the working directory is below, relative to base unless it is absolute
 	timeout        time.Duration // 0 means no limit
 }
 

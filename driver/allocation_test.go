@@ -87,7 +87,7 @@ func (c *cluster) fill() {
 	}
 }
 
-// count returns how many executors of a profile are not to end.
+// count returns the number of a profile's executors whose end was not announced.
 func (c *cluster) count(profile int) int {
 	count := 0
 	for _, m := range c.alive {
@@ -133,11 +133,11 @@ func (c *cluster) KillExecutors(ids []string) {
 		}
 		require.False(c.t, m.killed, "executor %s is to be killed twice", id)
 		m.killed = true
-		// The ResourceManager takes some time.
+		// The ResourceManager takes some time to end an executor.
 		time.AfterFunc(time.Second, m.stop)
 	}
 	if c.takesAway {
-		return // it may also have ended meanwhile
+		return // wanted executors may have ended, too
 	}
 	for _, demand := range c.request.Demands {
 		require.LessOrEqual(c.t, demand.Total, c.count(demand.Profile.ID), "the killed ones would be replaced")
@@ -328,7 +328,7 @@ func TestJobsOfSeveralProfiles(t *testing.T) {
 				require.Equal(t, "gpu", status.Profiles[2].NodeLabel)
 				want := []int{2, 2, 2}
 				if dynamic == "true" {
-					want = []int{2, 2, 1} // two tasks on each executor, four on each, and one
+					want = []int{2, 2, 1} // tasks on each executor of these profiles: 2, 4 and 1
 				}
 				require.Equal(t, want, []int{status.Profiles[0].Wanted, status.Profiles[1].Wanted, status.Profiles[2].Wanted})
 				require.Equal(t, want, []int{c.executors(0), c.executors(1), c.executors(2)})

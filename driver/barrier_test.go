@@ -20,7 +20,7 @@ import (
 // epoch is the start of package synctest's clock.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// late receives the error of a call to the driver after the end of its task.
+// late receives the error of a call that a task's goroutine makes after the task's end.
 var late = make(chan error, 1)
 
 // meetings counts the tasks that have arrived at each barrier.

@@ -135,7 +135,7 @@ func chaos(t *rapid.T) {
 		},
 	})
 
-	join(4, "a1") // with it, every job can end
+	join(4, "a1") // with this executor, every job can end
 	jobs.Wait()
 	require.NoError(t, d.Stop(context.Background()))
 	executors.Wait()

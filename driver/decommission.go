@@ -22,7 +22,7 @@ func (d *Driver) Decommission(ids []string, notice Notice) {
 // decommission is the state of an executor that is being decommissioned.
 type decommission struct {
 	Notice
-	own     bool      // the executor or the driver decided it; the cluster manager does not know
+	own     bool      // the executor or the driver decided it, and the cluster manager does not know
 	stopped bool      // set when the executor was told to stop
 	due     time.Time // when the executor is killed; the zero time means never
 }

@@ -38,7 +38,7 @@ type executor struct {
 	failed       int    // number of attempts that failed
 	decommission *decommission
 	profile      *resourceProfile
-	member       *allocation.Executor // its entry in the pool of dynamic allocation; nil without that
+	member       *allocation.Executor // its entry in the pool of dynamic allocation; nil if dynamic allocation is off
 	idleSince    time.Time
 	held         heldKeys
 }
@@ -245,7 +245,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 		a.countEnd()
 		a.lossText = loss.Text
 		if !l.scheduler.RunningSinceLaunch(a.id) {
-			continue // it may not have been running, so the loss is not its failure
+			continue // the task may not have been running, so the loss is not its failure
 		}
 		if loss.CountsAsFailure {
 			a.failure = lossFailure(loss.Text)

@@ -91,8 +91,8 @@ func TestManagerTakesAnExecutorAway(t *testing.T) {
 	require.Zero(t, d.Status().Totals.FailedAttempts)
 }
 
-// killers runs a job of one task, loses each executor that gets the task, and returns
-// after how many executors the job ended.
+// killers runs a job of one task, loses each executor that gets the task, and
+// returns the number of executors after which the job ended.
 func killers(t *testing.T, d *driver.Driver, lose func(p *puppet, id string)) (executors int, err error) {
 	done := make(chan error, 1)
 	go func() {
@@ -276,7 +276,7 @@ func TestAnIdleExecutorSendsHeartbeats(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{ResidentBytes: i}})
 		}
-		p.send(&wire.ExecutorMessage{}) // an empty message counts as heard, and leaves the memory as it was
+		p.send(&wire.ExecutorMessage{}) // an empty message is a sign of life, and does not change the reported memory
 		synctest.Wait()
 		status := d.Status().Executors[0]
 		require.Equal(t, driver.ExecutorRegistered, status.State)

@@ -156,7 +156,7 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 			require.ErrorContains(t, err, "driver.maxResultSize")
 			jobs := d.Status().Jobs
 			require.Equal(t, driver.JobFailed, jobs[len(jobs)-1].State)
-			requireSquares(t, context.Background(), d, 10) // the driver works on
+			requireSquares(t, context.Background(), d, 10) // the driver still works
 		})
 	}
 }
@@ -316,7 +316,7 @@ func fetchChaos(t *rapid.T) {
 			}
 		},
 	})
-	join() // with it, every job can end
+	join() // with this executor, every job can end
 	jobs.Wait()
 	for _, job := range d.Status().Jobs {
 		require.Contains(t, []string{driver.JobSucceeded, driver.JobCancelled}, job.State, job.Error)

@@ -24,7 +24,7 @@ func newIdentity(t require.TestingT) *identity.Identity {
 	return id
 }
 
-// networked is a driver that listens on loopback.
+// networked returns a driver that listens on loopback, and its secret.
 func networked(t *testing.T, options driver.Options) (*driver.Driver, []byte) {
 	options.Identity, options.BindAddress = newIdentity(t), "127.0.0.1:0"
 	return start(t, options), options.Identity.Pass()
@@ -159,7 +159,7 @@ func TestKilledExecutorOverTheNetwork(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, results, 40)
 	require.ErrorIs(t, <-victim.err, context.Canceled)
-	// It may have been killed at the end of the job.
+	// The executor may have been killed at the end of the job.
 	status := await(t, d, func(s driver.Status) bool { return s.Totals.ExecutorsLost == 1 })
 	require.Equal(t, 40, status.Totals.Done)
 }

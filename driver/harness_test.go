@@ -187,7 +187,7 @@ type puppet struct {
 	stream wire.ExecutorSide
 	leave  context.CancelFunc
 	err    chan error     // Attach's error
-	came   []*wire.Launch // received and not yet returned by launches
+	came   []*wire.Launch // launches that were received and not yet returned
 }
 
 func play(t *testing.T, d *driver.Driver) *puppet {

@@ -134,7 +134,7 @@ func TestJobFailsAfterMaxFailures(t *testing.T) {
 			status := d.Status().Jobs[0]
 			require.Equal(t, driver.JobFailed, status.State)
 			require.Equal(t, test.text, status.Error)
-			requireSquares(t, t.Context(), d, 10) // the driver works on
+			requireSquares(t, t.Context(), d, 10) // the driver still works
 		})
 	}
 }
@@ -348,7 +348,7 @@ func TestLateRepeatedAndUnknownMessagesAreHarmless(t *testing.T) {
 
 func TestATooLargeInputFailsBeforeAnyTaskRuns(t *testing.T) {
 	d := start(t, driver.Options{})
-	huge := make([]byte, wire.MaxInput+1) // no page of it is touched
+	huge := make([]byte, wire.MaxInput+1) // never written to, so it occupies no memory
 	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Tasks: []driver.Task{{}, {Input: huge}}})
 	require.ErrorContains(t, err, `job "j": the input of task 1 takes 1073741825 bytes encoded, the most is 1073741824`)
 	_, err = outcome(t.Context(), d, driver.TaskSet{Name: "j", Common: huge})

@@ -29,7 +29,7 @@ type outgoing struct {
 	forgetBytes int                 // size of the shared inputs of these sets
 }
 
-// messageTo returns this turn's message messageTo an executor, and creates it if there is none.
+// messageTo returns this turn's message to an executor, and creates it if there is none.
 func (s *sender) messageTo(e *executor) *wire.DriverMessage {
 	if e.out.message == nil {
 		e.out.message = &wire.DriverMessage{}

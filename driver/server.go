@@ -95,6 +95,6 @@ func (s *service) Attach(stream grpc.BidiStreamingServer[wire.ExecutorMessage, w
 	case errors.Is(err, errNotRegistering):
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	// Not Unavailable: executors take that for a broken connection and reconnect.
+	// Unavailable would mean a broken connection, and executors would reconnect.
 	return status.Error(codes.Aborted, err.Error())
 }

@@ -67,7 +67,7 @@ func (s *Submission) Release(bytes int) {
 }
 
 // cancelWith cancels the set if ctx ends before stop is called. If the set is just
-// being cancelled, stop waits for that.
+// being cancelled, stop waits until it is cancelled.
 func (s *Submission) cancelWith(ctx context.Context) (stop func()) {
 	cancelled := make(chan struct{})
 	stopCancel := context.AfterFunc(ctx, func() {
@@ -129,7 +129,7 @@ func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error]
 			list, ended, err := results.take()
 			for i := range list {
 				result := list[i]
-				list[i] = Result{} // the caller may drop it before the loop is over
+				list[i] = Result{} // frees a result that the caller drops before the loop is over
 				if !yield(result, nil) {
 					return
 				}

@@ -140,7 +140,7 @@ func countingChaos(t *rapid.T) {
 			require.GreaterOrEqual(t, all, int64(0))
 		},
 	})
-	join() // with it, every job can end
+	join() // with this executor, every job can end
 	jobs.Wait()
 	require.Equal(t, sum, d.Values().Counters["sum"])
 	require.NoError(t, d.Stop(context.Background()))

@@ -266,7 +266,7 @@ func TestCoresAreNeverOvercommitted(t *testing.T) {
 		for len(ends) < 5 {
 			ends[s.update().GetAttempt()] = time.Since(began)
 		}
-		// 1, 2 and 3 take all cores; 4 takes those of 1 and 2; 5 waits behind it.
+		// 1, 2 and 3 take all cores; 4 takes those of 1 and 2; 5 waits behind 4.
 		require.Equal(t, map[uint64]time.Duration{1: 1e9, 2: 1e9, 3: 2e9, 4: 2e9, 5: 3e9}, ends)
 		s.send(&wire.DriverMessage{Launches: []*wire.Launch{{Attempt: 6, TaskSet: 1, Indexes: []uint32{0}, Cpus: 4}}})
 		require.Contains(t, s.update().GetFailure().GetMessage(), "takes 4 cores and executor 1 has 3")

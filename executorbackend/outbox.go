@@ -106,7 +106,7 @@ func (o *outbox) release(keys []string) {
 	o.mu.Unlock()
 }
 
-// fetch adds the driver's requests for stored results, without sending the results.
+// fetch queues the driver's requests for stored results. Like release, it sends nothing.
 func (o *outbox) fetch(attempts []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

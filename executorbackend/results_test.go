@@ -29,7 +29,7 @@ func TestKillRemovesAStoredResult(t *testing.T) {
 	last := s.update()
 	require.Equal(t, wire.TaskState_TASK_STATE_KILLED, last.GetState())
 	require.Equal(t, "not wanted", last.GetFailure().GetMessage())
-	// Its result cannot be fetched.
+	// The result of the killed attempt cannot be fetched.
 	held := launch(3, "1")
 	held.StoreResult = true
 	s.send(&wire.DriverMessage{Fetches: []uint64{1, 2, 99}, Kills: []*wire.KillTask{{Attempt: 1}, {Attempt: 2}}, Launches: []*wire.Launch{held}})

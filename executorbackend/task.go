@@ -30,7 +30,7 @@ type task struct {
 	cancel   context.CancelCauseFunc
 	received time.Time // when the launch arrived
 
-	// The engine's lock guards these.
+	// The engine's lock guards the following fields.
 	started bool
 	began   time.Time   // when the attempt got its cores; does not change after that
 	reaper  *time.Timer // calls reap if the attempt does not end; set when it is killed

@@ -159,7 +159,7 @@ func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive contex
 }
 
 // result returns the application's error, nil for success. outcome is the cluster's
-// error, failure the driver function's. If that has not returned and
+// error, failure the driver function's. If the driver function has not returned and
 // yarn.am.clientModeExitOnError is false, result first waits for it.
 func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 	if abandoned := (*supervise.NotReturned)(nil); errors.As(failure, &abandoned) && !config.AMExitOnError.In(c.settings) {

@@ -25,7 +25,7 @@ func residentMemory(applicationID string) (float64, error) {
 	for _, process := range processes {
 		environment, err := os.ReadFile(filepath.Join(process, "environ"))
 		if err != nil || !bytes.Contains(environment, container) || !bytes.Contains(environment, []byte(launch.EnvRole+"=")) {
-			continue // another user's process, one that has ended, or one of something else
+			continue // a process of another user or application, or one that has ended
 		}
 		program, err := os.Readlink(filepath.Join(process, "exe"))
 		if err != nil || filepath.Base(program) == "bash" || filepath.Base(program) == "dash" {

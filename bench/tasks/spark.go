@@ -45,7 +45,7 @@ func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 		"PYTHONPATH="+b.pyspark.dir, "PYSPARK_PYTHON="+b.pyspark.python, "PYTHONDONTWRITEBYTECODE=1",
 		"JAVA_HOME="+b.pyspark.javaHome, "HADOOP_CONF_DIR="+b.confDir, "YARN_CONF_DIR="+b.confDir,
 		"SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_DIRS="+scratch)
-	// A process group ends Python together with the driver's JVM, which Python starts.
+	// Signals to the process group end Python and the driver's JVM, which Python starts.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout

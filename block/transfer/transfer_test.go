@@ -68,7 +68,7 @@ type fixture struct {
 	server  *Server
 	client  *Client
 	address string
-	ended   ends // connections of the server
+	ended   ends // receives a value when a connection of the server ends
 	close   func()
 }
 
@@ -244,7 +244,7 @@ func TestOpenFetchesAreLimited(t *testing.T) {
 	}
 	<-f.ended
 	<-f.ended
-	<-f.ended // the two connections from above and the first of these
+	<-f.ended // the two idle connections and the first of the three new ones
 	require.Len(t, f.client.idle, 2)
 }
 
@@ -291,7 +291,7 @@ func TestDamagedBlocks(t *testing.T) {
 	_, err = file.WriteAt([]byte{^content(1, 3*block.ChunkSize)[block.ChunkSize]}, block.ChunkSize)
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
-	value[2*block.ChunkSize]++ // after Put: only the receiver can find it
+	value[2*block.ChunkSize]++ // damages the block after Put: only the receiver can notice
 
 	for got, err := range f.client.Fetch(t.Context(), f.address, "disk", "memory", "whole", "disk", "memory", "whole") {
 		require.NoError(t, err)

@@ -27,7 +27,7 @@ type moved struct {
 	pause, limit     time.Duration
 
 	said *bytes.Buffer
-	// files are what was read, by container and name.
+	// files has the content that was read, by container and file name.
 	files map[string]string
 }
 
@@ -41,7 +41,7 @@ func newMoved(t *testing.T) *moved {
 	return m
 }
 
-// end is the ended application, as the ResourceManager reports it.
+// end returns the ended application, as the ResourceManager reports it.
 func (m *moved) end(aggregation string) map[string]any {
 	ended := succeeded()
 	ended["logAggregationStatus"] = aggregation
@@ -75,7 +75,7 @@ func (m *moved) requireWhole() {
 	}
 }
 
-// task is what a task wrote.
+// task returns what a task wrote.
 func (m *moved) task(index int) string {
 	var text strings.Builder
 	text.WriteString("to stderr\n")
@@ -139,7 +139,7 @@ func TestLogsWaitOnceForAllContainers(t *testing.T) {
 				m.mu.Lock()
 				tries := asked
 				m.mu.Unlock()
-				const most = 8 // retries of connections that existed before
+				const most = 8 // retries over connections that existed before
 				require.Less(t, tries, most)
 				require.Contains(t, m.said.String(), "they are not in HDFS, and after 1ns no NodeManager answered")
 			} else {

@@ -25,7 +25,7 @@ func archived(t *testing.T, format, layout string) (root, application string) {
 	return root, application
 }
 
-// aggregated is like archived, but the file is only in the directory after bring.
+// aggregated is like archived, but bring must be called to put the file into the directory.
 func aggregated(t *testing.T, root, format, layout string) (application string, bring func()) {
 	t.Helper()
 	found, err := filepath.Glob("../../internal/hadoop/aggregatedlog/testdata/" + format + ".*")

@@ -26,7 +26,7 @@ type fakeYARN struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// life has the application's fields for each request, the last repeatedly; nil for unknown.
+	// life has the application's fields in each answer, the last one repeated; nil if unknown.
 	life     []map[string]any
 	requests int    // requests for the application
 	other    string // another id of the application
@@ -34,7 +34,7 @@ type fakeYARN struct {
 	attempts   string              // of the application, as JSON
 	containers map[string]string   // by attempt, as JSON
 	files      map[string]string   // logs: "container/name"
-	states     map[string][]string // of containers by id, for each request, the last repeatedly
+	states     map[string][]string // by container id, the state in each answer, the last one repeated
 
 	// moving reports whether a node still has the application after a number of
 	// requests; nil means no.
@@ -74,7 +74,7 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 
 func (f *fakeYARN) address() string { return strings.TrimPrefix(f.server.URL, "http://") }
 
-// cluster reads this ResourceManager's cluster's logs, with the local disk as its file system.
+// cluster returns a Reader of this cluster's logs, with the local disk as its file system.
 func (f *fakeYARN) cluster(more map[string]string) *Reader {
 	values := map[string]string{"yarn.resourcemanager.webapp.address": f.address(), "fs.defaultFS": "file:///"}
 	for key, value := range more {

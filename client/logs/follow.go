@@ -287,7 +287,7 @@ func (f *follower) finish(ctx context.Context, application *yarnrest.Application
 }
 
 // unread reports whether any container's logs were not read to their end: if gone,
-// of containers whose nodes lack the logs or do not answer, otherwise of the others.
+// among containers whose nodes lack them or do not answer, else among the others.
 func (f *follower) unread(gone bool) bool {
 	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.unreachable) == gone })
 }

@@ -76,8 +76,8 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 // guessedLine is the first estimate of a line's length, in bytes.
 const guessedLine = 200
 
-// openTail opens a log file at an offset that at least the last lines follow; 0
-// lines: at the beginning.
+// openTail opens a log file at an offset before its last lines, or at its beginning
+// if lines is 0.
 func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lines int) (*yarnrest.Log, error) {
 	for size := int64(lines) * guessedLine; ; size *= 8 {
 		log, err := manager.OpenLog(ctx, file.Container, file.Name, size)

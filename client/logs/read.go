@@ -74,8 +74,8 @@ type readContainer struct {
 	containerInfo
 	written map[string]int64 // how many bytes of each file were passed to write
 	done    bool             // there is no more to read
-	// moving: the logs were read on their node after the application's end, perhaps
-	// while being moved to HDFS.
+	// moving is set if the logs were read on their node after the application's end,
+	// perhaps while being moved to HDFS.
 	moving  bool
 	pending bool  // its node may still upload the logs
 	problem error // why the logs could not be read on the node
@@ -125,12 +125,12 @@ func (r *reader) selects(container *readContainer) bool {
 	return r.selection.Container == "" || r.selection.Container == container.id
 }
 
-// readContainer reads a container's logs from HDFS, and the others from its node.
+// readContainer reads a container's logs that are in HDFS, and the others from its node.
 func (r *reader) readContainer(ctx context.Context, container *readContainer) error {
 	switch {
 	case r.ended && r.archive.has(container.id):
 		if r.cluster.aggregatesRolledFiles() && r.cluster.aggregates() {
-			return nil // HDFS may lack the last part, see readRest
+			return nil // readRest reads the logs: HDFS may lack the last part now
 		}
 		return r.readArchived(container)
 	case container.node == "":

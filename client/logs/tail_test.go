@@ -20,7 +20,7 @@ type memorySource struct {
 	files     map[string][]byte
 	clock     time.Time
 	at        map[string]time.Time
-	meanwhile func() // happens once files are listed
+	meanwhile func() // called after files were listed
 	failure   error  // of the next list
 }
 
@@ -76,7 +76,7 @@ func (m *memorySource) Open(_ context.Context, name string, _, from int64) (io.R
 	return io.NopCloser(bytes.NewReader(content[from:])), nil
 }
 
-// collecting is a tail whose lines are kept.
+// collecting returns a Tail and the lines that it has passed on.
 func collecting() (tail *Tail, lines *[]string) {
 	lines = &[]string{}
 	return NewTail(func(_ string, text []byte) error {

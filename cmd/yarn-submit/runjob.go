@@ -205,7 +205,7 @@ func (w *runJob) prepareLocal() error {
 		w.plan.Links = append(w.plan.Links, command.Link{Name: name, Path: absolute})
 	}
 	var err error
-	w.settings, err = w.settings.Without(config.Files.Name()) // the links replace it
+	w.settings, err = w.settings.Without(config.Files.Name()) // the links replace the localized files
 	return err
 }
 

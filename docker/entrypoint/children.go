@@ -88,6 +88,6 @@ func (c *children) end() {
 
 func (c *children) tell(sig syscall.Signal) {
 	for pid := range c.names {
-		_ = syscall.Kill(pid, sig) // it may have ended
+		_ = syscall.Kill(pid, sig) // fails if the process has ended
 	}
 }
