@@ -31,7 +31,7 @@ type Entry struct {
 
 // position says where in the file an entry's content is.
 type position struct {
-	block, record, part int   // in a TFile: of the block, and of the record
+	block, record, part int   // in a TFile: index of the block, of its record, and of the log in it
 	offset, compressed  int64 // in the indexed format
 }
 

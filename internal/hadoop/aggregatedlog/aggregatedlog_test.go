@@ -71,7 +71,7 @@ func TestRealFiles(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNotWhole(t *testing.T) {
+func TestIncompleteFilesAreRefused(t *testing.T) {
 	contents, applications := realFiles(t)
 	for format, content := range contents {
 		for _, length := range []int{0, 10, 16, 32, 60, len(content) / 2, len(content) - 1} {
@@ -88,9 +88,9 @@ func TestFilesThatAreNotWhole(t *testing.T) {
 	require.ErrorIs(t, err, ErrFormat)
 }
 
-// TestIndexedFileWithMoreBehind has an indexed file with an incomplete addition, whose
-// checksum file has the length of the valid part.
-func TestIndexedFileWithMoreBehind(t *testing.T) {
+// TestIndexedFileWithIncompleteTail has a checksum file with the length of the valid
+// part.
+func TestIndexedFileWithIncompleteTail(t *testing.T) {
 	contents, applications := realFiles(t)
 	whole, application := contents["indexed-gz"], applications["indexed-gz"]
 	torn := append(bytes.Clone(whole), "the beginning of more"...)
@@ -106,7 +106,7 @@ func TestIndexedFileWithMoreBehind(t *testing.T) {
 	require.Len(t, logs.Entries(), 5)
 }
 
-func TestChecksumsThatAreNone(t *testing.T) {
+func TestInvalidChecksums(t *testing.T) {
 	for _, content := range []string{"", "abc", "\x00\x00\x00\x09abc", "\xff\xff\xff\xff12345678", "\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"} {
 		_, _, err := ReadChecksum([]byte(content))
 		require.ErrorIs(t, err, ErrFormat, "%q", content)

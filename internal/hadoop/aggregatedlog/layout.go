@@ -57,7 +57,7 @@ func KindOf(name string) Kind {
 	return Logs
 }
 
-// Node returns the node ID, "host:port", in a file's name, without a time after it.
+// Node returns the node ID, "host:port", in a file's name, which may end with a time.
 func Node(name string) string {
 	parts := strings.Split(strings.TrimSuffix(name, temporaryEnding), "_")
 	const millis = 13

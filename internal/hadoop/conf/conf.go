@@ -1,8 +1,8 @@
-// Package conf reads Hadoop's XML configuration files (core-site.xml,
-// hdfs-site.xml, yarn-site.xml) as Hadoop's class Configuration does: with
-// includes, final parameters, variable expansion, deprecated names and built-in
-// defaults. It also derives what takes several keys, such as the addresses of the
-// ResourceManagers and NameNodes of a highly available cluster.
+// Package conf reads Hadoop's XML configuration files (core-site.xml, hdfs-site.xml,
+// yarn-site.xml) as Hadoop's class Configuration does: with includes, final parameters,
+// variable expansion, deprecated names and built-in defaults. It also derives values that
+// depend on several keys, such as the addresses of the ResourceManagers and NameNodes of
+// a highly available cluster.
 package conf
 
 import (
@@ -73,7 +73,7 @@ func Load(dir string) (*Config, error) {
 	return raw.resolve(os.LookupEnv, systemProperties()), nil
 }
 
-// existsAsLink reports whether path exists, if only as a dangling link: that is an error.
+// existsAsLink reports whether path exists, even as a dangling link, which is an error.
 func existsAsLink(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -33,7 +33,7 @@ func (c *Config) text(key string) (string, error) {
 	return strings.TrimSpace(s.value), nil
 }
 
-// invalid returns the error that a key's value, and where it was set, is not want.
+// invalid returns the error that a key's value is not want, and where the value was set.
 func (c *Config) invalid(key, want string) error {
 	s, _ := c.lookup(key)
 	return fmt.Errorf("%s = %q (set in %s) is not %s", key, strings.TrimSpace(s.value), s.source, want)

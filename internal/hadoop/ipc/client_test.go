@@ -117,14 +117,14 @@ func TestCallUnderEveryProtection(t *testing.T) {
 	}
 }
 
-func TestProtectionThatDoesNotSuitIsRefused(t *testing.T) {
+func TestUnwantedProtectionIsRefused(t *testing.T) {
 	server := newServer(t, secure(sasl.Auth))
 	client := newClient(t, ipc.Options{QOPs: []sasl.QOP{sasl.AuthConf}}, server.Address())
 	_, err := call(within(t), client, "echo", "x")
 	require.ErrorContains(t, err, `the server offers quality of protection ["auth"] where ["auth-conf"] is wanted`)
 }
 
-func TestTokenTellsWhoCalls(t *testing.T) {
+func TestTokenIdentifiesTheCaller(t *testing.T) {
 	server := newServer(t, secure())
 	handle(server, "who", func(_ context.Context, call ipctest.Call, _ string) (string, error) {
 		return call.User + "|" + string(call.Identifier), nil
@@ -151,7 +151,7 @@ func TestSimpleIsRefusedByASecureServer(t *testing.T) {
 	require.ErrorContains(t, err, "SIMPLE authentication is not enabled")
 }
 
-func TestTokenIsNotSpentOnAServerWithoutSecurity(t *testing.T) {
+func TestClientWithTokenRefusesServerWithoutSecurity(t *testing.T) {
 	server := newServer(t, ipctest.Options{})
 	_, err := call(within(t), newClient(t, ipc.Options{}, server.Address()), "echo", "x")
 	require.ErrorContains(t, err, "does not check tokens")
@@ -164,7 +164,7 @@ func TestNoIdentityIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "no token was given")
 }
 
-func TestUnknownTokenIsNotTriedAgain(t *testing.T) {
+func TestUnknownTokenIsNotRetried(t *testing.T) {
 	server := newServer(t, secure())
 	for name, c := range map[string]struct {
 		token security.Token
@@ -183,7 +183,7 @@ func TestUnknownTokenIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestSetTokenServesTheNextConnection(t *testing.T) {
+func TestSetTokenAppliesToTheNextConnection(t *testing.T) {
 	server := newServer(t, secure())
 	client := newClient(t, ipc.Options{Token: security.Token{Identifier: []byte("old"), Password: []byte("old")}}, server.Address())
 	_, err := call(within(t), client, "echo", "x")
@@ -198,7 +198,7 @@ func TestCallsShareOneConnection(t *testing.T) {
 		t.Run(string(qop), func(t *testing.T) {
 			const calls = 100
 			server := newServer(t, secure(qop))
-			// No call is answered before all have arrived: they must be concurrent.
+			// No call is answered before all have arrived: the client must not wait.
 			var waiting atomic.Int32
 			all := make(chan struct{})
 			handle(server, "meet", func(ctx context.Context, _ ipctest.Call, s string) (string, error) {

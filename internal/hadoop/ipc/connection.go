@@ -248,7 +248,7 @@ func (c *connection) take(call *pending) []byte {
 }
 
 // check ends the connection if it is idle, or if the server owes a response and has been
-// silent for CallTimeout. It returns for how long; 0 if the server owes none.
+// silent for CallTimeout. It returns the time of silence; 0 if no response is owed.
 func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,6 +3,6 @@ package ipc
 import "time"
 
 // unreachableAfter is how long sent data may stay unacknowledged before the connection is
-// given up: sooner than CallTimeout if a machine lost power. It does not affect a busy or
-// paused server, whose kernel acknowledges.
+// closed: a machine that lost power is noticed sooner than by CallTimeout. A busy or
+// paused server is not affected: its kernel acknowledges.
 const unreachableAfter = 20 * time.Second

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundUnacknowledged sets TCP_USER_TIMEOUT, which limits keep-alive probes too, for TCP.
+// boundUnacknowledged sets TCP_USER_TIMEOUT for TCP. It limits keep-alive probes, too.
 func boundUnacknowledged(conn net.Conn) error {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

@@ -91,7 +91,7 @@ func TestLostConnection(t *testing.T) {
 	require.Equal(t, []int32{0, 1}, []int32{first.RetryCount, second.RetryCount})
 }
 
-func TestEveryCallUnderWayLearnsOfTheLoss(t *testing.T) {
+func TestPendingCallsFailIfTheConnectionIsLost(t *testing.T) {
 	const calls = 10
 	server := newServer(t, secure())
 	begun := make(chan struct{}, calls)
@@ -178,7 +178,7 @@ func (w *watched) Close() error {
 	return w.Conn.Close()
 }
 
-func TestIdleConnectionIsClosedAndMadeAgain(t *testing.T) {
+func TestIdleConnectionIsClosedAndReopened(t *testing.T) {
 	server := newServer(t, secure())
 	conns := make(chan *watched, 2)
 	client := newClient(t, ipc.Options{
@@ -228,7 +228,7 @@ func TestFailover(t *testing.T) {
 	require.Equal(t, 1, standby.Connections(), "the client stays with the server that serves")
 }
 
-func TestNotReadyServerIsAskedAgain(t *testing.T) {
+func TestNotReadyServerIsRetried(t *testing.T) {
 	const notReady = "org.example.NotReadyException"
 	for _, class := range []string{string(ipc.RetriableException), notReady} {
 		server := newServer(t, secure())
@@ -292,7 +292,7 @@ func TestRetriesEnd(t *testing.T) {
 	})
 }
 
-func TestServersOfAnotherKind(t *testing.T) {
+func TestServersWithAnotherProtocol(t *testing.T) {
 	huge := binary.BigEndian.AppendUint32(nil, 1<<31)
 	for name, c := range map[string]struct {
 		answer []byte
@@ -379,7 +379,7 @@ func TestResponseLimit(t *testing.T) {
 	require.ErrorContains(t, err, "1000 are allowed")
 }
 
-func TestMalformedAnswerSparesTheConnection(t *testing.T) {
+func TestMalformedAnswerKeepsTheConnection(t *testing.T) {
 	server := newServer(t, secure())
 	handle(server, "odd", func(ctx context.Context, call ipctest.Call, _ string) (string, error) {
 		// A success header without the response.

@@ -105,7 +105,7 @@ func (h *handshake) run() error {
 }
 
 // sendContext sends the connection context: the protocol and, if the client has no token,
-// the user. A token identifies the user, who must then be left out.
+// the user. A token identifies the user, who must then not be sent.
 func (h *handshake) sendContext() error {
 	message := &pb.ConnectionContext{Protocol: &h.options.Protocol}
 	if h.token.IsZero() {

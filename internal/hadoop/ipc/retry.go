@@ -24,8 +24,8 @@ type retryCall struct {
 	began    time.Time
 	address  string
 	attempts int
-	// failures counts failed attempts, except those with the verdict retryNow, for the
-	// pauses.
+	// failures counts the failed attempts that lengthen the next pause: all but those
+	// with the verdict retryNow.
 	failures int
 	cause    error // why the previous attempt failed
 }

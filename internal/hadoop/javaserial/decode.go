@@ -376,8 +376,8 @@ func (d *decoder) object() (any, error) {
 	return object, nil
 }
 
-// part reads the part of object of one of its classes: the fields, and what its
-// writeObject method wrote.
+// part reads the part of object that belongs to one of its classes, desc: the fields, and
+// what the writeObject method wrote.
 func (d *decoder) part(desc *classDesc, object *Object) error {
 	switch {
 	case desc.flags&scSerializable != 0:

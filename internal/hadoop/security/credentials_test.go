@@ -80,7 +80,7 @@ func TestCredentialsFile(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoCredentialsFile)
 }
 
-func TestCredentialsThatAreNone(t *testing.T) {
+func TestMalformedCredentials(t *testing.T) {
 	writable := javaFile(t, "writable")
 	for name, c := range map[string]struct {
 		data string

@@ -23,7 +23,7 @@ var javaToken = Token{
 
 const javaTokenURL = "CmlkZW50aWZpZXIJcGFzc_93b3JkBEtJTkQJaG9zdDo4MDIw"
 
-func TestTokenURLIsHadoops(t *testing.T) {
+func TestTokenURLMatchesHadoop(t *testing.T) {
 	require.Equal(t, javaTokenURL, javaToken.EncodeURL())
 	for _, s := range []string{javaTokenURL, " " + javaTokenURL + "\n", javaTokenURL + "=="} {
 		got, err := DecodeTokenURL(s)
@@ -32,7 +32,7 @@ func TestTokenURLIsHadoops(t *testing.T) {
 	}
 }
 
-func TestTokenURLRefusesWhatIsNone(t *testing.T) {
+func TestInvalidTokenURLs(t *testing.T) {
 	for s, want := range map[string]string{
 		"":                        "identifier: the data ends too early",
 		"geheim!":                 "not URL-safe base64",
@@ -48,7 +48,7 @@ func TestTokenURLRefusesWhatIsNone(t *testing.T) {
 	}
 }
 
-func TestVintIsHadoops(t *testing.T) {
+func TestVintMatchesHadoop(t *testing.T) {
 	// The bytes that WritableUtils.writeVLong writes.
 	for n, want := range map[int64]string{
 		0: "00", 1: "01", -1: "ff", 127: "7f", 128: "8f80", -112: "90", -113: "8770", 255: "8fff", 256: "8e0100",

@@ -6,7 +6,7 @@ import (
 	"os/user"
 )
 
-// UserGroup is who makes calls, and for whom, as in Hadoop's UserGroupInformation.
+// UserGroup says who makes calls, and for whom, as Hadoop's UserGroupInformation does.
 type UserGroup struct {
 	Effective string // user on whose behalf the calls are made
 	Real      string // user who makes the calls; "" if Effective does

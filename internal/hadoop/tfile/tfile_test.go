@@ -151,7 +151,7 @@ func readAll(t require.TestingT, file []byte) []record {
 	}
 }
 
-func TestRecordsAreWhatWasWritten(t *testing.T) {
+func TestRecordsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var blocks [][]record
 		var want []record
@@ -226,7 +226,7 @@ var errDisk = errors.New("the disk is gone")
 
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 
-func TestErrorsOfTheFileAreNotThoseOfTheFormat(t *testing.T) {
+func TestReadErrorsAreNotFormatErrors(t *testing.T) {
 	_, err := NewReader(failing{}, 1000)
 	require.ErrorIs(t, err, errDisk)
 	require.NotErrorIs(t, err, ErrFormat)

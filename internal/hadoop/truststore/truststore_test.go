@@ -22,7 +22,7 @@ func TestLoadReadsTheTruststoresOfJava(t *testing.T) {
 	want.AddCert(authority)
 	for _, test := range []struct{ file, password string }{
 		{"truststore.jks", "changeit"},
-		{"truststore.jks", ""}, // as Java does, without the check
+		{"truststore.jks", ""}, // without a password, as in Java, integrity is not checked
 		{"truststore.p12", "changeit"},
 		{"authority.pem", ""},
 		{"authority.pem", "of no use"},

@@ -47,7 +47,7 @@ type AllocateResponse struct {
 	UpdatedNodes []NodeReport // nodes whose state has changed
 	ClusterNodes int32        // number of NodeManagers in the cluster
 	Preemption   *Preemption  // notice of coming preemptions; nil if there are none
-	// NMTokens are for nodes of allocated containers without a valid token so far.
+	// NMTokens are for nodes of allocated containers whose tokens were not sent before.
 	NMTokens []NMToken
 }
 

@@ -30,7 +30,7 @@ const (
 	// ErrInvalidRelease is returned for the release of another attempt's container.
 	ErrInvalidRelease ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.InvalidContainerReleaseException"
 	// ErrInvalidContainer is returned by a NodeManager for a container of a previous
-	// ResourceManager; for a started container, a plain YarnException is returned.
+	// ResourceManager; a second start fails with a plain YarnException.
 	ErrInvalidContainer ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.InvalidContainerException"
 	// ErrApplicationNotFound is returned if the ResourceManager does not know the
 	// application.

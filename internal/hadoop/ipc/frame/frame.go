@@ -97,7 +97,7 @@ func Read(r io.Reader, limit int) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// unexpected turns io.EOF, an end between frames, to io.ErrUnexpectedEOF, inside one.
+// unexpected replaces io.EOF by io.ErrUnexpectedEOF: the input ended inside a frame.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

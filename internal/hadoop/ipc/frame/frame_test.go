@@ -36,8 +36,8 @@ func TestOpening(t *testing.T) {
 	}
 }
 
-// TestHeadersAreHadoops compares headers with those that Hadoop's classes write.
-func TestHeadersAreHadoops(t *testing.T) {
+// TestHeadersMatchHadoop compares headers with those of Hadoop's classes.
+func TestHeadersMatchHadoop(t *testing.T) {
 	// Client.java sends this to begin SASL: header, then state NEGOTIATE.
 	b, err := Client.AppendSASL(nil, &pb.SaslMessage{State: pb.SaslMessage_NEGOTIATE.Enum()})
 	require.NoError(t, err)
@@ -113,20 +113,20 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// reversed is a security layer that turns messages round, in pieces of 10 bytes.
+// reversed is a security layer that reverses bytes, in pieces of 10 bytes.
 type reversed struct{}
 
 func (reversed) MaxPiece() int                     { return 10 }
 func (reversed) QOP() sasl.QOP                     { return sasl.AuthConf }
-func (reversed) Wrap(piece []byte) ([]byte, error) { return turn(piece), nil }
+func (reversed) Wrap(piece []byte) ([]byte, error) { return reverse(piece), nil }
 func (reversed) Unwrap(b []byte) ([]byte, error) {
 	if bytes.HasPrefix(b, []byte("!")) {
 		return nil, errors.New("tampered with")
 	}
-	return turn(b), nil
+	return reverse(b), nil
 }
 
-func turn(b []byte) []byte {
+func reverse(b []byte) []byte {
 	out := make([]byte, len(b))
 	for i := range b {
 		out[len(b)-1-i] = b[i]

@@ -94,7 +94,7 @@ func NewUnsealReader(peer Side, r io.Reader, layer sasl.Layer, limit int) *Unsea
 	return &UnsealReader{peer: peer, r: r, layer: layer, limit: limit}
 }
 
-// Read reads unprotected bytes. A protected frame may contain several frames, or a part.
+// Read returns unprotected bytes. A protected frame may hold several frames or part of one.
 func (u *UnsealReader) Read(p []byte) (int, error) {
 	for len(u.plain) == 0 {
 		body, err := Read(u.r, u.limit)
