@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// at is the time in all that the tests make.
+// at is the modification time of all files in the tests' archives.
 var at = time.Unix(1700000000, 0).UTC()
 
 func someEntries() []entry {

@@ -20,7 +20,7 @@ func (r *release) compile(ctx context.Context, p platform, output string) error 
 	if err != nil {
 		return err
 	}
-	// Not go build's stamps: a source archive without git gives the same binary.
+	// No stamps of go build: a source archive without git must give the same binary.
 	stamps := "-s -w -X main.version=" + r.source.version
 	if r.source.revision != "" {
 		stamps += " -X main.revision=" + r.source.revision

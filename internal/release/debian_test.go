@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// debianPackage writes the trial's package.
+// debianPackage writes the Debian package of the release that trial returns.
 func debianPackage(t *testing.T) string {
 	t.Helper()
 	r, p := trial()
@@ -24,7 +24,7 @@ func debianPackage(t *testing.T) string {
 	return path
 }
 
-func TestDebianPackageTellsWhatItIs(t *testing.T) {
+func TestDebianPackageFields(t *testing.T) {
 	needs(t, "dpkg-deb")
 	path := debianPackage(t)
 	for field, want := range map[string]string{
@@ -35,7 +35,7 @@ func TestDebianPackageTellsWhatItIs(t *testing.T) {
 	}
 	description := strings.Split(strings.TrimSpace(output(t, "dpkg-deb", "-f", path, "Description")), "\n")
 	require.Greater(t, len(description), 1)
-	// What lintian looks for in a synopsis: short, no capital, no full stop, not the name.
+	// As lintian demands, the synopsis is short and has no full stop and not the name.
 	require.Less(t, len(description[0]), 80)
 	require.NotContains(t, description[0], "yarn-submit")
 	require.False(t, strings.HasSuffix(description[0], "."))
@@ -45,7 +45,7 @@ func TestDebianPackageTellsWhatItIs(t *testing.T) {
 	}
 }
 
-func TestDebianPackageHasItsFilesWherePolicyWantsThem(t *testing.T) {
+func TestDebianPackageFilesFollowPolicy(t *testing.T) {
 	needs(t, "dpkg-deb")
 	path := debianPackage(t)
 	directory := t.TempDir()
@@ -72,7 +72,7 @@ func TestDebianPackageHasItsFilesWherePolicyWantsThem(t *testing.T) {
 	}
 }
 
-func TestDebianPackageInstallsVerifiesAndLeavesNothing(t *testing.T) {
+func TestDebianPackageInstallsAndPurges(t *testing.T) {
 	needs(t, "dpkg")
 	path := debianPackage(t)
 	root := t.TempDir()
@@ -82,8 +82,7 @@ func TestDebianPackageInstallsVerifiesAndLeavesNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644))
 	dpkg := func(args ...string) string {
 		t.Helper()
-		// It has no maintainer scripts, so nothing runs in the other root, and any
-		// user may install there.
+		// The package has no maintainer scripts that would have to run as root.
 		return output(t, "dpkg", append([]string{"--root=" + root, "--log=" + os.DevNull, "--force-not-root", "--force-architecture", "--force-bad-path"}, args...)...)
 	}
 	dpkg("--install", path)
@@ -91,8 +90,7 @@ func TestDebianPackageInstallsVerifiesAndLeavesNothing(t *testing.T) {
 	require.Contains(t, dpkg("--status", "yarn-submit"), "Status: install ok installed")
 	require.Empty(t, dpkg("--verify", "yarn-submit"), "md5sums")
 
-	// The settings are the administrator's: they outlive the next version, and the
-	// package's removal.
+	// An upgrade and a removal of the package keep the administrator's settings.
 	settings := filepath.Join(root, "etc/bobbin/bobbin-defaults.conf")
 	require.NoError(t, os.WriteFile(settings, []byte("yarn.queue batch\n"), 0o644))
 	dpkg("--install", path)
@@ -127,7 +125,7 @@ func TestTheDefaultsOfTheDebianPackageAreComments(t *testing.T) {
 	require.Len(t, settings.Map(), len(examples))
 }
 
-func TestDebianPackageIsTheSameAgain(t *testing.T) {
+func TestDebianPackageIsReproducible(t *testing.T) {
 	r, p := trial()
 	var once, again bytes.Buffer
 	require.NoError(t, r.writeDebian(&once, p))

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trial is a release whose program is a script, so that it can be installed and
-// run and nothing need be built.
+// trial returns a release whose program is a script, which needs no build and can be
+// installed and run.
 func trial() (*release, *program) {
 	p := &program{
 		platform: platform{"linux", "amd64"}, content: []byte("#!/bin/sh\necho it runs\n"),

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// imageArchive is the trial's image as it is published.
+// imageArchive returns the image of the release that trial returns, as it is published.
 func imageArchive(t *testing.T) []byte {
 	t.Helper()
 	r, p := trial()
@@ -26,7 +26,7 @@ func imageArchive(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// layoutOf unpacks the archive and opens it as an OCI layout.
+// layoutOf unpacks an image archive and opens it as an OCI layout.
 func layoutOf(t *testing.T, archive []byte) v1.Image {
 	t.Helper()
 	directory := t.TempDir()
@@ -52,7 +52,7 @@ func layoutOf(t *testing.T, archive []byte) v1.Image {
 	return image
 }
 
-func TestImageIsAnOCILayoutAndWhatDockerLoads(t *testing.T) {
+func TestImageIsAnOCILayoutThatDockerLoads(t *testing.T) {
 	archive := imageArchive(t)
 	image := layoutOf(t, archive)
 	require.NoError(t, validate.Image(image))
@@ -90,6 +90,6 @@ func TestImageHasWhatTheProgramNeeds(t *testing.T) {
 	require.Greater(t, bytes.Count(roots, []byte("BEGIN CERTIFICATE")), 80)
 }
 
-func TestImageIsTheSameAgain(t *testing.T) {
+func TestImageIsReproducible(t *testing.T) {
 	require.Equal(t, imageArchive(t), imageArchive(t))
 }

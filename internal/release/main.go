@@ -55,7 +55,7 @@ func command(ctx context.Context, args []string) error {
 	return (&release{source: source, output: *output, platforms: platforms, log: os.Stderr}).make(ctx)
 }
 
-// choose parses a list of platforms; an empty list means all.
+// parsePlatforms parses a list of platforms; an empty list means all.
 func parsePlatforms(list string) ([]platform, error) {
 	if list == "" {
 		return all, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// script is a program in yarn-submit's place.
+// script writes a shell script that is run as yarn-submit, and returns its path.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -16,8 +16,8 @@ func script(t *testing.T, text string) string {
 	return path
 }
 
-func TestManualIsWrittenByTheProgramAtTheSourcesTime(t *testing.T) {
-	t.Setenv("BOBBIN_MASTER", "of who builds")
+func TestManualUsesTheSourcesTimeAndNoSettings(t *testing.T) {
+	t.Setenv("BOBBIN_MASTER", "set by the builder")
 	program := script(t, `case $1 in
 man) echo "page of $SOURCE_DATE_EPOCH in $TZ for $BOBBIN_MASTER" >"$2/yarn-submit.1" ;;
 completion) echo "for $2" ;;
@@ -35,7 +35,7 @@ esac
 	}, contents)
 }
 
-func TestManualThatIsNotWrittenIsAnError(t *testing.T) {
+func TestManualFailsIfTheProgramWritesNone(t *testing.T) {
 	_, err := manual(t.Context(), script(t, "exit 0\n"), t.TempDir(), at)
 	require.ErrorContains(t, err, "yarn-submit man wrote no page")
 	_, err = manual(t.Context(), script(t, "echo 'unknown command' >&2\nexit 2\n"), t.TempDir(), at)

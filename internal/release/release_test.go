@@ -54,7 +54,7 @@ func TestArchivesHaveTheLinuxBuildsOfOtherPlatforms(t *testing.T) {
 	require.Subset(t, names(r.archive("stem", mac)), []string{"yarn-submit", "yarn-submit-linux-amd64", "yarn-submit-linux-arm64"})
 }
 
-func TestReleaseKeepsOutOfADirectoryWithAnOlderOne(t *testing.T) {
+func TestOutputDirectoryMustBeEmpty(t *testing.T) {
 	directory := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "old.deb"), nil, 0o600))
 	require.ErrorContains(t, emptyDirectory(directory), "is not empty (old.deb): remove it first")

@@ -35,7 +35,7 @@ func describe(ctx context.Context, directory, version, epoch string) (source, er
 		if version == "" || epoch == "" {
 			return found, fmt.Errorf("what is to be released is not known, as git does not tell (%w): name -version and set SOURCE_DATE_EPOCH", err)
 		}
-	} else if err := found.ask(ctx, revision); err != nil {
+	} else if err := found.setFromGit(ctx, revision); err != nil {
 		return found, err
 	}
 	if !versionShape.MatchString(found.version) {
@@ -51,8 +51,8 @@ func describe(ctx context.Context, directory, version, epoch string) (source, er
 	return found, nil
 }
 
-// ask sets version, revision and time from git.
-func (s *source) ask(ctx context.Context, revision string) error {
+// setFromGit sets version, revision and time from git.
+func (s *source) setFromGit(ctx context.Context, revision string) error {
 	s.revision = revision
 	committed, err := git(ctx, s.directory, "log", "-1", "--format=%ct")
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *source) ask(ctx context.Context, revision string) error {
 		return nil
 	}
 	s.version, err = git(ctx, s.directory, "describe", "--tags", "--match", "v[0-9]*", "--abbrev=12")
-	if err != nil { // there is no such tag
+	if err != nil { // there is no version tag
 		count, err := git(ctx, s.directory, "rev-list", "--count", "HEAD")
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ func repository(t *testing.T) (directory string, git func(args ...string) string
 	return directory, git
 }
 
-func TestSourceIsWhatGitSays(t *testing.T) {
+func TestSourceComesFromGit(t *testing.T) {
 	directory, git := repository(t)
 	revision := git("rev-parse", "HEAD")
 	at := time.Unix(1700000000, 0).UTC()
@@ -59,7 +59,7 @@ func TestSourceIsWhatGitSays(t *testing.T) {
 	require.Equal(t, "v2.0.0", named.version)
 }
 
-func TestSourceWithoutGitMustBeNamed(t *testing.T) {
+func TestSourceWithoutGitNeedsVersionAndTime(t *testing.T) {
 	directory := t.TempDir()
 	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(directory))
 	for _, given := range [][2]string{{"", ""}, {"v1.2.3", ""}, {"", "1700000000"}} {
@@ -71,7 +71,7 @@ func TestSourceWithoutGitMustBeNamed(t *testing.T) {
 	require.Equal(t, source{directory: directory, version: "v1.2.3", time: time.Unix(1700000000, 0).UTC()}, found)
 }
 
-func TestSourceRefusesWhatIsNoVersionOrTime(t *testing.T) {
+func TestInvalidVersionsAndTimes(t *testing.T) {
 	directory, _ := repository(t)
 	_, err := describe(t.Context(), directory, "1.2", "")
 	require.ErrorContains(t, err, `version "1.2": want v1.2.3`)
