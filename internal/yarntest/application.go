@@ -54,7 +54,7 @@ type attempt struct {
 	id  yarn.AttemptID
 	app *application
 	// launched is set once the ApplicationMaster is started, registered once it has
-	// registered, ended at the end.
+	// registered, ended at the end of the attempt.
 	launched, registered, finishing, ended bool
 
 	host           string
@@ -63,7 +63,7 @@ type attempt struct {
 	began          time.Time
 	finishedAt     time.Time
 	expiry         *event
-	keyID          int32 // of the key of its newest AMRMToken
+	keyID          int32 // id of the master key of the attempt's newest AMRMToken
 	lastID         int32
 	last           *pb.AllocateResponse
 	containerCount int64 // containers allocated in the epoch countEpoch
@@ -75,7 +75,7 @@ type attempt struct {
 	// heartbeats counts the served heartbeats, and freed sums the resources of ended containers.
 	heartbeats int
 	freed      yarn.Resource
-	// held are the containers in the attempt's usage, in the order of allocation.
+	// held are the containers that the attempt is using, in the order of allocation.
 	held           []*container
 	newlyAllocated []*container // allocated, not reported yet
 	newlyCompleted []*pb.ContainerStatus

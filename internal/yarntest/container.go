@@ -23,7 +23,7 @@ const (
 	launched
 	// A completed container has ended.
 	completed
-	// A forgotten container was not launched at a restart of the ResourceManager.
+	// A forgotten container had not been launched when the ResourceManager restarted.
 	forgotten
 )
 
@@ -48,10 +48,10 @@ type container struct {
 	executionType       yarn.ExecutionType
 	label               string
 	master              bool // runs the ApplicationMaster
-	surplus             bool // was not asked for
+	surplus             bool // the application did not ask for it
 
 	stage               stage
-	counted             bool // in the usage of its attempt, node and queue
+	counted             bool // counts as used by its attempt, node and queue
 	token               security.Token
 	expiry              *event
 	preemptionAnnounced time.Time // zero if no preemption was announced

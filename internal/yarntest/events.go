@@ -7,7 +7,7 @@ import (
 
 type event struct {
 	at     time.Time
-	order  int64 // orders events of the same time as they were scheduled
+	order  int64 // in which events of the same time were scheduled
 	action func()
 	index  int // in the heap; -1 if it is not there
 }

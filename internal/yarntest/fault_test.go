@@ -95,7 +95,7 @@ func TestNodeFaults(t *testing.T) {
 	host := "node-0001"
 	tests := map[string]struct {
 		happen func(*yarntest.Node)
-		told   []yarn.NodeState // in order
+		states []yarn.NodeState // in the order of the reports
 		lost   bool             // its containers end
 	}{
 		"lost":            {(*yarntest.Node).Lose, []yarn.NodeState{yarn.NodeLost}, true},
@@ -105,7 +105,7 @@ func TestNodeFaults(t *testing.T) {
 		"restarted empty": {func(n *yarntest.Node) { n.Restart(5*time.Second, false) }, nil, true},
 		"unhealthy":       {func(n *yarntest.Node) { n.Unhealthy("disk") }, []yarn.NodeState{yarn.NodeUnhealthy}, true},
 		"healthy again": {func(n *yarntest.Node) { n.Unhealthy("disk"); n.Healthy() },
-			[]yarn.NodeState{yarn.NodeRunning}, true}, // a report tells of the state of its moment
+			[]yarn.NodeState{yarn.NodeRunning}, true}, // a report has the current state only
 		"decommissioned": {func(n *yarntest.Node) { n.Decommission(time.Minute) },
 			[]yarn.NodeState{yarn.NodeDecommissioning, yarn.NodeDecommissioned}, true},
 		"decommissioned and back": {func(n *yarntest.Node) { n.Decommission(time.Minute); n.Recommission() },
@@ -116,17 +116,17 @@ func TestNodeFaults(t *testing.T) {
 			inBubble(t, yarntest.Options{}, func(t *testing.T, c *yarntest.Cluster, m *master, containers []yarn.Container) {
 				there := on(containers, host)
 				test.happen(c.Node(host))
-				var told []yarn.NodeState
+				var states []yarn.NodeState
 				ended := 0
 				for range 20 {
 					response := m.beat(yarn.AllocateRequest{})
 					for _, report := range response.UpdatedNodes {
-						told = append(told, report.State)
+						states = append(states, report.State)
 					}
 					ended += len(response.Completed)
 					time.Sleep(time.Minute)
 				}
-				require.Equal(t, test.told, told)
+				require.Equal(t, test.states, states)
 				if test.lost {
 					require.Equal(t, len(there), ended)
 				} else {
@@ -150,13 +150,13 @@ func TestANodeIsReportedTwiceInOneAnswer(t *testing.T) {
 			c.Node("node-0001").Lose()
 			require.NoError(t, c.Node("node-0001").Reconnect())
 			time.Sleep(2 * time.Second)
-			var told []yarn.NodeState
+			var states []yarn.NodeState
 			for _, report := range m.beat(yarn.AllocateRequest{}).UpdatedNodes {
 				require.Equal(t, c.Node("node-0001").ID(), report.ID)
-				told = append(told, report.State)
+				states = append(states, report.State)
 			}
-			require.ElementsMatch(t, []yarn.NodeState{yarn.NodeLost, yarn.NodeRunning}, told)
-			orders[fmt.Sprint(told)] = true
+			require.ElementsMatch(t, []yarn.NodeState{yarn.NodeLost, yarn.NodeRunning}, states)
+			orders[fmt.Sprint(states)] = true
 		})
 	}
 	require.Len(t, orders, 2)

@@ -42,18 +42,18 @@ type Node struct {
 	// of allocation; local are those that the NodeManager knows.
 	held  []*container
 	local map[yarn.ContainerID]*container
-	// launches were started since the last heartbeat, cleanups are stopped by the next,
-	// and unreported ended without a ResourceManager to report to.
+	// launches were started since the last heartbeat, cleanups will be stopped by the
+	// next, unreported ended while no ResourceManager was active.
 	launches, cleanups, unreported []*container
 	pendingHeartbeat               *event
 	failing                        string // why every start of a container fails; "" if none does
 }
 
-// registration is a node until it is lost or removed, like RMNodeImpl: a node that
-// comes back gets a new one, and the old one keeps its last state.
+// registration is a node until it is lost or removed, like RMNodeImpl: a node that comes
+// back gets a new registration, and the old one keeps the last state.
 type registration struct {
 	node *Node
-	last yarn.NodeState // 0 until it is lost or removed
+	last yarn.NodeState // 0 until the node is lost or removed
 }
 
 func (n *Node) httpAddress() string {
@@ -110,7 +110,7 @@ func (n *Node) heartbeat() {
 		return
 	}
 	if c.active() == nil {
-		n.scheduleHeartbeat() // until there is a ResourceManager
+		n.scheduleHeartbeat() // retry until a ResourceManager is active
 		return
 	}
 	if n.registration == nil {
@@ -240,7 +240,7 @@ func (n *Node) halt(processes bool) {
 func (c *Cluster) nodeChanged(n *Node) {
 	c.log("node changed", "node", n.id, "state", n.state)
 	if n.registration == nil {
-		return // the ResourceManager does not know it
+		return // the ResourceManager does not know the node
 	}
 	for _, app := range c.running() {
 		if a := app.current(); !slices.Contains(a.nodeUpdates, n.registration) {

@@ -126,7 +126,7 @@ func (v View) count(id yarn.ApplicationID, which func(*container) bool) int {
 }
 
 // Processes returns how many of an application's containers use resources of nodes,
-// even unknown to the ResourceManager.
+// including those unknown to the ResourceManager.
 func (v View) Processes(id yarn.ApplicationID) int {
 	n := 0
 	for _, node := range v.cluster.nodes {

@@ -136,7 +136,7 @@ func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *
 	case m == active || info:
 		c.routes(m).ServeHTTP(response, request)
 	case active == nil:
-		// RMWebAppFilter answers so if no ResourceManager is active.
+		// RMWebAppFilter sends this answer if no ResourceManager is active.
 		response.Header().Set("Refresh", "3; url="+request.URL.Path)
 		response.WriteHeader(http.StatusTemporaryRedirect)
 		_, _ = io.WriteString(response, "Can not find any active RM. Will retry in next 3 seconds.\n")

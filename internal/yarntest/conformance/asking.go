@@ -163,8 +163,8 @@ func lowering(t *testing.T, s *System) {
 	a := register(t, s)
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
-	// An ask replaces the rest of the last one. When that was allocated, the same ask
-	// again asks for as many containers again.
+	// An ask replaces what is left of the previous one. If nothing is left, the same ask
+	// requests as many containers again.
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
 	a.get(2, asksAt(s.Hosts[0], 2)...)
@@ -176,7 +176,8 @@ func lowering(t *testing.T, s *System) {
 
 func replacing(t *testing.T, s *System) {
 	a := register(t, s)
-	// Asks of the same priority and name are one row even if their sizes differ: the last counts.
+	// Asks of one priority and name are one row, whatever their sizes: the last one
+	// counts.
 	got := a.get(1, ask(yarn.AnyHost, 2, unit), ask(yarn.AnyHost, 1, big))
 	require.Equal(t, big.MemoryMB, got[0].Resource.MemoryMB)
 	a.expectNone()

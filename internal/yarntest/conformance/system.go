@@ -73,7 +73,7 @@ func Tests() []Test {
 // testTimeout bounds a test.
 const testTimeout = 2 * time.Minute
 
-// heartbeatInterval is between an ApplicationMaster's heartbeats.
+// heartbeatInterval is the time between an ApplicationMaster's heartbeats.
 const heartbeatInterval = 100 * time.Millisecond
 
 var (
