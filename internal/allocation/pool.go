@@ -20,9 +20,9 @@
 //
 // When the work shrinks, the target falls at once to what the rest can use. Running
 // executors beyond that are removed when they have been idle for a timeout: the longest
-// idle first, those that hold data last. As many as the work can use stay, however long
-// they are idle, for tasks that still wait for better locality. (Spark's first versions
-// removed them: SPARK-21656.)
+// idle first, those that hold data last. Executors that the work can use stay, even if
+// idle, for tasks that still wait for better locality. (Spark's first versions removed
+// them: SPARK-21656.)
 package allocation
 
 import (

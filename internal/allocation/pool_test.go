@@ -12,8 +12,8 @@ import (
 
 var epoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// policy has the settings' defaults with dynamic allocation enabled.
-func policy(t *testing.T, values map[string]string) Options {
+// optionsFrom returns the default options with dynamic allocation enabled and values set.
+func optionsFrom(t *testing.T, values map[string]string) Options {
 	all := map[string]string{"dynamicAllocation.enabled": "true"}
 	for key, value := range values {
 		all["dynamicAllocation."+key] = value
@@ -23,19 +23,19 @@ func policy(t *testing.T, values map[string]string) Options {
 	return FromConfig(c)
 }
 
-func TestPolicyOfTheSettings(t *testing.T) {
+func TestOptionsFromSettings(t *testing.T) {
 	require.Equal(t, Options{
 		Max: Unbounded, IdleTimeout: time.Minute, HoldingIdleTimeout: Never,
 		BacklogTimeout: time.Second, SustainedBacklogTimeout: time.Second, Ratio: 1,
-	}, policy(t, nil))
+	}, optionsFrom(t, nil))
 	require.Equal(t, Options{
 		Min: 1, Initial: 2, Max: 3, IdleTimeout: 4 * time.Second, HoldingIdleTimeout: 5 * time.Second,
 		BacklogTimeout: 6 * time.Second, SustainedBacklogTimeout: 7 * time.Second, Ratio: 0.5,
-	}, policy(t, map[string]string{
+	}, optionsFrom(t, map[string]string{
 		"minExecutors": "1", "initialExecutors": "2", "maxExecutors": "3", "executorIdleTimeout": "4s", "cachedExecutorIdleTimeout": "5s",
 		"schedulerBacklogTimeout": "6s", "sustainedSchedulerBacklogTimeout": "7s", "executorAllocationRatio": "0.5",
 	}))
-	require.Equal(t, 6*time.Second, policy(t, map[string]string{"schedulerBacklogTimeout": "6s"}).SustainedBacklogTimeout)
+	require.Equal(t, 6*time.Second, optionsFrom(t, map[string]string{"schedulerBacklogTimeout": "6s"}).SustainedBacklogTimeout)
 }
 
 // targets updates a pool every second with the same work, and returns the targets.
@@ -73,14 +73,14 @@ func TestTargetRisesWhileTasksWait(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p := New(policy(t, test.settings))
+			p := New(optionsFrom(t, test.settings))
 			require.Equal(t, test.want, targets(p, test.work, 0, len(test.want)))
 		})
 	}
 }
 
 func TestTargetRisesByOneAgainWithEachBacklog(t *testing.T) {
-	p := New(policy(t, nil))
+	p := New(optionsFrom(t, nil))
 	require.Equal(t, []int{0, 1, 3, 7}, targets(p, Work{Executors: 100, Backlog: true}, 0, 4))
 	require.Equal(t, []int{7}, targets(p, Work{Executors: 100}, 4, 1), "all run")
 	require.Equal(t, []int{7, 8, 10}, targets(p, Work{Executors: 100, Backlog: true}, 5, 3))
@@ -89,15 +89,15 @@ func TestTargetRisesByOneAgainWithEachBacklog(t *testing.T) {
 }
 
 func TestTargetFallsWithTheWorkAtOnce(t *testing.T) {
-	p := New(policy(t, map[string]string{"minExecutors": "2"}))
+	p := New(optionsFrom(t, map[string]string{"minExecutors": "2"}))
 	targets(p, Work{Executors: 100, Backlog: true}, 0, 10)
 	require.Equal(t, []int{30}, targets(p, Work{Executors: 30, Backlog: true}, 10, 1))
 	require.Equal(t, []int{5}, targets(p, Work{Executors: 4.5}, 11, 1))
 	require.Equal(t, []int{2}, targets(p, Work{}, 12, 1))
 }
 
-func TestTargetStaysBeforeThereWasWork(t *testing.T) {
-	p := New(policy(t, map[string]string{"initialExecutors": "3", "executorIdleTimeout": "2s"}))
+func TestTargetStaysInitialBeforeAnyWork(t *testing.T) {
+	p := New(optionsFrom(t, map[string]string{"initialExecutors": "3", "executorIdleTimeout": "2s"}))
 	p.Add("1", epoch)
 	require.Equal(t, []int{3, 3, 3, 3, 3}, targets(p, Work{}, 0, 5))
 	require.Zero(t, p.Next())
@@ -105,7 +105,7 @@ func TestTargetStaysBeforeThereWasWork(t *testing.T) {
 }
 
 func TestTargetRisesFromTheRunningExecutors(t *testing.T) {
-	p := New(policy(t, nil))
+	p := New(optionsFrom(t, nil))
 	for _, id := range []string{"1", "2", "3", "4", "5"} {
 		p.Add(id, epoch).Busy()
 	}
@@ -123,7 +123,7 @@ func removed(p *Pool, work Work, seconds int) []string {
 }
 
 func TestIdleExecutorsAreRemoved(t *testing.T) {
-	p := New(policy(t, map[string]string{"minExecutors": "1"}))
+	p := New(optionsFrom(t, map[string]string{"minExecutors": "1"}))
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 	executors := map[string]*Executor{}
 	for i, id := range []string{"1", "2", "3", "4", "5"} {
@@ -158,11 +158,11 @@ func TestIdleExecutorsAreRemoved(t *testing.T) {
 }
 
 func TestExecutorsThatTheWorkCanUseStay(t *testing.T) {
-	p := New(policy(t, nil))
+	p := New(optionsFrom(t, nil))
 	for _, id := range []string{"1", "2", "3"} {
 		p.Add(id, epoch)
 	}
-	// The tasks wait for cores elsewhere, or all run on a few executors.
+	// All tasks wait for other cores, or run on a few executors.
 	require.Empty(t, removed(p, Work{Executors: 7, Backlog: true}, 1000))
 	require.Empty(t, removed(p, Work{Executors: 3}, 2000))
 	require.Equal(t, []string{"1"}, removed(p, Work{Executors: 1.5}, 3000))
@@ -179,7 +179,7 @@ func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 		"for less than others": {map[string]string{"cachedExecutorIdleTimeout": "80s", "executorIdleTimeout": "90s"}, []string{"2", "3", "1"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := New(policy(t, test.settings))
+			p := New(optionsFrom(t, test.settings))
 			var executors []*Executor
 			for _, id := range []string{"1", "2", "3"} {
 				executors = append(executors, p.Add(id, epoch))
@@ -200,7 +200,7 @@ func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 }
 
 func TestExecutorsThatHoldDataGoLast(t *testing.T) {
-	p := New(policy(t, map[string]string{"cachedExecutorIdleTimeout": "10s", "executorIdleTimeout": "10s"}))
+	p := New(optionsFrom(t, map[string]string{"cachedExecutorIdleTimeout": "10s", "executorIdleTimeout": "10s"}))
 	for i, id := range []string{"1", "2", "3", "4"} {
 		p.Add(id, epoch.Add(time.Duration(i)*time.Second)).Hold(id < "3")
 	}
@@ -208,7 +208,7 @@ func TestExecutorsThatHoldDataGoLast(t *testing.T) {
 }
 
 func TestRemovedExecutorIsNeverReturned(t *testing.T) {
-	p := New(policy(t, nil))
+	p := New(optionsFrom(t, nil))
 	first, second := p.Add("1", epoch), p.Add("2", epoch)
 	removed(p, Work{Executors: 1}, 0)
 	p.Remove(first)

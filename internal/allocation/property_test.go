@@ -9,21 +9,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a pool's specification, in whole numbers and without regard to cost.
+// model is a simple, slow specification of Pool, with integers only.
 type model struct {
 	options    Options
 	ratio      [2]int // numerator and denominator of Options.Ratio
 	slots      int    // of an executor
-	executors  map[string]*modelled
+	executors  map[string]*modelExecutor
 	tasks      int // waiting and running
 	waiting    int
 	everWorked bool
-	// since is when the present backlog began, rises when the target rose in it.
+	// since is when the present backlog began, rises when the target then rose.
 	since time.Time
 	rises []time.Time
 }
 
-type modelled struct {
+type modelExecutor struct {
 	handle    *Executor
 	busy      bool
 	holding   bool
@@ -42,8 +42,8 @@ func (m *model) work() Work {
 	return Work{Executors: float64(m.tasks) / float64(m.slots), Backlog: m.waiting > 0}
 }
 
-// over reports whether an executor has been idle for long enough.
-func (m *model) over(e *modelled, now time.Time) bool {
+// idleTooLong reports whether an executor has been idle for long enough to be removed.
+func (m *model) idleTooLong(e *modelExecutor, now time.Time) bool {
 	timeout := m.options.IdleTimeout
 	if e.holding {
 		timeout = m.options.HoldingIdleTimeout
@@ -87,7 +87,7 @@ func (m *model) update(t *rapid.T, p *Pool, now time.Time) {
 	for _, e := range out {
 		executor := m.executors[e.ID]
 		require.NotNil(t, executor, "removed twice")
-		require.True(t, m.over(executor, now), "executor %s is to be removed", e.ID)
+		require.True(t, m.idleTooLong(executor, now), "executor %s is to be removed", e.ID)
 		delete(m.executors, e.ID)
 	}
 	require.Len(t, p.executors, len(m.executors))
@@ -97,7 +97,7 @@ func (m *model) update(t *rapid.T, p *Pool, now time.Time) {
 	}
 	if len(m.executors) > m.useful() {
 		for id, executor := range m.executors {
-			require.False(t, m.over(executor, now), "executor %s should have been removed", id)
+			require.False(t, m.idleTooLong(executor, now), "executor %s should have been removed", id)
 		}
 	}
 	if next := p.Next(); !next.IsZero() {
@@ -111,7 +111,7 @@ func timeout(t *rapid.T, name string) time.Duration {
 
 func TestPoolKeepsToTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{executors: map[string]*modelled{}, slots: rapid.IntRange(1, 4).Draw(t, "slots")}
+		m := &model{executors: map[string]*modelExecutor{}, slots: rapid.IntRange(1, 4).Draw(t, "slots")}
 		m.ratio = rapid.SampledFrom([][2]int{{1, 1}, {1, 2}, {1, 10}, {3, 4}}).Draw(t, "ratio")
 		least := rapid.IntRange(0, 5).Draw(t, "min")
 		most := least + rapid.IntRange(0, 30).Draw(t, "more")
@@ -129,7 +129,7 @@ func TestPoolKeepsToTheModel(t *testing.T) {
 		}
 		p := New(m.options)
 		now, last := epoch, 0
-		some := func(t *rapid.T) *modelled {
+		some := func(t *rapid.T) *modelExecutor {
 			ids := make([]string, 0, len(m.executors))
 			for id := range last + 1 {
 				if m.executors[fmt.Sprint(id)] != nil {
@@ -151,7 +151,7 @@ func TestPoolKeepsToTheModel(t *testing.T) {
 			"come": func(t *rapid.T) {
 				last++
 				id := fmt.Sprint(last)
-				m.executors[id] = &modelled{handle: p.Add(id, now), idleSince: now}
+				m.executors[id] = &modelExecutor{handle: p.Add(id, now), idleSince: now}
 			},
 			"go": func(t *rapid.T) {
 				e := some(t)

@@ -18,7 +18,7 @@ var (
 var (
 	encoder = mustEncMode(cbor.EncOptions{Time: cbor.TimeRFC3339Nano, TimeTag: cbor.EncTagRequired})
 	decoder = mustDecMode(cbor.DecOptions{
-		// Values come from the same program over authenticated connections: the limits
+		// Values come from the same program over authenticated connections, so the limits
 		// are high. As in Go, strings may contain any bytes.
 		MaxArrayElements: 1<<31 - 1,
 		MaxMapPairs:      1<<31 - 1,
@@ -100,8 +100,8 @@ func Decode[T any](data []byte) (T, error) {
 	return value, nil
 }
 
-// EncodeAny encodes a value as Encode does, or what a pointer points to. It does
-// not know Arrow records.
+// EncodeAny encodes value, or the value that it points to, as Encode does, but does not
+// support Arrow records.
 func EncodeAny(value any) ([]byte, error) {
 	encoded, err := encoder.Marshal(value)
 	if err != nil {
@@ -110,7 +110,7 @@ func EncodeAny(value any) ([]byte, error) {
 	return encoded, nil
 }
 
-// DecodeInto decodes what EncodeAny returned into what a pointer points to.
+// DecodeInto decodes the result of EncodeAny into the variable that pointer points to.
 func DecodeInto(data []byte, pointer any) error {
 	if err := decoder.Unmarshal(data, pointer); err != nil {
 		return fmt.Errorf("decode %T: %w", pointer, err)

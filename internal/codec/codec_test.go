@@ -31,7 +31,7 @@ func roundTrip[T any](t require.TestingT, value T) T {
 	return decoded
 }
 
-func TestValuesArriveAsTheyWere(t *testing.T) {
+func TestValuesRoundTrip(t *testing.T) {
 	value := nested{
 		Name: "not UTF-8: \xff\xfe", Counts: map[string]int64{"a\x80": math.MinInt64, "": math.MaxInt64},
 		Inner: &nested{Name: "inner"}, Bytes: []byte{0, 255},

@@ -6,8 +6,8 @@
 // file; the properties file; the defaults file of the user or the machine; the
 // default. Load checks all values, so that reading a setting cannot fail.
 //
-// To add a setting, define a variable in the settings_*.go file for its purpose.
-// If no group in markdown.go has a beginning of its key, add one there.
+// To add a setting, define a variable in the settings_*.go file for its purpose. If no
+// group in markdown.go has a prefix of its key, add one there.
 package config
 
 import (

@@ -76,7 +76,7 @@ func TestPropertiesFileErrorsNameTheLine(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestWhatIsSetSurvivesTheWayToAContainer(t *testing.T) {
+func TestSettingsReachContainersUnchanged(t *testing.T) {
 	c, err := Load(Sources{Flags: map[string]string{"executorEnv.TZ": "UTC", "executor.memory": "2g", "hadoop.dfs.replication": "2"}})
 	require.NoError(t, err)
 	again, err := FromMap(c.Map())

@@ -8,7 +8,7 @@ import (
 // group is a section of docs/configuration.md: the settings for one purpose.
 type group struct {
 	title, intro string
-	keys         []string // beginnings of keys; a key is in the group with the longest one that matches
+	keys         []string // prefixes of keys; a key is in the group that has its longest prefix
 }
 
 var groups = []group{

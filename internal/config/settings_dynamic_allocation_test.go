@@ -47,7 +47,7 @@ func TestNumbersOfExecutors(t *testing.T) {
 	require.Equal(t, 2, InitialExecutors(c))
 }
 
-func TestWrongNumbersOfExecutors(t *testing.T) {
+func TestInvalidNumbersOfExecutors(t *testing.T) {
 	with := func(values map[string]string, instances string) map[string]string {
 		values["executor.instances"] = instances
 		return values

@@ -39,16 +39,16 @@ var _ = addRule(func(c *Config) error {
 	return errors.Join(executor, driver)
 })
 
-// ExecutorResources returns an executor's amounts by further YARN resource type, or nil.
+// ExecutorResources returns an executor's amounts of further YARN resource types, or nil.
 func ExecutorResources(c *Config) map[string]int64 {
-	amounts, _ := executorResources(c) // the rule has checked them
+	amounts, _ := executorResources(c) // Load has checked the amounts
 	return amounts
 }
 
 // AMResources returns the amounts of YARN's further resource types in the
 // ApplicationMaster's container, or nil.
 func AMResources(c *Config) map[string]int64 {
-	amounts, _ := amResources(c) // the rule has checked them
+	amounts, _ := amResources(c) // Load has checked the amounts
 	return amounts
 }
 
@@ -56,8 +56,8 @@ func executorResources(c *Config) (map[string]int64, error) {
 	return mergeAmounts(c, executorYARNResource, executorResource)
 }
 
-// amResources returns AMResources and mergeAmounts's error. The amounts include the
-// driver's, except in client mode.
+// amResources is AMResources with mergeAmounts's error. The amounts include the driver's,
+// except in client mode.
 func amResources(c *Config) (map[string]int64, error) {
 	if ClientMode(c) {
 		return mergeAmounts(c, amYARNResource)
@@ -203,7 +203,7 @@ func TaskResources(c *Config) map[string]float64 {
 	for name, value := range taskResource.In(c) {
 		amount, err := strconv.ParseFloat(value, 64)
 		if err != nil || amount == 0 {
-			continue // not set: the value has passed its check
+			continue // not set: Load has refused invalid amounts
 		}
 		if amounts == nil {
 			amounts = map[string]float64{}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// CoresMax is set by each application; the master's value does not count.
+// CoresMax is set by each application; the master's value is ignored.
 var CoresMax = number("cores.max", "", "The largest number of cores that the executors of an application use together on a standalone cluster. If it is not set, "+
 	"`deploy.defaultCores` of the master.", 1)
 
@@ -121,7 +121,7 @@ func WorkerResources(c *Config) map[string]WorkerResource {
 		}
 		typ := strings.TrimSuffix(name, amountSuffix)
 		resource := resources[typ]
-		resource.Amount, _ = parseAmount(values[name]) // it has passed its check
+		resource.Amount, _ = parseAmount(values[name]) // Load has checked the amount
 		resources[typ] = resource
 	}
 	return resources

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxValueName limits a counter's or gauge's name, in bytes: every report has all names.
+// maxValueName limits a counter's or gauge's name, in bytes; each report has all names.
 const maxValueName = 100
 
 // Values are the counters and gauges of one attempt, safe for concurrent use.

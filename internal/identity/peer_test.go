@@ -9,7 +9,7 @@ import (
 )
 
 // handshake connects two ends and returns the error of each. It includes the first
-// message, because only then a client learns that it was refused.
+// message, because a client learns only then that it was refused.
 func handshake(t *testing.T, serverConfig, clientConfig *tls.Config) (serverErr, clientErr error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

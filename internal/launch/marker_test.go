@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMarkedFindsTheMarkerAtAnyOffset(t *testing.T) {
+func TestContainsMarkerFindsItAtAnyOffset(t *testing.T) {
 	const window = 256 << 10
 	for _, offset := range []int{0, 1, window - len(Marker), window - len(Marker) + 1, window - 1, window, 3*window + 7} {
 		program := append(bytes.Repeat([]byte{'b'}, offset), Marker...)
@@ -25,7 +25,7 @@ func TestMarkedFindsTheMarkerAtAnyOffset(t *testing.T) {
 	}
 }
 
-func TestMarkedFindsNothingElse(t *testing.T) {
+func TestContainsMarkerFindsNothingElse(t *testing.T) {
 	for name, program := range map[string]string{
 		"empty":              "",
 		"short":              "bobbin",
@@ -41,7 +41,7 @@ func TestMarkedFindsNothingElse(t *testing.T) {
 	require.ErrorIs(t, err, failure)
 }
 
-func TestTheMirroredMarkerIsTheMarker(t *testing.T) {
+func TestReversedMarkerIsTheMarkerReversed(t *testing.T) {
 	mirror := []byte(reversedMarker)
 	slices.Reverse(mirror)
 	require.Equal(t, KeepMarker(), string(mirror))

@@ -63,7 +63,7 @@ func TestAnyEnvironmentValueReachesTheProcess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.StringOf(rapid.RuneFrom([]rune("ab1 '\"$`\\{}!#&;|\n~*ü"))).Draw(t, "value")
 		if reference.MatchString(value) {
-			return // the NodeManager expands it
+			return // the NodeManager expands the reference
 		}
 		require.Equal(t, value, exported(t, value))
 	})

@@ -31,7 +31,7 @@ func Main(m *testing.M) {
 func leaked(wait time.Duration, ignore ...goleak.Option) error {
 	deadline := time.Now().Add(wait)
 	for {
-		err := goleak.Find(ignore...) // retries for a while
+		err := goleak.Find(ignore...) // Find itself retries for a while
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}

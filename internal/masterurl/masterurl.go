@@ -35,11 +35,11 @@ const localClusterPrefix = "local-cluster"
 type URL struct {
 	Kind        Kind
 	Text        string      // the URL as passed to Parse
-	Addresses   []string    // of a Standalone's masters, as host:port
-	Workers     int         // of a LocalCluster
-	Cores       int         // of a Local; of each worker of a LocalCluster
-	Memory      config.Size // of each worker of a LocalCluster
-	MaxFailures int         // of one task, on a Local
+	Addresses   []string    // Standalone: of the masters, as host:port
+	Workers     int         // LocalCluster: number of workers
+	Cores       int         // Local: number of cores; LocalCluster: cores of each worker
+	Memory      config.Size // LocalCluster: memory of each worker
+	MaxFailures int         // Local: failures of one task that fail its job
 }
 
 // UnknownError is the error for a URL of a kind that is unknown or cannot be used.

@@ -14,7 +14,7 @@ const DefaultID = 0
 // Profile is the resources of an executor's, driver's or ApplicationMaster's container.
 type Profile struct {
 	ID int // distinguishes the executor profiles of an application
-	// Memory, in bytes, is what the Go program may use, Overhead the container's rest.
+	// Memory, in bytes, is for the Go program, Overhead is the rest of the container.
 	Memory, Overhead config.Size
 	Cores            int              // an executor runs that many tasks at once if each takes one core
 	Resources        map[string]int64 // amounts of YARN's further resource types, such as "yarn.io/gpu"

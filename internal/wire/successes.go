@@ -58,7 +58,7 @@ func (b *SuccessBuilder) Take() *Successes {
 type SuccessReader struct {
 	into      *TaskUpdate
 	attempts  []byte
-	results   [][]byte // those that are not yet decoded
+	results   [][]byte // results that are not yet decoded
 	noResults bool
 	columns   [8]column
 	used      int // number of columns that the message has

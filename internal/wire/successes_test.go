@@ -91,7 +91,7 @@ func TestSuccessesOfConsecutiveIDsAreSmall(t *testing.T) {
 	require.Less(t, proto.Size(encode(&SuccessBuilder{}, updates)), 512*2+20)
 }
 
-// A driver must not panic on a malformed message, and must notice one that is cut.
+// A driver must not panic on a malformed message, and must report a truncated one.
 func TestMalformedSuccesses(t *testing.T) {
 	for name, test := range map[string]struct {
 		message *Successes
