@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"reflect"
+
 	"github.com/bobbin-yarn/bobbin/internal/record"
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
@@ -56,13 +58,16 @@ type aggregation[K, V, A any] struct {
 	each  func(x *execution, partition int, emit func(K, V) bool)
 	add   func(merged *A, value V, first bool)
 	merge func(A, A) A
+	// batched is set if values can be kept for a batch, because they refer to no other
+	// memory.
+	batched bool
 }
 
 // aggregate adds an operator that merges the values of each key that each emits for
 // the partitions of input.
 func aggregate[K, V, A any](p *Plan, operator string, input *node, each func(x *execution, partition int, emit func(K, V) bool),
 	add func(merged *A, value V, first bool), merge func(A, A) A) *Of[KV[K, A]] {
-	a := &aggregation[K, V, A]{keyed: keyedBy[K, A](p, operator), each: each, add: add, merge: merge}
+	a := &aggregation[K, V, A]{keyed: keyedBy[K, A](p, operator), each: each, add: add, merge: merge, batched: isPlain(reflect.TypeFor[V]())}
 	n := &node{operator: operator, blocking: true}
 	exchange := n.hashShuffle(input, a.write)
 	return newOf(p, n, func(x *execution, partition int, emit func(KV[K, A]) bool) {
@@ -72,6 +77,23 @@ func aggregate[K, V, A any](p *Plan, operator string, input *node, each func(x *
 			a.mergeShuffled(x, exchange, partition, emit)
 		}
 	})
+}
+
+// isPlain reports whether values of a type refer to no other memory.
+func isPlain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return isPlain(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !isPlain(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	default:
+		return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
+	}
 }
 
 // Combining before the shuffle stops if, after minCombined records, more than
@@ -84,42 +106,17 @@ const (
 // write merges the values of each key as far as memory allows, and writes the
 // merged values to the shuffle.
 func (a *aggregation[K, V, A]) write(x *execution, s span, out *shuffle.Writer) error {
-	table := shuffle.NewTable[A]()
-	var buffer, encoded []byte
-	put := func(hash uint64, key []byte, merged A) (err error) {
-		if encoded, err = a.values.Append(encoded[:0], merged); err != nil {
-			return err
-		}
-		return out.Add(partitionOf(hash, x.layout.Partitions), key, encoded)
+	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A]()}
+	add := c.add
+	if a.batched {
+		add = c.batch
 	}
-	flush := func() error {
-		for key, merged := range table.All() {
-			if err := put(record.Hash(key), key, *merged); err != nil {
-				return err
-			}
-		}
-		table.Reset()
-		return nil
-	}
-	records, combining := 0, true
+	var buffer []byte
 	x.over(s, func(partition int) {
 		a.each(x, partition, func(key K, value V) bool {
 			bytes, err := a.key(&buffer, key)
-			if err != nil {
-				return x.fail(err)
-			}
-			hash := record.Hash(bytes)
-			if !combining {
-				var single A
-				a.add(&single, value, true)
-				err = put(hash, bytes, single)
-				return err == nil || x.fail(err)
-			}
-			merged, first := table.Upsert(hash, bytes)
-			a.add(merged, value, first)
-			if records++; first && table.Bytes() > x.memory || records == minCombined && float64(table.Len()) > maxDistinct*minCombined {
-				combining = records != minCombined
-				err = flush()
+			if err == nil {
+				err = add(record.Hash(bytes), bytes, value)
 			}
 			return err == nil || x.fail(err)
 		})
@@ -127,7 +124,102 @@ func (a *aggregation[K, V, A]) write(x *execution, s span, out *shuffle.Writer) 
 	if x.err != nil {
 		return x.err
 	}
-	return flush()
+	if err := c.addBatch(); err != nil {
+		return err
+	}
+	return c.flush()
+}
+
+// combiner merges values before a shuffle.
+type combiner[K, V, A any] struct {
+	*aggregation[K, V, A]
+	x       *execution
+	out     *shuffle.Writer
+	table   *shuffle.Table[A]
+	records int
+	off     bool // values are not merged any more
+	encoded []byte
+
+	// A batch of records that are to be added. Looking up many keys together is
+	// faster, because the processor then waits for several parts of the table at
+	// once.
+	keys   []byte
+	ends   []int
+	hashes []uint64
+	values []V
+}
+
+// maxBatch is the largest number of records in a batch, and maxBatchBytes about the
+// largest size of their keys.
+const (
+	maxBatch      = 256
+	maxBatchBytes = 8 << 10
+)
+
+// batch adds a record to the batch. V must not refer to memory that the caller uses
+// again.
+func (c *combiner[K, V, A]) batch(hash uint64, key []byte, value V) error {
+	c.keys = append(c.keys, key...)
+	c.ends = append(c.ends, len(c.keys))
+	c.hashes = append(c.hashes, hash)
+	c.values = append(c.values, value)
+	if len(c.ends) < maxBatch && len(c.keys) < maxBatchBytes {
+		return nil
+	}
+	return c.addBatch()
+}
+
+// addBatch adds the records of the batch.
+func (c *combiner[K, V, A]) addBatch() error {
+	if !c.off {
+		c.table.Prefetch(c.hashes)
+	}
+	start := 0
+	for i, end := range c.ends {
+		if err := c.add(c.hashes[i], c.keys[start:end], c.values[i]); err != nil {
+			return err
+		}
+		start = end
+	}
+	c.keys, c.ends, c.hashes, c.values = c.keys[:0], c.ends[:0], c.hashes[:0], c.values[:0]
+	return nil
+}
+
+// add merges a value into that of its key, or writes it.
+func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
+	if c.off {
+		var single A
+		c.aggregation.add(&single, value, true)
+		return c.write(hash, key, single)
+	}
+	merged, first := c.table.Upsert(hash, key)
+	c.aggregation.add(merged, value, first)
+	if c.records++; c.records == minCombined && float64(c.table.Len()) > maxDistinct*minCombined {
+		c.off = true
+		return c.flush()
+	}
+	if first && c.table.Bytes() > c.x.memory {
+		return c.flush()
+	}
+	return nil
+}
+
+func (c *combiner[K, V, A]) write(hash uint64, key []byte, merged A) (err error) {
+	if c.encoded, err = c.aggregation.values.Append(c.encoded[:0], merged); err != nil {
+		return err
+	}
+	return c.out.Add(partitionOf(hash, c.x.layout.Partitions), key, c.encoded)
+}
+
+// flush writes all merged values.
+func (c *combiner[K, V, A]) flush() error {
+	for key, merged := range c.table.All() {
+		if err := c.write(record.Hash(key), key, *merged); err != nil {
+			return err
+		}
+	}
+	c.table.Reset()
+	return nil
 }
 
 // mergeInput merges the values of a partition of an input that is partitioned by
