@@ -107,6 +107,7 @@ const (
 // merged values to the shuffle.
 func (a *aggregation[K, V, A]) write(x *execution, s span, out *shuffle.Writer) error {
 	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A]()}
+	defer c.table.Release()
 	add := c.add
 	if a.batched {
 		add = c.batch
@@ -275,8 +276,9 @@ func newMerger[K, V, A any](a *aggregation[K, V, A], x *execution) *merger[K, V,
 }
 
 func (m *merger[K, V, A]) close() {
+	m.table.Release()
 	if m.spilled != nil {
-		m.spilled.Close()
+		m.x.closeSorter(m.spilled)
 	}
 }
 

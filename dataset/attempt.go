@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/codec"
@@ -21,11 +22,15 @@ type attempt struct {
 	state       *stageState
 	submission  *driver.Submission
 	generations map[uint64][]uint64 // of the outputs that its tasks read, by shuffle
+
+	began    time.Time
+	times    []time.Duration // of the tasks that had a result
+	measured measurements    // of these tasks
 }
 
 // start submits an attempt of a stage.
 func (e *engine) start(run stage.Run) {
-	a := &attempt{engine: e, number: run.Attempt, state: e.stages[run.Stage], generations: map[uint64][]uint64{}}
+	a := &attempt{engine: e, number: run.Attempt, state: e.stages[run.Stage], generations: map[uint64][]uint64{}, began: time.Now()}
 	spec, err := a.taskSet(run)
 	if err == nil {
 		a.submission, err = e.app.Driver.Submit(spec, a)
@@ -189,6 +194,7 @@ func (a *attempt) TaskFailed(driver.TaskFailure) {}
 func (a *attempt) Ended(err error) {
 	a.engine.post(func() {
 		delete(a.engine.attempts, a.number)
+		a.summarize()
 		a.engine.act(a.engine.graph.SetEnded(a.number, err))
 	})
 }
@@ -214,6 +220,8 @@ func (a *attempt) taskDone(result driver.Result) {
 		e.act(e.graph.FetchFailed(a.number, result.Index, failure))
 		return
 	}
+	a.times = append(a.times, result.RunTime)
+	a.measured.add(&output.Measured)
 	var located stage.Output
 	if s.exchange != nil {
 		located = stage.Output{Host: result.Host, Checksum: output.Output.Checksum}

@@ -32,11 +32,12 @@ type engine struct {
 	quit     chan struct{}
 	loop     sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows, which the goroutines of jobs use too
-	sources map[ref][][]storage.Split
-	bounds  map[uint64][][]byte
-	levels  map[ref]Level
-	lastJob stage.JobID
+	mu        sync.Mutex // guards what follows, which the goroutines of jobs use too
+	sources   map[ref][][]storage.Split
+	bounds    map[uint64][][]byte
+	levels    map[ref]Level
+	lastJob   stage.JobID
+	summaries []StageSummary
 
 	// The fields below belong to the loop.
 	graph     *stage.Graph

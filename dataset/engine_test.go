@@ -174,3 +174,23 @@ func TestAnOutputIsNotOverwritten(t *testing.T) {
 		require.Equal(t, "0\n1\n2\n", string(content))
 	})
 }
+
+func TestSummary(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in")
+	require.NoError(t, os.WriteFile(in, []byte(strings.Repeat("to be or not to be\n", 500)), 0o600))
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		_, err := wordCount.With(session, in).Len(ctx)
+		require.NoError(t, err)
+		stages := dataset.Summary(session)
+		require.Len(t, stages, 2)
+		require.EqualValues(t, 500, stages[0].RecordsIn)
+		require.EqualValues(t, 9500, stages[0].BytesRead)
+		require.Positive(t, stages[0].ShuffleWritten)
+		require.EqualValues(t, stages[0].RecordsOut, stages[1].RecordsIn)
+		require.EqualValues(t, 4, stages[1].RecordsOut)
+		require.Positive(t, stages[1].ShuffleLocal)
+		require.Zero(t, stages[1].ShuffleRemote)
+		require.GreaterOrEqual(t, stages[0].Skew, 1.0)
+		require.Contains(t, stages[0].String(), "in 500 records, 9.5 kB read")
+	})
+}

@@ -25,7 +25,7 @@ type execution struct {
 	memory    int64                           // bytes that each operator that buffers elements may use
 	err       error                           // why the task fails; nil if it does not
 
-	read         int64 // elements read from files
+	measured     measurements
 	cachedBlocks []cachedBlock
 }
 
@@ -61,12 +61,21 @@ func (x *execution) splits(n *node, partition int) []storage.Split {
 
 // fetch passes the records of a partition of a shuffle to add.
 func (x *execution) fetch(e *exchange, partition int, add func(key, value []byte) error) {
-	for records, err := range x.service.Fetch(x.task, x.layout.Outputs[e.id()], partition) {
+	outputs := x.layout.Outputs[e.id()]
+	for i := range outputs {
+		if bytes := outputs[i].Sizes.Of(partition); outputs[i].Host == x.task.Host() {
+			x.measured.LocalBytes += bytes
+		} else {
+			x.measured.RemoteBytes += bytes
+		}
+	}
+	for records, err := range x.service.Fetch(x.task, outputs, partition) {
 		if err != nil {
 			x.fail(err)
 			return
 		}
 		for key, value, more := records.Next(); more; key, value, more = records.Next() {
+			x.measured.RecordsIn++
 			if err := add(key, value); err != nil {
 				x.fail(err)
 				return
@@ -76,13 +85,18 @@ func (x *execution) fetch(e *exchange, partition int, add func(key, value []byte
 }
 
 // sorter returns a sorter that may use the memory of one operator. The caller must
-// close it.
+// pass it to closeSorter.
 func (x *execution) sorter() (*shuffle.Sorter, error) {
 	directory, err := x.service.Directory()
 	if err != nil {
 		return nil, err
 	}
 	return shuffle.NewSorter(directory, x.memory), nil
+}
+
+func (x *execution) closeSorter(sorter *shuffle.Sorter) {
+	x.measured.SpilledBytes += sorter.Spilled()
+	sorter.Close()
 }
 
 // share divides the memory of the task among the operators of its stage that buffer

@@ -57,7 +57,7 @@ func (side *keyedInput[K, V]) sort(x *execution, partition int) (sorted *sortedG
 	}
 	side.records(x, partition, func(key, value []byte) error { return sorter.Add(record.Hash(key), key, value) })
 	if x.err != nil {
-		sorter.Close()
+		x.closeSorter(sorter)
 		return nil, false
 	}
 	return newSortedGroups(x, sorter), true
@@ -85,7 +85,7 @@ func newSortedGroups(x *execution, sorter *shuffle.Sorter) *sortedGroups {
 
 func (s *sortedGroups) close() {
 	s.stop()
-	s.sorter.Close()
+	s.x.closeSorter(s.sorter)
 }
 
 func (s *sortedGroups) advance() {

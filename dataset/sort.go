@@ -102,7 +102,7 @@ func sorted[T any](in *Of[T], operator string, encode func(buffer *[]byte, eleme
 			x.fail(err)
 			return
 		}
-		defer sorter.Close()
+		defer x.closeSorter(sorter)
 		x.fetch(e, partition, func(key, value []byte) error { return sorter.Add(record.Prefix(key), key, value) })
 		if x.err != nil {
 			return

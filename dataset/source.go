@@ -38,7 +38,7 @@ func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
 					x.fail(err)
 					return
 				}
-				x.read++
+				x.measured.RecordsIn++
 				if !emit(line) {
 					return
 				}

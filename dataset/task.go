@@ -90,6 +90,7 @@ type taskOutput struct {
 	Elements []byte          // collectElements: the elements; sampleKeys: the keys
 	Cached   []cachedBlock   // blocks that the task has stored
 	Counters map[string]int64
+	Measured measurements
 }
 
 // fetchFailure names the section that a task could not fetch.
@@ -140,6 +141,9 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 		// runs again.
 		output.Counters, _ = call.Values.Read()
 		call.Values.ResetCounters()
+		x.measured.RecordsOut = output.Count
+		x.measured.BytesRead, x.measured.BytesWritten = call.Usage.Bytes()
+		output.Measured = x.measured
 	}
 	output.Cached = x.cachedBlocks
 	return codec.Encode(output)
@@ -266,5 +270,7 @@ func (s *stageWork) write(x *execution, partitions span) (taskOutput, error) {
 		return taskOutput{}, err
 	}
 	written, err := out.Commit()
+	x.measured.SpilledBytes += out.Spilled()
+	x.measured.ShuffleBytes = written.Bytes
 	return taskOutput{Output: &written, Count: written.Records}, err
 }

@@ -1,0 +1,114 @@
+package dataset
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// measurements are what a task, or the tasks of a stage together, have done.
+type measurements struct {
+	_            struct{} `cbor:",toarray"`
+	RecordsIn    int64    // read from files and shuffles
+	RecordsOut   int64    // written to a shuffle or files, or returned to the driver
+	BytesRead    int64    // of files, as stored
+	BytesWritten int64    // of files
+	LocalBytes   int64    // of shuffles, read on the task's host; an estimate
+	RemoteBytes  int64    // of shuffles, fetched from other hosts; an estimate
+	ShuffleBytes int64    // written to a shuffle
+	SpilledBytes int64    // written to disk because memory was full
+}
+
+func (m *measurements) add(other *measurements) {
+	m.RecordsIn += other.RecordsIn
+	m.RecordsOut += other.RecordsOut
+	m.BytesRead += other.BytesRead
+	m.BytesWritten += other.BytesWritten
+	m.LocalBytes += other.LocalBytes
+	m.RemoteBytes += other.RemoteBytes
+	m.ShuffleBytes += other.ShuffleBytes
+	m.SpilledBytes += other.SpilledBytes
+}
+
+// StageSummary describes an attempt of a stage that has ended. Bytes are as stored,
+// so compressed for shuffles. What failed tasks have done is not included.
+type StageSummary struct {
+	Name     string // of the task set
+	Tasks    int    // that had a result
+	Took     time.Duration
+	TaskTime time.Duration // of all tasks together
+	// Skew is the time of the longest task over that of the median one. A large skew
+	// means that one partition has much more data than the others.
+	Skew float64
+
+	RecordsIn, RecordsOut   int64 // records of files and shuffles; those returned to the driver count too
+	BytesRead, BytesWritten int64 // of files
+	// ShuffleLocal and ShuffleRemote are about the bytes of shuffles that were read on
+	// the task's own host, and that were fetched from others.
+	ShuffleLocal, ShuffleRemote int64
+	ShuffleWritten              int64
+	Spilled                     int64 // bytes written to disk because memory was full
+}
+
+// String returns the summary in one line.
+func (s StageSummary) String() string {
+	return fmt.Sprintf("%s: %d tasks in %v, skew %.1f; in %d records, %s read, %s + %s shuffled (local + remote); out %d records, %s written, %s shuffled; %s spilled",
+		s.Name, s.Tasks, s.Took.Round(time.Millisecond), s.Skew, s.RecordsIn, size(s.BytesRead), size(s.ShuffleLocal), size(s.ShuffleRemote),
+		s.RecordsOut, size(s.BytesWritten), size(s.ShuffleWritten), size(s.Spilled))
+}
+
+func size(bytes int64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
+	value, unit := float64(bytes), 0
+	for value >= 999.5 && unit < len(units)-1 {
+		value /= 1000
+		unit++
+	}
+	if unit == 0 || value >= 99.5 {
+		return fmt.Sprintf("%.0f %s", value, units[unit])
+	}
+	return fmt.Sprintf("%.1f %s", value, units[unit])
+}
+
+// maxSummaries is the largest number of summaries that an engine keeps.
+const maxSummaries = 1000
+
+// Summary returns the summaries of the stages of a session that have ended, the
+// latest 1,000, in the order of their ends.
+func Summary(session *bobbin.Session) []StageSummary {
+	e := engines.get(session)
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.summaries)
+}
+
+// summarize adds the summary of an attempt that has ended, and logs it.
+func (a *attempt) summarize() {
+	if len(a.times) == 0 {
+		return
+	}
+	slices.Sort(a.times)
+	m := &a.measured
+	summary := StageSummary{
+		Name: a.state.name(), Tasks: len(a.times), Took: time.Since(a.began),
+		RecordsIn: m.RecordsIn, RecordsOut: m.RecordsOut, BytesRead: m.BytesRead, BytesWritten: m.BytesWritten,
+		ShuffleLocal: m.LocalBytes, ShuffleRemote: m.RemoteBytes, ShuffleWritten: m.ShuffleBytes, Spilled: m.SpilledBytes,
+	}
+	for _, took := range a.times {
+		summary.TaskTime += took
+	}
+	summary.Skew = float64(a.times[len(a.times)-1]) / float64(max(a.times[len(a.times)/2], 1))
+	slog.Info("stage ended", "summary", summary.String())
+	e := a.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.summaries = append(e.summaries, summary); len(e.summaries) > maxSummaries {
+		e.summaries = slices.Delete(e.summaries, 0, len(e.summaries)-maxSummaries)
+	}
+}
