@@ -191,13 +191,15 @@ func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
 	if c.off {
 		var single A
 		c.aggregation.add(&single, value, true)
-		return c.write(hash, key, single)
+		return c.write(hash, key, single, c.out.Add)
 	}
 	merged, first := c.table.Upsert(hash, key)
 	c.aggregation.add(merged, value, first)
 	if c.records++; c.records == minCombined && float64(c.table.Len()) > maxDistinct*minCombined {
 		c.off = true
-		return c.flush()
+		err := c.flush()
+		c.table.Release() // its memory is the writer's now
+		return err
 	}
 	if first && c.table.Bytes() > c.x.memory {
 		return c.flush()
@@ -205,22 +207,29 @@ func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
 	return nil
 }
 
-func (c *combiner[K, V, A]) write(hash uint64, key []byte, merged A) (err error) {
+// write passes a key with its merged value to add.
+func (c *combiner[K, V, A]) write(hash uint64, key []byte, merged A, add func(partition int, key, value []byte) error) (err error) {
 	if c.encoded, err = c.aggregation.values.Append(c.encoded[:0], merged); err != nil {
 		return err
 	}
-	return c.out.Add(partitionOf(hash, c.x.layout.Partitions), key, c.encoded)
+	return add(partitionOf(hash, c.x.layout.Partitions), key, c.encoded)
 }
 
-// flush writes all merged values.
+// flush writes all merged values. Their order by hash is that by partition.
 func (c *combiner[K, V, A]) flush() error {
-	for key, merged := range c.table.All() {
-		if err := c.write(record.Hash(key), key, *merged); err != nil {
-			return err
-		}
+	if c.table.Len() == 0 {
+		return nil
 	}
+	err := c.out.AddOrdered(func(add func(partition int, key, value []byte) error) error {
+		for entry := range c.table.SortedByHash() {
+			if err := c.write(entry.Hash, entry.Key, *entry.Value, add); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	c.table.Reset()
-	return nil
+	return err
 }
 
 // mergeInput merges the values of a partition of an input that is partitioned by

@@ -100,13 +100,16 @@ func (x *execution) closeSorter(sorter *shuffle.Sorter) {
 }
 
 // share divides the memory of the task among the operators of its stage that buffer
-// elements, and the writer of its output.
-func (x *execution) share(final *node) {
-	users := int64(1)
-	within(final, func(n *node) {
+// elements, and the writer of its output if it writes a shuffle.
+func (x *execution) share(s *stageWork) {
+	users := int64(0)
+	if s.Work == writeShuffle {
+		users++
+	}
+	within(s.final, func(n *node) {
 		if n.blocking {
 			users++
 		}
 	})
-	x.memory = x.service.TaskMemory() / users
+	x.memory = x.service.TaskMemory() / max(users, 1)
 }

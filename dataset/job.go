@@ -166,7 +166,7 @@ const (
 	// sampledPartitions is from how many partitions keys are sampled at most.
 	sampledPartitions = 64
 	// rangeBytes is about how many bytes of the sources a range of a sort has.
-	rangeBytes = 64 << 20
+	rangeBytes = 32 << 20
 )
 
 // findBounds samples keys and chooses the bounds of a range shuffle.

@@ -125,7 +125,7 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	for _, location := range input.Cached {
 		x.locations[location.Block] = append(x.locations[location.Block], location.Address)
 	}
-	x.share(stage.final)
+	x.share(stage)
 	output, err := stage.run(x, input.Partitions)
 	var failed *shuffle.FetchError
 	switch {

@@ -15,7 +15,7 @@ import (
 // transit and for garbage. The defaults are used if the process has no limit.
 const (
 	blockMemoryDivisor = 8
-	taskMemoryDivisor  = 3
+	taskMemoryDivisor  = 5
 	defaultBlockMemory = 256 << 20
 	defaultTaskMemory  = 512 << 20
 )

@@ -16,9 +16,9 @@ type run struct {
 	offsets []int64 // of each partition, and the end of the last one
 }
 
-// writeRun writes the collected records to a new file and frees their memory. If it
-// fails, it removes the file.
-func (w *Writer) writeRun() (run, error) {
+// createRun writes a run to a new file. write adds the records, in the order of their
+// partitions. If it fails, createRun removes the file.
+func (w *Writer) createRun(write func(*runWriter) error) (run, error) {
 	directory, err := w.service.Directory()
 	if err != nil {
 		return run{}, err
@@ -27,36 +27,59 @@ func (w *Writer) writeRun() (run, error) {
 	if err != nil {
 		return run{}, err
 	}
-	r := run{path: file.Name()}
-	r.offsets, err = w.writeBlocks(file)
+	r := runWriter{blocks: newBlockWriter(file), offsets: make([]int64, 1, w.partitions+1)}
+	defer r.blocks.release()
+	if err = write(&r); err == nil {
+		err = r.end(w.partitions)
+	}
+	if err == nil {
+		err = r.blocks.flush()
+	}
 	if err := errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(r.path) // if it fails, the service's Close removes the directory
+		_ = os.Remove(file.Name()) // if it fails, the service's Close removes the directory
 		return run{}, err
 	}
-	w.slabs.free()
-	w.entries.n = 0
-	return r, nil
+	return run{path: file.Name(), offsets: r.offsets}, nil
 }
 
-func (w *Writer) writeBlocks(file *os.File) (offsets []int64, err error) {
-	blocks := newBlockWriter(file)
-	defer blocks.release()
+// runWriter writes the blocks of a run.
+type runWriter struct {
+	blocks  *blockWriter
+	offsets []int64 // of the current partition and those before it
+}
+
+// add adds a frame to a partition, which must not be before the current one.
+func (r *runWriter) add(partition int, frame []byte) error {
+	if err := r.end(partition); err != nil {
+		return err
+	}
+	return r.blocks.add(frame)
+}
+
+// end ends the partitions before the given one.
+func (r *runWriter) end(partition int) error {
+	for len(r.offsets) <= partition {
+		if err := r.blocks.endBlock(); err != nil {
+			return err
+		}
+		r.offsets = append(r.offsets, r.blocks.offset)
+	}
+	return nil
+}
+
+// writeCollected writes the collected records.
+func (w *Writer) writeCollected(r *runWriter) error {
 	order, ends := w.entries.byPartition(w.partitions)
-	offsets = make([]int64, w.partitions+1)
 	next := 0
 	for p, end := range ends {
 		for ; next < int(end); next++ {
 			e := w.entries.at(int(order[next]))
-			if err := blocks.add(w.slabs.from(e.at)[:e.size]); err != nil {
-				return nil, err
+			if err := r.add(p, w.slabs.from(e.at)[:e.size]); err != nil {
+				return err
 			}
 		}
-		if err := blocks.endBlock(); err != nil {
-			return nil, err
-		}
-		offsets[p+1] = blocks.offset
 	}
-	return offsets, blocks.flush()
+	return nil
 }
 
 const (

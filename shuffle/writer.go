@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 )
@@ -70,8 +71,7 @@ func (w *Writer) Add(partition int, key, value []byte) error {
 	}
 	at, frame := w.slabs.alloc(size)
 	putFrame(frame, key, value)
-	w.sum += xxh3.HashSeed(frame, uint64(partition))
-	w.records++
+	w.count(partition, frame)
 	w.entries.add(entry{at, uint32(size), uint32(partition)})
 	return nil
 }
@@ -91,14 +91,54 @@ func (w *Writer) Spilled() (bytes int64) {
 	return bytes
 }
 
-// spill writes the collected records to a file. If it fails, it removes all files.
+// AddOrdered adds records that come in the order of their partitions. It writes them to
+// the disk at once, so they take no memory. records calls add for each record, with the
+// partition of the record before or a later one, and returns add's errors.
+func (w *Writer) AddOrdered(records func(add func(partition int, key, value []byte) error) error) error {
+	if w.err != nil {
+		return w.err
+	}
+	return w.addRun(func(r *runWriter) error {
+		var frame []byte
+		return records(func(partition int, key, value []byte) error {
+			size := frameSize(key, value)
+			if uint(partition) >= uint(w.partitions) || size > maxRecord {
+				return w.invalid(partition, size)
+			}
+			if partition < len(r.offsets)-1 {
+				return fmt.Errorf("a record of partition %d after one of partition %d", partition, len(r.offsets)-1)
+			}
+			frame = slices.Grow(frame[:0], size)[:size]
+			putFrame(frame, key, value)
+			w.count(partition, frame)
+			return r.add(partition, frame)
+		})
+	})
+}
+
+// spill writes the collected records to a run and frees their memory.
 func (w *Writer) spill() error {
-	r, err := w.writeRun()
+	if err := w.addRun(w.writeCollected); err != nil {
+		return err
+	}
+	w.slabs.free()
+	w.entries.n = 0
+	return nil
+}
+
+func (w *Writer) addRun(write func(*runWriter) error) error {
+	r, err := w.createRun(write)
 	if err != nil {
 		return w.fail(err)
 	}
 	w.runs = append(w.runs, r)
 	return nil
+}
+
+// count adds a record to the sums of the output.
+func (w *Writer) count(partition int, frame []byte) {
+	w.sum += xxh3.HashSeed(frame, uint64(partition))
+	w.records++
 }
 
 // fail removes all files and makes err the error of all further calls.

@@ -223,3 +223,42 @@ func BenchmarkWriter(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
 }
+
+func TestOrderedRecords(t *testing.T) {
+	s := newService(t)
+	pairs := append(randomPairs(1, 3_000), pair{"large", string(make([]byte, 2<<20))})
+	const partitions = 37
+	whole := write(t, s, MapID{1, 0, 0}, partitions, 64<<20, pairs)
+	w := s.NewWriter(MapID{1, 1, 0}, partitions, 64<<20)
+	for _, some := range [][]pair{pairs[:1000], pairs[1000:1001], nil, pairs[1001:2000]} {
+		require.NoError(t, w.AddOrdered(func(add func(partition int, key, value []byte) error) error {
+			for p := range partitions {
+				for _, record := range ofPartition(some, p, partitions) {
+					require.NoError(t, add(p, []byte(record.key), []byte(record.value)))
+				}
+			}
+			return nil
+		}))
+	}
+	for _, p := range pairs[2000:] {
+		require.NoError(t, w.Add(partitionOf(p, partitions), []byte(p.key), []byte(p.value)))
+	}
+	out, err := w.Commit()
+	require.NoError(t, err)
+	require.Equal(t, whole.Checksum, out.Checksum)
+	require.Equal(t, whole.Records, out.Records)
+	for p := range partitions {
+		got, err := fetchAll(t.Context(), s, []Output{out}, p)
+		require.NoError(t, err)
+		require.ElementsMatch(t, ofPartition(pairs, p, partitions), got)
+	}
+
+	w = s.NewWriter(MapID{1, 2, 0}, partitions, 0)
+	err = w.AddOrdered(func(add func(partition int, key, value []byte) error) error {
+		require.NoError(t, add(5, nil, nil))
+		return add(4, nil, nil)
+	})
+	require.EqualError(t, err, "write map output 1_2_0: a record of partition 4 after one of partition 5")
+	require.Error(t, w.Add(5, nil, nil))
+	require.Len(t, files(t, s), 4)
+}
