@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -31,25 +33,31 @@ const (
 // If several attempts of a task write the same part, the first to commit wins, and
 // the files of the others are removed. Until the job commits, all files are in a
 // hidden directory next to the target, named after the target and the job. The
-// commit is one atomic rename of a directory, however many parts there are.
+// commit is one atomic rename of a directory, however many parts there are; see
+// [ReplaceOutput] and [AppendToOutput] for outputs whose directory exists.
 type Output struct {
 	// Path is the full URI of the target directory.
 	Path string
 	// JobID identifies the job. All attempts of the job have the same one.
-	JobID   string
-	Staging string // full URI of the temporary directory of this attempt of the job
+	JobID    string
+	Staging  string // full URI of the temporary directory of this attempt of the job
+	Mode     OutputMode
+	Suffix   string // end of the names of the parts, such as ".gz"
+	Sequence int    // see [Sequence]
 }
 
 var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// NewOutput prepares to write the directory path, which must not exist. jobID consists of
-// letters, digits, ".", "_" and "-", and begins with a letter or digit. It must be unique
-// to the job and the same in all attempts of the job, as YARN's application ID is.
+// NewOutput prepares to write the directory path, which must not exist unless an option
+// says so. jobID consists of letters, digits, ".", "_" and "-", and begins with a letter
+// or digit. It must be unique to the job and the same in all attempts of the job, as
+// YARN's application ID is.
 //
 // NewOutput fails with [ErrCommitted] if an earlier attempt of this job has committed the
-// output, and with fs.ErrExist if path exists for another reason. It removes the
-// temporary files of earlier attempts, whose tasks can then no longer write.
-func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, error) {
+// output, and with fs.ErrExist if path exists for another reason. It completes the
+// interrupted commits of earlier attempts, and removes their temporary files: their tasks
+// can then no longer write.
+func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...OutputOption) (Output, error) {
 	if !jobIDs.MatchString(jobID) {
 		return Output{}, fmt.Errorf("output %s: job ID %q: want letters, digits, \".\", \"_\" and \"-\"", path, jobID)
 	}
@@ -61,9 +69,12 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 		return Output{}, fmt.Errorf("output %s: the root directory cannot be replaced: name a directory below it", target.uri())
 	}
 	o := Output{Path: target.uri(), JobID: jobID}
+	for _, option := range options {
+		option(&o)
+	}
 	job := o.jobDir(target)
 	// This must precede check: after the removal, no earlier attempt can commit.
-	if err := o.removeEarlier(ctx, job); err != nil {
+	if err := o.removeEarlier(ctx, target); err != nil {
 		return Output{}, fmt.Errorf("output %s: removing what an earlier attempt left: %w", o.Path, err)
 	}
 	committed, err := o.check(ctx, target)
@@ -87,8 +98,10 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 }
 
 // removeEarlier removes the temporary directories of earlier attempts of the job. It
-// renames each first, so that no running attempt can commit a partly removed one.
-func (o Output) removeEarlier(ctx context.Context, job location) error {
+// renames each first, so that no running attempt can commit a partly removed one. Then it
+// completes the attempt's commit, if that has begun.
+func (o Output) removeEarlier(ctx context.Context, target location) error {
+	job := o.jobDir(target)
 	entries, err := job.system.list(ctx, job.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -101,6 +114,9 @@ func (o Output) removeEarlier(ctx context.Context, job location) error {
 		err := job.system.rename(ctx, job.child(e.Name).path, removed.path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the attempt it belonged to has removed it
+		}
+		if err == nil {
+			_, err = o.resume(ctx, target, removed)
 		}
 		if err == nil {
 			err = removeAll(ctx, removed)
@@ -141,8 +157,12 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 	return nil
 }
 
-// publish checks that all parts are finished, and renames their directory to the target.
+// publish checks that all parts are finished, and renames their directory to the target,
+// or merges them into it.
 func (o Output) publish(ctx context.Context, target, staging location, parts int) error {
+	if begun, err := o.resume(ctx, target, staging); begun || err != nil {
+		return err
+	}
 	finished := staging.child(finishedDir)
 	entries, err := finished.system.list(ctx, finished.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -155,15 +175,23 @@ func (o Output) publish(ctx context.Context, target, staging location, parts int
 		return err
 	}
 	for _, name := range []string{o.marker(), successName} {
-		w, err := create(ctx, finished.child(name), createSettings{overwrite: true, noParents: true, perm: 0o644})
-		if err != nil {
-			return err
-		}
-		if err := w.Close(); err != nil {
+		if err := createEmpty(ctx, finished.child(name)); err != nil {
 			return err
 		}
 	}
-	return finished.system.rename(ctx, finished.path, target.path)
+	err = finished.system.rename(ctx, finished.path, target.path)
+	if o.Mode == CreateOutput || !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return o.merge(ctx, target, staging)
+}
+
+func createEmpty(ctx context.Context, l location) error {
+	w, err := create(ctx, l, createSettings{overwrite: true, noParents: true, perm: 0o644})
+	if err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // checkParts returns an error unless entries are the parts 0 to parts-1, apart from the
@@ -176,7 +204,7 @@ func (o Output) checkParts(entries []entry, parts int) error {
 		}
 	}
 	for i := range parts {
-		if name := partName(i); !found[name] {
+		if name := o.partName(i); !found[name] {
 			return fmt.Errorf("%s is missing, of %d parts: no task has committed it", name, parts)
 		}
 	}
@@ -187,13 +215,20 @@ func (o Output) checkParts(entries []entry, parts int) error {
 }
 
 // Abort removes the temporary files of this attempt of the job; a committed output
-// stays. It works even if ctx has ended, for at most 30 s.
+// stays. If Commit has failed after it began to change an existing directory, Abort
+// fails and removes nothing, because only the temporary files have all data. It works
+// even if ctx has ended, for at most 30 s.
 func (o Output) Abort(ctx context.Context) error {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	target, staging, err := o.locate(detached, From(ctx))
 	if err != nil {
 		return err
+	}
+	if begun, err := o.begun(detached, staging); begun || err != nil {
+		if committed, _ := o.check(detached, target); !committed {
+			return errors.Join(err, fmt.Errorf("output %s: its commit was interrupted: all of its files, and those that it replaces, are in it and in %s", o.Path, o.Staging))
+		}
 	}
 	return o.clean(detached, target, staging)
 }
@@ -218,7 +253,7 @@ func (o Output) clean(ctx context.Context, target, staging location) error {
 }
 
 // check reports whether an attempt of this job has committed the target. It fails with
-// fs.ErrExist if the target exists for another reason.
+// fs.ErrExist if the target exists for another reason, and the output may not change it.
 func (o Output) check(ctx context.Context, target location) (committed bool, err error) {
 	e, err := target.system.stat(ctx, target.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -228,12 +263,17 @@ func (o Output) check(ctx context.Context, target location) (committed bool, err
 		return false, err
 	}
 	if e.Dir {
-		_, err = target.system.stat(ctx, target.child(o.marker()).path, false)
-		if err == nil {
-			return true, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		entries, err := target.system.list(ctx, target.path, false)
+		if err != nil {
 			return false, err
+		}
+		for _, e := range entries {
+			if o.committedBy(e.Name) {
+				return true, nil
+			}
+		}
+		if o.Mode != CreateOutput {
+			return false, nil
 		}
 	}
 	return false, fmt.Errorf("output %s: %w: name another directory, or remove that one first", o.Path, fs.ErrExist)
@@ -257,14 +297,42 @@ func (o Output) superseded(err error) error {
 // jobDir returns the job's hidden directory, the parent of its attempts' temporary
 // directories: next to the target, because a rename must stay in one file system.
 func (o Output) jobDir(target location) location {
-	return target.parent().child("." + path.Base(target.path) + "." + o.JobID)
+	return target.parent().child("." + path.Base(target.path) + "." + o.id())
+}
+
+// id identifies the output among those to the path. Job IDs contain no "+".
+func (o Output) id() string {
+	if o.Sequence <= 1 {
+		return o.JobID
+	}
+	return fmt.Sprintf("%s+%d", o.JobID, o.Sequence)
 }
 
 // marker returns the name of the file that tells which job wrote the output. It begins
 // with a dot, so that a shell's * does not match it.
-func (o Output) marker() string { return markerPrefix + o.JobID }
+func (o Output) marker() string { return markerPrefix + o.id() }
 
-func partName(index int) string { return fmt.Sprintf("part-%05d", index) }
+// committedBy reports whether a file is the marker of this output, or of a later one of
+// the job to the same path.
+func (o Output) committedBy(name string) bool {
+	rest, ok := strings.CutPrefix(name, markerPrefix+o.JobID)
+	if !ok || rest == "" {
+		return ok && o.Sequence <= 1
+	}
+	number, ok := strings.CutPrefix(rest, "+")
+	n, err := strconv.Atoi(number)
+	return ok && err == nil && n >= o.Sequence
+}
+
+// partName returns the name of a part. Those that are added to others have the job's
+// name in theirs.
+func (o Output) partName(index int) string {
+	name := fmt.Sprintf("part-%05d", index)
+	if o.Mode == AppendOutput {
+		name += "-" + o.id()
+	}
+	return name + o.Suffix
+}
 
 // randomName returns 12 random hexadecimal digits.
 func randomName() string {

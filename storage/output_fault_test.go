@@ -91,9 +91,9 @@ func (s *faultySink) Abort() error { return s.system.step(s.sink.Abort) }
 
 // runJob is one attempt of a job, with two attempts of the task that writes the second
 // part.
-func runJob(files *Files, target, content string) error {
+func runJob(files *Files, target, content string, options ...OutputOption) error {
 	ctx := With(context.Background(), files)
-	out, err := files.NewOutput(ctx, target, "job")
+	out, err := files.NewOutput(ctx, target, "job", options...)
 	if errors.Is(err, ErrCommitted) {
 		return nil
 	}

@@ -27,12 +27,12 @@ func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 		return nil, err
 	}
 	// The random name keeps the files apart if the same attempt runs twice.
-	name := fmt.Sprintf("%s.%d.%s", partName(index), attempt, randomName())
+	name := fmt.Sprintf("%s.%d.%s", o.partName(index), attempt, randomName())
 	p := &Part{
 		ctx:       ctx,
 		output:    o,
 		temporary: staging.child(attemptsDir).child(name),
-		final:     staging.child(finishedDir).child(partName(index)),
+		final:     staging.child(finishedDir).child(o.partName(index)),
 	}
 	// If the parent directories are gone, a later attempt of the job has removed them,
 	// and this attempt must not create files any more.
