@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"reflect"
 
 	"github.com/bobbin-yarn/bobbin/internal/record"
@@ -29,7 +30,17 @@ func Distinct[K any](in *Of[K]) *Of[K] {
 // Reduce merges the values of each key, two at a time and in any order: merge must
 // be associative and commutative. It may change and return its first argument.
 func Reduce[K, V any](in *Of[KV[K, V]], merge func(V, V) V) *Of[KV[K, V]] {
-	return aggregate(in.plan, "Reduce", in.node, pairs(in), func(merged *V, value V, first bool) {
+	each := pairs(in)
+	if kept := keeperOf[V](in.plan, "Reduce"); kept.copies {
+		values := each
+		each = func(x *execution, partition int, emit func(K, V) bool) {
+			values(x, partition, func(key K, value V) bool {
+				value, err := kept.keep(value)
+				return err == nil && emit(key, value) || err != nil && x.fail(err)
+			})
+		}
+	}
+	return aggregate(in.plan, "Reduce", in.node, each, func(merged *V, value V, first bool) {
 		if first {
 			*merged = value
 		} else {
@@ -61,13 +72,26 @@ type aggregation[K, V, A any] struct {
 	// batched is set if values can be kept for a batch, because they refer to no other
 	// memory.
 	batched bool
+	// copies is set if a decoded A can share memory with its encoding.
+	copies bool
+}
+
+// decode decodes a merged value, which is kept longer than its encoding.
+func (a *aggregation[K, V, A]) decode(encoded []byte) (A, error) {
+	if a.copies {
+		encoded = bytes.Clone(encoded)
+	}
+	return a.values.Decode(encoded)
 }
 
 // aggregate adds an operator that merges the values of each key that each emits for
 // the partitions of input.
 func aggregate[K, V, A any](p *Plan, operator string, input *node, each func(x *execution, partition int, emit func(K, V) bool),
 	add func(merged *A, value V, first bool), merge func(A, A) A) *Of[KV[K, A]] {
-	a := &aggregation[K, V, A]{keyed: keyedBy[K, A](p, operator), each: each, add: add, merge: merge, batched: isPlain(reflect.TypeFor[V]())}
+	a := &aggregation[K, V, A]{
+		keyed: keyedBy[K, A](p, operator), each: each, add: add, merge: merge,
+		batched: isPlain(reflect.TypeFor[V]()), copies: hasBytes(reflect.TypeFor[A](), map[reflect.Type]bool{}),
+	}
 	n := &node{operator: operator, blocking: true}
 	exchange := n.hashShuffle(input, a.write)
 	return newOf(p, n, func(x *execution, partition int, emit func(KV[K, A]) bool) {
@@ -256,7 +280,7 @@ func (a *aggregation[K, V, A]) mergeShuffled(x *execution, e *exchange, partitio
 	merger := newMerger(a, x)
 	defer merger.close()
 	x.fetch(e, partition, func(key, encoded []byte) error {
-		value, err := a.values.Decode(encoded)
+		value, err := a.decode(encoded)
 		if err != nil {
 			return err
 		}
@@ -350,7 +374,12 @@ func (m *merger[K, V, A]) emit(emit func(KV[K, A]) bool) {
 		}
 		var merged A
 		first := true
-		for value := range decoded(m.x, m.values, sorted.values) {
+		for encoded := range sorted.values {
+			value, err := m.decode(encoded)
+			if err != nil {
+				m.x.fail(err)
+				return
+			}
 			if first {
 				merged, first = value, false
 			} else {

@@ -1,0 +1,58 @@
+package dataset
+
+import (
+	"reflect"
+
+	"github.com/bobbin-yarn/bobbin/internal/record"
+)
+
+// keeper copies elements that an operator keeps after it returns. Elements without
+// []byte are kept as they are.
+type keeper[T any] struct {
+	codec  *record.Codec[T]
+	copies bool
+}
+
+// keeperOf returns a keeper for T. If elements cannot be sent, it records why.
+func keeperOf[T any](p *Plan, operator string) keeper[T] {
+	codec, err := record.CodecFor[T]()
+	p.reject(operator, err)
+	return keeper[T]{codec: codec, copies: hasBytes(reflect.TypeFor[T](), map[reflect.Type]bool{})}
+}
+
+// keep returns an element that shares no memory with the source of the given one.
+func (k keeper[T]) keep(element T) (T, error) {
+	if !k.copies {
+		return element, nil
+	}
+	encoded, err := k.codec.Append(nil, element)
+	if err != nil {
+		return element, err
+	}
+	return k.codec.Decode(encoded)
+}
+
+// hasBytes reports whether values of a type can contain a []byte.
+func hasBytes(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Slice:
+		return t.Elem().Kind() == reflect.Uint8 || hasBytes(t.Elem(), seen)
+	case reflect.Array, reflect.Pointer:
+		return hasBytes(t.Elem(), seen)
+	case reflect.Map:
+		return hasBytes(t.Key(), seen) || hasBytes(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if hasBytes(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	case reflect.Interface:
+		return true
+	}
+	return false
+}
