@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"reflect"
 	"runtime"
 	"sync"
 
 	"github.com/bobbin-yarn/bobbin/internal/record"
-	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 // Collect returns all elements, in the order of the partitions. They must fit into
@@ -167,36 +165,11 @@ func (s *Of[T]) Len(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// Save writes the elements to a directory, in the files part-00000, part-00001, …
-// The directory must not exist; it appears when all files are complete. If an
-// earlier attempt of the application has written it, Save does nothing.
-func (s *Of[T]) Save(ctx context.Context, path string, format Format) error {
-	if s.err != nil {
-		return s.err
-	}
-	if err := format.check(reflect.TypeFor[T]()); err != nil {
-		return err
-	}
-	e, err := engineOf(s.session)
-	if err != nil {
-		return err
-	}
-	ctx = storage.With(ctx, e.app.Files)
-	output, err := e.app.Files.NewOutput(ctx, path, e.app.ID)
-	if errors.Is(err, storage.ErrCommitted) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	j := &job{work: saveElements, output: &output, format: format}
-	if _, err = runJob(ctx, s, j); err == nil {
-		err = output.Commit(ctx, len(j.outputs))
-	}
-	if err != nil {
-		return errors.Join(err, output.Abort(ctx))
-	}
-	return nil
+// Run computes all elements and drops them. It is the action for data sets that are
+// computed for their side effects, such as those of [ForEachPartition].
+func (s *Of[T]) Run(ctx context.Context) error {
+	_, err := s.Len(ctx)
+	return err
 }
 
 // Cache makes tasks store the partitions that they compute, so that later jobs need

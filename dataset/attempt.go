@@ -53,7 +53,7 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 		input.Plans = plansOf(x.node)
 	} else {
 		j := s.job
-		input.Work, input.Limit, input.Output, input.Format = j.work, j.limit, j.output, j.format
+		input.Work, input.Limit, input.Output, input.Saving = j.work, j.limit, j.output, j.saving
 		if x := j.exchange; x != nil {
 			input.Reader, input.Exchange = x.node.ref(), x.index
 			input.Plans = plansOf(x.node)
@@ -126,7 +126,7 @@ func (e *engine) task(s *stageState, l *layout, partitions span) (driver.Task, e
 			e.mu.Lock()
 			found := e.sources[n.ref()][own]
 			e.mu.Unlock()
-			if s.exchange == nil && s.job.work == sampleKeys {
+			if s.exchange == nil && s.job.work == sampleKeys && !n.source.whole {
 				found = sampled(found)
 			}
 			splits = append(splits, found...)
@@ -269,6 +269,9 @@ func (e *engine) divide(s *stageState) []span {
 	var total int64
 	for partition := all.First; partition < all.End; partition++ {
 		l.walk(s.final, partition, func(n *node, own int) {
+			if n.shared {
+				return
+			}
 			for _, x := range n.reads {
 				sizes[partition] += e.sizesOf(x).total[own]
 			}

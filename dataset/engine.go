@@ -35,6 +35,8 @@ type engine struct {
 	mu        sync.Mutex // guards what follows, which the goroutines of jobs use too
 	sources   map[ref][][]storage.Split
 	bounds    map[uint64][][]byte
+	offsets   map[ref][]int64
+	saved     map[string]int // number of outputs by path
 	levels    map[ref]Level
 	lastJob   stage.JobID
 	summaries []StageSummary
@@ -93,6 +95,8 @@ func engineOf(session *bobbin.Session) (*engine, error) {
 		wake:      make(chan struct{}, 1),
 		sources:   map[ref][][]storage.Split{},
 		bounds:    map[uint64][][]byte{},
+		offsets:   map[ref][]int64{},
+		saved:     map[string]int{},
 		levels:    map[ref]Level{},
 		graph:     stage.New(stage.Config{}),
 		jobs:      map[stage.JobID]*job{},
@@ -282,6 +286,7 @@ func (e *engine) forget(p *Plan) {
 	e.mu.Lock()
 	for _, n := range p.nodes {
 		delete(e.sources, n.ref())
+		delete(e.offsets, n.ref())
 		if _, cached := e.levels[n.ref()]; cached {
 			delete(e.levels, n.ref())
 			e.session.Release(cacheKey(n.ref()))

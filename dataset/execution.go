@@ -23,6 +23,7 @@ type execution struct {
 	sources   map[ref]map[int][]storage.Split // by node and partition
 	locations map[cachedBlock][]string        // data ports of executors that store cached partitions
 	memory    int64                           // bytes that each operator that buffers elements may use
+	sampling  bool                            // files are read in part only
 	err       error                           // why the task fails; nil if it does not
 
 	measured     measurements

@@ -1,7 +1,7 @@
 package dataset
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -18,68 +18,71 @@ const (
 	AsText Format = iota
 	// AsJSON writes each element as JSON on a line of its own.
 	AsJSON
+	// AsCSV writes each element as a record of comma-separated values. See [CSV] for
+	// the types of elements.
+	AsCSV
 )
 
-// check returns an error if elements of a type cannot be written in the format.
-func (f Format) check(element reflect.Type) error {
-	switch {
-	case f == AsText && element.Kind() != reflect.String && element != reflect.TypeFor[[]byte]():
-		return fmt.Errorf("elements of type %v cannot be written as text: map them to string or []byte first", element)
-	case f < AsText || f > AsJSON:
-		return fmt.Errorf("the format %d is not known", f)
+// lineEncoder returns a function that encodes an element as a line. The line is valid
+// until the next call. It fails if the format has no elements of this type.
+func lineEncoder[T any](format Format) (func(element T) (line []byte, err error), error) {
+	element := reflect.TypeFor[T]()
+	var line []byte
+	switch format {
+	case AsText:
+		if element.Kind() != reflect.String && element != reflect.TypeFor[[]byte]() {
+			return nil, fmt.Errorf("elements of type %v cannot be written as text: map them to string or []byte first", element)
+		}
+		text, err := record.CodecFor[T]() // encodes a string or []byte as it is
+		return func(element T) ([]byte, error) {
+			var err error
+			if line, err = text.Append(line[:0], element); err != nil {
+				return nil, err
+			}
+			line = append(line, '\n')
+			return line, nil
+		}, err
+	case AsJSON:
+		return func(element T) ([]byte, error) {
+			encoded, err := json.Marshal(element)
+			return append(encoded, '\n'), err
+		}, nil
+	case AsCSV:
+		rows, err := csvRowsOf[T]()
+		var buffer bytes.Buffer
+		var fields []string
+		var current T
+		return func(element T) ([]byte, error) {
+			current = element
+			encoded, err := rows.encode(fields[:0], &current)
+			if err != nil {
+				return nil, err
+			}
+			if rows.fields != nil {
+				fields = encoded
+			}
+			buffer.Reset()
+			err = writeCSV(&buffer, encoded)
+			return buffer.Bytes(), err
+		}, err
 	}
-	return nil
+	return nil, fmt.Errorf("the format %d is not known", format)
 }
 
 // saver returns the function with which the nodes of a data set write elements.
 func saver[T any](s *Of[T]) func(x *execution, format Format, partition int, add func(line []byte) error) {
 	return func(x *execution, format Format, partition int, add func(line []byte) error) {
-		line := func(element T) ([]byte, error) { return json.Marshal(element) }
-		if format == AsText {
-			text, err := record.CodecFor[T]() // encodes a string or []byte as it is
-			if err != nil {
-				x.fail(err)
-				return
-			}
-			var buffer []byte
-			line = func(element T) ([]byte, error) {
-				var err error
-				buffer, err = text.Append(buffer[:0], element)
-				return buffer, err
-			}
+		encode, err := lineEncoder[T](format)
+		if err != nil {
+			x.fail(err)
+			return
 		}
 		s.each(x, partition, func(element T) bool {
-			encoded, err := line(element)
+			line, err := encode(element)
 			if err == nil {
-				err = add(encoded)
+				err = add(line)
 			}
 			return err == nil || x.fail(err)
 		})
 	}
-}
-
-// save computes partitions and writes their elements to one part of the output.
-func (s *stageWork) save(x *execution, partitions span) (elements int64, err error) {
-	part, err := s.Output.Part(x.task, x.task.Index(), x.task.Attempt())
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = part.Abort() }() // no effect after Commit
-	file := bufio.NewWriterSize(part, 256<<10)
-	err = x.over(partitions, func(partition int) {
-		s.final.save(x, s.Format, partition, func(line []byte) error {
-			elements++
-			if _, err := file.Write(line); err != nil {
-				return err
-			}
-			return file.WriteByte('\n')
-		})
-	})
-	if err != nil {
-		return 0, err
-	}
-	if err := file.Flush(); err != nil {
-		return 0, err
-	}
-	return elements, x.task.CommitOutput(part.Commit)
 }

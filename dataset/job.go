@@ -18,7 +18,7 @@ type job struct {
 	exchange   *exchange // sampleKeys: the shuffle whose keys are sampled
 	limit      int64
 	output     *storage.Output
-	format     Format
+	saving     saving
 	partitions *span // the partitions to compute; nil for all
 	chosen     []int // sampleKeys: the partitions to compute
 
@@ -108,6 +108,7 @@ func (e *engine) layout() *layout {
 		Partitions: config.ShufflePartitions.In(e.app.Settings),
 		Sources:    make(map[ref]int, len(e.sources)),
 		Bounds:     maps.Clone(e.bounds),
+		Offsets:    maps.Clone(e.offsets),
 		Cached:     maps.Clone(e.levels),
 	}
 	for r, partitions := range e.sources {
@@ -116,8 +117,8 @@ func (e *engine) layout() *layout {
 	return l
 }
 
-// prepare finds the splits of the sources from which a node is computed, and the
-// bounds of the range shuffles.
+// prepare finds the splits of the sources from which a node is computed, the bounds
+// of the range shuffles, and the numbers of elements that operators need.
 func (e *engine) prepare(ctx context.Context, final *node) error {
 	var nodes []*node
 	within(final, func(n *node) { nodes = append(nodes, n) })
@@ -125,6 +126,11 @@ func (e *engine) prepare(ctx context.Context, final *node) error {
 		if n.source != nil {
 			if err := e.findSplits(ctx, n); err != nil {
 				return fmt.Errorf("%s: %w", n, err)
+			}
+		}
+		if n.indexed {
+			if err := e.findOffsets(ctx, n); err != nil {
+				return fmt.Errorf("%s: counting the elements of its input: %w", n, err)
 			}
 		}
 		for _, x := range n.reads {
@@ -201,6 +207,33 @@ func (e *engine) findBounds(ctx context.Context, x *exchange) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.bounds[x.id()] = boundsOf(keys, ranges)
+	return nil
+}
+
+// findOffsets counts the elements in each partition of the input of a node.
+func (e *engine) findOffsets(ctx context.Context, n *node) error {
+	e.mu.Lock()
+	_, known := e.offsets[n.ref()]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := e.prepare(ctx, n.inputs[0]); err != nil {
+		return err
+	}
+	j := &job{final: n.inputs[0], work: countPartitions}
+	if err := e.runPrepared(ctx, j); err != nil {
+		return err
+	}
+	offsets := []int64{0}
+	for _, output := range j.outputs {
+		for _, count := range output.Counts {
+			offsets = append(offsets, offsets[len(offsets)-1]+count)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.offsets[n.ref()] = offsets
 	return nil
 }
 

@@ -10,6 +10,7 @@ type layout struct {
 	Partitions int                         // of hash shuffles
 	Sources    map[ref]int                 // number of partitions of each source
 	Bounds     map[uint64][][]byte         // bounds of the ranges of each range shuffle
+	Offsets    map[ref][]int64             // for each operator that is indexed: number of elements before each partition
 	Outputs    map[uint64][]shuffle.Output // outputs of the shuffles that the tasks read
 	Cached     map[ref]Level               // data sets to be cached
 }
@@ -21,9 +22,8 @@ func (l *layout) count(n *node) int { return n.count(l) }
 // of the stage from which it is computed.
 func (l *layout) walk(n *node, partition int, visit func(n *node, partition int)) {
 	visit(n, partition)
-	if n.parent != nil {
-		input, own := n.parent(l, partition)
-		l.walk(input, own, visit)
+	if n.parents != nil {
+		n.parents(l, partition, func(input *node, own int) { l.walk(input, own, visit) })
 		return
 	}
 	for _, input := range n.inputs {

@@ -123,9 +123,9 @@ func Union[T any](first *Of[T], others ...*Of[T]) *Of[T] {
 			}
 			return n
 		},
-		parent: func(l *layout, partition int) (*node, int) {
+		parents: func(l *layout, partition int, visit func(*node, int)) {
 			set, own := locate(l, partition)
-			return inputs[set], own
+			visit(inputs[set], own)
 		},
 	}, func(x *execution, partition int, emit func(T) bool) {
 		set, own := locate(x.layout, partition)

@@ -41,12 +41,17 @@ type node struct {
 	source *source     // files that the operator reads; nil if it reads none
 	// count returns the number of partitions.
 	count func(l *layout) int
-	// parent returns the input, and its partition, from which a partition is
-	// computed, if it is not the same partition of each input; else nil.
-	parent func(l *layout, partition int) (*node, int)
+	// parents calls visit for each input and partition of it from which a partition is
+	// computed; nil if it is the same partition of each input.
+	parents func(l *layout, partition int, visit func(input *node, partition int))
 	// hashed is set if the elements are KV values, each in the partition that a hash
 	// shuffle puts its key into.
 	hashed bool
+	// indexed is set if the operator needs the number of elements in each partition of
+	// its input.
+	indexed bool
+	// shared is set if many tasks read the same partition.
+	shared bool
 	// blocking is set if the operator buffers elements, and needs memory for it.
 	blocking bool
 

@@ -48,6 +48,9 @@ func (e *engine) hostsWithOutputs(final *node, l *layout, partitions span) (host
 	var total int64
 	for partition := partitions.First; partition < partitions.End; partition++ {
 		l.walk(final, partition, func(n *node, own int) {
+			if n.shared {
+				return
+			}
 			for _, x := range n.reads {
 				sizes := e.sizesOf(x)
 				total += sizes.total[own]

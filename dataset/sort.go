@@ -19,6 +19,30 @@ func Sort[T any](in *Of[T]) *Of[T] {
 	}, func(key, _ []byte) (T, error) { return keys.keys.Decode(key) })
 }
 
+// SortByKey returns the elements in ascending order of their keys, over all partitions.
+// The order of elements with equal keys is not defined.
+func SortByKey[K, V any](in *Of[KV[K, V]]) *Of[KV[K, V]] {
+	pairs := keyedBy[K, V](in.plan, "SortByKey")
+	return sorted(in, "SortByKey", func(buffer *[]byte, element KV[K, V]) (key, value []byte, err error) {
+		if key, err = pairs.keys.Append((*buffer)[:0], element.Key); err != nil {
+			return nil, nil, err
+		}
+		end := len(key)
+		if key, err = pairs.values.Append(key, element.Value); err != nil {
+			return nil, nil, err
+		}
+		*buffer = key
+		return key[:end], key[end:], nil
+	}, func(key, value []byte) (KV[K, V], error) {
+		k, err := pairs.keys.Decode(key)
+		if err != nil {
+			return KV[K, V]{}, err
+		}
+		v, err := pairs.values.Decode(value)
+		return KV[K, V]{k, v}, err
+	})
+}
+
 // SortBy returns the elements in ascending order of the keys that f returns, over
 // all partitions. The order of elements with equal keys is not defined.
 func SortBy[T, K any](in *Of[T], f func(T) K) *Of[T] { return sortBy(in, "SortBy", f, false) }

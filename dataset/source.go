@@ -1,8 +1,13 @@
 package dataset
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/bobbin-yarn/bobbin/storage"
@@ -12,44 +17,95 @@ import (
 type source struct {
 	path      string
 	splitSize int64 // 0 means the default of storage.SplitOptions
+	whole     bool  // a split is a whole file
+	csv       csvOptions
 }
 
 // ReadOption is an option of a source.
 type ReadOption func(*source)
 
 // SplitSize sets about how many bytes of files each partition has. The default is
-// the block size in HDFS, and 32 MiB on the local disk.
+// the block size in HDFS, and 32 MiB on the local disk. If files cannot be divided,
+// only small ones share a partition.
 func SplitSize(bytes int64) ReadOption { return func(s *source) { s.splitSize = bytes } }
+
+// newSource returns a node that reads files.
+func newSource(p *Plan, operator, path string, options []ReadOption) *node {
+	n := &node{operator: operator, source: &source{path: path}}
+	for _, option := range options {
+		option(n.source)
+	}
+	if operator != "CSV" && n.source.csv != (csvOptions{}) {
+		p.reject(operator, errors.New("Header, Delimiter and LineRecords are options of CSV"))
+	}
+	n.count = func(l *layout) int { return l.Sources[n.ref()] }
+	return n
+}
+
+// eachLine passes the lines of a partition of a source to visit, with their numbers
+// in their split, from 1.
+func (x *execution) eachLine(n *node, partition int, visit func(split storage.Split, number int64, line []byte) bool) {
+	for _, split := range x.splits(n, partition) {
+		number := int64(0)
+		for line, err := range split.Lines(x.task) {
+			if err != nil {
+				x.fail(err)
+				return
+			}
+			x.measured.RecordsIn++
+			number++
+			if !visit(split, number, line) {
+				return
+			}
+		}
+	}
+}
+
+// lineError adds the place of a line to an error that no retry can help.
+func lineError(split storage.Split, number int64, err error) error {
+	place := fmt.Sprintf("line %d", number)
+	if split.Offset > 0 {
+		place = fmt.Sprintf("line %d of those that begin after byte %d", number, split.Offset)
+	}
+	return permanentError{fmt.Errorf("%s: %s: %w", split.Path, place, err)}
+}
 
 // Text returns the lines of a file, or of all files of a directory tree, without
 // their line ends. See storage.Files.Splits for the files that are skipped and
 // storage.Split.Lines for lines. Files whose names end in .gz or .zst are
 // decompressed.
 func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
-	n := &node{operator: "Text", source: &source{path: path}}
-	for _, option := range options {
-		option(n.source)
-	}
-	n.count = func(l *layout) int { return l.Sources[n.ref()] }
+	n := newSource(p, "Text", path, options)
 	return newOf(p, n, func(x *execution, partition int, emit func([]byte) bool) {
-		for _, split := range x.splits(n, partition) {
-			for line, err := range split.Lines(x.task) {
-				if err != nil {
-					x.fail(err)
-					return
-				}
-				x.measured.RecordsIn++
-				if !emit(line) {
-					return
-				}
+		x.eachLine(n, partition, func(_ storage.Split, _ int64, line []byte) bool { return emit(line) })
+	})
+}
+
+// JSON returns the JSON values in the lines of files, as encoding/json decodes them
+// into T. It skips empty lines. See [Text] for the files.
+func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
+	n := newSource(p, "JSON", path, options)
+	return newOf(p, n, func(x *execution, partition int, emit func(T) bool) {
+		x.eachLine(n, partition, func(split storage.Split, number int64, line []byte) bool {
+			if len(bytes.TrimSpace(line)) == 0 {
+				return true
 			}
-		}
+			var element T
+			if err := json.Unmarshal(line, &element); err != nil {
+				return x.fail(lineError(split, number, fmt.Errorf("%w in %.80q", err, line)))
+			}
+			return emit(element)
+		})
 	})
 }
 
 // partitions returns the splits of each partition. Small files share a partition.
 func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]storage.Split, error) {
-	splits, err := files.Splits(ctx, s.path, storage.SplitOptions{Size: s.splitSize})
+	wanted := s.splitSize
+	if s.whole {
+		wanted = math.MaxInt64
+	}
+	splits, err := files.Splits(ctx, s.path, storage.SplitOptions{Size: wanted})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ const (
 	writeShuffle work = iota // write the records of a shuffle
 	collectElements
 	countElements
+	countPartitions // count the elements of each partition
 	saveElements
 	sampleKeys
 )
@@ -42,7 +43,7 @@ type stageInput struct {
 	Reader   ref
 	Limit    int64           // collectElements: how many elements of each partition; sampleKeys: how many keys; 0 means all
 	Output   *storage.Output // saveElements
-	Format   Format          // saveElements
+	Saving   saving          // saveElements
 	Layout   layout
 }
 
@@ -87,6 +88,7 @@ type taskOutput struct {
 	Failed   *fetchFailure
 	Output   *shuffle.Output // writeShuffle
 	Count    int64           // number of elements
+	Counts   []int64         // countPartitions: number of elements of each partition
 	Elements []byte          // collectElements: the elements; sampleKeys: the keys
 	Cached   []cachedBlock   // blocks that the task has stored
 	Counters map[string]int64
@@ -125,6 +127,7 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	for _, location := range input.Cached {
 		x.locations[location.Block] = append(x.locations[location.Block], location.Address)
 	}
+	x.sampling = stage.Work == sampleKeys
 	x.share(stage)
 	output, err := stage.run(x, input.Partitions)
 	var failed *shuffle.FetchError
@@ -253,6 +256,10 @@ func (s *stageWork) run(x *execution, partitions span) (output taskOutput, err e
 	case countElements:
 		err = x.over(partitions, func(partition int) {
 			output.Count += s.final.countElements(x, partition)
+		})
+	case countPartitions:
+		err = x.over(partitions, func(partition int) {
+			output.Counts = append(output.Counts, s.final.countElements(x, partition))
 		})
 	case saveElements:
 		output.Count, err = s.save(x, partitions)

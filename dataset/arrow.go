@@ -1,0 +1,130 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// ArrowRecords returns the records of Arrow IPC files and streams. A file is read by
+// one task. A record, and the strings and slices of its columns, are valid only until
+// the function that receives it returns, unless the function calls the record's Retain.
+// See [Text] for the files.
+func ArrowRecords(p *Plan, path string, options ...ReadOption) *Of[arrow.Record] {
+	n := newSource(p, "ArrowRecords", path, options)
+	n.source.whole = true
+	return newOf(p, n, func(x *execution, partition int, emit func(arrow.Record) bool) {
+		for _, split := range x.splits(n, partition) {
+			if !x.arrowRecords(split, emit) {
+				return
+			}
+		}
+	})
+}
+
+// arrowMagic begins an Arrow IPC file, but not a stream.
+var arrowMagic = []byte("ARROW1")
+
+// arrowRecords passes the records of a file to emit. It returns false if emit did, or
+// after an error.
+func (x *execution) arrowRecords(split storage.Split, emit func(arrow.Record) bool) bool {
+	next, closeFile, err := openArrow(x, split)
+	if err != nil {
+		return x.fail(fmt.Errorf("%s: %w", split.Path, err))
+	}
+	defer closeFile()
+	for index := 0; ; index++ {
+		record, err := next()
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		if err != nil {
+			return x.fail(fmt.Errorf("%s: record %d: %w", split.Path, index, err))
+		}
+		x.measured.RecordsIn++
+		goOn := emit(record)
+		record.Release()
+		if !goOn {
+			return false
+		}
+	}
+}
+
+// openArrow opens a file or stream. next returns its next record, which the caller must
+// release, or io.EOF.
+func openArrow(x *execution, split storage.Split) (next func() (arrow.Record, error), closeFile func(), err error) {
+	if split.Compression == "" {
+		file, err := x.task.Files().Open(x.task, split.Path)
+		if err != nil {
+			return nil, nil, err
+		}
+		closeFile = func() { _ = file.Close() } // it was only read
+		start := make([]byte, len(arrowMagic))
+		if n, _ := file.ReadAt(start, 0); bytes.Equal(start[:n], arrowMagic) {
+			next, err = arrowFile(file)
+		} else {
+			next, err = arrowStream(file)
+		}
+		if err != nil {
+			closeFile()
+		}
+		return next, closeFile, err
+	}
+	stream, err := split.Open(x.task)
+	if err != nil {
+		return nil, nil, err
+	}
+	if next, err = arrowStream(stream); err != nil {
+		_ = stream.Close()
+	}
+	return next, func() { _ = stream.Close() }, err
+}
+
+func arrowFile(file storage.File) (next func() (arrow.Record, error), err error) {
+	defer recoverArrow(&err)
+	reader, err := ipc.NewFileReader(file)
+	if err != nil {
+		return nil, err
+	}
+	index := 0
+	return func() (record arrow.Record, err error) {
+		defer recoverArrow(&err)
+		if index == reader.NumRecords() {
+			return nil, io.EOF
+		}
+		if record, err = reader.RecordAt(index); err != nil {
+			return nil, err
+		}
+		index++
+		return record, nil
+	}, nil
+}
+
+func arrowStream(stream io.Reader) (next func() (arrow.Record, error), err error) {
+	defer recoverArrow(&err)
+	reader, err := ipc.NewReader(stream)
+	if err != nil {
+		return nil, err
+	}
+	return func() (record arrow.Record, err error) {
+		defer recoverArrow(&err)
+		if record, err = reader.Read(); err != nil {
+			return nil, err
+		}
+		record.Retain()
+		return record, nil
+	}, nil
+}
+
+// recoverArrow makes a panic an error: the Arrow readers panic on some malformed input.
+func recoverArrow(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("not a valid Arrow file: %v", r)
+	}
+}

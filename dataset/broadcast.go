@@ -1,0 +1,158 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// BroadcastJoin returns what [Join] returns, without a shuffle of the large data set:
+// each executor keeps the whole small data set in memory.
+func BroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], f func(K, V, W) U) *Of[U] {
+	return broadcastJoin(large, small, "BroadcastJoin", func(key K, v V, found []W, emit func(U) bool) bool {
+		for _, w := range found {
+			if !emit(f(key, v, w)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// LeftBroadcastJoin returns what BroadcastJoin returns, and f of each value on the large
+// side whose key is not on the small side, with a nil small value.
+func LeftBroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], f func(K, V, *W) U) *Of[U] {
+	return broadcastJoin(large, small, "LeftBroadcastJoin", func(key K, v V, found []W, emit func(U) bool) bool {
+		for _, w := range found {
+			if !emit(f(key, v, &w)) {
+				return false
+			}
+		}
+		return len(found) > 0 || emit(f(key, v, nil))
+	})
+}
+
+// broadcastJoin adds an operator that calls match with each element of the large side
+// and the values of its key on the small side. One partition has the whole small side;
+// a process reads it once, and its tasks share it.
+func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], operator string,
+	match func(key K, v V, found []W, emit func(U) bool) bool) *Of[U] {
+	pairs := keyedBy[K, W](large.plan, operator)
+	whole := exchanged(small, operator, 1)
+	whole.node.shared, whole.node.blocking = true, true
+	tables := newBroadcast(func(x *execution) map[string][]W {
+		table := map[string][]W{}
+		left := x.memory
+		var buffer []byte
+		whole.each(x, 0, func(element KV[K, W]) bool {
+			key, err := pairs.key(&buffer, element.Key)
+			if err != nil {
+				return x.fail(err)
+			}
+			encoded, err := pairs.values.Append(nil, element.Value)
+			if err != nil {
+				return x.fail(err)
+			}
+			if left -= int64(len(key) + len(encoded)); left < 0 {
+				return x.fail(permanentError{fmt.Errorf("the small side of %s has more than %d bytes, the memory that a task may use: "+
+					"use Join, or raise executor.memory", operator, x.memory)})
+			}
+			value, err := pairs.values.Decode(encoded) // element is valid only now
+			table[string(key)] = append(table[string(key)], value)
+			return err == nil || x.fail(err)
+		})
+		return table
+	})
+	n := &node{operator: operator, inputs: []*node{large.node, whole.node}}
+	n.count = func(l *layout) int { return l.count(large.node) }
+	n.parents = func(_ *layout, partition int, visit func(*node, int)) {
+		visit(large.node, partition)
+		visit(whole.node, 0)
+	}
+	return newOf(large.plan, n, func(x *execution, partition int, emit func(U) bool) {
+		table, ok := tables.acquire(x)
+		if !ok {
+			return
+		}
+		defer tables.release()
+		var buffer []byte
+		large.each(x, partition, func(element KV[K, V]) bool {
+			key, err := pairs.key(&buffer, element.Key)
+			if err != nil {
+				return x.fail(err)
+			}
+			return match(element.Key, element.Value, table[string(key)], emit)
+		})
+	})
+}
+
+// idleBroadcast is how long a process keeps a broadcast table that no task uses.
+const idleBroadcast = 30 * time.Second
+
+// broadcast is a table that the tasks of a process share.
+type broadcast[T any] struct {
+	build    func(x *execution) T
+	building chan struct{} // has an element while a task builds the table
+
+	mu    sync.Mutex
+	table T
+	built bool
+	users int
+	drop  *time.Timer // drops the table if it is idle; nil if it has users
+}
+
+func newBroadcast[T any](build func(x *execution) T) *broadcast[T] {
+	return &broadcast[T]{build: build, building: make(chan struct{}, 1)}
+}
+
+// acquire returns the table, which the first task builds. If ok is false, the execution
+// has failed; else the caller must call release.
+func (b *broadcast[T]) acquire(x *execution) (table T, ok bool) {
+	select {
+	case b.building <- struct{}{}:
+		defer func() { <-b.building }()
+	case <-x.task.Done():
+		return table, x.fail(context.Cause(x.task))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.built {
+		b.use()
+		return b.table, true
+	}
+	b.mu.Unlock()
+	table = b.build(x)
+	b.mu.Lock()
+	if x.err != nil {
+		return table, false
+	}
+	b.table, b.built = table, true
+	b.use()
+	return table, true
+}
+
+func (b *broadcast[T]) use() {
+	b.users++
+	if b.drop != nil {
+		b.drop.Stop()
+		b.drop = nil
+	}
+}
+
+// release ends the use of the table.
+func (b *broadcast[T]) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.users--; b.users > 0 {
+		return
+	}
+	b.drop = time.AfterFunc(idleBroadcast, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.users == 0 {
+			var none T
+			b.table, b.built = none, false
+		}
+	})
+}

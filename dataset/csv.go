@@ -1,0 +1,195 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// csvOptions are the options of [CSV].
+type csvOptions struct {
+	header    bool
+	delimiter rune // 0 means a comma
+	lines     bool // each line is a record
+}
+
+// Header makes [CSV] take the first record of each file as the names of its columns.
+func Header() ReadOption { return func(s *source) { s.csv.header = true } }
+
+// Delimiter sets what separates the fields of a [CSV] record, instead of a comma.
+func Delimiter(delimiter rune) ReadOption { return func(s *source) { s.csv.delimiter = delimiter } }
+
+// LineRecords makes [CSV] divide large files among partitions. Then each line must be
+// a record: fields in quotes must not contain line breaks.
+func LineRecords() ReadOption { return func(s *source) { s.csv.lines = true } }
+
+// CSV returns the records of files of comma-separated values, as encoding/csv reads
+// them. T is a []string, or a struct whose exported fields are strings, []byte,
+// numbers, booleans or types with the methods UnmarshalText and MarshalText.
+//
+// With the option [Header], a field of a struct has the column with its name, or with
+// the name in its tag `csv:"name"`; other columns are ignored. Without it, the columns
+// are the fields in their order. Fields with the tag `csv:"-"` are ignored.
+//
+// A file is read by one task, because a record may have line breaks, unless the
+// option [LineRecords] excludes that. See [Text] for the files.
+func CSV[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
+	n := newSource(p, "CSV", path, options)
+	n.source.whole = !n.source.csv.lines
+	rows, err := csvRowsOf[T]()
+	p.reject("CSV", err)
+	return newOf(p, n, func(x *execution, partition int, emit func(T) bool) {
+		for _, split := range x.splits(n, partition) {
+			r := &csvReader[T]{x: x, split: split, options: n.source.csv, rows: rows}
+			if !r.each(emit) {
+				return
+			}
+		}
+	})
+}
+
+// csvReader reads the records of a split.
+type csvReader[T any] struct {
+	x       *execution
+	split   storage.Split
+	options csvOptions
+	rows    csvRows[T]
+	width   int   // number of columns; 0 if records may have any
+	columns []int // the column of each field
+}
+
+// each passes the elements to emit. It returns false if emit did, or after an error.
+func (r *csvReader[T]) each(emit func(T) bool) bool {
+	if r.split.Offset > 0 && r.options.header {
+		if err := r.readHeader(); err != nil {
+			return r.x.fail(err)
+		}
+	} else if err := r.bind(nil); err != nil {
+		return r.x.fail(err)
+	}
+	file, err := r.split.Open(r.x.task)
+	if err != nil {
+		return r.x.fail(err)
+	}
+	defer file.Close()
+	records := r.reader(file)
+	first := r.split.Offset == 0
+	var element, zero T
+	for {
+		record, err := records.Read()
+		if err == io.EOF {
+			return true
+		}
+		if err != nil {
+			return r.x.fail(r.failed(err))
+		}
+		line, _ := records.FieldPos(0)
+		if first && r.options.header {
+			first, err = false, r.bind(record)
+			if err != nil {
+				return r.x.fail(lineError(r.split, int64(line), err))
+			}
+			continue
+		}
+		first = false
+		r.x.measured.RecordsIn++
+		element = zero
+		if err := r.check(record); err != nil {
+			return r.x.fail(lineError(r.split, int64(line), err))
+		}
+		if err := r.rows.decode(&element, record, r.columns); err != nil {
+			return r.x.fail(lineError(r.split, int64(line), err))
+		}
+		if !emit(element) {
+			return false
+		}
+	}
+}
+
+// reader returns a reader of the records of a file.
+func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
+	buffer := bufio.NewReaderSize(file, 64<<10)
+	if r.split.Offset == 0 {
+		if mark, _ := buffer.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
+			_, _ = buffer.Discard(3) // a byte order mark
+		}
+	}
+	records := csv.NewReader(buffer)
+	records.FieldsPerRecord = -1
+	records.ReuseRecord = r.rows.fields != nil
+	if r.options.delimiter != 0 {
+		records.Comma = r.options.delimiter
+	}
+	return records
+}
+
+// readHeader reads the header of the file, of which the split is a later part.
+func (r *csvReader[T]) readHeader() error {
+	start := *r
+	start.split.Offset, start.split.Length = 0, 1
+	file, err := start.split.Open(r.x.task)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	header, err := start.reader(file).Read()
+	if err != nil {
+		return start.failed(err)
+	}
+	if err := r.bind(header); err != nil {
+		return lineError(start.split, 1, err)
+	}
+	return nil
+}
+
+// bind finds the column of each field. header is nil if it is not known.
+func (r *csvReader[T]) bind(header []string) error {
+	r.width = len(header)
+	r.columns = make([]int, len(r.rows.fields))
+	if header == nil {
+		r.width = len(r.rows.fields)
+	}
+	for i, field := range r.rows.fields {
+		r.columns[i] = i
+		if header == nil {
+			continue
+		}
+		if r.columns[i] = slices.Index(header, field.name); r.columns[i] < 0 {
+			return fmt.Errorf("the header has no column %q: it has %q", field.name, header)
+		}
+	}
+	return nil
+}
+
+var errBrokenLine = errors.New("a field has a line break in quotes: read the files without the option LineRecords")
+
+// check returns an error if a record has too few or too many fields, or a line break
+// that the options exclude.
+func (r *csvReader[T]) check(record []string) error {
+	if r.width > 0 && len(record) != r.width {
+		return fmt.Errorf("the record has %d fields: want %d", len(record), r.width)
+	}
+	if r.options.lines && slices.ContainsFunc(record, func(field string) bool { return strings.Contains(field, "\n") }) {
+		return errBrokenLine
+	}
+	return nil
+}
+
+// failed adds the place to an error of a csv.Reader.
+func (r *csvReader[T]) failed(err error) error {
+	var malformed *csv.ParseError
+	if !errors.As(err, &malformed) {
+		return err
+	}
+	if err = malformed.Err; r.options.lines && (errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote)) {
+		err = fmt.Errorf("%w; if a field has a line break in quotes, read the files without the option LineRecords", err)
+	}
+	return lineError(r.split, int64(malformed.StartLine), err)
+}

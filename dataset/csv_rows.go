@@ -1,0 +1,206 @@
+package dataset
+
+import (
+	"encoding"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"unsafe"
+)
+
+// csvRows converts CSV records to elements and back.
+type csvRows[T any] struct {
+	fields []csvField // nil if T is a []string
+}
+
+// csvField is a field of a struct. Its functions take a pointer to the struct.
+type csvField struct {
+	name   string
+	parse  func(row unsafe.Pointer, text string) error
+	format func(row unsafe.Pointer) (string, error)
+}
+
+// csvRowsOf returns the conversion for T. It fails if T has a field that cannot be
+// converted.
+func csvRowsOf[T any]() (csvRows[T], error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[string]() {
+		return csvRows[T]{}, nil
+	}
+	if t.Kind() != reflect.Struct {
+		return csvRows[T]{}, fmt.Errorf("a CSV record cannot be of type %v: want a struct or []string", t)
+	}
+	rows := csvRows[T]{fields: []csvField{}}
+	for i := range t.NumField() {
+		declared := t.Field(i)
+		name := declared.Tag.Get("csv")
+		if !declared.IsExported() || name == "-" {
+			continue
+		}
+		field, ok := csvFieldOf(declared)
+		if !ok {
+			return rows, fmt.Errorf("field %s of %v has the type %v, which cannot be a CSV field: want a string, []byte, number or boolean, "+
+				"or a type with the methods UnmarshalText and MarshalText", declared.Name, t, declared.Type)
+		}
+		if field.name = name; name == "" {
+			field.name = declared.Name
+		}
+		rows.fields = append(rows.fields, field)
+	}
+	if len(rows.fields) == 0 {
+		return rows, fmt.Errorf("%v has no exported fields", t)
+	}
+	return rows, nil
+}
+
+// decode sets an element from a record.
+func (r csvRows[T]) decode(element *T, record []string, columns []int) error {
+	if r.fields == nil {
+		*(*[]string)(unsafe.Pointer(element)) = record
+		return nil
+	}
+	for i := range r.fields {
+		if err := r.fields[i].parse(unsafe.Pointer(element), record[columns[i]]); err != nil {
+			return fmt.Errorf("field %s: %w", r.fields[i].name, err)
+		}
+	}
+	return nil
+}
+
+// encode returns the record of an element. It may use the buffer.
+func (r csvRows[T]) encode(buffer []string, element *T) (record []string, err error) {
+	if r.fields == nil {
+		return *(*[]string)(unsafe.Pointer(element)), nil
+	}
+	for i := range r.fields {
+		text, err := r.fields[i].format(unsafe.Pointer(element))
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", r.fields[i].name, err)
+		}
+		buffer = append(buffer, text)
+	}
+	return buffer, nil
+}
+
+// header returns the names of the fields.
+func (r csvRows[T]) header() []string {
+	var names []string
+	for _, field := range r.fields {
+		names = append(names, field.name)
+	}
+	return names
+}
+
+// writeCSV writes a record and a line end.
+func writeCSV(w io.Writer, record []string) error {
+	switch {
+	case len(record) == 0:
+		return errors.New("a CSV record cannot have no fields")
+	case len(record) == 1 && record[0] == "":
+		_, err := io.WriteString(w, "\"\"\n") // an empty line would be no record
+		return err
+	}
+	csvWriter := csv.NewWriter(w)
+	if err := csvWriter.Write(record); err != nil {
+		return err
+	}
+	csvWriter.Flush()
+	return csvWriter.Error()
+}
+
+// textual is a pointer to a type that converts itself.
+type textual interface {
+	encoding.TextUnmarshaler
+	encoding.TextMarshaler
+}
+
+func csvFieldOf(field reflect.StructField) (csvField, bool) {
+	if reflect.PointerTo(field.Type).Implements(reflect.TypeFor[textual]()) {
+		at := func(row unsafe.Pointer) textual {
+			value, _ := reflect.NewAt(field.Type, unsafe.Add(row, field.Offset)).Interface().(textual)
+			return value
+		}
+		return csvField{
+			parse: func(row unsafe.Pointer, text string) error { return at(row).UnmarshalText([]byte(text)) },
+			format: func(row unsafe.Pointer) (string, error) {
+				text, err := at(row).MarshalText()
+				return string(text), err
+			},
+		}, true
+	}
+	offset := field.Offset
+	switch field.Type.Kind() {
+	case reflect.String:
+		return csvFieldAt(offset, func(s string) (string, error) { return s, nil }, func(s string) string { return s }), true
+	case reflect.Bool:
+		return csvFieldAt(offset, strconv.ParseBool, strconv.FormatBool), true
+	case reflect.Int:
+		return csvInt[int](offset), true
+	case reflect.Int8:
+		return csvInt[int8](offset), true
+	case reflect.Int16:
+		return csvInt[int16](offset), true
+	case reflect.Int32:
+		return csvInt[int32](offset), true
+	case reflect.Int64:
+		return csvInt[int64](offset), true
+	case reflect.Uint:
+		return csvUint[uint](offset), true
+	case reflect.Uint8:
+		return csvUint[uint8](offset), true
+	case reflect.Uint16:
+		return csvUint[uint16](offset), true
+	case reflect.Uint32:
+		return csvUint[uint32](offset), true
+	case reflect.Uint64:
+		return csvUint[uint64](offset), true
+	case reflect.Float32:
+		return csvFloat[float32](offset), true
+	case reflect.Float64:
+		return csvFloat[float64](offset), true
+	case reflect.Slice:
+		if field.Type.Elem().Kind() == reflect.Uint8 {
+			return csvFieldAt(offset, func(s string) ([]byte, error) { return []byte(s), nil }, func(b []byte) string { return string(b) }), true
+		}
+	}
+	return csvField{}, false
+}
+
+// csvFieldAt returns a field whose type has the memory layout of F.
+func csvFieldAt[F any](offset uintptr, parse func(string) (F, error), format func(F) string) csvField {
+	return csvField{
+		parse: func(row unsafe.Pointer, text string) (err error) {
+			*(*F)(unsafe.Add(row, offset)), err = parse(text)
+			return err
+		},
+		format: func(row unsafe.Pointer) (string, error) { return format(*(*F)(unsafe.Add(row, offset))), nil },
+	}
+}
+
+func csvInt[F int | int8 | int16 | int32 | int64](offset uintptr) csvField {
+	var zero F
+	return csvFieldAt(offset, func(s string) (F, error) {
+		n, err := strconv.ParseInt(s, 10, int(unsafe.Sizeof(zero))*8)
+		return F(n), err
+	}, func(n F) string { return strconv.FormatInt(int64(n), 10) })
+}
+
+func csvUint[F uint | uint8 | uint16 | uint32 | uint64](offset uintptr) csvField {
+	var zero F
+	return csvFieldAt(offset, func(s string) (F, error) {
+		n, err := strconv.ParseUint(s, 10, int(unsafe.Sizeof(zero))*8)
+		return F(n), err
+	}, func(n F) string { return strconv.FormatUint(uint64(n), 10) })
+}
+
+func csvFloat[F float32 | float64](offset uintptr) csvField {
+	var zero F
+	bits := int(unsafe.Sizeof(zero)) * 8
+	return csvFieldAt(offset, func(s string) (F, error) {
+		n, err := strconv.ParseFloat(s, bits)
+		return F(n), err
+	}, func(n F) string { return strconv.FormatFloat(float64(n), 'g', -1, bits) })
+}

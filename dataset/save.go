@@ -1,0 +1,165 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// saving says what the files of a saved data set contain.
+type saving struct {
+	_           struct{} `cbor:",toarray"`
+	Format      Format
+	Compression string
+	Header      []byte // begins each file
+}
+
+// SaveOption is an option of [Of.Save].
+type SaveOption func(*saveOptions)
+
+type saveOptions struct {
+	compression string
+	header      bool
+	output      []storage.OutputOption
+}
+
+// Compress makes Save compress the files: with "gzip", to part-00000.gz and so on, or
+// with "zstd", to part-00000.zst. All sources decompress them.
+func Compress(compression string) SaveOption {
+	return func(o *saveOptions) { o.compression = compression }
+}
+
+// Overwrite makes Save replace the directory if it exists, when all new files are
+// complete. The data set may be computed from the old files. See
+// storage.ReplaceOutput for what happens if the application dies meanwhile.
+func Overwrite() SaveOption {
+	return func(o *saveOptions) { o.output = append(o.output, storage.ReplaceOutput()) }
+}
+
+// Append makes Save add files to the directory if it exists, with the application's ID
+// in their names, when all of them are complete. See storage.AppendToOutput for what
+// happens if the application dies meanwhile.
+func Append() SaveOption {
+	return func(o *saveOptions) { o.output = append(o.output, storage.AppendToOutput()) }
+}
+
+// WriteHeader makes Save begin each file with the names of the columns, for [AsCSV] and
+// elements that are structs.
+func WriteHeader() SaveOption { return func(o *saveOptions) { o.header = true } }
+
+// savingOf returns what the files contain. It fails if elements of type T cannot be
+// saved in the format, or an option is wrong.
+func savingOf[T any](format Format, options saveOptions) (saving, error) {
+	saved := saving{Format: format, Compression: options.compression}
+	if _, err := lineEncoder[T](format); err != nil {
+		return saved, err
+	}
+	if len(options.output) > 1 {
+		return saved, errors.New("Overwrite and Append exclude each other")
+	}
+	if !options.header {
+		return saved, nil
+	}
+	rows, err := csvRowsOf[T]()
+	if format != AsCSV || err != nil || rows.fields == nil {
+		return saved, errors.New("WriteHeader needs the format AsCSV and elements that are structs")
+	}
+	var header bytes.Buffer
+	err = writeCSV(&header, rows.header())
+	saved.Header = header.Bytes()
+	return saved, err
+}
+
+// Save writes the elements to a directory, in the files part-00000, part-00001, …
+// It fails with fs.ErrExist if the directory exists, unless an option says what to do
+// then. The directory appears, or changes, when all files are complete.
+//
+// If an earlier attempt of the application has written it, Save does nothing. An
+// application that saves several data sets in a directory must do it in the same order
+// in each attempt.
+func (s *Of[T]) Save(ctx context.Context, path string, format Format, options ...SaveOption) error {
+	if s.err != nil {
+		return s.err
+	}
+	var o saveOptions
+	for _, option := range options {
+		option(&o)
+	}
+	saving, err := savingOf[T](format, o)
+	if err != nil {
+		return fmt.Errorf("save %s: %w", path, err)
+	}
+	e, err := engineOf(s.session)
+	if err != nil {
+		return err
+	}
+	suffix, err := storage.CompressionSuffix(saving.Compression)
+	if err != nil {
+		return fmt.Errorf("save %s: %w", path, err)
+	}
+	uri, err := e.app.Files.Qualify(path)
+	if err != nil {
+		return err
+	}
+	ctx = storage.With(ctx, e.app.Files)
+	settings := append(o.output, storage.PartSuffix(suffix), storage.Sequence(e.saves(uri, 0)+1))
+	output, err := e.app.Files.NewOutput(ctx, path, e.app.ID, settings...)
+	if errors.Is(err, storage.ErrCommitted) {
+		e.saves(uri, 1)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	j := &job{work: saveElements, output: &output, saving: saving}
+	if _, err = runJob(ctx, s, j); err == nil {
+		err = output.Commit(ctx, len(j.outputs))
+	}
+	if err != nil {
+		return errors.Join(err, output.Abort(ctx))
+	}
+	e.saves(uri, 1)
+	return nil
+}
+
+// saves adds n to the number of outputs that the application has written to a path, and
+// returns it.
+func (e *engine) saves(path string, n int) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.saved[path] += n
+	return e.saved[path]
+}
+
+// save computes partitions and writes their elements to one part of the output.
+func (s *stageWork) save(x *execution, partitions span) (elements int64, err error) {
+	part, err := s.Output.Part(x.task, x.task.Index(), x.task.Attempt())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = part.Abort() }() // no effect after Commit
+	compressed, err := storage.Compress(part, s.Saving.Compression)
+	if err != nil {
+		return 0, err
+	}
+	file := bufio.NewWriterSize(compressed, 256<<10)
+	_, _ = file.Write(s.Saving.Header) // Flush returns its error
+	err = x.over(partitions, func(partition int) {
+		s.final.save(x, s.Saving.Format, partition, func(line []byte) error {
+			elements++
+			_, err := file.Write(line)
+			return err
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(file.Flush(), compressed.Close()); err != nil {
+		return 0, err
+	}
+	return elements, x.task.CommitOutput(part.Commit)
+}
