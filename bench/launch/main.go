@@ -66,7 +66,7 @@ func run(ctx context.Context, runs int, submit string) (err error) {
 	if err != nil {
 		return err
 	}
-	return testbed.Use(ctx, dir, func(hadoop *testbed.Testbed) error {
+	return testbed.Use(ctx, dir, nil, func(hadoop *testbed.Testbed) error {
 		b := &bench{submit: submit, program: program, confDir: hadoop.ConfDir, rest: hadoop.REST}
 		return b.measure(ctx, runs)
 	})

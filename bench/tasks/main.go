@@ -13,12 +13,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -26,8 +24,8 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/bench/figures"
+	"github.com/bobbin-yarn/bobbin/bench/spark"
 	"github.com/bobbin-yarn/bobbin/bench/testbed"
-	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 const (
@@ -41,9 +39,7 @@ const (
 	roundTrips = 2000
 
 	runTimeout   = 2 * time.Minute
-	stopTimeout  = time.Minute
 	sparkTimeout = 20 * time.Minute
-	idleTimeout  = time.Minute
 )
 
 func main() {
@@ -70,9 +66,8 @@ type bench struct {
 	options
 	dir     string // for temporary files
 	program string // path of the application with the empty tasks
-	confDir string
-	rest    *yarnrest.Client
-	pyspark *pyspark // nil without Spark
+	hadoop  *testbed.Testbed
+	pyspark *spark.Installation // nil without Spark
 }
 
 func run(ctx context.Context, o options) (err error) {
@@ -82,7 +77,7 @@ func run(ctx context.Context, o options) (err error) {
 	b := &bench{options: o}
 	if o.spark {
 		// Report missing software at once.
-		if b.pyspark, err = findPySpark(ctx); err != nil {
+		if b.pyspark, err = spark.Find(ctx); err != nil {
 			return err
 		}
 	}
@@ -93,8 +88,8 @@ func run(ctx context.Context, o options) (err error) {
 	if b.program, err = testbed.Build(ctx, b.dir, "./bench/tasks/noops"); err != nil {
 		return err
 	}
-	return testbed.Use(ctx, b.dir, func(hadoop *testbed.Testbed) error {
-		b.confDir, b.rest = hadoop.ConfDir, hadoop.REST
+	return testbed.Use(ctx, b.dir, nil, func(hadoop *testbed.Testbed) error {
+		b.hadoop = hadoop
 		return b.measure(ctx)
 	})
 }
@@ -102,7 +97,7 @@ func run(ctx context.Context, o options) (err error) {
 // measure runs bobbin and Spark in turn and prints the figures.
 func (b *bench) measure(ctx context.Context) error {
 	var rates, trips []float64
-	spark := 0.0
+	sparkRate := 0.0
 	for i := range b.runs {
 		result, err := b.bobbin(ctx)
 		if err != nil {
@@ -112,7 +107,7 @@ func (b *bench) measure(ctx context.Context) error {
 		rates = append(rates, result.TasksPerSecond)
 		trips = append(trips, result.RoundTripMillis)
 		if i == 0 && b.spark {
-			if spark, err = b.sparkRate(ctx); err != nil {
+			if sparkRate, err = b.sparkRate(ctx); err != nil {
 				return fmt.Errorf("spark: %w", err)
 			}
 		}
@@ -121,8 +116,8 @@ func (b *bench) measure(ctx context.Context) error {
 	printed := []figures.Figure{{Name: "tasks/per-second", Value: rate, Unit: "1/s"}}
 	if b.spark {
 		printed = append(printed,
-			figures.Figure{Name: "tasks/over-spark", Value: rate / spark},
-			figures.Figure{Name: "tasks/spark-per-second", Value: spark, Unit: "1/s"})
+			figures.Figure{Name: "tasks/over-spark", Value: rate / sparkRate},
+			figures.Figure{Name: "tasks/spark-per-second", Value: sparkRate, Unit: "1/s"})
 	}
 	printed = append(printed, figures.Figure{Name: "tasks/round-trip-ms", Value: figures.Median(trips), Unit: "ms"})
 	return figures.Print(os.Stdout, printed...)
@@ -139,45 +134,12 @@ func (b *bench) bobbin(ctx context.Context) (noops, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	file := filepath.Join(b.dir, "noops.json")
-	command := exec.CommandContext(ctx, b.submit, "submit", "--num-executors", strconv.Itoa(executors),
+	err := b.hadoop.Submit(ctx, b.submit, "--num-executors", strconv.Itoa(executors),
 		"--executor-cores", strconv.Itoa(executorCores), "--driver-cores", strconv.Itoa(driverCores),
 		b.program, file, strconv.Itoa(tasksInSet), strconv.Itoa(int(sustained.Seconds())), strconv.Itoa(roundTrips))
-	command.Env = append(os.Environ(), "HADOOP_CONF_DIR="+b.confDir)
-	// At SIGTERM, yarn-submit kills the application before it exits.
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = stopTimeout
-	if output, err := command.CombinedOutput(); err != nil {
-		return noops{}, fmt.Errorf("yarn-submit: %w\n%s", errors.Join(err, context.Cause(ctx)), output)
+	if err != nil {
+		return noops{}, err
 	}
 	var result noops
-	return result, errors.Join(readJSON(file, &result), b.awaitIdle(ctx))
-}
-
-// readJSON reads a file and removes it.
-func readJSON(file string, value any) error {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(content, value); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return os.Remove(file)
-}
-
-// awaitIdle waits until the cluster has no container.
-func (b *bench) awaitIdle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, idleTimeout, fmt.Errorf("containers are left after %v", idleTimeout))
-	defer cancel()
-	for {
-		metrics, err := b.rest.Metrics(ctx)
-		if err == nil && metrics.ContainersAllocated == 0 {
-			return nil
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return errors.Join(err, context.Cause(ctx))
-		}
-	}
+	return result, errors.Join(testbed.ReadJSON(file, &result), b.hadoop.AwaitIdle(ctx))
 }

@@ -3,12 +3,14 @@ package testbed
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
@@ -16,8 +18,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// stopTimeout bounds how long the cluster may take to stop.
-const stopTimeout = time.Minute
+const (
+	stopTimeout = time.Minute // for the cluster, or an application that is killed
+	idleTimeout = time.Minute // for the containers of an application that has ended
+)
 
 // Testbed is a running cluster.
 type Testbed struct {
@@ -25,11 +29,13 @@ type Testbed struct {
 	REST    *yarnrest.Client // client of its ResourceManager
 }
 
-// Use starts a cluster in a directory, calls measure, and stops the cluster.
-func Use(ctx context.Context, dir string, measure func(*Testbed) error) (err error) {
+// Use starts a cluster in a directory, calls measure, and stops the cluster. hdfs
+// overrides properties of HDFS.
+func Use(ctx context.Context, dir string, hdfs cluster.Properties, measure func(*Testbed) error) (err error) {
 	fmt.Fprintln(os.Stderr, "starting a Hadoop cluster")
 	hadoop, err := cluster.Start(ctx, cluster.Options{
 		Dir:    filepath.Join(dir, "cluster"),
+		HDFS:   hdfs,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
@@ -50,6 +56,49 @@ func Use(ctx context.Context, dir string, measure func(*Testbed) error) (err err
 	}
 	defer rest.CloseIdleConnections()
 	return measure(&Testbed{ConfDir: hadoop.ConfDir(), REST: rest})
+}
+
+// Submit runs yarn-submit's command submit, and waits until the application has ended.
+// The arguments are options, the program, and the program's arguments.
+func (t *Testbed) Submit(ctx context.Context, yarnSubmit string, args ...string) error {
+	command := exec.CommandContext(ctx, yarnSubmit, append([]string{"submit"}, args...)...)
+	command.Env = append(os.Environ(), "HADOOP_CONF_DIR="+t.ConfDir)
+	// At SIGTERM, yarn-submit kills the application before it exits.
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = stopTimeout
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("yarn-submit: %w\n%s", errors.Join(err, context.Cause(ctx)), output)
+	}
+	return nil
+}
+
+// AwaitIdle waits until the cluster has no container.
+func (t *Testbed) AwaitIdle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, idleTimeout, fmt.Errorf("containers are left after %v", idleTimeout))
+	defer cancel()
+	for {
+		metrics, err := t.REST.Metrics(ctx)
+		if err == nil && metrics.ContainersAllocated == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+// ReadJSON reads a file that a measured program wrote, and removes it.
+func ReadJSON(file string, value any) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, value); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.Remove(file)
 }
 
 // Build builds one of this module's programs into a directory, as make build does,

@@ -1,4 +1,5 @@
-package main
+// Package spark runs PySpark programs on a cluster, for benchmarks to compare with.
+package spark
 
 import (
 	"context"
@@ -9,20 +10,20 @@ import (
 	"path/filepath"
 )
 
-// pysparkVersion is the release of Spark to compare with.
-const pysparkVersion = "4.3.0"
+// Version is the release of Spark to compare with.
+const Version = "4.3.0"
 
-// pyspark is an installation of Spark from its Python package.
-type pyspark struct {
+// Installation is an installation of Spark from its Python package.
+type Installation struct {
 	dir      string // for PYTHONPATH
 	python   string // path of the interpreter
 	javaHome string
 }
 
-// findPySpark returns the installation of Spark below the user's cache directory,
-// which it makes if necessary.
-func findPySpark(ctx context.Context) (*pyspark, error) {
-	p := &pyspark{}
+// Find returns the installation of Spark below the user's cache directory, which it
+// makes if necessary.
+func Find(ctx context.Context) (*Installation, error) {
+	p := &Installation{}
 	var err error
 	if p.python, err = exec.LookPath("python3"); err != nil {
 		return nil, errors.New("no Python for Spark: install python3 and pip (Debian, Ubuntu: apt-get install python3 python3-pip), " +
@@ -35,7 +36,7 @@ func findPySpark(ctx context.Context) (*pyspark, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nowhere to keep Spark: %w", err)
 	}
-	p.dir = filepath.Join(cache, "bobbin", "pyspark-"+pysparkVersion)
+	p.dir = filepath.Join(cache, "bobbin", "pyspark-"+Version)
 	if _, err := os.Stat(p.dir); err == nil {
 		return p, nil
 	}
@@ -43,12 +44,12 @@ func findPySpark(ctx context.Context) (*pyspark, error) {
 }
 
 // install installs Spark with pip into a temporary directory, and renames that when complete.
-func (p *pyspark) install(ctx context.Context) error {
+func (p *Installation) install(ctx context.Context) error {
 	if err := exec.CommandContext(ctx, p.python, "-m", "pip", "--version").Run(); err != nil {
 		return fmt.Errorf("no pip for %s, to install Spark with (%w): install it (Debian, Ubuntu: apt-get install python3-pip), "+
 			"or leave Spark out with -spark=false", p.python, err)
 	}
-	fmt.Fprintf(os.Stderr, "installing pyspark %s from PyPI into %s; this downloads about 450 MB, once\n", pysparkVersion, p.dir)
+	fmt.Fprintf(os.Stderr, "installing pyspark %s from PyPI into %s; this downloads about 450 MB, once\n", Version, p.dir)
 	if err := os.MkdirAll(filepath.Dir(p.dir), 0o755); err != nil {
 		return err
 	}
@@ -58,9 +59,9 @@ func (p *pyspark) install(ctx context.Context) error {
 	}
 	defer func() { _ = os.RemoveAll(partial) }()
 	pip := exec.CommandContext(ctx, p.python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
-		"--target", partial, "pyspark=="+pysparkVersion)
+		"--target", partial, "pyspark=="+Version)
 	if output, err := pip.CombinedOutput(); err != nil {
-		return fmt.Errorf("pip could not install pyspark %s: %w\n%s", pysparkVersion, errors.Join(err, context.Cause(ctx)), output)
+		return fmt.Errorf("pip could not install pyspark %s: %w\n%s", Version, errors.Join(err, context.Cause(ctx)), output)
 	}
 	return os.Rename(partial, p.dir)
 }
