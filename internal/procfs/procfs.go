@@ -33,3 +33,20 @@ func ResidentBytes(directory string) (uint64, error) {
 	}
 	return pages * uint64(os.Getpagesize()), nil
 }
+
+// PeakResidentBytes returns the largest resident memory that the process with the
+// given directory in /proc has had: VmHWM in the file status.
+func PeakResidentBytes(directory string) (uint64, error) {
+	name := filepath.Join(directory, "status")
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(content), "\nVmHWM:")
+	text, _, found := strings.Cut(after, " kB\n")
+	kilobytes, err := strconv.ParseUint(strings.TrimSpace(text), 10, 54)
+	if !found || err != nil {
+		return 0, fmt.Errorf("%s: there is no VmHWM in kB", name)
+	}
+	return kilobytes << 10, nil
+}

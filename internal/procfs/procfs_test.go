@@ -24,3 +24,19 @@ func TestResidentBytes(t *testing.T) {
 	_, err = ResidentBytes(t.TempDir())
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
+
+func TestPeakResidentBytes(t *testing.T) {
+	now, err := ResidentBytes(Self)
+	require.NoError(t, err)
+	peak, err := PeakResidentBytes(Self)
+	require.NoError(t, err)
+	require.Greater(t, peak, now/2)
+	for _, content := range []string{"", "Name:\tx\n", "Name:\tx\nVmHWM:\t many kB\n", "Name:\tx\nVmHWM:\t  1"} {
+		directory := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(directory, "status"), []byte(content), 0o644))
+		_, err := PeakResidentBytes(directory)
+		require.ErrorContains(t, err, "VmHWM")
+	}
+	_, err = PeakResidentBytes(t.TempDir())
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// compare returns an error if two outputs of a job differ.
+type compare func(ctx context.Context, files *storage.Files, want, got string) error
+
+// forEachLine calls f for each line of an output's part files, in order.
+func forEachLine(ctx context.Context, files *storage.Files, output string, f func(line []byte) error) error {
+	entries, err := files.List(ctx, output)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name, "_") || strings.HasPrefix(entry.Name, ".") {
+			continue
+		}
+		file, err := files.Open(ctx, entry.Path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(linesOf(file, f), file.Close()); err != nil {
+			return fmt.Errorf("%s: %w", entry.Path, err)
+		}
+	}
+	return nil
+}
+
+func linesOf(r io.Reader, f func(line []byte) error) error {
+	lines := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return nil
+		}
+		if err == nil {
+			err = f(line[:len(line)-1])
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// digest is the number of lines of an output and a hash of them.
+type digest struct{ lines, hash uint64 }
+
+// sameLines compares outputs whose lines may be in any order.
+func sameLines(ctx context.Context, files *storage.Files, want, got string) error {
+	return same(ctx, files, want, got, func(sum uint64, line []byte) uint64 { return sum + xxh3.Hash(line) })
+}
+
+// sameOrder compares outputs line by line.
+func sameOrder(ctx context.Context, files *storage.Files, want, got string) error {
+	return same(ctx, files, want, got, func(sum uint64, line []byte) uint64 { return xxh3.HashSeed(line, sum) })
+}
+
+func same(ctx context.Context, files *storage.Files, want, got string, add func(sum uint64, line []byte) uint64) error {
+	var digests [2]digest
+	for i, output := range []string{want, got} {
+		d := &digests[i]
+		err := forEachLine(ctx, files, output, func(line []byte) error {
+			d.lines, d.hash = d.lines+1, add(d.hash, line)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if digests[0] != digests[1] {
+		return fmt.Errorf("%s differs from %s: %d lines with hash %x, not %d with %x", got, want,
+			digests[1].lines, digests[1].hash, digests[0].lines, digests[0].hash)
+	}
+	return nil
+}
+
+// tolerance is how much two ranks may differ, relative to the larger of 1 and the rank.
+const tolerance = 1e-6
+
+// sameRanks compares lines page<TAB>rank.
+func sameRanks(ctx context.Context, files *storage.Files, want, got string) error {
+	ranks := map[string]float64{}
+	read := func(output string, f func(page string, rank float64) error) error {
+		return forEachLine(ctx, files, output, func(line []byte) error {
+			page, text, _ := bytes.Cut(line, []byte("\t"))
+			rank, err := strconv.ParseFloat(string(text), 64)
+			if err != nil {
+				return err
+			}
+			return f(string(page), rank)
+		})
+	}
+	err := read(want, func(page string, rank float64) error {
+		ranks[page] = rank
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = read(got, func(page string, rank float64) error {
+		wanted, found := ranks[page]
+		if !found || !(math.Abs(rank-wanted) <= tolerance*max(1, wanted)) {
+			return fmt.Errorf("page %q has the rank %v, want %v", page, rank, wanted)
+		}
+		delete(ranks, page)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(ranks) > 0 {
+		return fmt.Errorf("%s lacks %d pages of %s", got, len(ranks), want)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bobbin-yarn/bobbin/bench/data/inputs"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// parts is how many files each input has: one for each core of the executors.
+const parts = executors * executorCores
+
+// Inputs in HDFS.
+const (
+	textInput  = "/bench/text"
+	leftInput  = "/bench/left"
+	rightInput = "/bench/right"
+	linksInput = "/bench/links"
+)
+
+// generate writes an input, with a seed of its own.
+func (b *bench) generate(ctx context.Context, input string) error {
+	size := b.megabytes << 20
+	left, right := size*3/8, size/8
+	switch input {
+	case textInput:
+		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
+			return inputs.Text(w, b.seed, uint64(part), size/parts)
+		})
+	case leftInput: // a tenth of the keys are not in the right table
+		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
+			return inputs.Left(w, b.seed+1, uint64(part), inputs.Keys(right)*11/10, left/parts)
+		})
+	case rightInput:
+		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
+			return inputs.Right(w, b.seed+2, uint64(part), parts, right/parts)
+		})
+	case linksInput: // ten links of each page
+		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
+			return inputs.Links(w, b.seed+3, uint64(part), b.links/10, b.links/parts)
+		})
+	}
+	return fmt.Errorf("no input %s", input)
+}
+
+// writeParts writes the files of an input.
+func (b *bench) writeParts(ctx context.Context, input string, write func(w io.Writer, part int64) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for part := range int64(parts) {
+		group.Go(func() error {
+			file, err := b.files.Create(ctx, fmt.Sprintf("%s/%d", input, part), storage.BlockSize(blockSize))
+			if err != nil {
+				return err
+			}
+			if err := write(file, part); err != nil {
+				return errors.Join(err, file.Abort())
+			}
+			return file.Close()
+		})
+	}
+	return group.Wait()
+}

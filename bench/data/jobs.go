@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/bench/data/limit"
+	"github.com/bobbin-yarn/bobbin/bench/spark"
+	"github.com/bobbin-yarn/bobbin/bench/testbed"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// job is one of the jobs that are measured.
+type job struct {
+	name   string
+	inputs []string
+	limit  func(ctx context.Context, files *storage.Files, out string, in ...string) error
+	compare
+}
+
+var jobs = []job{
+	{"wordcount", []string{textInput}, limit.WordCount, sameLines},
+	{"sort", []string{textInput}, limit.Sort, sameOrder},
+	{"join", []string{leftInput, rightInput}, limit.Join, sameLines},
+	{"pagerank", []string{linksInput}, limit.PageRank, sameRanks},
+}
+
+// result is what the runs of an application took.
+type result struct {
+	Seconds         []float64
+	DriverMegabytes float64 // only bobbin's
+	peak            uint64  // resident memory of all processes, in bytes
+}
+
+// output returns the path of the output of a run.
+func (j job) output(by string, run int) string {
+	return path.Join("/bench", j.name, by, strconv.Itoa(run))
+}
+
+// runLimit returns the seconds of the fastest run of the job's limit.
+func (b *bench) runLimit(ctx context.Context, j job) (float64, error) {
+	fastest := math.Inf(1)
+	for run := range runs {
+		debug.FreeOSMemory()
+		began := time.Now()
+		if err := j.limit(ctx, b.files, j.output("limit", run), j.inputs...); err != nil {
+			return 0, fmt.Errorf("limit: %w", err)
+		}
+		fastest = min(fastest, time.Since(began).Seconds())
+	}
+	debug.FreeOSMemory()
+	fmt.Fprintf(os.Stderr, "%s: limit %.2f s\n", j.name, fastest)
+	return fastest, nil
+}
+
+// measured runs an application, and measures its time and memory. The application
+// writes its result as JSON into file.
+func (b *bench) measured(ctx context.Context, what, file string, run func(context.Context) error) (r result, err error) {
+	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
+	defer cancel()
+	sampling, stop := context.WithCancel(ctx)
+	peak := make(chan uint64)
+	go func() { peak <- peakMemory(sampling, b.dir) }()
+	began := time.Now()
+	err = run(ctx)
+	took := time.Since(began)
+	stop()
+	r.peak = <-peak
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", what, err)
+	}
+	err = errors.Join(testbed.ReadJSON(file, &r), b.hadoop.AwaitIdle(ctx))
+	fmt.Fprintf(os.Stderr, "%s: %.2f s, %.0f MB; the application took %.1f s\n", what, r.Seconds, float64(r.peak)/1e6, took.Seconds())
+	return r, err
+}
+
+// runBobbin runs a job of bench/data/plans.
+func (b *bench) runBobbin(ctx context.Context, name string, runs int, out string, in []string, options ...string) (result, error) {
+	file := filepath.Join(b.dir, "plans.json")
+	args := append([]string{"--num-executors", strconv.Itoa(executors), "--executor-cores", strconv.Itoa(executorCores),
+		"--executor-memory", "1g"}, options...)
+	if b.profiles != "" {
+		args = append(args, "--conf", "executorEnv.BENCH_PROFILES="+b.profiles)
+	}
+	args = append(args, b.program, file, strconv.Itoa(runs), strconv.Itoa(executors*executorCores), name, out)
+	return b.measured(ctx, "bobbin's "+name, file, func(ctx context.Context) error {
+		return b.hadoop.Submit(ctx, b.submit, append(args, in...)...)
+	})
+}
+
+//go:embed jobs.py
+var jobsScript []byte
+
+// runSpark runs a job of jobs.py.
+func (b *bench) runSpark(ctx context.Context, j job) (result, error) {
+	file := filepath.Join(b.dir, "spark.json")
+	arguments, err := json.Marshal(map[string]any{"File": file, "Runs": runs + 1, "Job": j.name,
+		"Out": path.Dir(j.output("spark", 0)), "In": j.inputs, "Iterations": limit.Iterations})
+	if err != nil {
+		return result{}, err
+	}
+	return b.measured(ctx, "Spark's "+j.name, file, func(ctx context.Context) error {
+		return b.pyspark.Run(ctx, spark.Program{
+			Dir:       b.dir,
+			ConfDir:   b.hadoop.ConfDir,
+			Script:    jobsScript,
+			Args:      []string{string(arguments)},
+			Executors: executors,
+			Cores:     executorCores,
+			Environ:   []string{envMeasured + b.dir},
+		})
+	})
+}
+
+// fastest returns the least of the times.
+func (r result) fastest() float64 { return slices.Min(r.Seconds) }

@@ -1,0 +1,235 @@
+// Command data measures jobs on data sets on a real Hadoop cluster that it starts: word
+// count, sort, join and PageRank, beside Apache Spark with as many executors of the same
+// size and the same files in HDFS, and beside what the machine itself needs.
+//
+// The inputs are a text of millions of different words, whose frequencies follow Zipf's
+// law; two tables with three quarters and one quarter of half of its bytes; and a graph
+// whose pages are linked to by Zipf's law.
+//
+// Time is that of the job alone: executors have registered before. bobbin runs a job
+// three times in one application; the median counts. Spark runs it four times in one
+// session, with DataFrames; the fastest counts, so that the JVM is warm. Both write
+// text to HDFS; the outputs are compared. The limit is a program that does the same with
+// the bytes in memory and neither tasks nor a shuffle, in its fastest of three
+// runs: see package limit. Whole applications' times are printed to stderr.
+//
+// Memory is the largest sum of the resident memory of the driver and the executors, of
+// 50 ms samples: bobbin's driver runs in its ApplicationMaster; of Spark, the driver's JVM counts,
+// but neither its Python nor its ApplicationMaster.
+//
+// driver-mb is the peak of the memory of bobbin's driver for a shuffle of 10,000 by
+// 10,000 partitions without a record.
+//
+// Usage, from the module's root, after make build:
+//
+//	go run ./bench/data [-megabytes 512] [-links 2000000] [-only wordcount,shuffle] [-spark=false]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/bench/figures"
+	"github.com/bobbin-yarn/bobbin/bench/spark"
+	"github.com/bobbin-yarn/bobbin/bench/testbed"
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+const (
+	executors     = 2
+	executorCores = 2
+
+	runs      = 3
+	blockSize = 128 << 20 // of HDFS, Hadoop's default
+
+	shuffle           = "shuffle" // the job for driver-mb
+	shufflePartitions = 10_000
+
+	jobTimeout = 20 * time.Minute
+)
+
+type options struct {
+	megabytes int64
+	links     int64
+	seed      uint64
+	only      []string // names of jobs; empty for all
+	submit    string   // path of yarn-submit
+	spark     bool
+	profiles  string // directory; "" for no profiles
+}
+
+func main() {
+	var o options
+	flag.Int64Var(&o.megabytes, "megabytes", 512, "size of the text; the tables of the join have half of it")
+	flag.Int64Var(&o.links, "links", 2_000_000, "links of the graph")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the inputs")
+	only := flag.String("only", "", "comma-separated jobs to measure: wordcount, sort, join, pagerank, shuffle; default all")
+	flag.StringVar(&o.submit, "submit", "bin/yarn-submit", "the yarn-submit to measure")
+	flag.BoolVar(&o.spark, "spark", true, "whether to measure Spark too")
+	flag.StringVar(&o.profiles, "profile", "", "directory for CPU profiles of bobbin's executors, one for each second")
+	flag.Parse()
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench data:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run of the benchmark.
+type bench struct {
+	options
+	dir     string // for temporary files
+	program string // path of the application with the plans
+	hadoop  *testbed.Testbed
+	files   *storage.Files
+	pyspark *spark.Installation // nil without Spark
+}
+
+// check returns an error if the options are invalid, and makes paths absolute.
+func (o *options) check() (err error) {
+	if o.megabytes < 1 || o.links < parts {
+		return errors.New("-megabytes and -links must be positive")
+	}
+	for _, name := range o.only {
+		if name != shuffle && !slices.ContainsFunc(jobs, func(j job) bool { return j.name == name }) {
+			return fmt.Errorf("-only: there is no job %q", name)
+		}
+	}
+	if o.profiles != "" {
+		if o.profiles, err = filepath.Abs(o.profiles); err != nil {
+			return err
+		}
+		return os.MkdirAll(o.profiles, 0o755)
+	}
+	return nil
+}
+
+// wanted reports whether to measure a job.
+func (o *options) wanted(name string) bool { return len(o.only) == 0 || slices.Contains(o.only, name) }
+
+func run(ctx context.Context, o options) (err error) {
+	b := &bench{options: o}
+	if err := b.check(); err != nil {
+		return err
+	}
+	if b.spark {
+		// Report missing software at once.
+		if b.pyspark, err = spark.Find(ctx); err != nil {
+			return err
+		}
+	}
+	if b.dir, err = os.MkdirTemp("", "bobbin-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if b.program, err = testbed.Build(ctx, b.dir, "./bench/data/plans"); err != nil {
+		return err
+	}
+	hdfs := cluster.Properties{"dfs.blocksize": strconv.Itoa(blockSize)}
+	return testbed.Use(ctx, b.dir, hdfs, func(hadoop *testbed.Testbed) error {
+		b.hadoop = hadoop
+		settings, err := conf.Load(hadoop.ConfDir)
+		if err != nil {
+			return err
+		}
+		b.files = storage.New(storage.Options{Hadoop: settings})
+		return errors.Join(b.measure(ctx), b.files.Close())
+	})
+}
+
+// measure runs the jobs and prints their figures.
+func (b *bench) measure(ctx context.Context) error {
+	generated := map[string]bool{}
+	var peaks, sparkPeaks []uint64
+	for _, j := range jobs {
+		if !b.wanted(j.name) {
+			continue
+		}
+		for _, input := range j.inputs {
+			if !generated[input] {
+				if err := b.generate(ctx, input); err != nil {
+					return err
+				}
+				generated[input] = true
+			}
+		}
+		bobbins, sparks, err := b.measureJob(ctx, j)
+		if err != nil {
+			return fmt.Errorf("%s: %w", j.name, err)
+		}
+		peaks, sparkPeaks = append(peaks, bobbins), append(sparkPeaks, sparks)
+	}
+	if len(peaks) > 0 {
+		printed := []figures.Figure{{Name: "data/memory-mb", Value: float64(slices.Max(peaks)) / 1e6, Unit: "MB"}}
+		if b.spark {
+			printed = append(printed, figures.Figure{Name: "data/memory-over-spark",
+				Value: float64(slices.Max(peaks)) / float64(slices.Max(sparkPeaks))})
+		}
+		if err := figures.Print(os.Stdout, printed...); err != nil {
+			return err
+		}
+	}
+	if !b.wanted(shuffle) {
+		return nil
+	}
+	result, err := b.runBobbin(ctx, shuffle, 1, "-", nil, "--conf", "shuffle.partitions="+strconv.Itoa(shufflePartitions))
+	if err != nil {
+		return err
+	}
+	return figures.Print(os.Stdout,
+		figures.Figure{Name: "data/driver-mb", Value: result.DriverMegabytes, Unit: "MB"},
+		figures.Figure{Name: "data/shuffle-seconds", Value: figures.Median(result.Seconds), Unit: "s"})
+}
+
+// measureJob measures a job, prints its figures, and returns the peaks of bobbin's and
+// Spark's memory, in bytes.
+func (b *bench) measureJob(ctx context.Context, j job) (peak, sparkPeak uint64, err error) {
+	defer func() {
+		err = errors.Join(err, b.files.RemoveAll(context.WithoutCancel(ctx), path.Join("/bench", j.name)))
+	}()
+	limit, err := b.runLimit(ctx, j)
+	if err != nil {
+		return 0, 0, err
+	}
+	bobbin, err := b.runBobbin(ctx, j.name, runs, path.Dir(j.output("bobbin", 0)), j.inputs)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := j.compare(ctx, b.files, j.output("limit", 0), j.output("bobbin", runs-1)); err != nil {
+		return 0, 0, err
+	}
+	seconds := figures.Median(bobbin.Seconds)
+	printed := []figures.Figure{
+		{Name: "data/" + j.name + "-seconds", Value: seconds, Unit: "s"},
+		{Name: "data/" + j.name + "-over-limit", Value: seconds / limit},
+	}
+	if b.spark {
+		sparks, err := b.runSpark(ctx, j)
+		if err != nil {
+			return 0, 0, err
+		}
+		if err := j.compare(ctx, b.files, j.output("limit", 0), j.output("spark", runs)); err != nil {
+			return 0, 0, err
+		}
+		sparkPeak = sparks.peak
+		printed = append(printed, figures.Figure{Name: "data/" + j.name + "-over-spark", Value: sparks.fastest() / seconds})
+	}
+	return bobbin.peak, sparkPeak, figures.Print(os.Stdout, printed...)
+}

@@ -1,0 +1,84 @@
+// Command plans runs a job of the benchmark of data sets several times in one session,
+// and writes the seconds of each run as JSON into a local file of the driver's
+// machine. It waits until all executors have registered before the first run.
+//
+//	plans FILE RUNS CORES JOB OUT [IN...]
+//
+// The jobs are those of the examples wordcount, sort, join and pagerank, and shuffle,
+// which groups nothing by key: 10,000 partitions without a record. A run writes its
+// output to a directory below OUT that is named by its number, from 0 on. CORES is the
+// number of cores of all executors.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/internal/procfs"
+)
+
+// measured is the content of the file.
+type measured struct {
+	Seconds         []float64
+	DriverMegabytes float64 // peak of the resident memory of the driver's process
+}
+
+// registered has a task for each core, which all start at the same time.
+var registered = bobbin.Func("registered", func(*bobbin.Task, int) (int, error) { return 0, nil })
+
+func main() {
+	profile()
+	bobbin.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:]) })
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) < 5 {
+		return errors.New("usage: plans FILE RUNS CORES JOB OUT [IN...]")
+	}
+	file, name, out, in := args[0], args[3], args[4], args[5:]
+	runs, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	cores, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	job, found := jobs[name]
+	if !found {
+		return fmt.Errorf("there is no job %q", name)
+	}
+	session, err := bobbin.NewSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if _, err := registered.Run(ctx, session, make([]int, cores), bobbin.Barrier()); err != nil {
+		return err
+	}
+	var result measured
+	for i := range runs {
+		began := time.Now()
+		if err := job(ctx, session, path.Join(out, strconv.Itoa(i)), in); err != nil {
+			return err
+		}
+		result.Seconds = append(result.Seconds, time.Since(began).Seconds())
+	}
+	peak, err := procfs.PeakResidentBytes(procfs.Self)
+	if err != nil {
+		return err
+	}
+	result.DriverMegabytes = float64(peak) / 1e6
+	content, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o644)
+}
