@@ -5,7 +5,7 @@ GO ?= go
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate check-generated bench-launch bench-tasks bench-scale bench-allocator clean
+.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate check-generated bench-launch bench-tasks bench-data bench-scale bench-allocator clean
 
 all: build
 
@@ -82,6 +82,12 @@ bench-launch:
 bench-tasks:
 	@$(MAKE) --silent --no-print-directory build >&2
 	@$(GO) run ./bench/tasks
+
+# Word count, sort, join and PageRank as data sets on a real cluster, beside Spark's, and beside a program that does them
+# in memory. Takes half an hour; BENCH_DATA="-megabytes 64 -only sort -spark=false" takes less.
+bench-data:
+	@$(MAKE) --silent --no-print-directory build >&2
+	@$(GO) run ./bench/data $(BENCH_DATA)
 
 # A driver with 10,000 executors, simulated on loopback.
 bench-scale:

@@ -91,7 +91,11 @@ func (b *bench) runBobbin(ctx context.Context, name string, runs int, out string
 	args := append([]string{"--num-executors", strconv.Itoa(executors), "--executor-cores", strconv.Itoa(executorCores),
 		"--executor-memory", "1g"}, options...)
 	if b.profiles != "" {
-		args = append(args, "--conf", "executorEnv.BENCH_PROFILES="+b.profiles)
+		profiles := filepath.Join(b.profiles, name)
+		if err := os.MkdirAll(profiles, 0o755); err != nil {
+			return result{}, err
+		}
+		args = append(args, "--conf", "executorEnv.BENCH_PROFILES="+profiles)
 	}
 	args = append(args, b.program, file, strconv.Itoa(runs), strconv.Itoa(executors*executorCores), name, out)
 	return b.measured(ctx, "bobbin's "+name, file, func(ctx context.Context) error {
@@ -106,7 +110,7 @@ var jobsScript []byte
 func (b *bench) runSpark(ctx context.Context, j job) (result, error) {
 	file := filepath.Join(b.dir, "spark.json")
 	arguments, err := json.Marshal(map[string]any{"File": file, "Runs": runs + 1, "Job": j.name,
-		"Out": path.Dir(j.output("spark", 0)), "In": j.inputs, "Iterations": limit.Iterations})
+		"Out": path.Dir(j.output("spark", 0)), "In": j.inputs, "Iterations": limit.Iterations, "Cores": executors * executorCores})
 	if err != nil {
 		return result{}, err
 	}

@@ -3,7 +3,7 @@ each run took, as JSON, into a file.
 
     jobs.py JSON KEY=VALUE...
 
-JSON has the names File, Runs, Job, Out, In and Iterations. A run writes its output to
+JSON has the names File, Runs, Job, Out, In, Iterations and Cores (of all executors). A run writes its output to
 a directory below Out that is named by its number, from 0 on.
 """
 
@@ -39,6 +39,8 @@ def join(out, left, right):
 
 
 def pagerank(out, path):
+    # Cached data keeps its number of partitions, and what is joined with it gets the same.
+    spark.conf.set("spark.sql.shuffle.partitions", 2 * arguments["Cores"])
     link = split("value", " ", 2)
     links = lines(path).select(link[0].alias("page"), link[1].alias("to"))
     links = links.groupBy("page").agg(collect_list("to").alias("links")).cache()

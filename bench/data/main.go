@@ -79,7 +79,7 @@ func main() {
 	only := flag.String("only", "", "comma-separated jobs to measure: wordcount, sort, join, pagerank, shuffle; default all")
 	flag.StringVar(&o.submit, "submit", "bin/yarn-submit", "the yarn-submit to measure")
 	flag.BoolVar(&o.spark, "spark", true, "whether to measure Spark too")
-	flag.StringVar(&o.profiles, "profile", "", "directory for CPU profiles of bobbin's executors, one for each second")
+	flag.StringVar(&o.profiles, "profile", "", "directory for CPU profiles of bobbin's executors: JOB/PID-SECOND.pprof")
 	flag.Parse()
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
@@ -113,12 +113,9 @@ func (o *options) check() (err error) {
 		}
 	}
 	if o.profiles != "" {
-		if o.profiles, err = filepath.Abs(o.profiles); err != nil {
-			return err
-		}
-		return os.MkdirAll(o.profiles, 0o755)
+		o.profiles, err = filepath.Abs(o.profiles)
 	}
-	return nil
+	return err
 }
 
 // wanted reports whether to measure a job.

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+func TestCompare(t *testing.T) {
+	files := storage.New(storage.Options{})
+	defer files.Close()
+	output := func(parts ...string) string {
+		dir := t.TempDir()
+		for i, part := range append(parts, "") {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "part-"+string(rune('0'+i))), []byte(part), 0o600))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o600))
+		return dir
+	}
+	for _, test := range []struct {
+		name      string
+		same      compare
+		want, got string
+		equal     bool
+	}{
+		{"the same lines in other files", sameLines, output("a\nb\n", "c\n"), output("c\n", "b\n", "a\n"), true},
+		{"another line", sameLines, output("a\nb\n"), output("a\nc\n"), false},
+		{"a line twice", sameLines, output("a\n"), output("a\na\n"), false},
+		{"the same order", sameOrder, output("a\nb\n", "c\n"), output("a\n", "b\nc\n"), true},
+		{"another order", sameOrder, output("a\nb\n"), output("b\na\n"), false},
+		{"nearly the same ranks", sameRanks, output("p\t1\nq\t0.15\n"), output("q\t0.15000000001\np\t1E0\n"), true},
+		{"another rank", sameRanks, output("p\t1\n"), output("p\t1.1\n"), false},
+		{"no rank", sameRanks, output("p\t1\n"), output("p\tNaN\n"), false},
+		{"a missing page", sameRanks, output("p\t1\nq\t1\n"), output("p\t1\n"), false},
+		{"a page twice", sameRanks, output("p\t1\n"), output("p\t1\np\t1\n"), false},
+	} {
+		err := test.same(t.Context(), files, test.want, test.got)
+		require.Equal(t, test.equal, err == nil, "%s: %v", test.name, err)
+	}
+}
