@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// inputs makes a text of words, a left and a right table.
-func inputs(t *testing.T) (text, left, right string) {
+// samplesOf makes a text of words, a left and a right table.
+func samplesOf(t *testing.T) (text, left, right string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	write := func(line func() string) string {
@@ -63,7 +63,7 @@ func run(t *testing.T, job func(context.Context, *storage.Files, string, ...stri
 }
 
 func TestJobs(t *testing.T) {
-	text, left, right := inputs(t)
+	text, left, right := samplesOf(t)
 
 	counts := map[string]int{}
 	for _, line := range linesOf(t, text) {

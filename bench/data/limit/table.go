@@ -42,6 +42,10 @@ func (t *table) find(hash uint64, key line, in []byte, add bool) *slot {
 	}
 }
 
+// first returns the key that find compares first with a key with this hash, or an empty
+// one.
+func (t *table) first(hash uint64) line { return t.slots[hash>>1&uint64(len(t.slots)-1)].key }
+
 func (t *table) grow() {
 	old := t.slots
 	t.slots = make([]slot, 2*len(old))

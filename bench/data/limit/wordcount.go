@@ -16,29 +16,16 @@ func WordCount(ctx context.Context, files *storage.Files, out string, in ...stri
 	if err != nil {
 		return err
 	}
-	parts := spans(data)
-	tables := make([][]*table, cores)
+	parts, counters := spans(data), make([]*counter, cores)
 	_ = inParallel(cores, func(i int) error {
-		tables[i] = make([]*table, cores)
-		for j := range tables[i] {
-			tables[i][j] = newTable(data)
-		}
-		for start, at := parts[i].start, parts[i].start; at < parts[i].end; at++ {
-			if data[at] > ' ' {
-				continue
-			}
-			if word := (line{uint32(start), uint32(at)}); word.start < word.end {
-				h := hash(word.of(data))
-				tables[i][partition(h)].find(h, word, data, true).value++
-			}
-			start = at + 1
-		}
+		counters[i] = newCounter(data)
+		counters[i].count(parts[i])
 		return nil
 	})
 	return store(ctx, files, out, func(i int, w *bufio.Writer) error {
-		merged := tables[0][i]
-		for _, other := range tables[1:] {
-			for _, s := range other[i].slots {
+		merged := counters[0].tables[i]
+		for _, other := range counters[1:] {
+			for _, s := range other.tables[i].slots {
 				if s.hash != 0 {
 					merged.find(s.hash, s.key, data, true).value += s.value
 				}
@@ -56,4 +43,60 @@ func WordCount(ctx context.Context, files *storage.Files, out string, in ...stri
 		}
 		return nil
 	})
+}
+
+// batch is how many words are looked up together.
+const batch = 32
+
+// counter counts words in one table for each core. It reads what the lookups of a
+// batch of words need before the first lookup, so that the processor reads from several
+// places of memory at a time.
+type counter struct {
+	data    []byte
+	tables  []*table
+	words   [batch]line
+	hashes  [batch]uint64
+	n       int  // words in the batch
+	touched byte // keeps the compiler from removing the reads
+}
+
+func newCounter(data []byte) *counter {
+	c := &counter{data: data, tables: make([]*table, cores)}
+	for i := range c.tables {
+		c.tables[i] = newTable(data)
+	}
+	return c
+}
+
+// count counts the words of a span.
+func (c *counter) count(s span) {
+	for start, at := s.start, s.start; at < s.end; at++ {
+		if c.data[at] > ' ' {
+			continue
+		}
+		if start < at {
+			c.words[c.n], c.hashes[c.n] = line{uint32(start), uint32(at)}, hash(c.data[start:at])
+			if c.n++; c.n == batch {
+				c.flush()
+			}
+		}
+		start = at + 1
+	}
+	c.flush()
+}
+
+// flush counts the words of the batch.
+func (c *counter) flush() {
+	var first [batch]uint32
+	hashes := c.hashes[:c.n]
+	for i, h := range hashes {
+		first[i] = c.tables[partition(h)].first(h).start
+	}
+	for _, start := range first[:c.n] {
+		c.touched += c.data[start]
+	}
+	for i, h := range hashes {
+		c.tables[partition(h)].find(h, c.words[i], c.data, true).value++
+	}
+	c.n = 0
 }
