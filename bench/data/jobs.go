@@ -40,7 +40,7 @@ var jobs = []job{
 type result struct {
 	Seconds         []float64
 	DriverMegabytes float64 // only bobbin's
-	peak            uint64  // resident memory of all processes, in bytes
+	usage
 }
 
 // output returns the path of the output of a run.
@@ -70,18 +70,19 @@ func (b *bench) measured(ctx context.Context, what, file string, run func(contex
 	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
 	defer cancel()
 	sampling, stop := context.WithCancel(ctx)
-	peak := make(chan uint64)
-	go func() { peak <- peakMemory(sampling, b.dir) }()
+	watched := make(chan usage)
+	go func() { watched <- watch(sampling, b.dir) }()
 	began := time.Now()
 	err = run(ctx)
 	took := time.Since(began)
 	stop()
-	r.peak = <-peak
+	r.usage = <-watched
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", what, err)
 	}
 	err = errors.Join(testbed.ReadJSON(file, &r), b.hadoop.AwaitIdle(ctx))
-	fmt.Fprintf(os.Stderr, "%s: %.2f s, %.0f MB; the application took %.1f s\n", what, r.Seconds, float64(r.peak)/1e6, took.Seconds())
+	fmt.Fprintf(os.Stderr, "%s: %.2f s, %.0f MB; the application took %.1f s, and %.1f s of CPU\n",
+		what, r.Seconds, float64(r.peak)/1e6, took.Seconds(), r.cpu.Seconds())
 	return r, err
 }
 

@@ -10,12 +10,13 @@
 // three times in one application; the median counts. Spark runs it four times in one
 // session, with DataFrames; the fastest counts, so that the JVM is warm. Both write
 // text to HDFS; the outputs are compared. The limit is a program that does the same with
-// the bytes in memory and neither tasks nor a shuffle, in its fastest of three
-// runs: see package limit. Whole applications' times are printed to stderr.
+// the bytes in memory and neither tasks nor a shuffle, in its fastest of three runs: see
+// package limit. The times of whole applications, and the CPU time of their processes,
+// are printed to stderr.
 //
 // Memory is the largest sum of the resident memory of the driver and the executors, of
-// 50 ms samples: bobbin's driver runs in its ApplicationMaster; of Spark, the driver's JVM counts,
-// but neither its Python nor its ApplicationMaster.
+// 50 ms samples. bobbin's driver runs in its ApplicationMaster; of Spark, the driver's
+// JVM counts, but neither Python nor the ApplicationMaster.
 //
 // driver-mb is the peak of the memory of bobbin's driver for a shuffle of 10,000 by
 // 10,000 partitions without a record.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,29 +21,63 @@ const (
 // envMeasured marks processes whose memory counts although they run in no container.
 const envMeasured = "BENCH_MEASURED="
 
-// peakMemory samples the resident memory, in bytes, of all processes of the
-// application that runs on the cluster in dir, until ctx ends. It returns the largest
-// sum. What counts are the AM, the driver and the executors; for Spark, which runs in
-// client mode, its driver's JVM instead of an AM with a driver, and no Python.
-func peakMemory(ctx context.Context, dir string) uint64 {
-	peak, processes, searched := uint64(0), []string(nil), time.Time{}
+// usage is what the processes of an application use.
+type usage struct {
+	peak uint64        // largest sum of their resident memory, in bytes
+	cpu  time.Duration // CPU time of all
+}
+
+// watch samples the usage of all processes of the application that runs on the
+// cluster in dir, until ctx ends. What counts are the AM, the driver and the executors; for
+// Spark, which runs in client mode, its driver's JVM instead of an AM with a driver, and
+// no Python.
+func watch(ctx context.Context, dir string) usage {
+	var result usage
+	var processes []string
+	var searched time.Time
+	used := map[string]time.Duration{} // by process
 	for ctx.Err() == nil {
 		if time.Since(searched) >= searchInterval {
 			processes, searched = applicationProcesses(dir), time.Now()
 		}
 		sum := uint64(0)
 		for _, process := range processes {
-			if resident, err := procfs.ResidentBytes(process); err == nil { // else it has ended
-				sum += resident
+			resident, err := procfs.ResidentBytes(process)
+			if err != nil {
+				continue // it has ended
 			}
+			sum += resident
+			used[process] = max(used[process], cpuTime(process))
 		}
-		peak = max(peak, sum)
+		result.peak = max(result.peak, sum)
 		select {
 		case <-time.After(sampleInterval):
 		case <-ctx.Done():
 		}
 	}
-	return peak
+	for _, cpu := range used {
+		result.cpu += cpu
+	}
+	return result
+}
+
+// tick is the unit of times in /proc.
+const tick = 10 * time.Millisecond
+
+// cpuTime returns the CPU time of a process, or 0 if it has ended.
+func cpuTime(process string) time.Duration {
+	content, err := os.ReadFile(filepath.Join(process, "stat"))
+	if err != nil {
+		return 0
+	}
+	// The fields after the program's name, which is in parentheses, begin with the third.
+	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * tick
 }
 
 // applicationProcesses returns the directories in /proc of the processes that count.
