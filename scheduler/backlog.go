@@ -287,7 +287,7 @@ func (b *backlog) countInRack(g *rackGroup, change int) {
 	}
 }
 
-// zeroCrossing adds change to a count. It returns 1 if that leaves 0, -1 if it reaches 0.
+// zeroCrossing changes a count. It returns 1 if the count was 0, -1 if it becomes 0.
 func zeroCrossing(count *int, change int) int {
 	before := *count
 	*count += change

@@ -85,13 +85,13 @@ func TestBarrierSetWithTooManyTasksIsAborted(t *testing.T) {
 	deadline, ok := s.NextDeadline()
 	require.True(t, ok)
 	require.Equal(t, start.Add(time.Minute), deadline)
-	s.at(2*time.Minute-1, "2/0@a:no-pref", "2/1@a:no-pref", "2/2@a:no-pref") // no core is reserved for it
+	s.at(2*time.Minute-1, "2/0@a:no-pref", "2/1@a:no-pref", "2/2@a:no-pref") // no core is reserved for set 1
 	require.Equal(t, []Event{TaskSetAborted{TaskSet: 1, Reason: reason + ", and no other came within 1m0s"}}, s.Advance(deadline))
 	_, ok = s.NextDeadline()
 	require.False(t, ok)
 }
 
-// Both pools use as many cores, so that the first is always preferred. The barrier
+// Both pools use equally many cores, so that the first is always preferred. The barrier
 // set must get its cores nevertheless.
 func TestBarrierSetIsNotStarvedByOtherPools(t *testing.T) {
 	s := play(t, Config{Mode: pool.FAIR, BarrierReserveDelay: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})

@@ -42,16 +42,16 @@ func BenchmarkFreedCore(b *testing.B) {
 	}
 }
 
-// BenchmarkIdleCores is the same while half of the executors are idle, because all
-// waiting tasks prefer the others. The idle ones must cost nothing.
+// BenchmarkIdleCores is BenchmarkFreedCore while half of the executors are idle, because
+// all waiting tasks prefer the others. The idle ones must cost nothing.
 func BenchmarkIdleCores(b *testing.B) {
 	for _, executors := range benchSizes {
 		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) { benchmarkEvents(b, executors, executors/2) })
 	}
 }
 
-// benchmarkEvents ends one attempt after the other. The tasks prefer the first
-// hosts, and never run elsewhere.
+// benchmarkEvents ends one attempt after another. The tasks prefer the first hosts, and
+// never run elsewhere.
 func benchmarkEvents(b *testing.B, executors, preferred int) {
 	s := farm(b, Config{LocalityWaitNode: 1e6 * time.Hour}, executors)
 	now := time.Unix(0, 0)

@@ -37,7 +37,7 @@ func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
 		return events
 	}
 	if set.blocked.since.IsZero() {
-		s.mayBlock[set.id] = set // until it is over, to notice that it can continue
+		s.mayBlock[set.id] = set // checked again until the set can continue or is over
 		set.blocked = blockage{since: s.clock.now, abort: s.clock.now.Add(wait)}
 		events = append(events, TaskSetUnschedulable{
 			TaskSet: set.id, Index: index, Reason: reason, Until: set.blocked.abort, IdleExecutor: set.idleExcluded(),

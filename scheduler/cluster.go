@@ -14,7 +14,7 @@ type cluster struct {
 	racks     map[string]*rack
 	free      freeCores
 	sizes     sizes // of the available executors
-	// newlyFree became available or got cores back since the last offer.
+	// newlyFree are executors that became available or got cores since the last offer.
 	newlyFree []*executor
 }
 
@@ -26,7 +26,7 @@ type host struct {
 	sizes     sizes
 	free      freeCores
 	waiting   int // number of waiting tasks that prefer the host
-	// references counts executors and task sets that use the host, which goes at 0.
+	// references counts executors and task sets that use the host, which is removed at 0.
 	references int
 }
 

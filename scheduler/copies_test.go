@@ -66,7 +66,7 @@ func TestOriginalWins(t *testing.T) {
 	s.at(time.Hour)
 }
 
-func TestOneOfTwoAttemptsFails(t *testing.T) {
+func TestOtherAttemptContinuesIfOneFails(t *testing.T) {
 	s := straggle(t, Executor{ID: "b", Host: "B", Cores: 1})
 	s.at(time.Hour, "1/9@b:no-pref")
 	require.Equal(t, []Event{AttemptEnded{TaskSet: 1, Index: 9, Attempt: 10, Failures: 1, Reason: "broken"}}, s.Finished(10, failed))

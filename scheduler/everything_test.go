@@ -40,10 +40,10 @@ type watchedExecutor struct {
 	decommissioning bool
 	free            int
 	used            map[string]float64
-	// queue are the attempts that are queued there as far as was reported, waiting
-	// those that really are.
+	// queue are the attempts that the executor has queued according to its reports,
+	// waiting those that it really has.
 	queue, waiting []*watchedAttempt
-	// sent are all attempts there that have not ended.
+	// sent are all attempts at the executor that have not ended.
 	sent []*watchedAttempt
 	// unreported are attempts that have ended, in order.
 	unreported []*watchedAttempt
@@ -75,8 +75,8 @@ type watchedAttempt struct {
 	committed bool
 	// recalled reports whether its executor was asked to return it.
 	recalled bool
-	// ended is its outcome, nil if it has not ended.
-	ended *Outcome
+	// outcome is nil if the attempt has not ended.
+	outcome *Outcome
 }
 
 func TestWithEverythingEnabled(t *testing.T) {
@@ -188,10 +188,10 @@ func (w *watcher) remove(t *rapid.T) {
 	counts := rapid.Bool().Draw(t, "counts")
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
 		if a := w.running[id]; a.on == e {
-			// The loss counts for attempts with a core since their launch.
+			// The loss is a failure of attempts that have had cores since their launch.
 			outcome := Outcome{Result: Killed}
 			if counts && !a.Queued {
-				require.Nil(t, a.ended, "an attempt on a core of its own is reported when it ends")
+				require.Nil(t, a.outcome, "an attempt on a core of its own is reported when it ends")
 				outcome = Outcome{Result: Failed, CountsAsFailure: true}
 			}
 			w.ended(a, outcome)
@@ -231,7 +231,7 @@ func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 func (w *watcher) finish(t *rapid.T) {
 	var begun []AttemptID
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
-		if a := w.running[id]; a.ended == nil && (a.killed || !slices.Contains(a.on.waiting, a)) {
+		if a := w.running[id]; a.outcome == nil && (a.killed || !slices.Contains(a.on.waiting, a)) {
 			begun = append(begun, id)
 		}
 	}
@@ -256,12 +256,12 @@ func (w *watcher) finish(t *rapid.T) {
 // stop ends an attempt at its executor, which starts attempts that are queued.
 func (a *watchedAttempt) stop(outcome Outcome) {
 	e := a.on
-	a.ended = &outcome
+	a.outcome = &outcome
 	e.unreported = append(e.unreported, a)
 	e.waiting = slices.DeleteFunc(e.waiting, func(other *watchedAttempt) bool { return other == a })
 	free := e.Cores
 	for _, other := range e.sent {
-		if other.ended == nil && !slices.Contains(e.waiting, other) {
+		if other.outcome == nil && !slices.Contains(e.waiting, other) {
 			free -= other.set.CPUs
 		}
 	}
@@ -269,7 +269,7 @@ func (a *watchedAttempt) stop(outcome Outcome) {
 		free -= e.waiting[0].set.CPUs
 		e.waiting = e.waiting[1:]
 	}
-	e.sent = slices.DeleteFunc(e.sent, func(other *watchedAttempt) bool { return other.ended != nil })
+	e.sent = slices.DeleteFunc(e.sent, func(other *watchedAttempt) bool { return other.outcome != nil })
 }
 
 // reportAll reports all attempts that ended at an executor.
@@ -277,8 +277,8 @@ func (w *watcher) reportAll(e *watchedExecutor) {
 	unreported := e.unreported
 	e.unreported = nil
 	for _, a := range unreported {
-		w.ended(a, *a.ended)
-		w.act(w.s.Finished(a.Attempt, *a.ended))
+		w.ended(a, *a.outcome)
+		w.act(w.s.Finished(a.Attempt, *a.outcome))
 	}
 	w.offer()
 }
@@ -298,8 +298,8 @@ func (w *watcher) setWindow(t *rapid.T) {
 	}
 }
 
-// returnQueued returns the attempts queued at an executor, as executors do on a
-// recall and if none has started for some time.
+// returnQueued returns the attempts queued at an executor, as executors do on a recall,
+// or if no attempt has started for some time.
 func (w *watcher) returnQueued(t *rapid.T) {
 	if e := w.any(t); e != nil {
 		w.returnQueuedOf(e)
@@ -344,7 +344,7 @@ func (w *watcher) act(events []Event) {
 			set := w.sets[event.TaskSet]
 			require.Equal(w.t, set.counted[event.Index], event.Failures, "%+v: a failure was counted that is not its own", event)
 			if set.Barrier {
-				w.commits.Forget(event.TaskSet) // its tasks commit again
+				w.commits.Forget(event.TaskSet) // all tasks of the set are retried, and commit again
 			}
 		case TaskSetFailed:
 			w.sets[event.TaskSet].over = true
@@ -481,7 +481,7 @@ func (w *watcher) check(*rapid.T) {
 // endAll ends and reports all attempts that run.
 func (w *watcher) endAll(outcome Outcome) {
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
-		if a := w.running[id]; a != nil && a.ended == nil {
+		if a := w.running[id]; a != nil && a.outcome == nil {
 			if a.killed {
 				a.stop(Outcome{Result: Killed})
 			} else {

@@ -21,7 +21,7 @@ const (
 	scopes
 )
 
-// executorList is linked through its executors, which can so move in constant time.
+// executorList is linked through its executors, so that moving one takes constant time.
 type executorList struct{ first, last *executor }
 
 type executorLinks struct{ previous, next *executor }

@@ -60,7 +60,7 @@ type child struct {
 	set  *modelSet
 }
 
-// round is an offer that the model follows.
+// round is an offer that the model repeats.
 type round struct {
 	*model
 	profile  int
@@ -70,16 +70,16 @@ type round struct {
 	took     map[*modelSet]bool
 }
 
-// offer checks the launches of an offer and follows them.
+// offer checks an offer's launches, and repeats them.
 func (m *model) offer(launches []Launch) {
 	for _, profile := range profiles {
 		r := &round{m, profile, m.poolsOf(profile), launches, map[child]bool{}, map[*modelSet]bool{}}
 		sets := slices.Clone(m.sets)
-		for r.one(r.pools.all[0]) {
+		for r.launchFrom(r.pools.all[0]) {
 		}
 		for _, set := range sets {
 			if r.took[set] && !r.declined[child{set: set}] {
-				m.delay(set, false)
+				m.setDelayed(set, false)
 			}
 		}
 		launches = r.launches
@@ -87,7 +87,8 @@ func (m *model) offer(launches []Launch) {
 	require.Empty(m.t, launches, "launches of sets that are over or go later")
 }
 
-func (m *model) delay(set *modelSet, delayed bool) {
+// setDelayed starts or stops the delay clock of a set.
+func (m *model) setDelayed(set *modelSet, delayed bool) {
 	if delayed != set.delayed {
 		set.waited, set.since, set.delayed = set.elapsed(m.now), m.now, delayed
 	}
@@ -108,8 +109,7 @@ func (r *round) running(c child) int {
 	return cores
 }
 
-// before reports whether a child of a FAIR pool has more right to a core than one
-// after it in order.
+// before reports whether a gets a core before b, a later child of the same FAIR pool.
 func (r *round) before(a, b child) bool {
 	share := func(c child) (needy bool, share float64) {
 		pool := pool.Pool{Weight: 1}
@@ -140,8 +140,8 @@ func (r *round) mostFree() int {
 	return most
 }
 
-// one follows the launch of one task of a pool, if there is one.
-func (r *round) one(from *modelPool) bool {
+// launchFrom repeats the launch of one task of a pool, if there is one.
+func (r *round) launchFrom(from *modelPool) bool {
 	for r.mostFree() > 0 {
 		var next *child
 		consider := func(c child) {
@@ -162,13 +162,13 @@ func (r *round) one(from *modelPool) bool {
 		switch {
 		case next == nil:
 			return false
-		case next.pool != nil && r.one(next.pool):
+		case next.pool != nil && r.launchFrom(next.pool):
 			return true
 		case next.set != nil && r.mostFree() < next.set.CPUs:
 			if r.took[next.set] {
-				r.delay(next.set, false)
+				r.setDelayed(next.set, false)
 			}
-		case next.set != nil && r.oneOf(next.set):
+		case next.set != nil && r.launchOf(next.set):
 			return true
 		}
 		r.declined[*next] = true
@@ -176,7 +176,8 @@ func (r *round) one(from *modelPool) bool {
 	return false
 }
 
-func (r *round) oneOf(set *modelSet) bool {
+// launchOf repeats the launch of one task of a set, if there is one.
+func (r *round) launchOf(set *modelSet) bool {
 	left := false
 	for i := range set.tasks {
 		task := &set.tasks[i]
@@ -197,7 +198,7 @@ func (r *round) oneOf(set *modelSet) bool {
 		}
 	}
 	if left || r.took[set] {
-		r.delay(set, left)
+		r.setDelayed(set, left)
 	}
 	return false
 }

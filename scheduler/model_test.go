@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// model is a simple reimplementation of a scheduler, which looks at every task and
-// every executor each time. It gets the same events, checks what the scheduler
-// returns, and follows its launches.
+// model is a simple reimplementation of a scheduler, which looks at every task and every
+// executor each time. It gets the same events, checks what the scheduler returns, and
+// repeats its launches.
 type model struct {
 	t         require.TestingT
 	config    Config
 	now       time.Time
 	executors []*modelExecutor // in order of addition
 	learned   map[string]string
-	sets      []*modelSet // those that are not over, in order of submission
+	sets      []*modelSet // sets that are not over, in order of submission
 	attempts  map[AttemptID]*modelAttempt
 	last      AttemptID
 	expecting bool
@@ -54,7 +54,7 @@ type modelAttempt struct {
 	index    int
 	executor *modelExecutor
 	gpus     []string
-	freed    bool // its cores are free
+	freed    bool // the attempt's cores are free again
 }
 
 func newModel(t require.TestingT, config Config) *model {
@@ -288,8 +288,8 @@ func (set *modelSet) elapsed(now time.Time) time.Duration {
 	return set.waited
 }
 
-// opens returns how long the delay clock of a set must run to open a level.
-func (m *model) opens(set *modelSet, level Locality) time.Duration {
+// waitFor returns how long the delay clock of a set must run to open a level.
+func (m *model) waitFor(set *modelSet, level Locality) time.Duration {
 	var wait time.Duration
 	for l, w := range map[Locality]time.Duration{
 		ProcessLocal: m.config.LocalityWaitProcess, NodeLocal: m.config.LocalityWaitNode, RackLocal: m.config.LocalityWaitRack,
@@ -306,7 +306,7 @@ func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
 	if !task.waiting || e.decommissioning || e.Profile != set.Profile {
 		return false
 	}
-	if level := m.level(task, e); level != NoPref && set.elapsed(m.now) < m.opens(set, level) {
+	if level := m.level(task, e); level != NoPref && set.elapsed(m.now) < m.waitFor(set, level) {
 		return false
 	}
 	if task.failedAt != e.Host {
@@ -357,7 +357,7 @@ func (m *model) deadline() (time.Time, bool) {
 			return !e.decommissioning && e.free >= set.CPUs && e.Profile == set.Profile
 		})
 		for _, level := range []Locality{NodeLocal, RackLocal, Any} {
-			left := m.opens(set, level) - set.elapsed(m.now)
+			left := m.waitFor(set, level) - set.elapsed(m.now)
 			if free && set.delayed && left > 0 && (next == 0 || left < next) {
 				next = left
 			}

@@ -32,7 +32,7 @@ func (p *profile) offer(windows bool) {
 	}
 	for i, set := range p.offered {
 		if set.progress.launched && !set.progress.finished {
-			p.delays.setRunning(set, false) // it took all that it was offered
+			p.delays.setRunning(set, false) // the set took all the cores that it was offered
 		}
 		set.progress.reset()
 		p.offered[i] = nil
@@ -41,7 +41,7 @@ func (p *profile) offer(windows bool) {
 	p.pools.EndOffer()
 	if p.reserved {
 		for _, set := range p.sets {
-			set.exhausted = false // it may not have been offered all free cores
+			set.exhausted = false // the set may not have been offered all free cores
 		}
 	}
 	if windows {
@@ -92,8 +92,8 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 type progress struct {
 	begun, launched bool
 	finished        bool // takes no more cores in this offer
-	// atNewlyFree is set while the candidates are the newly free executors. Later,
-	// when listed is set, they are the candidates for level.
+	// atNewlyFree is set while the candidates are the newly free executors. Later, once
+	// listed is set, the candidates are those for level.
 	atNewlyFree   bool
 	level         Locality
 	listed        bool

@@ -34,7 +34,7 @@ var profiles = profileIDs{0, 3}
 
 type profileIDs []int
 
-// draw returns the first more often than the others.
+// draw returns the first profile more often than the others.
 func (p profileIDs) draw(t *rapid.T) int {
 	return p[max(0, rapid.IntRange(-2, len(p)-1).Draw(t, "profile"))]
 }
@@ -203,7 +203,7 @@ func (c *compared) resultPending(t *rapid.T) {
 	}
 }
 
-// late reports attempts that have ended, or that there never were.
+// late reports the success of an attempt that has ended or never existed.
 func (c *compared) late(t *rapid.T) {
 	id := AttemptID(rapid.Uint64Range(0, uint64(c.m.last)+2).Draw(t, "attempt"))
 	if c.m.attempts[id] == nil {

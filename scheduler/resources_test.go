@@ -39,7 +39,7 @@ func TestTasksShareAnAddress(t *testing.T) {
 	s.addressesAt(gpus("2"))
 }
 
-func TestBadResources(t *testing.T) {
+func TestInvalidResourcesAreRefused(t *testing.T) {
 	s := New(Config{})
 	require.EqualError(t, s.AddExecutor(Executor{ID: "a", Host: "A", Cores: 1, Resources: gpus("0", "0")}),
 		`executor a on host A: resource gpu: address "0" is listed twice`)

@@ -112,7 +112,7 @@ func TestSetExcludedEverywhereIsAborted(t *testing.T) {
 	until := start.Add(2 * time.Minute)
 	require.Equal(t, []Event{TaskSetUnschedulable{TaskSet: 1, Index: 0, Reason: reason, Until: until}}, s.Advance(start))
 	s.at(0, "1/1@a:no-pref") // the other task may run
-	s.end("1/1", failed)     // and excludes the executor for the set
+	s.end("1/1", failed)     // this failure excludes the executor for the set
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1}))
 	require.Empty(t, s.Advance(until.Add(-1)), "another executor came")
 	s.at(0, "1/0@b:no-pref")

@@ -90,7 +90,7 @@ func TestSetsAreServedInOrder(t *testing.T) {
 	s.at(0, "3/1@a:no-pref", "1/0@a:no-pref")
 }
 
-func TestLaterSetsTakeCoresTooFewForEarlierOnes(t *testing.T) {
+func TestLaterSetsTakeCoresThatEarlierSetsCannotUse(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 3})
 	s.submit(TaskSet{ID: 1, Tasks: 2, CPUs: 2})
 	s.submit(TaskSet{ID: 2, Tasks: 2, CPUs: 1})
@@ -111,7 +111,7 @@ func TestTasksSpreadOverExecutors(t *testing.T) {
 	s.submit(TaskSet{ID: 3, Tasks: 4})
 	s.at(0, "3/0@c:no-pref", "3/1@a:no-pref", "3/2@c:no-pref")
 
-	for _, executors := range []int{2, 20} { // fewer and more than the locations
+	for _, executors := range []int{2, 20} { // fewer and more than locations with tasks
 		s := play(t, Config{})
 		for i := range executors {
 			require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: fmt.Sprint("host", i/2), Cores: 4}))
@@ -214,10 +214,10 @@ func TestDelayClockStopsWhileNoCoreIsUnused(t *testing.T) {
 	require.NoError(t, s.AddExecutor(Executor{ID: "a", Host: "A", Cores: 1}))
 	s.at(hour, "1/0@a:node-local")
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1}))
-	s.at(hour + time.Second) // b is unused from now on
+	s.at(hour + time.Second) // b is unused: the delay clock starts
 	s.RemoveExecutor("b", Loss{})
 	s.end("1/0", success)
-	s.at(hour+2*time.Second, "1/1@a:node-local") // until now
+	s.at(hour+2*time.Second, "1/1@a:node-local") // the delay clock has run for 1 s
 	require.NoError(t, s.AddExecutor(Executor{ID: "c", Host: "C", Cores: 1}))
 	s.at(2 * hour)
 	s.at(2*hour + 2*time.Second - 1)
@@ -238,7 +238,7 @@ func TestLiveLevelsFollowExecutors(t *testing.T) {
 	s.submit(TaskSet{ID: 1, Tasks: 3, Preferences: on("A", "A", "C")})
 	s.at(0, "1/0@a:node-local")
 	s.DecommissionExecutor("a")
-	s.at(1*time.Second, "1/1@b:any") // no task prefers any executor that is left
+	s.at(1*time.Second, "1/1@b:any") // no waiting task prefers a remaining executor
 	require.NoError(t, s.AddExecutor(Executor{ID: "c", Host: "C", Cores: 1}))
 	s.end("1/1", success)
 	s.at(1*time.Second, "1/2@c:node-local")
@@ -279,8 +279,8 @@ func TestHostsOfRackAlternate(t *testing.T) {
 	s.at(0, "1/1@a:rack-local")
 }
 
-// Z has no task left when the rotation reaches it, and the task of X must not run
-// on b again. The task of Y must be found nevertheless.
+// Host Z has no task left when the rotation reaches it, and the task of X must not run on
+// b again: the task of Y must be found.
 func TestHostWithoutTasksIsSkipped(t *testing.T) {
 	s := play(t, Config{RackOf: func(string) string { return "rack" }}, Executor{ID: "a", Host: "A", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
@@ -419,7 +419,7 @@ func TestExecutorLoss(t *testing.T) {
 			s.at(0)
 			require.NoError(t, s.AddExecutor(Executor{ID: "a", Host: "A", Cores: 2}))
 			if counts {
-				s.at(0) // the tasks avoid A as long as there is B
+				s.at(0) // the tasks avoid host A while B has an executor
 				s.RemoveExecutor("b", Loss{Reason: "lost", CountsAsFailure: counts})
 				s.at(0, "1/0@a:no-pref", "1/2@a:no-pref")
 				require.IsType(t, TaskSetFailed{}, s.RemoveExecutor("a", Loss{CountsAsFailure: true})[0])
@@ -471,7 +471,7 @@ func TestDemand(t *testing.T) {
 	require.Equal(t, map[string]int{"A": 2, "B": 2}, s.PreferredHosts())
 }
 
-func TestBadInput(t *testing.T) {
+func TestInvalidInputIsRefused(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 1})
 	s.submit(TaskSet{ID: 1, Name: "first", Tasks: 1})
 	for _, test := range []struct {

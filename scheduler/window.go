@@ -44,7 +44,7 @@ func (p *profile) fillWindows() {
 		}
 	}
 	if !set.HasWork() {
-		p.delays.setRunning(set, false) // it leaves no core unused
+		p.delays.setRunning(set, false) // the set leaves no core unused
 		set.node.Dequeue()
 	}
 }

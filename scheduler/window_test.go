@@ -109,7 +109,7 @@ func TestQueuedAttemptsAreRecalledForSetThatGoesFirst(t *testing.T) {
 
 func TestMedianIsOfDurationsMeasuredByExecutors(t *testing.T) {
 	s := queued(t, Config{Speculation: speculation.Rules{Enabled: true, Quantile: 0.1, MinTaskRuntime: 1}})
-	// All are reported at the same time, each with a duration of a second.
+	// All attempts are reported at the same time, each with a duration of a second.
 	for _, task := range []string{"1/1", "1/2", "1/3", "1/4"} {
 		s.end(task, Outcome{Result: Succeeded, Took: time.Second})
 	}

@@ -33,7 +33,7 @@ func TestSet(t *testing.T) {
 		{0, "a1", 0, 0},
 		{0, "a1", 0, 0}, // the same task counts once
 		{1, "a1", 2, 0},
-		{2, "a1", 0, 0}, // it is excluded already
+		{2, "a1", 0, 0}, // the executor is excluded already
 		{3, "a2", 0, 0},
 		{4, "a2", 2, 2},
 		{5, "a3", 0, 0},

@@ -250,7 +250,7 @@ func (n *Node[L]) Dequeue() {
 	}
 }
 
-// position returns the index of a child in the queue of a FIFO pool, or its place there.
+// position returns the index of a child in a FIFO pool's queue, or where to insert it.
 func (n *Node[L]) position(child *Node[L]) int {
 	i, _ := slices.BinarySearchFunc(n.queue, child, (*Node[L]).Compare)
 	return i

@@ -90,9 +90,9 @@ func TestSkippedLeafReturnsInTheNextOffer(t *testing.T) {
 	}
 }
 
-// Each core goes to a job with work; on the way from the root to it, no sibling has
-// more right to the core. No core stays unused while a job has work.
-func TestEachCoreGoesToTheNodeWithMostRight(t *testing.T) {
+// Each core goes to a job with work; on the way from the root to it, no sibling is due
+// the core before. No core stays unused while a job has work.
+func TestEachCoreGoesToTheNodeThatIsDue(t *testing.T) {
 	pools := []Pool{{Name: "a", Weight: 2}, {Name: "b", Mode: FAIR, MinShare: 3, Pools: []Pool{{Name: "b1"}, {Name: "b2", Mode: FAIR, Weight: 3}}}}
 	rapid.Check(t, func(t *rapid.T) {
 		tree := New[*job](FAIR, pools)
