@@ -68,7 +68,7 @@ type Application struct {
 	term  uint64        // the highest term number of a leader so far
 	wake  chan struct{} // holds a token if the state has something to send
 
-	uploaded bool // a master has all files; only the goroutine that calls send uses it
+	uploaded bool // set once a master has all files; only for the goroutine that calls send
 
 	over      chan struct{} // closed when the application is over, see Over
 	err       error         // why it ended, once over is closed; nil after Finish

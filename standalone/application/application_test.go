@@ -93,7 +93,7 @@ func TestTheDriverDoesNotNoticeAFailOver(t *testing.T) {
 	a.KillExecutors([]string{"2", "no number"})
 	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return len(m.GetKills()) == 1 })
 	n.stop(first)
-	a.RequestExecutors(demand(5)) // no master gets it before the second one leads
+	a.RequestExecutors(demand(5)) // no master gets this request before the second one leads
 	second.mu.Lock()
 	second.leader = ""
 	second.mu.Unlock()
@@ -225,7 +225,7 @@ func TestAMasterEndsAnApplication(t *testing.T) {
 func TestStartTimesOut(t *testing.T) {
 	n := newNetwork()
 	n.start(t, "one:1", "one:1") // a standby that knows no other leader
-	// Within 2 s both answer, even on a busy machine.
+	// Both addresses fail within 2 s, even on a busy machine.
 	ctx, stop := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("the time is up"))
 	defer stop()
 	_, err := Start(ctx, options(n, newFakeDriver(), "one:1", "dead:1"))

@@ -59,7 +59,7 @@ func (s *state) executorEnded(id uint32) {
 	s.desired.executorEnded(id)
 }
 
-// effects are for the driver and the log, after a master's message.
+// effects are what a master's message means for the driver and the log.
 type effects struct {
 	launched  []*protocol.ApplicationExecutor // not known before
 	ends      []*protocol.ExecutorEnd

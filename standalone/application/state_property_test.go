@@ -18,7 +18,7 @@ type masterModel struct {
 	finished   bool
 }
 
-func newToldMaster() *masterModel {
+func newMasterModel() *masterModel {
 	return &masterModel{kills: map[uint32]bool{}, registered: map[uint32]bool{}}
 }
 
@@ -43,7 +43,7 @@ func (m *masterModel) receive(message *protocol.ApplicationMessage) {
 // executors.
 func TestTheLastMasterKnowsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, master := newTestState(), newToldMaster()
+		s, master := newTestState(), newMasterModel()
 		s.sendAll()
 		ended := map[uint32]bool{}
 		id := rapid.Uint32Range(1, 8)
@@ -77,7 +77,7 @@ func TestTheLastMasterKnowsEverything(t *testing.T) {
 			"finish": func(*rapid.T) { s.setFinish(&protocol.Finish{}) },
 			"another master": func(*rapid.T) {
 				s.takeUnsent() // lost on its way
-				master = newToldMaster()
+				master = newMasterModel()
 				s.sendAll()
 			},
 			"": func(t *rapid.T) {

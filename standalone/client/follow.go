@@ -251,7 +251,7 @@ func (f *follower) read(ctx context.Context, process *followedProcess) error {
 	case errors.As(err, &writing):
 		return writing.Err
 	case errors.As(err, &refusal) && refusal.code == http.StatusNotFound:
-		// It has no files yet, or they were removed.
+		// The process has no files yet, or they were removed.
 		process.done = process.ended
 	case !f.latest.workers[process.worker]:
 		process.done = true

@@ -28,7 +28,7 @@ type fakeWorker struct {
 	mu      sync.Mutex
 	files   map[string]string
 	running bool
-	silent  bool // it does not answer
+	silent  bool // the worker does not answer
 }
 
 func startFakeWorker(t *testing.T) *fakeWorker {
@@ -129,7 +129,7 @@ func TestFollowReadsRolledFilesUntilTheExecutorEnds(t *testing.T) {
 			return &snapshot{ended: ended, processes: []processLogs{w.process()}, workers: live}, nil
 		}
 	}
-	f := followWorkers(t, logs.Selection{}, observer(false)) // it has no log files yet
+	f := followWorkers(t, logs.Selection{}, observer(false)) // the worker has no log files yet
 	w.change(func() { w.files["stderr"] = "one\ntw" })
 	f.expect(t, "stderr: one")
 	w.change(func() { w.files["stderr"] += "o\n"; w.files["stdout"] = "result\n" })

@@ -197,7 +197,7 @@ func (s *Cluster) lastStderrLine(ctx context.Context, logs string) string {
 		if err != nil {
 			return ""
 		}
-		text, _ := io.ReadAll(content) // a part is enough
+		text, _ := io.ReadAll(content) // after an error, use what was read
 		_ = content.Close()
 		lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), "\n")
 		return strings.TrimSpace(lines[len(lines)-1])

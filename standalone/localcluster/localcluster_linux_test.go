@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 func actExecutor() {
 	signal.Ignore(syscall.SIGTERM)
 	child := exec.Command("sleep", "600")
-	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as tasks run commands
+	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // like a command that a task runs
 	if err := child.Start(); err != nil {
 		panic(err)
 	}
@@ -142,7 +142,7 @@ type notes struct {
 func newNotes(t *testing.T) *notes {
 	path := filepath.Join(t.TempDir(), "notes")
 	require.NoError(t, unix.Mkfifo(path, 0o600))
-	file, err := os.OpenFile(path, os.O_RDWR, 0) // so that it stays open until the test ends
+	file, err := os.OpenFile(path, os.O_RDWR, 0) // read and write, so that the pipe stays open until the test ends
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = file.Close() })
 	_ = file.SetReadDeadline(time.Now().Add(timeout))
@@ -198,15 +198,15 @@ func (w watched) allEnd(t *testing.T, within time.Duration) {
 	}
 }
 
-// children returns all descendants of a process.
-func children(t *testing.T, of int) []int {
+// descendants returns all descendants of a process.
+func descendants(t *testing.T, of int) []int {
 	var found []int
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", of))
 	require.NoError(t, err)
 	for _, task := range tasks {
 		content, _ := os.ReadFile(task)
 		for _, pid := range numbers(t, strings.Fields(string(content))) {
-			found = append(append(found, pid), children(t, pid)...)
+			found = append(append(found, pid), descendants(t, pid)...)
 		}
 	}
 	return found
@@ -219,7 +219,7 @@ func TestStopLeavesNoProcess(t *testing.T) {
 	manager, err := runExecutors(t.Context(), cluster, 2, n.path)
 	require.NoError(t, err)
 	executors := append(n.executor(t), n.executor(t)...)
-	all := watch(t, append(executors, children(t, os.Getpid())...)...)
+	all := watch(t, append(executors, descendants(t, os.Getpid())...)...)
 	require.GreaterOrEqual(t, len(all), 3+2+4, "master and workers, guards, executors and what they run")
 	manager.Close()
 	require.NoError(t, cluster.Stop(t.Context()))
@@ -254,7 +254,7 @@ func unhex(t *testing.T, text string) []byte {
 func TestProgramThatEndsLeavesNoProcess(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		end  func(t *testing.T, program *exec.Cmd, cluster []int) // its master and workers
+		end  func(t *testing.T, program *exec.Cmd, cluster []int) // cluster: processes of the master and the workers
 	}{
 		{"in order", func(*testing.T, *exec.Cmd, []int) {}},
 		{"killed", func(t *testing.T, program *exec.Cmd, _ []int) { require.NoError(t, program.Process.Kill()) }},
@@ -293,7 +293,7 @@ func TestProgramThatEndsLeavesNoProcess(t *testing.T) {
 			words := strings.Fields(line)
 			require.Len(t, words, 4)
 			executors := append(n.executor(t), n.executor(t)...)
-			all := watch(t, append(executors, children(t, program.Process.Pid)...)...)
+			all := watch(t, append(executors, descendants(t, program.Process.Pid)...)...)
 			require.GreaterOrEqual(t, len(all), 3+2+4)
 
 			test.end(t, program, numbers(t, words[1:]))
@@ -343,12 +343,12 @@ func TestStartFails(t *testing.T) {
 			require.Empty(t, entries)
 		})
 	}
-	before := len(children(t, os.Getpid()))
+	before := len(descendants(t, os.Getpid()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := Start(ctx, testOptions(1))
 	require.ErrorIs(t, err, context.Canceled)
-	require.Len(t, children(t, os.Getpid()), before, "no process is left")
+	require.Len(t, descendants(t, os.Getpid()), before, "no process is left")
 }
 
 func TestProcessNeedsInstructions(t *testing.T) {

@@ -164,12 +164,12 @@ func firstMessage(registration string, total uint32) *protocol.ApplicationMessag
 
 // report reports a state of launched executors.
 func report(p workerPeer, sequence uint64, state protocol.ExecutorState, launches ...*protocol.LaunchExecutor) {
-	told := &protocol.WorkerReport{Sequence: sequence}
+	message := &protocol.WorkerReport{Sequence: sequence}
 	for _, launch := range launches {
-		told.Executors = append(told.Executors, &protocol.ExecutorReport{
+		message.Executors = append(message.Executors, &protocol.ExecutorReport{
 			ApplicationId: launch.GetApplicationId(), ExecutorId: launch.GetExecutorId(), State: state,
 			Profile: launch.GetProfile(), Cores: launch.GetCores(), Resources: launch.GetResources(),
 		})
 	}
-	p.send(&protocol.WorkerMessage{Report: told})
+	p.send(&protocol.WorkerMessage{Report: message})
 }

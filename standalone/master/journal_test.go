@@ -102,22 +102,22 @@ func TestCloseEndsAWrite(t *testing.T) {
 	})
 }
 
-// away is a store whose writes fail.
-type away struct{ recovery.Backend }
+// failingStore is a store whose writes fail.
+type failingStore struct{ recovery.Backend }
 
-type awayTerm struct{ recovery.Term }
+type failingTerm struct{ recovery.Term }
 
-func (a away) Campaign(ctx context.Context, address string) (recovery.Term, error) {
-	term, err := a.Backend.Campaign(ctx, address)
-	return awayTerm{term}, err
+func (s failingStore) Campaign(ctx context.Context, address string) (recovery.Term, error) {
+	term, err := s.Backend.Campaign(ctx, address)
+	return failingTerm{term}, err
 }
 
-func (awayTerm) Write(context.Context, ...recovery.Record) error {
+func (failingTerm) Write(context.Context, ...recovery.Record) error {
 	return errors.New("the store is away")
 }
 
 func TestStatusWhileTheStoreIsUnavailable(t *testing.T) {
-	m := start(t, away{recovery.Memory()}, nil)
+	m := start(t, failingStore{recovery.Memory()}, nil)
 	leads(t, m)
 	application := attachApplication(t, dial(t, m), firstMessage("app", 1))
 	require.Eventually(t, func() bool {

@@ -33,7 +33,7 @@ func TestKeyDerivationNeedsMemory(t *testing.T) {
 	require.Greater(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
 }
 
-// TestASecretThatIsAKeyIsNotStretched: it is random and cannot be guessed.
+// TestASecretThatIsAKeyIsNotStretched: such a secret is random and cannot be guessed.
 func TestASecretThatIsAKeyIsNotStretched(t *testing.T) {
 	made := NewSecret()
 	require.NotEqual(t, made, NewSecret())

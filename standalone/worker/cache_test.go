@@ -20,7 +20,7 @@ type shelf struct {
 	mu       sync.Mutex
 	contents map[string][]byte
 	fetches  int
-	gate     chan struct{} // if it is not nil, fetches wait for its end
+	gate     chan struct{} // fetches wait until it is closed; nil for no wait
 }
 
 func (s *shelf) put(name string, content []byte) *protocol.File {
@@ -49,7 +49,7 @@ func (s *shelf) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	if !ok {
 		return errors.New("nobody has it")
 	}
-	// A first try that fails leaves nothing.
+	// The content of a failed first attempt must be discarded.
 	if _, err := to.Write([]byte("garbage")); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func TestOldDirectoriesAreRemoved(t *testing.T) {
 	tests := []struct {
 		name  string
 		age   time.Duration // of the directories
-		fresh time.Duration // of a file in them; 0 for none
+		fresh time.Duration // age of a file in the logs; 0 for no file
 		inUse bool
 		stays bool
 	}{

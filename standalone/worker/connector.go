@@ -73,7 +73,7 @@ func (c *connector) run(ctx context.Context) {
 		case streamEnded:
 			pause = shortestPause
 		case newMaster:
-			continue // without a pause: it should lead
+			continue // without a pause: the named master should lead
 		}
 		if c.unregistered {
 			return
@@ -176,8 +176,8 @@ var errOtherLeads = errors.New("another master leads")
 // errSlow is the error of a master that has not answered within slowMasterTimeout.
 var errSlow = errors.New("it does not answer")
 
-// ask sends a hello to a master and waits for the answer until round ends. The
-// stream ends with alive.
+// ask sends a hello to a master and waits for the answer until round ends. The stream
+// ends when alive ends.
 func (c *connector) ask(alive, round context.Context, master string, hello *protocol.WorkerHello) *answer {
 	ctx, end := context.WithCancelCause(alive)
 	a := &answer{master: master, end: end}

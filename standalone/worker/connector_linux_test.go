@@ -96,7 +96,7 @@ func TestAWorkerAttachesToARestartedMaster(t *testing.T) {
 
 func TestAWorkerFollowsTheLeader(t *testing.T) {
 	leader, standby, silent := startMaster(t), startMaster(t), startMaster(t)
-	standby.refuse(protocol.StandbyError(leader.address)) // which the worker does not know
+	standby.refuse(protocol.StandbyError(leader.address)) // the worker does not know that address yet
 	silent.refuse(protocol.StandbyError(""))
 	startWorker(t, nil, silent, standby)
 	s := leader.attached()
@@ -125,8 +125,8 @@ func TestAMasterOfAnEarlierTermIsRefused(t *testing.T) {
 	older.refuse(protocol.StandbyError(newer.address))
 	w := startWorker(t, nil, older, newer)
 	s := newer.attached()
-	s.await(func(m *protocol.WorkerMessage) bool { return m.GetHeartbeat() != nil }) // older refused it before
-	older.refuse(nil)                                                                // it does not know yet that another leads
+	s.await(func(m *protocol.WorkerMessage) bool { return m.GetHeartbeat() != nil }) // by now, older has refused the worker
+	older.refuse(nil)                                                                // older does not know yet that another master leads
 	newer.refuse(status.Error(codes.Unavailable, "cut off"))
 	close(s.orders)
 	older.attached()
@@ -229,7 +229,7 @@ func TestADecommissionedWorkerEndsWhenNothingRuns(t *testing.T) {
 			require.Equal(t, test.reason, said.GetReason())
 			require.Zero(t, said.GetDeadline())
 
-			// It accepts nothing new, from a new master either.
+			// The worker accepts nothing new, not even from a new master.
 			s.order(launchOrder(m.launchOf(2, "wait")))
 			require.Contains(t, s.executor(2, protocol.ExecutorState_EXECUTOR_LOST).GetText(), "is being decommissioned: "+test.reason)
 			close(s.orders)

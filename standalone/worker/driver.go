@@ -19,8 +19,8 @@ import (
 
 const (
 	// A failed supervised driver is restarted after a pause, which doubles from
-	// firstRestart to longestRestart. A run longer than steadyRun resets it. Spark's
-	// DriverRunner has no limit.
+	// firstRestart to longestRestart. A run longer than steadyRun resets the pause.
+	// Spark's DriverRunner has no limit.
 	firstRestart   = time.Second
 	longestRestart = time.Minute
 	steadyRun      = 5 * time.Second
@@ -152,7 +152,7 @@ func (w *worker) killDriver(id string, launched uint32) {
 			DriverId: id, Launch: launched, State: protocol.DriverState_DRIVER_ERROR, Text: "its worker does not have it",
 		}))
 	case known.report.GetState().Ended():
-		w.enqueue(w.reports.setDriver(known.report)) // its end was not acknowledged yet
+		w.enqueue(w.reports.setDriver(known.report)) // the driver's end was not acknowledged yet
 	}
 }
 
@@ -192,7 +192,7 @@ func (w *worker) driverSettings(directory string, properties map[string]string) 
 	for _, key := range []config.Key[string]{
 		config.AuthenticateSecret, config.AuthenticateSecretFile, config.SSLCertFile, config.SSLKeyFile, config.SSLCAFile, config.DriverBind,
 	} {
-		delete(settings, key.Name()) // they are for the submitter's machine
+		delete(settings, key.Name()) // these settings are for the submitter's machine
 	}
 	maps.Copy(settings, credentials)
 	settings[config.Master.Name()] = masterurl.StandaloneURL(w.masters.All()...)

@@ -107,17 +107,17 @@ func TestDriversOfAStoppingWorkerAreLost(t *testing.T) {
 
 func TestEndsOfStoppedDrivers(t *testing.T) {
 	for _, test := range []struct {
-		told, failure error
-		code          int
-		want          protocol.DriverState
+		cause, failure error
+		code           int
+		want           protocol.DriverState
 	}{
 		{errKilled, nil, 1, protocol.DriverState_DRIVER_KILLED},
 		{errStopped, nil, 1, protocol.DriverState_DRIVER_LOST},
 		{errDeadline, nil, -9, protocol.DriverState_DRIVER_LOST},
 		{errStopped, errors.New("no time to start"), 0, protocol.DriverState_DRIVER_LOST},
-		{errStopped, nil, 0, protocol.DriverState_DRIVER_FINISHED}, // its work was done
+		{errStopped, nil, 0, protocol.DriverState_DRIVER_FINISHED}, // with status 0, the driver has done its work
 	} {
-		state, _, _ := driverEnding(test.told, ending{code: test.code}, test.failure)
+		state, _, _ := driverEnding(test.cause, ending{code: test.code}, test.failure)
 		require.Equal(t, test.want, state, test)
 	}
 }
@@ -126,7 +126,7 @@ func TestASupervisedDriverIsRestarted(t *testing.T) {
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
 	s := m.attached()
-	// It fails the first time, and finds its own file the second time.
+	// The driver fails the first time, and finds its own file the second time.
 	order := m.driverOf(1, true, "once", filepath.Join(t.TempDir(), "been here"))
 	s.order(order)
 	again := s.await(func(m *protocol.WorkerMessage) bool {

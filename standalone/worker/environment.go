@@ -27,7 +27,7 @@ func inherited(environ []string) environment {
 		switch {
 		case !ok || name == "":
 		case strings.HasPrefix(name, config.EnvironmentPrefix):
-			// They may hold the cluster's secret.
+			// These variables may contain the cluster's secret.
 		case name == security.TokenFileVariable, name == "NOTIFY_SOCKET", name == "GOMAXPROCS", name == "GOMEMLIMIT":
 		default:
 			e[name] = value

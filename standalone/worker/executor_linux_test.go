@@ -167,7 +167,7 @@ func TestReportsOfExecutorEnds(t *testing.T) {
 	}
 	require.Equal(t, []string{"1", "2", "3", "5", "6", "7"}, entriesOf(t, filepath.Join(w.directory, app)))
 
-	// Without its program at any master, a launch ends when the executor is killed.
+	// A launch whose program no master has ends when the executor is killed.
 	s.order(launchOrder(lacking))
 	s.executor(4, protocol.ExecutorState_EXECUTOR_LAUNCHING)
 	s.order(killOrder(4))
@@ -218,7 +218,7 @@ func TestProcessesOfAnExecutorEndWithIt(t *testing.T) {
 		require.True(t, hasEnded(t, pidfd, 0), "%s lives on", name)
 	}
 	s.order(killOrder(10))
-	s.executor(10, protocol.ExecutorState_EXECUTOR_KILLED) // not with executor 1, whose name begins its own
+	s.executor(10, protocol.ExecutorState_EXECUTOR_KILLED) // executor 10 was not killed with executor 1
 }
 
 func TestAnExecutorMayEndOnSIGTERM(t *testing.T) {
@@ -245,7 +245,7 @@ func TestRepeatedOrdersHaveNoEffect(t *testing.T) {
 	s.order(killOrder(1))
 	s.order(killOrder(1))
 	killed := s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED)
-	s.order(killOrder(1)) // its end was not acknowledged, so it is reported again
+	s.order(killOrder(1)) // the end was not acknowledged, so it is reported again
 	require.Equal(t, killed.GetText(), s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED).GetText())
 	s.order(killOrder(2))
 	require.Equal(t, "its worker does not have it", s.executor(2, protocol.ExecutorState_EXECUTOR_LOST).GetText())
@@ -434,8 +434,8 @@ func TestExecutorsEndIfWorkerAndGuardAreKilled(t *testing.T) {
 	require.NoError(t, syscall.Kill(beside, syscall.SIGKILL))
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	require.True(t, hasEnded(t, everyone["process"], timeout))
-	_ = worker.Wait() // the directory is free then
-	// Only the next worker can kill what it started.
+	_ = worker.Wait() // after the worker's end its directory is free
+	// Only the next worker can kill the remaining processes.
 	workerProcess(t, workerDirectory, m)
 	m.attached()
 	for name, pidfd := range everyone {

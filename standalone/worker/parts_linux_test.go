@@ -66,16 +66,16 @@ func act(part string, arguments []string) int {
 		_ = os.WriteFile(arguments[0], nil, 0o600)
 		return 1
 	case "wait": // for SIGTERM, and end
-		told := make(chan os.Signal, 1)
-		signal.Notify(told, syscall.SIGTERM)
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, syscall.SIGTERM)
 		note("process", os.Getpid())
-		<-told
+		<-stop
 		return 0
 	case "crash at its end": // which SIGTERM brings
-		told := make(chan os.Signal, 1)
-		signal.Notify(told, syscall.SIGTERM)
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, syscall.SIGTERM)
 		note("process", os.Getpid())
-		<-told
+		<-stop
 		return 1
 	case "stubborn": // ignore SIGTERM, with children that outlive it in every way
 		signal.Ignore(syscall.SIGTERM)
@@ -125,7 +125,7 @@ func handle(t *testing.T, directory, name string) (pidfd, pid int) {
 	return pidfd, pid
 }
 
-// hasEnded waits until a process has ended.
+// hasEnded waits at most within for a process's end, and reports whether it has ended.
 func hasEnded(t *testing.T, pidfd int, within time.Duration) bool {
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(within.Milliseconds()))
@@ -191,14 +191,14 @@ func workerProcess(t *testing.T, directory string, m *testMaster) *exec.Cmd {
 	return command
 }
 
-// guardOf returns the guard of a worker's process.
+// guardOf returns the process id of a worker's guard.
 func guardOf(t *testing.T, pid int) int {
 	found := guardOrNone(pid)
 	require.NotZero(t, found, "the worker has no guard")
 	return found
 }
 
-// guardOrNone returns 0 if there is none.
+// guardOrNone returns the process id of a worker's guard, or 0.
 func guardOrNone(pid int) int {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, task := range tasks {

@@ -112,7 +112,7 @@ func (s *sim) checkStore() {
 	for id, a := range c.applications {
 		record, kept := s.store[kindApplication+"/"+id]
 		if a.registration == "" {
-			continue // it has not attached yet
+			continue // the application has not attached yet
 		}
 		require.True(t, kept, "application %s in the store", id)
 		var is ApplicationRecord
@@ -163,8 +163,8 @@ func (s *sim) checkViews() {
 	}
 }
 
-// rest attaches everything again, and advances the clock past all timeouts.
-func (s *sim) rest() {
+// reattachAll attaches workers and applications again, and passes all timeouts.
+func (s *sim) reattachAll() {
 	const rounds = 4
 	for range rounds {
 		for _, w := range s.workers {

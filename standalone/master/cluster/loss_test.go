@@ -37,7 +37,7 @@ func TestASilentWorkerIsLost(t *testing.T) {
 	require.Equal(t, protocol.ExecutorState_EXECUTOR_LOST, a.ends[0].GetState())
 	require.Contains(t, a.ends[0].GetText(), "nothing was heard of it for 1m0s")
 
-	// It attaches with an executor that is not wanted any more, and gets another.
+	// The worker attaches with an executor that is not wanted any more, and gets another.
 	s.attachWorker(w)
 	s.settle()
 	s.check()
@@ -142,7 +142,7 @@ func TestALostLaunchIsOrderedAgain(t *testing.T) {
 	s.settle()
 	s.endProcess(w, executorKey{a.hello.GetApplicationId(), 1}, protocol.ExecutorState_EXECUTOR_EXITED, 0)
 	s.c.Schedule(s.now)
-	s.c.Take() // and is lost with the connection
+	s.c.Take() // the new launch order is lost with the connection
 	s.detachWorker(w)
 	s.attachWorker(w)
 	s.settle()

@@ -89,7 +89,7 @@ func (d *drawn) step() {
 		if w := d.aWorker(func(w *simWorker) bool { return !w.attached }); w != nil {
 			d.attachWorker(w)
 		}
-	case 8: // its machine crashes, and comes back as another worker
+	case 8: // a worker's machine crashes, and comes back as another worker
 		if w := d.aWorker(anyWorker); w != nil {
 			d.detachWorker(w)
 			delete(d.workers, w.hello.GetWorkerId())
@@ -170,9 +170,9 @@ func (d *drawn) step() {
 	d.check()
 }
 
-// TestRandomHistories drives a cluster through random histories. Nothing may ever be
-// assigned twice, and no fitting request may wait; in the end all agree on the
-// running executors, and nothing is left of ended ones.
+// TestRandomHistories drives a cluster through random histories. No resource may ever be
+// assigned twice, and no fitting request may wait. In the end all agree on the running
+// executors, and nothing is left of ended ones.
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		options := testOptions()
@@ -186,7 +186,7 @@ func TestRandomHistories(t *testing.T) {
 			d.step()
 		}
 		d.stuck = false
-		d.rest()
+		d.reattachAll()
 		d.check()
 		d.checkViews()
 
@@ -199,7 +199,7 @@ func TestRandomHistories(t *testing.T) {
 			d.c.KillDriver(d.now, id)
 		}
 		d.settle()
-		d.rest()
+		d.reattachAll()
 		d.check()
 		require.Empty(r, d.c.applications)
 		require.Empty(r, d.c.drivers)

@@ -8,9 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// failed bounds how many executors of an application have failed in a row before any
-// registered, as the master may know: most includes failures that it gets late, or
-// forgets at a restart.
+// failed bounds the master's count of executors that failed in a row before any
+// registered: most includes failures that the master learns late or forgets at a restart.
 type failed struct{ most, least int }
 
 // registered resets the count; known is set if the master certainly gets it.
@@ -69,7 +68,8 @@ func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorSt
 	}
 }
 
-// checkRetries checks that applications are removed, or wait, within these bounds.
+// checkRetries checks that applications are removed only after enough failures, and that
+// retries wait no longer than allowed.
 func (s *sim) checkRetries() {
 	for _, a := range s.apps {
 		if a.over && strings.Contains(a.why, "failed one after the other") {

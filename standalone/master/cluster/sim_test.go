@@ -59,7 +59,7 @@ type simWorker struct {
 	processes      map[executorKey]*simProcess
 	drivers        map[runKey]*simDriver
 	sequence       uint64
-	unacknowledged []*protocol.WorkerReport // with ends that were not acknowledged
+	unacknowledged []*protocol.WorkerReport // reports of ends that were not acknowledged
 	finished       []string
 	leaveAsked     bool
 }

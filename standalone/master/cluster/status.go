@@ -78,8 +78,8 @@ type ApplicationStatus struct {
 // Wanted is an application's request for executors of one profile.
 type Wanted struct {
 	Profile   int              `json:"profile"`
-	Total     uint32           `json:"total"` // protocol.Unlimited for as many as possible
-	Cores     int              `json:"cores"` // of each; 0 for all cores of a worker
+	Total     uint32           `json:"total"` // number of executors; protocol.Unlimited for as many as possible
+	Cores     int              `json:"cores"` // of each executor; 0 for all cores of a worker
 	Memory    int64            `json:"memory"`
 	Resources map[string]int64 `json:"resources,omitempty"`
 }

@@ -132,7 +132,7 @@ func (b *backend) Close() error {
 	err := b.client.Close() // ends every call that is still open
 	<-ended
 	if errors.Is(err, context.Canceled) {
-		return nil // the client returns it after Close
+		return nil // the client returns this error after Close
 	}
 	return err
 }

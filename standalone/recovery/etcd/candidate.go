@@ -25,7 +25,7 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 			b.revoke(lease.ID)
 		}
 	}()
-	// If ctx ends, abandon the session's client. An elected master's term keeps both.
+	// If ctx ends, cancel the session's client. An elected master's term keeps both.
 	client, abandon := b.abandonable()
 	defer context.AfterFunc(ctx, abandon)()
 	defer func() {
@@ -53,8 +53,7 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 	if err := t.renewOnce(ctx); err != nil {
 		return nil, err
 	}
-	// After an expiry of the lease during the wait, the key is gone, which the election
-	// does not notice.
+	// If the lease expired during the wait, the key is gone, but the election won.
 	seen, err := t.claim(ctx)
 	if err != nil {
 		return nil, err
@@ -65,9 +64,9 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 	return t, nil
 }
 
-// abandonable returns a copy of the client, and a function that ends the copy's
-// context. An abandoned election deletes its key under that context, and would block
-// while no server answers. The lease's expiry then deletes the key.
+// abandonable returns a copy of the client, and a function that cancels its context. A
+// campaign that is given up deletes its key under that context, and blocks while no
+// server answers. Once cancelled, only the end of the lease (revoke, expiry) deletes it.
 func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	ctx, abandon := context.WithCancel(b.client.Ctx())
 	client := clientv3.NewCtxClient(ctx, clientv3.WithZapLogger(b.client.GetLogger()))

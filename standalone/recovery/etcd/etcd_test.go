@@ -93,7 +93,7 @@ func TestConformance(t *testing.T) {
 func TestATermEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	server := etcdtest.Start(t)
-	o := options(t, server, "bobbin") // with a slash or without
+	o := options(t, server, "bobbin") // Directory gets the missing slash
 	first, second := open(t, o), open(t, o)
 	term := lead(t, first)
 	require.NoError(t, term.Write(t.Context(), app))
@@ -187,7 +187,7 @@ func TestARestartShorterThanTheLeaseIsNotNoticed(t *testing.T) {
 		t.Fatal("the term is over")
 	default:
 	}
-	// The watch works again, too.
+	// The term still watches its key.
 	_, err := server.Client().Delete(t.Context(), "/bobbin/leader/", clientv3.WithPrefix())
 	require.NoError(t, err)
 	over(t, term)

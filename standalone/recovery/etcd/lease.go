@@ -61,7 +61,7 @@ func (t *term) renewOnce(ctx context.Context) error {
 // KeepAliveOnce would retry without a pause if no server can be reached.
 func (b *backend) keepAlive(ctx context.Context, lease clientv3.LeaseID) (time.Duration, error) {
 	ctx, done := context.WithTimeout(clientv3.WithRequireLeader(ctx), b.options.Timeout)
-	defer done() // it ends the stream, too
+	defer done() // ends the stream, too
 	stream, err := clientv3.RetryLeaseClient(b.client).LeaseKeepAlive(ctx)
 	if err != nil {
 		return 0, err

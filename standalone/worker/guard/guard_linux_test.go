@@ -82,7 +82,7 @@ func actExecutor() {
 		command := exec.Command("/proc/self/exe")
 		command.Env = append(os.Environ(), part+"=idle")
 		if name == "group" {
-			command.Env = []string{part + "=idle"} // as env -i would have it
+			command.Env = []string{part + "=idle"} // as after env -i
 		}
 		command.Stdin, command.SysProcAttr = os.Stdin, attributes
 		if err := command.Start(); err != nil {
@@ -278,7 +278,7 @@ func TestReadSessionsIgnoresIncompleteLines(t *testing.T) {
 		"":                   {},
 		"+12\n+13\n-12\n":    {13: true},
 		"-12\n+12\n":         {12: true},
-		"+1\n+0\n+-5\n":      {}, // not init's session, not all
+		"+1\n+0\n+-5\n":      {}, // session 1 is init's, the others are invalid
 		"nonsense\n\n+12x\n": {},
 	} {
 		require.Equal(t, want, readSessions(strings.NewReader(input)), input)
