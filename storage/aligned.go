@@ -68,7 +68,7 @@ func (r *alignedReader) readBody(p []byte) (int, error) {
 			return n, fmt.Errorf("split %s: the file ends at byte %d: it has changed since the splits were made: %w",
 				r.split, r.position, io.ErrUnexpectedEOF)
 		}
-		err = nil // readTail gets it again
+		err = nil // readTail gets the error again
 	}
 	return n, err
 }

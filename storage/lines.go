@@ -24,7 +24,7 @@ func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 			yield(nil, err)
 			return
 		}
-		defer func() { _ = r.Close() }() // it was only read
+		defer func() { _ = r.Close() }() // the file was only read
 		scanLines(r, make([]byte, lineBuffer), yield)
 	}
 }

@@ -130,7 +130,7 @@ func TestLinesLongerThanTheBuffer(t *testing.T) {
 	require.Equal(t, []string{"short", long, long, "", "end"}, lines)
 }
 
-func TestLinesStopWhenTold(t *testing.T) {
+func TestLinesStopWhenTheLoopBreaks(t *testing.T) {
 	var got []string
 	scanLines(strings.NewReader("a\nb\nc"), make([]byte, 16), func(line []byte, err error) bool {
 		require.NoError(t, err)

@@ -118,7 +118,7 @@ func TestRootIsNotRemoved(t *testing.T) {
 	require.ErrorContains(t, err, "root")
 }
 
-func TestBadArguments(t *testing.T) {
+func TestInvalidArgumentsAreRefused(t *testing.T) {
 	files := newFiles(t, storage.Options{})
 	ctx := storage.With(t.Context(), files)
 	path := filepath.Join(t.TempDir(), "a")

@@ -36,10 +36,10 @@ func (s Split) String() string {
 	return fmt.Sprintf("%s:%d+%d", s.Path, s.Offset, s.Length)
 }
 
-// As with Hadoop's TextInputFormat, a split consists of the lines that begin after
-// its offset, up to and including its end; the first split also has the file's
-// first line. The reader therefore skips a line that began before the split, and
-// reads past the split's end to complete the last line.
+// Open returns a reader of the split's lines, or of a compressed file's content. As in
+// Hadoop's TextInputFormat, a split has the lines that begin after its offset, up to and
+// including its end; the first split also has the first line. So the reader skips a line
+// that began before, and reads past the split's end to complete the last line.
 //
 // When ctx ends, reads return its error.
 func (s Split) Open(ctx context.Context) (io.ReadCloser, error) {

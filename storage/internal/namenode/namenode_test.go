@@ -64,7 +64,7 @@ func TestListAsksUntilNothingRemains(t *testing.T) {
 	require.Equal(t, []string{"", "b1", "b2"}, after)
 }
 
-func TestWhatIsNotThere(t *testing.T) {
+func TestMissingFilesAreErrNotExist(t *testing.T) {
 	c := NewClient(callerFunc(func(method string, _ proto.Message) (proto.Message, error) {
 		if method == "getListing" {
 			return &pb.GetListingResponse{}, nil
@@ -104,7 +104,7 @@ func TestForwardKeepsEveryByte(t *testing.T) {
 	require.Equal(t, response, got)
 }
 
-func TestTimesThatAreNotSet(t *testing.T) {
+func TestSetTimesSendsMinusOneForUnsetTimes(t *testing.T) {
 	c := NewClient(callerFunc(func(_ string, request proto.Message) (proto.Message, error) {
 		r := request.(*pb.SetTimesRequest)
 		require.Equal(t, int64(-1), int64(r.GetAccessTime()))
@@ -114,7 +114,7 @@ func TestTimesThatAreNotSet(t *testing.T) {
 	require.NoError(t, c.SetTimes(t.Context(), "/a", time.Time{}, time.UnixMilli(1500)))
 }
 
-func TestPathErrorsMeanWhatPackageOSMeans(t *testing.T) {
+func TestPathErrorsWrapErrorsOfPackageFS(t *testing.T) {
 	for class, want := range map[string]error{
 		"java.io.FileNotFoundException":                                fs.ErrNotExist,
 		"org.apache.hadoop.fs.FileAlreadyExistsException":              fs.ErrExist,
@@ -197,7 +197,7 @@ func TestServe(t *testing.T) {
 	require.Contains(t, header.GetErrorMessage(), "gone")
 }
 
-func TestServeRefusesNonsense(t *testing.T) {
+func TestServeRefusesMalformedInput(t *testing.T) {
 	for name, input := range map[string][]byte{
 		"huge frame": {0xff, 0xff, 0xff, 0xff},
 		"no header":  {0, 0, 0, 1, 0x80},

@@ -84,7 +84,7 @@ func TestWriteThenRead(t *testing.T) {
 	}
 }
 
-func TestReadFromAnywhere(t *testing.T) {
+func TestReadFromAnyOffset(t *testing.T) {
 	n := newNameNode(newDatanode(t))
 	content := text(3 * blockSize)
 	r := newReader(t, t.Context(), n.options(t), n.store(content))
@@ -99,7 +99,7 @@ func TestReadFromAnywhere(t *testing.T) {
 	require.Equal(t, 1, n.count("getBlockLocations"))
 }
 
-func TestReadGoesOnAtAnotherDatanode(t *testing.T) {
+func TestReadContinuesAtAnotherDatanode(t *testing.T) {
 	for name, breaks := range map[string]func(*fakeDatanode){
 		"dead":              func(d *fakeDatanode) { _ = d.listener.Close() },
 		"silent":            func(d *fakeDatanode) { d.set(func(d *fakeDatanode) { d.hang = true }) },
@@ -139,7 +139,7 @@ func TestReadGivesUpWhenNoDatanodeServes(t *testing.T) {
 	}
 }
 
-func TestReadReportsTheNameNodesAnswer(t *testing.T) {
+func TestReadReturnsTheNameNodesError(t *testing.T) {
 	n := newNameNode(newDatanode(t))
 	status := n.store(text(100))
 	gone := &ipc.RemoteError{Class: "java.io.FileNotFoundException", Message: "File does not exist: /file"}
@@ -167,7 +167,7 @@ func TestEndedContextStopsARead(t *testing.T) {
 	require.ErrorIs(t, <-reading, stopped)
 }
 
-func TestWriteLeavesDeadDatanodesOut(t *testing.T) {
+func TestWriteExcludesDeadDatanodes(t *testing.T) {
 	dead, alive := newDatanode(t), newDatanode(t)
 	_ = dead.listener.Close()
 	n := newNameNode(dead, alive)
@@ -265,7 +265,7 @@ func TestCloseWaitsForTheLastBlock(t *testing.T) {
 	require.NoError(t, w.Abort())
 }
 
-func TestCreateReportsTheNameNodesAnswer(t *testing.T) {
+func TestCreateReturnsTheNameNodesError(t *testing.T) {
 	n := newNameNode(newDatanode(t))
 	denied := &ipc.RemoteError{Class: ipc.AccessControlException, Message: "Permission denied: user=ann"}
 	n.fails["create"] = denied
