@@ -67,7 +67,7 @@ func TestMakeTargetsExist(t *testing.T) {
 	}
 }
 
-// TestProgramOfREADMEBuilds builds it as if it were one of the examples.
+// TestProgramOfREADMEBuilds builds the program as if it were one of the examples.
 func TestProgramOfREADMEBuilds(t *testing.T) {
 	page := documents(t)["../README.md"]
 	_, program, found := strings.Cut(page, "```go\n")
@@ -89,8 +89,8 @@ func TestProgramOfREADMEBuilds(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
-// TestMessagesOfTroubleshootingExist finds each part of a message between two
-// gaps in the source.
+// TestMessagesOfTroubleshootingExist looks in the source for each part of a message
+// between two ellipses.
 func TestMessagesOfTroubleshootingExist(t *testing.T) {
 	var source strings.Builder
 	for _, path := range sources(t) {

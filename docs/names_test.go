@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// TestNamesInArchitectureExist checks what stands in back quotes: paths, and
-// names of packages and types with what they contain.
+// TestNamesInArchitectureExist checks the text in back quotes: paths, names of packages
+// and types, and names of what they contain.
 func TestNamesInArchitectureExist(t *testing.T) {
 	declared := declarations(t)
 	settings := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"net/url"
 )
 
-// malformedError is a successful response with content that the API does not define.
+// malformedError is the error for a successful response that the API does not define.
 type malformedError struct {
 	url   string
 	cause error

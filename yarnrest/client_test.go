@@ -131,7 +131,7 @@ func TestFollowsToAnAddressThatIsNotConfigured(t *testing.T) {
 	if _, err := c.Metrics(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	standby.Close() // the next call must not need it
+	standby.Close() // the next call must not need the standby
 	if _, err := c.Metrics(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestUnavailableNamesAddressesTimeAndCauses(t *testing.T) {
 	down, standby := refused(t), serve(t, routes{metricsPath: noActive}).URL
 	var err error
 	var unavailable *UnavailableError
-	// A busy machine may take longer for a second try.
+	// On a busy machine, two tries may take longer.
 	for wait := 400 * time.Millisecond; unavailable == nil || unavailable.Attempts[0].Tries < 2 && wait < time.Minute; wait *= 2 {
 		_, err = client(t, Options{MaxWait: wait}, down, standby).Metrics(context.Background())
 		if !errors.As(err, &unavailable) {
@@ -252,14 +252,14 @@ func TestTheContextEndsACall(t *testing.T) {
 func TestPermanentErrorsAreNotRetried(t *testing.T) {
 	plain := serve(t, routes{})
 	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
-	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // it would report the refused handshakes
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // the server would log the refused handshakes
 	tls.StartTLS()
 	defer tls.Close()
 	for name, address := range map[string]string{
 		"no TLS":            strings.Replace(plain.URL, "http:", "https:", 1),
 		"wrong certificate": tls.URL,
 	} {
-		// A retriable call would take an hour.
+		// With retries, the call would take an hour.
 		_, err := client(t, Options{MaxWait: time.Hour}, address).Metrics(context.Background())
 		var unavailable *UnavailableError
 		if !errors.As(err, &unavailable) {
@@ -274,7 +274,7 @@ func TestPermanentErrorsAreNotRetried(t *testing.T) {
 	}
 }
 
-func TestHTTPSWithAnOwnClient(t *testing.T) {
+func TestHTTPSWithOptionsHTTP(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, metricsAnswer) }))
 	defer s.Close()
 	c := client(t, Options{Scheme: "https", HTTP: s.Client()}, strings.TrimPrefix(s.URL, "https://"))
@@ -283,9 +283,9 @@ func TestHTTPSWithAnOwnClient(t *testing.T) {
 	}
 }
 
-func TestHTTPSByTheTruststoreOfTheConfiguration(t *testing.T) {
+func TestHTTPSTrustsTheConfiguredTruststore(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, metricsAnswer) }))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it would report the refused handshake
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the server would log the refused handshake
 	s.StartTLS()
 	defer s.Close()
 	authority := filepath.Join(t.TempDir(), "authority.pem")

@@ -185,8 +185,8 @@ func TestALogWhoseConnectionBreaks(t *testing.T) {
 	}
 }
 
-// TestALogThatStopsArriving reads from a node that hangs before or within a log.
-func TestALogThatStopsArriving(t *testing.T) {
+// TestReadingALogTimesOut reads from a node that hangs before or within a log.
+func TestReadingALogTimesOut(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begins %v", begins), func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -207,12 +207,12 @@ func TestALogThatStopsArriving(t *testing.T) {
 				t.Fatal(err)
 			}
 			log, err := manager.OpenLog(t.Context(), containerID, "stdout", 0)
-			var away *UnavailableError
-			for begins && errors.As(err, &away) { // a busy machine takes longer to begin
+			var unavailable *UnavailableError
+			for begins && errors.As(err, &unavailable) { // on a busy machine, the response may begin too late
 				log, err = manager.OpenLog(t.Context(), containerID, "stdout", 0)
 			}
 			if !begins {
-				if !errors.As(err, &away) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), server.URL+": nothing came for 50ms") {
+				if !errors.As(err, &unavailable) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), server.URL+": nothing came for 50ms") {
 					t.Errorf("got %v", err)
 				}
 				return
