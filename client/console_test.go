@@ -75,7 +75,7 @@ func TestBar(t *testing.T) {
 	require.Equal(t, "x", colourBar("x"))
 }
 
-func TestUnits(t *testing.T) {
+func TestSecondsAndBytesText(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0.0s", 340 * time.Millisecond: "0.3s", 12*time.Second + 340*time.Millisecond: "12.3s", 59990 * time.Millisecond: "1m00s",
 		125 * time.Second: "2m05s", 62 * time.Minute: "1h02m",

@@ -298,7 +298,7 @@ func TestSubmitToTheLargestQueueIfNoneIsNamed(t *testing.T) {
 	require.Equal(t, "default", chosen("root.small", "root.users.ann"), "the cluster's rules decide")
 }
 
-func TestConnectWithoutHadoop(t *testing.T) {
+func TestConnectFailsWithoutAHadoopConfiguration(t *testing.T) {
 	for _, name := range []string{"HADOOP_CONF_DIR", "YARN_CONF_DIR", "HADOOP_HOME"} {
 		t.Setenv(name, "")
 	}

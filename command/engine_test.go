@@ -187,7 +187,7 @@ func TestPlainCommandError(t *testing.T) {
 	require.Equal(t, 5, status)
 }
 
-func TestPlansThatCannotRun(t *testing.T) {
+func TestInvalidPlansAreRefused(t *testing.T) {
 	for want, plan := range map[string]Plan{
 		"no step":                    {},
 		"a command and at least one": {Steps: []Step{{Tasks: make([]Task, 1)}}},

@@ -104,7 +104,7 @@ func TestTasksOfABarrierSetPassSeveralBarriers(t *testing.T) {
 	require.EqualValues(t, 5, meetings[2].Load())
 }
 
-func TestABarrierSetIsRetriedAsAWhole(t *testing.T) {
+func TestAllTasksOfABarrierSetAreRetried(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 4})
 	results, err := outcome(t.Context(), d, driver.TaskSet{Function: "meet and fail", Tasks: tasks(4), Barrier: true})

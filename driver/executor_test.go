@@ -326,7 +326,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	require.Equal(t, "149", status.Jobs[99].Name)
 }
 
-func TestAFailedSendIsALoss(t *testing.T) {
+func TestAFailedSendLosesTheExecutor(t *testing.T) {
 	d := start(t, driver.Options{})
 	broken := &brokenStream{registered: make(chan struct{}), release: make(chan struct{})}
 	err := d.Attach(t.Context(), broken)

@@ -55,7 +55,7 @@ func repeat(count, size int) []int {
 	return sizes
 }
 
-func TestResultsOfAnySizeArriveWhole(t *testing.T) {
+func TestResultsOfAnySizeArriveComplete(t *testing.T) {
 	sizes := []int{0, 1, 1023, 1024, 1025, mib - 1, mib, mib + 1, 3*mib + 17, 2 * mib, 70 * mib}
 	for name, values := range map[string]map[string]string{
 		"as set":       nil,

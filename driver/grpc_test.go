@@ -181,7 +181,7 @@ func TestLargePayloads(t *testing.T) {
 	await(t, d, func(s driver.Status) bool { return s.Executors[0].ResidentBytes > uint64(config.MiB) })
 }
 
-func TestAddressInUse(t *testing.T) {
+func TestAnAddressInUseIsNamedInTheError(t *testing.T) {
 	d, _ := networked(t, driver.Options{})
 	_, err := driver.New(driver.Options{Identity: newIdentity(t), BindAddress: d.Addr()})
 	require.ErrorContains(t, err, "the driver cannot listen on")

@@ -89,7 +89,7 @@ func TestBarrier(t *testing.T) {
 	require.Equal(t, []scheduler.AttemptID{1}, b.arrive(1, 0, 1), "no further barrier can be passed")
 }
 
-func TestBarriersThatDiffer(t *testing.T) {
+func TestBarriersThatDifferFail(t *testing.T) {
 	b := newBarrier(3)
 	require.Empty(t, b.arrive(1, 0, 0))
 	require.Equal(t, []scheduler.AttemptID{1, 2}, b.arrive(2, 1, 4))

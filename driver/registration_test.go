@@ -23,7 +23,7 @@ func localTasks(t *testing.T, d *driver.Driver, tasks int) int {
 	return d.Status().Totals.Locality.NodeLocal
 }
 
-func TestTheFirstExecutorLeavesTasksThatAreLocalToTheNext(t *testing.T) {
+func TestTasksWaitForAnExecutorOnTheirHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Manager: &manager{}})
 		attach(t, d, executorbackend.Options{ID: "1", Host: "a", Cores: 1})

@@ -39,7 +39,7 @@ func TestEveryTaskHasItsResultOnce(t *testing.T) {
 	require.Equal(t, 501, status.Executors[0].Done+status.Executors[1].Done)
 }
 
-func TestRunsGoOnAtTheSameTime(t *testing.T) {
+func TestJobsRunAtTheSameTime(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
 	var runs sync.WaitGroup

@@ -274,7 +274,7 @@ func TestCoresAreNeverOvercommitted(t *testing.T) {
 	})
 }
 
-func TestForgottenAndUnknownSetsAndRepeatedLaunches(t *testing.T) {
+func TestForgottenSetsAndRepeatedLaunchesAreHarmless(t *testing.T) {
 	s := start(t, Options{})
 	again := launch(1, "")
 	s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: "wait"}}, Launches: []*wire.Launch{again, again}, Forget: []uint64{1, 8}})

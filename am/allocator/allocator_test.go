@@ -183,7 +183,7 @@ func TestAHeartbeatWithoutAnswerIsSentAgainUnchanged(t *testing.T) {
 	})
 }
 
-func TestARegistrationWhoseAnswerWasLost(t *testing.T) {
+func TestHeartbeatsBeginAfterALostRegistrationAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{refusal: yarn.ErrInvalidMasterRequest}, nil)
 		require.NoError(t, s.runs(t, func() {
@@ -370,8 +370,8 @@ func TestReleaseAllDuringARestartOfTheResourceManager(t *testing.T) {
 	})
 }
 
-// TestAQuietHeartbeatAllocatesNothing measures one turn of the loop without changes.
-func TestAQuietHeartbeatAllocatesNothing(t *testing.T) {
+// TestAHeartbeatWithoutChangesAllocatesNoMemory measures one turn of the loop without changes.
+func TestAHeartbeatWithoutChangesAllocatesNoMemory(t *testing.T) {
 	quiet := &yarn.AllocateResponse{ResponseID: 1, ClusterNodes: 2}
 	rm := quietRM{quiet}
 	s := newSetting(t, &scriptedRM{}, map[string]string{"executor.instances": "1000"})

@@ -42,7 +42,7 @@ func TestAllocationsLowerTheNumbersThatTheyServe(t *testing.T) {
 	require.False(t, a.stuck("/b"))
 }
 
-func TestContainersAllocatedBeforeAChange(t *testing.T) {
+func TestAnAllocationBeforeAChangeDoesNotLowerTheNewNumber(t *testing.T) {
 	a := newAsks(rackOfLetter)
 	a.sends(2, nil)
 	a.change(4, locations{})

@@ -58,7 +58,7 @@ func TestABackoffIsResetAfterAQuietPeriod(t *testing.T) {
 	require.Zero(t, b.held)
 }
 
-func TestOtherContainersAreNotHeldBack(t *testing.T) {
+func TestBackoffDelaysOnlyReplacements(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()
 	for id := range int64(2) {

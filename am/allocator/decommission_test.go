@@ -32,7 +32,7 @@ func report(host string, state yarn.NodeState, timeout time.Duration) []yarn.Nod
 	return []yarn.NodeReport{{ID: yarn.NodeID{Host: host, Port: 1}, Rack: rackOfLetter(host), State: state, DecommissioningTimeout: timeout}}
 }
 
-func TestADecommissioningNode(t *testing.T) {
+func TestADecommissioningNodeGetsNoExecutors(t *testing.T) {
 	f := registeredOnA1(3)
 	f.nodesChanged(report("a1", yarn.NodeDecommissioning, time.Hour), begin)
 	why := driver.Notice{Reason: "its node a1 is being decommissioned", Deadline: later(time.Hour)}
@@ -149,8 +149,8 @@ func TestPreemptionWarning(t *testing.T) {
 	}
 }
 
-// TestReportsOfALostNodeThatIsBack receives a node's lost and running reports in either order.
-func TestReportsOfALostNodeThatIsBack(t *testing.T) {
+// TestALostNodeThatIsBackIsUsable receives a node's lost and running reports in either order.
+func TestALostNodeThatIsBackIsUsable(t *testing.T) {
 	node := yarn.NodeID{Host: "a1", Port: 1}
 	for _, gone := range []yarn.NodeState{yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted} {
 		was, is := yarn.NodeReport{ID: node, State: gone}, yarn.NodeReport{ID: node, State: yarn.NodeRunning}

@@ -194,9 +194,9 @@ func TestSurplusExecutorsAreReleasedBeforeTheyStart(t *testing.T) {
 	require.Len(t, f.takeReleases(begin), 1, "the driver kills running ones")
 }
 
-// TestAResourceManagerThatDoesNotConfirmARelease restarts the ResourceManager, which
+// TestReleasesEndWithoutConfirmation restarts the ResourceManager, which
 // forgets some containers: they were not started, or their node is dead.
-func TestAResourceManagerThatDoesNotConfirmARelease(t *testing.T) {
+func TestReleasesEndWithoutConfirmation(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()
 	executors := f.give(containerOn("a1", 1), containerOn("b1", 2), containerOn("b1", 3))
@@ -349,7 +349,7 @@ func TestAnExecutorThatDoesNotRegisterIsReplaced(t *testing.T) {
 	require.Empty(t, f.exits(1, yarn.ExitKilledByApplicationMaster, ""))
 }
 
-func TestALaunchWhoseAnswerWasLost(t *testing.T) {
+func TestARegisteredExecutorSurvivesALostLaunchAnswer(t *testing.T) {
 	f := twoNodes(1)
 	f.settled()
 	executor := f.give(containerOn("a1", 1))[0]

@@ -99,7 +99,7 @@ func states(d *driver.Driver) map[string]string {
 
 // YARN ends executors with the ApplicationMaster that launched them, except
 // unreachable ones; executors of one that only lost its connection live on, too.
-func TestExecutorsOfALostApplicationMaster(t *testing.T) {
+func TestExecutorsAreLostWithTheirApplicationMaster(t *testing.T) {
 	const byYARN = "was ended by YARN with the ApplicationMaster that had launched it"
 	synctest.Test(t, func(t *testing.T) {
 		d, m, execute := remotely(t)

@@ -345,7 +345,7 @@ func TestRemoveDuringFetch(t *testing.T) {
 
 // The connection of a reader that stops is closed, and its block unpinned. Other
 // fetches are not delayed.
-func TestReaderThatStops(t *testing.T) {
+func TestAReaderThatStopsDelaysNoOtherFetch(t *testing.T) {
 	f := newFixture(t, Options{Timeout: 2 * time.Second})
 	f.put("large", content(1, large), block.MemoryOnly)
 	f.put("small", content(2, 100), block.MemoryOnly)
@@ -416,7 +416,7 @@ func TestPeerEndsDuringFetch(t *testing.T) {
 	requireFailed(t, err, ErrUnreachable, f.address, "large")
 }
 
-func TestPeerThatDoesNotReply(t *testing.T) {
+func TestFetchFailsIfThePeerDoesNotReply(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, listener.Close()) }()

@@ -166,9 +166,7 @@ func TestLogsDoNotWaitIfNoneCanCome(t *testing.T) {
 	}
 }
 
-// TestLogsOfAnApplicationThatEndsWhileTheyAreRead: the node moves the logs after the
-// first request.
-func TestLogsOfAnApplicationThatEndsWhileTheyAreRead(t *testing.T) {
+func TestLogsMovedAfterTheFirstRequestAreComplete(t *testing.T) {
 	m := newMoved(t)
 	m.life = []map[string]any{running(), m.end("RUNNING")}
 	m.bring()
@@ -177,9 +175,9 @@ func TestLogsOfAnApplicationThatEndsWhileTheyAreRead(t *testing.T) {
 	require.Equal(t, m.task(0), m.files["1 task-0-0.out"])
 }
 
-// TestLogsThatAreMovedWhileTheyAreRead: the node serves some files, or a part of
+// TestLogsMovedWhileTheyAreReadAreComplete: the node serves some files, or a part of
 // one, before it has moved all to HDFS.
-func TestLogsThatAreMovedWhileTheyAreRead(t *testing.T) {
+func TestLogsMovedWhileTheyAreReadAreComplete(t *testing.T) {
 	prepare := func(t *testing.T) *moved {
 		m := newMoved(t)
 		m.containers["appattempt_1"] = fmt.Sprintf(`[{"containerId":%q,"nodeHttpAddress":"http://%s"}]`, m.executor, m.address())

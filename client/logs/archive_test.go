@@ -98,8 +98,8 @@ func TestArchiveSkipsIncompleteFiles(t *testing.T) {
 	require.NoError(t, a.close())
 }
 
-// TestFollowLogsFromTheArchiveOnly finds executors only by the container list in HDFS.
-func TestFollowLogsFromTheArchiveOnly(t *testing.T) {
+// TestFollowLogsFindsExecutorsInTheArchive finds executors only by the container list in HDFS.
+func TestFollowLogsFindsExecutorsInTheArchive(t *testing.T) {
 	root, id := archived(t, "indexed-gz", "bucket-logs-ifile/0001")
 	f := newFakeYARN(t)
 	f.other = id
@@ -118,8 +118,8 @@ func TestFollowLogsFromTheArchiveOnly(t *testing.T) {
 	require.Equal(t, 301, lines["1 task-1-0.out"])
 }
 
-// TestFollowLogsIntoTheArchive: the nodes remove logs before they are read to the end.
-func TestFollowLogsIntoTheArchive(t *testing.T) {
+// TestFollowLogsContinuesInTheArchive: the nodes remove logs before they are read to the end.
+func TestFollowLogsContinuesInTheArchive(t *testing.T) {
 	root, id := archived(t, "tfile-gz", "bucket-logs-tfile/0001")
 	f := newFakeYARN(t)
 	f.other = id
@@ -149,9 +149,9 @@ func TestFollowLogsIntoTheArchive(t *testing.T) {
 	}
 }
 
-// TestFollowLogsThatAreMovedWhileTheyAreRead: a node lists only some files after it
+// TestFollowedLogsMovedWhileTheyAreReadAreComplete: a node lists only some files after it
 // has moved all to HDFS.
-func TestFollowLogsThatAreMovedWhileTheyAreRead(t *testing.T) {
+func TestFollowedLogsMovedWhileTheyAreReadAreComplete(t *testing.T) {
 	m := newMoved(t)
 	m.bring()
 	m.containers["appattempt_1"] = fmt.Sprintf(`[{"containerId":%q,"nodeHttpAddress":"http://%s"}]`, m.executor, m.address())

@@ -23,7 +23,7 @@ func TestTheFirstChildThatEndsIsNamed(t *testing.T) {
 	assert.Empty(t, c.names)
 }
 
-func TestNoCommand(t *testing.T) {
+func TestStartFailsWithoutTheCommand(t *testing.T) {
 	c := newChildren()
 	assert.ErrorContains(t, c.start("datanode", []string{"no-such-java"}, nil), "starting datanode")
 }

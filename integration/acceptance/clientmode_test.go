@@ -296,7 +296,7 @@ func TestErrorOfADriverFunctionInClientMode(t *testing.T) {
 	})
 }
 
-func TestDriverFunctionThatNeverCreatesASessionInClientMode(t *testing.T) {
+func TestADriverFunctionWithoutASessionFailsInClientMode(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
 		done := drive(t, mode, "--num-executors", "1", "--conf", "yarn.am.waitTime=1s", program("trouble"), "no-session").wait(t)
 		assert.Equal(t, 1, done.code)

@@ -97,7 +97,7 @@ func TestApplicationOutlivesItsSubmission(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-func TestSubmissionThatDoesNotWait(t *testing.T) {
+func TestAnApplicationSucceedsWithoutAFollower(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--num-executors", "1", "--conf", "yarn.submit.waitAppCompletion=false", program("trouble"), "succeed", "3")
 	require.Equal(t, 0, done.code)

@@ -78,7 +78,7 @@ func TestFollowedLogs(t *testing.T) {
 	assert.Len(t, again, tasks*lines, "all is read again, from HDFS")
 }
 
-func TestSubmissionThatPrintsLogs(t *testing.T) {
+func TestRunPrintsTheLogsOfItsTasks(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "run", "--logs", "--tasks", "2", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", "echo said by {index}; exit {index}")
 	assert.Equal(t, 1, done.code, "the second task's")

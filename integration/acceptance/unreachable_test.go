@@ -35,7 +35,7 @@ func configurationWith(t *testing.T, old, replacement string) string {
 	return dir
 }
 
-func TestResourceManagerThatDoesNotAnswer(t *testing.T) {
+func TestSubmitNamesTheResourceManagerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	dir := configurationWith(t, shared.hadoop.ResourceManager().Address(cluster.HTTP), closed)
 	done := call{
@@ -46,7 +46,7 @@ func TestResourceManagerThatDoesNotAnswer(t *testing.T) {
 	assert.Regexp(t, `no ResourceManager answered within \d+(\.\d+)?s: http://`+closed+`: .*connection refused`, done.lastLine())
 }
 
-func TestNameNodeThatDoesNotAnswer(t *testing.T) {
+func TestSubmitNamesTheNameNodeThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	dir := configurationWith(t, shared.hadoop.NameNode().Address(cluster.RPC), closed)
 	done := call{

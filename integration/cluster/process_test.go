@@ -36,7 +36,7 @@ func startSleep(t *testing.T, environ ...string) process {
 	return p
 }
 
-func TestSignalReachesOnlyTheVeryProcess(t *testing.T) {
+func TestSignalReachesOnlyTheIdentifiedProcess(t *testing.T) {
 	p := startSleep(t)
 	require.True(t, p.alive())
 
@@ -139,7 +139,7 @@ func TestGuardEndsTheClusterOfAKilledOwner(t *testing.T) {
 	assert.True(t, stranger.alive())
 }
 
-func TestReleasedGuardLetsDaemonsBe(t *testing.T) {
+func TestAReleasedGuardKillsNoDaemon(t *testing.T) {
 	dir := t.TempDir()
 	guard, err := startGuard(dir)
 	require.NoError(t, err)

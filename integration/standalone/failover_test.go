@@ -101,9 +101,9 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestEtcdRestarts stops the store for longer than the lease: the master loses the
+// TestTheMasterLeadsAgainAfterARestartOfEtcd stops the store for longer than the lease: the master loses the
 // leadership and gets it again, and applications are not affected.
-func TestEtcdRestarts(t *testing.T) {
+func TestTheMasterLeadsAgainAfterARestartOfEtcd(t *testing.T) {
 	t.Parallel()
 	s, server := newShared(t, 1)
 	s.startMasters(t)

@@ -40,9 +40,9 @@ func (h held) release(t *testing.T) {
 	require.Zero(t, h.wait(t, testTimeout), "%s", h.stderr.text())
 }
 
-// TestMasterRestarts kills and restarts the master while an application runs: the
+// TestApplicationsContinueWhenTheMasterRestarts kills and restarts the master while an application runs: the
 // application and its executors continue.
-func TestMasterRestarts(t *testing.T) {
+func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]map[string]string{
 		"with its state in a file": {"recovery.mode": "FILESYSTEM"},
@@ -113,8 +113,7 @@ func TestApplicationEndsWhileTheMasterIsDown(t *testing.T) {
 	assert.Equal(t, sumOfSquares(20), again.stdout.text())
 }
 
-// TestApplicationStartsWhileTheMasterIsDown checks that it waits for the master.
-func TestApplicationStartsWhileTheMasterIsDown(t *testing.T) {
+func TestAnApplicationWaitsForAMasterThatIsDown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startWorker(t, 2)

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-func TestTwoMastersWithTheSameStateFile(t *testing.T) {
+func TestASecondMasterCannotOpenTheStateFile(t *testing.T) {
 	t.Parallel()
 	directory := filepath.Join(t.TempDir(), "state")
 	s := newSite(t, 2, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": directory})
@@ -30,9 +30,9 @@ func TestTwoMastersWithTheSameStateFile(t *testing.T) {
 	await(t, "the second master leads", func() bool { return s.phase(t, 1) == cluster.Alive })
 }
 
-// TestDamagedState starts a master with a truncated state file: it fails and does
+// TestAMasterRefusesADamagedStateFile starts a master with a truncated state file: it fails and does
 // not change the file.
-func TestDamagedState(t *testing.T) {
+func TestAMasterRefusesADamagedStateFile(t *testing.T) {
 	t.Parallel()
 	directory := filepath.Join(t.TempDir(), "state")
 	s := newSite(t, 1, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": directory})

@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOtherSecret starts each part with another secret than the cluster's: it is
+// TestAnotherSecretIsRefused starts each part with another secret than the cluster's: it is
 // refused with that reason.
-func TestOtherSecret(t *testing.T) {
+func TestAnotherSecretIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
@@ -52,8 +52,7 @@ func TestOtherSecret(t *testing.T) {
 	s.awaitEnded(t, 1)
 }
 
-// TestSecretThatOthersCanRead checks that a secret file that others can read is refused.
-func TestSecretThatOthersCanRead(t *testing.T) {
+func TestASecretThatOthersCanReadIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
 	secret := s.settings["authenticate.secretFile"]

@@ -40,8 +40,8 @@ func TestWorkerIsKilled(t *testing.T) {
 	s.awaitWorkers(t, 2)
 }
 
-// TestWorkerStopsInOrder stops a worker: the master replaces its executors at once.
-func TestWorkerStopsInOrder(t *testing.T) {
+// TestExecutorsOfAStoppedWorkerAreReplaced stops a worker: the master replaces its executors at once.
+func TestExecutorsOfAStoppedWorkerAreReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
@@ -55,9 +55,9 @@ func TestWorkerStopsInOrder(t *testing.T) {
 	h.release(t)
 }
 
-// TestWorkerHangs pauses a worker for longer than worker.timeout. When it
+// TestExecutorsOfAHangingWorkerAreReplaced pauses a worker for longer than worker.timeout. When it
 // continues, its executors are stopped.
-func TestWorkerHangs(t *testing.T) {
+func TestExecutorsOfAHangingWorkerAreReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, map[string]string{"worker.timeout": "4s"})
 	s.startMasters(t)
@@ -82,9 +82,9 @@ func TestWorkerHangs(t *testing.T) {
 	h.release(t)
 }
 
-// TestExecutorsThatAreKilled kills more executors than may fail in a row before any
+// TestKilledExecutorsAreReplacedWithoutALimit kills more executors than may fail in a row before any
 // registers.
-func TestExecutorsThatAreKilled(t *testing.T) {
+func TestKilledExecutorsAreReplacedWithoutALimit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
 	s.startMasters(t)
@@ -99,8 +99,8 @@ func TestExecutorsThatAreKilled(t *testing.T) {
 	h.release(t)
 }
 
-// TestExecutorsThatNeverStart checks that the application fails with that reason.
-func TestExecutorsThatNeverStart(t *testing.T) {
+// TestAnApplicationFailsIfItsExecutorsNeverStart checks that the application fails with that reason.
+func TestAnApplicationFailsIfItsExecutorsNeverStart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
 	s.startMasters(t)

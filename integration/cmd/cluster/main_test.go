@@ -29,7 +29,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestWithoutACluster(t *testing.T) {
+func TestStatusFailsWithoutACluster(t *testing.T) {
 	dir := t.TempDir()
 	var stdout, stderr strings.Builder
 	assert.Equal(t, exitFailed, run(t.Context(), []string{"-dir", dir, "status"}, &stdout, &stderr))
