@@ -78,7 +78,7 @@ func TestExitCodesOfDrivers(t *testing.T) {
 }
 
 // TestApplicationAbandonsDriverFunction runs driver functions that ignore their
-// context: the application must end with its own reason.
+// context: the application must end with the reason of its failure.
 func TestApplicationAbandonsDriverFunction(t *testing.T) {
 	failing := func(heartbeat int32) (*yarn.AllocateResponse, error) {
 		id := int64(heartbeat)

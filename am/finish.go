@@ -24,7 +24,7 @@ func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary
 	if outcome.err != nil {
 		request = yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: failureDiagnostics(outcome.err.Error(), summary)}
 	}
-	// If the attempt is still registered, YARN starts another, which needs the files.
+	// If the attempt is still registered, YARN starts another attempt, which needs the files.
 	if m.unregister(ctx, request) {
 		m.removeStaging(ctx)
 	}

@@ -39,13 +39,13 @@ type Options struct {
 
 	ExecutorLost func(id string, loss driver.Loss)        // to the driver; must not block
 	Decommission func(ids []string, notice driver.Notice) // to the driver; must not block
-	Progress     func() float32                           // of the driver, 0 to 1; called at every heartbeat
-	Load         func() map[string]int                    // running tasks by executor; may take a second
+	Progress     func() float32                           // returns the driver's progress, 0 to 1; called at every heartbeat
+	Load         func() map[string]int                    // returns the running tasks by executor; may take a second
 
 	Settings     *config.Config
 	Hadoop       *conf.Config
-	Racks        map[string]string      // by host, of the nodes known at the start
-	Nodes        map[string]launch.Node // by host, the resources and label of these nodes
+	Racks        map[string]string      // racks of the nodes known at the start, by host
+	Nodes        map[string]launch.Node // resources and labels of these nodes, by host
 	LogDirectory string                 // where to write the list of containers; "" writes none
 	Random       *rand.Rand
 	Logger       *slog.Logger
@@ -87,7 +87,7 @@ type messages struct {
 	kills      []string
 	registered []string
 	launches   []launchOutcome
-	racks      map[string]string // by host, from a look-up that has ended
+	racks      map[string]string // racks by host, from a look-up that has ended
 	contracts  []loadedContract
 }
 
@@ -192,7 +192,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	due, last := time.Now(), time.Time{} // the next heartbeat and the last one
+	due, last := time.Now(), time.Time{} // times of the next heartbeat and of the last one
 	for {
 		select {
 		case <-ctx.Done():

@@ -16,7 +16,7 @@ import (
 
 func TestContainersAreLaunchedByNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{}, nil)
+		s := newFixture(t, &scriptedRM{}, nil)
 		require.NoError(t, s.runs(t, func() {
 			first := s.rm.received()[0]
 			require.Zero(t, first.ResponseID)
@@ -38,14 +38,14 @@ func TestContainersAreLaunchedByNode(t *testing.T) {
 
 func TestAFailedLaunchIsReleasedAtOnceAndReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{}, nil)
+		s := newFixture(t, &scriptedRM{}, nil)
 		s.nm.err = errors.New("disk is full")
 		require.NoError(t, s.runs(t, func() {
 			s.rm.received()
 			s.rm.answers(allocating(containerOn("a1", 1)))
 			time.Sleep(200 * time.Millisecond)
 			received := s.rm.received()
-			require.Contains(t, s.said(), "lost 1 could not be started on a1: disk is full")
+			require.Contains(t, s.takeRecorded(), "lost 1 could not be started on a1: disk is full")
 			var releases []yarn.ContainerID
 			for _, heartbeat := range received {
 				releases = append(releases, heartbeat.Releases...)
@@ -56,11 +56,11 @@ func TestAFailedLaunchIsReleasedAtOnceAndReplaced(t *testing.T) {
 	})
 }
 
-// TestAnExecutorKilledDuringAHeartbeatHasNotFailed kills an executor, whose end the
-// pending heartbeat reports.
+// TestAnExecutorKilledDuringAHeartbeatHasNotFailed kills an executor while the
+// heartbeat that reports its end is pending.
 func TestAnExecutorKilledDuringAHeartbeatHasNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{}, nil)
+		s := newFixture(t, &scriptedRM{}, nil)
 		require.NoError(t, s.runs(t, func() {
 			s.rm.answers(allocating(containerOn("a1", 1), containerOn("a2", 2)))
 			time.Sleep(time.Second)
@@ -89,7 +89,7 @@ func TestAnExecutorKilledDuringAHeartbeatHasNotFailed(t *testing.T) {
 
 func TestAHigherTargetIsRequestedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{}, nil)
+		s := newFixture(t, &scriptedRM{}, nil)
 		require.NoError(t, s.runs(t, func() {
 			s.rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
 			time.Sleep(10*time.Second + 1)
@@ -112,7 +112,7 @@ func TestAHigherTargetIsRequestedAtOnce(t *testing.T) {
 
 func TestSteadyStateHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{}, map[string]string{"yarn.executor.launchTimeout": "0"})
+		s := newFixture(t, &scriptedRM{}, map[string]string{"yarn.executor.launchTimeout": "0"})
 		require.NoError(t, s.runs(t, func() {
 			s.rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
 			time.Sleep(time.Second)
@@ -126,7 +126,7 @@ func TestSteadyStateHeartbeats(t *testing.T) {
 func TestARestartedResourceManagerGetsEverythingAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rm := &scriptedRM{}
-		s := newSetting(t, rm, map[string]string{"yarn.exclude.nodes": "z1", "executor.instances": "3"})
+		s := newFixture(t, rm, map[string]string{"yarn.exclude.nodes": "z1", "executor.instances": "3"})
 		require.NoError(t, s.runs(t, func() {
 			first := rm.received()[0]
 			require.Equal(t, []string{"z1"}, first.BlacklistAdd)
@@ -154,7 +154,7 @@ func TestARestartedResourceManagerGetsEverythingAgain(t *testing.T) {
 			require.Equal(t, 2, anywhereAsked(received[1]), "all that is missing is asked for again")
 			require.Equal(t, []string{"z1"}, received[1].BlacklistAdd)
 			require.Equal(t, 1, s.Status().Counts.Running, "executors are kept")
-			require.Empty(t, s.said())
+			require.Empty(t, s.takeRecorded())
 		}))
 		require.Equal(t, 2, rm.registrations)
 	})
@@ -170,7 +170,7 @@ func TestAHeartbeatWithoutAnswerIsSentAgainUnchanged(t *testing.T) {
 			}
 			return nil, nil
 		}}
-		s := newSetting(t, rm, nil)
+		s := newFixture(t, rm, nil)
 		require.NoError(t, s.runs(t, func() {
 			s.RequestExecutors(request(driver.Demand{Total: 7}))
 			synctest.Wait()
@@ -185,7 +185,7 @@ func TestAHeartbeatWithoutAnswerIsSentAgainUnchanged(t *testing.T) {
 
 func TestHeartbeatsBeginAfterALostRegistrationAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{refusal: yarn.ErrInvalidMasterRequest}, nil)
+		s := newFixture(t, &scriptedRM{refusal: yarn.ErrInvalidMasterRequest}, nil)
 		require.NoError(t, s.runs(t, func() {
 			require.Equal(t, 2, anywhereAsked(s.rm.received()[0]))
 		}))
@@ -222,7 +222,7 @@ func TestTheAllocatorEndsWithTheReason(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSetting(t, test.rm, test.settings)
+				s := newFixture(t, test.rm, test.settings)
 				err := s.runs(t, func() { time.Sleep(time.Minute) })
 				require.ErrorContains(t, err, test.want)
 				tooMany := (*TooManyFailures)(nil)
@@ -234,7 +234,7 @@ func TestTheAllocatorEndsWithTheReason(t *testing.T) {
 
 func TestASuccessResetsFailuresInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{answer: func(n int, _ yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+		s := newFixture(t, &scriptedRM{answer: func(n int, _ yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
 			if n%2 == 0 {
 				return nil, errors.New("now and then")
 			}
@@ -246,7 +246,7 @@ func TestASuccessResetsFailuresInARow(t *testing.T) {
 
 func TestAProfileThatFitsNoNodeEndsTheApplication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{}, nil)
+		s := newFixture(t, &scriptedRM{}, nil)
 		err := s.runs(t, func() {
 			large := profile.Profile{ID: 1, Memory: 9 << 30, Cores: 1}
 			s.RequestExecutors(driver.Request{Demands: []driver.Demand{{Profile: small(0), Total: 2}, {Profile: large, Total: 0}}})
@@ -259,7 +259,7 @@ func TestAProfileThatFitsNoNodeEndsTheApplication(t *testing.T) {
 
 func TestExecutorsOnADecommissioningNodeAreDecommissioned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{}, nil)
+		s := newFixture(t, &scriptedRM{}, nil)
 		require.NoError(t, s.runs(t, func() {
 			s.rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
 			time.Sleep(time.Second)
@@ -270,10 +270,10 @@ func TestExecutorsOnADecommissioningNodeAreDecommissioned(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			s.rm.received()
 			time.Sleep(2 * time.Second)
-			require.Regexp(t, `decommission \[1\] in .*: its node a1 is being decommissioned`, s.said())
+			require.Regexp(t, `decommission \[1\] in .*: its node a1 is being decommissioned`, s.takeRecorded())
 			s.rm.answers(&yarn.AllocateResponse{Completed: completion(1, 0, "")})
 			time.Sleep(2 * time.Second)
-			require.Equal(t, "lost 1 left: its node a1 is being decommissioned", s.said())
+			require.Equal(t, "lost 1 left: its node a1 is being decommissioned", s.takeRecorded())
 			status := s.Status()
 			require.Zero(t, status.Counts.Failed)
 			require.Equal(t, 1, status.Counts.Pending, "another is asked for")
@@ -284,7 +284,7 @@ func TestExecutorsOnADecommissioningNodeAreDecommissioned(t *testing.T) {
 
 func TestANegotiatedContractTakesIdleExecutors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{}, map[string]string{"executor.instances": "3"})
+		s := newFixture(t, &scriptedRM{}, map[string]string{"executor.instances": "3"})
 		s.options.Load = func() map[string]int {
 			time.Sleep(time.Second)
 			return map[string]int{"1": 3, "2": 0, "3": 1}
@@ -300,7 +300,7 @@ func TestANegotiatedContractTakesIdleExecutors(t *testing.T) {
 				Resources:  []yarn.ResourceRequest{{Containers: 1, Resource: yarn.Resource{MemoryMB: 1024, VCores: 1}}},
 			}})
 			time.Sleep(5 * time.Second)
-			require.Regexp(t, `decommission \[2\] in .*: the ResourceManager wants resources back`, s.said())
+			require.Regexp(t, `decommission \[2\] in .*: the ResourceManager wants resources back`, s.takeRecorded())
 		}))
 	})
 }
@@ -308,7 +308,7 @@ func TestANegotiatedContractTakesIdleExecutors(t *testing.T) {
 func TestReleaseAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rm := &scriptedRM{}
-		s := newSetting(t, rm, map[string]string{"executor.instances": "3"})
+		s := newFixture(t, rm, map[string]string{"executor.instances": "3"})
 		require.NoError(t, s.runs(t, func() {
 			rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
 			time.Sleep(time.Second)
@@ -330,10 +330,10 @@ func TestReleaseAll(t *testing.T) {
 		require.Zero(t, anywhereAsked(received[0]))
 		require.Equal(t, []yarn.ContainerID{{ID: 3}}, received[1].Releases)
 		require.Zero(t, s.Status().Counts.Allocated)
-		require.Empty(t, s.said())
+		require.Empty(t, s.takeRecorded())
 
 		began := time.Now()
-		stuck := newSetting(t, &scriptedRM{}, nil)
+		stuck := newFixture(t, &scriptedRM{}, nil)
 		require.NoError(t, stuck.runs(t, func() {
 			stuck.rm.answers(allocating(containerOn("a1", 1)))
 			time.Sleep(time.Second)
@@ -347,7 +347,7 @@ func TestReleaseAll(t *testing.T) {
 func TestReleaseAllDuringARestartOfTheResourceManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rm := &scriptedRM{}
-		s := newSetting(t, rm, nil)
+		s := newFixture(t, rm, nil)
 		require.NoError(t, s.runs(t, func() {
 			rm.answers(allocating(containerOn("a1", 1)))
 			time.Sleep(time.Second)
@@ -374,7 +374,7 @@ func TestReleaseAllDuringARestartOfTheResourceManager(t *testing.T) {
 func TestAHeartbeatWithoutChangesAllocatesNoMemory(t *testing.T) {
 	quiet := &yarn.AllocateResponse{ResponseID: 1, ClusterNodes: 2}
 	rm := quietRM{quiet}
-	s := newSetting(t, &scriptedRM{}, map[string]string{"executor.instances": "1000"})
+	s := newFixture(t, &scriptedRM{}, map[string]string{"executor.instances": "1000"})
 	s.heartbeats.rm = rm
 	ctx := t.Context()
 	_, err := s.heartbeat(ctx, time.Now())

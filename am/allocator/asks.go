@@ -17,7 +17,7 @@ type asks struct {
 	believed map[string]int // the numbers that the ResourceManager should have
 	byHosts  map[string]int // by rack, the sum of the numbers of its hosts
 	// replaced has the old values of the numbers in the last heartbeat. Containers in
-	// its answer were allocated before, and lowered the old values.
+	// that heartbeat's answer were allocated before it, and lowered the old values.
 	replaced map[string]int
 	// unsure has the racks whose number the ResourceManager may not have lowered: it
 	// may have allocated a container in the rack as an off-switch one, if it delays

@@ -162,7 +162,7 @@ func TestFailedContainersAreAskedForWithGrowingPauses(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- a.Run(ctx) }()
-				live := func(d time.Duration) { // executors that run register
+				live := func(d time.Duration) { // waits for d; running executors register
 					for ; d > 0; d -= time.Second {
 						time.Sleep(time.Second)
 						cluster.Inspect(func(v yarntest.View) {

@@ -16,19 +16,19 @@ const rollOver = 10 * time.Minute
 
 // injectFault injects one fault at random.
 func (c *chaos) injectFault() {
-	happenings := []struct {
+	faults := []struct {
 		name   string
 		happen func()
 	}{
 		{"target", func() { c.want(c.random.IntN(c.capacity() + 1)) }},
 		{"target", func() { c.want(c.random.IntN(c.capacity() + 1)) }},
-		{"heartbeats go wrong", func() { c.wrong("allocate") }},
-		{"launches go wrong", func() { c.wrong("startContainers") }},
-		{"registrations go wrong", func() { c.wrong("registerApplicationMaster") }},
+		{"heartbeats go wrong", func() { c.failCalls("allocate") }},
+		{"launches go wrong", func() { c.failCalls("startContainers") }},
+		{"registrations go wrong", func() { c.failCalls("registerApplicationMaster") }},
 		{"a node is lost", func() { c.node().Lose() }},
 		{"a node is cut off", func() { c.node().Disconnect() }},
-		{"a node comes back", func() { c.back(c.node()) }},
-		{"a node is lost and back", func() { n := c.node(); n.Lose(); c.back(n) }},
+		{"a node comes back", func() { c.reconnect(c.node()) }},
+		{"a node is lost and back", func() { n := c.node(); n.Lose(); c.reconnect(n) }},
 		{"a NodeManager restarts", func() { c.node().Restart(c.upTo(20*time.Second), true) }},
 		{"a NodeManager restarts without recovery", func() { c.node().Restart(c.upTo(20*time.Second), false) }},
 		{"a node is unhealthy", func() { c.node().Unhealthy("disks") }},
@@ -49,7 +49,7 @@ func (c *chaos) injectFault() {
 			c.app.Surplus(1+c.random.IntN(4), yarn.Resource{MemoryMB: 1024, VCores: 1}, 1)
 		}},
 	}
-	chosen := happenings[c.random.IntN(len(happenings))]
+	chosen := faults[c.random.IntN(len(faults))]
 	c.note("%s", chosen.name)
 	chosen.happen()
 }
@@ -58,8 +58,8 @@ func (c *chaos) upTo(limit time.Duration) time.Duration {
 	return time.Duration(1 + c.random.Int64N(int64(limit)))
 }
 
-// wrong makes the next calls of a method fail.
-func (c *chaos) wrong(method string) {
+// failCalls makes the next calls of a method fail.
+func (c *chaos) failCalls(method string) {
 	effects := []ipctest.Fault{
 		{Lose: true}, {Break: true}, {Refuse: true}, {Duplicate: true}, {After: c.upTo(10 * time.Second)}, {Before: c.upTo(10 * time.Second)},
 		{Exception: &ipctest.Exception{Class: "java.io.IOException", Text: "it went wrong"}},
@@ -68,7 +68,7 @@ func (c *chaos) wrong(method string) {
 	c.faults = append(c.faults, c.cluster.Inject(yarntest.Fault{Method: method, Times: 1 + c.random.IntN(3), Effect: effects[c.random.IntN(len(effects))]}))
 }
 
-func (c *chaos) back(n *yarntest.Node) {
+func (c *chaos) reconnect(n *yarntest.Node) {
 	if err := n.Reconnect(); err != nil {
 		c.t.Errorf("%s: %v", n.Host(), err)
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// chaosSeedsVariable names the number of seeds to run, chaosSeedVariable the only seed.
+	// Environment variables: the number of seeds to run, and one seed to run alone.
 	chaosSeedsVariable = "BOBBIN_CHAOS_SEEDS"
 	chaosSeedVariable  = "BOBBIN_CHAOS_SEED"
 	chaosSeeds         = 200
@@ -65,7 +65,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// chaos is one run.
+// chaos is one run of TestChaos.
 type chaos struct {
 	t         *testing.T
 	random    *rand.Rand
@@ -103,19 +103,19 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	}
 	// The order of decisions about processes varies, so they have their own random source.
 	var processes sync.Mutex
-	fates := rand.New(rand.NewPCG(seed, 8))
-	frail := c.random.Float64() * 0.3
+	processRandom := rand.New(rand.NewPCG(seed, 8))
+	failureRate := c.random.Float64() * 0.3
 	nodes := yarntest.Nodes(3+c.random.IntN(20), 1+c.random.IntN(4), yarn.Resource{MemoryMB: 1024 * int64(2+c.random.IntN(7)), VCores: 16})
 	cluster, err := yarntest.New(yarntest.Options{
 		Nodes: nodes, Masters: 1 + c.random.IntN(2), Seed: seed, NodeExpiry: time.Minute, AllocationExpiry: 2 * time.Minute,
 		Process: func(yarntest.Container) yarntest.Process {
 			processes.Lock()
 			defer processes.Unlock()
-			p := yarntest.Process{Localizing: time.Duration(fates.IntN(5000)) * time.Millisecond}
-			switch chance := fates.Float64(); {
-			case chance < frail/2:
-				p.Ends, p.After, p.Exit = true, time.Duration(fates.IntN(60))*time.Second, yarn.ExitStatus(fates.IntN(3))
-			case chance < frail*0.6:
+			p := yarntest.Process{Localizing: time.Duration(processRandom.IntN(5000)) * time.Millisecond}
+			switch chance := processRandom.Float64(); {
+			case chance < failureRate/2:
+				p.Ends, p.After, p.Exit = true, time.Duration(processRandom.IntN(60))*time.Second, yarn.ExitStatus(processRandom.IntN(3))
+			case chance < failureRate*0.6:
 				p.Never = true
 			}
 			return p
@@ -155,7 +155,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
-// lost is the driver's ExecutorLost.
+// lost is Options.ExecutorLost.
 func (c *chaos) lost(id string, loss driver.Loss) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +170,7 @@ func (c *chaos) lost(id string, loss driver.Loss) {
 	delete(c.silent, id)
 }
 
-// decommission is the driver's Decommission, which kills the executors after a while.
+// decommission is Options.Decommission, which kills the executors after a while.
 func (c *chaos) decommission(ids []string, _ driver.Notice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -351,7 +351,7 @@ func (c *chaos) end(err error) {
 	c.finish(err)
 	time.Sleep(time.Minute)
 	for _, node := range c.cluster.Nodes() {
-		c.back(node)
+		c.reconnect(node)
 	}
 	time.Sleep(time.Minute)
 	c.mu.Lock()

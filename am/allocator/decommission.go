@@ -163,7 +163,7 @@ func (s *state) negotiate(c contract, tasks map[string]int, now time.Time) {
 			named[e] = true
 			wanted.add(e.Container.Resource, 1)
 			if !e.state.counts() {
-				given.add(e.Container.Resource, 1) // it will end anyway
+				given.add(e.Container.Resource, 1) // the container will end anyway
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func TestAContainerIsTakenFromANodeStillReportedLost(t *testing.T) {
 }
 
 // TestExecutorsAreReplacedAfterTheOnlyNodeWasLost loses the node between two
-// heartbeats: no new container is released.
+// heartbeats: no container on it is released.
 func TestExecutorsAreReplacedAfterTheOnlyNodeWasLost(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {

@@ -19,13 +19,13 @@ const maxLifted = 5
 // would have no node left, exclusions are lifted (not applied): first those for
 // failures, the oldest first, then the driver's, never the user's.
 type exclusions struct {
-	onFailure  bool          // whether hosts where executors failed are excluded
+	onFailure  bool          // whether hosts on which executors failed are excluded
 	maxPerHost int           // number of failures after which a host is excluded
 	timeout    time.Duration // how long an exclusion for failures lasts, and a failure counts
 	logger     *slog.Logger
 
 	byUser    []string
-	byDriver  []string             // from its newest request
+	byDriver  []string             // hosts in the driver's newest request
 	byFailure []exclusion          // the oldest first
 	failures  map[string][]failure // by host, the oldest first
 
@@ -33,7 +33,7 @@ type exclusions struct {
 	sent       map[string]struct{}  // hosts on the blacklist at the ResourceManager
 	stale      bool                 // active must be recomputed
 	unsent     bool                 // sent may differ from active
-	nextExpiry time.Time            // the earliest one in byFailure; zero if it is empty
+	nextExpiry time.Time            // the earliest expiry in byFailure; zero if byFailure is empty
 	lifted     []string             // notes about lifted exclusions, the newest last
 	noNodeLeft bool                 // the user's list leaves no node
 }

@@ -27,7 +27,7 @@ func nodesNamed(hosts ...string) *topology {
 	return newTopology(racks)
 }
 
-// anyOf counts nodes for executors that any node can run.
+// anyOf returns a function that counts nodes for executors that any node can run.
 func anyOf(nodes *topology, clusterNodes int) func() nodeCounts {
 	return func() nodeCounts { return countNodes(nodes, clusterNodes, []need{{}}) }
 }
@@ -161,7 +161,7 @@ func TestExclusionsWithRandomEvents(t *testing.T) {
 	})
 }
 
-// TestNodesThatCannotServeDoNotCountAsLeft has nodes that are too small, or lack a
+// TestNodesThatCannotServeDoNotCountAsLeft uses nodes that are too small, or lack a
 // label or resources.
 func TestNodesThatCannotServeDoNotCountAsLeft(t *testing.T) {
 	large := yarn.Resource{MemoryMB: 8192, VCores: 8, Others: map[string]int64{"yarn.io/gpu": 2}}
@@ -205,7 +205,7 @@ func labels(label string) []string {
 	return []string{label}
 }
 
-// TestANodeIsLeftForEachProfile has one node for each of two profiles.
+// TestANodeIsLeftForEachProfile uses one node for each of two profiles.
 func TestANodeIsLeftForEachProfile(t *testing.T) {
 	f := twoNodes(1)
 	f.topology.offers["a1"] = need{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}

@@ -12,10 +12,10 @@ import (
 type executor struct {
 	launcher.Executor
 	profile *profileState
-	rack    string // of the host, as known when the container was allocated
+	rack    string // the host's rack, as known when the container was allocated
 	state   executorState
-	started bool      // its NodeManager has accepted it
-	due     time.Time // when it must have registered with the driver; zero before it is started, or for no limit
+	started bool      // the NodeManager has accepted the executor
+	due     time.Time // when the executor must have registered with the driver; zero before its start, or for no limit
 	reason  string    // why it is decommissioning or ending
 }
 

@@ -15,7 +15,7 @@ type failureCounts struct {
 	tolerate int           // executor.failures.tolerateWhenRunning; 0 to tolerate none
 
 	total   int         // executors that count as failed
-	recent  []time.Time // when they failed, the oldest first; empty if validity is 0
+	recent  []time.Time // times of these failures, the oldest first; empty if validity is 0
 	last    string      // the message about the last failure
 	reasons map[string]*FailureCount
 	// tolerating is set if max executors have failed but enough executors run.

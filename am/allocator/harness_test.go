@@ -131,9 +131,9 @@ func (n *scriptedNM) Statuses(context.Context, []yarn.ContainerID) ([]yarn.Conta
 func (n *scriptedNM) SetToken(security.Token) {}
 func (n *scriptedNM) Close() error            { return nil }
 
-// setting is an allocator between a scripted ResourceManager, a scripted NodeManager
+// fixture is an allocator between a scripted ResourceManager, a scripted NodeManager
 // and a driver that records calls.
-type setting struct {
+type fixture struct {
 	*Allocator
 	rm  *scriptedRM
 	nm  *scriptedNM
@@ -141,13 +141,13 @@ type setting struct {
 	log []string // calls of the driver
 }
 
-func (s *setting) say(format string, args ...any) {
+func (s *fixture) record(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = append(s.log, fmt.Sprintf(format, args...))
 }
 
-func (s *setting) said() string {
+func (s *fixture) takeRecorded() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	said := strings.Join(s.log, "\n")
@@ -155,20 +155,20 @@ func (s *setting) said() string {
 	return said
 }
 
-func newSetting(t *testing.T, rm *scriptedRM, settings map[string]string) *setting {
+func newFixture(t *testing.T, rm *scriptedRM, settings map[string]string) *fixture {
 	t.Helper()
 	parsed, err := config.FromMap(settings)
 	require.NoError(t, err)
-	s := &setting{rm: rm, nm: &scriptedNM{}}
+	s := &fixture{rm: rm, nm: &scriptedNM{}}
 	s.Allocator = New(Options{
 		ResourceManager: rm,
 		Connect:         func(yarn.NodeID, security.Token) launcher.NodeManager { return s.nm },
 		LaunchContext:   func(launcher.Executor) yarn.ContainerLaunchContext { return yarn.ContainerLaunchContext{} },
 		ExecutorLost: func(id string, loss driver.Loss) {
-			s.say("lost %s %s", id, loss.Text)
+			s.record("lost %s %s", id, loss.Text)
 		},
 		Decommission: func(ids []string, notice driver.Notice) {
-			s.say("decommission %v in %v: %s", ids, time.Until(notice.Deadline), notice.Reason)
+			s.record("decommission %v in %v: %s", ids, time.Until(notice.Deadline), notice.Reason)
 		},
 		Progress: func() float32 { return 0.5 },
 		Settings: parsed, Hadoop: conf.FromMap(nil),
@@ -200,7 +200,7 @@ func allocatorOn(t *testing.T, cluster *yarntest.Cluster, app *yarntest.Applicat
 }
 
 // runs runs the allocator during do, and returns Run's error.
-func (s *setting) runs(t *testing.T, do func()) error {
+func (s *fixture) runs(t *testing.T, do func()) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -18,16 +18,16 @@ import (
 
 // managedCluster simulates a ResourceManager's requests, blacklist and containers.
 type managedCluster struct {
-	profiles    map[int32]resourceManagerTable
-	blacklist   map[string]bool
-	alive       map[yarn.ContainerID]yarn.Container
-	started     map[yarn.ContainerID]bool
-	last        int64
-	allocated   []yarn.Container       // not reported yet
-	completed   []yarn.ContainerStatus // not reported yet
-	old         []yarn.ContainerStatus // reported; a restarted ResourceManager reports them again
-	reports     []yarn.NodeReport      // not reported yet
-	notTrusting bool                   // restarted, and the application has not registered since
+	profiles     map[int32]resourceManagerTable
+	blacklist    map[string]bool
+	alive        map[yarn.ContainerID]yarn.Container
+	started      map[yarn.ContainerID]bool
+	last         int64
+	allocated    []yarn.Container       // not reported yet
+	completed    []yarn.ContainerStatus // not reported yet
+	old          []yarn.ContainerStatus // reported; a restarted ResourceManager reports them again
+	reports      []yarn.NodeReport      // not reported yet
+	unregistered bool                   // restarted, and the application has not registered since
 }
 
 func newManagedCluster() *managedCluster {
@@ -35,7 +35,7 @@ func newManagedCluster() *managedCluster {
 }
 
 func (c *managedCluster) allocate(priority int32, host string) {
-	if c.notTrusting || c.blacklist[host] || !c.profiles[priority].allocate(host) {
+	if c.unregistered || c.blacklist[host] || !c.profiles[priority].allocate(host) {
 		return
 	}
 	c.last++
@@ -64,7 +64,7 @@ func (c *managedCluster) restart(f *state, now time.Time) {
 			f.launchFailed(id, yarn.ErrInvalidContainer, now)
 		}
 	}
-	c.allocated, c.notTrusting = nil, true
+	c.allocated, c.unregistered = nil, true
 	c.completed = append(c.completed, c.old...)
 }
 
@@ -78,11 +78,11 @@ type history struct {
 
 var historyHosts = []string{"a1", "a2", "b1", "c1"}
 
-// heartbeat exchanges a heartbeat.
+// heartbeat sends a heartbeat to the cluster and applies the answer.
 func (h *history) heartbeat() {
 	f, c := h.state, h.cluster
-	if c.notTrusting {
-		c.notTrusting = false
+	if c.unregistered {
+		c.unregistered = false
 		f.resendAll()
 	}
 	f.tick(h.now, len(historyHosts))
@@ -172,7 +172,7 @@ func (h *history) consistent() {
 	}
 }
 
-// step is a random event between two heartbeats.
+// step makes one random event happen between two heartbeats.
 func (h *history) step() {
 	f, c := h.state, h.cluster
 	host := rapid.SampledFrom(historyHosts)

@@ -19,10 +19,10 @@ type placement struct {
 	hostTasks     map[string]int                   // by host, the waiting tasks that prefer it
 	byHost        map[string]int                   // the profile's executors by host
 	byRack        map[string]int                   // the profile's executors by rack
-	asked         map[string]int                   // the current asks by name
+	asked         map[string]int                   // the current asks by host, rack or anywhere
 	nodes         []string                         // hosts where executors may run
 	usable        func(host string) bool           // reports whether an executor may run on the host
-	rackOf        func(host string) (string, bool) // false if it is not known
+	rackOf        func(host string) (string, bool) // false if the rack is not known
 	shuffle       func(n int, swap func(i, j int)) // chooses among equally good nodes
 }
 
@@ -151,7 +151,7 @@ func sharesOf(in placement) (shares []share, tasks, executors int) {
 // manyNodes is the number of nodes for each missing executor above which spread names no host.
 const manyNodes = 4
 
-// spread chooses the nodes with the fewest executors, then those asked for already,
+// spread chooses the nodes with the fewest executors, then nodes asked for already,
 // then at random. It returns nil if there are fewer than two nodes or too many.
 func spread(in placement) map[string]int {
 	if len(in.nodes) < 2 || len(in.nodes) > manyNodes*in.missing {

@@ -72,7 +72,7 @@ func TestARackScriptEndsWithItsContext(t *testing.T) {
 
 func TestRacksAreLookedUpBesideTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSetting(t, &scriptedRM{}, nil)
+		s := newFixture(t, &scriptedRM{}, nil)
 		var asked [][]string
 		s.racks = func(_ context.Context, hosts []string) map[string]string {
 			asked = append(asked, hosts)

@@ -33,15 +33,15 @@ type state struct {
 	executors            map[yarn.ContainerID]*executor
 	byID                 map[string]*executor
 	byNode               map[yarn.NodeID][]*executor
-	states               [executorStates]int // the number of executors in each
+	states               [executorStates]int // the number of executors in each state
 	lastID               int
 	awaitingRegistration []*executor                   // started ones that must register, in the order of executor.due
 	unknownCompleted     map[yarn.ContainerID]struct{} // containers whose end, but no allocation, was reported
 
 	releases    []yarn.ContainerID                 // to be sent with the next heartbeat
 	sent        []release                          // releases that were sent, the oldest first
-	releasing   map[yarn.ContainerID]yarn.NodeID   // released and not confirmed, sent or not
-	unconfirmed map[yarn.NodeID][]yarn.ContainerID // not confirmed within releaseTimeout
+	releasing   map[yarn.ContainerID]yarn.NodeID   // containers whose release is not confirmed, sent or not
+	unconfirmed map[yarn.NodeID][]yarn.ContainerID // containers whose release was not confirmed within releaseTimeout
 
 	ended     []endedExecutor // not reported to the driver yet
 	notices   []notice        // not reported to the driver yet
@@ -60,7 +60,7 @@ type endedExecutor struct {
 
 // stateOptions configure a state.
 type stateOptions struct {
-	racks         map[string]string // by host, of the nodes known at the start
+	racks         map[string]string // racks of the nodes known at the start, by host
 	excluded      *exclusions
 	failures      *failureCounts
 	launchTimeout time.Duration

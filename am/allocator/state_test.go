@@ -25,10 +25,10 @@ var (
 	later = func(d time.Duration) time.Time { return begin.Add(d) }
 )
 
-// small is a profile of 1 GB and a core.
+// small returns a profile of 1 GB and one core.
 func small(id int) profile.Profile { return profile.Profile{ID: id, Memory: 1 << 30, Cores: 1} }
 
-// containerOn is a container of profile 0.
+// containerOn returns a container of profile 0.
 func containerOn(host string, id int64) yarn.Container {
 	return yarn.Container{
 		ID: yarn.ContainerID{ID: id}, Node: yarn.NodeID{Host: host, Port: 1}, NodeHTTPAddress: host + ":8042", Priority: 1,
@@ -63,7 +63,7 @@ func stateOn(wanted int, hosts ...string) *state {
 
 func twoNodes(wanted int) *state { return stateOn(wanted, "a1", "b1") }
 
-// rowsOf returns the names and numbers of rows.
+// rowsOf returns the names and numbers of ResourceRequests.
 func rowsOf(rows []yarn.ResourceRequest) []ask {
 	var short []ask
 	for _, row := range rows {

@@ -27,7 +27,7 @@ type Counts struct {
 type FailureCount struct {
 	Reason string `json:"reason"` // "beyond its memory", "preempted", …
 	Count  int    `json:"count"`
-	Counts bool   `json:"counts"` // whether they count towards executor.maxNumFailures
+	Counts bool   `json:"counts"` // whether these ends count towards executor.maxNumFailures
 	Last   string `json:"last"`   // the message about the last one
 }
 

@@ -35,7 +35,7 @@ type nodes struct {
 	calls     []string // "start a1 [1 2]", in the order in which they began
 	connected []string // "a1 token"
 	open      map[string]int
-	underWay  map[string]int
+	ongoing   map[string]int
 	most      int // simultaneous calls
 }
 
@@ -46,7 +46,7 @@ type call struct {
 	closed atomic.Bool
 }
 
-// numbers are the numbers of containers.
+// numbers returns the numbers of containers.
 func numbers(ids []yarn.ContainerID) []int64 {
 	numbers := make([]int64, len(ids))
 	for i, id := range ids {
@@ -59,19 +59,19 @@ func (c *call) begin(what string, ids []yarn.ContainerID) func() {
 	c.nodes.mu.Lock()
 	defer c.nodes.mu.Unlock()
 	c.nodes.calls = append(c.nodes.calls, fmt.Sprintf("%s %s %v", what, c.node, numbers(ids)))
-	c.nodes.underWay[c.node]++
+	c.nodes.ongoing[c.node]++
 	total := 0
-	for _, n := range c.nodes.underWay {
+	for _, n := range c.nodes.ongoing {
 		total += n
 	}
 	c.nodes.most = max(c.nodes.most, total)
-	if c.nodes.underWay[c.node] > 1 || c.closed.Load() {
+	if c.nodes.ongoing[c.node] > 1 || c.closed.Load() {
 		c.nodes.calls = append(c.nodes.calls, "two calls at once, or one on a closed connection: "+c.node)
 	}
 	return func() {
 		c.nodes.mu.Lock()
 		defer c.nodes.mu.Unlock()
-		c.nodes.underWay[c.node]--
+		c.nodes.ongoing[c.node]--
 	}
 }
 
@@ -127,22 +127,22 @@ func (n *nodes) said() []string {
 	return slices.Clone(n.calls)
 }
 
-// launching is a launcher in a test, with its reports.
+// launching is a launcher in a test, with the outcomes that it has reported.
 type launching struct {
 	*Launcher
-	nodes *nodes
-	mu    sync.Mutex
-	told  map[int64][]error
+	nodes   *nodes
+	mu      sync.Mutex
+	reports map[int64][]error
 }
 
 func newLaunching(threads int) *launching {
-	l := &launching{nodes: &nodes{open: map[string]int{}, underWay: map[string]int{}}, told: map[int64][]error{}}
+	l := &launching{nodes: &nodes{open: map[string]int{}, ongoing: map[string]int{}}, reports: map[int64][]error{}}
 	l.Launcher = New(threads, l.nodes.connect, func(Executor) yarn.ContainerLaunchContext { return yarn.ContainerLaunchContext{} },
 		slog.New(slog.DiscardHandler))
 	return l
 }
 
-func (l *launching) give(host, token string) {
+func (l *launching) setToken(host, token string) {
 	l.SetTokens([]yarn.NMToken{{Node: yarn.NodeID{Host: host, Port: 1}, Token: security.Token{Identifier: []byte(token)}}})
 }
 
@@ -155,18 +155,18 @@ func (l *launching) begin(ctx context.Context, host string, ids ...int64) {
 	l.Launch(ctx, executors, func(id yarn.ContainerID, err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.told[id.ID] = append(l.told[id.ID], err)
+		l.reports[id.ID] = append(l.reports[id.ID], err)
 	})
 }
 
 func (l *launching) outcomes() map[int64][]error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	told := map[int64][]error{}
-	for id, errs := range l.told {
-		told[id] = slices.Clone(errs)
+	copied := map[int64][]error{}
+	for id, errs := range l.reports {
+		copied[id] = slices.Clone(errs)
 	}
-	return told
+	return copied
 }
 
 // inBubble runs a test with a fake clock, and checks that the launcher leaves no goroutine.

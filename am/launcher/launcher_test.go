@@ -21,7 +21,7 @@ func TestLaunchesDuringACallShareTheNextCall(t *testing.T) {
 			<-gate
 			return ids, nil, nil
 		}
-		l.give("a", "t")
+		l.setToken("a", "t")
 		l.begin(t.Context(), "a", 1, 2)
 		synctest.Wait()
 		l.begin(t.Context(), "a", 3)
@@ -46,7 +46,7 @@ func TestNoMoreCallsAtOnceThanThreads(t *testing.T) {
 		}
 		for i := range 10 {
 			name := fmt.Sprintf("n%d", i)
-			l.give(name, "t")
+			l.setToken(name, "t")
 			l.begin(t.Context(), name, int64(i))
 		}
 		time.Sleep(4*time.Second + time.Millisecond)
@@ -63,7 +63,7 @@ func TestEachContainerHasItsOwnOutcome(t *testing.T) {
 		l.nodes.start = func(_ context.Context, _ string, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
 			return ids[:1], map[yarn.ContainerID]error{ids[1]: full}, nil
 		}
-		l.give("a", "t")
+		l.setToken("a", "t")
 		l.begin(t.Context(), "a", 1, 2, 3)
 		l.begin(t.Context(), "stranger", 4)
 		synctest.Wait()
@@ -90,8 +90,8 @@ func TestANodeThatRestartsIsRetried(t *testing.T) {
 					}
 					return ids, nil, nil
 				}
-				l.give("a", "t")
-				l.give("b", "t")
+				l.setToken("a", "t")
+				l.setToken("b", "t")
 				l.begin(t.Context(), "a", 1)
 				synctest.Wait()
 				l.begin(t.Context(), "b", 2)
@@ -110,7 +110,7 @@ func TestAnUnreachableNodeIsGivenUp(t *testing.T) {
 		l.nodes.start = func(context.Context, string, []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
 			return nil, nil, refusedConnection()
 		}
-		l.give("a", "t")
+		l.setToken("a", "t")
 		l.begin(t.Context(), "a", 1)
 		time.Sleep(launchTimeout / 2)
 		l.begin(t.Context(), "a", 2)
@@ -134,7 +134,7 @@ func TestALostNodeIsGivenUpAtOnce(t *testing.T) {
 			return nil, nil, ctx.Err()
 		}
 		for id, name := range []string{"refuses", "hangs"} {
-			l.give(name, "t")
+			l.setToken(name, "t")
 			l.begin(t.Context(), name, int64(id))
 		}
 		synctest.Wait()
@@ -163,12 +163,12 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 			}
 			return ids, nil, nil
 		}
-		l.give("a", "old")
+		l.setToken("a", "old")
 		l.begin(t.Context(), "a", 1)
 		time.Sleep(launchTimeout / 2)
 		require.Equal(t, []string{"start a [1]"}, l.nodes.said(), "it is not tried again with the same token")
 		rolled = true
-		l.give("a", "new")
+		l.setToken("a", "new")
 		synctest.Wait()
 		require.Equal(t, map[int64][]error{1: ok}, l.outcomes())
 		require.Equal(t, []string{"a old", "a new"}, l.nodes.connected)
@@ -207,7 +207,7 @@ func TestOneInvalidContainerTokenFailsNoOther(t *testing.T) {
 			}
 			return taken, failed, nil
 		}
-		l.give("a", "t")
+		l.setToken("a", "t")
 		l.begin(t.Context(), "a", 1, 2, 3, 4)
 		synctest.Wait()
 		told := l.outcomes()
@@ -232,7 +232,7 @@ func TestAfterALostAnswerTheNodeIsAsked(t *testing.T) {
 	tests := []struct {
 		name   string
 		status func(id yarn.ContainerID) ([]yarn.ContainerStatus, map[yarn.ContainerID]error, error)
-		again  error // of the second start
+		again  error // error of the second start
 		calls  []string
 		want   string
 	}{
@@ -292,7 +292,7 @@ func TestAfterALostAnswerTheNodeIsAsked(t *testing.T) {
 				l.nodes.statuses = func(_ string, ids []yarn.ContainerID) ([]yarn.ContainerStatus, map[yarn.ContainerID]error, error) {
 					return test.status(ids[0])
 				}
-				l.give("a", "t")
+				l.setToken("a", "t")
 				l.begin(t.Context(), "a", 1)
 				time.Sleep(maxRetryDelay)
 				require.Equal(t, test.calls, l.nodes.said())
@@ -314,7 +314,7 @@ func TestANodeThatNeverAnswersIsGivenUp(t *testing.T) {
 			<-ctx.Done()
 			return nil, nil, ctx.Err()
 		}
-		l.give("a", "t")
+		l.setToken("a", "t")
 		l.begin(t.Context(), "a", 1)
 		time.Sleep(callTimeout + maxRetryDelay)
 		require.ErrorContains(t, l.outcomes()[1][0], "no answer within 1m0s")
@@ -328,7 +328,7 @@ func TestStop(t *testing.T) {
 			<-gate
 			return ids, nil, nil
 		}
-		l.give("a", "t")
+		l.setToken("a", "t")
 		l.begin(t.Context(), "a", 1, 2)
 		synctest.Wait()
 		l.begin(t.Context(), "a", 3, 4)
@@ -353,7 +353,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 		const count = maxIdle + 10
 		for i := range count {
 			name := fmt.Sprintf("n%03d", i)
-			l.give(name, "t")
+			l.setToken(name, "t")
 			l.begin(t.Context(), name, int64(i))
 		}
 		synctest.Wait()
@@ -392,7 +392,7 @@ func TestNothingIsReportedAfterTheContextEnds(t *testing.T) {
 			<-ctx.Done()
 			return nil, nil, ctx.Err()
 		}
-		l.give("a", "t")
+		l.setToken("a", "t")
 		l.begin(ctx, "a", 1)
 		synctest.Wait()
 		l.begin(ctx, "a", 2)

@@ -40,11 +40,11 @@ type launchItem struct {
 	executor Executor
 	ctx      context.Context
 	report   func(id yarn.ContainerID, err error)
-	since    time.Time       // when it was tried first; zero before
+	since    time.Time       // time of the first try; zero before
 	failure  error           // the error of the last try
-	tried    bool            // an earlier call may have started it
+	tried    bool            // an earlier call may have started the executor
 	askFirst bool            // before the next try, ask the NodeManager whether it was started
-	alone    bool            // it must be the only one in its call
+	alone    bool            // the executor must be the only one in its call
 	stopped  context.Context // the context of a Stop during the current call; nil for none
 }
 
@@ -77,7 +77,7 @@ func (l *Launcher) step(node *nodeQueue) {
 	if node.refused {
 		node.stops = nil // stops are not tried again
 		for _, item := range node.starts {
-			if item.since.IsZero() { // it was added after the refusal
+			if item.since.IsZero() { // the item was added after the refusal
 				item.since, item.failure = now, node.refusal
 			}
 		}

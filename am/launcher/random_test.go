@@ -88,13 +88,13 @@ func TestEachExecutorHasOneOutcomeWithRandomAnswers(t *testing.T) {
 				name := fmt.Sprintf("n%d", step%2)
 				switch step {
 				case 0, 1:
-					l.give(name, "t")
+					l.setToken(name, "t")
 					l.begin(t.Context(), name, id+1, id+2)
 					id += 2
 				case 2:
 					time.Sleep(time.Second)
 				case 3:
-					l.give(name, "newer")
+					l.setToken(name, "newer")
 				case 4:
 					if id > 0 {
 						stopped[id] = true

@@ -25,7 +25,7 @@ const (
 // gate passes on requests from YARN's web proxy, which authenticates users, and
 // redirects all others to the proxy, as Hadoop's AmIpFilter does.
 type gate struct {
-	hosts  []string   // of the proxies: of the only one, or of each ResourceManager
+	hosts  []string   // hosts of the proxies: of the only one, or of one for each ResourceManager
 	pages  []string   // the URL of the application's page at each proxy
 	active func() int // returns the index of the proxy that knows the application
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -137,7 +137,7 @@ func isOfThisMachine(address netip.Addr) bool {
 	if address.IsLoopback() {
 		return true
 	}
-	own, _ := net.InterfaceAddrs() // if it fails, address counts as another machine's
+	own, _ := net.InterfaceAddrs() // after an error, address counts as another machine's
 	for _, local := range own {
 		if network, ok := local.(*net.IPNet); ok {
 			if ip, ok := netip.AddrFromSlice(network.IP); ok && ip.Unmap() == address {

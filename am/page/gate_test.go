@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 )
 
-// names are hosts' addresses, and how often they were looked up.
+// names resolves host names from a table, and counts the look-ups.
 type names struct {
 	addresses map[string]string
 	lookups   int

@@ -93,7 +93,7 @@ func serve(host string, guard func(http.Handler) http.Handler, status func() Sta
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = statusPage.Execute(w, shown.latest()) // it fails if the reader has gone
+		_ = statusPage.Execute(w, shown.latest()) // fails if the client has disconnected
 	})
 	mux.HandleFunc("GET /"+StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -49,7 +49,7 @@ type link struct {
 
 func (l *link) close() {
 	l.cancel()
-	_ = l.connection.Close() // it may be closed already
+	_ = l.connection.Close() // fails if the connection is closed already
 }
 
 // reach connects to the driver. It retries for reachTimeout, but fails at once if

@@ -46,7 +46,7 @@ type Driver struct {
 
 	ended      chan struct{} // closed when the driver has ended the application, or is gone
 	connection sync.WaitGroup
-	disconnect context.CancelFunc // ends what Join started
+	disconnect context.CancelFunc // ends the connection and the goroutine that Join started
 
 	mu            sync.Mutex
 	outcome       error                 // set before ended is closed
@@ -56,8 +56,8 @@ type Driver struct {
 	sequence      uint64                // number of the last report
 	requestStatus bool                  // a request for the driver's status is to be sent
 	confirmFinish bool                  // the confirmation of the driver's finish is to be sent
-	progress      float32               // the last received one, 0 to 1
-	status        driver.Status         // the last received one
+	progress      float32               // the last progress received, 0 to 1
+	status        driver.Status         // the last status received
 	newStatus     chan struct{}         // closed when status is replaced
 	wake          chan struct{}         // holds a token if there is something to send
 }
@@ -237,7 +237,7 @@ func (r *Driver) Stop(context.Context) error {
 	return nil
 }
 
-// end sets how the application ended, once.
+// end records how the application ended. Only the first call counts.
 func (r *Driver) end(outcome error, finished bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

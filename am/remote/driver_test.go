@@ -72,19 +72,19 @@ func (c *cutter) cut() {
 	}
 }
 
-// orders is a manager that records its calls.
-type orders struct{ told chan any }
+// orders is a driver.ClusterManager that records its calls.
+type orders struct{ calls chan any }
 
-func (o *orders) RequestExecutors(request driver.Request) { o.told <- request }
-func (o *orders) KillExecutors(ids []string)              { o.told <- ids }
-func (o *orders) ExecutorRegistered(id string)            { o.told <- id }
+func (o *orders) RequestExecutors(request driver.Request) { o.calls <- request }
+func (o *orders) KillExecutors(ids []string)              { o.calls <- ids }
+func (o *orders) ExecutorRegistered(id string)            { o.calls <- id }
 
-func newOrders() *orders { return &orders{told: make(chan any, 100)} }
+func newOrders() *orders { return &orders{calls: make(chan any, 100)} }
 
 // next returns the next order of type T.
 func next[T any](o *orders) T {
 	for {
-		if order, ok := (<-o.told).(T); ok {
+		if order, ok := (<-o.calls).(T); ok {
 			return order
 		}
 	}
@@ -152,9 +152,9 @@ func TestDriverAndManagerExchangeMessages(t *testing.T) {
 
 	d.execute(t, "1")
 	d.execute(t, "2")
-	came := []string{next[string](told), next[string](told)}
-	slices.Sort(came)
-	require.Equal(t, []string{"1", "2"}, came)
+	calls := []string{next[string](told), next[string](told)}
+	slices.Sort(calls)
+	require.Equal(t, []string{"1", "2"}, calls)
 	r.ExecutorLost("1", driver.Loss{Text: "was preempted \xff"})
 	status := awaitStatus(t, r, func(s driver.Status) bool { return s.Totals.Executors == 1 })
 	require.Equal(t, "was preempted \uFFFD", lossOf(status, "1"))

@@ -43,14 +43,14 @@ type Manager struct {
 	link       *managerLink // nil if no ApplicationMaster is connected
 	lastLink   *managerLink // the last detached one
 	attempt    uint32       // the newest attempt that has joined; 0 for none
-	received   uint64       // the sequence number of its last report
+	received   uint64       // the sequence number of that attempt's last report
 	request    *wire.ExecutorRequest
 	registered map[string]struct{} // ids of registered executors that are not known to be lost
 	kills      map[string]struct{} // ids of executors to kill that are not known to be lost
 	maxID      int                 // the largest executor id
 	maxTotal   int                 // the largest number of executors in a request
 	finish     *wire.Finish        // nil until the application ends
-	orphans    *time.Timer         // calls giveUpOrphans; nil if it never had to
+	orphans    *time.Timer         // calls giveUpOrphans; nil if that was never needed
 }
 
 // managerLink is one stream of an ApplicationMaster.
@@ -144,7 +144,7 @@ func (l *managerLink) signal() {
 	}
 }
 
-// countID raises maxID to an executor's id. The caller holds mu.
+// countID raises maxID to an executor's id, if that is larger. The caller holds mu.
 func (m *Manager) countID(id string) {
 	if number, err := strconv.Atoi(id); err == nil {
 		m.maxID = max(m.maxID, number)

@@ -70,8 +70,8 @@ var _ = func() struct{} {
 	return struct{}{}
 }()
 
-// remotely starts a driver with a Manager; execute runs an executor of it.
-func remotely(t *testing.T) (d *driver.Driver, m *Manager, execute func(id string) (end func())) {
+// startRemote starts a driver with a Manager; execute runs an executor of it.
+func startRemote(t *testing.T) (d *driver.Driver, m *Manager, execute func(id string) (end func())) {
 	m = NewManager(nil)
 	d, err := driver.New(driver.Options{Manager: m})
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func states(d *driver.Driver) map[string]string {
 func TestExecutorsAreLostWithTheirApplicationMaster(t *testing.T) {
 	const byYARN = "was ended by YARN with the ApplicationMaster that had launched it"
 	synctest.Test(t, func(t *testing.T) {
-		d, m, execute := remotely(t)
+		d, m, execute := startRemote(t)
 		_, leave := master(t, m, 1)
 		first, second := execute("1"), execute("2")
 		result := make(chan error, 1)
@@ -138,7 +138,7 @@ func TestExecutorsAreLostWithTheirApplicationMaster(t *testing.T) {
 
 func TestAnApplicationMasterThatReconnectsInTimeKeepsItsExecutors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m, execute := remotely(t)
+		d, m, execute := startRemote(t)
 		_, leave := master(t, m, 1)
 		end := execute("1")
 		leave()
@@ -172,7 +172,7 @@ func TestAnApplicationMasterThatReconnectsInTimeKeepsItsExecutors(t *testing.T) 
 
 func TestALaterStreamReplacesTheEarlierOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m, _ := remotely(t)
+		d, m, _ := startRemote(t)
 		first, _ := master(t, m, 1)
 		synctest.Wait()
 		_, leave := master(t, m, 1)
