@@ -32,7 +32,7 @@ func TestPruneKeepsFilesOfApplicationsWithoutAMaster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeYARN(t)
-			f.life = []map[string]any{succeeded()}
+			f.reports = []map[string]any{succeeded()}
 			f.listed, f.listedAfter = test.listed, test.listed
 			b := newBench(t, f, map[string]string{"yarn.cache.maxAge": "1d"})
 			entry := filepath.Join(b.staging, me.Username, ".bobbin", "cache", "0123")

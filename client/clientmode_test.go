@@ -13,7 +13,7 @@ import (
 
 func TestSubmitForADriverInThisProcess(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running(), succeeded()}
+	f.reports = []map[string]any{running(), succeeded()}
 	b := newBench(t, f, map[string]string{"submit.deployMode": "client", "yarn.am.cores": "2", "driver.memory": "100g"})
 	b.job.Driver = func(id string, racks map[string]string) (*Driver, error) {
 		require.Equal(t, fakeID, id)
@@ -50,7 +50,7 @@ func TestSubmitForADriverInThisProcess(t *testing.T) {
 
 func TestSubmitWithAnUnmanagedMaster(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running()}
+	f.reports = []map[string]any{running()}
 	b := newBench(t, f, map[string]string{"submit.deployMode": "client", "yarn.unmanagedAM.enabled": "true", "yarn.am.memory": "100g"})
 	started, err := b.cluster.Start(context.Background(), b.job)
 	require.NoError(t, err, "it has no container, of whatever size")

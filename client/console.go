@@ -43,7 +43,7 @@ func NewConsole(out io.Writer) *Console {
 
 func (c *Console) isLive() bool { return c.width != nil }
 
-// Print writes a line that stays.
+// Print writes a line that stays on the screen.
 func (c *Console) Print(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,20 +16,20 @@ const (
 	memoryAM = "Application application_1_0001 failed 2 times due to AM Container for appattempt_1_0001_000002 exited with  exitCode: -104\n" +
 		"Failing this attempt.Diagnostics: [2026-11-21 12:13:41.205]Container [pid=4711,containerID=container_1_0001_02_000001] is running 44994560B beyond the 'PHYSICAL' memory limit. " +
 		"Current usage: 298.9 MB of 256 MB physical memory used; 2.1 GB of 537.6 MB virtual memory used. Killing container.\nDump of the process-tree for container_1_0001_02_000001 :\n"
-	memoryOld  = "Container [pid=4711,containerID=container_1_0001_02_000001] is running beyond physical memory limits. Current usage: 1.1 GB of 1 GB physical memory used; 2.6 GB of 2.1 GB virtual memory used. Killing container."
-	virtualAM  = "Container [pid=4711,containerID=container_1_0001_02_000001] is running 1234B beyond the 'VIRTUAL' memory limit. Current usage: 98.9 MB of 256 MB physical memory used; 2.1 GB of 537.6 MB virtual memory used. Killing container."
-	crashedAM  = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: 2\nFailing this attempt.Diagnostics: [x]Exception from container-launch.\nLast 4096 bytes of stderr :\nfatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [chan receive]:\n"
-	exitedAM   = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: 13\nFailing this attempt.Diagnostics: [x]Exception from container-launch.\n"
-	strangeAM  = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: 3\nFailing this attempt."
-	silentAM   = "Application application_1_0001 failed 1 times due to ApplicationMaster for attempt appattempt_1_0001_000001 timed out. Failing the application."
-	replaced   = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: -1000\nFailing this attempt.Diagnostics: [x]Resource hdfs://nn:8020/user/ann/.bobbin/cache/ab/app changed on src filesystem - expected: \"2026-11-21\", was: \"2026-11-22\", current time: \"2026-11-23\"\njava.io.IOException: …"
-	removed    = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: -1000\nFailing this attempt.Diagnostics: [x]File does not exist: hdfs://nn:8020/user/ann/.bobbin/cache/ab/app\njava.io.FileNotFoundException: File does not exist: hdfs://nn:8020/user/ann/.bobbin/cache/ab/app"
-	noQueue    = "Application application_1_0001 submitted by user ann to unknown queue: nope"
-	parent     = "Application application_1_0001 submitted by user ann to non-leaf queue : root"
-	mayNot     = "org.apache.hadoop.security.AccessControlException: User ann does not have permission to submit application_1_0001 to queue root.batch"
-	full       = "org.apache.hadoop.security.AccessControlException: Queue root.batch already has 100 applications, cannot accept submission of application: application_1_0001"
-	otherCPU   = "Failing this attempt.Diagnostics: [x]Exception from container-launch.\n/bin/bash: line 1: ./app: cannot execute binary file: Exec format error\n"
-	notLaunche = "Application application_1_0001 failed 1 times due to Error launching appattempt_1_0001_000001. Got exception: java.net.ConnectException: Call From a to b failed on connection exception\n\tat java.base/…"
+	memoryOld     = "Container [pid=4711,containerID=container_1_0001_02_000001] is running beyond physical memory limits. Current usage: 1.1 GB of 1 GB physical memory used; 2.6 GB of 2.1 GB virtual memory used. Killing container."
+	virtualAM     = "Container [pid=4711,containerID=container_1_0001_02_000001] is running 1234B beyond the 'VIRTUAL' memory limit. Current usage: 98.9 MB of 256 MB physical memory used; 2.1 GB of 537.6 MB virtual memory used. Killing container."
+	crashedAM     = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: 2\nFailing this attempt.Diagnostics: [x]Exception from container-launch.\nLast 4096 bytes of stderr :\nfatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [chan receive]:\n"
+	exitedAM      = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: 13\nFailing this attempt.Diagnostics: [x]Exception from container-launch.\n"
+	unknownExitAM = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: 3\nFailing this attempt."
+	silentAM      = "Application application_1_0001 failed 1 times due to ApplicationMaster for attempt appattempt_1_0001_000001 timed out. Failing the application."
+	replaced      = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: -1000\nFailing this attempt.Diagnostics: [x]Resource hdfs://nn:8020/user/ann/.bobbin/cache/ab/app changed on src filesystem - expected: \"2026-11-21\", was: \"2026-11-22\", current time: \"2026-11-23\"\njava.io.IOException: …"
+	removed       = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: -1000\nFailing this attempt.Diagnostics: [x]File does not exist: hdfs://nn:8020/user/ann/.bobbin/cache/ab/app\njava.io.FileNotFoundException: File does not exist: hdfs://nn:8020/user/ann/.bobbin/cache/ab/app"
+	noQueue       = "Application application_1_0001 submitted by user ann to unknown queue: nope"
+	parent        = "Application application_1_0001 submitted by user ann to non-leaf queue : root"
+	queueDenied   = "org.apache.hadoop.security.AccessControlException: User ann does not have permission to submit application_1_0001 to queue root.batch"
+	full          = "org.apache.hadoop.security.AccessControlException: Queue root.batch already has 100 applications, cannot accept submission of application: application_1_0001"
+	otherCPU      = "Failing this attempt.Diagnostics: [x]Exception from container-launch.\n/bin/bash: line 1: ./app: cannot execute binary file: Exec format error\n"
+	notLaunchedAM = "Application application_1_0001 failed 1 times due to Error launching appattempt_1_0001_000001. Got exception: java.net.ConnectException: Call From a to b failed on connection exception\n\tat java.base/…"
 )
 
 func TestExplainDiagnosticsOfYARN(t *testing.T) {
@@ -41,16 +41,16 @@ func TestExplainDiagnosticsOfYARN(t *testing.T) {
 		{virtualAM, "the ApplicationMaster's container was killed for using 2.1 GB of 537.6 MB virtual memory: " + raise + ", or have the cluster set yarn.nodemanager.vmem-check-enabled to false"},
 		{crashedAM, "the ApplicationMaster crashed: fatal error: all goroutines are asleep - deadlock!"},
 		{exitedAM, "the ApplicationMaster's container ended: the program did not create its Session in time (yarn.am.waitTime)"},
-		{strangeAM, "the ApplicationMaster's container ended: exit status 3; yarn-submit logs shows what it wrote"},
+		{unknownExitAM, "the ApplicationMaster's container ended: exit status 3; yarn-submit logs shows what it wrote"},
 		{silentAM, "the ApplicationMaster (appattempt_1_0001_000001) stopped reporting: its node may be down, or the program hangs (yarn.am.liveness-monitor.expiry-interval-ms of the cluster)"},
 		{replaced, "a staged file was replaced after the submission: hdfs://nn:8020/user/ann/.bobbin/cache/ab/app; submit again"},
 		{removed, "a staged file was removed before the containers could fetch it: hdfs://nn:8020/user/ann/.bobbin/cache/ab/app; submit again"},
 		{noQueue, "the queue nope does not exist: name another with --queue (yarn.queue)"},
 		{parent, "the queue root only holds other queues: name one of those with --queue (yarn.queue)"},
-		{mayNot, "user ann may not submit to queue root.batch: name another with --queue (yarn.queue), or ask for access"},
+		{queueDenied, "user ann may not submit to queue root.batch: name another with --queue (yarn.queue), or ask for access"},
 		{full, "the queue root.batch is full (100 applications): try again later or name another with --queue"},
 		{otherCPU, "the nodes cannot execute the program (cannot execute binary file): it was built for another processor; set yarn.platform to that of the nodes"},
-		{notLaunche, "YARN could not start the ApplicationMaster (appattempt_1_0001_000001): java.net.ConnectException: Call From a to b failed on connection exception"},
+		{notLaunchedAM, "YARN could not start the ApplicationMaster (appattempt_1_0001_000001): java.net.ConnectException: Call From a to b failed on connection exception"},
 	} {
 		why := explain(stateFailed, test.diagnostics)
 		require.Equal(t, test.message, why.message)
@@ -100,7 +100,7 @@ func TestExplainKilledApplications(t *testing.T) {
 }
 
 func FuzzExplain(f *testing.F) {
-	for _, seed := range []string{killedAM, memoryAM, virtualAM, noQueue, mayNot, "Application x was killed by user y at z"} {
+	for _, seed := range []string{killedAM, memoryAM, virtualAM, noQueue, queueDenied, "Application x was killed by user y at z"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, diagnostics string) {

@@ -30,8 +30,8 @@ type fakeYARN struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// life has the application's fields in each answer, the last one repeated; nil if unknown.
-	life []map[string]any
+	// reports has the application's fields in each answer, the last one repeated; nil if unknown.
+	reports []map[string]any
 	// statuses are the ApplicationMaster's answers, the last one repeated.
 	statuses []string
 	// refusal is the error of a submission; "" for none.
@@ -85,7 +85,7 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 
 func (f *fakeYARN) address() string { return strings.TrimPrefix(f.server.URL, "http://") }
 
-// cluster is a Cluster of this ResourceManager with the local disk as its file system.
+// cluster returns a Cluster of this ResourceManager with the local disk as its file system.
 func (f *fakeYARN) cluster(more map[string]string) *Cluster {
 	values := map[string]string{"yarn.resourcemanager.webapp.address": f.address(), "fs.defaultFS": "file:///"}
 	for key, value := range more {
@@ -116,15 +116,15 @@ func (f *fakeYARN) submit(w http.ResponseWriter, r *http.Request) {
 func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	index := min(f.requests, len(f.life)-1)
+	index := min(f.requests, len(f.reports)-1)
 	f.requests++
 	id := r.PathValue("id")
-	if id != fakeID && id != f.other || index < 0 || f.life[index] == nil {
+	if id != fakeID && id != f.other || index < 0 || f.reports[index] == nil {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprintf(w, `{"RemoteException":{"exception":"NotFoundException","javaClassName":"org.apache.hadoop.yarn.webapp.NotFoundException","message":"java.lang.Exception: app with id: %s not found"}}`, r.PathValue("id"))
 		return
 	}
-	now := f.life[index]
+	now := f.reports[index]
 	if f.killed != "" && id == fakeID {
 		now = map[string]any{"state": "KILLED", "finalStatus": "KILLED", "diagnostics": "Application " + fakeID + " was killed by user ann with diagnostic message: " + f.killed}
 	}

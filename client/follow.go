@@ -38,10 +38,10 @@ type Times struct {
 type follower struct {
 	rest     *yarnrest.Client
 	id       string
-	interval time.Duration // between two polls, after the first ones
+	interval time.Duration // time between two polls, after the first ones
 	display  *display
 	times    Times
-	reason   string // the ResourceManager's reason for waiting, as last shown
+	reason   string // why the application waits, as last shown
 }
 
 func (c *Cluster) newFollower(id string, interval time.Duration, console *Console) *follower {
@@ -225,7 +225,7 @@ func (f *follower) showWaitReason(diagnostics string) {
 // waitReason returns why an application is waiting: the first sentence of its
 // diagnostics, and the whole text, which also has figures that change all the time.
 func waitReason(diagnostics string) (sentence, details string) {
-	// "[Tue Jan 02 15:04:05 +0000 2024] Application is added to the scheduler …"
+	// For example "[Tue Jan 02 15:04:05 +0000 2024] Application is added to the scheduler …"
 	if strings.HasPrefix(diagnostics, "[") {
 		_, diagnostics, _ = strings.Cut(diagnostics, "] ")
 	}

@@ -17,7 +17,7 @@ import (
 
 // An application's idempotency key is one of its tags. The ResourceManager accepts
 // tags of at most 100 ASCII characters and converts them to lower case
-// (ApplicationSubmissionContextPBImpl of Hadoop 3). The SHA-256 replaces other keys.
+// (ApplicationSubmissionContextPBImpl of Hadoop 3). Other keys are replaced by their SHA-256.
 const (
 	keyTag       = "bobbin-key:"
 	keyDigestTag = "bobbin-key-sha256:"

@@ -12,7 +12,7 @@ import (
 
 const otherID = "application_1700000000000_0002"
 
-// keyed is an application of this user in a list.
+// keyed returns an application of this user with a key, as in a list.
 func keyed(t *testing.T, id, key, state string, started int64) map[string]any {
 	t.Helper()
 	user, err := security.CurrentUser()
@@ -43,7 +43,7 @@ func TestSubmitFollowsTheApplicationOfItsKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeYARN(t)
 			f.listed = listed
-			f.life = []map[string]any{succeeded()}
+			f.reports = []map[string]any{succeeded()}
 			b := newBench(t, f, map[string]string{"yarn.submit.idempotencyKey": "k"})
 			var ids []string
 			b.job.Submitted = func(id string) { ids = append(ids, id) }
@@ -69,7 +69,7 @@ func TestSubmitTagsAnApplicationWithItsKey(t *testing.T) {
 			f := newFakeYARN(t)
 			f.listed = listed
 			f.listedAfter = append(listed, keyed(t, fakeID, "k", "ACCEPTED", 9), keyed(t, "application_1700000000000_0003", "k", "ACCEPTED", 10))
-			f.life = []map[string]any{succeeded()}
+			f.reports = []map[string]any{succeeded()}
 			b := newBench(t, f, map[string]string{"yarn.submit.idempotencyKey": "k", "yarn.tags": "a"})
 			report, err := b.cluster.Submit(context.Background(), b.job)
 			require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestSubmitGivesWayToAnEarlierApplicationOfItsKey(t *testing.T) {
 	f := newFakeYARN(t)
 	f.listedAfter = []map[string]any{keyed(t, fakeID, "k", "ACCEPTED", 9), keyed(t, otherID, "k", "RUNNING", 8)}
 	f.other = otherID
-	f.life = []map[string]any{succeeded()}
+	f.reports = []map[string]any{succeeded()}
 	b := newBench(t, f, map[string]string{"yarn.submit.idempotencyKey": "k"})
 	var ids []string
 	b.job.Submitted = func(id string) { ids = append(ids, id) }

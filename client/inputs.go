@@ -21,7 +21,7 @@ type input struct {
 	archive bool  // the NodeManager unpacks it
 }
 
-// archiveSuffixes are of archives that NodeManagers unpack (FSDownload.java of Hadoop 3).
+// archiveSuffixes end names of archives that NodeManagers unpack (FSDownload.java of Hadoop 3).
 var archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz", ".jar"}
 
 // reservedNames are files that a NodeManager writes into working directories

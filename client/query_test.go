@@ -14,7 +14,7 @@ import (
 
 func TestStatusOfAnEndedApplication(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{{"state": "FAILED", "finalStatus": "FAILED", "diagnostics": killedAM, "startedTime": 1700000000000, "finishedTime": 1700000009000}}
+	f.reports = []map[string]any{{"state": "FAILED", "finalStatus": "FAILED", "diagnostics": killedAM, "startedTime": 1700000000000, "finishedTime": 1700000009000}}
 	report, err := f.cluster(nil).Status(context.Background(), fakeID)
 	require.NoError(t, err)
 	require.Contains(t, report.Message, "exit status 137")
@@ -37,7 +37,7 @@ func TestStatusOfAnUnknownApplication(t *testing.T) {
 
 func TestKillWaitsForTheEnd(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running()}
+	f.reports = []map[string]any{running()}
 	report, err := f.cluster(nil).Kill(context.Background(), fakeID)
 	require.NoError(t, err)
 	require.Equal(t, "KILLED", report.State)

@@ -150,6 +150,6 @@ func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 	environment[launch.EnvRole] = string(launch.RoleLauncher)
 	environment[launch.EnvDriver] = r.driver.Address
 	context.AM.Secrets[launch.SecretDriver] = r.driver.Pass
-	// The arguments are for the driver, which runs here.
+	// The arguments are for the driver, which runs in this process.
 	context.AM.Commands = []string{launch.ShellCommand(r.command[:1])}
 }

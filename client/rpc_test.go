@@ -30,7 +30,7 @@ func TestResourceTypesOfTheMasterAreSubmittedByRPC(t *testing.T) {
 			return &pb.SubmitApplicationResponse{}, nil
 		})
 	f := newFakeYARN(t)
-	f.life = []map[string]any{succeeded()}
+	f.reports = []map[string]any{succeeded()}
 	b := newBench(t, f, map[string]string{"driver.resource.gpu.amount": "1"})
 	b.cluster = f.cluster(map[string]string{"yarn.resourcemanager.address": server.Address()})
 	_, err = b.cluster.Submit(context.Background(), b.job)

@@ -101,7 +101,7 @@ func TestStageUploadsOnceAndCleansUp(t *testing.T) {
 	require.Equal(t, []string{cached}, tree(t, root))
 	require.NoDirExists(t, root+"/staging")
 
-	// The second submission of the same program finds it, and prints its age.
+	// The second submission of the same program finds the cached one, and prints its age.
 	past := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(root, "cache", hashOf(large)), past, past))
 	second := *first

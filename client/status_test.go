@@ -34,7 +34,7 @@ func TestStatusOfARunningApplication(t *testing.T) {
 			said, err := os.ReadFile(filepath.Join("testdata", "status", name+".json"))
 			require.NoError(t, err)
 			f := newFakeYARN(t)
-			f.life = []map[string]any{running()}
+			f.reports = []map[string]any{running()}
 			f.statuses = []string{string(said)}
 			report, err := f.cluster(nil).Status(context.Background(), fakeID)
 			require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestStatusOfAnEndedApplicationHasItsSummary(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeYARN(t)
-			f.life = []map[string]any{life}
+			f.reports = []map[string]any{life}
 			report, err := f.cluster(nil).Status(context.Background(), fakeID)
 			require.NoError(t, err)
 			require.Equal(t, "3 beyond its memory, 1 preempted", report.Summary["ended"])
@@ -74,7 +74,7 @@ func TestStatusOfAnEndedApplicationHasItsSummary(t *testing.T) {
 
 func TestStatusShowsWhyAnApplicationWaits(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{{"state": "ACCEPTED", "finalStatus": "UNDEFINED", "diagnostics": "[Sat Nov 21 15:00:00 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded. "}}
+	f.reports = []map[string]any{{"state": "ACCEPTED", "finalStatus": "UNDEFINED", "diagnostics": "[Sat Nov 21 15:00:00 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded. "}}
 	report, err := f.cluster(nil).Status(t.Context(), fakeID)
 	require.NoError(t, err)
 	out := &bytes.Buffer{}

@@ -59,7 +59,7 @@ func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 // Running is a submitted application. Close must be called.
 type Running struct {
 	submission *submission
-	request    *request // nil if it is an existing application with the same idempotency key
+	request    *request // nil if this is an existing application with the same idempotency key
 	files      *storage.Files
 	pruned     <-chan struct{}
 }

@@ -31,7 +31,7 @@ func running() map[string]any {
 
 func TestSubmitFollowsTheApplicationAndRemovesStagedFiles(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{state("NEW"), state("ACCEPTED"), running(), running(), running(), running(), succeeded()}
+	f.reports = []map[string]any{state("NEW"), state("ACCEPTED"), running(), running(), running(), running(), succeeded()}
 	f.statuses = []string{`{"state":"RUNNING","executors":{"requested":2,"running":2},"tasks":{"total":4,"done":1,"running":2},"taskSets":[{"name":"count","total":4,"done":1,"running":2}],"new":1}`}
 	described := filepath.Join(t.TempDir(), "pools.xml")
 	require.NoError(t, os.WriteFile(described, []byte(`<allocations><pool name="a"/></allocations>`), 0o600))
@@ -106,7 +106,7 @@ func entriesOf(value any) map[string]any {
 
 func TestSubmitReportsWhyAnApplicationFailed(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running(), {"state": "FINISHED", "finalStatus": "FAILED", "diagnostics": "panic: boom\ngoroutine 7 [running]:\nmain.f()"}}
+	f.reports = []map[string]any{running(), {"state": "FINISHED", "finalStatus": "FAILED", "diagnostics": "panic: boom\ngoroutine 7 [running]:\nmain.f()"}}
 	b := newBench(t, f, nil)
 	report, err := b.cluster.Submit(context.Background(), b.job)
 	require.EqualError(t, err, fakeID+" failed: panic: boom")
@@ -118,7 +118,7 @@ func TestSubmitReportsWhyAnApplicationFailed(t *testing.T) {
 
 func TestSubmitReportsTheUserWhoKilledAnApplication(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running(), {"state": "KILLED", "finalStatus": "KILLED", "diagnostics": "Application " + fakeID + " was killed by user bob at 10.0.0.1"}}
+	f.reports = []map[string]any{running(), {"state": "KILLED", "finalStatus": "KILLED", "diagnostics": "Application " + fakeID + " was killed by user bob at 10.0.0.1"}}
 	b := newBench(t, f, nil)
 	_, err := b.cluster.Submit(context.Background(), b.job)
 	require.EqualError(t, err, fakeID+" was killed by user bob from 10.0.0.1")
@@ -127,7 +127,7 @@ func TestSubmitReportsTheUserWhoKilledAnApplication(t *testing.T) {
 
 func TestSubmitInterruptedWhileFollowingKillsTheApplication(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running()}
+	f.reports = []map[string]any{running()}
 	b := newBench(t, f, nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	b.job.Submitted = func(string) { cancel(errors.New("interrupted (Ctrl-C)")) }
@@ -231,7 +231,7 @@ func TestFollowerFailsIfTheApplicationIsUnknown(t *testing.T) {
 func TestFollowerRetriesWhileTheResourceManagerRecovers(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, nil)
-	f.life = []map[string]any{running(), nil, nil, state("ACCEPTED"), running(), state("FINISHED")}
+	f.reports = []map[string]any{running(), nil, nil, state("ACCEPTED"), running(), state("FINISHED")}
 	application, err := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console).untilEnd(context.Background())
 	require.NoError(t, err)
 	require.True(t, application.State.Ended())
@@ -250,7 +250,7 @@ func TestFollowerShowsWhyAnApplicationWaitsAndRestarts(t *testing.T) {
 	waiting["diagnostics"] = "[Tue Nov 21 12:00:00 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded.  Details : AM Partition = <DEFAULT_PARTITION>"
 	look := func(now map[string]any) {
 		f.mu.Lock()
-		f.life = []map[string]any{now}
+		f.reports = []map[string]any{now}
 		f.mu.Unlock()
 		application, err := follower.poll(context.Background())
 		require.NoError(t, err)
@@ -318,7 +318,7 @@ func TestConnectNamesTheLineOfAMalformedFile(t *testing.T) {
 
 func TestSubmissionHasTheSettings(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{succeeded()}
+	f.reports = []map[string]any{succeeded()}
 	b := newBench(t, f, map[string]string{
 		"acls.enable": "true", "ui.view.acls": "bob", "modify.acls.groups": "ops",
 		"yarn.applicationType": "NIGHTLY", "yarn.log.excludePattern": "secret.*", "yarn.rolledLog.includePattern": "std.*",

@@ -74,7 +74,7 @@ func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnre
 	return nil, Refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
 }
 
-// timeoutError is the cause of a context of WithTimeout.
+// timeoutError is the cause with which a context of WithTimeout ends.
 type timeoutError struct{ timeout time.Duration }
 
 func (e *timeoutError) Error() string {

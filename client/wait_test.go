@@ -20,21 +20,21 @@ func wait(ctx context.Context, f *fakeYARN, o WaitOptions) (report *Report, said
 
 func TestWaitReturnsTheOutcomeOfTheApplication(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running(), running(), succeeded()}
+	f.reports = []map[string]any{running(), running(), succeeded()}
 	report, said, err := wait(t.Context(), f, WaitOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "SUCCEEDED", report.FinalStatus)
 	require.Contains(t, said, fakeID+" SUCCEEDED")
 
 	f = newFakeYARN(t)
-	f.life = []map[string]any{{"state": "FINISHED", "finalStatus": "FAILED", "diagnostics": "wrong\nin detail"}}
+	f.reports = []map[string]any{{"state": "FINISHED", "finalStatus": "FAILED", "diagnostics": "wrong\nin detail"}}
 	_, said, err = wait(t.Context(), f, WaitOptions{})
 	require.EqualError(t, err, fakeID+" failed: wrong")
 	require.Equal(t, ExitFailed, ExitCode(err))
 	require.Contains(t, said, "in detail\n")
 
 	f = newFakeYARN(t)
-	f.life = []map[string]any{{"state": "FINISHED", "finalStatus": "SUCCEEDED", "startedTime": 1700000000000, "finishedTime": 1700000005000}}
+	f.reports = []map[string]any{{"state": "FINISHED", "finalStatus": "SUCCEEDED", "startedTime": 1700000000000, "finishedTime": 1700000005000}}
 	_, said, err = wait(t.Context(), f, WaitOptions{})
 	require.NoError(t, err)
 	require.Contains(t, said, fakeID+" SUCCEEDED after 5.0s\n", "however long ago that was")
@@ -47,7 +47,7 @@ func TestWaitReturnsTheOutcomeOfTheApplication(t *testing.T) {
 
 func TestWaitKillsTheApplicationAfterItsTimeout(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running()}
+	f.reports = []map[string]any{running()}
 	_, said, err := wait(t.Context(), f, WaitOptions{Timeout: 20 * time.Millisecond})
 	require.EqualError(t, err, fakeID+" was killed by user ann: it took longer than 20ms (--timeout)")
 	require.Contains(t, said, "it took longer than 20ms (--timeout): killing "+fakeID)
@@ -57,7 +57,7 @@ func TestInterruptedWait(t *testing.T) {
 	byHand := errors.New("by hand")
 	for _, leave := range []bool{false, true} {
 		f := newFakeYARN(t)
-		f.life = []map[string]any{running()}
+		f.reports = []map[string]any{running()}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		said := writerFunc(func(p []byte) (int, error) {
 			cancel(byHand) // once the application is followed

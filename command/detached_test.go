@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// left returns the plan of a detached submission in /jobs.
-func left() *Plan {
+// detachedPlan returns the plan of a detached submission in /jobs.
+func detachedPlan() *Plan {
 	return &Plan{
 		Name: "job", Results: "file:///nowhere", Detached: &Detached{Directory: "/jobs", Summary: "/jobs/out/junit.xml"},
 		Steps: []Step{
@@ -29,13 +29,13 @@ func TestSavedPlan(t *testing.T) {
 	_, err := ReadSavedPlan(t.Context(), files, "file://"+directory)
 	require.ErrorIs(t, err, ErrNoSavedPlan)
 
-	require.NoError(t, left().save(t.Context(), files, "file://"+directory))
+	require.NoError(t, detachedPlan().save(t.Context(), files, "file://"+directory))
 	written, err := os.ReadFile(filepath.Join(directory, savedPlan))
 	require.NoError(t, err)
 	require.NotContains(t, string(written), "secret")
 	kept, err := ReadSavedPlan(t.Context(), files, "file://"+directory)
 	require.NoError(t, err)
-	require.Equal(t, left().outline(), kept)
+	require.Equal(t, detachedPlan().outline(), kept)
 
 	kept.MoveTo("/elsewhere")
 	require.Equal(t, "/elsewhere/out/junit.xml", kept.Detached.Summary)

@@ -179,7 +179,7 @@ func (e *engine) step(ctx context.Context, number int) error {
 	var failures []*Outcome
 	for finished, err := range run.Stream(ctx, e.session, step.Tasks, options...) {
 		if err != nil {
-			// Why the whole step was stopped explains more than one task's error.
+			// The reason why the step was stopped explains more than one task's error.
 			err = firstOf(stopped(ctx), failure(err))
 			e.results.end(number, err.Error())
 			return err

@@ -105,8 +105,8 @@ func requireJUnit(t *testing.T, content []byte) {
 	}
 }
 
-// written returns WriteJUnit's checked output.
-func written(t *testing.T, results *Results, about Summary) junitSuites {
+// checkedJUnit returns WriteJUnit's checked output.
+func checkedJUnit(t *testing.T, results *Results, about Summary) junitSuites {
 	t.Helper()
 	var content bytes.Buffer
 	require.NoError(t, results.WriteJUnit(&content, about))
@@ -133,7 +133,7 @@ func TestJUnit(t *testing.T) {
 		Duration: 2 * time.Second, Message: "exited with status 7", Tail: "\x1b[31mred\x1b[0m & <b> ]]> \x00\xff\r\nend\n", Host: "n2", Output: "/logs/x.out"}})
 	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 2, Status: TimedOut, Message: "ran for more than its limit of 1s"}})
 	results.Steps[1].apply(record{Event: stepSkipped, Text: "build"})
-	all := written(t, results, Summary{ApplicationID: "application_1_2", Problem: "it failed", Now: began})
+	all := checkedJUnit(t, results, Summary{ApplicationID: "application_1_2", Problem: "it failed", Now: began})
 	require.Len(t, all.Suites, 2)
 	build, test := all.Suites[0], all.Suites[1]
 	require.Equal(t, []any{"build", "nightly", 3, 2, 0, "3.000", "2026-01-02T02:04:05", "n1"},
@@ -151,14 +151,14 @@ func TestJUnit(t *testing.T) {
 func TestJUnitOfAKilledApplication(t *testing.T) {
 	about := Summary{ApplicationID: "a", Problem: "a was killed by someone", Now: time.Now()}
 
-	all := written(t, NoResults(summaryPlan()), about)
+	all := checkedJUnit(t, NoResults(summaryPlan()), about)
 	require.Equal(t, 3, all.Suites[0].Failures, "nothing is known: nothing may look like a success")
 	require.Equal(t, "did not end: a was killed by someone", all.Suites[0].Cases[0].Failure.Message)
 
 	results := NoResults(summaryPlan())
 	results.Steps[0].apply(record{Event: stepStarted})
 	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 1, Status: Succeeded}})
-	all = written(t, results, about)
+	all = checkedJUnit(t, results, about)
 	require.Equal(t, []int{2, 0}, []int{all.Suites[0].Failures, all.Suites[0].Skipped})
 	require.Nil(t, all.Suites[0].Cases[1].Failure)
 	require.Equal(t, []int{0, 1}, []int{all.Suites[1].Failures, all.Suites[1].Skipped})
@@ -174,7 +174,7 @@ func TestJUnitWithAllowFailure(t *testing.T) {
 	results.Steps[0].apply(record{Event: stepEnded, Text: "it failed"})
 	results.Steps[1].apply(record{Event: stepStarted})
 	results.Steps[1].apply(record{Event: taskEnded, Outcome: &Outcome{Status: Succeeded}})
-	all := written(t, results, Summary{Now: time.Now()})
+	all := checkedJUnit(t, results, Summary{Now: time.Now()})
 	require.Equal(t, []int{0, 3}, []int{all.Suites[0].Failures, all.Suites[0].Skipped})
 	require.Equal(t, "may fail, and did: exited with status 1", all.Suites[0].Cases[1].Skipped.Message)
 	require.Equal(t, "ended with another task's failure", all.Suites[0].Cases[0].Skipped.Message)

@@ -21,9 +21,9 @@ const (
 	Succeeded Status = "succeeded"
 	Failed    Status = "failed"
 	TimedOut  Status = "timed out"
-	// Skipped: the task was not started, because a needed step has failed or was skipped.
+	// Skipped means that the task was not started: a needed step has failed or was skipped.
 	Skipped Status = "skipped"
-	// Unfinished: the task was killed or lost, or not started for another reason.
+	// Unfinished means that the task was killed or lost, or not started for another reason.
 	Unfinished Status = "unfinished"
 )
 
@@ -127,7 +127,7 @@ func (f *failed) ExitStatus() int {
 	return 1
 }
 
-// failure removes the scheduler's text before a command's error.
+// failure returns err without the scheduler's text before a command's error.
 func failure(err error) error {
 	if _, text, ok := strings.Cut(err.Error(), errorMark); ok {
 		return &failed{errorMark + text}

@@ -31,8 +31,8 @@ type Plan struct {
 	MaxFailures int `json:"maxFailures"`
 	// Limits bound the files collected from each task.
 	Limits Limits `json:"limits"`
-	// Local: tasks run on the submitter's machine, and their directories have Links
-	// instead of links to the files that a node has localized.
+	// Local is set if tasks run on the submitter's machine. Their directories then have
+	// Links instead of links to the files that a node has localized.
 	Local bool   `json:"local,omitempty"`
 	Links []Link `json:"links,omitempty"`
 }
@@ -70,8 +70,8 @@ type Step struct {
 	// FailFast stops the step when the last attempt of any task has failed, instead of
 	// running the others.
 	FailFast bool `json:"failFast,omitempty"`
-	// AllowFailure: a failure of this step does not fail the application, and the steps
-	// that need it start.
+	// AllowFailure is set if a failure of this step does not fail the application, and
+	// lets the steps that need it start.
 	AllowFailure bool      `json:"allowFailure,omitempty"`
 	CPUs         int       `json:"cpus,omitempty"` // cores for each task; 0 means task.cpus
 	Collect      []Collect `json:"collect,omitempty"`

@@ -22,7 +22,7 @@ const (
 	// not leave thousands of files.
 	minFlushInterval = time.Second
 	maxFlushInterval = 15 * time.Second
-	// flushTimeout bounds writing a report file, lastFlush the last one.
+	// flushTimeout bounds writing a report file, lastFlushTimeout the last one.
 	flushTimeout     = time.Minute
 	lastFlushTimeout = 20 * time.Second
 	// Outcome.Tail is recorded for the first fullTails failed tasks; for further ones,

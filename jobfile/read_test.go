@@ -14,8 +14,8 @@ import (
 
 func nothingSet(string) (string, bool) { return "", false }
 
-// reading reads a job file in a directory of its own, with files beside it.
-func reading(t *testing.T, content string, beside ...string) (*Job, error) {
+// readJob reads a job file in a directory of its own, with files beside it.
+func readJob(t *testing.T, content string, beside ...string) (*Job, error) {
 	t.Helper()
 	directory := t.TempDir()
 	for i := 0; i < len(beside); i += 2 {
@@ -26,7 +26,7 @@ func reading(t *testing.T, content string, beside ...string) (*Job, error) {
 
 func plan(t *testing.T, content string, beside ...string) *command.Plan {
 	t.Helper()
-	job, err := reading(t, content, beside...)
+	job, err := readJob(t, content, beside...)
 	require.NoError(t, err)
 	plan, err := job.Plan(Overrides{})
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestProblemsHavePositions(t *testing.T) {
 		{step("tasks: [a/b, a_b]\n    collect: {'*.txt': 'out/{item}'}"), "names that may be the same: put {index} into the directory"},
 	} {
 		t.Run(test.want, func(t *testing.T) {
-			_, err := reading(t, test.content)
+			_, err := readJob(t, test.content)
 			require.ErrorContains(t, err, test.want)
 			for line := range strings.Lines(err.Error()) {
 				require.Regexp(t, `^job\.yaml(:\d+:\d+)?: .`, line)
@@ -140,7 +140,7 @@ func TestProblemsHavePositions(t *testing.T) {
 }
 
 func TestAllProblemsAreReportedAtOnce(t *testing.T) {
-	_, err := reading(t, "queu: a\ntimeout: 5\nsteps:\n  a:\n    comand: [x]\n")
+	_, err := readJob(t, "queu: a\ntimeout: 5\nsteps:\n  a:\n    comand: [x]\n")
 	require.EqualError(t, err, strings.Join([]string{
 		`job.yaml:1:1: unknown key "queu", did you mean queue?`,
 		`job.yaml:2:10: want a time with its unit, such as 5s or 5m`,
@@ -224,7 +224,7 @@ func TestVariablesWithoutAValueAreInherited(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	job, err := reading(t, `name: nightly
+	job, err := readJob(t, `name: nightly
 queue: ci
 tags: [a, b]
 priority: 3
@@ -257,14 +257,14 @@ steps:
 	require.Equal(t, []string{"./sub.sh", "x"}, plan.Steps[0].Command)
 	require.Equal(t, "nightly", plan.Name)
 
-	job, err = reading(t, "queue: a\nconf: {yarn.queue: b}\nsteps: {a: {command: [x]}}\n")
+	job, err = readJob(t, "queue: a\nconf: {yarn.queue: b}\nsteps: {a: {command: [x]}}\n")
 	require.NoError(t, err)
 	_, err = job.Settings()
 	require.ErrorContains(t, err, "job.yaml:2:8: conf: yarn.queue is set by a key of its own in line 1")
 }
 
 func TestOverrides(t *testing.T) {
-	job, err := reading(t, "retries: 2\nsteps: {a: {command: [x], tasks: 2}, b: {command: [x], retries: 1}}\n")
+	job, err := readJob(t, "retries: 2\nsteps: {a: {command: [x], tasks: 2}, b: {command: [x], retries: 1}}\n")
 	require.NoError(t, err)
 	three := 3
 	got, err := job.Plan(Overrides{Retries: &three, Collect: []command.Collect{{Pattern: "*", Directory: "/out"}}})
@@ -280,7 +280,7 @@ func TestAliasExpansionIsBounded(t *testing.T) {
 	for c := 'b'; c < 'k'; c++ {
 		content += "x-" + string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 10) + "]\n"
 	}
-	_, err := reading(t, content+"steps: {a: {command: [x]}}\n")
+	_, err := readJob(t, content+"steps: {a: {command: [x]}}\n")
 	require.ErrorContains(t, err, "aliases repeat so much")
 }
 

@@ -72,7 +72,7 @@ func TestSchemaAgreesWithRead(t *testing.T) {
 		t.Run(content, func(t *testing.T) {
 			var document any
 			require.NoError(t, yaml.Unmarshal([]byte(content), &document))
-			_, err := reading(t, content)
+			_, err := readJob(t, content)
 			require.Equal(t, right, err == nil, "the reader: %v", err)
 			err = schema.Validate(document)
 			require.Equal(t, right, err == nil, "the schema: %v", err)

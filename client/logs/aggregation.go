@@ -97,9 +97,9 @@ func joinSome(names []string, kind string) string {
 
 // uploading asks nodes about the application, and returns a function that reports
 // whether a node may still upload logs: if it knows the application or was not
-// asked, or if it does not answer but the ResourceManager knows the application. It
-// is false for all nodes once the ResourceManager reports the end of log
-// aggregation.
+// asked, or if it does not answer but the ResourceManager knows the application. The
+// function returns false for all nodes once the ResourceManager reports the end of
+// log aggregation.
 func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
 	application, err := a.cluster.rest.Application(ctx, a.id)
 	if ctx.Err() != nil {

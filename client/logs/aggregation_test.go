@@ -22,7 +22,7 @@ type moved struct {
 	*fakeYARN
 	t                *testing.T
 	root             string
-	bring            func() // moves the node's logs to HDFS
+	moveLogs         func() // moves the node's logs to HDFS
 	master, executor string // containers
 	pause, limit     time.Duration
 
@@ -33,8 +33,8 @@ type moved struct {
 
 func newMoved(t *testing.T) *moved {
 	m := &moved{fakeYARN: newFakeYARN(t), t: t, root: t.TempDir(), pause: 1, limit: archiveLimit, said: &bytes.Buffer{}, files: map[string]string{}}
-	m.other, m.bring = aggregated(t, m.root, "tfile-gz", "bucket-logs-tfile/0001")
-	m.life = []map[string]any{m.end("RUNNING")}
+	m.other, m.moveLogs = aggregated(t, m.root, "tfile-gz", "bucket-logs-tfile/0001")
+	m.reports = []map[string]any{m.end("RUNNING")}
 	m.master = "container" + strings.TrimPrefix(m.other, "application") + "_01_000001"
 	m.executor = strings.TrimSuffix(m.master, "1") + "2"
 	m.attempts = fmt.Sprintf(`{"id":1,"appAttemptId":"appattempt_1","containerId":%q,"nodeHttpAddress":%q}`, m.master, m.address())
@@ -63,8 +63,8 @@ func (m *moved) read(selection Selection) error {
 		}})
 }
 
-// requireWhole checks that everything in the archive was read once.
-func (m *moved) requireWhole() {
+// requireAllReadOnce checks that everything in the archive was read once.
+func (m *moved) requireAllReadOnce() {
 	m.t.Helper()
 	require.Equal(m.t, []string{"1 stdout", "1 task-0-0.out", "1 task-1-0.out", "driver stdout"},
 		slices.DeleteFunc(slices.Sorted(maps.Keys(m.files)), func(name string) bool {
@@ -88,11 +88,11 @@ func (m *moved) task(index int) string {
 func TestLogsAreReadInHDFSIfTheNodeHasJustMovedThem(t *testing.T) {
 	m := newMoved(t)
 	m.moving = func(int) bool {
-		m.bring()
+		m.moveLogs()
 		return false
 	}
 	require.NoError(t, m.read(Selection{}))
-	m.requireWhole()
+	m.requireAllReadOnce()
 	require.Empty(t, m.said.String())
 }
 
@@ -100,12 +100,12 @@ func TestLogsWaitForANodeThatIsMovingThem(t *testing.T) {
 	m := newMoved(t)
 	m.moving = func(before int) bool {
 		if before == 5 {
-			m.bring()
+			m.moveLogs()
 		}
 		return before < 5
 	}
 	require.NoError(t, m.read(Selection{}))
-	m.requireWhole()
+	m.requireAllReadOnce()
 	require.Empty(t, m.said.String())
 }
 
@@ -152,9 +152,11 @@ func TestLogsWaitOnceForAllContainers(t *testing.T) {
 
 func TestLogsDoNotWaitIfNoneCanCome(t *testing.T) {
 	for name, prepare := range map[string]func(m *moved){
-		"the node is done":            func(*moved) {},
-		"the ResourceManager gave up": func(m *moved) { m.life, m.moving = []map[string]any{m.end("TIME_OUT")}, func(int) bool { return true } },
-		"the application runs":        func(m *moved) { m.life, m.moving = []map[string]any{running()}, func(int) bool { return true } },
+		"the node is done": func(*moved) {},
+		"the ResourceManager gave up": func(m *moved) {
+			m.reports, m.moving = []map[string]any{m.end("TIME_OUT")}, func(int) bool { return true }
+		},
+		"the application runs": func(m *moved) { m.reports, m.moving = []map[string]any{running()}, func(int) bool { return true } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMoved(t)
@@ -168,8 +170,8 @@ func TestLogsDoNotWaitIfNoneCanCome(t *testing.T) {
 
 func TestLogsMovedAfterTheFirstRequestAreComplete(t *testing.T) {
 	m := newMoved(t)
-	m.life = []map[string]any{running(), m.end("RUNNING")}
-	m.bring()
+	m.reports = []map[string]any{running(), m.end("RUNNING")}
+	m.moveLogs()
 	m.moving = func(before int) bool { return before == 0 }
 	require.NoError(t, m.read(Selection{Container: m.executor}))
 	require.Equal(t, m.task(0), m.files["1 task-0-0.out"])
@@ -193,35 +195,35 @@ func TestLogsMovedWhileTheyAreReadAreComplete(t *testing.T) {
 			if strings.HasSuffix(r.URL.Path, "/task-0-0.out") {
 				m.mu.Lock()
 				clear(m.fakeYARN.files)
-				m.bring()
+				m.moveLogs()
 				m.mu.Unlock()
 			}
 			handler.ServeHTTP(w, r)
 		})
 		require.NoError(t, m.read(Selection{}))
-		m.requireWhole()
+		m.requireAllReadOnce()
 	})
 	t.Run("files are gone before they were listed", func(t *testing.T) {
 		m := prepare(t)
 		m.grow(m.master+"/stdout", "")
 		m.grow(m.executor+"/task-1-0.out", m.task(1))
 		m.moving = func(int) bool {
-			m.bring()
+			m.moveLogs()
 			return true
 		}
 		require.NoError(t, m.read(Selection{}))
-		m.requireWhole()
+		m.requireAllReadOnce()
 	})
 	t.Run("a file is longer in the end", func(t *testing.T) {
 		m := prepare(t)
 		m.grow(m.master+"/stdout", "")
 		m.grow(m.executor+"/task-1-0.out", m.task(1)[:1000])
 		m.moving = func(int) bool {
-			m.bring()
+			m.moveLogs()
 			return false
 		}
 		require.NoError(t, m.read(Selection{}))
-		m.requireWhole()
+		m.requireAllReadOnce()
 	})
 	t.Run("the node breaks off", func(t *testing.T) {
 		m := prepare(t)
@@ -230,7 +232,7 @@ func TestLogsMovedWhileTheyAreReadAreComplete(t *testing.T) {
 		m.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/task-0-0.out") {
 				m.mu.Lock()
-				m.bring()
+				m.moveLogs()
 				m.mu.Unlock()
 				fmt.Fprintf(w, "LogLength:%d\nLogContents:\n%s", len(m.task(0)), m.task(0)[:2000])
 				_ = http.NewResponseController(w).Flush()
@@ -239,15 +241,15 @@ func TestLogsMovedWhileTheyAreReadAreComplete(t *testing.T) {
 			handler.ServeHTTP(w, r)
 		})
 		require.NoError(t, m.read(Selection{}))
-		m.requireWhole()
+		m.requireAllReadOnce()
 	})
 }
 
-// TestLogsWaitForTheEndOfTheContainer has a container that outlives its application,
-// without log aggregation.
+// TestLogsWaitForTheEndOfTheContainer reads a container that outlives
+// its application, without log aggregation.
 func TestLogsWaitForTheEndOfTheContainer(t *testing.T) {
 	f := withLogs(t)
-	f.life = []map[string]any{succeeded()}
+	f.reports = []map[string]any{succeeded()}
 	f.states = map[string][]string{"container_2_01": {"RUNNING", "KILLING", "DONE"}}
 	_, _, err := read(t, f, Selection{Container: "container_2_01"}, nil)
 	require.NoError(t, err)

@@ -81,7 +81,7 @@ func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(war
 			users = listed
 		}
 		for _, owner := range users {
-			err := a.addUser(ctx, root+"/"+owner, id, warn)
+			err := a.addUserFiles(ctx, root+"/"+owner, id, warn)
 			if errors.Is(err, fs.ErrPermission) {
 				if user != "" { // without a user, all directories are searched, and most are private
 					warn(fmt.Sprintf("the logs of %s's applications below %s are not for %s to read: %v", owner, root, c.user, err))
@@ -114,8 +114,8 @@ func names(ctx context.Context, files *storage.Files, dir string) ([]string, err
 	return result, nil
 }
 
-// addUser adds the application's files in dir, one user's directory.
-func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning string)) error {
+// addUserFiles adds the application's files in dir, one user's directory.
+func (a *archive) addUserFiles(ctx context.Context, dir, id string, warn func(warning string)) error {
 	suffixes, err := names(ctx, a.files, dir)
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func TestAggregatedLogsOfAForgottenApplication(t *testing.T) {
 	}
 }
 
-// withoutOutput leaves out the driver's output.
+// withoutOutput returns files without the driver's output.
 func withoutOutput(files []string) []string {
 	for i, file := range files {
 		if strings.HasPrefix(file, "driver stdout") {
@@ -105,7 +105,7 @@ func TestFollowLogsFindsExecutorsInTheArchive(t *testing.T) {
 	f.other = id
 	ended := succeeded()
 	ended["user"], ended["logAggregationStatus"] = "ann", "SUCCEEDED"
-	f.life = []map[string]any{ended}
+	f.reports = []map[string]any{ended}
 	f.attempts = fmt.Sprintf(`{"id":1,"appAttemptId":"appattempt_1","containerId":"container%s_01_000001","nodeHttpAddress":%q}`,
 		strings.TrimPrefix(id, "application"), f.address())
 	cluster := f.cluster(map[string]string{"yarn.nodemanager.remote-app-log-dir": root, "yarn.log-aggregation-enable": "true"})
@@ -125,7 +125,7 @@ func TestFollowLogsContinuesInTheArchive(t *testing.T) {
 	f.other = id
 	ended := succeeded()
 	ended["user"], ended["logAggregationStatus"] = "ann", "SUCCEEDED"
-	f.life = []map[string]any{running(), running(), ended}
+	f.reports = []map[string]any{running(), running(), ended}
 	container := "container" + strings.TrimPrefix(id, "application") + "_01_000001"
 	executor := strings.TrimSuffix(container, "1") + "2"
 	f.attempts = fmt.Sprintf(`{"id":1,"appAttemptId":"appattempt_1","containerId":%q,"nodeHttpAddress":%q}`, container, f.address())
@@ -153,7 +153,7 @@ func TestFollowLogsContinuesInTheArchive(t *testing.T) {
 // has moved all to HDFS.
 func TestFollowedLogsMovedWhileTheyAreReadAreComplete(t *testing.T) {
 	m := newMoved(t)
-	m.bring()
+	m.moveLogs()
 	m.containers["appattempt_1"] = fmt.Sprintf(`[{"containerId":%q,"nodeHttpAddress":"http://%s"}]`, m.executor, m.address())
 	m.grow(m.master+"/stdout", "")
 	m.grow(m.executor+"/task-1-0.out", m.task(1)[:len("to stderr\nline 1 of task 1\n")])

@@ -26,8 +26,8 @@ type fakeYARN struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// life has the application's fields in each answer, the last one repeated; nil if unknown.
-	life     []map[string]any
+	// reports has the application's fields in each answer, the last one repeated; nil if unknown.
+	reports  []map[string]any
 	requests int    // requests for the application
 	other    string // another id of the application
 
@@ -90,15 +90,15 @@ func (f *fakeYARN) cluster(more map[string]string) *Reader {
 func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	index := min(f.requests, len(f.life)-1)
+	index := min(f.requests, len(f.reports)-1)
 	f.requests++
 	id := r.PathValue("id")
-	if id != fakeID && id != f.other || index < 0 || f.life[index] == nil {
+	if id != fakeID && id != f.other || index < 0 || f.reports[index] == nil {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprintf(w, `{"RemoteException":{"exception":"NotFoundException","javaClassName":"org.apache.hadoop.yarn.webapp.NotFoundException","message":"java.lang.Exception: app with id: %s not found"}}`, r.PathValue("id"))
 		return
 	}
-	now := f.life[index]
+	now := f.reports[index]
 	app := map[string]any{"id": id, "name": "app", "user": "ann", "queue": "default", "trackingUrl": "http://rm/proxy/" + fakeID + "/"}
 	for key, value := range now {
 		app[key] = value

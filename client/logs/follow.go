@@ -64,7 +64,7 @@ type followedContainer struct {
 
 	ended       bool // the container has ended and writes nothing more
 	done        bool // all its logs were read
-	gone        bool // its node has no logs of it: not yet, or no longer
+	gone        bool // the node has no logs of the container, not yet or no longer
 	unreachable bool // its node does not answer, and a warning was printed
 }
 
@@ -256,7 +256,7 @@ func (f *follower) finish(ctx context.Context, application *yarnrest.Application
 	for f.unread(false) && time.Now().Before(limit) {
 		for _, container := range f.order {
 			if !container.done && !container.ended {
-				container.ended, _ = f.cluster.hasEnded(ctx, container.containerInfo) // after an error it is asked again
+				container.ended, _ = f.cluster.hasEnded(ctx, container.containerInfo) // after an error, the node is asked again
 			}
 		}
 		if err := f.poll(ctx); err != nil {

@@ -31,19 +31,19 @@ func followed(t *testing.T, f *fakeYARN, hadoop map[string]string, selection Sel
 	return lines, out.String(), err
 }
 
-// grow appends text to a log, and life to the application's life.
+// grow appends text to a log, and life to the application's reports.
 func (f *fakeYARN) grow(file, text string, life ...map[string]any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.files[file] += text
-	f.life = append(f.life, life...)
+	f.reports = append(f.reports, life...)
 }
 
 func TestFollowLogsToTheEnd(t *testing.T) {
 	f := withLogs(t)
 	delete(f.files, "container_2_03/stderr")
 	f.files["container_2_03/stdout"] = "begun"
-	f.life = []map[string]any{running()}
+	f.reports = []map[string]any{running()}
 	var once sync.Once
 	lines, said, err := followed(t, f, nil, Selection{}, func(line Line) {
 		once.Do(func() { f.grow("container_2_03/stdout", " and ended\nthe last", running(), running(), succeeded()) })
@@ -58,7 +58,7 @@ func TestFollowLogsToTheEnd(t *testing.T) {
 
 func TestFollowLogsOfOneContainerFromItsLastLine(t *testing.T) {
 	f := withLogs(t)
-	f.life = []map[string]any{succeeded()}
+	f.reports = []map[string]any{succeeded()}
 	lines, _, err := followed(t, f, nil, Selection{Container: "container_2_02", Tail: 1}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"container_2_02 1 stderr 2: three"}, lines)
@@ -67,7 +67,7 @@ func TestFollowLogsOfOneContainerFromItsLastLine(t *testing.T) {
 // TestFollowLogsRetriesANodeThatDoesNotAnswer follows logs of a node whose answers break off.
 func TestFollowLogsRetriesANodeThatDoesNotAnswer(t *testing.T) {
 	f := withLogs(t)
-	f.life = []map[string]any{running()}
+	f.reports = []map[string]any{running()}
 	handler, calls := f.server.Config.Handler, 0
 	var mu sync.Mutex
 	f.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

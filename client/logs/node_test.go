@@ -16,7 +16,7 @@ import (
 // listedSize is how long the log was when it was listed.
 const listedSize = 168
 
-// growing is a node whose log grows by some bytes before each answer.
+// growing returns a node whose log grows by some bytes before each answer.
 func growing(t *testing.T, by int) nodeSource {
 	t.Helper()
 	var content strings.Builder

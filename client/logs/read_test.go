@@ -18,7 +18,7 @@ import (
 // container list lacks.
 func withLogs(t *testing.T) *fakeYARN {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running()}
+	f.reports = []map[string]any{running()}
 	f.attempts = fmt.Sprintf(`[{"id":1,"appAttemptId":"appattempt_1","containerId":"container_1_01","nodeHttpAddress":%q},`+
 		`{"id":2,"appAttemptId":"appattempt_2","containerId":"container_2_01","nodeHttpAddress":%[1]q}]`, f.address())
 	f.containers["appattempt_2"] = fmt.Sprintf(`[{"containerId":"container_2_01","nodeHttpAddress":"http://%s"},{"containerId":"container_2_03","nodeHttpAddress":"http://%[1]s"}]`, f.address())
@@ -90,7 +90,7 @@ func TestLogsTail(t *testing.T) {
 
 func TestLogsFailIfThereAreNone(t *testing.T) {
 	f := newFakeYARN(t)
-	f.life = []map[string]any{running()}
+	f.reports = []map[string]any{running()}
 	_, _, err := read(t, f, Selection{}, nil)
 	require.ErrorContains(t, err, "no container yet")
 	require.Equal(t, client.ExitCluster, client.ExitCode(err))

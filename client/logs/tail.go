@@ -163,8 +163,8 @@ func (c *Tail) looksMoved(family family) bool {
 	return fresh && len(c.known(family)) > 0
 }
 
-// readFiles reads each file's new part. It fails with ErrShorter if a file is
-// another than before.
+// readFiles reads each file's new part. It fails with ErrShorter if another file has
+// taken its place.
 func (c *Tail) readFiles(ctx context.Context, source Source, family family) error {
 	for _, file := range family.files {
 		state := c.files[file.Name]
@@ -230,7 +230,7 @@ func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile
 }
 
 // openAgain opens a file after the read part. It fails with ErrShorter if the bytes
-// before differ.
+// before that have changed.
 func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedFile) (io.ReadCloser, error) {
 	if file.Size < state.offset {
 		return nil, ErrShorter

@@ -15,13 +15,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// memorySource is a container's log directory.
+// memorySource is a Source in memory, with rolling files.
 type memorySource struct {
 	files     map[string][]byte
 	clock     time.Time
 	at        map[string]time.Time
-	meanwhile func() // called after files were listed
-	failure   error  // of the next list
+	afterList func() // called after files were listed
+	failure   error  // error of the next List
 }
 
 func newMemorySource() *memorySource {
@@ -59,8 +59,8 @@ func (m *memorySource) List(context.Context) ([]FileInfo, error) {
 	for name, content := range m.files {
 		files = append(files, FileInfo{name, int64(len(content)), m.at[name]})
 	}
-	if m.meanwhile != nil {
-		m.meanwhile()
+	if m.afterList != nil {
+		m.afterList()
 	}
 	return files, nil
 }
@@ -76,8 +76,8 @@ func (m *memorySource) Open(_ context.Context, name string, _, from int64) (io.R
 	return io.NopCloser(bytes.NewReader(content[from:])), nil
 }
 
-// collecting returns a Tail and the lines that it has passed on.
-func collecting() (tail *Tail, lines *[]string) {
+// newCollectingTail returns a Tail and the lines that it has passed on.
+func newCollectingTail() (tail *Tail, lines *[]string) {
 	lines = &[]string{}
 	return NewTail(func(_ string, text []byte) error {
 		*lines = append(*lines, string(text))
@@ -87,7 +87,7 @@ func collecting() (tail *Tail, lines *[]string) {
 
 func TestTailPassesOnCompleteLines(t *testing.T) {
 	source := newMemorySource()
-	tail, lines := collecting()
+	tail, lines := newCollectingTail()
 	source.write("stdout", "one\ntw")
 	source.write("hidden", "not this\n")
 	require.NoError(t, tail.Read(t.Context(), source))
@@ -102,7 +102,7 @@ func TestTailPassesOnCompleteLines(t *testing.T) {
 
 func TestTailPassesOnAnEndlessLineInPieces(t *testing.T) {
 	source := newMemorySource()
-	tail, lines := collecting()
+	tail, lines := newCollectingTail()
 	source.write("stdout", strings.Repeat("x", 3*maxLine))
 	require.NoError(t, tail.Read(t.Context(), source))
 	require.GreaterOrEqual(t, len(*lines), 2)
@@ -113,7 +113,7 @@ func TestTailPassesOnAnEndlessLineInPieces(t *testing.T) {
 func TestTailBeginsWithTheLastLines(t *testing.T) {
 	for _, lines := range []int{1, 2, 5, 1000} {
 		source := newMemorySource()
-		tail, got := collecting()
+		tail, got := newCollectingTail()
 		tail.LastLines = lines
 		var all []string
 		for i := range 300 {
@@ -132,7 +132,7 @@ func TestTailBeginsWithTheLastLines(t *testing.T) {
 func TestTailNeitherLosesNorRepeatsLinesOfRolledFiles(t *testing.T) {
 	t.Run("between two reads, with lines before and after", func(t *testing.T) {
 		source := newMemorySource()
-		tail, lines := collecting()
+		tail, lines := newCollectingTail()
 		source.write("stderr", "1\n2\n")
 		require.NoError(t, tail.Read(t.Context(), source))
 		source.write("stderr", "3\n")
@@ -143,7 +143,7 @@ func TestTailNeitherLosesNorRepeatsLinesOfRolledFiles(t *testing.T) {
 	})
 	t.Run("twice between two reads, to a longer file", func(t *testing.T) {
 		source := newMemorySource()
-		tail, lines := collecting()
+		tail, lines := newCollectingTail()
 		source.write("stderr", "1\n")
 		require.NoError(t, tail.Read(t.Context(), source))
 		source.write("stderr", "2\n")
@@ -156,7 +156,7 @@ func TestTailNeitherLosesNorRepeatsLinesOfRolledFiles(t *testing.T) {
 	})
 	t.Run("by a copy that is then emptied", func(t *testing.T) {
 		source := newMemorySource()
-		tail, lines := collecting()
+		tail, lines := newCollectingTail()
 		source.write("stderr", "1\n2\n")
 		require.NoError(t, tail.Read(t.Context(), source))
 		source.write("stderr.1", "1\n2\n")
@@ -168,7 +168,7 @@ func TestTailNeitherLosesNorRepeatsLinesOfRolledFiles(t *testing.T) {
 	})
 	t.Run("away, and a shorter one is in its place", func(t *testing.T) {
 		source := newMemorySource()
-		tail, lines := collecting()
+		tail, lines := newCollectingTail()
 		source.write("stderr", "1\n2\n3")
 		require.NoError(t, tail.Read(t.Context(), source))
 		source.files["stderr"] = nil
@@ -178,12 +178,12 @@ func TestTailNeitherLosesNorRepeatsLinesOfRolledFiles(t *testing.T) {
 	})
 	t.Run("while it is read", func(t *testing.T) {
 		source := newMemorySource()
-		tail, lines := collecting()
+		tail, lines := newCollectingTail()
 		source.write("stderr", "1\n")
 		require.NoError(t, tail.Read(t.Context(), source))
 		source.write("stderr", "2\n")
-		source.meanwhile = func() {
-			source.meanwhile = nil
+		source.afterList = func() {
+			source.afterList = nil
 			source.roll("stderr", 3)
 			source.write("stderr", "3\n")
 		}
@@ -196,7 +196,7 @@ func TestTailNeitherLosesNorRepeatsLinesOfRolledFiles(t *testing.T) {
 func TestTailPassesOnAllLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := newMemorySource()
-		tail, lines := collecting()
+		tail, lines := newCollectingTail()
 		want := []string{}
 		part, written := "", 0
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {

@@ -55,7 +55,7 @@ func (w *runJob) printDryRun(t terminal, asJSON bool) error {
 	return err
 }
 
-// hideInherited replaces the job file's values from the environment.
+// hideInherited replaces the job file's values from the environment by inheritedValue.
 func (w *runJob) hideInherited() {
 	if w.job == nil {
 		return

@@ -102,7 +102,7 @@ func runChild(t terminal, path string, argv, environment []string) error {
 	for {
 		select {
 		case received := <-signals:
-			_ = child.Process.Signal(received) // fails if it has ended
+			_ = child.Process.Signal(received) // fails if the child has ended
 		case err := <-ended:
 			var exit *exec.ExitError
 			if errors.As(err, &exit) && exit.ExitCode() > 0 {

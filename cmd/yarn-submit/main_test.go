@@ -60,7 +60,7 @@ func TestWrongUsage(t *testing.T) {
 	require.NoError(t, os.WriteFile(text, []byte("#!/bin/sh\n"), 0o700))
 	for _, test := range []struct {
 		args []string
-		want string // in the last line
+		want string // text in the last line
 	}{
 		{nil, "no command: want one of"},
 		{[]string{"sumbit"}, `unknown command "sumbit", did you mean submit?`},

@@ -19,7 +19,7 @@ type processFlags struct {
 	properties string
 }
 
-// addProcess adds the flags to c. name is that of the process and its directory.
+// addProcess adds the flags to c. name is the name of the process and of its directory.
 func addProcess(c *cobra.Command, name string) *processFlags {
 	f := &processFlags{}
 	flags := c.Flags()

@@ -36,11 +36,11 @@ type resultCollector struct {
 	plan     *command.Plan
 	files    *storage.Files
 	summary  string // path of the JUnit file; "" for none
-	// ownDirectory: plan.Results holds the results of this run only, found without the
-	// application's id.
+	// ownDirectory is set if plan.Results holds the results of this run only, found
+	// without the application's id.
 	ownDirectory bool
-	// keepOnSuccess: keep a successful application's results for later runs with the
-	// same idempotency key.
+	// keepOnSuccess is set if a successful application's results are kept for later
+	// runs with the same idempotency key.
 	keepOnSuccess bool
 	maxAge        time.Duration // age from which other runs' results are removed
 }

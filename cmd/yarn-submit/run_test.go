@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// documented is the job file that docs/jobs.md shows.
-func documented(t *testing.T) string {
+// documentedJob returns the job file that docs/jobs.md shows.
+func documentedJob(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "jobs.md"))
 	require.NoError(t, err)
@@ -24,8 +24,8 @@ func documented(t *testing.T) string {
 	return job
 }
 
-// beside returns a directory with files.
-func beside(t *testing.T, files map[string]string) string {
+// directoryWith returns a new directory with the given files.
+func directoryWith(t *testing.T, files map[string]string) string {
 	t.Helper()
 	directory := t.TempDir()
 	for name, content := range files {
@@ -72,7 +72,7 @@ func summary(t *testing.T, path string) map[string][3]int {
 const words = "apple\nant\nbee\nbanana\ncat\nzoo\n"
 
 func TestTheDocumentedJobRuns(t *testing.T) {
-	directory := beside(t, map[string]string{"job.yaml": documented(t), "words.txt": words})
+	directory := directoryWith(t, map[string]string{"job.yaml": documentedJob(t), "words.txt": words})
 	code, stdout, stderr := asProcess(t, directory, "run", "job.yaml", "--master", "local[4]", "--summary", "junit.xml")
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, stdout, "[fetch 1] got part-two\n")
@@ -89,7 +89,7 @@ func TestTheDocumentedJobRuns(t *testing.T) {
 }
 
 func TestADryRunShowsTheSubmission(t *testing.T) {
-	directory := beside(t, map[string]string{"job.yaml": documented(t), "words.txt": words})
+	directory := directoryWith(t, map[string]string{"job.yaml": documentedJob(t), "words.txt": words})
 	code, stdout, stderr := asProcess(t, directory, "run", "--queue", "fast", "job.yaml", "--dry-run", "--retries", "5", "--conf", "executor.cores=4")
 	require.Equal(t, 0, code, stderr)
 	for _, line := range []string{
@@ -116,7 +116,7 @@ func TestADryRunShowsTheSubmission(t *testing.T) {
 }
 
 func TestCollectOnThisMachine(t *testing.T) {
-	directory := beside(t, map[string]string{"make.sh": "#!/bin/sh\ncat data > out-$1\n", "data": "data"})
+	directory := directoryWith(t, map[string]string{"make.sh": "#!/bin/sh\ncat data > out-$1\n", "data": "data"})
 	code, _, stderr := asProcess(t, directory, "run", "--master", "local[2]", "--tasks", "2", "--files", "data",
 		"--collect", "out-*=back", "--summary", "deep/er/junit.xml", "--", "./make.sh", "{index}")
 	require.Equal(t, 0, code, stderr)
@@ -131,7 +131,7 @@ func TestCollectOnThisMachine(t *testing.T) {
 }
 
 func TestTheExitStatusOfAJobIsThatOfItsCommand(t *testing.T) {
-	directory := beside(t, map[string]string{"job.yaml": "steps:\n  a: {command: exit 7}\n  b: {command: [x], needs: [a]}\n"})
+	directory := directoryWith(t, map[string]string{"job.yaml": "steps:\n  a: {command: exit 7}\n  b: {command: [x], needs: [a]}\n"})
 	for _, more := range [][]string{nil, {"--summary", "junit.xml"}} {
 		code, _, stderr := asProcess(t, directory, append([]string{"run", "--master", "local", "job.yaml"}, more...)...)
 		require.Equal(t, 7, code)
@@ -141,7 +141,7 @@ func TestTheExitStatusOfAJobIsThatOfItsCommand(t *testing.T) {
 }
 
 func TestASummaryIsWrittenIfNothingCouldBeSubmitted(t *testing.T) {
-	directory := beside(t, map[string]string{"job.yaml": "steps:\n  a: {command: [x]}\n", "core-site.xml": `<configuration>
+	directory := directoryWith(t, map[string]string{"job.yaml": "steps:\n  a: {command: [x]}\n", "core-site.xml": `<configuration>
 <property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:1</value></property></configuration>`})
 	t.Setenv("HADOOP_CONF_DIR", directory)
 	code, _, stderr := asProcess(t, directory, "run", "job.yaml", "--files", "no-such-file", "--summary", "junit.xml", "--collect", "*=out")
@@ -150,7 +150,7 @@ func TestASummaryIsWrittenIfNothingCouldBeSubmitted(t *testing.T) {
 }
 
 func TestWrongUsageOfRun(t *testing.T) {
-	directory := beside(t, map[string]string{"good.yaml": "steps: {a: {command: [x], cpus: 3}}\n", "bad.yml": "stepz: {}\n",
+	directory := directoryWith(t, map[string]string{"good.yaml": "steps: {a: {command: [x], cpus: 3}}\n", "bad.yml": "stepz: {}\n",
 		"unknown.yaml": "conf: {executor.memroy: 1g}\nsteps: {a: {command: [x]}}\n", "wrong.yaml": "conf: {executor.memory: lots}\nsteps: {a: {command: [x]}}\n"})
 	t.Chdir(directory)
 	for _, test := range []struct {

@@ -15,7 +15,7 @@ import (
 // withDefaults makes the processes of a test read a defaults file, and returns its path.
 func withDefaults(t *testing.T, text string) string {
 	t.Helper()
-	directory := beside(t, map[string]string{"bobbin-defaults.conf": text})
+	directory := directoryWith(t, map[string]string{"bobbin-defaults.conf": text})
 	t.Setenv("BOBBIN_CONF_DIR", directory)
 	return filepath.Join(directory, "bobbin-defaults.conf")
 }
@@ -23,7 +23,7 @@ func withDefaults(t *testing.T, text string) string {
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	const secret, password = "0123456789abcdef", "hunter2"
 	withDefaults(t, "authenticate.secret "+secret+"\nexecutorEnv.DB_PASSWORD "+password+"\nexecutorEnv.TZ UTC\n")
-	directory := beside(t, map[string]string{"job.yaml": "environment: {API_TOKEN: " + password + ", LANG: C}\nsteps: {a: {command: [x]}}\n"})
+	directory := directoryWith(t, map[string]string{"job.yaml": "environment: {API_TOKEN: " + password + ", LANG: C}\nsteps: {a: {command: [x]}}\n"})
 	for name, args := range map[string][]string{
 		"verbose": {"submit", "--verbose", "--conf", "executorEnv.OPTIONS=--password " + password, "x"},
 		"dry run": {"run", "job.yaml", "--dry-run", "--verbose"},
@@ -60,7 +60,7 @@ func TestEveryCommandReadsTheDefaultsFile(t *testing.T) {
 
 func TestFlagsAndPropertiesFileOverrideTheDefaultsFile(t *testing.T) {
 	path := withDefaults(t, "executor.cores 2\nexecutor.memory 2g\nyarn.queue site\n")
-	directory := beside(t, map[string]string{"mine.conf": "executor.memory 3g\n"})
+	directory := directoryWith(t, map[string]string{"mine.conf": "executor.memory 3g\n"})
 	code, stdout, stderr := asProcess(t, directory, "run", "--dry-run", "--properties-file", "mine.conf", "--queue", "fast", "--tasks", "1", "--", "x")
 	require.Equal(t, 0, code, stderr)
 	for _, line := range []string{"executor.cores=2  (" + path + ":1)\n", "executor.memory=3g  (mine.conf:1)\n", "yarn.queue=fast  (the command line)\n"} {
@@ -80,7 +80,7 @@ func TestTheDefaultsFileOfAUser(t *testing.T) {
 	require.Contains(t, string(output), "executor.instances=7  ("+path+":1)\n")
 }
 
-// TestAJobOnThisMachineGetsTheDefaultsFile has settings in it that only a cluster uses.
+// TestAJobOnThisMachineGetsTheDefaultsFile uses a file with settings that only a cluster uses.
 func TestAJobOnThisMachineGetsTheDefaultsFile(t *testing.T) {
 	withDefaults(t, "executorEnv.GREETING hello\nhadoop.dfs.replication 2\nyarn.queue batch\nmaster local[2]\n")
 	code, stdout, stderr := asProcess(t, t.TempDir(), "run", "--tasks", "1", "--", "sh", "-c", "echo $GREETING")

@@ -19,16 +19,16 @@ import (
 // cluster manager, extend newTarget and connect.
 type target struct {
 	url masterurl.URL
-	// local: driver and executors are one process on this machine.
+	// local is set if driver and executors are one process on this machine.
 	local bool
-	// driverHere: the driver runs in the process that submits.
+	// driverHere is set if the driver runs in the process that submits.
 	driverHere bool
-	// submitsItself: the program submits itself to YARN and runs the driver (client mode).
+	// submitsItself is set if the program submits itself and runs the driver (client mode).
 	submitsItself bool
-	// oneMachine: all processes run on this machine.
+	// oneMachine is set if all processes run on this machine.
 	oneMachine bool
-	// keepsResults: after this process has ended, another one can find the results by
-	// the application's id.
+	// keepsResults is set if another process can find the results by the application's
+	// id after this one has ended.
 	keepsResults bool
 }
 

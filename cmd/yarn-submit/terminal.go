@@ -15,10 +15,10 @@ import (
 type terminal struct {
 	stdout  io.Writer
 	console *client.Console
-	// sameScreen: stdout and console are the same terminal, so results need not repeat messages.
+	// sameScreen is set if stdout and console are one terminal: results need not repeat messages.
 	sameScreen bool
-	// waitForChild: this process has work to do after the program, which must then be a
-	// child process.
+	// waitForChild is set if this process has work to do after the program, which must
+	// then be a child process.
 	waitForChild bool
 }
 
