@@ -45,8 +45,8 @@ func files(t *testing.T, directory string) []string {
 	return found
 }
 
-// where returns the location of each block of a store.
-func where(store *block.Store) map[block.ID]string {
+// locationsOf returns the location of each block of a store.
+func locationsOf(store *block.Store) map[block.ID]string {
 	locations := map[block.ID]string{}
 	for _, b := range store.Status().Blocks {
 		locations[b.ID] = map[[2]bool]string{{true, false}: "memory", {false, true}: "disk", {true, true}: "both"}[[2]bool{b.InMemory, b.OnDisk}]
@@ -89,7 +89,7 @@ func TestReadReturnsThePutBytes(t *testing.T) {
 			for i, size := range sizes {
 				id, value := block.TaskResult(uint64(i)), content(uint64(i), size)
 				require.NoError(t, store.Put(id, value, block.MemoryAndDisk))
-				require.Equal(t, map[bool]string{true: "memory", false: "disk"}[memory > 0 || size == 0], where(store)[id])
+				require.Equal(t, map[bool]string{true: "memory", false: "disk"}[memory > 0 || size == 0], locationsOf(store)[id])
 				reader := open(t, store, id)
 				require.EqualValues(t, size, reader.Size())
 				got, err := io.ReadAll(io.NewSectionReader(reader, 0, reader.Size()))
@@ -156,7 +156,7 @@ func TestLeastRecentlyUsedBlocksLeaveMemory(t *testing.T) {
 	require.Equal(t, map[block.ID]string{
 		"taskresult_0": "memory", "taskresult_1": "disk", "taskresult_2": "disk",
 		"taskresult_3": "disk", "taskresult_4": "memory", "taskresult_5": "memory",
-	}, where(store))
+	}, locationsOf(store))
 	status := store.Status()
 	require.EqualValues(t, 4*kib, status.Memory)
 	require.EqualValues(t, 3*kib, status.Disk)
@@ -171,16 +171,16 @@ func TestMemoryOnlyBlocksAreDropped(t *testing.T) {
 	require.NoError(t, store.Put(block.Held("a"), content(1, kib), block.MemoryOnly))
 	require.NoError(t, store.Put(block.Held("b"), content(2, kib), block.MemoryOnly))
 	require.NoError(t, store.Put(block.Held("c"), content(3, kib), block.MemoryAndDisk))
-	require.Equal(t, map[block.ID]string{"held_mark": "memory", "held_b": "memory", "held_c": "memory"}, where(store))
+	require.Equal(t, map[block.ID]string{"held_mark": "memory", "held_b": "memory", "held_c": "memory"}, locationsOf(store))
 
 	pinned := open(t, store, block.Held("b"))
 	require.ErrorIs(t, store.Put(block.Held("d"), content(4, 2*kib), block.MemoryOnly), block.ErrNoMemory)
-	require.Equal(t, map[block.ID]string{"held_mark": "memory", "held_b": "memory", "held_c": "disk"}, where(store))
+	require.Equal(t, map[block.ID]string{"held_mark": "memory", "held_b": "memory", "held_c": "disk"}, locationsOf(store))
 	pinned.Release()
 	require.ErrorIs(t, store.Put(block.Held("e"), content(5, 3*kib), block.MemoryOnly), block.ErrNoMemory)
-	require.Contains(t, where(store), block.Held("b"), "a block that never fits drops no other")
+	require.Contains(t, locationsOf(store), block.Held("b"), "a block that never fits drops no other")
 	require.NoError(t, store.Put(block.Held("f"), content(6, 3*kib), block.MemoryAndDisk))
-	require.Equal(t, map[block.ID]string{"held_mark": "memory", "held_b": "memory", "held_c": "disk", "held_f": "disk"}, where(store))
+	require.Equal(t, map[block.ID]string{"held_mark": "memory", "held_b": "memory", "held_c": "disk", "held_f": "disk"}, locationsOf(store))
 }
 
 func TestPinnedBlocksStayInMemory(t *testing.T) {
@@ -189,12 +189,12 @@ func TestPinnedBlocksStayInMemory(t *testing.T) {
 	require.NoError(t, store.Put(block.TaskResult(2), content(2, kib), block.MemoryAndDisk))
 	first, second := open(t, store, block.TaskResult(1)), open(t, store, block.TaskResult(2))
 	require.NoError(t, store.Put(block.TaskResult(3), content(3, kib), block.MemoryAndDisk))
-	require.Equal(t, map[block.ID]string{"taskresult_1": "memory", "taskresult_2": "memory", "taskresult_3": "disk"}, where(store))
+	require.Equal(t, map[block.ID]string{"taskresult_1": "memory", "taskresult_2": "memory", "taskresult_3": "disk"}, locationsOf(store))
 	first.Release()
 	first.Release()
 	require.NoError(t, store.Put(block.TaskResult(4), content(4, kib), block.MemoryAndDisk))
-	require.Equal(t, "disk", where(store)[block.TaskResult(1)])
-	require.Equal(t, "memory", where(store)[block.TaskResult(2)])
+	require.Equal(t, "disk", locationsOf(store)[block.TaskResult(1)])
+	require.Equal(t, "memory", locationsOf(store)[block.TaskResult(2)])
 	second.Release()
 }
 

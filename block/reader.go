@@ -93,7 +93,7 @@ func (r *Reader) Bytes(from, to int64) ([]byte, error) {
 func (r *Reader) Release() {
 	r.release.Do(func() {
 		if r.file != nil {
-			_ = r.file.Close() // it was only read
+			_ = r.file.Close() // the file was only read
 		}
 		r.store.mu.Lock()
 		defer r.store.mu.Unlock()

@@ -22,10 +22,10 @@ import (
 // TestJobsSucceedUnderDynamicAllocation lets the driver request its executors, and the
 // cluster take them away at random, under a fake clock.
 func TestJobsSucceedUnderDynamicAllocation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, comeAndGo) })
+	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, allocationChaos) })
 }
 
-func comeAndGo(t *rapid.T) {
+func allocationChaos(t *rapid.T) {
 	least := rapid.IntRange(0, 2).Draw(t, "min")
 	most := least + rapid.IntRange(1, 6).Draw(t, "more")
 	c := &cluster{t: t, startup: 2 * time.Second, alive: map[string]*member{}, most: map[int]int{}, takesAway: true}

@@ -46,7 +46,7 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 		if !a.killed {
 			a.executor.done++
 		}
-		a.result = a.wholeResult(update)
+		a.result = a.completeResult(update)
 		if set := a.set; set.spec.Barrier && !set.ended {
 			a.awaitsBarrierSet = true
 			if !a.killed {

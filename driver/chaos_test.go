@@ -34,7 +34,7 @@ func chaos(t *rapid.T) {
 			"executor.cores": "4", "scheduler.barrier.timeout": "1000h", "speculation.quantile": "0.5",
 			"speculation":    fmt.Sprint(rapid.Bool().Draw(t, "speculation")),
 			"scheduler.mode": rapid.SampledFrom([]string{"FIFO", "FAIR"}).Draw(t, "mode"),
-			// Whether executors store results until they are fetched.
+			// The size decides whether executors store results until they are fetched.
 			"task.maxDirectResultSize": rapid.SampledFrom([]string{"1m", "0"}).Draw(t, "direct"),
 		}),
 		Pools:  []pool.Pool{{Name: "one", Weight: 2}, {Name: "two", MinShare: 3, Mode: pool.FAIR}},

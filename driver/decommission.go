@@ -88,7 +88,7 @@ func (d *decommissions) keepNotice(e *executor) {
 	}
 	notice := e.decommission.Notice
 	if e.decommission.stopped {
-		notice.Deadline = time.Time{} // it has probably stopped
+		notice.Deadline = time.Time{} // the executor has probably stopped
 	}
 	d.announce(e.id, notice)
 }

@@ -87,7 +87,7 @@ func TestTasksThatRunAtTheDeadlineRunAgainElsewhere(t *testing.T) {
 		notice := slow.recv().GetDecommission()
 		require.Equal(t, "is about to be preempted", notice.GetReason())
 		require.Equal(t, time.Now().Add(time.Hour).UnixMilli(), notice.GetDeadlineMillis())
-		// The earlier deadline applies, in whatever order they are announced.
+		// The earlier deadline applies, in whatever order the deadlines are announced.
 		d.Decommission([]string{"1"}, driver.Notice{Reason: "is preempted", Deadline: time.Now().Add(15 * time.Second)})
 		require.Equal(t, "is preempted", slow.recv().GetDecommission().GetReason())
 		d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes some day"})
@@ -159,7 +159,7 @@ func TestDecommissionBeforeRegistration(t *testing.T) {
 		d.Decommission([]string{"1", "2", "3"}, notice)
 		d.ExecutorLost("3", driver.Loss{Text: "was preempted"})
 		begin(t.Context(), d, squares(3))
-		p := play(t, d)
+		p := attachPuppet(t, d)
 		p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "1", Host: "h", Cores: 4, Version: wire.Version}})
 		message := p.recv()
 		require.NotNil(t, message.GetRegistered())

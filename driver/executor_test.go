@@ -31,7 +31,7 @@ func TestRegistrationRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := start(t, driver.Options{})
 			first := join(t, d, "1", "h", 1)
-			p := play(t, d)
+			p := attachPuppet(t, d)
 			p.send(&wire.ExecutorMessage{Register: test.register})
 			require.Contains(t, p.recv().GetRefused().GetReason(), test.reason)
 			_, err := p.stream.Recv()
@@ -45,7 +45,7 @@ func TestRegistrationRefused(t *testing.T) {
 
 func TestFirstMessageMustRegister(t *testing.T) {
 	d := start(t, driver.Options{})
-	p := play(t, d)
+	p := attachPuppet(t, d)
 	p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{}})
 	require.ErrorContains(t, <-p.err, "first message must register")
 }
@@ -91,9 +91,9 @@ func TestManagerTakesAnExecutorAway(t *testing.T) {
 	require.Zero(t, d.Status().Totals.FailedAttempts)
 }
 
-// killers runs a job of one task, loses each executor that gets the task, and
+// loseExecutors runs a job of one task, loses each executor that gets the task, and
 // returns the number of executors after which the job ended.
-func killers(t *testing.T, d *driver.Driver, lose func(p *puppet, id string)) (executors int, err error) {
+func loseExecutors(t *testing.T, d *driver.Driver, lose func(p *puppet, id string)) (executors int, err error) {
 	done := make(chan error, 1)
 	go func() {
 		_, err := outcome(t.Context(), d, driver.TaskSet{Name: "oom", Tasks: make([]driver.Task, 1)})
@@ -145,7 +145,7 @@ func TestTaskThatKillsItsExecutorsEndsItsJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := start(t, driver.Options{Manager: test.manager})
-				executors, err := killers(t, d, func(p *puppet, id string) { test.lose(d, p, id) })
+				executors, err := loseExecutors(t, d, func(p *puppet, id string) { test.lose(d, p, id) })
 				var failure *driver.TaskError
 				require.ErrorAs(t, err, &failure)
 				require.Equal(t, 4, failure.Failures)
@@ -291,7 +291,7 @@ func TestAnIdleExecutorSendsHeartbeats(t *testing.T) {
 
 func TestStatusShowsWhatExecutorsReport(t *testing.T) {
 	d := start(t, driver.Options{ApplicationID: "application_1_2", User: "ann"})
-	p := play(t, d)
+	p := attachPuppet(t, d)
 	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "10", Host: "h", Cores: 4, Version: wire.Version, LogUrls: map[string]string{"stderr": "http://x"}}})
 	p.recv()
 	q := join(t, d, "9", "h", 1)

@@ -165,9 +165,9 @@ func (a *attempt) addPart(part []byte) {
 	a.stored.value = append(a.stored.value, part...)
 }
 
-// wholeResult returns an attempt's last update, with the whole result in it. A
+// completeResult returns an attempt's last update, with the complete result. A
 // stored result arrives in parts, and the last update has only the last part.
-func (a *attempt) wholeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
+func (a *attempt) completeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 	if !a.isStored() {
 		return last
 	}

@@ -161,8 +161,8 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 	}
 }
 
-// TestResultsThatAreNotConsumedStayAtExecutors has a slow consumer, while another job
-// runs on the same cores.
+// TestResultsThatAreNotConsumedStayAtExecutors uses a slow consumer while another
+// job runs on the same cores.
 func TestResultsThatAreNotConsumedStayAtExecutors(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30)) // an executor keeps 128 MiB in memory
 	directory := t.TempDir()
@@ -201,8 +201,8 @@ func TestResultsThatAreNotConsumedStayAtExecutors(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// ran reports that the puppet stores a result.
-func (p *puppet) ran(launch *wire.Launch, size int) {
+// reportStored reports that the puppet stores a result.
+func (p *puppet) reportStored(launch *wire.Launch, size int) {
 	p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{
 		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_STORED, StoredBytes: uint64(size)}}})
 }
@@ -230,7 +230,7 @@ func TestAResultThatIsLostIsComputedAgainAndDoesNotCount(t *testing.T) {
 		}
 		launch = lost.launches(1)[0]
 	}
-	lost.ran(launch, 2*mib)
+	lost.reportStored(launch, 2*mib)
 	for len(lost.recv().GetFetches()) == 0 {
 	}
 	lost.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{

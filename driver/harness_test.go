@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 		case n%97 == 5 && call.AttemptNumber == 0:
 			return nil, errors.New("not yet")
 		case n%1013 == 7:
-			time.Sleep(300 * time.Millisecond) // tasks queued behind it are recalled
+			time.Sleep(300 * time.Millisecond) // tasks queued behind this task are recalled
 		default:
 			time.Sleep(time.Duration(n%20) * time.Microsecond)
 		}
@@ -183,14 +183,14 @@ func attach(t *testing.T, d *driver.Driver, options executorbackend.Options) *ex
 
 // puppet is an executor that the test controls.
 type puppet struct {
-	t      *testing.T
-	stream wire.ExecutorSide
-	leave  context.CancelFunc
-	err    chan error     // Attach's error
-	came   []*wire.Launch // launches that were received and not yet returned
+	t        *testing.T
+	stream   wire.ExecutorSide
+	leave    context.CancelFunc
+	err      chan error     // Attach's error
+	received []*wire.Launch // launches that were received and not yet returned
 }
 
-func play(t *testing.T, d *driver.Driver) *puppet {
+func attachPuppet(t *testing.T, d *driver.Driver) *puppet {
 	ctx, cancel := context.WithCancel(context.Background())
 	driverSide, executorSide := wire.Pipe(ctx)
 	p := &puppet{t: t, stream: executorSide, leave: cancel, err: make(chan error, 1)}
@@ -200,7 +200,7 @@ func play(t *testing.T, d *driver.Driver) *puppet {
 }
 
 func join(t *testing.T, d *driver.Driver, id, host string, cores uint32) *puppet {
-	p := play(t, d)
+	p := attachPuppet(t, d)
 	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: id, Host: host, Cores: cores, Version: wire.Version}})
 	require.NotNil(t, p.recv().GetRegistered())
 	return p
@@ -211,7 +211,7 @@ func (p *puppet) send(message *wire.ExecutorMessage) { require.NoError(p.t, p.st
 func (p *puppet) recv() *wire.DriverMessage {
 	message, err := p.stream.Recv()
 	require.NoError(p.t, err)
-	p.came = append(p.came, single(message)...)
+	p.received = append(p.received, single(message)...)
 	return message
 }
 
@@ -230,11 +230,11 @@ func single(message *wire.DriverMessage) []*wire.Launch {
 
 // launches receives messages until they have n launches.
 func (p *puppet) launches(count int) []*wire.Launch {
-	for len(p.came) < count {
+	for len(p.received) < count {
 		p.recv()
 	}
-	launches := p.came
-	p.came = nil
+	launches := p.received
+	p.received = nil
 	require.Len(p.t, launches, count)
 	return launches
 }
@@ -246,11 +246,11 @@ func (p *puppet) finish(launch *wire.Launch, result string) {
 
 // manager is a cluster manager that records requests.
 type manager struct {
-	mu       sync.Mutex
-	requests []driver.Request
-	at       []time.Time
-	killed   []string
-	came     []string
+	mu         sync.Mutex
+	requests   []driver.Request
+	at         []time.Time
+	killed     []string
+	registered []string
 }
 
 func (m *manager) RequestExecutors(request driver.Request) {
@@ -269,7 +269,7 @@ func (m *manager) KillExecutors(ids []string) {
 func (m *manager) ExecutorRegistered(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.came = append(m.came, id)
+	m.registered = append(m.registered, id)
 }
 
 func (m *manager) asked() []driver.Request {

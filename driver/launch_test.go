@@ -136,11 +136,11 @@ func TestQueuedTasksAreRecalledForAnotherPool(t *testing.T) {
 	}
 	p.send(message)
 	for range 99 {
-		for len(p.came) == 0 {
+		for len(p.received) == 0 {
 			p.recv()
 		}
-		p.finish(p.came[0], "")
-		p.came = p.came[1:]
+		p.finish(p.received[0], "")
+		p.received = p.received[1:]
 	}
 	require.NoError(t, (<-other).err)
 	require.NoError(t, (<-done).err)
@@ -154,7 +154,7 @@ func TestLargeInputsAreSentInSeveralMessages(t *testing.T) {
 	}
 	p, done, message := short(t, start(t, driver.Options{}), job, 1000)
 	messages := []*wire.DriverMessage{message}
-	for len(p.came) < 19 {
+	for len(p.received) < 19 {
 		messages = append(messages, p.recv())
 	}
 	for _, message := range messages {

@@ -57,7 +57,7 @@ type TaskFailure struct {
 	Failures      int    // how many failures of the task count so far
 }
 
-// ExecutorListener is told when executors register and when they are lost. The
+// ExecutorListener is notified when executors register and when they are lost. The
 // driver's event loop calls it, with the same rules as for a [Listener].
 type ExecutorListener interface {
 	// ExecutorAdded receives an executor that has registered.

@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// told returns metrics in which all numbers differ.
-func told(n uint64) *wire.Metrics {
+// distinctMetrics returns metrics in which all numbers differ.
+func distinctMetrics(n uint64) *wire.Metrics {
 	return &wire.Metrics{QueueNanos: n, DecodeNanos: 2 * n, RunNanos: 3 * n, EncodeNanos: 4 * n, ResultBytes: 5 * n,
 		BytesRead: 6 * n, BytesWritten: 7 * n, PeakMemoryBytes: 8 * n}
 }
@@ -37,11 +37,11 @@ func TestMetricsOfAJobAreSums(t *testing.T) {
 		await(t, d, func(s driver.Status) bool { return s.Jobs[0].Metrics == want })
 	}
 	last := func(at int, state wire.TaskState, n uint64) {
-		p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{{Attempt: launches[at].GetAttempt(), State: state, Metrics: told(n), StoredBytes: 4}}})
+		p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{{Attempt: launches[at].GetAttempt(), State: state, Metrics: distinctMetrics(n), StoredBytes: 4}}})
 	}
 	for range 2 { // a repeated report replaces the earlier one
 		p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{Progress: []*wire.TaskProgress{
-			{Attempt: launches[0].GetAttempt(), Metrics: told(1)}, {Attempt: launches[1].GetAttempt(), Metrics: told(10)}, {Attempt: 99, Metrics: told(7)},
+			{Attempt: launches[0].GetAttempt(), Metrics: distinctMetrics(1)}, {Attempt: launches[1].GetAttempt(), Metrics: distinctMetrics(10)}, {Attempt: 99, Metrics: distinctMetrics(7)},
 		}}})
 		shows(sum(11, 10))
 	}

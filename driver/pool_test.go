@@ -42,7 +42,7 @@ func TestPoolsAreChecked(t *testing.T) {
 func TestTasksGetAddressesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Config: settings(t, map[string]string{"task.resource.gpu.amount": "1"})})
-		p := play(t, d)
+		p := attachPuppet(t, d)
 		p.send(&wire.ExecutorMessage{Register: &wire.Register{
 			ExecutorId: "1", Host: "a", Cores: 4, Version: wire.Version, Resources: wire.ResourcesOf(map[string][]string{"gpu": {"3", "7"}}),
 		}})

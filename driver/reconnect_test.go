@@ -130,16 +130,16 @@ func register(instance uint64) *wire.ExecutorMessage {
 
 func TestAnExecutorReconnectsBeforeItsFirstStreamHasEnded(t *testing.T) {
 	d := start(t, driver.Options{Manager: &manager{}})
-	first := play(t, d)
+	first := attachPuppet(t, d)
 	first.send(register(7))
 	first.recv()
 	done := begin(t.Context(), d, driver.TaskSet{Function: "noop", Tasks: make([]driver.Task, 1), MaxFailures: 2})
 	lost := first.launches(1)[0]
 
-	other := play(t, d)
+	other := attachPuppet(t, d)
 	other.send(register(8))
 	require.Contains(t, other.recv().GetRefused().GetReason(), "registered already", "another process of that id is not the same")
-	again := play(t, d)
+	again := attachPuppet(t, d)
 	again.send(register(7))
 	require.NotNil(t, again.recv().GetRegistered())
 	require.ErrorContains(t, <-first.err, "came again")
@@ -156,7 +156,7 @@ func TestAnExecutorThatReconnectsIsStillDecommissioned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})
-		first := play(t, d)
+		first := attachPuppet(t, d)
 		first.send(register(7))
 		first.recv()
 		begin(t.Context(), d, naps(1, time.Hour))
@@ -165,7 +165,7 @@ func TestAnExecutorThatReconnectsIsStillDecommissioned(t *testing.T) {
 		first.recv()
 		first.leave()
 		synctest.Wait()
-		again := play(t, d)
+		again := attachPuppet(t, d)
 		again.send(register(7))
 		message := again.recv()
 		require.Equal(t, "its node goes", message.GetDecommission().GetReason())

@@ -69,7 +69,7 @@ func TestResultsStreamAsTheyFinish(t *testing.T) {
 		<-ready
 		require.NoError(t, err)
 		require.Equal(t, order[next], result.Index)
-		// The next task ends only now: this result has not waited for it.
+		// The next task ends only now, so this result did not wait for it.
 		if next++; next < len(order) {
 			finishNext()
 		}

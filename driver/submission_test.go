@@ -22,7 +22,7 @@ type recordingListener struct {
 	ended    chan error
 }
 
-func newDiary() *recordingListener { return &recordingListener{ended: make(chan error, 1)} }
+func newRecordingListener() *recordingListener { return &recordingListener{ended: make(chan error, 1)} }
 
 func (l *recordingListener) TaskDone(result driver.Result) {
 	l.mu.Lock()
@@ -39,7 +39,7 @@ func (l *recordingListener) TaskFailed(failure driver.TaskFailure) {
 func (l *recordingListener) Ended(err error) { l.ended <- err }
 
 func submit(t *testing.T, d *driver.Driver, job driver.TaskSet) (*driver.Submission, *recordingListener) {
-	listener := newDiary()
+	listener := newRecordingListener()
 	submission, err := d.Submit(job, listener)
 	require.NoError(t, err)
 	return submission, listener
@@ -100,7 +100,7 @@ func TestASetRepeatsTasksOfAnEarlierOne(t *testing.T) {
 		{Name: "negative", Tasks: make([]driver.Task, 1), Indexes: []int{-1}},
 		{Name: "barrier", Tasks: make([]driver.Task, 1), Indexes: []int{1}, Barrier: true},
 	} {
-		_, err := d.Submit(wrong, newDiary())
+		_, err := d.Submit(wrong, newRecordingListener())
 		require.ErrorContains(t, err, wrong.Name)
 	}
 	p.leave()
@@ -142,7 +142,7 @@ func TestNothingIsSubmittedToAStoppedDriver(t *testing.T) {
 	_, listener := submit(t, d, squares(1))
 	require.NoError(t, d.Stop(context.Background()))
 	require.ErrorIs(t, <-listener.ended, driver.ErrStopped)
-	_, err = d.Submit(squares(1), newDiary())
+	_, err = d.Submit(squares(1), newRecordingListener())
 	require.ErrorIs(t, err, driver.ErrStopped)
 }
 

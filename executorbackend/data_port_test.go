@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// listening is a driver at an address. Tests get its executors' streams.
+// listening is a driver's service that passes its executors' streams to the test.
 type listening struct {
 	wire.UnimplementedDriverServer
 	properties map[string]string

@@ -95,7 +95,7 @@ func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStr
 		LogUrls: options.LogURLs, ResourceProfile: uint32(options.Profile), Version: wire.Version,
 		Instance: x.instance, Resources: wire.ResourcesOf(options.Resources), DataAddress: x.dataAddress,
 	}, Holds: x.heldKeys()}); err != nil {
-		// gRPC returns the reason from Recv.
+		// If sending fails, gRPC returns the reason from Recv.
 		if _, reason := stream.Recv(); reason != nil {
 			err = reason
 		}
@@ -203,7 +203,7 @@ func (e *engine) handleMessage(message *wire.DriverMessage) {
 		e.running.Go(e.out.flushNow)
 	}
 	if len(updates) > 0 {
-		// In a goroutine: sending may block, and the next message may be a kill.
+		// Send in another goroutine: sending may block, and the next message may be a kill.
 		e.running.Go(func() { e.out.put(updates...) })
 	}
 }

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	function.Register("permanent", func(context.Context, function.Call) ([]byte, error) {
 		return nil, fmt.Errorf("wrapped: %w", permanentError{})
 	})
-	function.Register("panic", func(context.Context, function.Call) ([]byte, error) { return deeper() })
+	function.Register("panic", func(context.Context, function.Call) ([]byte, error) { return panicDeeper() })
 	function.Register("nil pointer", func(_ context.Context, call function.Call) ([]byte, error) {
 		var missing map[string]*task
 		return nil, errors.New(missing[call.Host].set.name)
@@ -67,7 +67,7 @@ func (permanentError) Error() string   { return "never" }
 func (permanentError) Permanent() bool { return true }
 
 //go:noinline
-func deeper() ([]byte, error) { panic(errors.New("the user's mistake")) }
+func panicDeeper() ([]byte, error) { panic(errors.New("the user's mistake")) }
 
 func pattern(size int) []byte {
 	return bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
@@ -186,7 +186,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{function: "error", message: "it went wrong"},
 		{function: "permanent", message: "wrapped: never", permanent: true},
-		{function: "panic", message: "panic: the user's mistake", stack: "executorbackend.deeper("},
+		{function: "panic", message: "panic: the user's mistake", stack: "executorbackend.panicDeeper("},
 		{function: "nil pointer", message: "panic: runtime error: invalid memory address", stack: "executorbackend.TestMain.func"},
 		{function: "goexit", message: "runtime.Goexit"},
 		{function: "unheard", message: `has no function "unheard"`, permanent: true},
@@ -433,7 +433,7 @@ func TestTheFieldsOfAMessageActInTheirOrder(t *testing.T) {
 		}, states)
 		require.Equal(t, []string{"key"}, held, "released before the launches")
 
-		// Forgotten after its launch: the launched attempt knows its set, a later one does not.
+		// The set is forgotten after the launch: the attempt knows its set, a later one does not.
 		s.send(&wire.DriverMessage{
 			TaskSets: []*wire.TaskSet{{Id: 4, Function: "sleep"}}, Forget: []uint64{4},
 			Launches: []*wire.Launch{{Attempt: 7, TaskSet: 4, Indexes: []uint32{0}, Inputs: [][]byte{[]byte("1s")}}},

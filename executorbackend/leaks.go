@@ -151,7 +151,7 @@ func labelled(profile, prefix string) []goroutines {
 		g := goroutines{label: label}
 		g.count, _ = strconv.Atoi(count)
 		frames := strings.Split(strings.TrimSpace(stack), "\n")
-		// "#", the address, the function and its offset, the source line
+		// The fields are "#", the address, the function and its offset, the source line
 		if fields := strings.Fields(frames[len(frames)-1]); len(fields) >= 4 {
 			g.function, _, _ = strings.Cut(fields[2], "+0x")
 			g.source = fields[3]
