@@ -30,7 +30,7 @@ import (
 )
 
 // released returns a directory with the program under test, packed as in a release.
-// It is made once and removed with the programs.
+// The directory is made once and removed with the programs.
 var released = sync.OnceValues(func() (directory string, err error) {
 	version := pipelineVersion
 	name := "yarn-submit_" + version + "_linux_" + runtime.GOARCH
@@ -233,7 +233,7 @@ func TestPipelineRunsItsJobAndCollectsResults(t *testing.T) {
 		assert.Equal(t, []int{6, 0, 0}, []int{passed, failed, skipped})
 		id := r.id(t, said)
 
-		// With the same variables again, nothing starts.
+		// With the same variables, no second application starts.
 		code, said = r.begin(t).wait()
 		require.Equal(t, 0, code, said)
 		assert.Equal(t, id, r.id(t, said))

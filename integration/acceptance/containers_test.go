@@ -19,8 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// saw reads the report of the driver or a task of `trouble look`, by name.
-func (s *suite) saw(t *testing.T, out, who string) map[string]string {
+// readReport reads the report of the driver or a task of `trouble look`, by name.
+func (s *suite) readReport(t *testing.T, out, who string) map[string]string {
 	t.Helper()
 	file, err := s.files.Open(t.Context(), out+"/"+who)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestEnvironmentIsExpandedByTheNode(t *testing.T) {
 		"$WHERE", "$LOGS", "$LITERAL", "$NM_HOST", "$CONTAINER_ID", "$LOG_DIRS", "$GOMAXPROCS", "$GOMEMLIMIT")...)
 	require.Equal(t, 0, done.code)
 	for who, limits := range map[string][2]string{"driver": {"1", limit(400)}, "task-0": {"5", limit(600)}} {
-		seen := shared.saw(t, out, who)
+		seen := shared.readReport(t, out, who)
 		assert.Equal(t, seen["$NM_HOST"]+"_"+seen["$CONTAINER_ID"]+":x", seen["$WHERE"], who)
 		assert.Equal(t, seen["$LOG_DIRS"]+"/mine", seen["$LOGS"], who)
 		assert.Equal(t, literal, seen["$LITERAL"], who)

@@ -44,8 +44,8 @@ func TestCountsAreCorrectDespiteDisruptions(t *testing.T) {
 	in := own.ownText(t)
 	t.Run("executors fail on one node", func(t *testing.T) { countWithFailingNode(t, own, in) })
 	for _, trial := range []struct {
-		name   string
-		befall func(t *testing.T, h *held)
+		name    string
+		disrupt func(t *testing.T, h *held)
 	}{
 		{"the ResourceManager restarts", func(t *testing.T, h *held) {
 			require.NoError(t, own.hadoop.ResourceManager().Kill())
@@ -69,7 +69,7 @@ func TestCountsAreCorrectDespiteDisruptions(t *testing.T) {
 			h := own.hold(t, in, counting, append(small, "--queue", "default", "--num-executors", "6")...)
 			h.awaitMoment(t)
 			own.awaitStatus(t, h.id, "its executors run on both nodes", func(status page.Status) bool { return status.Executors.Running == 6 })
-			trial.befall(t, h)
+			trial.disrupt(t, h)
 			h.release(t)
 			h.assertCorrect(t)
 			attempts, err := own.rest.Attempts(t.Context(), h.id)

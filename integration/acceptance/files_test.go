@@ -18,9 +18,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// seen returns the report of the driver and both tasks of `trouble look`, after
+// commonReport returns the report of the driver and both tasks of `trouble look`, after
 // checking that the three are equal and that owner owns the files.
-func seen(t *testing.T, out, owner string) string {
+func commonReport(t *testing.T, out, owner string) string {
 	t.Helper()
 	var first string
 	for _, name := range []string{"driver", "task-0", "task-1"} {
@@ -56,7 +56,7 @@ func TestFilesAndArchivesAreInEveryContainer(t *testing.T) {
 	}}.run(t)
 	require.Equal(t, 0, done.code)
 	assert.Equal(t, "a.txt=a\nb with space.txt=b\nagain.conf=a\nhdfs.txt=from HDFS\n"+
-		"things.tar.gz/deep/inside.txt=packed\nnamed/deep/inside.txt=packed\n", seen(t, out, currentUser(t)))
+		"things.tar.gz/deep/inside.txt=packed\nnamed/deep/inside.txt=packed\n", commonReport(t, out, currentUser(t)))
 	assertNothingLeft(t, done.applicationID(t))
 	_, err := shared.files.Stat(t.Context(), inHDFS)
 	assert.NoError(t, err, "what was in HDFS before stays")
@@ -88,7 +88,7 @@ func TestApplicationActsAsItsUser(t *testing.T) {
 	}.run(t)
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
-	assert.Equal(t, "$HADOOP_USER_NAME=alice\n$USER=alice\n$LOOK=around you\n", seen(t, out, "alice"))
+	assert.Equal(t, "$HADOOP_USER_NAME=alice\n$USER=alice\n$LOOK=around you\n", commonReport(t, out, "alice"))
 	assert.Equal(t, "alice", application(t, id).User)
 	entries, err := tree(t.Context(), shared.files, "/user/alice")
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ func otherBuild(t *testing.T, path string) (finds string) {
 
 var looksAbove = []string{"sh", "-c", `stat -L -c 'runs below %s bytes' /proc/$PPID/exe`}
 
-// As from a Mac: the build for the cluster differs from the one that submits.
+// As on a Mac, the build for the cluster differs from the one that submits.
 func TestRunSendsTheBuildForTheNodes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "for-the-nodes")

@@ -26,7 +26,7 @@ const testTimeout = 10 * time.Minute
 type call struct {
 	program     string // "" for yarn-submit
 	args        []string
-	environment []string // over HADOOP_CONF_DIR of the cluster; NAME alone unsets it
+	environment []string // overrides the test's environment; NAME alone unsets a variable
 	directory   string   // to run in
 }
 

@@ -189,8 +189,8 @@ func checkBlocks(t *testing.T, c *Cluster) {
 	content := make([]byte, blocks*blockSize)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
 	path := "/user/" + client.User() + "/spread"
-	// A NameNode takes a block once a DataNode has reported the one before; this client
-	// waits for that.
+	// A NameNode accepts a block once a DataNode has reported the previous one; this
+	// client waits for that.
 	cluster, err := conf.Load(c.ConfDir())
 	require.NoError(t, err)
 	values := cluster.Map()
@@ -332,7 +332,7 @@ func checkMemoryKill(ctx context.Context, t *testing.T, c *Cluster) {
 
 func TestFailedStartLeavesNothingAndShowsTheLog(t *testing.T) {
 	dir := t.TempDir()
-	// Start learns of the daemon's end, and waits for no time limit.
+	// Start notices the daemon's end, and does not wait for a time limit.
 	_, err := Start(t.Context(), Options{
 		Dir:               dir,
 		Logger:            testLogger(t),

@@ -119,9 +119,9 @@ func missingCompute(ctx context.Context, resourceManager string, nodes int, star
 	}
 	running := 0
 	for _, node := range answer.Nodes.Node {
-		told := time.UnixMilli(node.LastHealthUpdate)
+		reported := time.UnixMilli(node.LastHealthUpdate)
 		// A time in the future means that the node's clock was wrong.
-		if begun, known := started[node.Host]; !known || told.After(begun) && told.Before(time.Now().Add(time.Minute)) {
+		if begun, known := started[node.Host]; !known || reported.After(begun) && reported.Before(time.Now().Add(time.Minute)) {
 			running++
 		}
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// mastersVariable names the masters to test.
+// mastersVariable is the environment variable with the masters to test.
 const mastersVariable = "BOBBIN_TEST_MASTERS"
 
 const (
@@ -46,7 +46,7 @@ type master struct {
 // fixture holds what tests share.
 type fixture struct {
 	programs string // the directory of the binaries
-	home     string // of the user who runs them
+	home     string // home directory of the user who runs the programs
 	url      string // of the standalone cluster
 	masters  []master
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// markVariable is in the environment of executors.
+// markVariable is an environment variable of the test's executors.
 const markVariable = "TROUBLE_TEST_MARK"
 
 // executors returns the process ids of the test's executors, without YARN's shells,

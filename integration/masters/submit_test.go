@@ -39,7 +39,7 @@ func (o outcome) said() string { return o.stdout + o.stderr }
 type submitted struct {
 	command        *exec.Cmd
 	stdout, stderr *transcript
-	over           chan struct{} // closed when it has ended
+	over           chan struct{} // closed when yarn-submit has ended
 	failure        error         // the error of waiting, set before over is closed
 }
 

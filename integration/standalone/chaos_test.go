@@ -35,7 +35,7 @@ const (
 	chaosMasters = 2
 	chaosWorkers = 4
 	chaosCores   = 3 // of each worker
-	// chaosApplications run at a time.
+	// chaosApplications is how many applications run at a time.
 	chaosApplications = 3
 	// chaosTimeout is how long an application may take after the last fault.
 	chaosTimeout = 3 * time.Minute
@@ -85,7 +85,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// chaos is one run.
+// chaos is one run of TestChaos.
 type chaos struct {
 	*site
 	t      *testing.T
@@ -184,7 +184,7 @@ func (c *chaos) run(rounds int) {
 		w.assertOutcome(t, w.command.ProcessState.ExitCode())
 	}
 	await(t, "nothing is taken, and all workers are there", func() bool {
-		status := c.glance(t)
+		status := c.tryStatus(t)
 		return status.Phase == cluster.Alive && status.CoresUsed == 0 && status.MemoryUsed == 0 && len(status.Applications) == 0 &&
 			len(status.Drivers) == 0 && c.aliveWorkers(t) == chaosWorkers
 	})

@@ -73,7 +73,7 @@ func (d *daemon) signal(t *testing.T, signal syscall.Signal) {
 	if !d.alive() {
 		return
 	}
-	if err := d.command.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) { // it may end at any time
+	if err := d.command.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) { // the process may end at any time
 		require.NoError(t, err)
 	}
 }
@@ -158,7 +158,7 @@ func (a *application) lastLine() string {
 	return lines[len(lines)-1]
 }
 
-// output can be read while it is written.
+// output is a buffer that can be read while a process writes to it.
 type output struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer

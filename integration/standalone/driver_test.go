@@ -28,9 +28,9 @@ func (s *site) driverStatus(t *testing.T) cluster.DriverStatus {
 func (s *site) submitHeld(t *testing.T, flags ...string) held {
 	t.Helper()
 	dir := t.TempDir()
-	h := held{go1: filepath.Join(dir, "tasks"), go2: filepath.Join(dir, "driver")}
+	h := held{tasksFile: filepath.Join(dir, "tasks"), driverFile: filepath.Join(dir, "driver")}
 	arguments := append([]string{"submit", "--master", s.url(), "--deploy-mode", "cluster", "--num-executors", "1"}, flags...)
-	h.application = s.submit(t, append(arguments, program("trouble"), "waves", "1", h.go1, h.go2)...)
+	h.application = s.submit(t, append(arguments, program("trouble"), "waves", "1", h.tasksFile, h.driverFile)...)
 	s.awaitExecutors(t, 1)
 	return h
 }

@@ -79,7 +79,7 @@ func TestFailover(t *testing.T) {
 			test.take(t, s.masters[old])
 			s.awaitLeader(t, old)
 			await(t, "all have found the new leader", func() bool {
-				status := s.glance(t)
+				status := s.tryStatus(t)
 				return status.Phase == cluster.Alive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 && status.Applications[0].Connected
 			})
 			assert.ElementsMatch(t, pids(before), pids(s.executors()), "no executor was ended, and none started")
@@ -113,7 +113,7 @@ func TestTheMasterLeadsAgainAfterARestartOfEtcd(t *testing.T) {
 	await(t, "the master leads no more", func() bool { return s.phase(t, 0) == cluster.Standby })
 	server.Run(t)
 	await(t, "the master leads again", func() bool {
-		status := s.glance(t)
+		status := s.tryStatus(t)
 		return status.Phase == cluster.Alive && len(status.Applications) == 1 && status.Applications[0].Connected && len(status.Applications[0].Executors) == 2
 	})
 	assert.ElementsMatch(t, pids(before), pids(s.executors()))

@@ -54,7 +54,7 @@ func (s *site) processes() []process {
 	return found
 }
 
-// isZombie reports the state, which follows the program's name.
+// isZombie reports whether a process is a zombie, by the state in its stat file.
 func isZombie(stat []byte) bool {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	return len(fields) > 0 && string(fields[0]) == "Z"

@@ -15,7 +15,7 @@ import (
 // held is an application whose tasks run until release.
 type held struct {
 	*application
-	go1, go2 string // the files that its tasks, and then its driver, wait for
+	tasksFile, driverFile string // the files that its tasks, and then its driver, wait for
 }
 
 // hold starts an application with the given number of tasks, each on an executor
@@ -23,20 +23,20 @@ type held struct {
 func (s *site) hold(t *testing.T, tasks int, settings map[string]string) (held, []process) {
 	t.Helper()
 	dir := t.TempDir()
-	h := held{go1: filepath.Join(dir, "tasks"), go2: filepath.Join(dir, "driver")}
+	h := held{tasksFile: filepath.Join(dir, "tasks"), driverFile: filepath.Join(dir, "driver")}
 	own := map[string]string{"executor.instances": itoa(tasks)}
 	for key, value := range settings {
 		own[key] = value
 	}
-	h.application = s.run(t, own, "trouble", "waves", itoa(tasks), h.go1, h.go2)
+	h.application = s.run(t, own, "trouble", "waves", itoa(tasks), h.tasksFile, h.driverFile)
 	return h, s.awaitExecutors(t, tasks)
 }
 
 // release lets the application end, and checks that it succeeds.
 func (h held) release(t *testing.T) {
 	t.Helper()
-	create(t, h.go1)
-	create(t, h.go2)
+	create(t, h.tasksFile)
+	create(t, h.driverFile)
 	require.Zero(t, h.wait(t, testTimeout), "%s", h.stderr.text())
 }
 
@@ -64,7 +64,7 @@ func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 			s.masters[0].kill(t)
 			s.masters[0].start(t)
 			await(t, "the master has recovered", func() bool {
-				status := s.glance(t)
+				status := s.tryStatus(t)
 				return status.Phase == cluster.Alive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 &&
 					status.Applications[0].Connected && len(status.Applications[0].Wanted) > 0 && len(status.Applications[0].Executors) == 2
 			})
@@ -83,7 +83,7 @@ func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 			})
 			h.release(t)
 			await(t, "the master knows that the application is over", func() bool {
-				status := s.glance(t)
+				status := s.tryStatus(t)
 				return len(status.Applications) == 0 && len(status.EndedApplications) == 1 && status.CoresUsed == 0
 			})
 			assert.Equal(t, cluster.Finished, s.status(t).EndedApplications[0].State)
@@ -105,7 +105,7 @@ func TestApplicationEndsWhileTheMasterIsDown(t *testing.T) {
 	await(t, "no executor is left", func() bool { return len(s.executors()) == 0 })
 	s.masters[0].start(t)
 	await(t, "the master has noticed", func() bool {
-		status := s.glance(t)
+		status := s.tryStatus(t)
 		return status.Phase == cluster.Alive && len(status.Applications) == 0 && status.CoresUsed == 0 && s.aliveWorkers(t) == 1
 	})
 	again := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")

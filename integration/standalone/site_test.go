@@ -167,8 +167,8 @@ func (s *site) begin(t *testing.T, environ []string, path string, arguments ...s
 	return a
 }
 
-// glance returns the leader's status, or the zero value if no leader answers soon.
-func (s *site) glance(t *testing.T) (status cluster.Status) {
+// tryStatus returns the leader's status, or the zero value if no leader answers soon.
+func (s *site) tryStatus(t *testing.T) (status cluster.Status) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	encoded, err := s.client.Status(ctx)
@@ -183,7 +183,7 @@ func (s *site) glance(t *testing.T) (status cluster.Status) {
 func (s *site) status(t *testing.T) (status cluster.Status) {
 	t.Helper()
 	await(t, "a master that leads answers", func() bool {
-		status = s.glance(t)
+		status = s.tryStatus(t)
 		return status.Phase != ""
 	})
 	return status
@@ -220,7 +220,7 @@ func (s *site) awaitWorkers(t *testing.T, count int) {
 
 func (s *site) aliveWorkers(t *testing.T) int {
 	alive := 0
-	for _, w := range s.glance(t).Workers {
+	for _, w := range s.tryStatus(t).Workers {
 		if w.State == cluster.WorkerAlive {
 			alive++
 		}
@@ -234,7 +234,7 @@ func (s *site) awaitExecutors(t *testing.T, count int) []process {
 	t.Helper()
 	await(t, fmt.Sprintf("%d executors are registered", count), func() bool {
 		registered := 0
-		for _, a := range s.glance(t).Applications {
+		for _, a := range s.tryStatus(t).Applications {
 			for _, e := range a.Executors {
 				if e.Registered {
 					registered++
@@ -250,7 +250,7 @@ func (s *site) awaitExecutors(t *testing.T, count int) []process {
 func (s *site) awaitEnded(t *testing.T, count int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d applications have ended, and none is left", count), func() bool {
-		status := s.glance(t)
+		status := s.tryStatus(t)
 		return len(status.Applications) == 0 && len(status.EndedApplications) == count
 	})
 }
@@ -277,14 +277,14 @@ func (s *site) end(t *testing.T) {
 		assert.True(t, t.Failed(), "a process is left: %d in role %q: %s", left.pid, left.role, left.commandLine)
 		left.kill()
 	}
-	s.sound(t)
+	s.assertNoPanic(t)
 	if t.Failed() {
 		s.logs(t)
 	}
 }
 
-// sound checks that no process has logged a panic or a data race.
-func (s *site) sound(t *testing.T) {
+// assertNoPanic checks that no process has logged a panic or a data race.
+func (s *site) assertNoPanic(t *testing.T) {
 	said := map[string]string{}
 	for _, pattern := range []string{"*.log", "worker-*/*/*/logs/std*", "worker-*/*/*/*/logs/std*"} {
 		paths, _ := filepath.Glob(filepath.Join(s.directory, pattern))

@@ -33,7 +33,7 @@ func TestWorkerIsKilled(t *testing.T) {
 	s.awaitExecutors(t, 2)
 	h.release(t)
 	await(t, "the worker is dead, and nothing is taken", func() bool {
-		status := s.glance(t)
+		status := s.tryStatus(t)
 		return s.aliveWorkers(t) == 1 && status.CoresUsed == 0 && len(status.Workers) == 2
 	})
 	doomed.start(t)
@@ -69,7 +69,7 @@ func TestExecutorsOfAHangingWorkerAreReplaced(t *testing.T) {
 
 	hanging.signal(t, syscall.SIGSTOP)
 	await(t, "the worker counts as dead, and its executor is replaced", func() bool {
-		status := s.glance(t)
+		status := s.tryStatus(t)
 		return len(status.Applications) == 1 && len(status.Applications[0].Executors) == 1 &&
 			status.Applications[0].Executors[0].ID == 2 && status.Applications[0].Executors[0].Registered
 	})
