@@ -17,7 +17,7 @@ import (
 
 var devices = Func("test.devices", func(task *Task, _ int) (string, error) { return task.Resources()["gpu"][0], nil })
 
-// withSettings runs a driver function with settings, on their local master.
+// withSettings runs a driver function with settings, on the local master that they name.
 func withSettings(t *testing.T, set map[string]string, run func(ctx context.Context, session *Session) error) error {
 	t.Helper()
 	settings, err := config.FromMap(set)

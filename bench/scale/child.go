@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// stopTimeout is when a child process that does not end is killed.
+// stopTimeout is how long a child process may take to end before it is killed.
 const stopTimeout = 20 * time.Second
 
 // child is a process of this program in another role, with JSON values on stdin and stdout.

@@ -140,7 +140,7 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 			return result, err
 		}
 		executors = append(executors, process)
-		part := share{Address: command.GetDriver(), Pass: command.GetPass(), First: first, Count: (r.Executors + i) / processes} // adds up to all
+		part := share{Address: command.GetDriver(), Pass: command.GetPass(), First: first, Count: (r.Executors + i) / processes} // the counts add up to all executors
 		if err := process.send(part); err != nil {
 			return result, err
 		}

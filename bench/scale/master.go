@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// secret is the standalone cluster's, which is on loopback only.
+// secret is the secret of the standalone cluster, which is on loopback only.
 const secret = "measured, and no secret at all"
 
 // master is a standalone master for one application, whose executors this program
@@ -23,7 +23,7 @@ type master struct {
 	protocol.UnimplementedFilesServer
 
 	executors int                            // the number that will register
-	command   chan *protocol.ExecutorCommand // of the application; it contains the address and secret of the driver
+	command   chan *protocol.ExecutorCommand // the application's command, with the address and secret of the driver
 	all       chan time.Time                 // receives the time when the last executor registered
 
 	listener net.Listener

@@ -31,7 +31,7 @@ import (
 const (
 	executors     = 2
 	executorCores = 2
-	driverCores   = 2 // bobbin's; Spark's driver may use all cores of the machine
+	driverCores   = 2 // cores of bobbin's driver; Spark's may use all cores of the machine
 
 	sparkTasks = 10_000 // in one run of Spark
 	tasksInSet = 20_000

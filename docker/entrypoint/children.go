@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stopGrace is the time between SIGTERM and SIGKILL, shorter than Docker's.
+// stopGrace is the time between SIGTERM and SIGKILL, shorter than Docker's own grace period.
 const stopGrace = 8 * time.Second
 
 // children manages this process's child processes. As the container's first process,

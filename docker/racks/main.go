@@ -38,8 +38,8 @@ func main() {
 	}
 }
 
-// racks returns the rack of each of hosts, names or IP addresses. Each line of the
-// table has a host's name and rack.
+// racks returns the rack of each host. hosts are names or IP addresses. Each line of
+// the table has a host's name and rack.
 func racks(ctx context.Context, table string, hosts []string, lookup func(context.Context, string) ([]string, error)) []string {
 	known := map[string]string{}
 	for line := range strings.Lines(table) {
