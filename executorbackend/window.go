@@ -20,7 +20,7 @@ const (
 	stallTimeout = 100 * time.Millisecond
 )
 
-// pace is the mean task duration of one set, that of the task that ended last.
+// pace is the mean duration of one set's tasks, the set of the task that ended last.
 type pace struct {
 	taskSet uint64
 	mean    time.Duration
@@ -38,7 +38,7 @@ func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
 	return &wire.Window{TaskSet: p.taskSet, Tasks: uint32(tasks)}
 }
 
-// stallTimer finds out whether no queued task starts. The engine's lock guards it.
+// stallTimer detects that no queued task starts. The engine's lock guards it.
 type stallTimer struct {
 	timer     *time.Timer // nil if it does not run
 	lastStart time.Time   // when a task was started last

@@ -59,8 +59,8 @@ func exit(err error) int {
 	return exitStatus(err)
 }
 
-// exitStatus returns the exit status for a driver function's error: of its method
-// ExitStatus() int, or else client.ExitCode(err).
+// exitStatus returns the exit status for a driver function's error: the result of
+// its method ExitStatus() int, or else client.ExitCode(err).
 func exitStatus(err error) int {
 	var own interface{ ExitStatus() int }
 	if errors.As(err, &own) {

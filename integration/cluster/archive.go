@@ -16,9 +16,9 @@ import (
 )
 
 // classArchive is a file with the classes of the daemons. JVMs map it instead of
-// reading, verifying and linking the classes (Java's class data sharing), which saves
-// more than a third of the CPU time of a cluster's start. JVMs ignore an archive that
-// another Java or other jars have made.
+// reading, verifying and linking the classes (Java's class data sharing), which
+// saves more than a third of the CPU time of a cluster's start. JVMs ignore an
+// archive made with another Java or other jars.
 //
 // The first cluster has no archive. Its daemons list the classes that they load, and
 // when it stops, create makes the archive from the lists.

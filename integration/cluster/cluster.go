@@ -57,7 +57,7 @@ type Cluster struct {
 	resourceManager *Daemon
 	nodes           []*Node
 
-	// Set if this process started the cluster; nil if it is attached to it.
+	// These are set if this process started the cluster; nil after Attach.
 	ports   *loopback.Ports
 	guard   *guard
 	unlock  func()

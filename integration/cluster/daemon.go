@@ -119,7 +119,7 @@ func (d *Daemon) launch() error {
 		return fmt.Errorf("starting %s: %w", d.name, err)
 	}
 	go func() {
-		// The log says how it ended.
+		// The daemon's log says how the daemon ended.
 		_ = cmd.Wait()
 		close(exited)
 	}()

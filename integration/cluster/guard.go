@@ -22,7 +22,7 @@ const clusterVariable = "BOBBIN_CLUSTER_DIR"
 func containerMark(dir string) string { return "LOG_DIRS=" + dir + "/" }
 
 // guardScript stops a cluster when its owner, the process that started it, has
-// ended, even by SIGKILL: at the end of a pipe that only the owner can write.
+// ended, even by SIGKILL: it waits for the end of a pipe that the owner has open.
 //
 // It finds daemons and containers by their environment, so that it misses none. It
 // first sends SIGTERM, at which NodeManagers end their containers, and then kills

@@ -110,7 +110,7 @@ func (p properties) resourceManager() site {
 		prefix + "root.default.user-limit-factor": "100",
 		prefix + "root.batch.user-limit-factor":   "100",
 		prefix + "maximum-am-resource-percent":    "1.0",
-		// As in the file that Hadoop ships.
+		// These values are those in the file that Hadoop ships.
 		prefix + "node-locality-delay": "40",
 		prefix + "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
 	}.with(p.options.CapacityScheduler)

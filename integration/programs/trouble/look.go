@@ -41,7 +41,7 @@ func look(ctx context.Context, arguments []string) error {
 	})
 }
 
-// report writes a line name=content for each name to the file that as names.
+// report writes a line name=content for each name to the file with the name as.
 func (s lookInput) report(ctx context.Context, files *storage.Files, as string) error {
 	var seen strings.Builder
 	for _, name := range s.Names {
