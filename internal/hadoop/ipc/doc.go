@@ -2,7 +2,7 @@
 //
 // A Client sends all its calls over one connection, concurrently. It connects with
 // the first call, closes the connection when it is idle, and reconnects when it is
-// lost. It authenticates with a token (SASL DIGEST-MD5, with or without integrity
-// and privacy) or, on clusters without Kerberos, states the user's name. It fails
-// over between the addresses of one service.
+// lost. It authenticates with a token (SASL DIGEST-MD5) or Kerberos (SASL GSSAPI),
+// both with or without integrity and privacy, or, on clusters without Kerberos,
+// states the user's name. It fails over between the addresses of one service.
 package ipc

@@ -20,8 +20,8 @@ import (
 // sealOverhead is how many bytes a frame under a SASL layer may exceed MaxResponse.
 const sealOverhead = 1 << 10
 
-// errNoIdentity means that the client has neither a token nor Options.Simple.
-var errNoIdentity = errors.New("no token was given, and authentication by name alone is not allowed (ipc.Options.Simple)")
+// errNoIdentity means that the client has neither a token, nor Kerberos, nor Options.Simple.
+var errNoIdentity = errors.New("no token was given, no Kerberos ticket either, and authentication by name alone is not allowed (ipc.Options.Simple)")
 
 // handshake is a connection that is being opened.
 type handshake struct {
@@ -37,7 +37,7 @@ type handshake struct {
 // open connects to address and authenticates. It returns a *ConnectionError for a network
 // error, a *RemoteError for a refusal, and other errors for incompatibility.
 func open(ctx context.Context, address string, clientID []byte, token security.Token, options Options) (*handshake, error) {
-	if token.IsZero() && !options.Simple {
+	if token.IsZero() && options.Kerberos == nil && !options.Simple {
 		return nil, errNoIdentity
 	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
@@ -63,7 +63,7 @@ func open(ctx context.Context, address string, clientID []byte, token security.T
 	}
 	// When ctx ends, interrupt reads and writes that are under way.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	err = h.run()
+	err = h.run(ctx)
 	if !stop() && err == nil {
 		err = &ConnectionError{Address: address, Err: context.Cause(ctx)}
 	}
@@ -83,16 +83,16 @@ func (h *handshake) explain(ctx context.Context, err error) error {
 	return err
 }
 
-func (h *handshake) run() error {
+func (h *handshake) run(ctx context.Context) error {
 	auth := frame.AuthNone
-	if !h.token.IsZero() {
+	if !h.token.IsZero() || h.options.Kerberos != nil {
 		auth = frame.AuthSASL
 	}
 	if err := h.write(frame.Opening(auth)); err != nil {
 		return err
 	}
 	if auth == frame.AuthSASL {
-		mechanism, err := h.authenticate()
+		mechanism, err := h.authenticate(ctx)
 		if err != nil {
 			return err
 		}
@@ -104,14 +104,21 @@ func (h *handshake) run() error {
 	return h.sendContext()
 }
 
-// sendContext sends the connection context: the protocol and, if the client has no token,
-// the user. A token identifies the user, who must then not be sent.
+// sendContext sends the connection context: the protocol and, unless SASL has identified
+// the user, the user. With Kerberos, that is only the user for whom another one, whom
+// Kerberos has identified, makes the calls.
 func (h *handshake) sendContext() error {
 	message := &pb.ConnectionContext{Protocol: &h.options.Protocol}
-	if h.token.IsZero() {
-		message.UserInfo = &pb.UserInformation{EffectiveUser: &h.options.User.Effective}
-		if h.options.User.Real != "" {
-			message.UserInfo.RealUser = &h.options.User.Real
+	switch user := h.options.User; {
+	case !h.token.IsZero():
+	case h.options.Kerberos != nil:
+		if user.Real != "" {
+			message.UserInfo = &pb.UserInformation{EffectiveUser: &user.Effective}
+		}
+	default:
+		message.UserInfo = &pb.UserInformation{EffectiveUser: &user.Effective}
+		if user.Real != "" {
+			message.UserInfo.RealUser = &user.Real
 		}
 	}
 	b, err := frame.Append(nil, frame.RequestHeader(frame.ContextCallID, h.clientID, frame.NoRetryCount), message)
@@ -126,7 +133,7 @@ func (h *handshake) sendContext() error {
 
 // authenticate runs the SASL exchange: it negotiates a mechanism, initiates it, and
 // answers challenges until both sides have succeeded.
-func (h *handshake) authenticate() (sasl.Mechanism, error) {
+func (h *handshake) authenticate(ctx context.Context) (sasl.Mechanism, error) {
 	if err := h.sendSASL(&pb.SaslMessage{State: pb.SaslMessage_NEGOTIATE.Enum()}); err != nil {
 		return nil, err
 	}
@@ -138,7 +145,7 @@ func (h *handshake) authenticate() (sasl.Mechanism, error) {
 		}
 		switch state := message.GetState(); {
 		case state == pb.SaslMessage_NEGOTIATE && mechanism == nil:
-			if mechanism, err = h.initiate(message.GetAuths()); err != nil {
+			if mechanism, err = h.initiate(ctx, message.GetAuths()); err != nil {
 				return nil, err
 			}
 		case state == pb.SaslMessage_CHALLENGE && mechanism != nil:
@@ -151,6 +158,8 @@ func (h *handshake) authenticate() (sasl.Mechanism, error) {
 			}
 		case state == pb.SaslMessage_SUCCESS && mechanism != nil:
 			return mechanism, finish(mechanism, message)
+		case state == pb.SaslMessage_SUCCESS && h.token.IsZero():
+			return nil, errors.New("the server does not ask for Kerberos (its security is off), so it cannot be told from an impostor: refused")
 		case state == pb.SaslMessage_SUCCESS:
 			return nil, errors.New("the server does not check tokens (its security is off), so it cannot be told from an impostor: refused")
 		default:
@@ -176,39 +185,64 @@ func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	return nil
 }
 
-// initiate chooses the server's first mechanism that works with a token.
-func (h *handshake) initiate(auths []*pb.SaslMessage_SaslAuth) (sasl.Mechanism, error) {
+// initiate chooses the server's first mechanism that works with the token or, without
+// one, with Kerberos.
+func (h *handshake) initiate(ctx context.Context, auths []*pb.SaslMessage_SaslAuth) (sasl.Mechanism, error) {
 	var offered []string
 	for _, auth := range auths {
 		offered = append(offered, auth.GetMethod())
-		if auth.GetMethod() != "TOKEN" || auth.GetMechanism() != "DIGEST-MD5" {
+		var mechanism sasl.Mechanism
+		var first []byte
+		var err error
+		switch {
+		case !h.token.IsZero() && auth.GetMethod() == "TOKEN" && auth.GetMechanism() == "DIGEST-MD5":
+			mechanism, first, err = h.digest(auth)
+		case h.token.IsZero() && auth.GetMethod() == "KERBEROS" && auth.GetMechanism() == "GSSAPI":
+			mechanism, first, err = h.gssapi(ctx, auth)
+		default:
 			continue
 		}
-		mechanism := sasl.NewDigestClient(sasl.DigestClient{
-			Username: base64.StdEncoding.EncodeToString(h.token.Identifier),
-			Password: base64.StdEncoding.EncodeToString(h.token.Password),
-			Protocol: auth.GetProtocol(),
-			ServerID: auth.GetServerId(),
-			QOPs:     h.options.QOPs,
-		})
-		reply := &pb.SaslMessage{
+		if err != nil {
+			return nil, err
+		}
+		return mechanism, h.sendSASL(&pb.SaslMessage{
 			State: pb.SaslMessage_INITIATE.Enum(),
-			Token: []byte{},
+			Token: nonNil(first),
 			Auths: []*pb.SaslMessage_SaslAuth{{
 				Method: auth.Method, Mechanism: auth.Mechanism, Protocol: auth.Protocol, ServerId: auth.ServerId,
 			}},
-		}
-		// A server with one mechanism includes the challenge, which saves a round trip.
-		if auth.Challenge != nil {
-			answer, err := mechanism.Step(auth.GetChallenge())
-			if err != nil {
-				return nil, err
-			}
-			reply.Token = answer
-		}
-		return mechanism, h.sendSASL(reply)
+		})
 	}
-	return nil, fmt.Errorf("the server authenticates by %s, and this client by a token alone", strings.Join(offered, ", "))
+	own := "a token"
+	if h.token.IsZero() {
+		own = "Kerberos"
+	}
+	return nil, fmt.Errorf("the server authenticates by %s, and this client by %s alone", strings.Join(offered, ", "), own)
+}
+
+// digest returns the client's side of DIGEST-MD5, and its first message.
+func (h *handshake) digest(auth *pb.SaslMessage_SaslAuth) (mechanism sasl.Mechanism, first []byte, err error) {
+	mechanism = sasl.NewDigestClient(sasl.DigestClient{
+		Username: base64.StdEncoding.EncodeToString(h.token.Identifier),
+		Password: base64.StdEncoding.EncodeToString(h.token.Password),
+		Protocol: auth.GetProtocol(),
+		ServerID: auth.GetServerId(),
+		QOPs:     h.options.QOPs,
+	})
+	// A server with one mechanism includes the challenge, which saves a round trip.
+	if auth.Challenge != nil {
+		first, err = mechanism.Step(auth.GetChallenge())
+	}
+	return mechanism, first, err
+}
+
+// gssapi returns the client's side of GSSAPI, and its first message.
+func (h *handshake) gssapi(ctx context.Context, auth *pb.SaslMessage_SaslAuth) (sasl.Mechanism, []byte, error) {
+	context, first, err := h.options.Kerberos.Connect(ctx, h.address, auth.GetProtocol(), auth.GetServerId())
+	if err != nil {
+		return nil, nil, err
+	}
+	return sasl.NewGSSAPIClient(context, h.options.QOPs), first, nil
 }
 
 func (h *handshake) sendSASL(message *pb.SaslMessage) error {

@@ -6,12 +6,13 @@ import (
 	"net"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// Options configures a Client. Protocol must be set, and either Token or Simple. For
-// other fields, zero means the default: Hadoop's (core-default.xml) unless noted
+// Options configures a Client. Protocol must be set, and one of Token, Kerberos and
+// Simple. For other fields, zero means the default: Hadoop's (core-default.xml) unless noted
 // otherwise.
 type Options struct {
 	// Protocol is the Java interface, such as
@@ -20,10 +21,15 @@ type Options struct {
 	ProtocolVersion uint64 // version of Protocol; default: 1
 
 	Token security.Token // authenticates the client and identifies the user
+	// Kerberos authenticates a client without a token; nil for none. The server must be
+	// that service.
+	Kerberos *kerberos.Service
 	// Simple lets a client without a token just state the name of User, which servers
 	// accept on clusters without Kerberos.
 	Simple bool
-	User   security.UserGroup // user on whose behalf a client without a token makes its calls
+	// User is the user on whose behalf a client without a token makes its calls. With
+	// Kerberos, it matters only if it has a Real user, who then is Kerberos's.
+	User security.UserGroup
 	// QOPs are the acceptable SASL qualities of protection, the preferred one first.
 	// Hadoop's servers offer those in hadoop.rpc.protection. Default: auth-conf,
 	// auth-int, auth.

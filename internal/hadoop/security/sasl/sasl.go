@@ -1,7 +1,8 @@
 // Package sasl implements SASL, which authenticates connections. A [Mechanism] exchanges
 // challenges and responses, and may then provide a security layer for the connection.
 //
-// The only mechanism is DIGEST-MD5 (RFC 2831), with which Hadoop authenticates by tokens.
+// The mechanisms are DIGEST-MD5 (RFC 2831), with which Hadoop authenticates by tokens,
+// and the client's side of GSSAPI (RFC 4752), with which it authenticates by Kerberos.
 package sasl
 
 // QOP is a quality of protection: what SASL provides for a connection.

@@ -1,0 +1,177 @@
+package kerberos
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jcmturner/gokrb5/v8/config"
+)
+
+const (
+	configVariable = "KRB5_CONFIG"
+	defaultConfig  = "/etc/krb5.conf"
+	// maxIncludes limits how deep files may include others.
+	maxIncludes = 10
+)
+
+// settings is the content of krb5.conf.
+type settings struct {
+	files     []string // that were read
+	cacheName string   // default_ccache_name, with its parameters
+	library   *config.Config
+}
+
+// loadSettings reads the given files, or else those that KRB5_CONFIG names, or else
+// /etc/krb5.conf, with the files that they include.
+func loadSettings(files string) (*settings, error) {
+	from := "given"
+	if files == "" {
+		files, from = os.Getenv(configVariable), configVariable
+	}
+	if files == "" {
+		files, from = defaultConfig, "the default"
+	}
+	names := strings.Split(files, string(os.PathListSeparator))
+	lines := &sections{byName: map[string][]string{}}
+	s := &settings{}
+	for _, name := range names {
+		switch err := lines.read(name, 0); {
+		case err == nil:
+			s.files = append(s.files, name)
+		case errors.Is(err, fs.ErrNotExist) && len(names) > 1:
+		default:
+			return nil, fmt.Errorf("the configuration of Kerberos (%s): %w", from, err)
+		}
+	}
+	var err error
+	if s.library, err = config.NewFromString(lines.text()); err != nil {
+		var unsupported config.UnsupportedDirective
+		if !errors.As(err, &unsupported) {
+			return nil, fmt.Errorf("%s: %w", strings.Join(s.files, ", "), err)
+		}
+	}
+	s.cacheName = lines.value("default_ccache_name")
+	if lines.value("dns_lookup_kdc") == "" {
+		s.library.LibDefaults.DNSLookupKDC = true // as in MIT's library
+	}
+	return s, nil
+}
+
+// sections collects the lines of krb5.conf's sections from several files, because
+// gokrb5 reads one file, in which the last section of a name replaces the earlier ones.
+type sections struct {
+	names  []string
+	byName map[string][]string
+}
+
+var (
+	sectionLine = regexp.MustCompile(`^\[([^\]]+)\]\*?\s*$`)
+	includeName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+)
+
+func (s *sections) read(name string, depth int) error {
+	if depth > maxIncludes {
+		return fmt.Errorf("%s: more than %d files include one another", name, maxIncludes)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	scanner := bufio.NewScanner(file)
+	section := ""
+	nested := 0 // open braces within libdefaults
+	for scanner.Scan() {
+		line := strings.TrimSpace(scanner.Text())
+		if line == "" || line[0] == '#' || line[0] == ';' {
+			continue
+		}
+		if match := sectionLine.FindStringSubmatch(line); match != nil {
+			section = strings.ToLower(match[1])
+			if _, known := s.byName[section]; !known {
+				s.names = append(s.names, section)
+				s.byName[section] = nil
+			}
+			continue
+		}
+		if directive, operand, _ := strings.Cut(line, " "); section == "" || directive == "include" || directive == "includedir" {
+			if err := s.include(directive, strings.TrimSpace(operand), depth); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			continue
+		}
+		if section == "libdefaults" {
+			// Blocks are settings for one realm or application, which gokrb5 rejects.
+			switch {
+			case strings.HasSuffix(line, "{"):
+				nested++
+				continue
+			case nested > 0:
+				if line[0] == '}' {
+					nested--
+				}
+				continue
+			}
+		}
+		s.byName[section] = append(s.byName[section], line)
+	}
+	return scanner.Err()
+}
+
+// include handles a directive outside of all sections. It ignores unknown ones.
+func (s *sections) include(directive, operand string, depth int) error {
+	switch directive {
+	case "include":
+		return s.read(operand, depth+1)
+	case "includedir":
+		entries, err := os.ReadDir(operand)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			// The others are, for example, backups of editors.
+			if includeName.MatchString(entry.Name()) || strings.HasSuffix(entry.Name(), ".conf") && entry.Name()[0] != '.' {
+				if err := s.read(filepath.Join(operand, entry.Name()), depth+1); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// text returns the sections as one file.
+func (s *sections) text() string {
+	var b strings.Builder
+	for _, name := range s.names {
+		b.WriteString("[" + name + "]\n")
+		for _, line := range s.byName[name] {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// value returns the first value of a key in libdefaults, or "".
+func (s *sections) value(key string) string {
+	lines := s.byName["libdefaults"]
+	at := slices.IndexFunc(lines, func(line string) bool {
+		name, _, found := strings.Cut(line, "=")
+		return found && strings.EqualFold(strings.TrimSpace(name), key)
+	})
+	if at < 0 {
+		return ""
+	}
+	_, value, _ := strings.Cut(lines[at], "=")
+	return strings.TrimSpace(value)
+}

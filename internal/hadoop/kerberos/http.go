@@ -1,0 +1,126 @@
+package kerberos
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/jcmturner/gofork/encoding/asn1"
+	"github.com/jcmturner/gokrb5/v8/gssapi"
+	"github.com/jcmturner/gokrb5/v8/spnego"
+)
+
+// authCookie is the cookie by which Hadoop's servers recognize a user who has
+// authenticated.
+const authCookie = "hadoop.auth"
+
+// RoundTripper returns an http.RoundTripper that authenticates to servers that ask for
+// it (SPNEGO), and otherwise does what base does. Requests with a body need GetBody.
+func (c *Client) RoundTripper(base http.RoundTripper) http.RoundTripper {
+	return &roundTripper{client: c, base: base, cookies: map[string]string{}}
+}
+
+type roundTripper struct {
+	client *Client
+	base   http.RoundTripper
+
+	mu      sync.Mutex
+	cookies map[string]string // by scheme and host
+}
+
+// CloseIdleConnections closes base's idle connections.
+func (r *roundTripper) CloseIdleConnections() {
+	if closer, ok := r.base.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// RoundTrip sends a request with the server's cookie, and again with a ticket if the
+// server asks for one.
+func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	server := request.URL.Scheme + "://" + request.URL.Host
+	response, err := r.send(request, server, "")
+	if err != nil || response.StatusCode != http.StatusUnauthorized || !negotiates(response.Header) ||
+		request.Body != nil && request.Body != http.NoBody && request.GetBody == nil {
+		return response, err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // so that the connection can be used again
+	_ = response.Body.Close()
+	token, err := r.client.negotiateToken(request.Context(), request.URL.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	return r.send(request, server, "Negotiate "+base64.StdEncoding.EncodeToString(token))
+}
+
+// negotiates reports whether a server asks for SPNEGO.
+func negotiates(header http.Header) bool {
+	for _, value := range header.Values("WWW-Authenticate") {
+		if scheme, _, _ := strings.Cut(strings.TrimSpace(value), " "); strings.EqualFold(strings.TrimSuffix(scheme, ","), "Negotiate") {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *roundTripper) send(request *http.Request, server, authorization string) (*http.Response, error) {
+	own := request.Clone(request.Context())
+	if request.GetBody != nil {
+		body, err := request.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		own.Body = body
+	}
+	r.mu.Lock()
+	cookie := r.cookies[server]
+	r.mu.Unlock()
+	if authorization != "" {
+		own.Header.Set("Authorization", authorization)
+	} else if cookie != "" {
+		own.Header.Add("Cookie", authCookie+"="+cookie)
+	}
+	response, err := r.base.RoundTrip(own)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range response.Cookies() {
+		if c.Name == authCookie {
+			r.mu.Lock()
+			r.cookies[server] = c.Raw[len(authCookie)+1:]
+			if end := strings.IndexByte(r.cookies[server], ';'); end >= 0 {
+				r.cookies[server] = r.cookies[server][:end]
+			}
+			r.mu.Unlock()
+		}
+	}
+	return response, nil
+}
+
+// negotiateToken returns a SPNEGO token for the web server on host.
+func (c *Client) negotiateToken(ctx context.Context, host string) ([]byte, error) {
+	_, token, err := c.NewContext(ctx, "HTTP/"+strings.ToLower(host))
+	if unknownService(err) {
+		for _, name := range canonicalNames(ctx, host) {
+			if _, other, otherErr := c.NewContext(ctx, withHost("HTTP/"+hostPattern, name)); otherErr == nil {
+				token, err = other, nil
+				break
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	wrapped := spnego.SPNEGOToken{Init: true, NegTokenInit: spnego.NegTokenInit{
+		MechTypes: []asn1.ObjectIdentifier{gssapi.OIDKRB5.OID()}, MechTokenBytes: token,
+	}}
+	encoded, err := wrapped.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("Kerberos: a token for the web server on %s: %w", host, err)
+	}
+	return encoded, nil
+}

@@ -1,0 +1,205 @@
+// Package kdctest runs MIT's Kerberos KDC on loopback, for tests. It needs Debian's
+// packages krb5-kdc, krb5-admin-server (kadmin.local) and krb5-user (kinit), but not
+// root.
+package kdctest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Realm is the realm of every KDC of this package.
+const Realm = "BOBBIN.TEST"
+
+// KDC is the database and the configuration of a KDC.
+type KDC struct {
+	Dir     string
+	Address string // host:port, UDP and TCP
+}
+
+// New creates the database of a KDC that will listen at address, an IPv4 address and port.
+func New(ctx context.Context, dir, address string) (*KDC, error) {
+	k := &KDC{Dir: dir, Address: address}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	// Realms of loopback hosts, whose names are addresses, cannot be found by DNS.
+	krb5 := fmt.Sprintf(`[libdefaults]
+default_realm = %[1]s
+dns_lookup_kdc = false
+dns_lookup_realm = false
+dns_canonicalize_hostname = false
+rdns = false
+udp_preference_limit = 1
+[realms]
+%[1]s = {
+  kdc = %[2]s
+}
+`, Realm, address)
+	kdc := fmt.Sprintf(`[kdcdefaults]
+kdc_listen = %[4]s:%[3]s
+kdc_tcp_listen = %[4]s:%[3]s
+[realms]
+%[1]s = {
+  database_name = %[2]s/principal
+  key_stash_file = %[2]s/stash
+  acl_file = %[2]s/acl
+  max_life = 1d
+  max_renewable_life = 7d
+  supported_enctypes = aes256-cts-hmac-sha1-96:normal aes128-cts-hmac-sha1-96:normal
+}
+[logging]
+kdc = STDERR
+`, Realm, dir, port, host)
+	for path, content := range map[string]string{k.Config(): krb5, k.profile(): kdc} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	_, err = k.run(ctx, "kdb5_util", "create", "-s", "-r", Realm, "-P", "a password")
+	return k, err
+}
+
+// Config returns the path of krb5.conf, the value for KRB5_CONFIG.
+func (k *KDC) Config() string  { return filepath.Join(k.Dir, "krb5.conf") }
+func (k *KDC) profile() string { return filepath.Join(k.Dir, "kdc.conf") }
+
+// Environ returns the environment variables that the KDC and its tools need.
+func (k *KDC) Environ() []string {
+	return []string{"KRB5_CONFIG=" + k.Config(), "KRB5_KDC_PROFILE=" + k.profile()}
+}
+
+// Command returns the command that runs the KDC in the foreground.
+func (k *KDC) Command() ([]string, error) {
+	path, err := tool("krb5kdc")
+	return []string{path, "-n", "-P", filepath.Join(k.Dir, "pid")}, err
+}
+
+// AddKeytab creates principals without a realm, such as "nn/127.0.0.1", with random
+// keys, and writes the keys to a keytab.
+func (k *KDC) AddKeytab(ctx context.Context, path string, principals ...string) error {
+	var script strings.Builder
+	for _, p := range principals {
+		fmt.Fprintf(&script, "addprinc -randkey %s\n", p)
+	}
+	fmt.Fprintf(&script, "ktadd -norandkey -k %s %s\n", path, strings.Join(principals, " "))
+	return k.Admin(ctx, script.String())
+}
+
+// AddUser creates a principal with a password.
+func (k *KDC) AddUser(ctx context.Context, principal, password string) error {
+	return k.Admin(ctx, fmt.Sprintf("addprinc -pw %s %s\n", password, principal))
+}
+
+// Admin runs lines of kadmin.
+func (k *KDC) Admin(ctx context.Context, script string) error {
+	path, err := tool("kadmin.local")
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, path, "-r", Realm)
+	cmd.Env = append(os.Environ(), k.Environ()...)
+	cmd.Stdin = strings.NewReader(script)
+	output, err := cmd.CombinedOutput()
+	if err == nil && strings.Contains(string(output), "while ") {
+		err = errors.New("it reports an error")
+	}
+	if err != nil {
+		return fmt.Errorf("kadmin.local: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// Init runs kinit, with a password, into a ticket cache.
+func (k *KDC) Init(ctx context.Context, cache, principal, password string, flags ...string) error {
+	cmd := exec.CommandContext(ctx, "kinit", append(flags, "-c", cache, principal)...)
+	cmd.Env = append(os.Environ(), k.Environ()...)
+	cmd.Stdin = strings.NewReader(password + "\n")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("kinit: %w\n%s", err, output)
+	}
+	return nil
+}
+
+func (k *KDC) run(ctx context.Context, name string, args ...string) (string, error) {
+	path, err := tool(name)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = append(os.Environ(), k.Environ()...)
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", name, err, output)
+	}
+	return string(output), nil
+}
+
+// tool returns the path of a program, which may be outside of a user's PATH.
+func tool(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	for _, dir := range []string{"/usr/sbin", "/sbin"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return filepath.Join(dir, name), nil
+		}
+	}
+	return "", fmt.Errorf("no %s: install Debian's packages krb5-kdc, krb5-admin-server and krb5-user", name)
+}
+
+// Start runs a KDC until the test ends, and points KRB5_CONFIG to it. It skips the test
+// if the KDC is not installed, but not in CI.
+func Start(t testing.TB) *KDC {
+	t.Helper()
+	if _, err := tool("krb5kdc"); err != nil && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	_ = free.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	k, err := New(ctx, t.TempDir(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command, err := k.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), k.Environ()...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for ctx.Err() == nil {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			_ = conn.Close()
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Setenv("KRB5_CONFIG", k.Config())
+	return k
+}
