@@ -19,11 +19,14 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
 	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
@@ -53,6 +56,7 @@ type Cluster struct {
 	paths           paths
 	temporary       bool // Stop removes the directory
 	logger          *slog.Logger
+	kdc             *Daemon // nil on a cluster without Kerberos
 	namenode        *Daemon
 	resourceManager *Daemon
 	nodes           []*Node
@@ -62,6 +66,8 @@ type Cluster struct {
 	guard   *guard
 	unlock  func()
 	classes *classArchive // set when the cluster is ready
+
+	administrator *kerberos.Client // set by transport
 }
 
 // Node is a host of a cluster.
@@ -121,7 +127,12 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.prepare(options, java, hadoop, classes); err != nil {
+	if options.Kerberos {
+		if err := compileReplacements(ctx, java, hadoop, c.paths.replacements()); err != nil {
+			return err
+		}
+	}
+	if err := c.prepare(ctx, options, java, hadoop, classes); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no more than %s to start", startTimeout))
@@ -173,7 +184,7 @@ func (c *Cluster) checkNotRunning() error {
 }
 
 // prepare chooses the daemons' addresses and writes their configuration.
-func (c *Cluster) prepare(options Options, java java, hadoop hadoop, classes *classArchive) error {
+func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoop hadoop, classes *classArchive) error {
 	settings := properties{options: options, paths: c.paths, endpoints: map[string]map[Endpoint]string{}}
 	reserve := func(daemon string, hosts map[Endpoint]string) error {
 		addresses := map[Endpoint]string{}
@@ -204,10 +215,19 @@ func (c *Cluster) prepare(options Options, java java, hadoop hadoop, classes *cl
 		return err
 	}
 	s := state{HadoopVersion: options.HadoopVersion, Nodes: options.Nodes, Environ: daemonEnviron(options.Dir)}
+	var secure []string // options of the JVMs
+	if options.Kerberos {
+		kdc, environ, err := c.prepareKerberos(ctx, options.Nodes)
+		if err != nil {
+			return err
+		}
+		s.Daemons, s.Environ = append(s.Daemons, kdc), append(s.Environ, environ...)
+		secure = []string{"-Djava.security.krb5.conf=" + filepath.Join(c.paths.kdcDir(), "krb5.conf")}
+	}
 	add := func(name, class string) {
 		s.Daemons = append(s.Daemons, daemonState{
 			Name:      name,
-			Command:   daemonCommand(java, hadoop, classes, c.paths, name, class),
+			Command:   daemonCommand(java, hadoop, classes, c.paths, name, class, secure),
 			Endpoints: settings.endpoints[name],
 		})
 	}
@@ -234,6 +254,7 @@ func (c *Cluster) adopt(file *stateFile) {
 			environ: file.state.Environ, logger: c.logger, record: file.record, current: s.Process,
 		}
 	}
+	c.kdc = daemons[kdcName]
 	c.namenode, c.resourceManager = daemons[nameNodeName], daemons[resourceManagerName]
 	for i, node := range file.state.Nodes {
 		c.nodes = append(c.nodes, &Node{
@@ -269,6 +290,9 @@ func (c *Cluster) launch(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.launchKDC(ctx); err != nil {
+		return err
+	}
 	if err := c.resourceManager.launch(); err != nil {
 		return err
 	}
@@ -276,7 +300,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 		return err
 	}
 	for _, daemon := range c.Daemons() {
-		if daemon == c.resourceManager {
+		if daemon == c.kdc || daemon == c.resourceManager {
 			continue
 		}
 		if err := daemon.launch(); err != nil {
@@ -330,6 +354,9 @@ func (c *Cluster) Daemons() []*Daemon {
 		return nil // nothing was prepared yet
 	}
 	daemons := []*Daemon{c.namenode, c.resourceManager}
+	if c.kdc != nil {
+		daemons = append([]*Daemon{c.kdc}, daemons...)
+	}
 	for _, node := range c.nodes {
 		daemons = append(daemons, node.DataNode, node.NodeManager)
 	}
@@ -369,6 +396,9 @@ func (c *Cluster) end(ctx context.Context) error {
 		masters.Go(func() error { return c.resourceManager.Stop(ctx) })
 	}
 	errs = append(errs, masters.Wait())
+	if c.kdc != nil {
+		errs = append(errs, c.kdc.Stop(ctx))
+	}
 	archiving, cancelArchiving := context.WithTimeout(context.WithoutCancel(ctx), archiveTimeout)
 	defer cancelArchiving()
 	if err := c.classes.create(archiving); err != nil {
@@ -383,6 +413,10 @@ func (c *Cluster) end(ctx context.Context) error {
 	}
 	if c.ports != nil {
 		errs = append(errs, c.ports.Release())
+	}
+	if c.administrator != nil {
+		c.administrator.Close()
+		c.administrator = nil
 	}
 	c.unlock()
 	c.unlock = nil
@@ -404,10 +438,16 @@ func daemonEnviron(dir string) []string {
 	return environ
 }
 
-func daemonCommand(java java, hadoop hadoop, classes *classArchive, p paths, name, class string) []string {
+// daemonCommand returns the command of a daemon. secure are the JVM's options on a cluster
+// with Kerberos; nil on others.
+func daemonCommand(java java, hadoop hadoop, classes *classArchive, p paths, name, class string, secure []string) []string {
 	// The class path must begin with that of the class archive.
 	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.web())
-	return append(append([]string{java.path}, classes.options(name)...),
+	if secure != nil && strings.HasPrefix(name, "nodemanager") {
+		classes = nil
+		classPath = append([]string{p.replacements()}, classPath...)
+	}
+	return append(slices.Concat([]string{java.path}, classes.options(name), secure),
 		// Many JVMs share a small machine: start fast and use little memory.
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx256m", "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",

@@ -5,41 +5,42 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/user"
 	"path"
 
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// makeDirectories creates /tmp for all users, and this user's home directory, in HDFS.
+// makeDirectories creates /tmp for all users, and the users' home directories, in HDFS.
 func (c *Cluster) makeDirectories(ctx context.Context) error {
-	superuser, err := user.Current()
+	options, err := c.superuser()
 	if err != nil {
 		return err
 	}
-	client, err := hdfs.NewClient(hdfs.ClientOptions{
-		Addresses: []string{c.namenode.Address(RPC)},
-		// The user that runs the NameNode is HDFS's superuser.
-		User: superuser.Username,
-		NamenodeDialFunc: func(_ context.Context, network, address string) (net.Conn, error) {
-			var dialer net.Dialer
-			return dialer.DialContext(ctx, network, address)
-		},
-	})
+	options.NamenodeDialFunc = func(_ context.Context, network, address string) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, network, address)
+	}
+	client, err := hdfs.NewClient(options)
 	if err != nil {
 		return fmt.Errorf("namenode %s: %w", c.namenode.Address(RPC), err)
 	}
 	defer func() { _ = client.Close() }()
-	owner := superuser.Username
+	owners := []string{options.User}
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
-		owner = name
+		owners = []string{name}
 	}
-	home := path.Join("/user", owner)
-	if err := client.MkdirAll(home, 0o755); err != nil {
-		return err
+	if c.kdc != nil {
+		defer options.KerberosClient.Destroy()
+		owners = []string{Alice, Bob}
 	}
-	if err := client.Chown(home, owner, owner); err != nil {
-		return err
+	for _, owner := range owners {
+		home := path.Join("/user", owner)
+		if err := client.MkdirAll(home, 0o755); err != nil {
+			return err
+		}
+		if err := client.Chown(home, owner, owner); err != nil {
+			return err
+		}
 	}
 	if err := client.MkdirAll("/tmp", 0o777); err != nil {
 		return err

@@ -26,6 +26,12 @@ type Options struct {
 	CapacityScheduler Properties
 	// FairScheduler selects YARN's FairScheduler, with the same queues.
 	FairScheduler bool
+	// Kerberos makes the cluster secure: a KDC, Kerberos for all daemons and clients,
+	// and access control lists. Its users are Alice and Bob.
+	Kerberos bool
+	// SPNEGO makes the web servers of a cluster with Kerberos ask for it. Without, they
+	// answer any reader, and the ResourceManager takes no submissions by REST.
+	SPNEGO bool
 	// Detached makes the daemons outlive this process, for Attach. Otherwise they end
 	// with this process, even if it is killed.
 	Detached bool

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"strconv"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 )
 
 // site is the configuration of a daemon or of a client.
@@ -20,17 +22,18 @@ type properties struct {
 // client returns the configuration of clients.
 func (p properties) client() site {
 	namenode, rm := p.endpoints[nameNodeName], p.endpoints[resourceManagerName]
+	secure := p.kerberos()
 	return site{
 		core: Properties{
 			"fs.defaultFS": "hdfs://" + namenode[RPC],
-		}.with(p.options.Core),
+		}.with(secure.core, p.options.Core),
 		hdfs: Properties{
 			"dfs.namenode.rpc-address":  namenode[RPC],
 			"dfs.namenode.http-address": namenode[HTTP],
 			"dfs.replication":           "1",
 			// Blocks are small, so that a test's file spreads over the nodes.
 			"dfs.blocksize": strconv.Itoa(8 << 20),
-		}.with(p.options.HDFS),
+		}.with(secure.hdfs, p.options.HDFS),
 		yarn: Properties{
 			"yarn.resourcemanager.hostname":                 masterHost,
 			"yarn.resourcemanager.address":                  rm[RPC],
@@ -42,13 +45,14 @@ func (p properties) client() site {
 			"yarn.scheduler.minimum-allocation-mb":          "128",
 			"yarn.scheduler.maximum-allocation-mb":          "4096",
 			"yarn.scheduler.maximum-allocation-vcores":      "4",
-		}.with(p.options.YARN),
+		}.with(secure.yarn, p.options.YARN),
 	}
 }
 
 // daemon returns the configuration that all daemons share.
 func (p properties) daemon() site {
 	s := p.client()
+	secure := p.kerberosDaemon()
 	s.core = Properties{
 		"hadoop.tmp.dir": p.paths.tmp(),
 		// TableMapping without its cache, with which the NameNode would look up a
@@ -61,7 +65,7 @@ func (p properties) daemon() site {
 		"ipc.client.connect.max.retries":    "150",
 		// The default is a file in the home directory.
 		"hadoop.http.authentication.signature.secret.file": p.paths.httpSecret(),
-	}.with(s.core)
+	}.with(secure.core, s.core)
 	s.hdfs = Properties{
 		"dfs.namenode.name.dir":                                fileURI(p.paths.nameDir()),
 		"dfs.namenode.datanode.registration.ip-hostname-check": "false",
@@ -71,7 +75,7 @@ func (p properties) daemon() site {
 		"dfs.namenode.edits.noeditlogchannelflush": "true",
 		"dfs.namenode.resource.du.reserved":        "0",
 		"dfs.datanode.du.reserved":                 "0",
-	}.with(s.hdfs)
+	}.with(secure.hdfs, s.hdfs)
 	s.yarn = Properties{
 		"yarn.resourcemanager.connect.retry-interval.ms": "300",
 		"yarn.resourcemanager.scheduler.class":           p.scheduler(),
@@ -84,7 +88,7 @@ func (p properties) daemon() site {
 		// The default, below /tmp, is shared by all ResourceManagers of a user, and each
 		// removes the others' files when it starts.
 		"yarn.node-attribute.fs-store.root-dir": fileURI(p.paths.nodeAttributes()),
-	}.with(s.yarn)
+	}.with(secure.yarn, s.yarn)
 	return s
 }
 
@@ -113,7 +117,7 @@ func (p properties) resourceManager() site {
 		// These values are those in the file that Hadoop ships.
 		prefix + "node-locality-delay": "40",
 		prefix + "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
-	}.with(p.options.CapacityScheduler)
+	}.with(p.kerberos().capacityScheduler, p.options.CapacityScheduler)
 	return s
 }
 
@@ -122,6 +126,9 @@ func (p properties) dataNode(index int) site {
 	host := p.options.Nodes[index].Host
 	addresses := p.endpoints[dataNodeName(index)]
 	s := p.daemon()
+	if p.options.Kerberos {
+		s.hdfs["dfs.datanode.kerberos.principal"] = "dn/" + masterHost + "@" + kdctest.Realm
+	}
 	s.hdfs = s.hdfs.with(Properties{
 		"dfs.datanode.hostname":     host,
 		"dfs.datanode.address":      addresses[RPC],
@@ -166,6 +173,11 @@ func (p properties) nodeManager(index int) site {
 		"yarn.nodemanager.local-dirs":        p.paths.localDir(index),
 		"yarn.nodemanager.log-dirs":          p.paths.containerLogDir(index),
 	})
+	if p.options.Kerberos {
+		// The ResourceManager compares a principal with the address that a NodeManager
+		// connects from, 127.0.0.1 for all, only if its own configuration has one.
+		s.yarn["yarn.nodemanager.principal"] = "nm/" + masterHost + "@" + kdctest.Realm
+	}
 	return s
 }
 

@@ -37,7 +37,11 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 
 // missing returns what the cluster lacks to be usable, or nil.
 func (c *Cluster) missing(ctx context.Context) error {
-	return Missing(ctx, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
+	transport, err := c.transport(ctx)
+	if err != nil {
+		return err
+	}
+	return missing(ctx, transport, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
 }
 
 // Missing returns what a cluster of so many nodes lacks to be usable, or nil, by the
@@ -45,16 +49,23 @@ func (c *Cluster) missing(ctx context.Context) error {
 // counts only after a heartbeat since that time, because the loss of a killed daemon
 // is noticed some seconds later. Missing works with any cluster.
 func Missing(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
-	if err := missingStorage(ctx, nameNode, nodes, started); err != nil {
+	return missing(ctx, plainTransport(), nameNode, resourceManager, nodes, started)
+}
+
+// plainTransport keeps no idle connections: they would outlive the cluster.
+func plainTransport() http.RoundTripper { return &http.Transport{DisableKeepAlives: true} }
+
+func missing(ctx context.Context, transport http.RoundTripper, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
+	if err := missingStorage(ctx, transport, nameNode, nodes, started); err != nil {
 		return fmt.Errorf("namenode: %w", err)
 	}
-	if err := missingCompute(ctx, resourceManager, nodes, started); err != nil {
+	if err := missingCompute(ctx, transport, resourceManager, nodes, started); err != nil {
 		return fmt.Errorf("resourcemanager: %w", err)
 	}
 	return nil
 }
 
-func missingStorage(ctx context.Context, nameNode string, nodes int, started map[string]time.Time) error {
+func missingStorage(ctx context.Context, transport http.RoundTripper, nameNode string, nodes int, started map[string]time.Time) error {
 	var answer struct {
 		Beans []struct {
 			Safemode  string // "" when off, else why it is on
@@ -62,7 +73,7 @@ func missingStorage(ctx context.Context, nameNode string, nodes int, started map
 		} `json:"beans"`
 	}
 	query := "/jmx?qry=" + url.QueryEscape("Hadoop:service=NameNode,name=NameNodeInfo")
-	if err := getJSON(ctx, nameNode, query, &answer); err != nil {
+	if err := getJSON(ctx, transport, nameNode, query, &answer); err != nil {
 		return err
 	}
 	if len(answer.Beans) != 1 {
@@ -93,14 +104,14 @@ func missingStorage(ctx context.Context, nameNode string, nodes int, started map
 	return nil
 }
 
-func missingCompute(ctx context.Context, resourceManager string, nodes int, started map[string]time.Time) error {
+func missingCompute(ctx context.Context, transport http.RoundTripper, resourceManager string, nodes int, started map[string]time.Time) error {
 	// A starting ResourceManager lists nodes before it serves the administration protocol.
 	var info struct {
 		ClusterInfo struct {
 			HAState string `json:"haState"`
 		} `json:"clusterInfo"`
 	}
-	if err := getJSON(ctx, resourceManager, "/ws/v1/cluster/info", &info); err != nil {
+	if err := getJSON(ctx, transport, resourceManager, "/ws/v1/cluster/info", &info); err != nil {
 		return err
 	}
 	if state := info.ClusterInfo.HAState; state != "ACTIVE" {
@@ -114,7 +125,7 @@ func missingCompute(ctx context.Context, resourceManager string, nodes int, star
 			}
 		} `json:"nodes"`
 	}
-	if err := getJSON(ctx, resourceManager, "/ws/v1/cluster/nodes?states=RUNNING", &answer); err != nil {
+	if err := getJSON(ctx, transport, resourceManager, "/ws/v1/cluster/nodes?states=RUNNING", &answer); err != nil {
 		return err
 	}
 	running := 0
@@ -132,14 +143,13 @@ func missingCompute(ctx context.Context, resourceManager string, nodes int, star
 }
 
 // getJSON gets a JSON resource of a daemon's web server.
-func getJSON(ctx context.Context, address, resource string, into any) error {
+func getJSON(ctx context.Context, transport http.RoundTripper, address, resource string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+resource, nil)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Accept", "application/json")
-	// Keep no idle connections: they would outlive the cluster.
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Transport: transport}
 	response, err := client.Do(request)
 	if err != nil {
 		return err

@@ -3,7 +3,7 @@
 //
 // Usage, from the module's root:
 //
-//	go run ./integration/cmd/cluster [-dir DIR] [-hadoop VERSION] [-timeout DURATION] up|down|status
+//	go run ./integration/cmd/cluster [-dir DIR] [-hadoop VERSION] [-kerberos [-spnego]] [-timeout DURATION] up|down|status
 //
 // The command up returns when the cluster is usable, and prints a shell command that
 // configures clients: eval "$(go run ./integration/cmd/cluster up)". The cluster
@@ -42,6 +42,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	dir := flags.String("dir", ".cluster", "directory of the cluster's configuration, data and logs")
 	version := flags.String("hadoop", cluster.DefaultHadoopVersion, "Hadoop release that up runs")
+	secure := flags.Bool("kerberos", false, "let up start a secure cluster, with a KDC and the users alice and bob")
+	spnego := flags.Bool("spnego", false, "let the web servers of a secure cluster ask for Kerberos")
 	timeout := flags.Duration("timeout", 5*time.Minute, "how long up or down may take; a first up downloads Hadoop's jars")
 	verbose := flags.Bool("v", false, "tell of every process")
 	flags.SetOutput(stderr)
@@ -64,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 				level = slog.LevelDebug
 			}
 			logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-			return up(ctx, cluster.Options{Dir: *dir, HadoopVersion: *version, Detached: true, Logger: logger}, stdout, stderr)
+			return up(ctx, cluster.Options{Dir: *dir, HadoopVersion: *version, Kerberos: *secure || *spnego, SPNEGO: *spnego, Detached: true, Logger: logger}, stdout, stderr)
 		},
 	}
 	command := commands[flags.Arg(0)]
@@ -101,6 +103,11 @@ func up(ctx context.Context, options cluster.Options, stdout, stderr io.Writer) 
 			time.Since(begin).Seconds(), c.ResourceManager().Address(cluster.HTTP))
 	}
 	fmt.Fprintf(stdout, "export HADOOP_CONF_DIR=%s\n", c.ConfDir())
+	if kdc := c.Kerberos(); kdc != nil {
+		fmt.Fprintf(stdout, "export KRB5_CONFIG=%s\n", kdc.Config())
+		fmt.Fprintf(stderr, "cluster: log in as %s or %s with kinit, password %s; keytabs are %s and %s\n",
+			cluster.Alice, cluster.Bob, cluster.Password, c.Keytab(cluster.Alice), c.Keytab(cluster.Bob))
+	}
 	return nil
 }
 

@@ -1,0 +1,239 @@
+package cluster
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/colinmarc/hdfs/v2"
+	krb5client "github.com/jcmturner/gokrb5/v8/client"
+	krb5config "github.com/jcmturner/gokrb5/v8/config"
+	"github.com/jcmturner/gokrb5/v8/keytab"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
+)
+
+const kdcName = "kdc"
+
+// Users of a cluster with Kerberos. Password is the password of each.
+const (
+	Alice    = "alice"
+	Bob      = "bob"
+	Password = "geheim"
+)
+
+// kdcDir has the KDC's database, krb5.conf and keytabs.
+func (p paths) kdcDir() string             { return filepath.Join(p.dir, "kdc") }
+func (p paths) keytab(owner string) string { return filepath.Join(p.kdcDir(), owner+".keytab") }
+func (p paths) replacements() string       { return filepath.Join(p.dir, "conf", "replacements") }
+
+// servicesKeytab has the keys of all daemons.
+const servicesKeytab = "services"
+
+// KDC returns the daemon with the KDC; nil on a cluster without Kerberos.
+func (c *Cluster) KDC() *Daemon { return c.kdc }
+
+// Kerberos returns the cluster's Kerberos database, with which users log in; nil on a
+// cluster without Kerberos.
+func (c *Cluster) Kerberos() *kdctest.KDC {
+	if c.kdc == nil {
+		return nil
+	}
+	return &kdctest.KDC{Dir: c.paths.kdcDir(), Address: c.kdc.Address(RPC)}
+}
+
+// Keytab returns the path of a user's keytab.
+func (c *Cluster) Keytab(user string) string { return c.paths.keytab(user) }
+
+// transport returns what sends requests to the daemons' web servers, on a cluster with
+// Kerberos as their administrator.
+func (c *Cluster) transport(ctx context.Context) (http.RoundTripper, error) {
+	if c.kdc == nil {
+		return plainTransport(), nil
+	}
+	if c.administrator == nil {
+		var err error
+		c.administrator, err = kerberos.Open(ctx, kerberos.Options{
+			Principal: "HTTP/" + masterHost, Keytab: c.paths.keytab(servicesKeytab), Config: c.Kerberos().Config(),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.administrator.RoundTripper(plainTransport()), nil
+}
+
+// superuser returns the options of a client of HDFS that is its superuser, the
+// NameNode's own principal.
+func (c *Cluster) superuser() (hdfs.ClientOptions, error) {
+	options := hdfs.ClientOptions{Addresses: []string{c.namenode.Address(RPC)}}
+	if c.kdc == nil {
+		account, err := user.Current()
+		if err == nil {
+			options.User = account.Username // runs the NameNode
+		}
+		return options, err
+	}
+	krb5, err := krb5config.Load(c.Kerberos().Config())
+	if err != nil {
+		return options, err
+	}
+	keys, err := keytab.Load(c.paths.keytab(servicesKeytab))
+	if err != nil {
+		return options, err
+	}
+	login := krb5client.NewWithKeytab("nn/"+masterHost, kdctest.Realm, keys, krb5)
+	options.KerberosClient, options.KerberosServicePrincipleName = login, "nn/_HOST"
+	return options, login.Login()
+}
+
+// prepareKerberos creates the KDC's database with the principals of all daemons and
+// users, and returns the KDC's state and environment.
+func (c *Cluster) prepareKerberos(ctx context.Context, nodes []NodeSpec) (daemonState, []string, error) {
+	fail := func(err error) (daemonState, []string, error) { return daemonState{}, nil, err }
+	address, err := c.ports.Reserve(masterHost)
+	if err != nil {
+		return fail(err)
+	}
+	if err := os.RemoveAll(c.paths.kdcDir()); err != nil {
+		return fail(err)
+	}
+	kdc, err := kdctest.New(ctx, c.paths.kdcDir(), address)
+	if err != nil {
+		return fail(err)
+	}
+	principals := []string{"nn/" + masterHost, "dn/" + masterHost, "rm/" + masterHost, "nm/" + masterHost, "HTTP/" + masterHost}
+	for _, node := range nodes {
+		principals = append(principals, "HTTP/"+node.Host)
+	}
+	if err := kdc.AddKeytab(ctx, c.paths.keytab(servicesKeytab), principals...); err != nil {
+		return fail(err)
+	}
+	for _, user := range []string{Alice, Bob} {
+		if err := kdc.AddUser(ctx, user, Password); err != nil {
+			return fail(err)
+		}
+		if err := kdc.Admin(ctx, fmt.Sprintf("ktadd -norandkey -k %s %s\n", c.paths.keytab(user), user)); err != nil {
+			return fail(err)
+		}
+	}
+	command, err := kdc.Command()
+	return daemonState{Name: kdcName, Command: command, Endpoints: map[Endpoint]string{RPC: address}}, kdc.Environ(), err
+}
+
+// kerberos returns the properties of a secure cluster for daemons and clients.
+func (p properties) kerberos() site {
+	if !p.options.Kerberos {
+		return site{}
+	}
+	principal := func(name string) string { return name + "/_HOST@" + kdctest.Realm }
+	return site{
+		core: Properties{
+			"hadoop.security.authentication": "kerberos",
+			"hadoop.security.authorization":  "true",
+		},
+		hdfs: Properties{
+			"dfs.block.access.token.enable":    "true",
+			"dfs.namenode.kerberos.principal":  principal("nn"),
+			"dfs.data.transfer.protection":     "authentication",
+			"dfs.encrypt.data.transfer.cipher": "AES/CTR/NoPadding",
+		},
+		yarn: Properties{
+			"yarn.resourcemanager.principal": principal("rm"),
+			"yarn.acl.enable":                "true",
+			"yarn.admin.acl":                 "rm",
+		},
+		capacityScheduler: Properties{
+			// By default, anyone may kill anyone's applications.
+			"yarn.scheduler.capacity.root.acl_administer_queue": "rm",
+		},
+	}
+}
+
+// kerberosDaemon returns the further properties of all daemons.
+func (p properties) kerberosDaemon() site {
+	if !p.options.Kerberos {
+		return site{}
+	}
+	keytab := p.paths.keytab(servicesKeytab)
+	s := site{
+		core: Properties{
+			// Any user may renew and relay; "rm" renews.
+			"hadoop.proxyuser.rm.hosts":  "*",
+			"hadoop.proxyuser.rm.groups": "*",
+		},
+		hdfs: Properties{
+			"dfs.namenode.keytab.file":                        keytab,
+			"dfs.datanode.keytab.file":                        keytab,
+			"dfs.web.authentication.kerberos.principal":       "HTTP/_HOST@" + kdctest.Realm,
+			"dfs.web.authentication.kerberos.keytab":          keytab,
+			"dfs.namenode.kerberos.internal.spnego.principal": "HTTP/_HOST@" + kdctest.Realm,
+			// DataNodes listen on ports above 1023 and serve HTTP without TLS.
+			"ignore.secure.ports.for.testing": "true",
+		},
+		yarn: Properties{
+			"yarn.resourcemanager.keytab":                     keytab,
+			"yarn.resourcemanager.webapp.spnego-principal":    "HTTP/_HOST@" + kdctest.Realm,
+			"yarn.resourcemanager.webapp.spnego-keytab-file":  keytab,
+			"yarn.nodemanager.keytab":                         keytab,
+			"yarn.nodemanager.webapp.spnego-principal":        "HTTP/_HOST@" + kdctest.Realm,
+			"yarn.nodemanager.webapp.spnego-keytab-file":      keytab,
+			"yarn.nodemanager.linux-container-executor.group": "root",
+		},
+	}
+	if p.options.SPNEGO {
+		s.core["hadoop.http.filter.initializers"] = "org.apache.hadoop.security.AuthenticationFilterInitializer"
+		s.core["hadoop.http.authentication.type"] = "kerberos"
+		s.core["hadoop.http.authentication.simple.anonymous.allowed"] = "false"
+		s.core["hadoop.http.authentication.kerberos.principal"] = "HTTP/_HOST@" + kdctest.Realm
+		s.core["hadoop.http.authentication.kerberos.keytab"] = keytab
+	}
+	return s
+}
+
+//go:embed SecureIOUtils.java
+var secureIOUtils []byte
+
+// compileReplacements compiles the class that NodeManagers of a secure cluster need in
+// place of Hadoop's.
+func compileReplacements(ctx context.Context, java java, hadoop hadoop, dir string) error {
+	source := filepath.Join(dir, "SecureIOUtils.java")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(source, secureIOUtils, 0o644); err != nil {
+		return err
+	}
+	compiler := filepath.Join(filepath.Dir(java.path), "javac")
+	if _, err := os.Stat(compiler); err != nil {
+		found, err := exec.LookPath("javac")
+		if err != nil {
+			return errors.New("no javac: a cluster with Kerberos needs a JDK (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless)")
+		}
+		compiler = found
+	}
+	output, err := exec.CommandContext(ctx, compiler, "-d", dir, "-cp", strings.Join(hadoop.classPath, ":"), source).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", compiler, err, output)
+	}
+	return nil
+}
+
+// launchKDC starts the KDC, if there is one, and returns when it listens.
+func (c *Cluster) launchKDC(ctx context.Context) error {
+	if c.kdc == nil {
+		return nil
+	}
+	if err := c.kdc.launch(); err != nil {
+		return err
+	}
+	return c.kdc.waitListening(ctx)
+}
