@@ -63,6 +63,23 @@ type csvReader[T any] struct {
 	rows    csvRows[T]
 	width   int   // number of columns; 0 if records may have any
 	columns []int // the column of each field
+	limit   *recordLimit
+}
+
+// recordLimit is a file that cannot be read further if a record is too large.
+type recordLimit struct {
+	file  io.Reader
+	limit int64
+	bytes int64 // read since the end of the last record
+}
+
+func (l *recordLimit) Read(p []byte) (int, error) {
+	if l.bytes > l.limit {
+		return 0, fmt.Errorf("a record is larger than %d bytes, the memory that a task may use; a quote may be missing", l.limit)
+	}
+	n, err := l.file.Read(p)
+	l.bytes += int64(n)
+	return n, err
 }
 
 // each passes the elements to emit. It returns false if emit did, or after an error.
@@ -90,6 +107,7 @@ func (r *csvReader[T]) each(emit func(T) bool) bool {
 		if err != nil {
 			return r.x.fail(r.failed(err))
 		}
+		r.limit.bytes = 0
 		line, _ := records.FieldPos(0)
 		if first && r.options.header {
 			first, err = false, r.bind(record)
@@ -115,7 +133,8 @@ func (r *csvReader[T]) each(emit func(T) bool) bool {
 
 // reader returns a reader of the records of a file.
 func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
-	buffer := bufio.NewReaderSize(file, 64<<10)
+	r.limit = &recordLimit{file: file, limit: r.x.service.TaskMemory()}
+	buffer := bufio.NewReaderSize(r.limit, 64<<10)
 	if r.split.Offset == 0 {
 		if mark, _ := buffer.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
 			_, _ = buffer.Discard(3) // a byte order mark
@@ -186,7 +205,7 @@ func (r *csvReader[T]) check(record []string) error {
 func (r *csvReader[T]) failed(err error) error {
 	var malformed *csv.ParseError
 	if !errors.As(err, &malformed) {
-		return err
+		return fmt.Errorf("%s: %w", r.split.Path, err)
 	}
 	if err = malformed.Err; r.options.lines && (errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote)) {
 		err = fmt.Errorf("%w; if a field has a line break in quotes, read the files without the option LineRecords", err)

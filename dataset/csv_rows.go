@@ -1,11 +1,11 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strconv"
 	"unsafe"
@@ -94,21 +94,32 @@ func (r csvRows[T]) header() []string {
 	return names
 }
 
-// writeCSV writes a record and a line end.
-func writeCSV(w io.Writer, record []string) error {
+// csvEncoder encodes records as lines.
+type csvEncoder struct {
+	buffer bytes.Buffer
+	writer *csv.Writer
+}
+
+func newCSVEncoder() *csvEncoder {
+	e := &csvEncoder{}
+	e.writer = csv.NewWriter(&e.buffer)
+	return e
+}
+
+// line returns a record with a line end. It is valid until the next call.
+func (e *csvEncoder) line(record []string) ([]byte, error) {
 	switch {
 	case len(record) == 0:
-		return errors.New("a CSV record cannot have no fields")
+		return nil, errors.New("a CSV record must have a field")
 	case len(record) == 1 && record[0] == "":
-		_, err := io.WriteString(w, "\"\"\n") // an empty line would be no record
-		return err
+		return []byte("\"\"\n"), nil // an empty line would be no record
 	}
-	csvWriter := csv.NewWriter(w)
-	if err := csvWriter.Write(record); err != nil {
-		return err
+	e.buffer.Reset()
+	if err := e.writer.Write(record); err != nil {
+		return nil, err
 	}
-	csvWriter.Flush()
-	return csvWriter.Error()
+	e.writer.Flush()
+	return e.buffer.Bytes(), e.writer.Error()
 }
 
 // textual is a pointer to a type that converts itself.

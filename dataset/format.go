@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -49,7 +48,7 @@ func lineEncoder[T any](format Format) (func(element T) (line []byte, err error)
 		}, nil
 	case AsCSV:
 		rows, err := csvRowsOf[T]()
-		var buffer bytes.Buffer
+		encoder := newCSVEncoder()
 		var fields []string
 		var current T
 		return func(element T) ([]byte, error) {
@@ -61,9 +60,7 @@ func lineEncoder[T any](format Format) (func(element T) (line []byte, err error)
 			if rows.fields != nil {
 				fields = encoded
 			}
-			buffer.Reset()
-			err = writeCSV(&buffer, encoded)
-			return buffer.Bytes(), err
+			return encoder.line(encoded)
 		}, err
 	}
 	return nil, fmt.Errorf("the format %d is not known", format)

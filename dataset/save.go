@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -68,9 +67,7 @@ func savingOf[T any](format Format, options saveOptions) (saving, error) {
 	if format != AsCSV || err != nil || rows.fields == nil {
 		return saved, errors.New("WriteHeader needs the format AsCSV and elements that are structs")
 	}
-	var header bytes.Buffer
-	err = writeCSV(&header, rows.header())
-	saved.Header = header.Bytes()
+	saved.Header, err = newCSVEncoder().line(rows.header())
 	return saved, err
 }
 

@@ -47,7 +47,7 @@ func newSource(p *Plan, operator, path string, options []ReadOption) *node {
 func (x *execution) eachLine(n *node, partition int, visit func(split storage.Split, number int64, line []byte) bool) {
 	for _, split := range x.splits(n, partition) {
 		number := int64(0)
-		for line, err := range split.Lines(x.task) {
+		for line, err := range split.LinesUpTo(x.task, int(x.service.TaskMemory())) {
 			if err != nil {
 				x.fail(err)
 				return
@@ -72,8 +72,8 @@ func lineError(split storage.Split, number int64, err error) error {
 
 // Text returns the lines of a file, or of all files of a directory tree, without
 // their line ends. See storage.Files.Splits for the files that are skipped and
-// storage.Split.Lines for lines. Files whose names end in .gz or .zst are
-// decompressed.
+// storage.Split.Lines for lines; one that is larger than the memory that a task may
+// use is an error. Files whose names end in .gz or .zst are decompressed.
 func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
 	n := newSource(p, "Text", path, options)
 	return newOf(p, n, func(x *execution, partition int, emit func([]byte) bool) {

@@ -3,8 +3,10 @@ package storage
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"iter"
+	"math"
 )
 
 // lineBuffer is the initial size in bytes of the buffer, which grows for longer lines.
@@ -18,6 +20,12 @@ const maxIdleReads = 100
 // line may have any length that fits into memory; its bytes are valid until the next
 // iteration. After an error, which is yielded with a nil line, the iteration ends.
 func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
+	return s.LinesUpTo(ctx, math.MaxInt)
+}
+
+// LinesUpTo yields the lines as [Split.Lines] does. It yields an error instead of a line
+// that is much longer than limit bytes, and needs little more memory than that.
+func (s Split) LinesUpTo(ctx context.Context, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r, err := s.Open(ctx)
 		if err != nil {
@@ -25,12 +33,14 @@ func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 			return
 		}
 		defer func() { _ = r.Close() }() // the file was only read
-		scanLines(r, make([]byte, lineBuffer), yield)
+		tooLong := fmt.Errorf("%s: a line is longer than %d bytes, the limit", s, limit)
+		scanLines(r, make([]byte, lineBuffer), limit, tooLong, yield)
 	}
 }
 
-// scanLines yields the lines of r, which it reads into buffer, or a larger one if needed.
-func scanLines(r io.Reader, buffer []byte, yield func([]byte, error) bool) {
+// scanLines yields the lines of r, which it reads into buffer, or a larger one if needed:
+// if limit bytes are too few for a line, it yields the error tooLong.
+func scanLines(r io.Reader, buffer []byte, limit int, tooLong error, yield func([]byte, error) bool) {
 	// buffer[start:filled] is not yielded yet, without a newline before searched.
 	var start, searched, filled int
 	for idle, eof := 0, false; ; {
@@ -55,7 +65,11 @@ func scanLines(r io.Reader, buffer []byte, yield func([]byte, error) bool) {
 		filled = copy(buffer, buffer[start:filled])
 		start, searched = 0, filled
 		if filled == len(buffer) {
-			buffer = append(buffer, make([]byte, len(buffer))...)
+			if len(buffer) >= limit {
+				yield(nil, tooLong)
+				return
+			}
+			buffer = append(buffer, make([]byte, min(len(buffer), limit-len(buffer)))...)
 		}
 		n, err := r.Read(buffer[filled:])
 		filled += n

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,7 +133,7 @@ func TestLinesLongerThanTheBuffer(t *testing.T) {
 
 func TestLinesStopWhenTheLoopBreaks(t *testing.T) {
 	var got []string
-	scanLines(strings.NewReader("a\nb\nc"), make([]byte, 16), func(line []byte, err error) bool {
+	scanLines(strings.NewReader("a\nb\nc"), make([]byte, 16), math.MaxInt, nil, func(line []byte, err error) bool {
 		require.NoError(t, err)
 		got = append(got, string(line))
 		return len(got) < 2
@@ -152,7 +153,7 @@ func TestScanLinesReportsErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			var last error
-			scanLines(test.reader, make([]byte, 4), func(line []byte, err error) bool {
+			scanLines(test.reader, make([]byte, 4), math.MaxInt, nil, func(line []byte, err error) bool {
 				require.NoError(t, last, "an error ends the lines")
 				if last = err; err == nil {
 					got = append(got, string(line))
@@ -191,5 +192,25 @@ func BenchmarkLines(b *testing.B) {
 				n += len(line)
 			}
 		}
+	}
+}
+
+func TestLongLinesAreRefused(t *testing.T) {
+	errLong := errors.New("too long")
+	for _, test := range []struct {
+		text  string
+		lines int
+		err   error
+	}{{"abcdefgh\nabc\nabcdefg\n", 3, nil}, {"abc\nabcdefghi\nabc\n", 3, nil}, {"abc\nabcdefghij\nabc\n", 1, errLong}, {"abcdefghijklmnopqrst", 0, errLong}} {
+		lines := 0
+		var failure error
+		scanLines(strings.NewReader(test.text), make([]byte, 4), 10, errLong, func(_ []byte, err error) bool {
+			if failure = err; err == nil {
+				lines++
+			}
+			return true
+		})
+		require.Equal(t, test.lines, lines)
+		require.Equal(t, test.err, failure)
 	}
 }

@@ -137,3 +137,40 @@ func testOutputAbort(t *testing.T, f *fixture) {
 	require.NoError(t, out.Abort(f.ctx))
 	require.Empty(t, f.names(t, f.dir))
 }
+
+func testOutputReplace(t *testing.T, f *fixture) {
+	f.write(t, "out/part-00000", []byte("old"))
+	f.write(t, "out/below/part-00000", []byte("old"))
+	for n, content := range []string{"first", "second"} {
+		out, err := f.files.NewOutput(f.ctx, f.path("out"), job, storage.ReplaceOutput(), storage.Sequence(n+1), storage.PartSuffix(".txt"))
+		require.NoError(t, err)
+		require.NoError(t, f.writePart(out, 0, 0, content))
+		require.NotContains(t, f.names(t, f.path("out")), ".committed-by-"+out.JobID+"+2", "the old directory stays until the commit")
+		require.NoError(t, out.Commit(f.ctx, 1))
+		require.NoError(t, out.Commit(f.ctx, 1), "a commit can be repeated")
+		require.NoError(t, out.Abort(f.ctx))
+		require.Equal(t, content, f.read(t, f.path("out/part-00000.txt")))
+		require.Equal(t, []string{"out"}, f.names(t, f.dir))
+	}
+	require.Equal(t, []string{".committed-by-" + job + "+2", "_SUCCESS", "part-00000.txt"}, f.names(t, f.path("out")))
+	for n := range 2 {
+		_, err := f.files.NewOutput(f.ctx, f.path("out"), job, storage.ReplaceOutput(), storage.Sequence(n+1))
+		require.ErrorIs(t, err, storage.ErrCommitted)
+	}
+}
+
+func testOutputAppend(t *testing.T, f *fixture) {
+	f.write(t, "out/part-00000", []byte("old"))
+	for n, content := range []string{"first", "second"} {
+		out, err := f.files.NewOutput(f.ctx, f.path("out"), job, storage.AppendToOutput(), storage.Sequence(n+1))
+		require.NoError(t, err)
+		require.NoError(t, f.writePart(out, 0, 0, content))
+		require.NoError(t, out.Commit(f.ctx, 1))
+		require.NoError(t, out.Commit(f.ctx, 1), "a commit can be repeated")
+		require.Equal(t, []string{"out"}, f.names(t, f.dir))
+	}
+	require.Equal(t, []string{".committed-by-" + job, ".committed-by-" + job + "+2", "_SUCCESS",
+		"part-00000", "part-00000-" + job, "part-00000-" + job + "+2"}, f.names(t, f.path("out")))
+	require.Equal(t, "old", f.read(t, f.path("out/part-00000")))
+	require.Equal(t, "second", f.read(t, f.path("out/part-00000-"+job+"+2")))
+}

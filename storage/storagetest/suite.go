@@ -50,6 +50,8 @@ func Suite(t *testing.T, files *storage.Files, base string) {
 		{"OutputSecondAttempt", testOutputSecondAttempt},
 		{"OutputConcurrentAttempts", testOutputConcurrentAttempts},
 		{"OutputAbort", testOutputAbort},
+		{"OutputReplace", testOutputReplace},
+		{"OutputAppend", testOutputAppend},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := base + "/" + test.name
