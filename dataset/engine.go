@@ -253,6 +253,11 @@ var errDrained = errors.New("output that the stage reads is lost")
 
 func (e *engine) endJob(id stage.JobID, err error) {
 	j := e.jobs[id]
+	for _, a := range e.attempts {
+		if a.state.exchange == nil && a.state.job == j {
+			a.summarize() // the job's caller may read summaries before the task set ends
+		}
+	}
 	delete(e.jobs, id)
 	delete(e.stages, stage.StageID{Job: id})
 	j.err = err

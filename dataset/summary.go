@@ -88,7 +88,7 @@ func Summary(session *bobbin.Session) []StageSummary {
 	return slices.Clone(e.summaries)
 }
 
-// summarize adds the summary of an attempt that has ended, and logs it.
+// summarize adds the summary of an attempt that has ended, and logs it. It does so once.
 func (a *attempt) summarize() {
 	if len(a.times) == 0 {
 		return
@@ -105,6 +105,7 @@ func (a *attempt) summarize() {
 	}
 	summary.Skew = float64(a.times[len(a.times)-1]) / float64(max(a.times[len(a.times)/2], 1))
 	slog.Info("stage ended", "summary", summary.String())
+	a.times = nil
 	e := a.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
