@@ -16,6 +16,10 @@
 //
 //	err := wordCount.With(session, "hdfs:///in").Save(ctx, "hdfs:///out", dataset.AsText)
 //
+// [Text], [CSV], [JSON] and [ArrowRecords] read files, [Slice], [Range] and [Generate]
+// make elements from arguments. [Of.Save] writes text, CSV or JSON lines, with options
+// such as [Compress], [Overwrite] and [Append].
+//
 // A plan function runs in the driver and again in each executor, which so has the
 // functions that are passed to operators, with all that they capture. Executors
 // check that they got the same plan as the driver.
