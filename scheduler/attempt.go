@@ -32,12 +32,12 @@ type attempt struct {
 	index          int32
 	state          attemptState
 	needsCopy      bool     // waits for its speculative copy to be launched
-	previous, next *attempt // its neighbours in the queue of its executor; nil if it is not queued
+	previous, next *attempt // neighbours in the executor's queue; nil if the attempt is not queued
 	// since is the time, on the scheduler's clock, at which the attempt was queued or, if
 	// it has cores, got them. took is how long it ran; 0 until its result is pending.
 	since, took       time.Duration
 	other             *attempt             // the other running attempt of the task (its speculative copy or its original), or nil
-	resources         resource.Reservation // GPUs and the like that it has reserved at its executor
+	resources         resource.Reservation // GPUs and the like that the attempt has reserved at its executor
 	inSet, inExecutor int32                // indexes in set.running and executor.running
 }
 

@@ -21,7 +21,7 @@ type cluster struct {
 // host is a node on which an executor runs or which a task prefers.
 type host struct {
 	name      string
-	rack      *rack // nil if it is not known
+	rack      *rack // nil if unknown
 	available int   // number of available executors
 	sizes     sizes
 	free      freeCores

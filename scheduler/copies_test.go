@@ -81,7 +81,7 @@ func TestOtherAttemptContinuesIfOneFails(t *testing.T) {
 
 func TestCopyGoesToAnotherHost(t *testing.T) {
 	s := straggle(t)
-	s.at(time.Hour) // there is only one executor
+	s.at(time.Hour) // no copy, as there is only one executor
 	require.NoError(t, s.AddExecutor(Executor{ID: "a2", Host: "A", Cores: 1}))
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1, Profile: 1}))
 	s.at(time.Hour, "1/9@a2:no-pref")

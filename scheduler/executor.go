@@ -9,7 +9,7 @@ import (
 // Executor is a process that runs tasks.
 type Executor struct {
 	ID        string              // unique among the executors that are alive
-	Host      string              // name of its node, as in the preferences of tasks
+	Host      string              // name of the executor's node, as in the preferences of tasks
 	Rack      string              // rack of the host, "" if it is not known; see Config.RackOf
 	Profile   int                 // id of the resource profile whose task sets the executor runs
 	Cores     int                 // how many cores its tasks may use at the same time

@@ -50,7 +50,7 @@ func (p *pending) pop(b *backlog, e *executor) int32 {
 type location struct {
 	pending
 	number  int32 // index among the set's locations
-	waiting int   // number of waiting tasks that prefer it
+	waiting int   // number of waiting tasks that prefer the location
 	// executor is set if the location is an available executor, host if it is a host.
 	executor *executor
 	host     *host

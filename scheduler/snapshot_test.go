@@ -8,7 +8,7 @@ import (
 // Snapshot is the state of a scheduler as tests compare it.
 type Snapshot struct {
 	Executors []ExecutorStatus // in the order in which they were added
-	TaskSets  []TaskSetStatus  // those that are not over, in the order of their priority
+	TaskSets  []TaskSetStatus  // sets that are not over, in the order of their priority
 }
 
 type ExecutorStatus struct {

@@ -85,7 +85,7 @@ func ExampleOutput() {
 
 	out, err := files.NewOutput(ctx, filepath.Join(dir, "out"), "application_1700000000000_0001")
 	if errors.Is(err, storage.ErrCommitted) {
-		return // an earlier attempt of this application has done it all
+		return // an earlier attempt of this application has committed the output
 	}
 	if err != nil {
 		log.Fatal(err)

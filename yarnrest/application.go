@@ -141,7 +141,7 @@ type Filter struct {
 	User          string
 	Queue         string
 	Types         []string
-	Tags          []string // applications with at least one of them
+	Tags          []string // applications with at least one of these tags
 	Name          string   // the whole name
 	StartedAfter  time.Time
 	StartedBefore time.Time

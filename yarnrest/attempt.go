@@ -12,7 +12,7 @@ type ApplicationAttempt struct {
 	State           string // "LAUNCHED", "RUNNING", "FINISHED", "FAILED", "KILLED", …; "" from Hadoop 3.3
 	Started         time.Time
 	Finished        time.Time
-	ContainerID     string // the ApplicationMaster's container; "" before its allocation
+	ContainerID     string // the ApplicationMaster's container; "" before the allocation
 	NodeID          string
 	NodeHTTPAddress string // host:port
 	LogsLink        string

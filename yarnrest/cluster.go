@@ -10,7 +10,7 @@ import (
 
 // ClusterInfo describes the active ResourceManager.
 type ClusterInfo struct {
-	ID                     int64 // when it started, in milliseconds since 1970; part of every application's id
+	ID                     int64 // start time in milliseconds since 1970, which is in every application's id
 	StartedOn              time.Time
 	State                  string // "STARTED"
 	HAState                string // "ACTIVE"
@@ -115,10 +115,10 @@ func (c *Client) Metrics(ctx context.Context) (*Metrics, error) {
 
 // Node is a NodeManager as the ResourceManager reports it.
 type Node struct {
-	ID                string // host:port of its RPC server
+	ID                string // host:port of the NodeManager's RPC server
 	Host              string
 	Rack              string
-	HTTPAddress       string // host:port of its web services; "" unless it is active
+	HTTPAddress       string // host:port of the web services; "" unless the node is active
 	State             string // "RUNNING", "UNHEALTHY", "LOST", …
 	Version           string
 	HealthReport      string

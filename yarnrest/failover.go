@@ -44,7 +44,7 @@ type answer struct {
 
 // errStandby means that a ResourceManager is a standby.
 type errStandby struct {
-	active string // base URL of the active one, if it said so
+	active string // base URL of the active one, if the standby named it
 	text   string
 }
 

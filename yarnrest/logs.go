@@ -17,8 +17,8 @@ import (
 type LogFile struct {
 	Name       string
 	Size       int64     // bytes, at the time of listing
-	Modified   time.Time // zero if it could not be parsed
-	Aggregated bool      // true if it is in the aggregated logs, not on the node
+	Modified   time.Time // zero if the time could not be parsed
+	Aggregated bool      // in the aggregated logs, not on the node
 }
 
 // ContainerLogs returns the log files of a container that runs or ran on the node. After

@@ -83,7 +83,7 @@ type LocalResourceVisibility string
 
 // The types and visibilities of local resources.
 const (
-	ResourceFile    LocalResourceType = "FILE"    // left as it is
+	ResourceFile    LocalResourceType = "FILE"    // not unpacked
 	ResourceArchive LocalResourceType = "ARCHIVE" // unpacked into a directory
 
 	VisibilityPublic      LocalResourceVisibility = "PUBLIC"      // all users of the node
@@ -103,7 +103,7 @@ type LocalResource struct {
 // LogAggregation selects log files by regular expressions for their names; "" is ignored.
 type LogAggregation struct {
 	Include, Exclude             string // for files aggregated after the application has ended
-	RolledInclude, RolledExclude string // for files aggregated while it runs
+	RolledInclude, RolledExclude string // for files aggregated while the application runs
 }
 
 // SubmitApplication submits an application. It returns once the ResourceManager has

@@ -82,7 +82,7 @@ type Executor struct {
 	ID string // the id that was passed to Add
 
 	pool      *Pool
-	index     int // its index in Pool.executors; -1 once it is removed
+	index     int // the executor's index in Pool.executors; -1 once removed
 	busy      bool
 	holding   bool
 	idleSince time.Time
@@ -226,7 +226,7 @@ func (p *Pool) fall(now time.Time) []*Executor {
 	})
 	if len(expired) > surplus {
 		expired = expired[:surplus]
-		p.checkAt = now // the others have timed out too: they are removed when there is less work
+		p.checkAt = now // other executors have timed out too, and are removed when there is less work
 	}
 	for _, e := range expired {
 		p.Remove(e)

@@ -20,7 +20,7 @@ const (
 	EnvRole       = "BOBBIN_LAUNCH_ROLE"
 	EnvDriver     = "BOBBIN_LAUNCH_DRIVER"      // host:port of the driver
 	EnvExecutorID = "BOBBIN_LAUNCH_EXECUTOR_ID" // the executor's id
-	EnvHost       = "BOBBIN_LAUNCH_HOST"        // the node's host, by the cluster's name for it
+	EnvHost       = "BOBBIN_LAUNCH_HOST"        // the name of the node's host in the cluster
 	EnvCores      = "BOBBIN_LAUNCH_CORES"       // the executor's number of cores
 	EnvProfile    = "BOBBIN_LAUNCH_PROFILE"     // id of the executor's resource profile
 	EnvLogURL     = "BOBBIN_LAUNCH_LOG_URL"     // URL of the container's logs on its NodeManager

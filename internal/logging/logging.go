@@ -16,6 +16,6 @@ func New(w io.Writer, settings *config.Config) *slog.Logger {
 // Level returns the value of log.level.
 func Level(settings *config.Config) slog.Level {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(config.LogLevel.In(settings))) // config has checked it
+	_ = level.UnmarshalText([]byte(config.LogLevel.In(settings))) // config has checked the level
 	return level
 }

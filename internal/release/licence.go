@@ -23,8 +23,8 @@ type module struct {
 	path     string // "std" for Go's standard library
 	version  string
 	sum      string   // as in go.sum: h1: and a hash; "" for the standard library
-	licences []string // SPDX identifiers; nil if its files contain no known licence
-	texts    []entry  // its licence and NOTICE files
+	licences []string // SPDX identifiers; nil if the module's files contain no known licence
+	texts    []entry  // the module's licence and NOTICE files
 }
 
 // goModule is the path that stands for Go's standard library.

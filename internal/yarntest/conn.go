@@ -14,8 +14,8 @@ type stream struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	data     []byte
-	closed   bool // the writer has closed it
-	dropped  bool // the reader has closed it
+	closed   bool // the writer has closed the stream
+	dropped  bool // the reader has closed the stream
 	deadline time.Time
 	timer    *time.Timer
 }

@@ -51,7 +51,7 @@ type container struct {
 	surplus             bool // the application did not ask for it
 
 	stage               stage
-	counted             bool // counts as used by its attempt, node and queue
+	counted             bool // the attempt, node and queue count the container as used
 	token               security.Token
 	expiry              *event
 	preemptionAnnounced time.Time // zero if no preemption was announced

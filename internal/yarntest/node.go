@@ -20,7 +20,7 @@ type Node struct {
 	spec    NodeSpec
 	index   int
 	id      yarn.NodeID
-	phase   time.Duration // offset of its heartbeats within Options.NodeHeartbeat
+	phase   time.Duration // offset of the node's heartbeats within Options.NodeHeartbeat
 
 	server   *ipctest.Server
 	rpc      endpoint
@@ -200,7 +200,7 @@ func (n *Node) loseContainers() {
 func (n *Node) deregister(state yarn.NodeState) {
 	n.cluster.cancel(n.deadline)
 	n.changeState(state)
-	if n.registration != nil { // nil while there is no ResourceManager
+	if n.registration != nil { // nil while no ResourceManager knows the node
 		n.registration.last = state
 	}
 	n.loseContainers()

@@ -45,7 +45,7 @@ func (c *Cluster) Failover(gap time.Duration) error {
 func (c *Cluster) stopMaster(m *master, standby bool) {
 	c.log("the ResourceManager stops", "standby", standby)
 	m.up = standby
-	_ = m.serve(false) // it cannot fail: only serve(true) can
+	_ = m.serve(false) // only serve(true) can fail
 	if !standby {
 		m.web.close()
 	}

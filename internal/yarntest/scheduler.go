@@ -190,7 +190,7 @@ func (c *Cluster) hold(k *container) {
 // drop reverses hold.
 func (c *Cluster) drop(k *container) {
 	if !k.counted {
-		return // its node has not registered again since the ResourceManager restarted
+		return // the container's node has not registered again since the ResourceManager restarted
 	}
 	k.counted = false
 	same := func(other *container) bool { return other == k }

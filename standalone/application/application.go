@@ -71,7 +71,7 @@ type Application struct {
 	uploaded bool // set once a master has all files; only for the goroutine that calls send
 
 	over      chan struct{} // closed when the application is over, see Over
-	err       error         // why it ended, once over is closed; nil after Finish
+	err       error         // why the application is over, once over is closed; nil after Finish
 	stop      context.CancelFunc
 	following sync.WaitGroup
 }

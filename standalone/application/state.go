@@ -65,7 +65,7 @@ type effects struct {
 	ends      []*protocol.ExecutorEnd
 	notices   []*protocol.ExecutorNotice
 	missing   []uint32 // live executors that the master does not know
-	hindrance *string  // nil if it is the same as before
+	hindrance *string  // nil if unchanged
 	end       *protocol.ApplicationEnd
 }
 

@@ -76,7 +76,7 @@ func TestTheLastMasterKnowsEverything(t *testing.T) {
 			"send":   func(*rapid.T) { master.receive(s.takeUnsent()) },
 			"finish": func(*rapid.T) { s.setFinish(&protocol.Finish{}) },
 			"another master": func(*rapid.T) {
-				s.takeUnsent() // lost on its way
+				s.takeUnsent() // the message is lost
 				master = newMasterModel()
 				s.sendAll()
 			},

@@ -116,7 +116,7 @@ type follower struct {
 	write     func(logs.Line) error
 	pause     time.Duration // between two polls
 
-	followed map[string]*followedProcess // by the URL of its logs
+	followed map[string]*followedProcess // by the URL of the process's logs
 	order    []*followedProcess
 	latest   *snapshot
 	writing  sync.Mutex // held while a line is written
@@ -125,12 +125,12 @@ type follower struct {
 // followedProcess is a process whose logs one goroutine at a time follows.
 type followedProcess struct {
 	processLogs
-	worker string // the URL of its worker's page
+	worker string // the URL of the worker's page
 	tail   *logs.Tail
 
 	ended       bool // the process has ended, so no more will be written
 	done        bool // everything was read
-	unreachable bool // its worker does not answer, and the user knows
+	unreachable bool // the worker does not answer, and the user was warned
 }
 
 func runFollower(ctx context.Context, f *follower) error {

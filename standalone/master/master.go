@@ -60,7 +60,7 @@ type Master struct {
 	started  time.Time
 
 	listener net.Listener
-	web      *web // nil if it has no page
+	web      *web // nil without a web page
 	server   *grpc.Server
 	ran      atomic.Bool
 

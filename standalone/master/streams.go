@@ -92,7 +92,7 @@ func serve[In any, Order proto.Message](t *term, stream interface {
 // outbox holds the one message (order) that a stream sends next. Orders are merged
 // into it, so that at most one message waits for a slow peer.
 type outbox[Order proto.Message] struct {
-	welcomed bool          // an order with the welcome was pushed; only the event loop uses it
+	welcomed bool          // an order with the welcome was pushed; only for the event loop
 	ready    chan struct{} // holds a token while take has something to return
 
 	mu         sync.Mutex

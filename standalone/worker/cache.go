@@ -266,7 +266,7 @@ func (c *cache) clean(before time.Time) (removed int, err error) {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || info.ModTime().After(before) {
-			continue // it is new, renamed or removed
+			continue // the entry was used recently, renamed or removed
 		}
 		gone, err := c.removeUnused(entry.Name())
 		if gone {

@@ -154,7 +154,7 @@ func TestTheCacheIsCleaned(t *testing.T) {
 	release, err := c.linkFiles(t.Context(), []*protocol.File{old, used}, t.TempDir())
 	require.NoError(t, err)
 	release()
-	for _, file := range []*protocol.File{old, used} { // a file's time is that of its download at first
+	for _, file := range []*protocol.File{old, used} { // both were last used when they were downloaded
 		require.NoError(t, os.Chtimes(filepath.Join(c.directory, entryOf(file)), now, now))
 	}
 	now = now.Add(time.Hour)

@@ -72,7 +72,7 @@ func changedSince(directory string, then time.Time) (bool, error) {
 	case errors.Is(err, changed):
 		return true, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return true, nil // it is being changed
+		return true, nil // the directory is being changed
 	}
 	return false, err
 }

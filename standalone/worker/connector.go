@@ -135,8 +135,8 @@ type answer struct {
 	master string
 	stream attachStream
 	end    context.CancelCauseFunc // of the stream
-	first  *protocol.WorkerOrder   // its first message, with the welcome
-	err    error                   // if there is no stream
+	first  *protocol.WorkerOrder   // the master's first message, with the welcome
+	err    error                   // why there is no stream
 }
 
 // askAll asks all masters at once. It returns the first welcome, or each master's error.

@@ -99,7 +99,7 @@ func (w *worker) killExecutor(id executorID) {
 		return
 	}
 	if known := w.reports.executors[id]; known != nil {
-		w.enqueue(w.reports.setExecutor(known.report)) // its end was not acknowledged yet
+		w.enqueue(w.reports.setExecutor(known.report)) // the executor's end was not acknowledged yet
 		return
 	}
 	w.enqueue(w.reports.setExecutor(&protocol.ExecutorReport{

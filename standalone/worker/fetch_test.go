@@ -22,7 +22,7 @@ type slowFiles struct {
 	protocol.UnimplementedFilesServer
 	content string
 	pause   time.Duration
-	most    int // bytes before it hangs
+	most    int // bytes that are sent before the server hangs
 }
 
 func (f *slowFiles) Fetch(_ *protocol.FetchRequest, stream grpc.ServerStreamingServer[protocol.FetchReply]) error {

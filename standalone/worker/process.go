@@ -30,12 +30,12 @@ type runner struct {
 
 // process is a process to run.
 type process struct {
-	mark        string // the value of launch.EnvContainer; no other process's begins with it
+	mark        string // the value of launch.EnvContainer, not a prefix of another process's
 	program     string
 	arguments   []string
 	environment []string
 	directory   string // the working directory
-	logs        string // for its stdout and stderr
+	logs        string // the directory for stdout and stderr
 }
 
 type ending struct {

@@ -19,7 +19,7 @@ const (
 
 // running is an executor or a driver, from launch to the end of all its processes.
 type running struct {
-	owner, process string // the names of its directory
+	owner, process string // the directory is owner/process
 	kind           string // kindExecutor or kindDriver
 	cores          int
 	memory         config.Size

@@ -57,7 +57,7 @@ func (c *cache) unpackWithin(most int64, archive, directory, name string) error 
 // unpacking unpacks one archive. root refuses files outside the directory.
 type unpacking struct {
 	root       *os.Root
-	most, left int64 // bytes that may be unpacked: the limit, and the rest of it
+	most, left int64 // bytes that may be unpacked: in all, and from now on
 }
 
 // untar reads a tape archive, with or without gzip.

@@ -125,8 +125,8 @@ type worker struct {
 	current      *attachment         // nil while the worker is not registered
 	queue        []*protocol.WorkerMessage
 	began        time.Time
-	decommission *decommission // nil if it is not being decommissioned
-	stopping     error         // why it stops; nil if it does not
+	decommission *decommission // nil if the worker is not being decommissioned
+	stopping     error         // why the worker stops; nil if it does not
 	heartbeat    *time.Ticker
 }
 

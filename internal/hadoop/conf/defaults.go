@@ -3,7 +3,7 @@ package conf
 // builtinDefault is a default value from the XML files in Hadoop's jars.
 type builtinDefault struct {
 	value string
-	file  string // the file of Hadoop 3.4 that defines it
+	file  string // the file of Hadoop 3.4 that defines the default
 }
 
 const (

@@ -32,7 +32,7 @@ type Client struct {
 	mu          sync.Mutex
 	closed      bool
 	token       security.Token
-	activeIndex int // index in addresses of the one that calls go to
+	activeIndex int // index of the address to which calls go
 	current     *connection
 	dialing     *attempt
 	// connections have not ended: the current one, and earlier ones that await responses.

@@ -20,7 +20,7 @@ type ResourceType int32
 // The types of local resources, with the protocol's numbers.
 const (
 	ArchiveResource ResourceType = 1 // unpacked into a directory
-	FileResource    ResourceType = 2 // left as it is
+	FileResource    ResourceType = 2 // not unpacked
 )
 
 // Visibility says which containers on a NodeManager share a localized file.

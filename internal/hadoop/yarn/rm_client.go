@@ -65,7 +65,7 @@ type ApplicationReport struct {
 	Queue   string
 	Name    string
 	State   ApplicationState
-	Attempt AttemptID // the current attempt; zero before the first one
+	Attempt AttemptID // the current attempt; zero before the first attempt
 	// Host and RPCPort are as the ApplicationMaster registered; "N/A" and -1 before.
 	Host        string
 	RPCPort     int32

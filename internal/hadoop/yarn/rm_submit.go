@@ -33,7 +33,7 @@ type Submission struct {
 // ignored.
 type LogPatterns struct {
 	Include, Exclude             string // for files aggregated after the application has ended
-	RolledInclude, RolledExclude string // for files aggregated while it runs
+	RolledInclude, RolledExclude string // for files aggregated while the application runs
 }
 
 // SubmitApplication submits an application. Unlike the REST API, it does not ignore

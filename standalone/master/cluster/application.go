@@ -37,20 +37,20 @@ type application struct {
 	id           string
 	registration string
 	description  *protocol.ApplicationDescription
-	start        time.Time // when it registered, or when a worker reported it first
+	start        time.Time // when the application registered or a worker first reported it
 
 	attached      bool
-	neverAttached bool      // it has not attached since this master leads
-	since         time.Time // since when it has no stream
+	neverAttached bool      // the application has not attached since this master leads
+	since         time.Time // start of the time without a stream
 
 	// complete is set when the application was sent all its executors. Until then,
 	// reported executors are added, but none is launched.
 	complete       bool
 	completeBy     time.Time
-	expected       map[uint32]bool // ids that it named when it attached, but no worker has reported yet
-	knownHighestID uint32          // the highest executor id that it knew when it attached
+	expected       map[uint32]bool // ids that the application named when it attached, not reported by a worker yet
+	knownHighestID uint32          // the highest executor id that the application knew when it attached
 	killed         map[uint32]bool // ids of executors to stop once reported
-	registeredIDs  map[uint32]bool // ids registered with its driver, but not reported by a worker yet
+	registeredIDs  map[uint32]bool // ids registered with the driver, not reported by a worker yet
 
 	demands  []*protocol.ExecutorDemand
 	excluded map[string]bool
@@ -62,15 +62,15 @@ type application struct {
 	reservedIDs uint32         // executor ids up to this one are reserved in the store
 	usedWorkers map[string]bool
 
-	ends     []*protocol.ExecutorEnd // ends of executors that it has not acknowledged
+	ends     []*protocol.ExecutorEnd // ends of executors that the application has not acknowledged
 	sequence uint64
 
 	failures  int            // executors in a row that failed before any registered
 	failedOn  map[string]int // number of failed executors, by worker id
 	retryAt   time.Time
-	hindrance string // why it lacks executors, for users; "" if it does not
+	hindrance string // why the application lacks executors, for users; "" if it does not
 
-	state  ApplicationState // set once it has ended
+	state  ApplicationState // set once the application has ended
 	reason string
 	ended  time.Time
 }

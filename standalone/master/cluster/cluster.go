@@ -94,7 +94,7 @@ func (c *Cluster) newID(kind string, now time.Time) string {
 		id := fmt.Sprintf("%s-%s-%04d", kind, now.UTC().Format("20060102150405"), c.nextNumber)
 		c.nextNumber++
 		if c.applications[id] == nil && c.drivers[id] == nil {
-			return id // it is unique even if the store was lost
+			return id // unique even if the store was lost
 		}
 	}
 }

@@ -18,7 +18,7 @@ type driver struct {
 
 	state       protocol.DriverState
 	launch      uint32 // number of the latest launch
-	run         *run   // nil while it waits, and after its end
+	run         *run   // nil while the driver waits, and after its end
 	lastWorker  *worker
 	killing     bool
 	text        string

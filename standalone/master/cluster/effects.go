@@ -34,7 +34,7 @@ type Effects struct {
 type Note struct {
 	Warning bool
 	Text    string
-	Fields  []any // as slog takes them
+	Fields  []any // keys and values, as for slog
 }
 
 // Take returns the effects of all calls since the last Take.
@@ -96,7 +96,7 @@ func (c *Cluster) put(kind, id string, record proto.Message) {
 			c.warn("cannot keep a record", "kind", kind, "id", id, "error", fmt.Sprint(err))
 			return
 		}
-		change.Data = append([]byte{}, data...) // never nil, which would delete it
+		change.Data = append([]byte{}, data...) // never nil, which would delete the record
 	}
 	c.effects.Changes = append(c.effects.Changes, change)
 }

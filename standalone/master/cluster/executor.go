@@ -17,13 +17,13 @@ type executorKey struct {
 // executor runs on a worker, or is to be launched there.
 type executor struct {
 	key             executorKey
-	application     *application // nil if it is only to be stopped
+	application     *application // nil if the executor is only to be stopped
 	worker          *worker
 	profile         *protocol.ExecutorProfile
 	reserved        reservation
 	state           protocol.ExecutorState
-	killing         bool // its worker was ordered to stop it
-	decommissioning bool // its worker is being decommissioned
+	killing         bool // the worker was ordered to stop the executor
+	decommissioning bool // the worker is being decommissioned
 	registered      bool // with its driver
 	logURL          string
 }
@@ -221,7 +221,7 @@ func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.Executo
 		state == protocol.ExecutorState_EXECUTOR_EXITED && (exitCode != 0 || !e.registered)
 	if failed && !e.killing && a.attached {
 		a.failedOn[e.worker.id]++
-		if !e.registered { // else the driver counts it
+		if !e.registered { // the driver counts failures of registered executors
 			c.countFailure(now, a, e, text)
 		}
 	}

@@ -13,8 +13,8 @@ type candidate struct {
 	worker       *worker
 	cores        int  // assigned in this placement
 	executors    int  // assigned in this placement
-	running      int  // executors that the application has there already
-	failures     int  // how many of the application's executors have failed there
+	running      int  // executors that the application already has on the worker
+	failures     int  // how many of the application's executors have failed on the worker
 	missingLocal *int // cores still needed by tasks that prefer this host, one number for all its workers; nil if no task prefers it
 }
 
@@ -30,7 +30,7 @@ func (c *candidate) missing() int {
 type placement struct {
 	profile     *protocol.ExecutorProfile
 	size        size // of an executor; the minimum if wholeWorker
-	wholeWorker bool // one executor for each worker, with all its free cores
+	wholeWorker bool // one executor for each worker, with all free cores
 	candidates  []*candidate
 	coresLeft   int // how many more cores the application may use
 	wanted      int // executors still to assign

@@ -66,7 +66,7 @@ type ApplicationStatus struct {
 	Ended     time.Time        `json:"ended,omitzero"`
 	Connected bool             `json:"connected"`
 	WebURL    string           `json:"webUrl,omitempty"`
-	Driver    string           `json:"driver,omitempty"` // its id if it was submitted to the cluster
+	Driver    string           `json:"driver,omitempty"` // the driver's id if the driver was submitted to the cluster
 	Wanted    []Wanted         `json:"wanted,omitempty"`
 	CoresMax  int              `json:"coresMax,omitempty"`
 	Cores     int              `json:"cores"`

@@ -26,11 +26,11 @@ type worker struct {
 	recovered bool // from the store, and not attached yet
 	dead      bool
 	lastHeard time.Time
-	since     time.Time // when its stream ended, or when it was found dead
-	reason    string    // why it is dead or decommissioned
+	since     time.Time // when the stream ended, or the worker was found dead
+	reason    string    // why the worker is dead or decommissioned
 
 	decommissioning   bool
-	decommissionAsked bool // Decommission was called for it
+	decommissionAsked bool // Decommission was called for the worker
 	deadline          time.Time
 	acknowledged      uint64
 

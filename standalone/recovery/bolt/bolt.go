@@ -196,7 +196,7 @@ func (b *backend) endTerm(t *term) {
 	b.term = nil
 	b.leader.Store(nil)
 	close(t.lost)
-	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // only error texts need it
+	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // only error texts need the file
 }
 
 // update runs change in a transaction, and returns when that is on disk.

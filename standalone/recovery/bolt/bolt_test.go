@@ -184,7 +184,7 @@ func TestLeaderDoesNotWaitForASlowDisk(t *testing.T) {
 	require.NoError(t, err)
 	b, ok := opened.(*backend)
 	require.True(t, ok)
-	b.mu.Lock() // as a write has it
+	b.mu.Lock() // as during a write
 	defer b.mu.Unlock()
 	told := make(chan string, 1)
 	go func() { told <- b.Leader() }()

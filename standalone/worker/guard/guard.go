@@ -75,7 +75,7 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	g := &Guard{command: command, pipe: write, ended: make(chan struct{})}
 	go func() {
 		g.failure = command.Wait()
-		_ = write.Close() // its reader has ended
+		_ = write.Close() // the reader, the guard, has ended
 		close(g.ended)
 	}()
 	return g, nil

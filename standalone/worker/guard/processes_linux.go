@@ -97,8 +97,8 @@ func Started(pid int) (Time, error) {
 
 // processStatus is from fields 3, 9, 20 and 22 of /proc/PID/stat (proc_pid_stat(5)).
 type processStatus struct {
-	state   byte // of its first thread
-	kernel  bool // it is a kernel thread
+	state   byte // of the first thread
+	kernel  bool // the process is a kernel thread
 	threads int
 	started Time
 }

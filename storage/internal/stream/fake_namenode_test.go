@@ -145,7 +145,7 @@ func (n *fakeNameNode) locations() *pb.LocatedBlocks {
 		located.Blocks = append(located.Blocks, b)
 		located.FileLength = proto.Uint64(located.GetFileLength() + length)
 	}
-	// Not under construction, and the last block is complete.
+	// The file is not under construction, and its last block is complete.
 	setUnknown(located, appendUint(appendUint(nil, 3, 0), 5, 1))
 	return located
 }

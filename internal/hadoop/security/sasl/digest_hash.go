@@ -16,7 +16,7 @@ const (
 	maxResponse  = 4096
 	// defaultMaxBuf is the maxbuf (largest wrapped piece) of a peer that sends none.
 	defaultMaxBuf = 65536
-	maxMaxBuf     = 1<<24 - 1  // largest value of maxbuf: it has 24 bits
+	maxMaxBuf     = 1<<24 - 1  // largest value of maxbuf, a number of 24 bits
 	firstUse      = "00000001" // the nonce count (nc), always 1: each nonce is used once
 	// noBody is appended to A2 if messages are signed or encrypted, for the hash of a
 	// body.

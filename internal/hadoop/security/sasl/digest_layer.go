@@ -11,7 +11,7 @@ import (
 const (
 	macSize      = 10 // bytes of each HMAC that are sent
 	trailerSize  = 6  // bytes after the MAC: message type (always 1) and sequence number
-	confOverhead = 26 // most bytes that encryption and the MAC add, as Java computes it
+	confOverhead = 26 // largest number of bytes that encryption and the MAC add, as in Java
 )
 
 // Constants in the signing and sealing keys, which make the keys of the directions differ
