@@ -86,8 +86,8 @@ func TestFaultsOfFiles(t *testing.T) {
 		local  error // what the executor itself and others on the host find
 		remote error
 	}{
-		{"data removed", func(t *testing.T, out Output) { require.NoError(t, os.Remove(out.Path)) }, os.ErrNotExist, block.ErrDamaged},
-		{"index removed", func(t *testing.T, out Output) { require.NoError(t, os.Remove(indexPath(out.Path))) }, os.ErrNotExist, block.ErrDamaged},
+		{"data removed", func(t *testing.T, out Output) { require.NoError(t, os.Remove(out.Path)) }, os.ErrNotExist, block.ErrNotFound},
+		{"index removed", func(t *testing.T, out Output) { require.NoError(t, os.Remove(indexPath(out.Path))) }, os.ErrNotExist, block.ErrNotFound},
 		{"data truncated", func(t *testing.T, out Output) { require.NoError(t, os.Truncate(out.Path, out.Bytes-1)) }, block.ErrDamaged, block.ErrDamaged},
 		{"data empty", func(t *testing.T, out Output) { require.NoError(t, os.Truncate(out.Path, 0)) }, block.ErrDamaged, block.ErrDamaged},
 		{"index truncated", func(t *testing.T, out Output) { require.NoError(t, os.Truncate(indexPath(out.Path), 17)) }, block.ErrDamaged, block.ErrDamaged},

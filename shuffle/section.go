@@ -36,8 +36,8 @@ func (s *Service) openSection(data string, partition int, offset int64) (*sectio
 }
 
 // Open opens a section of a map output of this service, or a block of its store, for
-// the data port. It fails with block.ErrNotFound if the output is unknown, and with
-// block.ErrDamaged if its files are damaged or missing.
+// the data port. It fails with block.ErrNotFound if the output is unknown or its files
+// are missing, and with block.ErrDamaged if they are damaged.
 func (s *Service) Open(id block.ID) (transfer.Content, error) {
 	if s == nil {
 		return nil, fmt.Errorf("open block %s: %w", id, block.ErrNotFound)
@@ -55,7 +55,10 @@ func (s *Service) Open(id block.ID) (transfer.Content, error) {
 	}
 	opened, err := s.openSection(data, partition, offset)
 	if err != nil {
-		if !errors.Is(err, block.ErrNotFound) && !errors.Is(err, block.ErrDamaged) {
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			err = fmt.Errorf("%w: %w", block.ErrNotFound, err)
+		case !errors.Is(err, block.ErrNotFound) && !errors.Is(err, block.ErrDamaged):
 			err = fmt.Errorf("%w: %w", block.ErrDamaged, err)
 		}
 		return nil, fmt.Errorf("open block %s: %w", id, err)

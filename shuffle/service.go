@@ -100,13 +100,14 @@ func (s *Service) Directory() (string, error) {
 		return "", errClosed
 	}
 	if s.directory == "" {
-		directory, err := os.MkdirTemp(s.options.Directory, "bobbin-shuffle-")
+		parent, err := filepath.Abs(cmp.Or(s.options.Directory, os.TempDir())) // readers of outputs have other working directories
 		if err != nil {
 			return "", err
 		}
-		s.directory = directory
+		s.directory, err = os.MkdirTemp(parent, "bobbin-shuffle-")
+		return s.directory, err
 	}
-	return s.directory, nil
+	return s.directory, os.MkdirAll(s.directory, 0o700) // somebody may have removed it
 }
 
 // Remove removes the outputs of a shuffle. What is open can still be read. Outputs of
