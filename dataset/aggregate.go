@@ -348,13 +348,15 @@ func (m *merger[K, V, A]) emit(emit func(KV[K, A]) bool) {
 		return
 	}
 	if m.spilled == nil {
-		for encoded, merged := range m.table.All() {
-			key, err := m.keys.Decode(encoded)
+		// In insertion order, the output would depend on the order in which sections were
+		// fetched.
+		for entry := range m.table.SortedByHash() {
+			key, err := m.keys.Decode(entry.Key)
 			if err != nil {
 				m.x.fail(err)
 				return
 			}
-			if !emit(KV[K, A]{key, *merged}) {
+			if !emit(KV[K, A]{key, *entry.Value}) {
 				return
 			}
 		}

@@ -40,6 +40,9 @@ func (e *engine) start(run stage.Run) {
 		return
 	}
 	e.attempts[a.number] = a
+	if a.state.exchange == nil {
+		a.state.job.begun = true
+	}
 }
 
 // taskSet returns the task set for an attempt.
@@ -213,7 +216,7 @@ func (a *attempt) taskDone(result driver.Result) {
 		e.cached[b][result.ExecutorID] = true
 	}
 	if f := output.Failed; f != nil {
-		failure := stage.FetchFailure{Shuffle: stage.ShuffleID(f.Shuffle), Map: int(f.Map), ExecutorGone: f.Unreachable}
+		failure := stage.FetchFailure{Shuffle: stage.ShuffleID(f.Shuffle), Map: int(f.Map), ExecutorGone: f.Gone}
 		if generations := a.generations[f.Shuffle]; f.Map < uint64(len(generations)) {
 			failure.Generation = generations[f.Map]
 		}
@@ -232,11 +235,16 @@ func (a *attempt) taskDone(result driver.Result) {
 	counts, actions := e.graph.TaskDone(a.number, result.Index, located)
 	if counts && !s.counted[result.Index] {
 		s.counted[result.Index] = true
-		e.app.Driver.AddCounters(output.Counters)
+		if s.exchange != nil || s.job.work != sampleKeys { // sampled partitions are computed again
+			e.app.Driver.AddCounters(output.Counters)
+		}
 	}
 	switch {
 	case !counts:
 	case s.exchange != nil:
+		if earlier := &s.outputs[result.Index]; earlier.MapID.Shuffle != 0 && earlier.Checksum != output.Output.Checksum {
+			defer e.failSaving(s, result.Index)
+		}
 		s.outputs[result.Index], s.sizes = *output.Output, nil
 	case s.job.deliver != nil:
 		s.job.deliver(output, func() { a.submission.Release(len(result.Value)) })
@@ -247,6 +255,28 @@ func (a *attempt) taskDone(result driver.Result) {
 	}
 	a.submission.Release(len(result.Value))
 	e.act(actions)
+}
+
+// failSaving fails the jobs that save what they compute from a shuffle, and may have
+// begun to, as a map task ran again and its output is not the same. Parts may have been
+// written of which there is no result yet, and the next attempts would keep them.
+func (e *engine) failSaving(s *stageState, task int) {
+	for id, j := range e.jobs {
+		if j.work == saveElements && j.begun && reads(j.final, s.exchange) {
+			e.act(e.graph.Cancel(id, fmt.Errorf("%s is not deterministic: its task %d ran again, as its output was lost, and has other output than before, "+
+				"which parts of %s may have been computed from", s.name(), task, j.output.Path)))
+		}
+	}
+}
+
+// reads reports whether a node is computed from a shuffle.
+func reads(final *node, x *exchange) (found bool) {
+	within(final, func(n *node) {
+		for _, read := range n.reads {
+			found = found || read == x || reads(read.input, x)
+		}
+	})
+	return found
 }
 
 var _ driver.Listener = (*attempt)(nil)

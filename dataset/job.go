@@ -26,6 +26,7 @@ type job struct {
 	id      stage.JobID
 	outputs []taskOutput // by task
 	err     error
+	begun   bool // tasks of the result stage have been submitted
 	// deliver receives results instead of outputs, and calls release when it needs a
 	// result no more; nil if outputs are wanted. The loop calls it.
 	deliver func(output taskOutput, release func())

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 	"github.com/bobbin-yarn/bobbin/internal/function"
@@ -97,11 +99,11 @@ type taskOutput struct {
 
 // fetchFailure names the section that a task could not fetch.
 type fetchFailure struct {
-	_           struct{} `cbor:",toarray"`
-	Shuffle     uint64
-	Map         uint64
-	Attempt     uint64
-	Unreachable bool // the executor does not answer
+	_       struct{} `cbor:",toarray"`
+	Shuffle uint64
+	Map     uint64
+	Attempt uint64
+	Gone    bool // all output of the executor is lost: it does not answer, or files are missing
 }
 
 // runTask runs one task of a stage. It returns fetch failures as results, because
@@ -136,7 +138,7 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 		call.Values.Reset()
 		id := failed.Output.MapID
 		output = taskOutput{Failed: &fetchFailure{Shuffle: id.Shuffle, Map: id.Map, Attempt: id.Attempt,
-			Unreachable: errors.Is(err, transfer.ErrUnreachable)}}
+			Gone: errors.Is(err, transfer.ErrUnreachable) || errors.Is(err, block.ErrNotFound) || errors.Is(err, os.ErrNotExist)}}
 	case err != nil:
 		return nil, err
 	default:
