@@ -123,11 +123,17 @@ func (s *site) startMasters(t *testing.T) {
 // of 256m on each.
 func (s *site) startWorker(t *testing.T, cores int) *daemon {
 	t.Helper()
+	return s.startWorkerAs(t, "127.0.0.1", cores)
+}
+
+// startWorkerAs starts a worker with the given name of its host.
+func (s *site) startWorkerAs(t *testing.T, host string, cores int) *daemon {
+	t.Helper()
 	name := fmt.Sprintf("worker-%d", len(s.workers))
 	w := &daemon{
 		name: name, directory: s.directory, arguments: []string{"worker", s.url()},
 		environ: s.environ(map[string]string{
-			"worker.cores": fmt.Sprint(cores), "worker.memory": fmt.Sprintf("%dm", 256*cores), "worker.host": "127.0.0.1", "worker.ui.port": "0",
+			"worker.cores": fmt.Sprint(cores), "worker.memory": fmt.Sprintf("%dm", 256*cores), "worker.host": host, "worker.ui.port": "0",
 			"worker.dir": filepath.Join(s.directory, name),
 		}),
 	}

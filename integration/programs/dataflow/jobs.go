@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/dataset"
+)
+
+type (
+	row    = dataset.KV[string, []byte]
+	totals struct {
+		Records int64
+		Sum     uint64 // of the values' checksums
+	}
+	lines = dataset.Of[[]byte]
+)
+
+// generated counts the records that map tasks make, seen those that result tasks have
+// received.
+var (
+	generated = bobbin.NewCounter("generated")
+	seen      = bobbin.NewCounter("seen")
+)
+
+var jobs = map[string]*dataset.Definition[input, []byte]{
+	"counts": dataset.Define("counts", counts),
+	"groups": dataset.Define("groups", groups),
+	"joined": dataset.Define("joined", joined),
+	"sorted": dataset.Define("sorted", sorted),
+	"runs":   dataset.Define("runs", runs),
+}
+
+// rows returns the records. The moments of their tasks are "mapping", after half of
+// the records of a partition, and "mapped", after all.
+func (in *input) rows(p *dataset.Plan) *dataset.Of[row] {
+	partitions := dataset.Generate(p, in.Partitions, func(partition int, yield func(int) bool) { yield(partition) })
+	return dataset.MapPartitions(partitions, func(task *bobbin.Task, partitions iter.Seq[int]) iter.Seq2[row, error] {
+		return func(yield func(row, error) bool) {
+			for partition := range partitions {
+				seed := uint64(7)
+				if in.Unstable {
+					seed = rand.Uint64()
+				}
+				random := rand.New(rand.NewPCG(seed, uint64(partition)))
+				value := make([]byte, (in.Payload+7)/8*8)
+				for i := range in.Records {
+					if i == in.Records/2 {
+						in.moment(task, "mapping", partition)
+					}
+					key := random.IntN(in.Keys)
+					if random.Float64() < in.Hot {
+						key = 0
+					}
+					for at := 0; at < in.Payload; at += 8 {
+						binary.LittleEndian.PutUint64(value[at:], random.Uint64())
+					}
+					if !yield(row{Key: in.key(key), Value: value[:in.Payload]}, nil) {
+						return
+					}
+				}
+				generated.Add(task, int64(in.Records))
+				in.moment(task, "mapped", partition)
+			}
+		}
+	})
+}
+
+func (in *input) key(n int) string {
+	key := fmt.Appendf(nil, "key-%07d", n)
+	for random := uint64(n); len(key) < len("key-0000000")+in.Padding; {
+		random = random*6364136223846793005 + 1442695040888963407
+		key = append(key, 'a'+byte(random>>60))
+	}
+	return string(key)
+}
+
+// written passes elements on to the result. The moment of their tasks is "reduced", before
+// the first element of a partition; a task has several partitions.
+func written[T any](in *input, elements *dataset.Of[T]) *dataset.Of[T] {
+	return dataset.MapPartitions(elements, func(task *bobbin.Task, elements iter.Seq[T]) iter.Seq2[T, error] {
+		return func(yield func(T, error) bool) {
+			count := int64(0)
+			for element := range elements {
+				if count++; count == 1 {
+					in.moment(task, "reduced", task.Index())
+				}
+				if !yield(element, nil) {
+					return
+				}
+			}
+			seen.Add(task, count)
+		}
+	})
+}
+
+// merges is how often this process has merged values of counts.
+var merges atomic.Int64
+
+// counts merges the values of each key. The moment of each process after some merges,
+// while it fetches, is "merging".
+func counts(p *dataset.Plan, in input) *lines {
+	merged := dataset.Fold(in.rows(p), func(t totals, value []byte) totals {
+		return totals{t.Records + 1, t.Sum + uint64(crc32.ChecksumIEEE(value))}
+	}, func(a, b totals) totals {
+		if merges.Add(1) == 1000 {
+			in.moment(context.Background(), "merging", 0)
+		}
+		return totals{a.Records + b.Records, a.Sum + b.Sum}
+	})
+	return dataset.Map(written(&in, merged), func(e dataset.KV[string, totals]) []byte { return line(e.Key, e.Value.Records, e.Value.Sum) })
+}
+
+// groups does what counts does, with all values of a key at once.
+func groups(p *dataset.Plan, in input) *lines {
+	return dataset.Map(written(&in, dataset.Group(in.rows(p))), func(e dataset.KV[string, iter.Seq[[]byte]]) []byte {
+		var t totals
+		for value := range e.Value {
+			t = totals{t.Records + 1, t.Sum + uint64(crc32.ChecksumIEEE(value))}
+		}
+		return line(e.Key, t.Records, t.Sum)
+	})
+}
+
+// joined joins the records with one record for each key.
+func joined(p *dataset.Plan, in input) *lines {
+	all := dataset.Map(dataset.Range(p, 0, int64(in.Keys), in.Partitions), func(i int64) dataset.KV[string, int64] {
+		return dataset.KV[string, int64]{Key: in.key(int(i)), Value: i}
+	})
+	pairs := dataset.Join(in.rows(p), all, func(key string, value []byte, number int64) []byte {
+		return line(key, number, crc32.ChecksumIEEE(value))
+	})
+	if !in.Check {
+		return written(&in, pairs)
+	}
+	one := dataset.Map(pairs, func([]byte) dataset.KV[string, int64] { return dataset.KV[string, int64]{Key: "records", Value: 1} })
+	return dataset.Map(dataset.Reduce(one, func(a, b int64) int64 { return a + b }), func(e dataset.KV[string, int64]) []byte {
+		return line(e.Key, e.Value)
+	})
+}
+
+// sorted sorts the records by key and value.
+func sorted(p *dataset.Plan, in input) *lines {
+	all := dataset.Sort(dataset.Map(in.rows(p), func(r row) []byte { return fmt.Appendf(nil, "%s\t%x", r.Key, r.Value) }))
+	if !in.Check {
+		return written(&in, all)
+	}
+	return dataset.MapPartitions(all, func(_ *bobbin.Task, elements iter.Seq[[]byte]) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			var first, last []byte
+			count := 0
+			for element := range elements {
+				if count++; count == 1 {
+					first = bytes.Clone(element)
+				}
+				if bytes.Compare(last, element) > 0 {
+					yield(nil, fmt.Errorf("%q is after %q", element, last))
+					return
+				}
+				last = append(last[:0], element...)
+			}
+			yield(line(string(first), string(last), count), nil)
+		}
+	})
+}
+
+// runs has two shuffles. Each record has the number of the run that made it; the
+// second shuffle brings all records of a map task together.
+func runs(p *dataset.Plan, in input) *lines {
+	type origin struct {
+		Partition int
+		Run       int64
+	}
+	partitions := dataset.Generate(p, in.Partitions, func(partition int, yield func(int) bool) { yield(partition) })
+	made := dataset.MapPartitions(partitions, func(task *bobbin.Task, partitions iter.Seq[int]) iter.Seq2[dataset.KV[int, origin], error] {
+		return func(yield func(dataset.KV[int, origin], error) bool) {
+			for partition := range partitions {
+				run := time.Now().UnixNano()*10_000 + int64(os.Getpid()%10_000)
+				for i := range in.Records {
+					if i == in.Records/2 {
+						in.moment(task, "mapping", partition)
+					}
+					if !yield(dataset.KV[int, origin]{Key: i*in.Partitions + partition, Value: origin{partition, run}}, nil) {
+						return
+					}
+				}
+				generated.Add(task, int64(in.Records))
+				in.moment(task, "mapped", partition)
+			}
+		}
+	})
+	once := dataset.MapPartitions(dataset.Reduce(made, func(a, _ origin) origin { return a }),
+		func(task *bobbin.Task, elements iter.Seq[dataset.KV[int, origin]]) iter.Seq2[dataset.KV[int, int64], error] {
+			return func(yield func(dataset.KV[int, int64], error) bool) {
+				first := true
+				for element := range elements {
+					if first {
+						in.moment(task, "between", task.Index())
+						first = false
+					}
+					if !yield(dataset.KV[int, int64]{Key: element.Value.Partition, Value: element.Value.Run}, nil) {
+						return
+					}
+				}
+			}
+		})
+	return dataset.Map(dataset.Group(once), func(e dataset.KV[int, iter.Seq[int64]]) []byte {
+		numbers := map[int64]int{}
+		for run := range e.Value {
+			numbers[run]++
+		}
+		return line(e.Key, len(numbers), numbers)
+	})
+}

@@ -1,0 +1,143 @@
+// Command dataflow runs a job on data sets of generated records, and stops its tasks
+// at known moments, so that tests can inject faults there.
+//
+//	dataflow [flags] counts|groups|joined|sorted|runs OUT
+//
+// counts, groups and joined write a line for each key, and sorted one for each record.
+// runs is not deterministic: it fails if it sees the records of two runs of a map task.
+// With -check, joined and sorted write no records, but one line about them.
+//
+// Each task reports its moments in the directory -control and waits there (see
+// moment). The driver keeps the state of its task sets in the file "status" there, and
+// prints the job's counters at its end.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/dataset"
+)
+
+// input describes the records: each partition has the same number of them, with keys
+// that are chosen at random from Keys.
+type input struct {
+	Partitions, Records, Keys int
+	Payload                   int     // bytes of each value
+	Padding                   int     // bytes that are appended to each key
+	Hot                       float64 // part of the records that have the first key
+	Check                     bool    // write one line about the records instead of the records
+	Unstable                  bool    // other values in each run of a map task
+	Control                   string
+}
+
+func main() {
+	bobbin.Main(func(ctx context.Context) error {
+		flags := flag.NewFlagSet("dataflow", flag.ContinueOnError)
+		var in input
+		flags.IntVar(&in.Partitions, "partitions", 12, "partitions of the input")
+		flags.IntVar(&in.Records, "records", 20_000, "records of each partition")
+		flags.IntVar(&in.Keys, "keys", 50_000, "keys")
+		flags.IntVar(&in.Payload, "payload", 64, "bytes of each value")
+		flags.IntVar(&in.Padding, "padding", 0, "bytes that are appended to each key")
+		flags.Float64Var(&in.Hot, "hot", 0, "part of the records with the first key")
+		flags.BoolVar(&in.Check, "check", false, "write one line instead of the records")
+		flags.BoolVar(&in.Unstable, "unstable", false, "generate other values in each run of a task")
+		flags.StringVar(&in.Control, "control", "", "directory of moments")
+		if err := flags.Parse(os.Args[1:]); err != nil {
+			return err
+		}
+		if flags.NArg() != 2 {
+			return errors.New("usage: dataflow [flags] JOB OUT")
+		}
+		return run(ctx, in, flags.Arg(0), flags.Arg(1))
+	})
+}
+
+func run(ctx context.Context, in input, job, out string) error {
+	plan := jobs[job]
+	if plan == nil {
+		return fmt.Errorf("there is no job %q", job)
+	}
+	session, err := bobbin.NewSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if in.Control != "" {
+		ended := make(chan struct{})
+		var watching sync.WaitGroup
+		defer watching.Wait()
+		defer close(ended)
+		watching.Go(func() { watch(session, in.Control, ended) })
+	}
+	if err := plan.With(session, in).Save(ctx, out, dataset.AsText); err != nil {
+		return err
+	}
+	fmt.Printf("generated %d, seen %d\n", session.Counter(generated), session.Counter(seen))
+	return nil
+}
+
+// watch writes the state of the task sets to the file "status" until ended is closed,
+// and then the last time.
+func watch(session *bobbin.Session, control string, ended <-chan struct{}) {
+	for more := true; more; {
+		select {
+		case <-ended:
+			more = false
+		case <-time.After(20 * time.Millisecond):
+		}
+		status, err := json.Marshal(session.Jobs())
+		if err != nil {
+			panic(err)
+		}
+		draft := filepath.Join(control, "status-draft")
+		if os.WriteFile(draft, status, 0o644) == nil {
+			_ = os.Rename(draft, filepath.Join(control, "status"))
+		}
+	}
+}
+
+// moment reports that task index has reached a moment, in a file MOMENT.INDEX.PID.NONCE of
+// the control directory, and waits as long as there is a file hold.MOMENT or
+// hold.MOMENT.INDEX and ctx has not ended.
+func (in *input) moment(ctx context.Context, moment string, index int) {
+	if in.Control == "" {
+		return
+	}
+	name := fmt.Sprintf("%s.%d", moment, index)
+	file, err := os.CreateTemp(in.Control, fmt.Sprintf("%s.%d.*", name, os.Getpid()))
+	if err != nil {
+		panic(err)
+	}
+	_ = file.Close()
+	for ctx.Err() == nil && (in.isHeld(moment) || in.isHeld(name)) {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (in *input) isHeld(moment string) bool {
+	_, err := os.Lstat(filepath.Join(in.Control, "hold."+moment))
+	return err == nil
+}
+
+// line joins fields by tabs.
+func line(fields ...any) []byte {
+	var b strings.Builder
+	for i, field := range fields {
+		if i > 0 {
+			b.WriteByte('\t')
+		}
+		fmt.Fprint(&b, field)
+	}
+	return []byte(b.String())
+}

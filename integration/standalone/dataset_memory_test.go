@@ -1,0 +1,175 @@
+//go:build integration
+
+package standalone
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// startLocal starts a job of dataflow on a local master.
+func (s *site) startLocal(t *testing.T, master string, settings map[string]string, held []string, arguments ...string) *dataflow {
+	t.Helper()
+	own := map[string]string{"master": master, "log.level": "warn"}
+	maps.Copy(own, settings)
+	return s.startDataflow(t, own, held, arguments...)
+}
+
+// assertNoFiles checks that no temporary files and no processes are left.
+func (s *site) assertNoFiles(t *testing.T) {
+	t.Helper()
+	left, err := os.ReadDir(s.temporary())
+	require.NoError(t, err)
+	assert.Empty(t, left)
+	assert.Empty(t, s.processes())
+}
+
+// peakResident returns the peak of a process's resident memory, in bytes; 0 if it has
+// ended.
+func peakResident(pid int) (bytes int64) {
+	status, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "status"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kilobytes, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			bytes = kilobytes << 10
+		}
+	}
+	return bytes
+}
+
+// watchPeaks returns a function that returns the peak of the resident memory of each
+// executor of the site since the call.
+func (s *site) watchPeaks() (stop func() map[int]int64) {
+	peaks, ended := map[int]int64{}, make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for more := true; more; {
+			for _, p := range s.executors() {
+				peaks[p.pid] = max(peaks[p.pid], peakResident(p.pid))
+			}
+			select {
+			case <-ended:
+				more = false
+			case <-time.After(interval):
+			}
+		}
+	})
+	return func() map[int]int64 {
+		close(ended)
+		watching.Wait()
+		return peaks
+	}
+}
+
+// TestDataLargerThanMemory reduces, groups, joins and sorts ten times as many bytes as
+// an executor has memory. The memory of the program's own code counts as overhead.
+func TestDataLargerThanMemory(t *testing.T) {
+	const memory, overhead = 64 << 20, 16 << 20
+	s := newSite(t, 0, nil)
+	master := fmt.Sprintf("local-cluster[2,2,%d]", (memory+overhead)>>20)
+	settings := map[string]string{"executor.memory": fmt.Sprintf("%dm", memory>>20), "executor.memoryOverhead": fmt.Sprintf("%dm", overhead>>20)}
+	const keys, partitions = 10_000, 30
+	for job, arguments := range map[string][]string{ // 10*memory in all
+		"counts": {"-records", "43000", "-keys", "100000000", "-padding", "476", "-payload", "8"}, // nearly all keys differ
+		"groups": {"-records", "21500", "-keys", itoa(keys), "-payload", "1000"},
+		"joined": {"-records", "21500", "-keys", itoa(keys), "-payload", "1000", "-check"},
+		"sorted": {"-records", "21500", "-keys", itoa(keys), "-payload", "500", "-check"},
+	} {
+		t.Run(job, func(t *testing.T) {
+			stop := s.watchPeaks()
+			d := s.startLocal(t, master, settings, nil, append(arguments, "-partitions", itoa(partitions), job)...)
+			text := d.result(t)
+			peaks := stop()
+			assert.Len(t, peaks, 2)
+			for pid, peak := range peaks {
+				assert.Less(t, peak, int64(memory+overhead), "peak resident memory of executor %d", pid)
+			}
+			s.assertNoFiles(t)
+			records := 21500 * partitions
+			switch job {
+			case "counts":
+				records *= 2
+				assert.InDelta(t, records, lineCount(text), float64(records)/50)
+			case "groups":
+				assert.Equal(t, keys, lineCount(text))
+			case "joined":
+				assert.Equal(t, fmt.Sprintf("records\t%d\n", records), string(text))
+			case "sorted":
+				assertRanges(t, string(text), records)
+			}
+		})
+	}
+}
+
+// assertRanges checks lines with the first and last record of each range of a sort,
+// and their number.
+func assertRanges(t *testing.T, text string, records int) {
+	t.Helper()
+	last, total := "", 0
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		require.Len(t, fields, 5, "first key and value, last key and value, number of records")
+		first := fields[0] + fields[1]
+		assert.LessOrEqual(t, last, first)
+		last = fields[2] + fields[3]
+		n, err := strconv.Atoi(fields[4])
+		require.NoError(t, err)
+		total += n
+	}
+	assert.Equal(t, records, total)
+}
+
+// TestCancelledDataSetsLeaveNoFiles interrupts the driver while its tasks write map
+// outputs, and while they write the output.
+func TestCancelledDataSetsLeaveNoFiles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0, nil)
+	for moment, job := range map[string]string{"mapped": "counts", "merging": "counts", "reduced": "sorted"} {
+		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			t.Run(moment+", "+signal.String(), func(t *testing.T) {
+				d := s.startLocal(t, "local-cluster[3,2,512]", nil, []string{moment}, job)
+				d.awaitEvents(t, moment, 2)
+				require.NoError(t, d.command.Process.Signal(signal))
+				assert.NotZero(t, d.wait(t, testTimeout))
+				s.assertNoFiles(t)
+				left, err := os.ReadDir(filepath.Dir(d.out))
+				require.NoError(t, err)
+				assert.Empty(t, left, "output is left")
+			})
+		}
+	}
+}
+
+// TestOneKeyWithHalfOfAllRecords compares the processor time of jobs in one process with
+// that of the same jobs with uniform keys.
+func TestOneKeyWithHalfOfAllRecords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0, nil)
+	seconds := func(t *testing.T, job, hot string) float64 {
+		d := s.startLocal(t, "local[2]", nil, nil, "-records", "60000", "-keys", "60000", "-payload", "200", "-hot", hot, "-check", job)
+		d.result(t)
+		state := d.command.ProcessState
+		return (state.UserTime() + state.SystemTime()).Seconds()
+	}
+	for _, job := range []string{"counts", "groups", "joined", "sorted"} {
+		t.Run(job, func(t *testing.T) {
+			uniform, skewed := seconds(t, job, "0"), seconds(t, job, "0.5")
+			t.Logf("uniform %.2f s, with one key in half of all records %.2f s", uniform, skewed)
+			assert.LessOrEqual(t, skewed, 2*uniform)
+		})
+	}
+}

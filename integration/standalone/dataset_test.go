@@ -1,0 +1,496 @@
+//go:build integration
+
+package standalone
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// dataflow is a run of the program dataflow.
+type dataflow struct {
+	*application
+	out, control string
+}
+
+// startDataflow starts a job of the program dataflow, whose tasks wait at the held
+// moments.
+func (s *site) startDataflow(t *testing.T, settings map[string]string, held []string, arguments ...string) *dataflow {
+	t.Helper()
+	d := &dataflow{out: filepath.Join(t.TempDir(), "out"), control: t.TempDir()}
+	for _, moment := range held {
+		create(t, d.hold(moment))
+	}
+	require.NoError(t, os.MkdirAll(s.temporary(), 0o700))
+	own := map[string]string{"master": s.url(), "driver.host": "127.0.0.1", "executor.cores": "2", "executor.memory": "192m"}
+	maps.Copy(own, settings)
+	d.application = s.begin(t, append(s.environ(own), "TMPDIR="+s.temporary()), program("dataflow"), append([]string{"-control", d.control}, append(arguments, d.out)...)...)
+	return d
+}
+
+// temporary is the directory of temporary files of drivers and local clusters.
+func (s *site) temporary() string { return filepath.Join(s.directory, "temporary") }
+
+func (d *dataflow) hold(moment string) string { return filepath.Join(d.control, "hold."+moment) }
+
+// release lets tasks go on that wait at any moment.
+func (d *dataflow) release(t *testing.T) {
+	t.Helper()
+	held, err := filepath.Glob(d.hold("*"))
+	require.NoError(t, err)
+	for _, path := range held {
+		require.NoError(t, os.Remove(path))
+	}
+}
+
+// event is a moment that a task has reached.
+type event struct {
+	moment     string
+	index, pid int
+}
+
+// events returns the moments of a name that tasks have reached.
+func (d *dataflow) events(t *testing.T, moment string) (found []event) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(d.control, moment+".*.*.*"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		fields := strings.Split(filepath.Base(path), ".")
+		index, err := strconv.Atoi(fields[1])
+		require.NoError(t, err)
+		pid, err := strconv.Atoi(fields[2])
+		require.NoError(t, err)
+		found = append(found, event{fields[0], index, pid})
+	}
+	return found
+}
+
+// taskSets returns the task sets that the driver has submitted.
+func (d *dataflow) taskSets(t *testing.T) (sets []bobbin.Job) {
+	t.Helper()
+	status, err := os.ReadFile(filepath.Join(d.control, "status"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(status, &sets))
+	return sets
+}
+
+// mapSets returns the task sets of attempts of the stage that writes an operator's
+// shuffle.
+func (d *dataflow) mapSets(t *testing.T, operator string) (sets []bobbin.Job) {
+	t.Helper()
+	for _, set := range d.taskSets(t) {
+		if strings.Contains(set.Name, " for "+operator) && !strings.Contains(set.Name, "sampled") {
+			sets = append(sets, set)
+		}
+	}
+	return sets
+}
+
+// awaitMapped waits until a number of tasks of the first attempt of that stage have
+// results.
+func (d *dataflow) awaitMapped(t *testing.T, operator string, done int) {
+	t.Helper()
+	await(t, fmt.Sprintf("%d map tasks are done", done), func() bool {
+		require.True(t, d.alive(), "%s has ended:\n%s", d.name, d.stderr.text())
+		sets := d.mapSets(t, operator)
+		return len(sets) > 0 && sets[0].Done >= done
+	})
+}
+
+// awaitEvents waits until tasks have reached a moment a number of times.
+func (d *dataflow) awaitEvents(t *testing.T, moment string, count int) []event {
+	t.Helper()
+	await(t, fmt.Sprintf("%d tasks are %s", count, moment), func() bool {
+		require.True(t, d.alive(), "%s has ended:\n%s", d.name, d.stderr.text())
+		return len(d.events(t, moment)) >= count
+	})
+	return d.events(t, moment)
+}
+
+// result waits for the end, and returns the lines of all parts in order.
+func (d *dataflow) result(t *testing.T) []byte {
+	t.Helper()
+	require.Zero(t, d.wait(t, testTimeout), "%s", d.stderr.text())
+	return readParts(t, d.out)
+}
+
+func readParts(t *testing.T, out string) []byte {
+	t.Helper()
+	parts, err := filepath.Glob(filepath.Join(out, "part-*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, parts)
+	var all bytes.Buffer
+	for _, part := range parts {
+		content, err := os.ReadFile(part)
+		require.NoError(t, err)
+		all.Write(content)
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(out), ".*"))
+	require.NoError(t, err)
+	require.Empty(t, left, "temporary output is left")
+	return all.Bytes()
+}
+
+// times returns how often each index is among the events.
+func times(events []event) map[int]int {
+	count := map[int]int{}
+	for _, e := range events {
+		count[e.index]++
+	}
+	return count
+}
+
+// indexesOf returns the indexes of the events of a process.
+func indexesOf(events []event, pid int) (indexes []int) {
+	for _, e := range events {
+		if e.pid == pid {
+			indexes = append(indexes, e.index)
+		}
+	}
+	slices.Sort(indexes)
+	return indexes
+}
+
+// busiest returns the process with the most events.
+func busiest(events []event) (pid int) {
+	count := map[int]int{}
+	for _, e := range events {
+		if count[e.pid]++; count[e.pid] > count[pid] {
+			pid = e.pid
+		}
+	}
+	return pid
+}
+
+// assertRuns checks that the given map tasks have run twice and the others once.
+func (d *dataflow) assertRuns(t *testing.T, twice ...int) {
+	t.Helper()
+	want := map[int]int{}
+	for index := range 12 {
+		want[index] = 1
+	}
+	for _, index := range twice {
+		want[index]++
+	}
+	assert.Equal(t, want, times(d.events(t, "mapping")), "how often map tasks have run")
+}
+
+// assertResubmitted checks that the map stage was run a second time, for a number of
+// tasks, and not a third time.
+func (d *dataflow) assertResubmitted(t *testing.T, tasks int) {
+	t.Helper()
+	var sizes []int
+	for _, set := range d.mapSets(t, "") {
+		if strings.HasPrefix(set.Name, "MapPartitions ") {
+			sizes = append(sizes, set.Tasks)
+		}
+	}
+	assert.Equal(t, []int{12, tasks}, sizes, "tasks of the map stage's attempts")
+}
+
+// newDataSite starts a site with three workers, whose executors take each other to be
+// on other hosts.
+func newDataSite(t *testing.T) *site {
+	s := newSite(t, 1, map[string]string{"network.timeout": "20s"})
+	s.startMasters(t)
+	for i := range 3 {
+		s.startWorkerAs(t, fmt.Sprintf("127.0.0.%d", 81+i), 2)
+	}
+	s.awaitWorkers(t, 3)
+	return s
+}
+
+const allRecords = 240_000 // of dataflow, if no flag changes it
+
+func assertCounters(t *testing.T, d *dataflow, seen int) {
+	t.Helper()
+	assert.Equal(t, fmt.Sprintf("generated %d, seen %d\n", allRecords, seen), d.stdout.text())
+}
+
+// assertSame compares the bytes of outputs. An error shows only the first line that differs.
+func assertSame(t *testing.T, want, got []byte) {
+	t.Helper()
+	if bytes.Equal(want, got) {
+		return
+	}
+	wants, gots := bytes.Split(want, []byte("\n")), bytes.Split(got, []byte("\n"))
+	at := 0
+	for at < min(len(wants), len(gots))-1 && bytes.Equal(wants[at], gots[at]) {
+		at++
+	}
+	assert.Fail(t, "the output differs", "line %d of %d is %q, want %q of %d", at, len(gots), gots[at], wants[at], len(wants))
+}
+
+// sortLines sorts lines of the same text in place.
+func sortLines(text []byte) {
+	lines := slices.Collect(bytes.Lines(bytes.Clone(text)))
+	slices.SortFunc(lines, bytes.Compare)
+	at := 0
+	for _, line := range lines {
+		at += copy(text[at:], line)
+	}
+}
+
+func lineCount(text []byte) int { return bytes.Count(text, []byte("\n")) }
+
+// TestDataSetsSurviveExecutors kills executors at known moments. The output must be
+// that of an undisturbed run, byte for byte, the counters exact, and only lost map
+// tasks may run again.
+func TestDataSetsSurviveExecutors(t *testing.T) {
+	t.Parallel()
+	s := newDataSite(t)
+	expected := map[string][]byte{}
+	for _, job := range []string{"counts", "groups", "joined", "sorted"} {
+		d := s.startDataflow(t, nil, nil, job)
+		expected[job] = d.result(t)
+	}
+	for _, job := range []string{"counts", "sorted"} {
+		t.Run(job+": one is killed while it maps", func(t *testing.T) {
+			var held []string
+			for index := 6; index < 12; index++ {
+				held = append(held, "mapped."+itoa(index))
+			}
+			d := s.startDataflow(t, nil, held, job)
+			await(t, "half of the map tasks wait", func() bool {
+				waiting := 0
+				for _, e := range d.events(t, "mapped") {
+					if e.index >= 6 {
+						waiting++
+					}
+				}
+				return waiting == 6
+			})
+			d.awaitMapped(t, "", 6)
+			victim := busiest(d.events(t, "mapped"))
+			again := indexesOf(d.events(t, "mapped"), victim)
+			lost := slices.DeleteFunc(slices.Clone(again), func(index int) bool { return index >= 6 })
+			process{pid: victim}.kill()
+			d.release(t)
+			assertSame(t, expected[job], d.result(t))
+			if job == "counts" {
+				d.assertRuns(t, again...)
+				d.assertResubmitted(t, len(lost))
+			}
+			assertCounters(t, d, lineCount(expected[job]))
+		})
+	}
+	sortLines(expected["joined"]) // values of a key may be in any order
+	for _, job := range []string{"counts", "groups", "joined", "sorted"} {
+		t.Run(job+": one is killed while it writes the output", func(t *testing.T) {
+			d := s.startDataflow(t, nil, []string{"reduced"}, job)
+			victim := d.awaitEvents(t, "reduced", 3)[0].pid
+			lost := indexesOf(d.events(t, "mapped"), victim)
+			process{pid: victim}.kill()
+			d.release(t)
+			text := d.result(t)
+			if job == "joined" {
+				sortLines(text)
+			}
+			assertSame(t, expected[job], text)
+			if job == "counts" {
+				d.assertRuns(t, lost...)
+				d.assertResubmitted(t, len(lost))
+			}
+			assertCounters(t, d, lineCount(expected[job]))
+		})
+	}
+}
+
+// fetching makes the sections of the shuffle of counts larger than what a task
+// receives ahead, and gives each executor a task that merges.
+var fetching = []string{"-records", "100000", "-keys", "10000000"}
+
+var fetchingSettings = map[string]string{"executor.memory": "128m", "shuffle.partitions": "6"}
+
+// TestDataSetsSurviveExecutorsThatServe kills an executor while others receive map
+// output from it, and while its own task waits for the permission to commit.
+func TestDataSetsSurviveExecutorsThatServe(t *testing.T) {
+	t.Parallel()
+	s := newDataSite(t)
+	undisturbed := s.startDataflow(t, fetchingSettings, nil, append(fetching, "counts")...)
+	expected := undisturbed.result(t)
+
+	t.Run("one is killed while all fetch", func(t *testing.T) {
+		d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetching, "counts")...)
+		victim := d.awaitEvents(t, "merging", 3)[0].pid
+		lost := indexesOf(d.events(t, "mapped"), victim)
+		process{pid: victim}.kill()
+		d.release(t)
+		assertSame(t, expected, d.result(t))
+		d.assertRuns(t, lost...)
+		d.assertResubmitted(t, len(lost))
+		assert.Equal(t, undisturbed.stdout.text(), d.stdout.text())
+	})
+	t.Run("one is killed while it commits", func(t *testing.T) {
+		smaller := s.startDataflow(t, nil, nil, "counts").result(t)
+		d := s.startDataflow(t, nil, []string{"reduced"}, "counts")
+		started := d.awaitEvents(t, "reduced", 3)
+		// Without the driver, tasks write their parts and wait for its permission.
+		require.NoError(t, d.command.Process.Signal(syscall.SIGSTOP))
+		d.release(t)
+		await(t, "the tasks have written their parts", func() bool {
+			parts, err := filepath.Glob(filepath.Join(filepath.Dir(d.out), ".*", "*", "attempts", "*"))
+			require.NoError(t, err)
+			written := 0
+			for _, part := range parts {
+				if info, err := os.Stat(part); err == nil && info.Size() > 0 {
+					written++
+				}
+			}
+			return written == 3
+		})
+		victim := started[0].pid
+		lost := indexesOf(d.events(t, "mapped"), victim)
+		process{pid: victim}.kill()
+		require.NoError(t, d.command.Process.Signal(syscall.SIGCONT))
+		assertSame(t, smaller, d.result(t))
+		d.assertRuns(t, lost...)
+		d.assertResubmitted(t, len(lost))
+		assertCounters(t, d, lineCount(smaller))
+	})
+}
+
+// outputFiles returns the files of map outputs, data or index, by map task.
+func (d *dataflow) outputFiles(t *testing.T, directory, suffix string) map[int]string {
+	t.Helper()
+	found := map[int]string{}
+	require.NoError(t, filepath.WalkDir(directory, func(path string, _ fs.DirEntry, err error) error {
+		if fields := strings.Split(filepath.Base(path), "_"); err == nil && len(fields) == 4 && fields[0] == "shuffle" && strings.HasSuffix(path, suffix) {
+			index, err := strconv.Atoi(fields[2])
+			require.NoError(t, err)
+			found[index] = path
+		}
+		return nil
+	}))
+	return found
+}
+
+// TestDamagedMapOutputIsMadeAgain damages files of map outputs before they are read.
+func TestDamagedMapOutputIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(t *testing.T) (s *site, settings map[string]string){
+		"read over the network": func(t *testing.T) (*site, map[string]string) { return newDataSite(t), nil },
+		"read from files": func(t *testing.T) (*site, map[string]string) {
+			s := newSite(t, 1, nil)
+			return s, map[string]string{"master": "local-cluster[3,2,512]", "worker.dir": filepath.Join(s.directory, "worker-local")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, settings := start(t)
+			expected := s.startDataflow(t, settings, nil, "groups").result(t)
+			for name, damage := range map[string]func(t *testing.T, d *dataflow) (damaged []int){
+				"a flipped byte and truncated files": func(t *testing.T, d *dataflow) []int {
+					data, indexes := d.outputFiles(t, s.directory, ".data"), d.outputFiles(t, s.directory, ".index")
+					all := slices.Sorted(maps.Keys(data))
+					flipByte(t, data[all[0]])
+					require.NoError(t, os.Truncate(indexes[all[1]], 100))
+					require.NoError(t, os.Truncate(data[all[2]], 1000))
+					return all[:3]
+				},
+				"a removed file": func(t *testing.T, d *dataflow) []int {
+					data := d.outputFiles(t, s.directory, ".data")
+					victim := busiest(d.events(t, "mapped"))
+					require.NoError(t, os.Remove(data[indexesOf(d.events(t, "mapped"), victim)[0]]))
+					return indexesOf(d.events(t, "mapped"), victim) // if a file is missing, all of the executor are made again
+				},
+				"a removed directory": func(t *testing.T, d *dataflow) []int {
+					data := d.outputFiles(t, s.directory, ".data")
+					victim := busiest(d.events(t, "mapped"))
+					require.NoError(t, os.RemoveAll(filepath.Dir(data[indexesOf(d.events(t, "mapped"), victim)[0]])))
+					return indexesOf(d.events(t, "mapped"), victim)
+				},
+			} {
+				t.Run(name, func(t *testing.T) {
+					d := s.startDataflow(t, settings, []string{"mapped.11"}, "groups")
+					d.awaitMapped(t, "", 11) // all but the one that is held
+					d.awaitEvents(t, "mapped", 12)
+					damaged := damage(t, d)
+					d.release(t)
+					assertSame(t, expected, d.result(t))
+					d.assertRuns(t, damaged...)
+					assertCounters(t, d, lineCount(expected))
+				})
+			}
+		})
+	}
+}
+
+func flipByte(t *testing.T, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	content[len(content)/2] ^= 1
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+}
+
+// TestDataSetsThatAreNotDeterministic kills an executor whose map tasks make other
+// records when they run again. What was computed from the old ones must not be mixed
+// with the new.
+func TestDataSetsThatAreNotDeterministic(t *testing.T) {
+	t.Parallel()
+	s := newDataSite(t)
+	t.Run("before there are results", func(t *testing.T) {
+		settings := map[string]string{"shuffle.partitions": "64"}
+		d := s.startDataflow(t, settings, []string{"between.6"}, "-records", "100000", "runs")
+		d.awaitEvents(t, "between", 7)
+		d.awaitMapped(t, "Group", 6)
+		process{pid: busiest(d.events(t, "mapped"))}.kill()
+		await(t, "its map tasks run again", func() bool { return len(d.mapSets(t, "Reduce")) == 2 })
+		d.release(t)
+		text := d.result(t)
+		assert.Equal(t, 12, lineCount(text))
+		for line := range strings.Lines(string(text)) {
+			assert.Contains(t, line, "\t1\t", "records of several runs of a map task are mixed")
+			assert.Contains(t, line, ":100000]", "records are missing")
+		}
+	})
+	t.Run("after a part without a result", func(t *testing.T) {
+		d := s.startDataflow(t, nil, []string{"reduced"}, "-unstable", "groups")
+		d.awaitEvents(t, "reduced", 6)
+		finished, err := filepath.Glob(filepath.Join(filepath.Dir(d.out), ".*", "*", "finished"))
+		require.NoError(t, err)
+		require.Len(t, finished, 1)
+		create(t, filepath.Join(finished[0], "part-00003"))
+		process{pid: busiest(d.events(t, "mapped"))}.kill()
+		d.release(t)
+		d.assertNotDeterministic(t)
+	})
+	t.Run("after some results", func(t *testing.T) {
+		d := s.startDataflow(t, nil, []string{"reduced.0"}, "-unstable", "groups")
+		await(t, "some results are there", func() bool {
+			sets := d.taskSets(t)
+			return len(sets) == 2 && sets[1].Done > 6
+		})
+		process{pid: busiest(d.events(t, "mapped"))}.kill()
+		d.release(t)
+		d.assertNotDeterministic(t)
+	})
+}
+
+// assertNotDeterministic checks that the job fails, and that no output is left.
+func (d *dataflow) assertNotDeterministic(t *testing.T) {
+	t.Helper()
+	assert.Equal(t, 1, d.wait(t, testTimeout))
+	assert.Contains(t, d.lastLine(), "is not deterministic")
+	left, err := os.ReadDir(filepath.Dir(d.out))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
