@@ -91,7 +91,7 @@ func same(ctx context.Context, files *storage.Files, want, got string, add func(
 // tolerance is how much two ranks may differ, relative to the larger of 1 and the rank.
 const tolerance = 1e-6
 
-// sameRanks compares lines page<TAB>rank.
+// sameRanks compares outputs with lines page<TAB>rank.
 func sameRanks(ctx context.Context, files *storage.Files, want, got string) error {
 	ranks := map[string]float64{}
 	read := func(output string, f func(page string, rank float64) error) error {

@@ -26,7 +26,7 @@ import (
 
 type point []float64
 
-// cluster is the sum of some points and their number.
+// cluster has the sum of the points of a cluster, and their number.
 type cluster struct {
 	Sum    point
 	Points int64

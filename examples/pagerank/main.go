@@ -5,8 +5,8 @@
 // IN is a text file or a directory of text files with a line "from to" for each link.
 // OUT is a directory that must not exist. It gets the files part-00000, part-00001, …
 // with a line page<TAB>rank for each page that is linked to. In each iteration a page
-// divides its rank among the pages it links to, and its new rank is 0.15 and 0.85 of
-// the sum that it receives.
+// divides its rank among the pages it links to, and its new rank is 0.15 plus 0.85
+// times the sum that it receives.
 package main
 
 import (

@@ -110,8 +110,8 @@ func Left(w io.Writer, seed, file uint64, keys, size int64) error {
 	})
 }
 
-// Links writes lines "from to", one for each link of a graph. Each page is as likely
-// to have a link; a page's number of links to it follows Zipf's law.
+// Links writes lines "from to", one for each link of a graph. Each page is equally
+// likely to have a link; the number of links to a page follows Zipf's law.
 func Links(w io.Writer, seed, file uint64, pages, links int64) error {
 	random := source(seed, file)
 	buffered := bufio.NewWriterSize(w, 1<<20)

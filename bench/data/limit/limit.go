@@ -2,7 +2,7 @@
 // work that the machine itself needs: the inputs are read from HDFS into memory by all
 // cores, hashed or sorted there without any framework, and written to HDFS. There are
 // no tasks, no shuffle over the network, no spills, no retries and no limit of memory.
-// What remains beside hashing and sorting is bobbin's HDFS client, for which
+// What remains besides hashing and sorting is bobbin's HDFS client, for which
 // HDFS's daemons compete for the same cores.
 package limit
 

@@ -61,7 +61,7 @@ func Sort(ctx context.Context, files *storage.Files, out string, in ...string) e
 	})
 }
 
-// sampled returns the least prefix of each core's lines but the first's.
+// sampled returns the least prefix of the lines of each core except the first.
 func sampled(data []byte) []uint64 {
 	if len(data) == 0 {
 		return nil

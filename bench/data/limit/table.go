@@ -20,8 +20,8 @@ type slot struct {
 // newTable returns a table of keys that are lines of keys, or parts of them.
 func newTable(keys []byte) *table { return &table{keys: keys, slots: make([]slot, 1<<10)} }
 
-// find returns the slot of a key, which add reserves if there is none, and otherwise
-// nil. The slot is valid until the next call.
+// find returns the slot of a key. If the key has none, find reserves one if add is set,
+// otherwise it returns nil. The slot is valid until the next call.
 func (t *table) find(hash uint64, key line, in []byte, add bool) *slot {
 	if add && t.used >= len(t.slots)/2 {
 		t.grow()

@@ -12,7 +12,7 @@ import (
 const envProfiles = "BENCH_PROFILES"
 
 // profile writes a CPU profile for each second of the process's life, if the
-// environment names a directory. At its end the process loses at most one.
+// environment names a directory. When the process ends, at most one is lost.
 func profile() {
 	dir := os.Getenv(envProfiles)
 	if dir == "" {
