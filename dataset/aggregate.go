@@ -367,7 +367,6 @@ func (m *merger[K, V, A]) emit(emit func(KV[K, A]) bool) {
 		return
 	}
 	sorted := newSortedGroups(m.x, m.spilled)
-	defer sorted.stop()
 	for sorted.nextGroup() {
 		key, err := m.keys.Decode(sorted.key)
 		if err != nil {

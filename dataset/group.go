@@ -67,8 +67,6 @@ func (side *keyedInput[K, V]) sort(x *execution, partition int) (sorted *sortedG
 type sortedGroups struct {
 	x      *execution
 	sorter *shuffle.Sorter
-	next   func() (shuffle.Record, error, bool)
-	stop   func()
 	record shuffle.Record // the next record
 	more   bool           // set if there is a next record
 
@@ -78,19 +76,21 @@ type sortedGroups struct {
 
 func newSortedGroups(x *execution, sorter *shuffle.Sorter) *sortedGroups {
 	s := &sortedGroups{x: x, sorter: sorter}
-	s.next, s.stop = iter.Pull2(sorter.All(x.task))
+	if err := sorter.Read(x.task); err != nil {
+		x.fail(err)
+		return s
+	}
 	s.advance()
 	return s
 }
 
 func (s *sortedGroups) close() {
-	s.stop()
 	s.x.closeSorter(s.sorter)
 }
 
 func (s *sortedGroups) advance() {
 	var err error
-	if s.record, err, s.more = s.next(); err != nil {
+	if s.record, s.more, err = s.sorter.Next(); err != nil {
 		s.more = s.x.fail(err)
 	}
 }

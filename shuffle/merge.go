@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"os"
 
@@ -133,73 +132,79 @@ func (t *tree) advance() error {
 	return nil
 }
 
-// merged yields cursors of the records of files in order. The sequence ends after an
-// error; if ctx ends, it is its cause.
-func merged(ctx context.Context, paths []string) iter.Seq2[*cursor, error] {
-	return func(yield func(*cursor, error) bool) {
-		cursors := make([]*cursor, 0, len(paths))
-		defer func() {
-			for _, c := range cursors {
-				c.close()
-			}
-		}()
-		for _, path := range paths {
-			c, err := openCursor(path)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			cursors = append(cursors, c)
+// merge reads the records of files in order.
+type merge struct {
+	ctx     context.Context
+	cursors []*cursor
+	tree    *tree
+	n       int // records that were read
+}
+
+// newMerge opens files. The caller must close the merge, also if newMerge fails.
+func newMerge(ctx context.Context, paths []string) (*merge, error) {
+	m := &merge{ctx: ctx}
+	for _, path := range paths {
+		c, err := openCursor(path)
+		if err != nil {
+			return m, err
 		}
-		t := newTree(cursors)
-		for n := 0; ; n++ {
-			if n%1024 == 0 && ctx.Err() != nil {
-				yield(nil, context.Cause(ctx))
-				return
-			}
-			least := cursors[t.losers[0]]
-			if least.done || !yield(least, nil) {
-				return
-			}
-			if err := t.advance(); err != nil {
-				yield(nil, err)
-				return
-			}
+		m.cursors = append(m.cursors, c)
+	}
+	m.tree = newTree(m.cursors)
+	return m, nil
+}
+
+// next returns a cursor at the next record; nil if there is none. It fails with ctx's
+// cause if ctx has ended.
+func (m *merge) next() (*cursor, error) {
+	if m.n > 0 {
+		if err := m.tree.advance(); err != nil {
+			return nil, err
 		}
+	}
+	if m.n%checkInterval == 0 && m.ctx.Err() != nil {
+		return nil, context.Cause(m.ctx)
+	}
+	m.n++
+	if least := m.cursors[m.tree.losers[0]]; !least.done {
+		return least, nil
+	}
+	return nil, nil
+}
+
+func (m *merge) close() {
+	for _, c := range m.cursors {
+		c.close()
 	}
 }
 
-// mergeFiles yields the records of all files in order. If they are too many for the
-// budget, it first merges some of them into one file.
-func (s *Sorter) mergeFiles(ctx context.Context, yield func(Record, error) bool) {
+// mergeFiles begins to read the records of all files in order. If the files are too
+// many for the budget, it first merges some of them into one file.
+func (s *Sorter) mergeFiles(ctx context.Context) (err error) {
 	width := int(max(s.budget/cursorBytes, 2))
 	for len(s.spilled) > width {
 		// The first pass merges as few files as make the others full.
 		n := min(width, len(s.spilled)-width+1)
 		if err := s.mergeFirst(ctx, n); err != nil {
-			yield(Record{}, err)
-			return
+			return err
 		}
 	}
-	for c, err := range merged(ctx, s.spilled) {
-		if err != nil {
-			yield(Record{}, err)
-			return
-		}
-		if !yield(Record{c.prefix, c.key[prefixBytes:], c.value}, nil) {
-			return
-		}
-	}
+	s.merging, err = newMerge(ctx, s.spilled)
+	return err
 }
 
 // mergeFirst merges the first n files into one, which becomes the last.
 func (s *Sorter) mergeFirst(ctx context.Context, n int) error {
-	var failed error
+	m, failed := newMerge(ctx, s.spilled[:n])
+	defer m.close()
+	if failed != nil {
+		return failed
+	}
 	path, written, err := writeSorted(s.directory, func(yield func([]byte) bool) {
 		var frame []byte
-		for c, err := range merged(ctx, s.spilled[:n]) {
-			if err != nil {
-				failed = err
+		for {
+			var c *cursor
+			if c, failed = m.next(); c == nil {
 				return
 			}
 			frame = appendFrame(frame[:0], c.key, c.value)

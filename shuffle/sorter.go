@@ -32,7 +32,12 @@ type Sorter struct {
 	spilled []string // files of sorted records
 	bytes   int64    // of all files that were written
 	touched byte     // makes the compiler keep the reads of touch
-	err     error    // error of all further calls
+
+	ctx     context.Context // of Read
+	merging *merge          // reads the files; nil if records are read from memory
+	next    int             // index in sorted of the next record
+
+	err error // error of all further calls
 }
 
 // item is a record whose frame is in a slab.
@@ -127,6 +132,10 @@ func (s *Sorter) freeMemory() {
 // Close frees the memory and removes all files. Further calls do nothing.
 func (s *Sorter) Close() {
 	s.freeMemory()
+	if s.merging != nil {
+		s.merging.close()
+		s.merging = nil
+	}
 	for _, path := range s.spilled {
 		_ = os.Remove(path) // the directory's owner removes what stays
 	}
@@ -136,33 +145,60 @@ func (s *Sorter) Close() {
 	}
 }
 
-// All yields the records in order. Each is valid until the next one. Afterwards the
-// Sorter can only be closed. If ctx ends, the error is its cause; others are those of
-// files. The sequence ends after an error.
+// checkInterval is after how many records a reader checks whether its context has ended.
+const checkInterval = 1024
+
+// Read begins to read the records. After it only Next and Close may be called. If ctx
+// ends, Read and Next fail with its cause; their other errors are those of files.
+func (s *Sorter) Read(ctx context.Context) error {
+	if s.err == nil && len(s.spilled) > 0 {
+		_ = s.Spill() // sets s.err if it fails
+	}
+	if s.err != nil {
+		return s.err
+	}
+	s.err, s.ctx = errSorterDone, ctx
+	if len(s.spilled) > 0 {
+		return s.mergeFiles(ctx)
+	}
+	s.sort()
+	return nil
+}
+
+// Next returns the next record in order, which is valid until the next call. ok is false
+// after the last one. After an error, only Close may be called.
+func (s *Sorter) Next() (r Record, ok bool, err error) {
+	if s.merging != nil {
+		c, err := s.merging.next()
+		if c == nil {
+			return Record{}, false, err
+		}
+		return Record{c.prefix, c.key[prefixBytes:], c.value}, true, nil
+	}
+	if s.next%checkInterval == 0 && s.ctx.Err() != nil {
+		return Record{}, false, context.Cause(s.ctx)
+	}
+	if s.next == len(s.sorted) {
+		return Record{}, false, nil
+	}
+	s.touch(s.next)
+	item := &s.sorted[s.next]
+	s.next++
+	key, rest := cutField(s.slabs.from(item.at))
+	value, _ := cutField(rest)
+	return Record{item.prefix, key, value}, true, nil
+}
+
+// All calls Read and yields the records. The sequence ends after an error.
 func (s *Sorter) All(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if s.err == nil && len(s.spilled) > 0 {
-			_ = s.Spill() // sets s.err if it fails
-		}
-		if s.err != nil {
-			yield(Record{}, s.err)
+		if err := s.Read(ctx); err != nil {
+			yield(Record{}, err)
 			return
 		}
-		s.err = errSorterDone
-		if len(s.spilled) > 0 {
-			s.mergeFiles(ctx, yield)
-			return
-		}
-		s.sort()
-		for i := range s.sorted {
-			if i%1024 == 0 && ctx.Err() != nil {
-				yield(Record{}, context.Cause(ctx))
-				return
-			}
-			s.touch(i)
-			key, rest := cutField(s.slabs.from(s.sorted[i].at))
-			value, _ := cutField(rest)
-			if !yield(Record{s.sorted[i].prefix, key, value}, nil) {
+		for {
+			r, ok, err := s.Next()
+			if !ok && err == nil || !yield(r, err) || err != nil {
 				return
 			}
 		}
