@@ -115,29 +115,31 @@ func (b *broadcast[T]) acquire(x *execution) (table T, ok bool) {
 	case <-x.task.Done():
 		return table, x.fail(context.Cause(x.task))
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.built {
-		b.use()
-		return b.table, true
+	if table, ok := b.use(); ok {
+		return table, true
 	}
-	b.mu.Unlock()
-	table = b.build(x)
-	b.mu.Lock()
-	if x.err != nil {
+	if table = b.build(x); x.err != nil {
 		return table, false
 	}
+	b.mu.Lock()
 	b.table, b.built = table, true
-	b.use()
-	return table, true
+	b.mu.Unlock()
+	return b.use()
 }
 
-func (b *broadcast[T]) use() {
+// use returns the table, if it is built, and keeps it until release is called.
+func (b *broadcast[T]) use() (table T, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.built {
+		return table, false
+	}
 	b.users++
 	if b.drop != nil {
 		b.drop.Stop()
 		b.drop = nil
 	}
+	return b.table, true
 }
 
 // release ends the use of the table.
