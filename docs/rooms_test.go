@@ -87,7 +87,7 @@ func TestImportsGoDown(t *testing.T) {
 	}
 }
 
-func TestRoomsKnowOnlyWhatTheyMay(t *testing.T) {
+func TestRoomsImportOnlyAllowedPackages(t *testing.T) {
 	imports := packages(t)
 	for _, rule := range []struct {
 		tree    string

@@ -43,7 +43,7 @@ func schedulerConfig(o *Options) scheduler.Config {
 			UnschedulableTimeout:              config.UnschedulableTimeout.In(c),
 		},
 		Speculation:         slow,
-		BarrierReserveDelay: config.BarrierPatience.In(c),
+		BarrierReserveDelay: config.BarrierReserveDelay.In(c),
 		BarrierTimeout:      config.BarrierTimeout.In(c),
 	}
 }

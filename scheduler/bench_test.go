@@ -26,7 +26,7 @@ func BenchmarkOffer(b *testing.B) {
 				m.pause()
 				s := farm(b, Config{LocalityWaitNode: 3 * time.Second, LocalityWaitRack: 3 * time.Second}, executors)
 				require.NoError(b, s.Submit(TaskSet{Tasks: waitingTasks, Preferences: replicas(executors)}))
-				m.goOn()
+				m.resume()
 				m.assignments += len(launched(s, time.Unix(0, 0)))
 			}
 			m.report()
@@ -69,7 +69,7 @@ func benchmarkEvents(b *testing.B, executors, preferred int) {
 			m.pause()
 			submit(sets)
 			sets++
-			m.goOn()
+			m.resume()
 		}
 		now = now.Add(time.Microsecond)
 		s.Finished(running[at].Attempt, Outcome{})
@@ -110,7 +110,7 @@ func BenchmarkPools(b *testing.B) {
 					if done, ok := event.(TaskSetDone); ok {
 						m.pause()
 						submit(done.TaskSet)
-						m.goOn()
+						m.resume()
 					}
 				}
 				for _, launch := range launched(s, now) {
@@ -173,7 +173,7 @@ func (m *meter) pause() {
 	m.allocations += allocations() - m.since
 }
 
-func (m *meter) goOn() {
+func (m *meter) resume() {
 	m.since = allocations()
 	m.b.StartTimer()
 }

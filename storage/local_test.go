@@ -96,7 +96,7 @@ func TestClosedFiles(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrClosed)
 }
 
-func TestHandlesSurviveCBOR(t *testing.T) {
+func TestSplitAndOutputSurviveCBOR(t *testing.T) {
 	split := storage.Split{Path: "hdfs://c/a", Offset: 1, Length: 2, Hosts: []string{"h1", "h2"}, Compression: "gzip"}
 	output := storage.Output{Path: "hdfs://c/out", JobID: "job", Staging: "hdfs://c/.out.job/x"}
 	encoded, err := cbor.Marshal(split)

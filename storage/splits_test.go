@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-func TestCut(t *testing.T) {
+func TestSplitFile(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		size    int64

@@ -124,7 +124,7 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-func TestFollowsToAnAddressThatIsNotConfigured(t *testing.T) {
+func TestFailoverToAnUnconfiguredAddress(t *testing.T) {
 	active := serve(t, routes{metricsPath: metricsAnswer})
 	standby := serve(t, routes{metricsPath: standbyTo(active.URL)})
 	c := client(t, Options{User: "ann"}, standby.URL)

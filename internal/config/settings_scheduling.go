@@ -37,7 +37,7 @@ var (
 		"it can use. `FAIR`: by their pools.", "FIFO", "FAIR")
 	AllocationFile = text("scheduler.allocation.file", "", "A file that describes pools, in the format of Spark's `fairscheduler.xml`. Pools may "+
 		"contain pools. It is read when the application is submitted, and only with `scheduler.mode=FAIR`. A pool that no file describes has weight 1.")
-	BarrierPatience = duration("scheduler.barrier.patience", "30s", "How long other jobs may take cores that a barrier job waits for. After that, "+
+	BarrierReserveDelay = duration("scheduler.barrier.patience", "30s", "How long other jobs may take cores that a barrier job waits for. After that, "+
 		"cores that become free are reserved until all of its tasks can start.")
 	BarrierTimeout = duration("scheduler.barrier.timeout", "10m", "How long a barrier job waits for executors that can run all of its tasks at once "+
 		"before it fails.")

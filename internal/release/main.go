@@ -58,18 +58,18 @@ func command(ctx context.Context, args []string) error {
 // parsePlatforms parses a list of platforms; an empty list means all.
 func parsePlatforms(list string) ([]platform, error) {
 	if list == "" {
-		return all, nil
+		return allPlatforms, nil
 	}
 	var chosen []platform
 	for name := range strings.SplitSeq(list, ",") {
 		found := false
-		for _, one := range all {
+		for _, one := range allPlatforms {
 			if one.String() == name {
 				chosen, found = append(chosen, one), true
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("platform %q: want some of %v", name, all)
+			return nil, fmt.Errorf("platform %q: want some of %v", name, allPlatforms)
 		}
 	}
 	return chosen, nil

@@ -18,8 +18,8 @@ type platform struct{ system, processor string }
 
 func (p platform) String() string { return p.system + "/" + p.processor }
 
-// all lists the platforms of a release.
-var all = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
+// allPlatforms lists the platforms of a release.
+var allPlatforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 
 // release is a release that is being built.
 type release struct {
@@ -123,7 +123,7 @@ func (r *release) archive(directory string, p *program) []entry {
 	entries = append(entries, r.manual...)
 	// yarn-submit run sends itself to the cluster, whose platform may differ: archives
 	// contain the programs for Linux, too.
-	for _, other := range all {
+	for _, other := range allPlatforms {
 		if built := r.programs[other]; built != nil && other.system == "linux" && other != p.platform {
 			entries = append(entries, entry{name: executable(other), content: built.content, mode: 0o755})
 		}

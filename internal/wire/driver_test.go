@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheOrderNamesEveryFieldOfADriverMessage(t *testing.T) {
+func TestDocumentedOrderNamesEveryField(t *testing.T) {
 	text, err := os.ReadFile("driver.proto")
 	require.NoError(t, err)
 	_, order, found := strings.Cut(string(text), "in this order:")

@@ -191,7 +191,7 @@ func TestDecommissioning(t *testing.T) {
 	s.settle()
 	require.Equal(t, 1, s.c.Decommission(nil, []string{"host-w0", "elsewhere"}))
 	s.settle()
-	require.True(t, w.leaveAsked)
+	require.True(t, w.decommissionAsked)
 	require.Equal(t, []uint32{1}, a.notices[0].GetExecutors())
 	require.Equal(t, WorkerDecommissioning, s.stateOf("w0"))
 	other := s.worker("w1", 2, 10*mib)

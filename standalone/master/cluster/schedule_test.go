@@ -89,11 +89,11 @@ func TestExcludedHostsGetNothing(t *testing.T) {
 	require.NoError(t, s.c.Request(a.hello.GetApplicationId(), a.request))
 	s.settle()
 	require.Empty(t, s.placed())
-	require.Contains(t, a.hinders, "excludes")
+	require.Contains(t, a.hindrance, "excludes")
 	s.ask(a, demand(0, 1, 1, 1))
 	s.settle()
 	require.Len(t, s.placed(), 1)
-	require.Empty(t, a.hinders)
+	require.Empty(t, a.hindrance)
 }
 
 func TestResourcesAreAssignedByAddress(t *testing.T) {
@@ -149,23 +149,23 @@ func TestHindrances(t *testing.T) {
 	s := newSim(t, testOptions())
 	a := s.app("a", 0, demand(0, 1, 4, 1))
 	s.settle()
-	require.Equal(t, "the cluster has no worker that is alive", a.hinders)
+	require.Equal(t, "the cluster has no worker that is alive", a.hindrance)
 	s.worker("w0", 2, 10*mib)
 	s.settle()
-	require.Contains(t, a.hinders, "no worker is large enough for an executor, which needs 4 cores and 1m of memory: the largest has 2 cores")
+	require.Contains(t, a.hindrance, "no worker is large enough for an executor, which needs 4 cores and 1m of memory: the largest has 2 cores")
 	w := s.worker("w1", 4, 10*mib)
 	s.settle()
-	require.Empty(t, a.hinders)
+	require.Empty(t, a.hindrance)
 	b := s.app("b", 0, demand(0, 1, 4, 1))
 	s.settle()
-	require.Equal(t, "all workers that are large enough are busy", b.hinders)
+	require.Equal(t, "all workers that are large enough are busy", b.hindrance)
 	s.ask(b, demand(0, 1, 4, 1))
 	b.hello.Description.CoresMax = 3
 	s.detachApp(b)
 	s.attachApp(b)
 	s.endProcess(w, slices.Collect(maps.Keys(w.processes))[0], protocol.ExecutorState_EXECUTOR_KILLED, 0)
 	s.settle()
-	require.Contains(t, b.hinders, "cores.max 3 are left")
+	require.Contains(t, b.hindrance, "cores.max 3 are left")
 }
 
 func TestDefaultCores(t *testing.T) {

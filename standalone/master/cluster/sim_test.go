@@ -54,30 +54,30 @@ type simDriver struct {
 }
 
 type simWorker struct {
-	hello          *protocol.WorkerHello
-	attached       bool
-	processes      map[executorKey]*simProcess
-	drivers        map[runKey]*simDriver
-	sequence       uint64
-	unacknowledged []*protocol.WorkerReport // reports of ends that were not acknowledged
-	finished       []string
-	leaveAsked     bool
+	hello             *protocol.WorkerHello
+	attached          bool
+	processes         map[executorKey]*simProcess
+	drivers           map[runKey]*simDriver
+	sequence          uint64
+	unacknowledged    []*protocol.WorkerReport // reports of ends that were not acknowledged
+	finished          []string
+	decommissionAsked bool
 }
 
 type simApp struct {
-	hello    *protocol.ApplicationHello
-	attached bool
-	over     bool
-	why      string
-	request  *protocol.ExecutorRequest
-	known    map[uint32]*protocol.ApplicationExecutor
-	up       map[uint32]bool // registered
-	kills    map[uint32]bool
-	ends     []*protocol.ExecutorEnd
-	received uint64
-	notices  []*protocol.ExecutorNotice
-	hinders  string
-	failed   failed
+	hello     *protocol.ApplicationHello
+	attached  bool
+	over      bool
+	why       string
+	request   *protocol.ExecutorRequest
+	known     map[uint32]*protocol.ApplicationExecutor
+	up        map[uint32]bool // registered
+	kills     map[uint32]bool
+	ends      []*protocol.ExecutorEnd
+	received  uint64
+	notices   []*protocol.ExecutorNotice
+	hindrance string
+	failed    failed
 }
 
 // worker adds a worker and attaches it.
@@ -293,7 +293,7 @@ func (s *sim) execute(w *simWorker, order *protocol.WorkerOrder) {
 	}
 	w.unacknowledged = slices.DeleteFunc(w.unacknowledged, func(r *protocol.WorkerReport) bool { return r.GetSequence() <= order.GetAcknowledged() })
 	w.finished = append(w.finished, order.GetFinishedApplications()...)
-	w.leaveAsked = w.leaveAsked || order.GetDecommission()
+	w.decommissionAsked = w.decommissionAsked || order.GetDecommission()
 	for _, launch := range order.GetLaunchExecutors() {
 		key := executorKey{launch.GetApplicationId(), launch.GetExecutorId()}
 		if w.processes[key] == nil {
@@ -388,7 +388,7 @@ func (s *sim) receive(a *simApp, order *protocol.ApplicationOrder) {
 	}
 	a.notices = append(a.notices, order.GetNotices()...)
 	if order.Hindrance != nil {
-		a.hinders = order.GetHindrance()
+		a.hindrance = order.GetHindrance()
 	}
 	if order.GetEnd() != nil {
 		a.why = order.GetEnd().GetReason()

@@ -16,7 +16,7 @@ func newTestClient() Mechanism {
 	return NewDigestClient(DigestClient{Username: "u", Password: "geheim", ServerID: "default", QOPs: []QOP{AuthConf, AuthInt, Auth}})
 }
 
-func TestClientPicks(t *testing.T) {
+func TestClientAnswersChallenges(t *testing.T) {
 	for name, c := range map[string]struct {
 		challenge string
 		want      []string
