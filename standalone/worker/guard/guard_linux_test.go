@@ -238,6 +238,10 @@ func TestNoProcessOfAStoppedExecutorIsLeft(t *testing.T) {
 
 func TestSignalsToTheGuardDoNotEndIt(t *testing.T) {
 	f := start(t)
+	require.Eventually(t, func() bool { // the guard sets its name after it has begun to ignore signals
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", f.pids["guard"]))
+		return err == nil && strings.HasPrefix(name, strings.TrimSpace(string(comm)))
+	}, 10*time.Second, time.Millisecond)
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR} {
 		require.NoError(t, syscall.Kill(f.pids["guard"], signal))
 	}
