@@ -331,7 +331,10 @@ func (c *cluster) decommission() {
 		c.counts["handed over"]++
 		to.blocks[id] = made
 		r := stage.Relocation{Shuffle: id.shuffle, Map: id.task, Attempt: id.attempt, From: from.id, Executor: to.id, Host: to.host}
-		c.later(func() []stage.Action { return c.Relocated(r) })
+		c.later(func() []stage.Action {
+			_, actions := c.Relocated(r)
+			return actions
+		})
 	}
 	c.kill(from)
 }

@@ -149,22 +149,22 @@ type Relocation struct {
 	Host     string // host of Executor
 }
 
-// Relocated reports that an output is now on another executor. If the output was
-// replaced or relocated since, or the other executor is known to be lost, the report
-// is ignored. (A loss is known until all attempts from before it have ended.) If the
-// output was lost in the meantime, it is there again.
-func (g *Graph) Relocated(r Relocation) []Action {
+// Relocated reports that an output is now on another executor, and whether that counts.
+// If the output was replaced or relocated since, or the other executor is known to be
+// lost, the report is ignored. (A loss is known until all attempts from before it have
+// ended.) If the output was lost in the meantime, it is there again.
+func (g *Graph) Relocated(r Relocation) (counts bool, actions []Action) {
 	s := g.maps[r.Shuffle]
 	if s == nil || r.Map < 0 || r.Map >= len(s.outputs) || g.outputs.isLost(r.Executor) {
-		return nil
+		return false, nil
 	}
 	o := s.outputs[r.Map]
 	if r.Attempt == 0 || o.attempt != r.Attempt || o.executor.id != r.From || r.From == r.Executor {
-		return nil
+		return false, nil
 	}
 	g.outputs.set(s, r.Map, r.Executor, r.Host)
 	if o.there {
-		return nil
+		return true, nil
 	}
-	return g.schedule()
+	return true, g.schedule()
 }

@@ -263,7 +263,13 @@ func (w *world) relocated() {
 	r := stage.Relocation{
 		Shuffle: seen.shuffle, Map: seen.task, Attempt: seen.output.Attempt, From: seen.output.Executor, Executor: to, Host: w.hosts[to],
 	}
-	w.apply(func() { w.model.relocated(r) }, func() []stage.Action { return w.graph.Relocated(r) })
+	w.apply(func() { w.model.relocated(r) }, func() []stage.Action {
+		counts, actions := w.graph.Relocated(r)
+		if outputs, _, _ := w.graph.Outputs(r.Shuffle); counts {
+			require.Equal(w, r.Executor, outputs[r.Map].Executor)
+		}
+		return actions
+	})
 }
 
 func (w *world) cancel() {

@@ -69,7 +69,8 @@ func TestRollback(t *testing.T) {
 			s.done(2, 0, "b", "")
 			s.after(s.ExecutorLost("a", "ha", false), "drain m1 #2, run m2 #3 [0]")
 			s.done(3, 0, "c", "abort m1 #2, rolled back m1, run m1 #4 [0 1]", 99)
-			s.after(s.Relocated(stage.Relocation{Shuffle: 1, Attempt: 2, From: "b", Executor: "x"}), "")
+			counts, _ := s.Relocated(stage.Relocation{Shuffle: 1, Attempt: 2, From: "b", Executor: "x"})
+			require.False(t, counts)
 			require.Equal(t, []int{0, 1}, s.missing(1))
 		}},
 		{"changed output is noticed after its shuffle was released", func(t *testing.T) {

@@ -106,7 +106,8 @@ func (s *script) unreadable(attempt uint64, task int, shuffle stage.ShuffleID, m
 // handed over.
 func (s *script) relocated(mapTask int, from, to, want string) {
 	s.Helper()
-	s.after(s.Relocated(stage.Relocation{Shuffle: 1, Map: mapTask, Attempt: 1, From: from, Executor: to, Host: "h" + to}), want)
+	_, actions := s.Relocated(stage.Relocation{Shuffle: 1, Map: mapTask, Attempt: 1, From: from, Executor: to, Host: "h" + to})
+	s.after(actions, want)
 }
 
 func (s *script) failure(shuffle stage.ShuffleID, mapTask int) stage.FetchFailure {
