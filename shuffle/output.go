@@ -67,6 +67,21 @@ func parseSection(section block.ID) (id MapID, partition int, offset int64, ok b
 	return MapID{numbers[0], numbers[1], numbers[2]}, int(numbers[3]), int64(numbers[4]), true
 }
 
+// fileID returns the id of a file of an output, by the file's suffix. It is the file's
+// name too.
+func fileID(id MapID, suffix string) block.ID { return block.ID(sectionPrefix + id.String() + suffix) }
+
+// parseFile parses the id of a file of an output. ok is false for other ids.
+func parseFile(file block.ID) (id MapID, suffix string, ok bool) {
+	for _, suffix := range []string{dataSuffix, indexSuffix} {
+		if name, ok := strings.CutSuffix(string(file), suffix); ok {
+			id, _, _, ok := parseSection(block.ID(name + "_0"))
+			return id, suffix, ok && fileID(id, suffix) == file
+		}
+	}
+	return MapID{}, "", false
+}
+
 // FetchError is the error of a partition of an output that cannot be read. It wraps
 // block.ErrNotFound, block.ErrDamaged, transfer.ErrUnreachable or an error of a file.
 type FetchError struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// section is a partition of an output, or its end, in an open data file.
+// section is a partition of an output, or its end, in an open data file; or a whole file.
 type section struct {
 	file   *os.File
 	offset int64 // of its first byte in the file
@@ -35,12 +35,15 @@ func (s *Service) openSection(data string, partition int, offset int64) (*sectio
 	return &section{file: file, offset: begin, size: offsets[partition+1] - begin}, nil
 }
 
-// Open opens a section of a map output of this service, or a block of its store, for
-// the data port. It fails with block.ErrNotFound if the output is unknown or its files
-// are missing, and with block.ErrDamaged if they are damaged.
+// Open opens a section or a file of a map output of this service, or a block of its
+// store, for the data port. It fails with block.ErrNotFound if the output is unknown or
+// its files are missing, and with block.ErrDamaged if they are damaged.
 func (s *Service) Open(id block.ID) (transfer.Content, error) {
 	if s == nil {
 		return nil, fmt.Errorf("open block %s: %w", id, block.ErrNotFound)
+	}
+	if mapID, suffix, ok := parseFile(id); ok {
+		return s.openFile(mapID, suffix)
 	}
 	mapID, partition, offset, ok := parseSection(id)
 	if !ok {
@@ -55,15 +58,20 @@ func (s *Service) Open(id block.ID) (transfer.Content, error) {
 	}
 	opened, err := s.openSection(data, partition, offset)
 	if err != nil {
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			err = fmt.Errorf("%w: %w", block.ErrNotFound, err)
-		case !errors.Is(err, block.ErrNotFound) && !errors.Is(err, block.ErrDamaged):
-			err = fmt.Errorf("%w: %w", block.ErrDamaged, err)
-		}
-		return nil, fmt.Errorf("open block %s: %w", id, err)
+		return nil, openError(id, err)
 	}
 	return opened, nil
+}
+
+// openError returns the error of Open for an error of a file.
+func openError(id block.ID, err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = fmt.Errorf("%w: %w", block.ErrNotFound, err)
+	case !errors.Is(err, block.ErrNotFound) && !errors.Is(err, block.ErrDamaged):
+		err = fmt.Errorf("%w: %w", block.ErrDamaged, err)
+	}
+	return fmt.Errorf("open block %s: %w", id, err)
 }
 
 // Size implements transfer.Content.

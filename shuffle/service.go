@@ -143,7 +143,7 @@ func (s *Service) commit(id MapID, runs []run, partitions int, budget int64) (pa
 	if err != nil {
 		return "", nil, err
 	}
-	path = filepath.Join(directory, sectionPrefix+id.String()+dataSuffix)
+	path = filepath.Join(directory, string(fileID(id, dataSuffix)))
 	index, err := create(indexPath(path)) // it reserves the name of the data file too
 	if err != nil {
 		return "", nil, err

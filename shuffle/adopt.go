@@ -1,0 +1,214 @@
+package shuffle
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/block/transfer"
+)
+
+// Adopt copies an output of another executor, which will stop, and returns the copy. The
+// copy has the same MapID, and this service serves it. Adopt reads the files of an
+// executor on this host, if it may, and otherwise fetches them. It checks all bytes. It
+// fails, and keeps nothing, if the output cannot be read: the error then wraps
+// block.ErrNotFound, block.ErrDamaged, transfer.ErrUnreachable or an error of a file.
+func (s *Service) Adopt(ctx context.Context, output Output) (Output, error) {
+	if s == nil {
+		return Output{}, errNoService
+	}
+	if output.Path != "" {
+		path, err := s.adopt(ctx, &output)
+		if err != nil {
+			return Output{}, fmt.Errorf("adopt map output %s of executor %s on %s: %w", output.MapID, output.ExecutorID, output.Host, err)
+		}
+		output.Path = path
+	}
+	output.ExecutorID, output.Host, output.Address = s.options.ExecutorID, s.options.Host, s.options.Address
+	return output, nil
+}
+
+// adopt copies the files of an output, unless they are there, and registers the copy. It
+// returns the data file.
+func (s *Service) adopt(ctx context.Context, output *Output) (path string, err error) {
+	if path, ok := s.lookUp(output.MapID); ok {
+		return path, nil
+	}
+	directory, err := s.Directory()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(directory, string(fileID(output.MapID, dataSuffix)))
+	index, err := create(indexPath(path)) // it reserves the name of the data file too
+	if err != nil {
+		return "", err
+	}
+	data, err := create(path)
+	if err == nil {
+		err = errors.Join(s.copyFiles(ctx, output, index, data), data.Close())
+	}
+	err = errors.Join(err, index.Close())
+	if err == nil {
+		err = s.register(output.MapID, path)
+	}
+	if err != nil {
+		s.removeFiles(path)
+		return "", err
+	}
+	return path, nil
+}
+
+// copyFiles copies the files of an output to index and data.
+func (s *Service) copyFiles(ctx context.Context, output *Output, index, data io.Writer) error {
+	copies := []func(whole) error{
+		func(from whole) error { return copyIndex(index, from, output.Bytes) },
+		func(from whole) error { return copyBlocks(ctx, data, from, output) },
+	}
+	files := s.peerFiles(ctx, output)
+	if s.onHost(output) {
+		files = localFiles(output)
+	}
+	for from, err := range files {
+		if err == nil {
+			err = copies[0](from)
+		}
+		if err != nil {
+			return err
+		}
+		copies = copies[1:]
+	}
+	return nil
+}
+
+// whole is a file that is read to its end.
+type whole struct {
+	io.Reader
+	size int64
+}
+
+// localFiles yields the index file and the data file of an output on this host.
+func localFiles(output *Output) iter.Seq2[whole, error] {
+	return func(yield func(whole, error) bool) {
+		for _, path := range []string{indexPath(output.Path), output.Path} {
+			if !openWhole(path, yield) {
+				return
+			}
+		}
+	}
+}
+
+func openWhole(path string, yield func(whole, error) bool) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return yield(whole{}, err)
+	}
+	defer func() { _ = file.Close() }() // it is only read
+	info, err := file.Stat()
+	if err != nil {
+		return yield(whole{}, err)
+	}
+	return yield(whole{file, info.Size()}, nil)
+}
+
+// peerFiles yields the index file and the data file of an output, as its executor sends
+// them.
+func (s *Service) peerFiles(ctx context.Context, output *Output) iter.Seq2[whole, error] {
+	return func(yield func(whole, error) bool) {
+		if s.options.Peers == nil {
+			yield(whole{}, errNoPeers)
+			return
+		}
+		ids := []block.ID{fileID(output.MapID, indexSuffix), fileID(output.MapID, dataSuffix)}
+		for got, err := range s.options.Peers.Fetch(ctx, output.Address, ids...) {
+			if err != nil {
+				yield(whole{}, err)
+				return
+			}
+			if !yield(whole{got, got.Size}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// openFile opens a file of an output of this service. It fails as Open does.
+func (s *Service) openFile(id MapID, suffix string) (transfer.Content, error) {
+	path, ok := s.lookUp(id)
+	if !ok {
+		return nil, fmt.Errorf("open block %s: %w", fileID(id, suffix), block.ErrNotFound)
+	}
+	if suffix == indexSuffix {
+		path = indexPath(path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, openError(fileID(id, suffix), err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		_ = file.Close() // it was only opened
+		return nil, openError(fileID(id, suffix), err)
+	}
+	return &section{file: file, size: info.Size()}, nil
+}
+
+// copyIndex copies the index file of a data file with a number of bytes.
+func copyIndex(to io.Writer, from whole, bytes int64) error {
+	if from.size > maxIndexFile {
+		return fmt.Errorf("%w: an index cannot have %d bytes", block.ErrDamaged, from.size)
+	}
+	encoded := make([]byte, from.size)
+	if _, err := io.ReadFull(from, encoded); err != nil {
+		return err
+	}
+	offsets, err := decodeIndex(encoded)
+	if err != nil {
+		return err
+	}
+	if end := offsets[len(offsets)-1]; end != bytes {
+		return fmt.Errorf("%w: the index has %d bytes of data, but the output %d", block.ErrDamaged, end, bytes)
+	}
+	_, err = to.Write(encoded)
+	return err
+}
+
+// copyBlocks copies the data file of an output and checks its blocks.
+func copyBlocks(ctx context.Context, to io.Writer, from whole, output *Output) error {
+	if from.size != output.Bytes {
+		return fmt.Errorf("%w: the data file has %d bytes, but the output %d", block.ErrDamaged, from.size, output.Bytes)
+	}
+	input := fileReaders.Get().(*bufio.Reader)
+	input.Reset(io.TeeReader(from, to))
+	var stored []byte
+	defer func() {
+		input.Reset(nil)
+		fileReaders.Put(input)
+		putBuffer(stored)
+	}()
+	blocks := blockReader{input: input, name: output.Path, left: from.size}
+	for {
+		h, err := blocks.header()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if cap(stored) < h.stored {
+			putBuffer(stored)
+			stored = getBuffer(h.stored)
+		}
+		if err := blocks.body(&h, stored[:h.stored]); err != nil {
+			return err
+		}
+	}
+}
