@@ -153,6 +153,14 @@ func (e *engine) addCached(input *taskInput, id cachedBlock) {
 	}
 }
 
+// addStored records that an executor stores a cached partition.
+func (e *engine) addStored(b cachedBlock, executor string) {
+	if e.cached[b] == nil {
+		e.cached[b] = map[string]bool{}
+	}
+	e.cached[b][executor] = true
+}
+
 // executorsOf returns the executors that store cached partitions.
 func executorsOf(cached []cachedLocation) []string {
 	var ids []string
@@ -210,10 +218,7 @@ func (a *attempt) taskDone(result driver.Result) {
 		return
 	}
 	for _, b := range output.Cached {
-		if e.cached[b] == nil {
-			e.cached[b] = map[string]bool{}
-		}
-		e.cached[b][result.ExecutorID] = true
+		e.addStored(b, result.ExecutorID)
 	}
 	if f := output.Failed; f != nil {
 		failure := stage.FetchFailure{Shuffle: stage.ShuffleID(f.Shuffle), Map: int(f.Map), ExecutorGone: f.Gone}
@@ -311,12 +316,18 @@ func (e *engine) divide(s *stageState) []span {
 		})
 		total += sizes[partition]
 	}
-	return spans(all, sizes, min(max(total/int64(3*e.cores()), minTaskBytes), maxTaskBytes))
+	return spans(all, sizes, e.taskBytes(total))
+}
+
+// taskBytes returns about how many bytes each task reads if all together read total.
+func (e *engine) taskBytes(total int64) int64 {
+	return min(max(total/int64(3*e.cores()), minTaskBytes), maxTaskBytes)
 }
 
 const (
 	// minTaskBytes and maxTaskBytes limit how many stored bytes of shuffles a task
-	// reads, if it reads several partitions.
+	// reads, if it reads several partitions; and how much a task takes over of a leaving
+	// executor.
 	minTaskBytes = 1 << 20
 	maxTaskBytes = 64 << 20
 )

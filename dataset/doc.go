@@ -33,9 +33,10 @@
 // within the executor's memory and use its disk for what does not fit.
 //
 // The files of a shuffle are kept as long as the driver function refers to the data
-// set, and used by later jobs. If an executor is lost, only the tasks whose output
-// was lost run again. [Of.Cache] keeps the elements of a data set too, which is
-// worth while if jobs read it several times.
+// set, and used by later jobs. An executor that leaves in order, such as one whose node
+// is decommissioned, first moves its files and cached partitions to other executors. If
+// an executor is lost, only the tasks whose output was lost run again. [Of.Cache] keeps
+// the elements of a data set too, which is worth while if jobs read it several times.
 //
 // # Counters
 //

@@ -17,8 +17,8 @@ import (
 // engine runs the jobs of a session: it asks package stage what to run, submits it
 // to the driver, and knows what tasks have written where.
 //
-// Its state belongs to one goroutine, the loop, which runs while there are jobs. All
-// others post functions to it.
+// Its state belongs to one goroutine, the loop, which runs while there are jobs or
+// hand-overs. All others post functions to it.
 type engine struct {
 	app     *role.Application
 	session *bobbin.Session
@@ -28,9 +28,11 @@ type engine struct {
 	wake    chan struct{} // has an element if something was posted
 
 	entering sync.Mutex // held while the loop is started and stopped
-	running  int        // jobs that are being run
+	running  int        // jobs and hand-overs that are being run
 	quit     chan struct{}
 	loop     sync.WaitGroup
+
+	handingOver sync.WaitGroup // counts goroutines that wait for hand-overs
 
 	mu        sync.Mutex // guards what follows, which the goroutines of jobs use too
 	sources   map[ref][][]storage.Split
@@ -48,6 +50,7 @@ type engine struct {
 	attempts  map[uint64]*attempt
 	executors map[string]*executor // by the driver's id
 	cached    map[cachedBlock]map[string]bool
+	handovers map[*handover]struct{} // that have submitted their task sets
 }
 
 // executor is an executor that has registered.
@@ -55,6 +58,7 @@ type executor struct {
 	driver.ExecutorInfo
 	registrations int // how often it has registered
 	lost          bool
+	leaving       bool // it gets no further tasks
 }
 
 // name returns the id by which package stage knows the executor, which changes with
@@ -104,11 +108,13 @@ func engineOf(session *bobbin.Session) (*engine, error) {
 		attempts:  map[uint64]*attempt{},
 		executors: map[string]*executor{},
 		cached:    map[cachedBlock]map[string]bool{},
+		handovers: map[*handover]struct{}{},
 	}
 	engines.bySession[session] = e
 	stopListening := e.app.Driver.Listen(e)
 	context.AfterFunc(session.Context(), func() {
 		stopListening()
+		e.handingOver.Wait()
 		engines.Lock()
 		defer engines.Unlock()
 		delete(engines.bySession, session)
@@ -127,7 +133,7 @@ func (e *engine) post(f func()) {
 	}
 }
 
-// enter starts the loop, if it does not run, for a job.
+// enter starts the loop, if it does not run, for a job or a hand-over.
 func (e *engine) enter() {
 	e.entering.Lock()
 	defer e.entering.Unlock()
@@ -137,7 +143,7 @@ func (e *engine) enter() {
 	}
 }
 
-// leave stops the loop and waits for it, unless there are other jobs.
+// leave stops the loop and waits for it, unless there are others.
 func (e *engine) leave() {
 	e.entering.Lock()
 	defer e.entering.Unlock()
@@ -173,7 +179,7 @@ func (e *engine) ExecutorAdded(info driver.ExecutorInfo) {
 			x = &executor{}
 			e.executors[info.ID] = x
 		}
-		x.ExecutorInfo, x.lost = info, false
+		x.ExecutorInfo, x.lost, x.leaving = info, false, false
 		x.registrations++
 	})
 }
@@ -191,15 +197,16 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 				delete(e.cached, block)
 			}
 		}
+		e.endStranded()
 		e.act(e.graph.ExecutorLost(x.name(), x.Host, false))
 	})
 }
 
-// cores returns how many cores the registered executors have; 1 if there are none.
+// cores returns how many cores the executors have that stay; 1 if there are none.
 func (e *engine) cores() int {
 	registered := 0
 	for _, x := range e.executors {
-		if !x.lost {
+		if !x.lost && !x.leaving {
 			registered += x.Cores
 		}
 	}
@@ -275,6 +282,14 @@ func (e *engine) cache(r ref, level Level) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.levels[r] = level
+}
+
+// isCached reports whether a data set is to be cached.
+func (e *engine) isCached(r ref) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, cached := e.levels[r]
+	return cached
 }
 
 // uncache ends the effect of cache.

@@ -143,14 +143,5 @@ func (l *loop) requestExecutors() {
 	l.cluster.request(request, l.now)
 }
 
-// killSurplus kills executors that are no longer wanted. It first sends a request
-// for fewer executors, so that the cluster manager does not replace them.
-func (l *loop) killSurplus(ids []string) {
-	if len(ids) > 0 {
-		l.requestExecutors()
-		l.cluster.kill(ids)
-	}
-}
-
 // isLocal reports whether only executors in this process run tasks.
 func (l *loop) isLocal() bool { return l.d.options.Identity == nil && l.cluster.manager == nil }

@@ -10,10 +10,10 @@ import (
 const stopTimeout = 10 * time.Second
 
 // Decommission announces that executors will be taken away. They get no new tasks and are
-// told to stop when they run none. Executors that still run tasks at the notice's
-// deadline are killed; their tasks run again elsewhere, which counts as no failure. An
-// unregistered executor is decommissioned when it registers. Of two notices for an
-// executor, the one with the earlier deadline applies.
+// told to stop when they run none and no [ExecutorListener] moves their data. Executors
+// that have not stopped at the notice's deadline are killed; their tasks run again
+// elsewhere, which counts as no failure. An unregistered executor is decommissioned when
+// it registers. Of two notices for an executor, the one with the earlier deadline applies.
 func (d *Driver) Decommission(ids []string, notice Notice) {
 	ids = slices.Clone(ids)
 	d.do(func(l *loop) { l.decommission(ids, notice) })
@@ -25,6 +25,9 @@ type decommission struct {
 	own     bool      // the executor or the driver decided it, and the cluster manager does not know
 	stopped bool      // set when the executor was told to stop
 	due     time.Time // when the executor is killed; the zero time means never
+
+	handovers     map[ExecutorListener]struct{} // listeners that move the executor's data
+	announcedIdle bool                          // the executor ran no tasks when the listeners were last asked
 }
 
 // decommissions has the decommissioning executors, and notices for unregistered ones.
@@ -155,6 +158,9 @@ func (l *loop) startDecommission(e *executor, notice Notice, own bool) {
 		attributes = append(attributes, "deadline", notice.Deadline)
 	}
 	l.logger.Info("executor gets no further tasks", attributes...)
+	if first {
+		l.beginHandover(e)
+	}
 	if len(e.attempts) == 0 {
 		l.stopIdle(e)
 	}
@@ -167,9 +173,10 @@ func (l *loop) decommissionOwn(e *executor, reason string) {
 	}
 }
 
-// stopIdle tells a decommissioned executor without tasks to stop.
+// stopIdle tells a decommissioned executor without tasks to stop, unless its data is
+// being moved.
 func (l *loop) stopIdle(e *executor) {
-	if e.decommission.stopped || l.executors[e.id] != e {
+	if e.decommission.stopped || l.executors[e.id] != e || l.awaitsHandover(e) {
 		return
 	}
 	l.decommissions.stop(e, l.now)

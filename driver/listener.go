@@ -57,11 +57,17 @@ type TaskFailure struct {
 	Failures      int    // how many failures of the task count so far
 }
 
-// ExecutorListener is notified when executors register and when they are lost. The
+// ExecutorListener is notified when executors register, begin to leave and are lost. The
 // driver's event loop calls it, with the same rules as for a [Listener].
 type ExecutorListener interface {
 	// ExecutorAdded receives an executor that has registered.
 	ExecutorAdded(ExecutorInfo)
+	// ExecutorDecommissioned receives an executor that is being decommissioned and gets no
+	// further tasks. If the method returns true, the executor is told to stop only after
+	// Driver.EndHandover, so that the listener can move data that the executor stores. The
+	// deadline of the decommission still applies. If the executor runs tasks now, which may
+	// store more, the method is called again when it runs none.
+	ExecutorDecommissioned(ExecutorInfo) (handsOver bool)
 	// ExecutorLost receives an executor that is lost, with all blocks that it stored, and
 	// the reason. An executor that reconnects is reported as lost, then as added.
 	ExecutorLost(executor ExecutorInfo, reason string)
@@ -77,13 +83,9 @@ type ExecutorInfo struct {
 	DataAddress string
 }
 
-// Listen reports registered executors, then each change, until stop is called.
+// Listen reports registered executors, then each change, until stop is called. When stop
+// returns, the listener is not called any more, and its hand-overs have ended.
 func (d *Driver) Listen(listener ExecutorListener) (stop func()) {
-	d.do(func(l *loop) {
-		l.listeners[listener] = struct{}{}
-		for _, e := range l.executors {
-			listener.ExecutorAdded(e.info())
-		}
-	})
-	return func() { d.do(func(l *loop) { delete(l.listeners, listener) }) }
+	d.do(func(l *loop) { l.addListener(listener) })
+	return func() { ask(d, func(l *loop) struct{} { l.removeListener(listener); return struct{}{} }) }
 }

@@ -150,15 +150,13 @@ func (l *loop) releaseProfiles() (next time.Time) {
 		if p.inUse {
 			p.inUse, l.cluster.changed = false, true
 			l.logger.Info("no job uses a resource profile any more", "profile", p.ID, "executors", p.executors)
-			var ids []string
+			var surplus []*executor
 			for _, e := range l.executors {
-				if e.profile == p && e.decommission == nil {
-					ids = append(ids, e.id)
-					l.startDecommission(e, Notice{Reason: "no job uses its resource profile any more"}, false)
+				if e.profile == p {
+					surplus = append(surplus, e)
 				}
 			}
-			slices.Sort(ids)
-			l.killSurplus(ids)
+			l.decommissionSurplus(surplus, func(*executor) string { return "no job uses its resource profile any more" })
 		}
 		if p.executors == 0 {
 			l.scheduler.ForgetProfile(p.ID)
@@ -205,16 +203,14 @@ func (l *loop) allocate() (next time.Time) {
 	for _, set := range l.sets {
 		set.profile.work.Executors += float64(len(set.spec.Tasks)-set.done) / float64(set.slots)
 	}
-	var idle []string
+	var idle []*executor
 	for _, p := range l.profiles.list {
 		if !p.inUse {
 			continue
 		}
 		before := p.pool.Target()
 		for _, member := range p.pool.Update(p.work, l.now) {
-			e := l.executors[member.ID]
-			idle = append(idle, e.id)
-			l.startDecommission(e, Notice{Reason: fmt.Sprintf("it was idle for %v", l.now.Sub(e.idleSince).Round(time.Millisecond))}, false)
+			idle = append(idle, l.executors[member.ID])
 		}
 		if target := p.pool.Target(); target != before {
 			l.cluster.changed = true
@@ -222,8 +218,23 @@ func (l *loop) allocate() (next time.Time) {
 		}
 		next = earliest(next, p.pool.Next())
 	}
-	l.killSurplus(idle)
+	l.decommissionSurplus(idle, func(e *executor) string {
+		return fmt.Sprintf("it was idle for %v", l.now.Sub(e.idleSince).Round(time.Millisecond))
+	})
 	return next
+}
+
+// decommissionSurplus decommissions executors that are not wanted any more. It first
+// sends a request for fewer executors, so that the cluster manager does not replace them.
+func (l *loop) decommissionSurplus(executors []*executor, reason func(*executor) string) {
+	if len(executors) == 0 {
+		return
+	}
+	l.requestExecutors()
+	slices.SortFunc(executors, func(a, b *executor) int { return strings.Compare(a.id, b.id) })
+	for _, e := range executors {
+		l.decommissionOwn(e, reason(e))
+	}
 }
 
 // taskResources returns a profile's amounts of further resources, such as GPUs, by the

@@ -152,6 +152,7 @@ type visits chan string
 func (v visits) ExecutorAdded(e driver.ExecutorInfo) {
 	v <- fmt.Sprintf("%s added on %s with %d", e.ID, e.Host, e.Cores)
 }
+func (v visits) ExecutorDecommissioned(driver.ExecutorInfo) bool   { return false }
 func (v visits) ExecutorLost(e driver.ExecutorInfo, reason string) { v <- e.ID + " " + reason }
 
 func TestExecutorListener(t *testing.T) {

@@ -1,0 +1,93 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/block/transfer"
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+)
+
+// adoptFunction is the name of the function that takes over data of leaving executors.
+const adoptFunction = "bobbin/dataset/adopt"
+
+func init() { function.Register(adoptFunction, adopt) }
+
+// adoptInput is what a task takes over.
+type adoptInput struct {
+	_       struct{} `cbor:",toarray"`
+	Outputs []shuffle.Output
+	Cached  []cachedCopy
+}
+
+// cachedCopy is a cached partition that is to be copied.
+type cachedCopy struct {
+	_       struct{} `cbor:",toarray"`
+	Block   cachedBlock
+	Level   Level
+	Address string // data port of the executor that stores it
+}
+
+// adoptOutput is what a task has taken over.
+type adoptOutput struct {
+	_       struct{} `cbor:",toarray"`
+	Outputs []shuffle.Output
+	Cached  []cachedBlock
+	Problem string // why some data was not taken over; "" if all was
+}
+
+// adopt takes over data. It succeeds even if some cannot be read, because no other
+// executor could read that.
+func adopt(ctx context.Context, call function.Call) ([]byte, error) {
+	input, err := codec.Decode[adoptInput](call.Input)
+	if err != nil {
+		return nil, err
+	}
+	service, task := shuffle.From(ctx), bobbin.NewTask(ctx, call)
+	var output adoptOutput
+	// failed reports whether the task ends after an error.
+	failed := func(err error) bool {
+		if output.Problem == "" {
+			output.Problem = err.Error()
+		}
+		return ctx.Err() != nil || errors.Is(err, transfer.ErrUnreachable)
+	}
+	for _, wanted := range input.Outputs {
+		task.Hold(shuffle.HoldKey(wanted.MapID.Shuffle))
+		adopted, err := service.Adopt(ctx, wanted)
+		if err == nil {
+			output.Outputs = append(output.Outputs, adopted)
+		} else if failed(err) {
+			break
+		}
+	}
+	for _, wanted := range input.Cached {
+		err := wanted.adopt(task, service)
+		if err == nil {
+			output.Cached = append(output.Cached, wanted.Block)
+		} else if failed(err) {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return codec.Encode(output)
+}
+
+// adopt copies a cached partition.
+func (c *cachedCopy) adopt(task *bobbin.Task, service *shuffle.Service) error {
+	content, err := service.FetchBlock(task, c.Address, c.Block.id())
+	if err != nil {
+		return err
+	}
+	task.Hold(cacheKey(c.Block.Node))
+	if err := service.Store().Put(c.Block.id(), content, block.Level(c.Level)); err != nil && !errors.Is(err, block.ErrExists) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/internal/stage"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+)
+
+// handover moves the outputs and cached partitions that a leaving executor stores to
+// other executors, by a task set that runs there.
+type handover struct {
+	engine      *engine
+	from        *executor
+	relocations map[shuffle.MapID]stage.Relocation // of the outputs, without their new executors
+	began       time.Time
+	submission  *driver.Submission // nil before it was submitted
+	outputs     int                // that were moved
+	bytes       int64              // of these outputs
+	partitions  int                // cached ones that were moved
+	ended       chan struct{}      // closed when it has ended
+}
+
+// errStranded ends hand-overs if no executor is left that could take over data, or the
+// leaving one is lost.
+var errStranded = errors.New("no executor can take over the data")
+
+// ExecutorDecommissioned implements driver.ExecutorListener.
+func (e *engine) ExecutorDecommissioned(info driver.ExecutorInfo) bool {
+	e.post(func() {
+		if x := e.executors[info.ID]; x != nil {
+			x.leaving = true
+			e.endStranded()
+		}
+	})
+	e.handingOver.Go(func() { e.handOver(info.ID) })
+	return true
+}
+
+// handOver moves what an executor stores, and then lets the executor stop.
+func (e *engine) handOver(id string) {
+	e.enter()
+	defer e.leave()
+	h := &handover{engine: e, relocations: map[shuffle.MapID]stage.Relocation{}, began: time.Now(), ended: make(chan struct{})}
+	e.post(func() { h.start(id) })
+	select {
+	case <-h.ended:
+	case <-e.session.Context().Done():
+		e.post(func() { h.cancel(context.Cause(e.session.Context())) })
+		<-h.ended
+	}
+	e.app.Driver.EndHandover(id, e)
+}
+
+// canAdopt reports whether any executor can take over data.
+func (e *engine) canAdopt() bool {
+	for _, x := range e.executors {
+		if !x.lost && !x.leaving && x.Profile == profile.DefaultID {
+			return true
+		}
+	}
+	return false
+}
+
+// endStranded ends the hand-overs that cannot go on.
+func (e *engine) endStranded() {
+	stranded := !e.canAdopt()
+	for h := range e.handovers {
+		if stranded || h.from.lost {
+			h.cancel(errStranded)
+		}
+	}
+}
+
+// start submits the task set. If there is nothing to move, or no executor to move it to,
+// the hand-over ends.
+func (h *handover) start(id string) {
+	e := h.engine
+	h.from = e.executors[id]
+	if h.from == nil || h.from.lost || !e.canAdopt() {
+		close(h.ended)
+		return
+	}
+	spec, err := h.taskSet()
+	if err == nil && len(spec.Tasks) > 0 {
+		h.submission, err = e.app.Driver.Submit(spec, h)
+	}
+	if err != nil {
+		slog.Warn("an executor's data cannot be moved", "executor", id, "error", err)
+	}
+	if h.submission == nil {
+		close(h.ended)
+		return
+	}
+	e.handovers[h] = struct{}{}
+}
+
+func (h *handover) cancel(cause error) {
+	if h.submission != nil {
+		h.submission.Cancel(cause)
+	}
+}
+
+// taskSet returns the task set that moves all that the executor stores. It goes before
+// jobs, because the executor waits for it.
+func (h *handover) taskSet() (driver.TaskSet, error) {
+	spec := driver.TaskSet{
+		Name: fmt.Sprintf("data of executor %s, which leaves", h.from.ID), Function: adoptFunction,
+		MaxFailures: h.engine.app.MaxFailures, Priority: pool.Priority{Job: 1}, CPUs: 1, Resources: map[string]float64{},
+	}
+	add := func(input adoptInput) error {
+		encoded, err := codec.Encode(input)
+		spec.Tasks = append(spec.Tasks, driver.Task{Input: encoded})
+		return err
+	}
+	outputs := h.findOutputs()
+	sizes := make([]int64, len(outputs))
+	var total int64
+	for i := range outputs {
+		sizes[i] = outputs[i].Bytes
+		total += outputs[i].Bytes
+	}
+	for _, s := range spans(span{End: len(outputs)}, sizes, h.engine.taskBytes(total)) {
+		if err := add(adoptInput{Outputs: outputs[s.First:s.End]}); err != nil {
+			return spec, err
+		}
+	}
+	for _, c := range h.findCached() {
+		if err := add(adoptInput{Cached: []cachedCopy{c}}); err != nil {
+			return spec, err
+		}
+	}
+	return spec, nil
+}
+
+// findOutputs returns the outputs that the executor has.
+func (h *handover) findOutputs() (outputs []shuffle.Output) {
+	for id, s := range h.engine.stages {
+		if s.exchange == nil {
+			continue
+		}
+		located, _, _ := h.engine.graph.Outputs(id.Shuffle)
+		for i, l := range located {
+			if l.Executor == h.from.name() {
+				outputs = append(outputs, s.outputs[i])
+				h.relocations[s.outputs[i].MapID] = stage.Relocation{Shuffle: id.Shuffle, Map: i, Attempt: l.Attempt, From: l.Executor}
+			}
+		}
+	}
+	slices.SortFunc(outputs, func(a, b shuffle.Output) int {
+		return cmp.Or(cmp.Compare(a.MapID.Shuffle, b.MapID.Shuffle), cmp.Compare(a.MapID.Map, b.MapID.Map))
+	})
+	return outputs
+}
+
+// findCached returns the cached partitions that no executor stores but leaving ones.
+func (h *handover) findCached() (copies []cachedCopy) {
+	e := h.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for b, executors := range e.cached {
+		level, wanted := e.levels[b.Node]
+		if !wanted || !executors[h.from.ID] {
+			continue
+		}
+		stays := false
+		for id := range executors {
+			x := e.executors[id]
+			stays = stays || x != nil && !x.lost && !x.leaving
+		}
+		if !stays {
+			copies = append(copies, cachedCopy{Block: b, Level: level, Address: h.from.DataAddress})
+		}
+	}
+	slices.SortFunc(copies, func(a, b cachedCopy) int {
+		return cmp.Or(cmp.Compare(a.Block.Node.Plan, b.Block.Node.Plan), cmp.Compare(a.Block.Node.Node, b.Block.Node.Node),
+			cmp.Compare(a.Block.Partition, b.Block.Partition))
+	})
+	return copies
+}
+
+// TaskDone implements driver.Listener.
+func (h *handover) TaskDone(result driver.Result) {
+	h.engine.post(func() { h.taskDone(result) })
+}
+
+// TaskFailed implements driver.Listener.
+func (h *handover) TaskFailed(driver.TaskFailure) {}
+
+// Ended implements driver.Listener.
+func (h *handover) Ended(err error) {
+	h.engine.post(func() {
+		delete(h.engine.handovers, h)
+		attributes := []any{"executor", h.from.ID, "mapOutputs", h.outputs, "of", len(h.relocations), "size", size(h.bytes),
+			"cachedPartitions", h.partitions, "took", time.Since(h.began).Round(time.Millisecond)}
+		if err != nil {
+			attributes = append(attributes, "error", err)
+		}
+		slog.Info("data of an executor that leaves was moved", attributes...)
+		close(h.ended)
+	})
+}
+
+// taskDone records where the data is now that a task has taken over.
+func (h *handover) taskDone(result driver.Result) {
+	e := h.engine
+	h.submission.Release(len(result.Value))
+	output, err := codec.Decode[adoptOutput](result.Value)
+	if err != nil {
+		h.cancel(err)
+		return
+	}
+	to := e.executors[result.ExecutorID] // it has registered before it ran the task
+	if output.Problem != "" {
+		slog.Warn("some of an executor's data cannot be moved", "executor", h.from.ID, "to", result.ExecutorID, "error", output.Problem)
+	}
+	for _, adopted := range output.Outputs {
+		r := h.relocations[adopted.MapID]
+		s := e.stages[stage.StageID{Shuffle: r.Shuffle}]
+		if s == nil { // nothing reads the shuffle any more, but this executor was not told
+			e.session.Release(shuffle.HoldKey(adopted.MapID.Shuffle))
+			continue
+		}
+		r.Executor, r.Host = to.name(), to.Host
+		counts, actions := e.graph.Relocated(r)
+		if counts {
+			s.outputs[r.Map], s.sizes = adopted, nil
+			h.outputs++
+			h.bytes += adopted.Bytes
+		}
+		e.act(actions)
+	}
+	for _, b := range output.Cached {
+		if !e.isCached(b.Node) {
+			e.session.Release(cacheKey(b.Node))
+			continue
+		}
+		e.addStored(b, to.ID)
+		delete(e.cached[b], h.from.ID)
+		h.partitions++
+	}
+}
+
+var _ driver.Listener = (*handover)(nil)

@@ -1,0 +1,148 @@
+package dataset_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/dataset"
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/role"
+)
+
+// executors are further executors of a local master, beside its own, "driver".
+type executors struct {
+	t       *testing.T
+	driver  *driver.Driver
+	running sync.WaitGroup
+}
+
+// runWithMore runs a driver function on a local master with one core, to which the
+// function adds executors.
+func runWithMore(t *testing.T, f func(ctx context.Context, session *bobbin.Session, more *executors)) {
+	t.Helper()
+	more := &executors{t: t}
+	require.NoError(t, bobbin.RunLocal(t.Context(), "local[1]", func(ctx context.Context) error {
+		more.driver = role.FromContext(ctx).Driver
+		session, err := bobbin.NewSession(ctx)
+		require.NoError(t, err)
+		defer session.Close()
+		f(ctx, session, more)
+		return nil
+	}))
+	more.running.Wait()
+}
+
+func (m *executors) add(id string) {
+	before := m.registered()
+	m.running.Go(func() {
+		options := executorbackend.Options{ID: id, Host: "localhost", Cores: 1, Shared: true}
+		_ = m.driver.AttachLocal(context.Background(), func(ctx context.Context, stream wire.ExecutorSide) error {
+			return executorbackend.Serve(ctx, options, stream)
+		})
+	})
+	require.Eventually(m.t, func() bool { return m.registered() > before }, time.Minute, time.Millisecond)
+}
+
+func (m *executors) registered() int { return m.driver.Status().Totals.Executors }
+
+// leave decommissions an executor and waits for its end.
+func (m *executors) leave(id string) {
+	before := m.registered()
+	m.driver.Decommission([]string{id}, driver.Notice{Reason: "the test says so"})
+	require.Eventually(m.t, func() bool { return m.registered() < before }, time.Minute, time.Millisecond)
+}
+
+func TestOutputsOfLeavingExecutorsAreMoved(t *testing.T) {
+	computed.Store(0)
+	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
+		more.add("a")
+		sums := countedSums.With(session, counted.With(session, numbers{100, 20}))
+		collect := func() {
+			got, err := sums.Collect(ctx)
+			require.NoError(t, err)
+			require.Equal(t, map[int64]int64{0: 1683, 1: 1617, 2: 1650}, toMap(got))
+		}
+		collect()
+		more.leave("driver")
+		collect()
+		more.add("b")
+		more.leave("a")
+		collect()
+		require.EqualValues(t, 100, computed.Load())
+
+		// If there is no other executor, the last one does not wait for one.
+		more.leave("b")
+		more.add("c")
+		collect()
+		require.EqualValues(t, 200, computed.Load())
+		require.EqualValues(t, 50, session.Counter(evenCount))
+	})
+}
+
+var (
+	held   chan struct{} // gets an element when the last task of the plan "slow" waits
+	letGo  chan struct{} // closed to end that
+	slowly atomic.Int64  // partitions that the plan has computed
+	slow   = dataset.Define("slow", func(p *dataset.Plan, n numbers) *dataset.Of[dataset.KV[int64, int64]] {
+		waiting := dataset.MapPartitions(source(p, n), func(task *bobbin.Task, in iter.Seq[int64]) iter.Seq2[int64, error] {
+			return func(yield func(int64, error) bool) {
+				slowly.Add(1)
+				for i := range in {
+					if i == int64(n.N)-1 {
+						held <- struct{}{}
+						<-letGo
+					}
+					if !yield(i, nil) {
+						return
+					}
+				}
+			}
+		})
+		return dataset.Reduce(dataset.MapKV(waiting, func(i int64) (int64, int64) { return i % 3, i }), func(a, b int64) int64 { return a + b })
+	})
+)
+
+// An executor leaves while it runs a map task: the task ends, and its output is moved.
+func TestOutputOfTheLastTaskIsMoved(t *testing.T) {
+	held, letGo = make(chan struct{}, 1), make(chan struct{})
+	slowly.Store(0)
+	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
+		results := make(chan error, 1)
+		go func() {
+			got, err := slow.With(session, numbers{100, 4}).Collect(ctx)
+			if err == nil && toMap(got)[0] != 1683 {
+				err = errors.New("a wrong sum")
+			}
+			results <- err
+		}()
+		<-held
+		more.add("a")
+		more.driver.Decommission([]string{"driver"}, driver.Notice{Reason: "the test says so"})
+		close(letGo)
+		require.NoError(t, <-results)
+		require.Eventually(t, func() bool { return more.registered() == 1 }, time.Minute, time.Millisecond)
+		require.EqualValues(t, 4, slowly.Load())
+	})
+}
+
+// A session that is closed stops no executor from leaving.
+func TestASessionClosesWhileItsDataIsMoved(t *testing.T) {
+	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
+		more.add("a")
+		_, err := countedSums.With(session, counted.With(session, numbers{1000, 100})).Len(ctx)
+		require.NoError(t, err)
+		more.driver.Decommission([]string{"driver"}, driver.Notice{Reason: "the test says so"})
+		session.Close()
+		require.Eventually(t, func() bool { return more.registered() == 1 }, time.Minute, time.Millisecond)
+	})
+}

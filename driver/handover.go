@@ -1,0 +1,64 @@
+package driver
+
+// beginHandover announces to the listeners that a decommissioned executor gets no
+// further tasks, and records which of them move data away.
+func (l *loop) beginHandover(e *executor) {
+	e.decommission.handovers = map[ExecutorListener]struct{}{}
+	e.decommission.announcedIdle = len(e.attempts) == 0
+	for listener := range l.listeners {
+		l.announceTo(listener, e)
+	}
+}
+
+func (l *loop) announceTo(listener ExecutorListener, e *executor) {
+	if listener.ExecutorDecommissioned(e.info()) {
+		e.decommission.handovers[listener] = struct{}{}
+	}
+}
+
+// awaitsHandover reports whether an executor that runs no tasks must not be told to stop
+// yet, because listeners move its data away. If it has run tasks since the listeners
+// were asked, awaitsHandover asks them again.
+func (l *loop) awaitsHandover(e *executor) bool {
+	if len(e.decommission.handovers) == 0 && !e.decommission.announcedIdle {
+		l.beginHandover(e)
+	}
+	return len(e.decommission.handovers) > 0
+}
+
+// EndHandover reports that a listener needs an executor's data no more, after
+// [ExecutorListener.ExecutorDecommissioned] has returned true.
+func (d *Driver) EndHandover(id string, listener ExecutorListener) {
+	d.do(func(l *loop) {
+		if e := l.executors[id]; e != nil {
+			l.endHandover(e, listener)
+		}
+	})
+}
+
+func (l *loop) endHandover(e *executor, listener ExecutorListener) {
+	if e.decommission == nil {
+		return
+	}
+	delete(e.decommission.handovers, listener)
+	if len(e.attempts) == 0 {
+		l.stopIdle(e)
+	}
+}
+
+func (l *loop) addListener(listener ExecutorListener) {
+	l.listeners[listener] = struct{}{}
+	for _, e := range l.executors {
+		listener.ExecutorAdded(e.info())
+		if e.decommission != nil && !e.decommission.stopped {
+			l.announceTo(listener, e)
+		}
+	}
+}
+
+func (l *loop) removeListener(listener ExecutorListener) {
+	delete(l.listeners, listener)
+	for e := range l.decommissions.executors {
+		l.endHandover(e, listener)
+	}
+}
