@@ -239,7 +239,8 @@ func (c *combiner[K, V, A]) write(hash uint64, key []byte, merged A, add func(pa
 	return add(partitionOf(hash, c.x.layout.Partitions), key, c.encoded)
 }
 
-// flush writes all merged values. Their order by hash is that by partition.
+// flush writes all merged values, sorted by hash. That sorts them by partition too, as
+// AddOrdered requires.
 func (c *combiner[K, V, A]) flush() error {
 	if c.table.Len() == 0 {
 		return nil

@@ -19,7 +19,7 @@ var (
 type execution struct {
 	task      *bobbin.Task
 	service   *shuffle.Service
-	layout    *layout
+	layout    *layout                         // how data sets are divided into partitions
 	sources   map[ref]map[int][]storage.Split // by node and partition
 	locations map[cachedBlock][]string        // data ports of executors that store cached partitions
 	memory    int64                           // bytes that each operator that buffers elements may use

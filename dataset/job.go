@@ -27,9 +27,10 @@ type job struct {
 	outputs []taskOutput // by task
 	err     error
 	begun   bool // tasks of the result stage have been submitted
-	// deliver receives results instead of outputs, and calls release when it needs a
-	// result no more; nil if outputs are wanted. The loop calls it.
-	deliver func(output taskOutput, release func())
+	// deliver, if not nil, receives the result of each task of the result stage, instead
+	// of the field outputs, and calls release when it no longer needs the result. The
+	// engine's loop calls deliver.
+	deliver func(result taskOutput, release func())
 	done    chan struct{} // closed when the job has ended
 }
 

@@ -46,6 +46,8 @@ func (c *checker) items(items []Text) []command.Task {
 	return tasks
 }
 
+// combine returns the tasks of a file's lines, or one task for each combination of the
+// matrix's values.
 func (c *checker) combine(tasks *Tasks) []command.Task {
 	written := tasks.Combinations
 	if written.Lines.Value != "" {

@@ -61,7 +61,7 @@ func Newest(changes []Record) []Record {
 	return newest
 }
 
-// Seal returns the record's data after a header with a checksum, which Unseal checks.
+// Seal returns a header with a checksum, followed by the record's data. Unseal checks it.
 func Seal(r Record) []byte {
 	sealed := make([]byte, sealBytes, sealBytes+len(r.Data))
 	copy(sealed, sealMagic)

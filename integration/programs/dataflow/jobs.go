@@ -106,8 +106,8 @@ func written[T any](in *input, elements *dataset.Of[T]) *dataset.Of[T] {
 // merges is how often this process has merged values of counts.
 var merges atomic.Int64
 
-// counts merges the values of each key. The moment of each process after some merges,
-// while it fetches, is "merging".
+// counts merges the values of each key. Each process reports the moment "merging" at its
+// 1000th merge, while it still fetches.
 func counts(p *dataset.Plan, in input) *lines {
 	merged := dataset.Fold(in.rows(p), func(t totals, value []byte) totals {
 		return totals{t.Records + 1, t.Sum + uint64(crc32.ChecksumIEEE(value))}

@@ -97,7 +97,7 @@ func within(t *testing.T) context.Context {
 }
 
 func TestCallUnderEveryProtection(t *testing.T) {
-	// Longer than a piece of the security layer, in both directions.
+	// Request and response are longer than what the security layer wraps at once.
 	long := strings.Repeat("0123456789", 30_000)
 	for _, qop := range []sasl.QOP{sasl.Auth, sasl.AuthInt, sasl.AuthConf} {
 		for _, late := range []bool{false, true} {
