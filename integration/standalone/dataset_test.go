@@ -4,7 +4,6 @@ package standalone
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -20,87 +19,51 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/integration/moments"
 )
 
 // dataflow is a run of the program dataflow.
 type dataflow struct {
 	*application
-	out, control string
+	out     string
+	control moments.Control
 }
 
 // startDataflow starts a job of the program dataflow, whose tasks wait at the held
 // moments.
 func (s *site) startDataflow(t *testing.T, settings map[string]string, held []string, arguments ...string) *dataflow {
 	t.Helper()
-	d := &dataflow{out: filepath.Join(t.TempDir(), "out"), control: t.TempDir()}
-	for _, moment := range held {
-		create(t, d.hold(moment))
-	}
+	d := &dataflow{out: filepath.Join(t.TempDir(), "out"), control: moments.Control(t.TempDir())}
+	require.NoError(t, d.control.Hold(held...))
 	require.NoError(t, os.MkdirAll(s.temporary(), 0o700))
 	own := map[string]string{"master": s.url(), "driver.host": "127.0.0.1", "executor.cores": "2", "executor.memory": "192m"}
 	maps.Copy(own, settings)
-	d.application = s.begin(t, append(s.environ(own), "TMPDIR="+s.temporary()), program("dataflow"), append([]string{"-control", d.control}, append(arguments, d.out)...)...)
+	d.application = s.begin(t, append(s.environ(own), "TMPDIR="+s.temporary()), program("dataflow"), append([]string{"-control", string(d.control)}, append(arguments, d.out)...)...)
 	return d
 }
 
 // temporary is the directory of temporary files of drivers and local clusters.
 func (s *site) temporary() string { return filepath.Join(s.directory, "temporary") }
 
-func (d *dataflow) hold(moment string) string { return filepath.Join(d.control, "hold."+moment) }
-
-// release lets tasks go on that wait at any moment.
+// release lets tasks continue that wait at any moment.
 func (d *dataflow) release(t *testing.T) {
 	t.Helper()
-	held, err := filepath.Glob(d.hold("*"))
-	require.NoError(t, err)
-	for _, path := range held {
-		require.NoError(t, os.Remove(path))
-	}
-}
-
-// event is a moment that a task has reached.
-type event struct {
-	moment     string
-	index, pid int
+	require.NoError(t, d.control.Release())
 }
 
 // events returns the moments of a name that tasks have reached.
-func (d *dataflow) events(t *testing.T, moment string) (found []event) {
+func (d *dataflow) events(t *testing.T, moment string) []moments.Event {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(d.control, moment+".*.*.*"))
+	events, err := d.control.Events(moment)
 	require.NoError(t, err)
-	for _, path := range paths {
-		fields := strings.Split(filepath.Base(path), ".")
-		index, err := strconv.Atoi(fields[1])
-		require.NoError(t, err)
-		pid, err := strconv.Atoi(fields[2])
-		require.NoError(t, err)
-		found = append(found, event{fields[0], index, pid})
-	}
-	return found
+	return events
 }
 
-// taskSets returns the task sets that the driver has submitted.
-func (d *dataflow) taskSets(t *testing.T) (sets []bobbin.Job) {
+// mapSets returns the task sets of the stage that writes an operator's shuffle.
+func (d *dataflow) mapSets(t *testing.T, operator string) []bobbin.Job {
 	t.Helper()
-	status, err := os.ReadFile(filepath.Join(d.control, "status"))
-	if os.IsNotExist(err) {
-		return nil
-	}
+	sets, err := d.control.MapSets(operator)
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(status, &sets))
-	return sets
-}
-
-// mapSets returns the task sets of attempts of the stage that writes an operator's
-// shuffle.
-func (d *dataflow) mapSets(t *testing.T, operator string) (sets []bobbin.Job) {
-	t.Helper()
-	for _, set := range d.taskSets(t) {
-		if strings.Contains(set.Name, " for "+operator) && !strings.Contains(set.Name, "sampled") {
-			sets = append(sets, set)
-		}
-	}
 	return sets
 }
 
@@ -116,7 +79,7 @@ func (d *dataflow) awaitMapped(t *testing.T, operator string, done int) {
 }
 
 // awaitEvents waits until tasks have reached a moment a number of times.
-func (d *dataflow) awaitEvents(t *testing.T, moment string, count int) []event {
+func (d *dataflow) awaitEvents(t *testing.T, moment string, count int) []moments.Event {
 	t.Helper()
 	await(t, fmt.Sprintf("%d tasks are %s", count, moment), func() bool {
 		require.True(t, d.alive(), "%s has ended:\n%s", d.name, d.stderr.text())
@@ -149,37 +112,6 @@ func readParts(t *testing.T, out string) []byte {
 	return all.Bytes()
 }
 
-// times returns how often each index is among the events.
-func times(events []event) map[int]int {
-	count := map[int]int{}
-	for _, e := range events {
-		count[e.index]++
-	}
-	return count
-}
-
-// indexesOf returns the indexes of the events of a process.
-func indexesOf(events []event, pid int) (indexes []int) {
-	for _, e := range events {
-		if e.pid == pid {
-			indexes = append(indexes, e.index)
-		}
-	}
-	slices.Sort(indexes)
-	return indexes
-}
-
-// busiest returns the process with the most events.
-func busiest(events []event) (pid int) {
-	count := map[int]int{}
-	for _, e := range events {
-		if count[e.pid]++; count[e.pid] > count[pid] {
-			pid = e.pid
-		}
-	}
-	return pid
-}
-
 // assertRuns checks that the given map tasks have run twice and the others once.
 func (d *dataflow) assertRuns(t *testing.T, twice ...int) {
 	t.Helper()
@@ -190,7 +122,7 @@ func (d *dataflow) assertRuns(t *testing.T, twice ...int) {
 	for _, index := range twice {
 		want[index]++
 	}
-	assert.Equal(t, want, times(d.events(t, "mapping")), "how often map tasks have run")
+	assert.Equal(t, want, moments.Times(d.events(t, "mapping")), "how often map tasks have run")
 }
 
 // assertResubmitted checks that the map stage was run a second time, for a number of
@@ -272,15 +204,15 @@ func TestDataSetsSurviveExecutors(t *testing.T) {
 			await(t, "half of the map tasks wait", func() bool {
 				waiting := 0
 				for _, e := range d.events(t, "mapped") {
-					if e.index >= 6 {
+					if e.Index >= 6 {
 						waiting++
 					}
 				}
 				return waiting == 6
 			})
 			d.awaitMapped(t, "", 6)
-			victim := busiest(d.events(t, "mapped"))
-			again := indexesOf(d.events(t, "mapped"), victim)
+			victim := moments.Busiest(d.events(t, "mapped"))
+			again := moments.IndexesOf(d.events(t, "mapped"), victim)
 			lost := slices.DeleteFunc(slices.Clone(again), func(index int) bool { return index >= 6 })
 			process{pid: victim}.kill()
 			d.release(t)
@@ -296,8 +228,8 @@ func TestDataSetsSurviveExecutors(t *testing.T) {
 	for _, job := range []string{"counts", "groups", "joined", "sorted"} {
 		t.Run(job+": one is killed while it writes the output", func(t *testing.T) {
 			d := s.startDataflow(t, nil, []string{"reduced"}, job)
-			victim := d.awaitEvents(t, "reduced", 3)[0].pid
-			lost := indexesOf(d.events(t, "mapped"), victim)
+			victim := d.awaitEvents(t, "reduced", 3)[0].PID
+			lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 			process{pid: victim}.kill()
 			d.release(t)
 			text := d.result(t)
@@ -330,14 +262,30 @@ func TestDataSetsSurviveExecutorsThatServe(t *testing.T) {
 
 	t.Run("one is killed while all fetch", func(t *testing.T) {
 		d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetching, "counts")...)
-		victim := d.awaitEvents(t, "merging", 3)[0].pid
-		lost := indexesOf(d.events(t, "mapped"), victim)
+		victim := d.awaitEvents(t, "merging", 3)[0].PID
+		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 		process{pid: victim}.kill()
 		d.release(t)
 		assertSame(t, expected, d.result(t))
 		d.assertRuns(t, lost...)
 		d.assertResubmitted(t, len(lost))
 		assert.Equal(t, undisturbed.stdout.text(), d.stdout.text())
+	})
+	t.Run("one's worker is killed while all fetch", func(t *testing.T) {
+		d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetching, "counts")...)
+		victim := d.awaitEvents(t, "merging", 3)[0].PID
+		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
+		for _, w := range s.workers {
+			if strings.Contains(s.environmentOf(victim), w.name) {
+				w.kill(t)
+				defer w.start(t)
+			}
+		}
+		await(t, "its executor is gone", func() bool { return s.environmentOf(victim) == "" })
+		d.release(t)
+		assertSame(t, expected, d.result(t))
+		d.assertRuns(t, lost...)
+		d.assertResubmitted(t, len(lost))
 	})
 	t.Run("one is killed while it commits", func(t *testing.T) {
 		smaller := s.startDataflow(t, nil, nil, "counts").result(t)
@@ -357,8 +305,8 @@ func TestDataSetsSurviveExecutorsThatServe(t *testing.T) {
 			}
 			return written == 3
 		})
-		victim := started[0].pid
-		lost := indexesOf(d.events(t, "mapped"), victim)
+		victim := started[0].PID
+		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 		process{pid: victim}.kill()
 		require.NoError(t, d.command.Process.Signal(syscall.SIGCONT))
 		assertSame(t, smaller, d.result(t))
@@ -366,6 +314,16 @@ func TestDataSetsSurviveExecutorsThatServe(t *testing.T) {
 		d.assertResubmitted(t, len(lost))
 		assertCounters(t, d, lineCount(smaller))
 	})
+}
+
+// environmentOf returns the environment of a process of the site; "" if it has ended.
+func (s *site) environmentOf(pid int) string {
+	for _, p := range s.processes() {
+		if p.pid == pid {
+			return string(p.environ)
+		}
+	}
+	return ""
 }
 
 // outputFiles returns the files of map outputs, data or index, by map task.
@@ -407,15 +365,15 @@ func TestDamagedMapOutputIsMadeAgain(t *testing.T) {
 				},
 				"a removed file": func(t *testing.T, d *dataflow) []int {
 					data := d.outputFiles(t, s.directory, ".data")
-					victim := busiest(d.events(t, "mapped"))
-					require.NoError(t, os.Remove(data[indexesOf(d.events(t, "mapped"), victim)[0]]))
-					return indexesOf(d.events(t, "mapped"), victim) // if a file is missing, all of the executor are made again
+					victim := moments.Busiest(d.events(t, "mapped"))
+					require.NoError(t, os.Remove(data[moments.IndexesOf(d.events(t, "mapped"), victim)[0]]))
+					return moments.IndexesOf(d.events(t, "mapped"), victim) // if a file is missing, all of the executor are made again
 				},
 				"a removed directory": func(t *testing.T, d *dataflow) []int {
 					data := d.outputFiles(t, s.directory, ".data")
-					victim := busiest(d.events(t, "mapped"))
-					require.NoError(t, os.RemoveAll(filepath.Dir(data[indexesOf(d.events(t, "mapped"), victim)[0]])))
-					return indexesOf(d.events(t, "mapped"), victim)
+					victim := moments.Busiest(d.events(t, "mapped"))
+					require.NoError(t, os.RemoveAll(filepath.Dir(data[moments.IndexesOf(d.events(t, "mapped"), victim)[0]])))
+					return moments.IndexesOf(d.events(t, "mapped"), victim)
 				},
 			} {
 				t.Run(name, func(t *testing.T) {
@@ -452,7 +410,7 @@ func TestDataSetsThatAreNotDeterministic(t *testing.T) {
 		d := s.startDataflow(t, settings, []string{"between.6"}, "-records", "100000", "runs")
 		d.awaitEvents(t, "between", 7)
 		d.awaitMapped(t, "Group", 6)
-		process{pid: busiest(d.events(t, "mapped"))}.kill()
+		process{pid: moments.Busiest(d.events(t, "mapped"))}.kill()
 		await(t, "its map tasks run again", func() bool { return len(d.mapSets(t, "Reduce")) == 2 })
 		d.release(t)
 		text := d.result(t)
@@ -469,17 +427,18 @@ func TestDataSetsThatAreNotDeterministic(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, finished, 1)
 		create(t, filepath.Join(finished[0], "part-00003"))
-		process{pid: busiest(d.events(t, "mapped"))}.kill()
+		process{pid: moments.Busiest(d.events(t, "mapped"))}.kill()
 		d.release(t)
 		d.assertNotDeterministic(t)
 	})
 	t.Run("after some results", func(t *testing.T) {
 		d := s.startDataflow(t, nil, []string{"reduced.0"}, "-unstable", "groups")
 		await(t, "some results are there", func() bool {
-			sets := d.taskSets(t)
+			sets, err := d.control.TaskSets()
+			require.NoError(t, err)
 			return len(sets) == 2 && sets[1].Done > 6
 		})
-		process{pid: busiest(d.events(t, "mapped"))}.kill()
+		process{pid: moments.Busiest(d.events(t, "mapped"))}.kill()
 		d.release(t)
 		d.assertNotDeterministic(t)
 	})

@@ -1,0 +1,120 @@
+// Package moments controls a run of the program dataflow: it makes tasks wait at
+// moments, and reads which moments tasks have reached.
+package moments
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// Control is the program's control directory.
+type Control string
+
+// Event is a moment that a task has reached, in the process pid.
+type Event struct {
+	Moment     string
+	Index, PID int
+}
+
+func (c Control) held(moment string) string { return filepath.Join(string(c), "hold."+moment) }
+
+// Hold makes the tasks that reach a moment, such as "mapped" or "mapped.3", wait.
+func (c Control) Hold(moments ...string) error {
+	for _, moment := range moments {
+		if err := os.WriteFile(c.held(moment), nil, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release lets all tasks continue.
+func (c Control) Release() error {
+	held, err := filepath.Glob(c.held("*"))
+	for _, path := range held {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+// Events returns the events of a moment.
+func (c Control) Events(moment string) (events []Event, err error) {
+	paths, err := filepath.Glob(filepath.Join(string(c), moment+".*.*.*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		fields := strings.Split(filepath.Base(path), ".")
+		index, err := strconv.Atoi(fields[1])
+		if err != nil {
+			return nil, err
+		}
+		pid, err := strconv.Atoi(fields[2])
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, Event{fields[0], index, pid})
+	}
+	return events, nil
+}
+
+// TaskSets returns the task sets that the driver has submitted.
+func (c Control) TaskSets() (sets []bobbin.Job, err error) {
+	status, err := os.ReadFile(filepath.Join(string(c), "status"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal(status, &sets)
+	return sets, err
+}
+
+// MapSets returns the task sets of the stages that write an operator's shuffles; "" means
+// all operators'.
+func (c Control) MapSets(operator string) ([]bobbin.Job, error) {
+	sets, err := c.TaskSets()
+	return slices.DeleteFunc(sets, func(set bobbin.Job) bool {
+		return !strings.Contains(set.Name, " for "+operator) || strings.Contains(set.Name, "sampled")
+	}), err
+}
+
+// Times returns how often each index is among the events.
+func Times(events []Event) map[int]int {
+	count := map[int]int{}
+	for _, e := range events {
+		count[e.Index]++
+	}
+	return count
+}
+
+// IndexesOf returns the indexes of the events of a process, in order.
+func IndexesOf(events []Event, pid int) (indexes []int) {
+	for _, e := range events {
+		if e.PID == pid {
+			indexes = append(indexes, e.Index)
+		}
+	}
+	slices.Sort(indexes)
+	return indexes
+}
+
+// Busiest returns the process with the most events.
+func Busiest(events []Event) (pid int) {
+	count := map[int]int{}
+	for _, e := range events {
+		if count[e.PID]++; count[e.PID] > count[pid] {
+			pid = e.PID
+		}
+	}
+	return pid
+}
