@@ -369,7 +369,7 @@ func sampled(splits []storage.Split) []storage.Split {
 		}
 		for i := range int64(sampledPieces) {
 			piece := split
-			piece.Offset, piece.Length = split.Offset+split.Length*i/sampledPieces, sampledBytes
+			piece.Offset, piece.Length, piece.Last = split.Offset+split.Length*i/sampledPieces, sampledBytes, false
 			pieces = append(pieces, piece)
 		}
 	}

@@ -152,7 +152,7 @@ func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
 // readHeader reads the header of the file, of which the split is a later part.
 func (r *csvReader[T]) readHeader() error {
 	start := *r
-	start.split.Offset, start.split.Length = 0, 1
+	start.split.Offset, start.split.Length, start.split.Last = 0, 1, false
 	file, err := start.split.Open(r.x.task)
 	if err != nil {
 		return err

@@ -35,6 +35,8 @@ func (r *alignedReader) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	case r.position < r.end:
 		return r.readBody(p)
+	case r.split.Last:
+		return 0, io.EOF
 	default:
 		return r.readTail(p)
 	}

@@ -19,6 +19,9 @@ type Split struct {
 	Path string // full URI of the file
 	// Offset and Length are the range in bytes of the file as stored, maybe compressed.
 	Offset, Length int64
+	// Last is set if the file ended where the range does. Lines that were appended since
+	// are not read.
+	Last bool
 	// Hosts store bytes of the range, the one with the most first; nil on the local disk.
 	Hosts []string
 	// Compression is "gzip" or "zstd" if the range is a whole compressed file, else "".

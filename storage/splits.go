@@ -145,7 +145,7 @@ func splitFile(e entry, options SplitOptions) []Split {
 			length = left
 		}
 		splits = append(splits, Split{
-			Path: e.Path, Offset: offset, Length: length, Hosts: hostsOf(e.blocks, offset, length),
+			Path: e.Path, Offset: offset, Length: length, Last: offset+length == e.Size, Hosts: hostsOf(e.blocks, offset, length),
 		})
 		offset += length
 	}

@@ -1,0 +1,123 @@
+package dataset_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/dataset"
+)
+
+type pairOfInputs struct{ Left, Right string }
+
+var (
+	sortedText = dataset.Define("sorted text", func(p *dataset.Plan, in string) *dataset.Of[[]byte] {
+		return dataset.Sort(dataset.Text(p, in))
+	})
+	groupedText = dataset.Define("grouped text", func(p *dataset.Plan, in string) *dataset.Of[string] {
+		groups := dataset.Group(dataset.KeyBy(dataset.Text(p, in), func(line []byte) string { return string(line) }))
+		return dataset.Keys(groups)
+	})
+	joinedText = dataset.Define("joined text", func(p *dataset.Plan, in pairOfInputs) *dataset.Of[string] {
+		byLine := func(path string) *dataset.Of[dataset.KV[string, int]] {
+			return dataset.MapKV(dataset.Text(p, path), func(line []byte) (string, int) { return string(line), len(line) })
+		}
+		return dataset.FullJoin(byLine(in.Left), byLine(in.Right), func(key string, _, _ *int) string { return key })
+	})
+	// disturbed calls disturb in each task before it reads its input.
+	disturb   func()
+	disturbed = dataset.Define("disturbed", func(p *dataset.Plan, in string) *dataset.Of[string] {
+		return dataset.MapPartitions(dataset.Text(p, in), func(_ *bobbin.Task, lines iter.Seq[[]byte]) iter.Seq2[string, error] {
+			return func(yield func(string, error) bool) {
+				disturb()
+				for line := range lines {
+					if !yield(string(line), nil) {
+						return
+					}
+				}
+			}
+		})
+	})
+)
+
+func TestEmptyInputs(t *testing.T) {
+	directory := t.TempDir()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	full := filepath.Join(t.TempDir(), "full")
+	require.NoError(t, os.WriteFile(full, []byte("a\n"), 0o600))
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		for i, in := range []string{directory, file} {
+			for j, plan := range []*dataset.Definition[string, []byte]{wordCount, sortedText} {
+				elements, err := plan.With(session, in).Collect(ctx)
+				require.NoError(t, err)
+				require.Empty(t, elements)
+				elements, err = plan.With(session, in).Take(ctx, 3)
+				require.NoError(t, err)
+				require.Empty(t, elements)
+				out := filepath.Join(t.TempDir(), fmt.Sprint(i, j))
+				require.NoError(t, plan.With(session, in).Save(ctx, out, dataset.AsText))
+				require.FileExists(t, filepath.Join(out, "_SUCCESS"))
+			}
+			groups, err := groupedText.With(session, in).Collect(ctx)
+			require.NoError(t, err)
+			require.Empty(t, groups)
+			for inputs, want := range map[pairOfInputs][]string{{in, in}: nil, {in, full}: {"a"}, {full, in}: {"a"}} {
+				keys, err := joinedText.With(session, inputs).Collect(ctx)
+				require.NoError(t, err)
+				require.Equal(t, want, keys)
+			}
+		}
+	})
+}
+
+// Between planning and reading, a file vanishes, is replaced by a shorter one, or grows.
+func TestInputsThatChange(t *testing.T) {
+	text := strings.Repeat("0123456\n", 1000)
+	path := filepath.Join(t.TempDir(), "file")
+	for _, c := range []struct {
+		name   string
+		change func() error
+		lines  int // -1: an error that names the file
+	}{
+		{"vanishes", func() error { return os.RemoveAll(path) }, -1},
+		{"is cut", func() error { return os.WriteFile(path, []byte(text[:4000]), 0o600) }, -1},
+		{"grows", func() error { return os.WriteFile(path, []byte(text+"7654321\n7654321\n"), 0o600) }, 1000},
+		{"grows by a part of a line", func() error { return os.WriteFile(path, []byte(text+"7654321"), 0o600) }, 1000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			disturb = func() { require.NoError(t, c.change()) }
+			run(t, func(ctx context.Context, session *bobbin.Session) {
+				lines, err := disturbed.With(session, path).Collect(ctx)
+				if c.lines < 0 {
+					require.ErrorContains(t, err, path)
+					return
+				}
+				require.NoError(t, err)
+				require.Len(t, lines, c.lines)
+			})
+		})
+	}
+}
+
+func TestManySmallFiles(t *testing.T) {
+	const files = 2000
+	directory := t.TempDir()
+	for i := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(directory, fmt.Sprint(i)), []byte("to be or not to be\n"), 0o600))
+	}
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		lines, err := wordCount.With(session, directory).Collect(ctx)
+		require.NoError(t, err)
+		require.Len(t, lines, 4)
+		require.Contains(t, lines, fmt.Appendf(nil, "be\t%d", 2*files))
+	})
+}
