@@ -1,5 +1,5 @@
 // Package docs_test checks what the documents claim: links, names, make
-// targets, messages, the program of README.md, and the rooms of the architecture.
+// targets, messages, programs, and the rooms of the architecture.
 package docs_test
 
 import (
@@ -67,26 +67,27 @@ func TestMakeTargetsExist(t *testing.T) {
 	}
 }
 
-// TestProgramOfREADMEBuilds builds the program as if it were one of the examples.
-func TestProgramOfREADMEBuilds(t *testing.T) {
-	page := documents(t)["../README.md"]
-	_, program, found := strings.Cut(page, "```go\n")
-	require.True(t, found)
-	program, _, found = strings.Cut(program, "```")
-	require.True(t, found)
-
-	source := filepath.Join(t.TempDir(), "main.go")
-	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
+// TestProgramsBuild builds the first program of a page as if it were one of the examples.
+func TestProgramsBuild(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "examples/readme/main.go"): source}})
-	require.NoError(t, err)
-	replacement := filepath.Join(t.TempDir(), "overlay.json")
-	require.NoError(t, os.WriteFile(replacement, overlay, 0o600))
-	build := exec.Command("go", "build", "-overlay", replacement, "-o", os.DevNull, "./examples/readme")
-	build.Dir = root
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	for _, path := range []string{"../README.md", "datasets.md"} {
+		_, program, found := strings.Cut(documents(t)[path], "```go\n")
+		require.True(t, found, path)
+		program, _, found = strings.Cut(program, "```")
+		require.True(t, found, path)
+
+		source := filepath.Join(t.TempDir(), "main.go")
+		require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
+		overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "examples/readme/main.go"): source}})
+		require.NoError(t, err)
+		replacement := filepath.Join(t.TempDir(), "overlay.json")
+		require.NoError(t, os.WriteFile(replacement, overlay, 0o600))
+		build := exec.Command("go", "build", "-overlay", replacement, "-o", os.DevNull, "./examples/readme")
+		build.Dir = root
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, "%s: %s", path, out)
+	}
 }
 
 // TestMessagesOfTroubleshootingExist looks in the source for each part of a message
@@ -101,7 +102,7 @@ func TestMessagesOfTroubleshootingExist(t *testing.T) {
 		}
 	}
 	// A message is often cut into two lines of source, and quotes are escaped.
-	code := regexp.MustCompile(`" \+\s+"`).ReplaceAllString(source.String(), "")
+	code := regexp.MustCompile(`" ?\+\s+"`).ReplaceAllString(source.String(), "")
 	code = strings.ReplaceAll(code, `\"`, `"`)
 	code = regexp.MustCompile(`%(\[\d\])?[a-z0-9]+`).ReplaceAllString(code, "…")
 	row := regexp.MustCompile("(?m)^\\| `([^|]+)` \\|")
