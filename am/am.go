@@ -80,7 +80,7 @@ type applicationMaster struct {
 // it succeeded.
 func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Driver, error)) (code int, err error) {
 	m := &applicationMaster{Attempt: attempt, began: time.Now()}
-	m.Files = storage.New(storage.Options{Hadoop: m.Hadoop, User: m.Spec.User, Logger: m.Logger})
+	m.Files = storage.New(storage.Options{Hadoop: m.Hadoop, User: m.Spec.User, Tokens: m.credentials, Logger: m.Logger})
 	defer func() {
 		if err := m.Files.Close(); err != nil {
 			m.Logger.Debug("closing HDFS", "error", err)

@@ -25,6 +25,14 @@ type executorContexts struct {
 func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*executorContexts, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
+	// Executors get the tokens of file systems, and never the ApplicationMaster's own.
+	if attempt.credentials != nil {
+		for alias, token := range attempt.credentials.Tokens() {
+			if token.Kind == security.KindHDFS {
+				credentials.SetToken(alias, token)
+			}
+		}
+	}
 	tokens, err := credentials.Encode(security.Writable)
 	if err != nil {
 		return nil, err

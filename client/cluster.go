@@ -17,21 +17,22 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
-	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 // Cluster is one user's client of a YARN cluster. It is safe for concurrent use.
 type Cluster struct {
-	hadoop *conf.Config
-	user   string
-	types  []string // the application types that List selects
-	rest   *yarnrest.Client
-	log    *slog.Logger
+	hadoop   *conf.Config
+	identity *Identity
+	user     string
+	types    []string // the application types that List selects
+	rest     *yarnrest.Client
+	log      *slog.Logger
 }
 
 // Connect loads the environment's Hadoop configuration, overridden by the settings'
-// hadoop.* keys. It sends nothing to the cluster yet.
+// hadoop.* keys, and logs in to Kerberos if the cluster asks for it. It sends nothing
+// to the cluster yet.
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if err != nil {
@@ -41,23 +42,31 @@ func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 }
 
 func newCluster(hadoop *conf.Config, settings *config.Config, log *slog.Logger) (*Cluster, error) {
-	if hadoop.SecurityEnabled() {
-		return nil, Refusedf("the cluster asks for Kerberos (hadoop.security.authentication in %s), which this version of bobbin does not speak",
-			hadoop.Source("hadoop.security.authentication"))
-	}
-	user, err := security.CurrentUser()
+	identity, err := Login(hadoop, settings)
 	if err != nil {
-		return nil, Usage(err)
+		return nil, err
 	}
-	rest, err := yarnrest.FromConf(hadoop, yarnrest.Options{User: user.Effective, Logger: log})
-	if err != nil {
-		return nil, Usage(err)
+	options := yarnrest.Options{Logger: log}
+	if options.HTTP, err = identity.http(hadoop); err == nil {
+		if !identity.Secure() {
+			options.User = identity.User
+		}
+		c := &Cluster{hadoop: hadoop, identity: identity, user: identity.User, types: types(settings), log: log}
+		if c.rest, err = yarnrest.FromConf(hadoop, options); err == nil {
+			return c, nil
+		}
 	}
+	identity.Close()
+	return nil, Usage(err)
+}
+
+// types returns the application types that List selects.
+func types(settings *config.Config) []string {
 	types := []string{config.DefaultAppType}
 	if own := config.AppType.In(settings); own != config.DefaultAppType {
 		types = append(types, own)
 	}
-	return &Cluster{hadoop: hadoop, user: user.Effective, types: types, rest: rest, log: log}, nil
+	return types
 }
 
 // addresses returns the addresses of the ResourceManagers and NameNodes, without
@@ -81,7 +90,10 @@ func (c *Cluster) REST() *yarnrest.Client { return c.rest }
 func (c *Cluster) Logger() *slog.Logger { return c.log }
 
 // Close closes the connections to the cluster.
-func (c *Cluster) Close() { c.rest.CloseIdleConnections() }
+func (c *Cluster) Close() {
+	c.rest.CloseIdleConnections()
+	c.identity.Close()
+}
 
 // applicationID matches ids: the ResourceManager's start time and a number.
 var applicationID = regexp.MustCompile(`^application_\d+_\d{4,}$`)

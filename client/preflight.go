@@ -30,7 +30,7 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	var scheduler *yarnrest.Scheduler
 	group, asking := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		application, err = c.rest.NewApplication(asking)
+		application, err = c.newApplication(asking)
 		return err
 	})
 	group.Go(func() (err error) {

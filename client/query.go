@@ -47,7 +47,7 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
 	}
-	if err := c.rest.Kill(ctx, id, "yarn-submit kill"); err != nil {
+	if err := c.killApplication(ctx, id, "yarn-submit kill"); err != nil {
 		return nil, UnknownApplication(id, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)

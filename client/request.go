@@ -18,10 +18,11 @@ type request struct {
 	command   []string // the program as named in the working directory, and its arguments
 	resources []launch.LocalResource
 	hadoop    map[string]string
-	staging   string   // URI of the application's own directory; "" for none
-	pools     string   // content of the file that describes scheduling pools; "" for none
-	cacheDirs []string // URIs of the cache entries that the application uses
-	driver    *Driver  // the driver in this process; nil in cluster mode or with an unmanaged ApplicationMaster
+	tokens    map[string]string // delegation tokens, encoded, by file system
+	staging   string            // URI of the application's own directory; "" for none
+	pools     string            // content of the file that describes scheduling pools; "" for none
+	cacheDirs []string          // URIs of the cache entries that the application uses
+	driver    *Driver           // the driver in this process; nil in cluster mode or with an unmanaged ApplicationMaster
 }
 
 func (r *request) name() string {
@@ -59,6 +60,7 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 			Environment:    amEnvironment(r.settings, r.user),
 			Commands:       []string{launch.ShellCommand(r.command)},
 			Secrets:        map[string][]byte{launch.SecretSpec: secret},
+			Tokens:         r.tokens,
 			ACLs:           acls(r.settings),
 		},
 	}

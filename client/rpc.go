@@ -10,24 +10,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// submitApplication submits an application by REST, or by RPC if the
-// ApplicationMaster's container needs resources other than memory and vcores, which
-// the REST API ignores.
+// submitApplication submits an application by REST, or by RPC if the cluster asks for
+// Kerberos or the ApplicationMaster's container needs resources other than memory and
+// vcores, which the REST API ignores.
 func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.SubmissionContext) error {
-	if len(submitted.Resource.Types) == 0 || submitted.UnmanagedAM {
+	if !c.identity.Secure() && (len(submitted.Resource.Types) == 0 || submitted.UnmanagedAM) {
 		return c.rest.SubmitApplication(ctx, submitted)
 	}
 	submission, err := rpcSubmission(submitted)
 	if err != nil {
 		return err
 	}
-	addresses, err := c.hadoop.ResourceManagers("yarn.resourcemanager.address")
-	if err != nil {
-		return err
-	}
-	manager := yarn.NewRMClient(addresses, security.UserGroup{Effective: c.user}, yarn.ClientOptions{Logger: c.log, RetryFor: cleanupTimeout})
-	defer manager.Close()
-	return manager.SubmitApplication(ctx, submission)
+	return c.manager(func(manager *yarn.RMClient) error { return manager.SubmitApplication(ctx, submission) })
 }
 
 // refusalMessage returns the ResourceManager's message if it refused an application, or "".
@@ -52,6 +46,13 @@ func rpcSubmission(s *yarnrest.SubmissionContext) (yarn.Submission, error) {
 	credentials := &security.Credentials{}
 	for alias, secret := range s.AM.Secrets {
 		credentials.SetSecret(alias, secret)
+	}
+	for alias, encoded := range s.AM.Tokens {
+		token, err := security.DecodeTokenURL(encoded)
+		if err != nil {
+			return yarn.Submission{}, err
+		}
+		credentials.SetToken(alias, token)
 	}
 	tokens, err := credentials.Encode(security.Writable)
 	if err != nil {

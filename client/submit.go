@@ -93,7 +93,7 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 			return &Running{submission: submission}, nil
 		}
 	}
-	running := &Running{submission: submission, files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
+	running := &Running{submission: submission, files: c.OpenFiles()}
 	submission.stager, err = newStager(running.files, job.Settings, c.user, job.Console)
 	if err != nil {
 		running.Close()
@@ -139,7 +139,7 @@ func (r *Running) limitLifetime(ctx context.Context) error {
 	if timeout <= 0 || r.submission.existing != nil {
 		return nil
 	}
-	if err := r.submission.cluster.rest.SetLifetime(ctx, r.ID(), timeout); err != nil {
+	if err := r.submission.cluster.setLifetime(ctx, r.ID(), timeout); err != nil {
 		return Refused(fmt.Errorf("%s runs without the timeout of %v, end it with yarn-submit kill %[1]s: %[3]w", r.ID(), timeout, err))
 	}
 	return nil
@@ -212,6 +212,13 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 		return nil, err
 	}
 	notice.Stop()
+	if s.cluster.identity.Secure() && unmanaged(s.job.Settings) {
+		return nil, Usagef("%s=true: an unmanaged ApplicationMaster is not supported on a cluster with Kerberos", config.UnmanagedAM.Name())
+	}
+	tokens, err := s.cluster.tokens(ctx, s.stager.files, s.job.Settings, s.stager.base)
+	if err != nil {
+		return nil, err
+	}
 	var driver *Driver
 	if s.job.Driver != nil {
 		var err error
@@ -226,7 +233,7 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	return &request{
 		settings: s.job.Settings, checked: checked, user: s.cluster.user, driver: driver,
 		command: append([]string{"./" + program.Name}, s.job.Args...),
-		pools:   string(poolsFile), resources: resources, hadoop: s.cluster.hadoop.Map(), staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
+		pools:   string(poolsFile), resources: resources, hadoop: s.cluster.hadoop.Map(), tokens: tokens, staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
 	}, nil
 }
 
@@ -263,7 +270,7 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	// would follow it.
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	if killing := s.cluster.rest.Kill(ctx, s.id, "its submission did not complete"); killing != nil {
+	if killing := s.cluster.killApplication(ctx, s.id, "its submission did not complete"); killing != nil {
 		err = fmt.Errorf("%w; should the cluster have taken the application, stop it with yarn-submit kill %s", err, s.id)
 	}
 	return Refused(err)

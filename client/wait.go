@@ -64,7 +64,7 @@ func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnre
 	follower.display.console.Print("%v: killing %s; once more to leave at once", cause, follower.id)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	err := c.rest.Kill(ctx, follower.id, killReason(cause))
+	err := c.killApplication(ctx, follower.id, killReason(cause))
 	if err == nil {
 		var application *yarnrest.Application
 		if application, err = follower.untilEnd(ctx); err == nil {

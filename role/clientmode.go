@@ -102,7 +102,7 @@ func (c *clientMode) run(ctx context.Context) error {
 	if err != nil {
 		return client.Usage(fmt.Errorf("finding this program, which is to run on the cluster: %w", err))
 	}
-	c.files = storage.New(storage.Options{Hadoop: c.cluster.Hadoop(), User: c.cluster.User(), Logger: c.logger})
+	c.files = c.cluster.OpenFiles()
 	defer func() {
 		if err := c.files.Close(); err != nil {
 			c.logger.Debug("closing HDFS", "error", err)

@@ -71,7 +71,7 @@ func serveExecutor(ctx context.Context, logger *slog.Logger) error {
 		Cores:   cores,
 		Profile: profile,
 		LogURLs: logURLs(os.Getenv(launch.EnvLogURL)),
-		Prepare: prepareTasks(logger),
+		Prepare: prepareTasks(credentials, logger),
 
 		Resources: resources,
 
@@ -97,13 +97,13 @@ func givenResources() (map[string][]string, error) {
 
 // prepareTasks returns a function that adds the file systems, by the driver's Hadoop
 // configuration and user, to the context of tasks.
-func prepareTasks(logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
+func prepareTasks(credentials *security.Credentials, logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
 		var hadoop *conf.Config // nil if the driver has no Hadoop configuration
 		if values := boot.GetHadoop(); len(values) > 0 {
 			hadoop = conf.FromMap(values)
 		}
-		files := storage.New(storage.Options{Hadoop: hadoop, User: boot.GetUser(), Logger: logger})
+		files := storage.New(storage.Options{Hadoop: hadoop, User: boot.GetUser(), Tokens: credentials, Logger: logger})
 		closeFiles := func() {
 			if err := files.Close(); err != nil {
 				logger.Debug("closing HDFS", "error", err)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
 const defaultTimeout = 30 * time.Second
@@ -22,6 +24,10 @@ type Options struct {
 	Hadoop *conf.Config
 	// User is the user name in HDFS; "" means HADOOP_USER_NAME, else the system's user.
 	User string
+	// Kerberos is the user's login to a cluster with Kerberos; nil if there is none.
+	Kerberos *kerberos.Client
+	// Tokens has delegation tokens of such clusters, which are preferred; may be nil.
+	Tokens *security.Credentials
 	// Timeout is how long an operation tries to reach a NameNode; 0 means 30 s. An
 	// operation also fails when its context ends.
 	Timeout time.Duration

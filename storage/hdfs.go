@@ -31,10 +31,6 @@ type hdfsSystem struct {
 
 func newHDFS(root string, options Options) (fileSystem, error) {
 	hadoop := options.Hadoop
-	if hadoop.SecurityEnabled() {
-		return nil, fmt.Errorf("%s: hadoop.security.authentication is kerberos (%s), which storage does not support",
-			root, hadoop.Source("hadoop.security.authentication"))
-	}
 	addresses, err := hadoop.NameNodes(root)
 	if err != nil {
 		return nil, err
@@ -57,9 +53,11 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := namenode.New(namenode.Options{
-		Addresses: addresses, User: options.User, Timeout: options.Timeout, Logger: options.Logger,
-	})
+	access := namenode.Options{Addresses: addresses, User: options.User, Timeout: options.Timeout, Logger: options.Logger}
+	if err := options.authenticate(root, &access); err != nil {
+		return nil, err
+	}
+	client := namenode.New(access)
 	h := &hdfsSystem{
 		root:     root,
 		namenode: client,

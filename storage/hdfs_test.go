@@ -25,7 +25,7 @@ func TestBinarySize(t *testing.T) {
 
 func TestInvalidConfigurations(t *testing.T) {
 	for want, settings := range map[string]map[string]string{
-		"kerberos":                              {"hadoop.security.authentication": "kerberos"},
+		"asks for Kerberos":                     {"hadoop.security.authentication": "kerberos"},
 		"dfs.namenode.rpc-address.cluster1.nn1": {"dfs.nameservices": "cluster1", "dfs.ha.namenodes.cluster1": "nn1"},
 		"dfs.replication":                       {"dfs.replication": "many"},
 		"dfs.blocksize":                         {"dfs.blocksize": "large"},

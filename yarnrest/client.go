@@ -142,14 +142,41 @@ func FromConf(c *conf.Config, o Options) (*Client, error) {
 	if o.WebProxy == "" {
 		o.WebProxy, _ = c.Get("yarn.web-proxy.address")
 	}
-	if path, _ := c.Get(truststoreKey); path != "" && o.Scheme == "https" && o.RootCAs == nil {
-		roots, err := truststore.Load(path, c.GetDefault("ssl.client.truststore.password", ""))
+	if o.Scheme == "https" && o.RootCAs == nil {
+		roots, err := rootsOf(c)
 		if err != nil {
-			return nil, fmt.Errorf("%w (%s is set in %s)", err, truststoreKey, c.Source(truststoreKey))
+			return nil, err
 		}
 		o.RootCAs = roots
 	}
 	return New(o)
+}
+
+// rootsOf returns the certificates in the truststore of a configuration; nil if it has
+// none.
+func rootsOf(c *conf.Config) (*x509.CertPool, error) {
+	path, _ := c.Get(truststoreKey)
+	if path == "" {
+		return nil, nil
+	}
+	roots, err := truststore.Load(path, c.GetDefault("ssl.client.truststore.password", ""))
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s is set in %s)", err, truststoreKey, c.Source(truststoreKey))
+	}
+	return roots, nil
+}
+
+// Transport returns what sends the requests of a client that FromConf makes by default,
+// for Options.HTTP with more around it.
+func Transport(c *conf.Config) (http.RoundTripper, error) {
+	var roots *x509.CertPool
+	if c.HTTPSOnly() {
+		var err error
+		if roots, err = rootsOf(c); err != nil {
+			return nil, err
+		}
+	}
+	return newTransport(roots), nil
 }
 
 // withoutRedirects returns a copy of c (if nil, of a default client that trusts roots)
@@ -159,16 +186,20 @@ func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	if c != nil {
 		own = *c
 	} else {
-		own.Transport = &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-			TLSHandshakeTimeout: 10 * time.Second,
-			MaxIdleConnsPerHost: 4,
-			IdleConnTimeout:     30 * time.Second,
-		}
+		own.Transport = newTransport(roots)
 	}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &own
+}
+
+func newTransport(roots *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 4,
+		IdleConnTimeout:     30 * time.Second,
+	}
 }
 
 // HasAnswered reports whether a ResourceManager has answered this client.

@@ -66,6 +66,7 @@ type ContainerSpec struct {
 	// container's log directory.
 	Commands []string
 	Secrets  map[string][]byte // by alias
+	Tokens   map[string]string // by alias, as Hadoop's Token.encodeToUrlString encodes them
 	ACLs     map[string]string // to whom ACLView or ACLModify is granted: "user1,user2 group1", or "*" for all
 }
 
@@ -168,8 +169,15 @@ func (s ContainerSpec) encode() map[string]any {
 	if len(s.Commands) > 0 {
 		m["commands"] = map[string]any{"command": s.Commands}
 	}
+	credentials := map[string]any{}
 	if len(s.Secrets) > 0 {
-		m["credentials"] = map[string]any{"secrets": entries(s.Secrets, urlBase64)}
+		credentials["secrets"] = entries(s.Secrets, urlBase64)
+	}
+	if len(s.Tokens) > 0 {
+		credentials["tokens"] = entries(s.Tokens, asIs)
+	}
+	if len(credentials) > 0 {
+		m["credentials"] = credentials
 	}
 	if len(s.ACLs) > 0 {
 		m["application-acls"] = entries(s.ACLs, asIs)

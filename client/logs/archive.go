@@ -70,7 +70,7 @@ func (c *Reader) aggregatesRolledFiles() bool {
 // openArchive opens an application's aggregated logs, perhaps none. user is the
 // owner, or "" if unknown. openArchive calls warn for each unreadable file.
 func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(warning string)) (*archive, error) {
-	a := &archive{files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
+	a := &archive{files: c.openFiles()}
 	for _, root := range c.archiveRoots() {
 		users := []string{user}
 		if user == "" {

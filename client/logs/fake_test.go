@@ -15,6 +15,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
+	"github.com/bobbin-yarn/bobbin/storage"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -84,7 +85,9 @@ func (f *fakeYARN) cluster(more map[string]string) *Reader {
 	rest, err := yarnrest.FromConf(hadoop, yarnrest.Options{User: "ann"})
 	require.NoError(f.t, err)
 	f.t.Cleanup(rest.CloseIdleConnections)
-	return &Reader{hadoop: hadoop, user: "ann", rest: rest, log: slog.New(slog.DiscardHandler)}
+	return &Reader{hadoop: hadoop, user: "ann", rest: rest, log: slog.New(slog.DiscardHandler), openFiles: func() *storage.Files {
+		return storage.New(storage.Options{Hadoop: hadoop, User: "ann"})
+	}}
 }
 
 func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/storage"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -32,11 +33,13 @@ type Reader struct {
 	user   string
 	rest   *yarnrest.Client
 	log    *slog.Logger
+
+	openFiles func() *storage.Files
 }
 
 // Of returns a reader of the cluster's logs, usable until the cluster is closed.
 func Of(cluster *client.Cluster) *Reader {
-	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), rest: cluster.REST(), log: cluster.Logger()}
+	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), rest: cluster.REST(), log: cluster.Logger(), openFiles: cluster.OpenFiles}
 }
 
 // Selection says which logs to read.

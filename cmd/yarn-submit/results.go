@@ -16,7 +16,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
-	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -76,28 +75,34 @@ func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 // sharedResults returns the file systems that this machine and all nodes reach, and
 // the URI of this user's results there.
 func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.Files, string, error) {
-	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
-	if errors.Is(err, conf.ErrNotConfigured) {
-		hadoop, err = nil, nil
-	}
+	hadoop, err := hadoopOf(settings)
 	if err != nil {
-		return nil, "", client.Usage(err)
+		return nil, "", err
 	}
 	base := config.StagingDir.In(settings)
 	if hadoop == nil && base == "" {
 		return nil, "", client.Usage(errors.New("--collect and --summary need a file system that this machine and all nodes reach: " +
 			"set HADOOP_CONF_DIR for HDFS, or name a shared directory with --conf yarn.stagingDir=file:///…"))
 	}
-	user, err := security.CurrentUser()
+	identity, err := client.Login(hadoop, settings) // for as long as this process
 	if err != nil {
-		return nil, "", client.Usage(err)
+		return nil, "", err
 	}
-	files := storage.New(storage.Options{Hadoop: hadoop, User: user.Effective, Logger: t.logger(verbose)})
-	base, err = files.Qualify(strings.TrimRight(cmp.Or(base, "/user"), "/") + "/" + user.Effective + resultsDirectory)
+	files := storage.New(identity.Storage(storage.Options{Hadoop: hadoop, Logger: t.logger(verbose)}))
+	base, err = files.Qualify(strings.TrimRight(cmp.Or(base, "/user"), "/") + "/" + identity.User + resultsDirectory)
 	if err != nil {
 		return nil, "", client.Usage(errors.Join(err, files.Close()))
 	}
 	return files, base, nil
+}
+
+// hadoopOf returns the environment's Hadoop configuration; nil if there is none.
+func hadoopOf(settings *config.Config) (*conf.Config, error) {
+	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
+	if errors.Is(err, conf.ErrNotConfigured) {
+		return nil, nil
+	}
+	return hadoop, client.Usage(err)
 }
 
 func (f *resultCollector) close() {

@@ -27,6 +27,8 @@ var settingFlags = []struct{ flag, key, value, usage string }{
 	{"driver-memory", config.DriverMemory.Name(), "SIZE", "memory of the driver"},
 	{"files", config.Files.Name(), "FILES", "files for every container's working directory, with commas; file#name renames one"},
 	{"archives", config.Archives.Name(), "FILES", "archives to unpack in every container's working directory"},
+	{"principal", config.KerberosPrincipal.Name(), "PRINCIPAL", "who logs in to Kerberos with --keytab (default: the owner of kinit's ticket cache)"},
+	{"keytab", config.KerberosKeytab.Name(), "FILE", "the file with the principal's keys"},
 	{"timeout", config.SubmitTimeout.Name(), "TIME", "kill the application when it takes longer, as 30m"},
 	{"idempotency-key", config.IdempotencyKey.Name(), "KEY", "follow the application that was submitted with it, rather than start a second"},
 }

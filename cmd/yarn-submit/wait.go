@@ -14,7 +14,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/command"
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/interrupt"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -87,11 +86,16 @@ type waitResults struct {
 // newWaitResults parses and checks the flags.
 func newWaitResults(t terminal, target target, settings *config.Config, collect []string, summary string) (*waitResults, error) {
 	w := &waitResults{terminal: t, keepsResults: target.keepsResults, settings: settings, requested: len(collect) > 0 || summary != ""}
-	user, err := security.CurrentUser()
+	hadoop, err := hadoopOf(settings)
 	if err != nil {
 		return nil, err
 	}
-	w.user = user.Effective
+	identity, err := client.Login(hadoop, settings)
+	if err != nil {
+		return nil, err
+	}
+	identity.Close()
+	w.user = identity.User
 	if w.directory, err = os.Getwd(); err != nil {
 		return nil, err
 	}

@@ -41,8 +41,8 @@ var groups = []group{
 		"scheduler.excludeOnFailure.", "yarn.exclude.", "yarn.executor.launch.excludeOnFailure.",
 	}},
 	{"Logs", "What is logged, and which log files are kept or aggregated.", []string{"log.", "yarn.log.", "yarn.rolledLog.", "executor.logs."}},
-	{"Security", "Who may see and kill an application, how the parts of a standalone cluster authenticate, and which values are never shown.", []string{
-		"acls.", "ui.view.acls", "modify.acls", "admin.acls", "authenticate.", "ssl.", "redaction.",
+	{"Security", "Who may see and kill an application, how a user logs in to Kerberos, how the parts of a standalone cluster authenticate, and which values are never shown.", []string{
+		"acls.", "ui.view.acls", "modify.acls", "admin.acls", "kerberos.", "authenticate.", "ssl.", "redaction.",
 	}},
 	{"Standalone cluster", "Masters and workers of bobbin's own cluster manager, and an application's share of its cores.", []string{
 		"cores.max", "deploy.", "dead.worker.", "worker.",

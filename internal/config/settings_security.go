@@ -20,6 +20,22 @@ var (
 	adminACLGroups  = list("admin.acls.groups", "", "Groups whose users may do both.")
 )
 
+// How a user authenticates to a cluster with Kerberos.
+var (
+	KerberosPrincipal = text("kerberos.principal", "", "The principal that logs in to Kerberos with `kerberos.keytab`, for example `alice@EXAMPLE.COM`. If neither is set, "+
+		"the ticket cache is used that `kinit` fills.")
+	KerberosKeytab      = text("kerberos.keytab", "", "A file on this machine with the keys of `kerberos.principal`.")
+	KerberosFileSystems = list("kerberos.access.hadoopFileSystems", "", "Further file systems that the application uses on clusters with Kerberos, as `hdfs://nameservice`. "+
+		"It gets a delegation token for each, and for `fs.defaultFS` and the file system of `yarn.stagingDir` in any case.")
+)
+
+var _ = addRule(func(c *Config) error {
+	if (KerberosPrincipal.In(c) == "") != (KerberosKeytab.In(c) == "") {
+		return errors.New("kerberos.principal and kerberos.keytab go together: set both, or neither to use the ticket cache")
+	}
+	return nil
+})
+
 // How the processes of a standalone cluster authenticate.
 var (
 	AuthenticateSecret = text("authenticate.secret", "", "The secret that masters, workers, applications and clients of a standalone cluster share: 16 bytes or "+

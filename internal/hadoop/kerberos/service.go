@@ -6,6 +6,8 @@ import (
 	"net"
 	"path"
 	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 )
 
 // hostPattern stands for the server's host name in a principal of Hadoop's
@@ -24,6 +26,20 @@ type Service struct {
 	// Pattern is a glob that the server's principal must match instead of Principal;
 	// "" for none (<Key>.pattern).
 	Pattern string
+}
+
+// ServiceOf returns the service whose principal a key of Hadoop's configuration has.
+func ServiceOf(client *Client, hadoop *conf.Config, key string) *Service {
+	return &Service{Client: client, Key: key, Principal: hadoop.GetDefault(key, ""), Pattern: hadoop.GetDefault(key+".pattern", "")}
+}
+
+// Name returns the principal of the server on host, a name or an IP address.
+func (s *Service) Name(host string) string {
+	name, realm := splitPrincipal(s.Principal)
+	if realm == "" {
+		realm = s.Client.Realm()
+	}
+	return withHost(name, host) + "@" + realm
 }
 
 // Connect returns a context for a connection to the server at address, host:port,

@@ -11,11 +11,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
 )
 
-// Kinds of tokens that YARN issues.
+// Kinds of tokens that YARN and HDFS issue.
 const (
-	KindAMRM      = "YARN_AM_RM_TOKEN" // authenticates an ApplicationMaster to the ResourceManager
-	KindNM        = "NMToken"          // authenticates an ApplicationMaster to one NodeManager
-	KindContainer = "ContainerToken"   // proves to a NodeManager that a container was allocated
+	KindHDFS      = "HDFS_DELEGATION_TOKEN" // authenticates a user's processes to HDFS
+	KindAMRM      = "YARN_AM_RM_TOKEN"      // authenticates an ApplicationMaster to the ResourceManager
+	KindNM        = "NMToken"               // authenticates an ApplicationMaster to one NodeManager
+	KindContainer = "ContainerToken"        // proves to a NodeManager that a container was allocated
 )
 
 // Token is a Hadoop token: with its Identifier and Password, a process may act as the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
@@ -15,7 +16,10 @@ import (
 type ClientOptions struct {
 	// Token authenticates the client: an AMRMToken for an AMClient, the node's NMToken
 	// for a NodeClient, or an RM delegation token for an RMClient.
-	Token  security.Token
+	Token security.Token
+	// Kerberos authenticates an RMClient without a token; nil without Kerberos.
+	Kerberos *kerberos.Service
+
 	Logger *slog.Logger // logs connections, retries and failovers; default: none
 	// RetryFor is how long a call is retried while no server answers.
 	// Default: 15 min for the ResourceManager, 3 min for a NodeManager
@@ -33,6 +37,7 @@ func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.O
 	return ipc.Options{
 		Protocol: protocol,
 		Token:    o.Token,
+		Kerberos: o.Kerberos,
 		Logger:   o.Logger,
 		Dial:     o.Dial,
 		RetryFor: retryFor,

@@ -19,11 +19,11 @@ const ApplicationClientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientP
 type RMClient struct{ rpc *ipc.Client }
 
 // NewRMClient returns a client of the ResourceManagers at addresses, host:port
-// (yarn.resourcemanager.address; port 8032 by default). Without options.Token, it states
-// the name of user, which suffices without Kerberos. It connects with the first call.
+// (yarn.resourcemanager.address; port 8032 by default). Without a token or Kerberos in
+// options, it states the name of user. It connects with the first call.
 func NewRMClient(addresses []string, user security.UserGroup, options ClientOptions) *RMClient {
 	rpc := options.ipcOptions(ApplicationClientProtocol, amRetryFor)
-	rpc.Simple, rpc.User = options.Token.IsZero(), user
+	rpc.Simple, rpc.User = options.Token.IsZero() && options.Kerberos == nil, user
 	return &RMClient{rpc: ipc.NewClient(addresses, rpc)}
 }
 

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
@@ -50,6 +51,11 @@ type Options struct {
 	User      string        // HDFS user on whose behalf the calls are made
 	Timeout   time.Duration // how long a call is retried while no NameNode answers
 	Logger    *slog.Logger
+
+	// Secure is true if the NameNodes ask for Kerberos. Then either Token or Kerberos is set.
+	Secure   bool
+	Token    security.Token
+	Kerberos *kerberos.Service
 }
 
 // Client calls the NameNodes of one name service. It is safe for concurrent use.
@@ -66,7 +72,9 @@ type Client struct {
 func New(options Options) *Client {
 	return NewClient(ipc.NewClient(options.Addresses, ipc.Options{
 		Protocol: protocol,
-		Simple:   true,
+		Simple:   !options.Secure,
+		Token:    options.Token,
+		Kerberos: options.Kerberos,
 		User:     security.UserGroup{Effective: options.User},
 		Logger:   options.Logger,
 		// This leaves time for another NameNode if the first drops packets.
@@ -190,6 +198,30 @@ func milliseconds(t time.Time) *uint64 {
 		return proto.Uint64(math.MaxUint64)
 	}
 	return proto.Uint64(uint64(t.UnixMilli()))
+}
+
+// DelegationToken returns a new token for this user, without a service. It returns the
+// zero Token if the NameNode issues none. The login must be Kerberos.
+func (c *Client) DelegationToken(ctx context.Context, renewer string) (security.Token, error) {
+	response := &pb.GetDelegationTokenResponse{}
+	if err := c.call(ctx, "getDelegationToken", &pb.GetDelegationTokenRequest{Renewer: &renewer}, response); err != nil {
+		return security.Token{}, err
+	}
+	return security.TokenFromProto(response.GetToken()), nil
+}
+
+// RenewToken extends a token's life, and returns when it ends.
+func (c *Client) RenewToken(ctx context.Context, token security.Token) (time.Time, error) {
+	response := &pb.RenewDelegationTokenResponse{}
+	if err := c.call(ctx, "renewDelegationToken", &pb.RenewDelegationTokenRequest{Token: token.Proto()}, response); err != nil {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(int64(response.GetNewExpiryTime())), nil
+}
+
+// CancelToken ends a token's life.
+func (c *Client) CancelToken(ctx context.Context, token security.Token) error {
+	return c.call(ctx, "cancelDelegationToken", &pb.CancelDelegationTokenRequest{Token: token.Proto()}, &pb.Opaque{})
 }
 
 // AbandonBlock removes the last block of a file that is being written.

@@ -10,6 +10,7 @@
 package pb
 
 import (
+	pb "github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -1694,11 +1695,234 @@ func (x *ServerDefaults) GetReplication() uint32 {
 	return 0
 }
 
+type GetDelegationTokenRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Principal that may renew the token.
+	Renewer       *string `protobuf:"bytes,1,req,name=renewer" json:"renewer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDelegationTokenRequest) Reset() {
+	*x = GetDelegationTokenRequest{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDelegationTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDelegationTokenRequest) ProtoMessage() {}
+
+func (x *GetDelegationTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDelegationTokenRequest.ProtoReflect.Descriptor instead.
+func (*GetDelegationTokenRequest) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *GetDelegationTokenRequest) GetRenewer() string {
+	if x != nil && x.Renewer != nil {
+		return *x.Renewer
+	}
+	return ""
+}
+
+type GetDelegationTokenResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without a service, which the client sets. Missing if the NameNode issues no tokens.
+	Token         *pb.Token `protobuf:"bytes,1,opt,name=token" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDelegationTokenResponse) Reset() {
+	*x = GetDelegationTokenResponse{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDelegationTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDelegationTokenResponse) ProtoMessage() {}
+
+func (x *GetDelegationTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDelegationTokenResponse.ProtoReflect.Descriptor instead.
+func (*GetDelegationTokenResponse) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *GetDelegationTokenResponse) GetToken() *pb.Token {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+type RenewDelegationTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         *pb.Token              `protobuf:"bytes,1,req,name=token" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewDelegationTokenRequest) Reset() {
+	*x = RenewDelegationTokenRequest{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewDelegationTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewDelegationTokenRequest) ProtoMessage() {}
+
+func (x *RenewDelegationTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewDelegationTokenRequest.ProtoReflect.Descriptor instead.
+func (*RenewDelegationTokenRequest) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *RenewDelegationTokenRequest) GetToken() *pb.Token {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+type RenewDelegationTokenResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Milliseconds since 1970.
+	NewExpiryTime *uint64 `protobuf:"varint,1,req,name=new_expiry_time,json=newExpiryTime" json:"new_expiry_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewDelegationTokenResponse) Reset() {
+	*x = RenewDelegationTokenResponse{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewDelegationTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewDelegationTokenResponse) ProtoMessage() {}
+
+func (x *RenewDelegationTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewDelegationTokenResponse.ProtoReflect.Descriptor instead.
+func (*RenewDelegationTokenResponse) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *RenewDelegationTokenResponse) GetNewExpiryTime() uint64 {
+	if x != nil && x.NewExpiryTime != nil {
+		return *x.NewExpiryTime
+	}
+	return 0
+}
+
+type CancelDelegationTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         *pb.Token              `protobuf:"bytes,1,req,name=token" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelDelegationTokenRequest) Reset() {
+	*x = CancelDelegationTokenRequest{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelDelegationTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelDelegationTokenRequest) ProtoMessage() {}
+
+func (x *CancelDelegationTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelDelegationTokenRequest.ProtoReflect.Descriptor instead.
+func (*CancelDelegationTokenRequest) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *CancelDelegationTokenRequest) GetToken() *pb.Token {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
 var File_storage_internal_namenode_pb_namenode_proto protoreflect.FileDescriptor
 
 const file_storage_internal_namenode_pb_namenode_proto_rawDesc = "" +
 	"\n" +
-	"+storage/internal/namenode/pb/namenode.proto\x12\x12bobbin.hadoop.hdfs\"\b\n" +
+	"+storage/internal/namenode/pb/namenode.proto\x12\x12bobbin.hadoop.hdfs\x1a*internal/hadoop/security/pb/security.proto\"\b\n" +
 	"\x06Opaque\" \n" +
 	"\n" +
 	"Permission\x12\x12\n" +
@@ -1827,7 +2051,17 @@ const file_storage_internal_namenode_pb_namenode_proto_rawDesc = "" +
 	"\x0eServerDefaults\x12\x1d\n" +
 	"\n" +
 	"block_size\x18\x01 \x02(\x04R\tblockSize\x12 \n" +
-	"\vreplication\x18\x04 \x02(\rR\vreplicationB<Z:github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
+	"\vreplication\x18\x04 \x02(\rR\vreplication\"5\n" +
+	"\x19GetDelegationTokenRequest\x12\x18\n" +
+	"\arenewer\x18\x01 \x02(\tR\arenewer\"Q\n" +
+	"\x1aGetDelegationTokenResponse\x123\n" +
+	"\x05token\x18\x01 \x01(\v2\x1d.bobbin.hadoop.security.TokenR\x05token\"R\n" +
+	"\x1bRenewDelegationTokenRequest\x123\n" +
+	"\x05token\x18\x01 \x02(\v2\x1d.bobbin.hadoop.security.TokenR\x05token\"F\n" +
+	"\x1cRenewDelegationTokenResponse\x12&\n" +
+	"\x0fnew_expiry_time\x18\x01 \x02(\x04R\rnewExpiryTime\"S\n" +
+	"\x1cCancelDelegationTokenRequest\x123\n" +
+	"\x05token\x18\x01 \x02(\v2\x1d.bobbin.hadoop.security.TokenR\x05tokenB<Z:github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 
 var (
 	file_storage_internal_namenode_pb_namenode_proto_rawDescOnce sync.Once
@@ -1842,37 +2076,43 @@ func file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP() []byte {
 }
 
 var file_storage_internal_namenode_pb_namenode_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_storage_internal_namenode_pb_namenode_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_storage_internal_namenode_pb_namenode_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_storage_internal_namenode_pb_namenode_proto_goTypes = []any{
-	(FileStatus_Type)(0),              // 0: bobbin.hadoop.hdfs.FileStatus.Type
-	(*Opaque)(nil),                    // 1: bobbin.hadoop.hdfs.Opaque
-	(*Permission)(nil),                // 2: bobbin.hadoop.hdfs.Permission
-	(*FileStatus)(nil),                // 3: bobbin.hadoop.hdfs.FileStatus
-	(*ErasureCodingPolicy)(nil),       // 4: bobbin.hadoop.hdfs.ErasureCodingPolicy
-	(*LocatedBlocks)(nil),             // 5: bobbin.hadoop.hdfs.LocatedBlocks
-	(*LocatedBlock)(nil),              // 6: bobbin.hadoop.hdfs.LocatedBlock
-	(*Block)(nil),                     // 7: bobbin.hadoop.hdfs.Block
-	(*Datanode)(nil),                  // 8: bobbin.hadoop.hdfs.Datanode
-	(*DatanodeID)(nil),                // 9: bobbin.hadoop.hdfs.DatanodeID
-	(*GetFileInfoRequest)(nil),        // 10: bobbin.hadoop.hdfs.GetFileInfoRequest
-	(*GetFileInfoResponse)(nil),       // 11: bobbin.hadoop.hdfs.GetFileInfoResponse
-	(*GetListingRequest)(nil),         // 12: bobbin.hadoop.hdfs.GetListingRequest
-	(*GetListingResponse)(nil),        // 13: bobbin.hadoop.hdfs.GetListingResponse
-	(*Listing)(nil),                   // 14: bobbin.hadoop.hdfs.Listing
-	(*GetBlockLocationsRequest)(nil),  // 15: bobbin.hadoop.hdfs.GetBlockLocationsRequest
-	(*GetBlockLocationsResponse)(nil), // 16: bobbin.hadoop.hdfs.GetBlockLocationsResponse
-	(*CreateRequest)(nil),             // 17: bobbin.hadoop.hdfs.CreateRequest
-	(*CreateResponse)(nil),            // 18: bobbin.hadoop.hdfs.CreateResponse
-	(*AddBlockRequest)(nil),           // 19: bobbin.hadoop.hdfs.AddBlockRequest
-	(*AddBlockResponse)(nil),          // 20: bobbin.hadoop.hdfs.AddBlockResponse
-	(*AbandonBlockRequest)(nil),       // 21: bobbin.hadoop.hdfs.AbandonBlockRequest
-	(*MkdirsRequest)(nil),             // 22: bobbin.hadoop.hdfs.MkdirsRequest
-	(*RenameRequest)(nil),             // 23: bobbin.hadoop.hdfs.RenameRequest
-	(*DeleteRequest)(nil),             // 24: bobbin.hadoop.hdfs.DeleteRequest
-	(*SetTimesRequest)(nil),           // 25: bobbin.hadoop.hdfs.SetTimesRequest
-	(*BoolResponse)(nil),              // 26: bobbin.hadoop.hdfs.BoolResponse
-	(*GetServerDefaultsResponse)(nil), // 27: bobbin.hadoop.hdfs.GetServerDefaultsResponse
-	(*ServerDefaults)(nil),            // 28: bobbin.hadoop.hdfs.ServerDefaults
+	(FileStatus_Type)(0),                 // 0: bobbin.hadoop.hdfs.FileStatus.Type
+	(*Opaque)(nil),                       // 1: bobbin.hadoop.hdfs.Opaque
+	(*Permission)(nil),                   // 2: bobbin.hadoop.hdfs.Permission
+	(*FileStatus)(nil),                   // 3: bobbin.hadoop.hdfs.FileStatus
+	(*ErasureCodingPolicy)(nil),          // 4: bobbin.hadoop.hdfs.ErasureCodingPolicy
+	(*LocatedBlocks)(nil),                // 5: bobbin.hadoop.hdfs.LocatedBlocks
+	(*LocatedBlock)(nil),                 // 6: bobbin.hadoop.hdfs.LocatedBlock
+	(*Block)(nil),                        // 7: bobbin.hadoop.hdfs.Block
+	(*Datanode)(nil),                     // 8: bobbin.hadoop.hdfs.Datanode
+	(*DatanodeID)(nil),                   // 9: bobbin.hadoop.hdfs.DatanodeID
+	(*GetFileInfoRequest)(nil),           // 10: bobbin.hadoop.hdfs.GetFileInfoRequest
+	(*GetFileInfoResponse)(nil),          // 11: bobbin.hadoop.hdfs.GetFileInfoResponse
+	(*GetListingRequest)(nil),            // 12: bobbin.hadoop.hdfs.GetListingRequest
+	(*GetListingResponse)(nil),           // 13: bobbin.hadoop.hdfs.GetListingResponse
+	(*Listing)(nil),                      // 14: bobbin.hadoop.hdfs.Listing
+	(*GetBlockLocationsRequest)(nil),     // 15: bobbin.hadoop.hdfs.GetBlockLocationsRequest
+	(*GetBlockLocationsResponse)(nil),    // 16: bobbin.hadoop.hdfs.GetBlockLocationsResponse
+	(*CreateRequest)(nil),                // 17: bobbin.hadoop.hdfs.CreateRequest
+	(*CreateResponse)(nil),               // 18: bobbin.hadoop.hdfs.CreateResponse
+	(*AddBlockRequest)(nil),              // 19: bobbin.hadoop.hdfs.AddBlockRequest
+	(*AddBlockResponse)(nil),             // 20: bobbin.hadoop.hdfs.AddBlockResponse
+	(*AbandonBlockRequest)(nil),          // 21: bobbin.hadoop.hdfs.AbandonBlockRequest
+	(*MkdirsRequest)(nil),                // 22: bobbin.hadoop.hdfs.MkdirsRequest
+	(*RenameRequest)(nil),                // 23: bobbin.hadoop.hdfs.RenameRequest
+	(*DeleteRequest)(nil),                // 24: bobbin.hadoop.hdfs.DeleteRequest
+	(*SetTimesRequest)(nil),              // 25: bobbin.hadoop.hdfs.SetTimesRequest
+	(*BoolResponse)(nil),                 // 26: bobbin.hadoop.hdfs.BoolResponse
+	(*GetServerDefaultsResponse)(nil),    // 27: bobbin.hadoop.hdfs.GetServerDefaultsResponse
+	(*ServerDefaults)(nil),               // 28: bobbin.hadoop.hdfs.ServerDefaults
+	(*GetDelegationTokenRequest)(nil),    // 29: bobbin.hadoop.hdfs.GetDelegationTokenRequest
+	(*GetDelegationTokenResponse)(nil),   // 30: bobbin.hadoop.hdfs.GetDelegationTokenResponse
+	(*RenewDelegationTokenRequest)(nil),  // 31: bobbin.hadoop.hdfs.RenewDelegationTokenRequest
+	(*RenewDelegationTokenResponse)(nil), // 32: bobbin.hadoop.hdfs.RenewDelegationTokenResponse
+	(*CancelDelegationTokenRequest)(nil), // 33: bobbin.hadoop.hdfs.CancelDelegationTokenRequest
+	(*pb.Token)(nil),                     // 34: bobbin.hadoop.security.Token
 }
 var file_storage_internal_namenode_pb_namenode_proto_depIdxs = []int32{
 	0,  // 0: bobbin.hadoop.hdfs.FileStatus.type:type_name -> bobbin.hadoop.hdfs.FileStatus.Type
@@ -1895,11 +2135,14 @@ var file_storage_internal_namenode_pb_namenode_proto_depIdxs = []int32{
 	7,  // 17: bobbin.hadoop.hdfs.AbandonBlockRequest.block:type_name -> bobbin.hadoop.hdfs.Block
 	2,  // 18: bobbin.hadoop.hdfs.MkdirsRequest.permission:type_name -> bobbin.hadoop.hdfs.Permission
 	28, // 19: bobbin.hadoop.hdfs.GetServerDefaultsResponse.defaults:type_name -> bobbin.hadoop.hdfs.ServerDefaults
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	34, // 20: bobbin.hadoop.hdfs.GetDelegationTokenResponse.token:type_name -> bobbin.hadoop.security.Token
+	34, // 21: bobbin.hadoop.hdfs.RenewDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
+	34, // 22: bobbin.hadoop.hdfs.CancelDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_storage_internal_namenode_pb_namenode_proto_init() }
@@ -1913,7 +2156,7 @@ func file_storage_internal_namenode_pb_namenode_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_storage_internal_namenode_pb_namenode_proto_rawDesc), len(file_storage_internal_namenode_pb_namenode_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

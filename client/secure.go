@@ -1,0 +1,223 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/storage"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// managerPrincipal is the key of the ResourceManagers' principal.
+const managerPrincipal = "yarn.resourcemanager.principal"
+
+// Identity is the user who calls a cluster, and how.
+type Identity struct {
+	User     string           // the name in YARN and HDFS
+	kerberos *kerberos.Client // nil on a cluster without Kerberos
+}
+
+// Login returns the identity of this process on a cluster. On one with Kerberos, it
+// logs in by the settings' keytab, or else reads the ticket cache. Close must be
+// called.
+func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
+	if hadoop == nil || !hadoop.SecurityEnabled() {
+		user, err := security.CurrentUser()
+		if err != nil {
+			return nil, Usage(err)
+		}
+		return &Identity{User: user.Effective}, nil
+	}
+	login, err := kerberos.Open(context.Background(), kerberos.Options{
+		Principal: config.KerberosPrincipal.In(settings), Keytab: config.KerberosKeytab.In(settings),
+	})
+	if err != nil {
+		return nil, Refused(fmt.Errorf("%w; the cluster asks for Kerberos (hadoop.security.authentication in %s)",
+			err, hadoop.Source("hadoop.security.authentication")))
+	}
+	user, err := userName(hadoop, login)
+	if err != nil {
+		login.Close()
+		return nil, Usage(err)
+	}
+	if named := os.Getenv("HADOOP_PROXY_USER"); named != "" && named != user {
+		login.Close()
+		return nil, Usagef("HADOOP_PROXY_USER is set to %s: acting for another user is not supported on a cluster with Kerberos", named)
+	}
+	return &Identity{User: user, kerberos: login}, nil
+}
+
+func userName(hadoop *conf.Config, login *kerberos.Client) (string, error) {
+	rules, err := kerberos.ParseRules(hadoop.GetDefault("hadoop.security.auth_to_local", ""), login.Realm())
+	if err != nil {
+		return "", err
+	}
+	return rules.User(login.Principal())
+}
+
+// Close ends the login.
+func (i *Identity) Close() {
+	if i.kerberos != nil {
+		i.kerberos.Close()
+	}
+}
+
+// Secure reports whether the cluster asks for Kerberos.
+func (i *Identity) Secure() bool { return i.kerberos != nil }
+
+// Storage returns options for file systems that this user accesses.
+func (i *Identity) Storage(options storage.Options) storage.Options {
+	options.User, options.Kerberos = i.User, i.kerberos
+	return options
+}
+
+// http returns the client with which the user calls REST APIs, nil for the default.
+func (i *Identity) http(hadoop *conf.Config) (*http.Client, error) {
+	if !i.Secure() {
+		return nil, nil
+	}
+	transport, err := yarnrest.Transport(hadoop)
+	if err != nil {
+		return nil, Usage(err)
+	}
+	return &http.Client{Transport: i.kerberos.RoundTripper(transport)}, nil
+}
+
+// OpenFiles returns the cluster's file systems for its user. The caller closes them.
+func (c *Cluster) OpenFiles() *storage.Files {
+	return storage.New(c.identity.Storage(storage.Options{Hadoop: c.hadoop, Logger: c.log}))
+}
+
+// manager calls f with a client of the ResourceManager's RPCs.
+func (c *Cluster) manager(f func(*yarn.RMClient) error) error {
+	addresses, err := c.hadoop.ResourceManagers("yarn.resourcemanager.address")
+	if err != nil {
+		return err
+	}
+	options := yarn.ClientOptions{Logger: c.log, RetryFor: cleanupTimeout}
+	if c.identity.Secure() {
+		options.Kerberos = kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)
+	}
+	manager := yarn.NewRMClient(addresses, security.UserGroup{Effective: c.user}, options)
+	return errors.Join(f(manager), manager.Close())
+}
+
+// The calls that change something are made by RPC on a cluster with Kerberos: with
+// Hadoop's default filter, a ResourceManager's REST API refuses them even to users
+// with a ticket.
+
+func (c *Cluster) newApplication(ctx context.Context) (*yarnrest.NewApplication, error) {
+	if !c.identity.Secure() {
+		return c.rest.NewApplication(ctx)
+	}
+	application := &yarnrest.NewApplication{}
+	err := c.manager(func(manager *yarn.RMClient) error {
+		id, maximum, err := manager.NewApplication(ctx)
+		application.ID = id.String()
+		application.MaximumAllocation = yarnrest.Resource{MemoryMB: maximum.MemoryMB, VCores: int(maximum.VCores)}
+		for name, value := range maximum.Others {
+			application.MaximumAllocation.Types = append(application.MaximumAllocation.Types, yarnrest.ResourceType{Name: name, Value: value})
+		}
+		slices.SortFunc(application.MaximumAllocation.Types, func(a, b yarnrest.ResourceType) int { return strings.Compare(a.Name, b.Name) })
+		return err
+	})
+	return application, err
+}
+
+func (c *Cluster) killApplication(ctx context.Context, id, reason string) error {
+	if !c.identity.Secure() {
+		return c.rest.Kill(ctx, id, reason)
+	}
+	parsed, err := yarn.ParseApplicationID(id)
+	if err != nil {
+		return err
+	}
+	return c.manager(func(manager *yarn.RMClient) error { return manager.KillApplication(ctx, parsed, reason) })
+}
+
+func (c *Cluster) setLifetime(ctx context.Context, id string, lifetime time.Duration) error {
+	if !c.identity.Secure() {
+		return c.rest.SetLifetime(ctx, id, lifetime)
+	}
+	parsed, err := yarn.ParseApplicationID(id)
+	if err != nil {
+		return err
+	}
+	return c.manager(func(manager *yarn.RMClient) error {
+		return manager.LimitLifetime(ctx, parsed, time.Now().Add(lifetime))
+	})
+}
+
+// tokens gets delegation tokens of all file systems that an application uses, encoded,
+// by the name of each: those of staging and the default, and those of the settings. It
+// returns nil without Kerberos.
+func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *config.Config, staging string) (map[string]string, error) {
+	if !c.identity.Secure() {
+		return nil, nil
+	}
+	renewer, err := c.renewer()
+	if err != nil {
+		return nil, Refused(err)
+	}
+	tokens := map[string]string{}
+	for _, uri := range append([]string{c.hadoop.DefaultFS(), staging}, config.KerberosFileSystems.In(settings)...) {
+		root, err := files.Qualify(strings.TrimRight(uri, "/") + "/")
+		if err != nil {
+			return nil, Usage(err)
+		}
+		if root, err = fileSystemRoot(root); err != nil {
+			return nil, Usage(err)
+		}
+		if _, have := tokens[root]; have {
+			continue
+		}
+		token, err := files.DelegationToken(ctx, root, renewer)
+		if err != nil {
+			return nil, Refused(err)
+		}
+		if !token.IsZero() {
+			tokens[root] = token.EncodeURL()
+		}
+	}
+	return tokens, nil
+}
+
+// fileSystemRoot returns scheme://host of a URI.
+func fileSystemRoot(uri string) (string, error) {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return "", fmt.Errorf("%s is no URI of a file system", uri)
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host, nil
+}
+
+// renewer returns the principal of the ResourceManager, which renews the tokens.
+func (c *Cluster) renewer() (string, error) {
+	service := kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)
+	if service.Principal == "" {
+		return "", fmt.Errorf("%s is not set: without it no delegation token can be got that the ResourceManager may renew; set it as in the cluster's own configuration",
+			managerPrincipal)
+	}
+	addresses, err := c.hadoop.ResourceManagers("yarn.resourcemanager.address")
+	if err != nil {
+		return "", err
+	}
+	host, _, err := net.SplitHostPort(addresses[0])
+	if err != nil {
+		return "", err
+	}
+	return service.Name(host), nil
+}

@@ -1,0 +1,42 @@
+package yarn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// NewApplication returns a new application's id, and the size of the largest container.
+func (c *RMClient) NewApplication(ctx context.Context) (ApplicationID, Resource, error) {
+	response := &pb.GetNewApplicationResponse{}
+	if err := c.rpc.Call(ctx, "getNewApplication", &pb.GetNewApplicationRequest{}, response, ipc.Idempotent()); err != nil {
+		return ApplicationID{}, Resource{}, err
+	}
+	if response.ApplicationId == nil {
+		return ApplicationID{}, Resource{}, errors.New("the ResourceManager answered without a new application's id")
+	}
+	return applicationID(response.GetApplicationId()), resource(response.GetMaximumCapability()), nil
+}
+
+// KillApplication asks the ResourceManager to end an application, for the reason that
+// diagnostics gives. The application may end later. It may fail with
+// ErrApplicationNotFound.
+func (c *RMClient) KillApplication(ctx context.Context, id ApplicationID, diagnostics string) error {
+	request := &pb.KillApplicationRequest{ApplicationId: id.proto(), Diagnostics: optionalString(diagnostics)}
+	return c.rpc.Call(ctx, "forceKillApplication", request, &pb.KillApplicationResponse{}, ipc.Idempotent())
+}
+
+// expiryLayout is the ResourceManager's format of a time (Times.java of Hadoop 3).
+const expiryLayout = "2006-01-02T15:04:05.000-0700"
+
+// LimitLifetime makes the ResourceManager end an application at the time expires.
+func (c *RMClient) LimitLifetime(ctx context.Context, id ApplicationID, expires time.Time) error {
+	text := expires.Format(expiryLayout)
+	request := &pb.UpdateApplicationTimeoutsRequest{ApplicationId: id.proto(), Timeouts: []*pb.ApplicationTimeout{
+		{Type: pb.ApplicationTimeoutType_APP_TIMEOUT_LIFETIME.Enum(), ExpireTime: &text},
+	}}
+	return c.rpc.Call(ctx, "updateApplicationTimeouts", request, &pb.UpdateApplicationTimeoutsResponse{}, ipc.Idempotent())
+}

@@ -1,0 +1,144 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
+)
+
+// nameNodePrincipal is the key of the NameNodes' principal.
+const nameNodePrincipal = "dfs.namenode.kerberos.principal"
+
+// DelegationToken gets a token with which processes without a Kerberos ticket may use
+// the file system of uri as this user, and that renewer, a principal, may renew. It
+// returns the zero Token if the file system needs none. Its login must be Kerberos.
+func (f *Files) DelegationToken(ctx context.Context, uri, renewer string) (security.Token, error) {
+	system, root, err := f.hdfsOf(uri)
+	if err != nil || system == nil {
+		return security.Token{}, err
+	}
+	token, err := system.namenode.DelegationToken(ctx, renewer)
+	if err != nil {
+		return security.Token{}, fmt.Errorf("a delegation token of %s: %w", root, err)
+	}
+	if !token.IsZero() {
+		token.Service, err = tokenService(ctx, f.options.Hadoop, root)
+	}
+	return token, err
+}
+
+// RenewToken extends the life of a token of the file system of uri, and returns when it
+// ends. The user must be the token's renewer.
+func (f *Files) RenewToken(ctx context.Context, uri string, token security.Token) (time.Time, error) {
+	system, _, err := f.hdfsOf(uri)
+	if err != nil || system == nil {
+		return time.Time{}, err
+	}
+	return system.namenode.RenewToken(ctx, token)
+}
+
+// CancelToken ends the life of a token of the file system of uri.
+func (f *Files) CancelToken(ctx context.Context, uri string, token security.Token) error {
+	system, _, err := f.hdfsOf(uri)
+	if err != nil || system == nil {
+		return err
+	}
+	return system.namenode.CancelToken(ctx, token)
+}
+
+// hdfsOf returns the secure HDFS of uri, nil if it is not secure or not HDFS, and its root.
+func (f *Files) hdfsOf(uri string) (*hdfsSystem, string, error) {
+	if f.options.Hadoop == nil || !f.options.Hadoop.SecurityEnabled() {
+		return nil, "", nil
+	}
+	found, err := f.resolve(uri)
+	if err != nil {
+		return nil, "", err
+	}
+	hdfs, ok := found.system.(*hdfsSystem)
+	if !ok {
+		return nil, "", nil
+	}
+	return hdfs, hdfs.root, nil
+}
+
+// tokenService returns how Hadoop's clients name the file system of root in tokens
+// (SecurityUtil.buildDTServiceName, HAUtilClient.buildTokenServiceForLogicalUri).
+func tokenService(ctx context.Context, hadoop *conf.Config, root string) (string, error) {
+	u, err := url.Parse(root)
+	if err != nil {
+		return "", err
+	}
+	addresses, err := hadoop.NameNodes(root)
+	if err != nil {
+		return "", err
+	}
+	if _, ha := hadoop.Get("dfs.ha.namenodes." + u.Hostname()); ha && u.Port() == "" {
+		return "ha-hdfs:" + u.Hostname(), nil
+	}
+	host, port, err := net.SplitHostPort(addresses[0])
+	if err != nil {
+		return "", err
+	}
+	byAddress, err := hadoop.Bool("hadoop.security.token.service.use_ip", true)
+	if err != nil {
+		return "", err
+	}
+	if !byAddress {
+		return strings.ToLower(host) + ":" + port, nil
+	}
+	found, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	if err != nil {
+		return "", err
+	}
+	for _, address := range found {
+		if v4 := address.IP.To4(); v4 != nil {
+			return net.JoinHostPort(v4.String(), port), nil
+		}
+	}
+	return net.JoinHostPort(found[0].IP.String(), port), nil
+}
+
+// tokenLookup limits finding the address of a NameNode by its name.
+const tokenLookup = 10 * time.Second
+
+// authenticate sets how a client of the NameNodes of root authenticates: on a secure
+// cluster by a token or else by Kerberos.
+func (o Options) authenticate(root string, client *namenode.Options) error {
+	if !o.Hadoop.SecurityEnabled() {
+		return nil
+	}
+	client.Secure = true
+	if o.Tokens != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), tokenLookup)
+		defer cancel()
+		service, err := tokenService(ctx, o.Hadoop, root)
+		if err != nil {
+			return fmt.Errorf("%s: %w", root, err)
+		}
+		for _, token := range o.Tokens.Tokens() {
+			if token.Kind == security.KindHDFS && token.Service == service {
+				client.Token = token
+				return nil
+			}
+		}
+	}
+	if o.Kerberos == nil {
+		reason := errors.New("the cluster asks for Kerberos, and there is no delegation token of it here: name the file system in kerberos.access.hadoopFileSystems when you submit")
+		if o.Tokens == nil {
+			reason = errors.New("the cluster asks for Kerberos, and this process has no ticket")
+		}
+		return fmt.Errorf("%s: %w", root, reason)
+	}
+	client.Kerberos = kerberos.ServiceOf(o.Kerberos, o.Hadoop, nameNodePrincipal)
+	return nil
+}

@@ -1,0 +1,66 @@
+package storage
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
+)
+
+// secure is a cluster with Kerberos, two NameNodes of the name service ha, and one
+// other NameNode.
+func secure(more map[string]string) *conf.Config {
+	values := map[string]string{
+		"hadoop.security.authentication": "kerberos", "fs.defaultFS": "hdfs://ha", "dfs.nameservices": "ha", "dfs.ha.namenodes.ha": "a,b",
+		"dfs.namenode.rpc-address.ha.a": "127.0.0.1:1", "dfs.namenode.rpc-address.ha.b": "127.0.0.1:2",
+	}
+	for key, value := range more {
+		values[key] = value
+	}
+	return conf.FromMap(values)
+}
+
+func TestServiceOfTokens(t *testing.T) {
+	byName := map[string]string{"hadoop.security.token.service.use_ip": "false"}
+	for name, c := range map[string]struct {
+		hadoop     *conf.Config
+		root, want string
+	}{
+		"a name service":    {secure(nil), "hdfs://ha", "ha-hdfs:ha"},
+		"an address":        {secure(nil), "hdfs://127.0.0.7", "127.0.0.7:8020"},
+		"a host":            {secure(nil), "hdfs://localhost:9000", "127.0.0.1:9000"},
+		"a host by name":    {secure(byName), "hdfs://LocalHost:9000", "localhost:9000"},
+		"ha, and use_ip no": {secure(byName), "hdfs://ha", "ha-hdfs:ha"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			service, err := tokenService(t.Context(), c.hadoop, c.root)
+			require.NoError(t, err)
+			require.Equal(t, c.want, service)
+		})
+	}
+}
+
+func TestTokensArePreferredToTickets(t *testing.T) {
+	tokens := &security.Credentials{}
+	own := security.Token{Kind: security.KindHDFS, Service: "ha-hdfs:ha", Identifier: []byte("own")}
+	tokens.SetToken("x", own)
+	tokens.SetToken("a", security.Token{Kind: "OTHER", Service: "ha-hdfs:ha"})
+	options := Options{Hadoop: secure(nil), Tokens: tokens}
+	var client namenode.Options
+	require.NoError(t, options.authenticate("hdfs://ha", &client))
+	require.True(t, client.Secure)
+	require.Equal(t, own, client.Token)
+
+	client = namenode.Options{}
+	require.ErrorContains(t, options.authenticate("hdfs://127.0.0.7:8020", &client), "kerberos.access.hadoopFileSystems")
+	options.Tokens = nil
+	require.ErrorContains(t, options.authenticate("hdfs://ha", &client), "this process has no ticket")
+
+	client = namenode.Options{}
+	options.Hadoop = conf.FromMap(map[string]string{"fs.defaultFS": "hdfs://ha:8020"})
+	require.NoError(t, options.authenticate("hdfs://ha:8020", &client))
+	require.False(t, client.Secure)
+}
