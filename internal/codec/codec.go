@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 
@@ -29,8 +30,8 @@ var (
 	})
 )
 
-func mustEncMode(options cbor.EncOptions) cbor.EncMode {
-	mode, err := options.EncMode()
+func mustEncMode(options cbor.EncOptions) cbor.UserBufferEncMode {
+	mode, err := options.UserBufferEncMode()
 	if err != nil {
 		panic("codec: " + err.Error())
 	}
@@ -72,6 +73,19 @@ func Encode[T any](value T) ([]byte, error) {
 		return nil, fmt.Errorf("encode %v: %w", reflect.TypeFor[T](), err)
 	}
 	return encoded, nil
+}
+
+// EncodeLarge is Encode for a large value: beside the encoded value, it needs memory
+// only while it enlarges its buffer, and keeps none afterwards.
+func EncodeLarge[T any](value T) ([]byte, error) {
+	if t := reflect.TypeFor[T](); t == recordType || t == recordsType {
+		return Encode(value)
+	}
+	var buffer bytes.Buffer
+	if err := encoder.MarshalToBuffer(value, &buffer); err != nil {
+		return nil, fmt.Errorf("encode %v: %w", reflect.TypeFor[T](), err)
+	}
+	return buffer.Bytes(), nil
 }
 
 // Decode decodes what Encode returned for a value of type T.
