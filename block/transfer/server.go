@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/block"
@@ -39,6 +41,17 @@ func Listen(address string, open Open, options Options) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.running.Go(s.accept)
 	return s, nil
+}
+
+// ListenWithin calls Listen with the ports of a range until it finds one that is not
+// in use.
+func ListenWithin(host string, first, last int, open Open, options Options) (*Server, error) {
+	for port := first; ; port++ {
+		server, err := Listen(net.JoinHostPort(host, strconv.Itoa(port)), open, options)
+		if err == nil || port >= last || !errors.Is(err, syscall.EADDRINUSE) {
+			return server, err
+		}
+	}
 }
 
 // Addr returns the address on which the server listens.
