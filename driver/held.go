@@ -60,6 +60,18 @@ func (d *Driver) Release(key string) {
 	})
 }
 
+// Discard tells all executors to remove data with a key that they store without
+// holding it, so that it does not keep them from being removed. An executor that is
+// not connected is not told.
+func (d *Driver) Discard(key string) {
+	key = wire.HoldKey(key)
+	d.do(func(l *loop) {
+		for _, e := range l.executors {
+			l.send.release(e, key)
+		}
+	})
+}
+
 func (l *loop) release(e *executor, key string) {
 	if e.held.release(key) {
 		l.send.release(e, key)
