@@ -1,0 +1,264 @@
+package broadcast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/block/transfer"
+)
+
+// maxFetches is how many pieces a peer fetches for its own tasks at a time. It is
+// well below a transfer.Client's limit: two peers that wait for each other's pieces
+// must both be able to fetch them from the source.
+const maxFetches = 8
+
+var (
+	errNoPeer  = errors.New("the context is not that of a task on an executor")
+	errNoPeers = errors.New("this executor has no data port, and the driver is another process")
+	errClosed  = errors.New("the executor stops")
+)
+
+// Options configure a Peer.
+type Options struct {
+	Store   *block.Store     // for the pieces whose home this executor is
+	Peers   *transfer.Client // fetches from the source and from homes; nil if there is none
+	Address string           // host:port of the executor's data port, as it registers it
+}
+
+// Peer is an executor's part in distributing values. It is safe for concurrent use.
+// A nil Peer has no pieces, and its Load fails.
+type Peer struct {
+	options  Options
+	ctx      context.Context // canceled by Close
+	cancel   context.CancelCauseFunc
+	slots    chan struct{} // has one element for each fetch for tasks
+	fetching sync.WaitGroup
+
+	mu      sync.Mutex
+	pulls   map[piece]*pull
+	removed map[uint64]bool     // values that were released
+	drops   map[uint64][]func() // what OnRelease got, by value
+}
+
+// pull is a fetch of a piece whose home this executor is.
+type pull struct {
+	done chan struct{} // closed when the fetch has ended
+	err  error
+}
+
+// NewPeer returns a Peer that has no pieces. The caller must close it.
+func NewPeer(options Options) *Peer {
+	p := &Peer{
+		options: options,
+		slots:   make(chan struct{}, maxFetches),
+		pulls:   map[piece]*pull{},
+		removed: map[uint64]bool{},
+		drops:   map[uint64][]func(){},
+	}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	return p
+}
+
+// Close ends the peer's fetches and waits for them. Further calls do nothing.
+func (p *Peer) Close() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.cancel(errClosed)
+	p.mu.Unlock()
+	p.fetching.Wait()
+	p.Reset()
+}
+
+// Load fetches a value. It fails if the source is lost, has removed the value, or has
+// sent other bytes, and with the cause of ctx if that ends.
+func (p *Peer) Load(ctx context.Context, v Value) ([]byte, error) {
+	switch {
+	case p == nil:
+		return nil, fmt.Errorf("%s: %w", v, errNoPeer)
+	case p.options.Peers == nil || v.Source == "":
+		return nil, fmt.Errorf("%s: %w", v, errNoPeers)
+	}
+	l := &load{peer: p, value: v, lost: map[string]bool{}}
+	encoded, err := l.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", v, err)
+	}
+	return encoded, nil
+}
+
+// homes asks a source for the data ports of the registered executors.
+func (p *Peer) homes(ctx context.Context, source string) ([]string, error) {
+	for list, err := range p.options.Peers.Fetch(ctx, source, homesID) {
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(list)
+		return strings.Fields(string(text)), err
+	}
+	return nil, block.ErrNotFound
+}
+
+// fetch fetches a block, which must have the length of content, into content.
+func (p *Peer) fetch(ctx context.Context, address string, id block.ID, content []byte) error {
+	for fetched, err := range p.options.Peers.Fetch(ctx, address, id) {
+		if err != nil {
+			return err
+		}
+		if fetched.Size != int64(len(content)) {
+			return fmt.Errorf("fetch block %s from %s: %w: it has %d bytes, and should have %d", id, address, block.ErrDamaged, fetched.Size, len(content))
+		}
+		_, err = io.ReadFull(fetched, content)
+		return err
+	}
+	return block.ErrNotFound
+}
+
+// Open opens a piece whose home this executor is, for the data port. It fetches the
+// piece from the source if it does not have it. It fails with block.ErrNotFound for
+// ids of other blocks, and if the piece cannot be fetched.
+func (p *Peer) Open(id block.ID) (transfer.Content, error) {
+	requested, source, ok := parse(id)
+	if !ok || source == "" || p.options.Peers == nil {
+		return nil, fmt.Errorf("open block %s: %w", id, block.ErrNotFound)
+	}
+	reader, err := p.open(p.ctx, requested, source)
+	if err != nil {
+		return nil, fmt.Errorf("open block %s: %w: %w", id, block.ErrNotFound, err)
+	}
+	return reader, nil
+}
+
+// IsPiece reports whether Open opens blocks with such an id.
+func IsPiece(id block.ID) bool { return strings.HasPrefix(string(id), keyPrefix) }
+
+// open opens a piece in the store, after it was fetched from the source if necessary.
+func (p *Peer) open(ctx context.Context, wanted piece, source string) (*block.Reader, error) {
+	p.mu.Lock()
+	reader, err := p.options.Store.Open(wanted.id())
+	if err == nil || p.ctx.Err() != nil || p.removed[wanted.value] {
+		p.mu.Unlock()
+		return reader, err
+	}
+	running := p.pulls[wanted]
+	if running == nil {
+		running = &pull{done: make(chan struct{})}
+		p.pulls[wanted] = running
+		p.fetching.Go(func() {
+			running.err = p.pull(wanted, source)
+			p.mu.Lock()
+			delete(p.pulls, wanted)
+			p.mu.Unlock()
+			close(running.done)
+		})
+	}
+	p.mu.Unlock()
+	select {
+	case <-running.done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if running.err != nil {
+		return nil, running.err
+	}
+	return p.options.Store.Open(wanted.id())
+}
+
+// pull fetches a piece from the source into the store.
+func (p *Peer) pull(wanted piece, source string) error {
+	id := wanted.id()
+	p.options.Store.Remove(id) // if it is there, it is damaged
+	for fetched, err := range p.options.Peers.Fetch(p.ctx, source, id) {
+		if err != nil {
+			return err
+		}
+		if fetched.Size > maxPiece {
+			return fmt.Errorf("fetch block %s from %s: %w: it has %d bytes", id, source, block.ErrDamaged, fetched.Size)
+		}
+		content := make([]byte, fetched.Size)
+		if _, err := io.ReadFull(fetched, content); err != nil {
+			return err
+		}
+		if err := p.options.Store.Put(id, content, block.MemoryAndDisk); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.removed[wanted.value] {
+		p.options.Store.Remove(id)
+	}
+	return nil
+}
+
+// OnRelease makes Release of a value, Reset and Close call drop once. If the value
+// was released already, OnRelease calls it.
+func (p *Peer) OnRelease(value uint64, drop func()) {
+	p.mu.Lock()
+	removed := p.removed[value] || p.ctx.Err() != nil
+	if !removed {
+		p.drops[value] = append(p.drops[value], drop)
+	}
+	p.mu.Unlock()
+	if removed {
+		drop()
+	}
+}
+
+// Release removes the pieces of the value with a Key, which is not used any more. It
+// ignores other keys.
+func (p *Peer) Release(key string) {
+	released, _, ok := parse(block.ID(key + "_0"))
+	if !ok || p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.removed[released.value] = true
+	drops := p.drops[released.value]
+	delete(p.drops, released.value)
+	p.mu.Unlock()
+	for _, b := range p.options.Store.Status().Blocks {
+		if strings.HasPrefix(string(b.ID), key+"_") {
+			p.options.Store.Remove(b.ID)
+		}
+	}
+	for _, drop := range drops {
+		drop()
+	}
+}
+
+// Reset calls what OnRelease got. The driver may have released values while the
+// executor was not connected to it; values that are in use are loaded again.
+func (p *Peer) Reset() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	drops := p.drops
+	p.drops = map[uint64][]func(){}
+	p.mu.Unlock()
+	for _, list := range drops {
+		for _, drop := range list {
+			drop()
+		}
+	}
+}
+
+type contextKey struct{}
+
+// With returns a context that carries a Peer, for From.
+func With(ctx context.Context, p *Peer) context.Context {
+	return context.WithValue(ctx, contextKey{}, p)
+}
+
+// From returns the Peer of a task's context, or nil.
+func From(ctx context.Context) *Peer {
+	p, _ := ctx.Value(contextKey{}).(*Peer)
+	return p
+}
