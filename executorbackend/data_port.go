@@ -2,14 +2,11 @@ package executorbackend
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"strconv"
-	"syscall"
 
 	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
+	"github.com/bobbin-yarn/bobbin/broadcast"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/route"
@@ -28,16 +25,12 @@ func openDataPort(ctx context.Context, options Options, driver string, open tran
 	if first != 0 {
 		last += config.PortMaxRetries.In(options.Config)
 	}
-	for port := first; ; port++ {
-		server, err := transfer.Listen(net.JoinHostPort(host.String(), strconv.Itoa(port)), open, serving)
-		if err == nil {
-			return server, nil
-		}
-		if port >= last || !errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%w (%s=%d, %s=%d)", err, config.BlockManagerPort.Name(), first,
-				config.PortMaxRetries.Name(), config.PortMaxRetries.In(options.Config))
-		}
+	server, err := transfer.ListenWithin(host.String(), first, last, open, serving)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s=%d, %s=%d)", err, config.BlockManagerPort.Name(), first,
+			config.PortMaxRetries.Name(), config.PortMaxRetries.In(options.Config))
 	}
+	return server, nil
 }
 
 // dataPortOptions returns the options with which an executor serves blocks and
@@ -48,5 +41,10 @@ func dataPortOptions(options Options, pass *identity.Pass) (transfer.Options, er
 }
 
 // openBlock opens a block for a peer. No peer knows the data port before the executor
-// has registered, and so after startShuffles.
-func (x *executor) openBlock(id block.ID) (transfer.Content, error) { return x.shuffles.Open(id) }
+// has registered, and so after startServices.
+func (x *executor) openBlock(id block.ID) (transfer.Content, error) {
+	if broadcast.IsPiece(id) {
+		return x.broadcasts.Open(id)
+	}
+	return x.shuffles.Open(id)
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/broadcast"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/shuffle"
@@ -28,7 +29,7 @@ var errStopped = errors.New("the executor was told to stop")
 // returns, it cancels the running tasks and waits up to 3 s for them to end.
 func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
 	x := newExecutor(options.withDefaults())
-	x.startShuffles(nil)
+	x.startServices(nil)
 	defer x.close()
 	return x.serve(ctx, stream, func() { _ = stream.CloseSend() }).err
 }
@@ -71,7 +72,7 @@ type streamEnd struct {
 // another goroutine, if sending blocks for too long.
 func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStream func()) streamEnd {
 	defer closeStream()
-	tasksCtx, cancelTasks := context.WithCancelCause(shuffle.With(ctx, x.shuffles))
+	tasksCtx, cancelTasks := context.WithCancelCause(broadcast.With(shuffle.With(ctx, x.shuffles), x.broadcasts))
 	defer cancelTasks(nil)
 	options := x.options
 	out := &outbox{send: stream.Send, executor: x}

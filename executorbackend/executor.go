@@ -7,6 +7,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
+	"github.com/bobbin-yarn/bobbin/broadcast"
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
@@ -27,6 +28,7 @@ type executor struct {
 	dataAddress string // host:port of the data port; "" if there is none
 	blocks      *block.Store
 	shuffles    *shuffle.Service
+	broadcasts  *broadcast.Peer
 }
 
 // newExecutor returns an executor without blocks. The caller must close it.
@@ -49,9 +51,9 @@ func (x *executor) directory() string {
 	return ""
 }
 
-// startShuffles makes the executor's shuffle service. peers fetches from other
-// executors; nil if there are none.
-func (x *executor) startShuffles(peers *transfer.Client) {
+// startServices makes the executor's parts in shuffles and broadcasts. peers fetches
+// from other processes; nil if there are none.
+func (x *executor) startServices(peers *transfer.Client) {
 	options := shuffle.Options{
 		Directory: x.directory(), Store: x.blocks, Peers: peers, Logger: x.options.Logger, Memory: defaultTaskMemory,
 		ExecutorID: x.options.ID, Host: x.options.Host, Address: x.dataAddress, Cores: x.options.Cores,
@@ -60,10 +62,12 @@ func (x *executor) startShuffles(peers *transfer.Client) {
 		options.Memory = limit / taskMemoryDivisor
 	}
 	x.shuffles = shuffle.New(options)
+	x.broadcasts = broadcast.NewPeer(broadcast.Options{Store: x.blocks, Peers: peers, Address: x.dataAddress})
 }
 
 // close removes the executor's blocks and files.
 func (x *executor) close() {
+	x.broadcasts.Close()
 	x.shuffles.Close()
 	x.blocks.Close()
 }
@@ -74,11 +78,12 @@ func (x *executor) hold(key string) bool {
 }
 
 // release removes keys under which tasks held data, and the data if it is of a data
-// set: the output of a shuffle, or cached partitions.
+// set: the output of a shuffle, cached partitions, or a broadcast value.
 func (x *executor) release(keys []string) {
 	for _, key := range keys {
 		x.blocks.Remove(block.Held(key))
 		x.shuffles.Release(key)
+		x.broadcasts.Release(key)
 		if block.ID(key).IsCached() {
 			x.removeBlocks(func(id block.ID) bool { return strings.HasPrefix(string(id), key+"_") })
 		}
@@ -103,9 +108,11 @@ func (x *executor) heldKeys() (keys []string) {
 	return keys
 }
 
-// dropStreamBlocks removes the blocks of the ended stream: results of tasks, and shared
-// inputs of task sets, which the driver sends again on the next stream.
+// dropStreamBlocks removes the blocks of the ended stream: results of tasks, shared
+// inputs of task sets, which the driver sends again on the next stream, and broadcast
+// values, which the driver may release meanwhile.
 func (x *executor) dropStreamBlocks() {
+	x.broadcasts.Reset()
 	x.removeBlocks(func(id block.ID) bool {
 		_, held := id.HeldKey()
 		return !held && !id.IsCached()

@@ -105,7 +105,7 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 	x := newExecutor(options)
 	defer x.close()
 	if options.Shared {
-		x.startShuffles(nil)
+		x.startServices(nil)
 	} else {
 		serving, err := dataPortOptions(options, access)
 		if err != nil {
@@ -119,7 +119,8 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 		x.dataAddress = port.Addr().String()
 		peers := transfer.NewClient(serving)
 		defer peers.Close()
-		x.startShuffles(peers)
+		x.startServices(peers)
+		defer x.broadcasts.Close() // the port waits for pieces that it fetches
 	}
 	return x.attach(ctx, client, driver)
 }
