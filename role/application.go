@@ -34,6 +34,8 @@ type Application struct {
 	Driver      *driver.Driver
 	Files       *storage.Files
 
+	broadcasts     broadcasts
+	host, bind     string    // see driverOptions
 	address        string    // host:port to which executors connect
 	pass           []byte    // credentials with which executors register with the driver
 	localCapacity  *capacity // size of a local master's only executor; nil on a cluster
@@ -87,7 +89,8 @@ func startDriver(o driverOptions) (*Application, error) {
 	if o.hadoop != nil {
 		options.Hadoop = o.hadoop.Map()
 	}
-	a := &Application{ID: o.id, Settings: o.settings, MaxFailures: config.TaskMaxFailures.In(o.settings), Files: o.files}
+	a := &Application{ID: o.id, Settings: o.settings, MaxFailures: config.TaskMaxFailures.In(o.settings), Files: o.files, host: o.host, bind: o.bind}
+	a.broadcasts.logger = o.logger
 	if o.host == "" {
 		a.Driver, err = driver.New(options)
 		return a, err
@@ -120,6 +123,7 @@ func driverAddresses(ctx context.Context, settings *config.Config, managers []st
 
 // run calls the driver function; see supervise.Run.
 func (a *Application) run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context) error) error {
+	defer a.closeBroadcasts()
 	return supervise.Run(ctx, application, sessionTimeout, func(ctx context.Context, sessionCreated func()) error {
 		a.sessionCreated = sessionCreated
 		return function(context.WithValue(storage.With(ctx, a.Files), applicationKey{}, a))
