@@ -51,16 +51,21 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	l := e.layout()
 	a.addOutputs(l)
 	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l}
-	if x := s.exchange; x != nil {
-		input.Work, input.Reader, input.Exchange = writeShuffle, x.node.ref(), x.index
-		input.Plans = plansOf(x.node)
+	exchange := s.exchange
+	if exchange != nil {
+		input.Work = writeShuffle
 	} else {
 		j := s.job
 		input.Work, input.Limit, input.Output, input.Saving = j.work, j.limit, j.output, j.saving
-		if x := j.exchange; x != nil {
-			input.Reader, input.Exchange = x.node.ref(), x.index
-			input.Plans = plansOf(x.node)
-		}
+		exchange = j.exchange
+	}
+	if x := exchange; x != nil {
+		input.Reader, input.Exchange = x.node.ref(), x.index
+		input.Plans = plansOf(x.node)
+	}
+	var err error
+	if input.Broadcasts, err = broadcastsOf(s.final, exchange); err != nil {
+		return driver.TaskSet{}, err
 	}
 	common, err := codec.Encode(input)
 	if err != nil {

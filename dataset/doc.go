@@ -38,6 +38,19 @@
 // an executor is lost, only the tasks whose output was lost run again. [Of.Cache] keeps
 // the elements of a data set too, which is worth while if jobs read it several times.
 //
+// # Broadcast values
+//
+// A large value that many tasks read, such as a dictionary, is best made a
+// [Broadcast] by [NewBroadcast] and passed among the plan's arguments:
+//
+//	words := dataset.NewBroadcast(session, dictionary)
+//	known.With(session, Arguments{In: "hdfs:///in", Words: words}).Save(ctx, "hdfs:///out", dataset.AsText)
+//
+// The functions of the plan call [Broadcast.Value]. The driver sends each piece of
+// the value about once: executors get most pieces from each other. A plain argument,
+// in contrast, is sent to each executor by the driver, with each stage, and decoded
+// again for each plan.
+//
 // # Counters
 //
 // A bobbin.Counter that a task of a data set adds to counts once for each task that

@@ -25,6 +25,7 @@ type Plan struct {
 	definition string
 	arguments  []byte
 	parents    []uint64 // ids of the plans whose data sets are among the arguments
+	broadcasts []uint64 // ids of the broadcast values among the arguments
 	nodes      []*node
 	problems   []error
 }
@@ -109,9 +110,9 @@ func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
 	return &described
 }
 
-// handle keeps a plan, and the plans of the data sets among its arguments, as long
-// as the driver function uses the data set. Then the plan is forgotten, and with it
-// what executors store for it.
+// handle keeps a plan, and the data sets and broadcast values among its arguments, as
+// long as the driver function uses the data set. Then the plan is forgotten, and with
+// it what executors store for it. A broadcast value has a handle without parents.
 type handle struct {
 	parents []*handle
 }
@@ -137,11 +138,12 @@ type registry struct {
 	tracing    sync.Mutex // held while a plan function runs; guards the fields below
 	current    *Plan      // the plan that the function describes
 	references []uint64   // ids of the plans that its arguments refer to
-	encoded    []*handle  // handles of the data sets among the arguments that are being encoded
+	broadcasts []uint64   // ids of the broadcast values that its arguments refer to
+	encoded    []*handle  // handles of the data sets and broadcast values among the arguments that are being encoded
 }
 
 // encode calls a function that encodes arguments, and returns the handles of the
-// data sets among them.
+// data sets and broadcast values among them.
 func (r *registry) encode(encode func() ([]byte, error)) (encoded []byte, handles []*handle, err error) {
 	r.tracing.Lock()
 	defer r.tracing.Unlock()
@@ -182,7 +184,7 @@ func trace(id uint64, name string, arguments []byte) (p *Plan, result any, err e
 	plans.tracing.Lock()
 	defer plans.tracing.Unlock()
 	p = &Plan{id: id, definition: name, arguments: arguments}
-	plans.current, plans.references = p, nil
+	plans.current, plans.references, plans.broadcasts = p, nil, nil
 	defer func() {
 		plans.current = nil
 		if r := recover(); r != nil {
@@ -197,7 +199,7 @@ func trace(id uint64, name string, arguments []byte) (p *Plan, result any, err e
 		return nil, nil, fmt.Errorf("plan %q: %w", name, err)
 	}
 	slices.Sort(plans.references)
-	p.parents = slices.Compact(plans.references)
+	p.parents, p.broadcasts = slices.Compact(plans.references), plans.broadcasts
 	return p, result, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
+	peers "github.com/bobbin-yarn/bobbin/broadcast"
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/shuffle"
@@ -47,6 +48,8 @@ type stageInput struct {
 	Output   *storage.Output // saveElements
 	Saving   saving          // saveElements
 	Layout   layout
+	// Broadcasts are the broadcast values that the functions of the stage may use.
+	Broadcasts []peers.Value
 }
 
 // planInput is a plan that tasks need.
@@ -115,6 +118,9 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	}
 	input, err := codec.Decode[taskInput](call.Input)
 	if err != nil {
+		return nil, err
+	}
+	if err := loadBroadcasts(ctx, stage.Broadcasts); err != nil {
 		return nil, err
 	}
 	service := shuffle.From(ctx)

@@ -1,0 +1,265 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/bobbin-yarn/bobbin"
+	peers "github.com/bobbin-yarn/bobbin/broadcast"
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+	"github.com/bobbin-yarn/bobbin/role"
+)
+
+// Broadcast is a large value, such as a dictionary or a model, for the functions of
+// plans. Pass it among a plan's arguments, and call Value in functions that the plan
+// passes to operators:
+//
+//	var known = dataset.Define("known words", func(p *dataset.Plan, a struct {
+//		In    string
+//		Words *dataset.Broadcast[map[string]bool]
+//	}) *dataset.Of[[]byte] {
+//		words := dataset.FlatMap(dataset.Text(p, a.In), bytes.FieldsSeq)
+//		return dataset.Filter(words, func(word []byte) bool { return a.Words.Value()[string(word)] })
+//	})
+//
+// An executor loads the value before it runs the first task of a stage that may need
+// it, in pieces, most of them from other executors, and decodes it once for all its
+// tasks. It keeps the value until the driver function refers neither to the
+// Broadcast nor to a data set whose plan got it, or until the session ends.
+type Broadcast[T any] struct {
+	shared  *shared[T]
+	session *bobbin.Session // nil within a plan function
+	handle  *handle         // its cleanup removes the value; nil within a plan function
+	err     error           // why there is no value; nil if there is one
+}
+
+// NewBroadcast encodes a value, as arguments of plans are, and makes it available to
+// tasks. The driver keeps the encoded value, in memory or on disk. If the value
+// cannot be encoded or stored, the data sets of plans that get the Broadcast return
+// the error.
+func NewBroadcast[T any](session *bobbin.Session, value T) *Broadcast[T] {
+	s, err := newShared(session, value)
+	if err != nil {
+		return &Broadcast[T]{err: fmt.Errorf("broadcast of a %v: %w", reflect.TypeFor[T](), err)}
+	}
+	b := &Broadcast[T]{shared: s, session: session, handle: &handle{}}
+	atEnd := context.AfterFunc(session.Context(), s.remove)
+	runtime.AddCleanup(b.handle, func(s *shared[T]) {
+		atEnd()
+		s.remove()
+	}, s)
+	return b
+}
+
+// Value returns the value, which all tasks of the executor share and must not
+// change. It panics if it is called elsewhere than in a function of a plan that has
+// the Broadcast among its arguments.
+func (b *Broadcast[T]) Value() T {
+	if b != nil && b.shared != nil {
+		if value := b.shared.value.Load(); value != nil {
+			return *value
+		}
+	}
+	panic("dataset: Broadcast.Value was called outside of tasks that need the value: call it in the functions that a plan " +
+		"passes to operators, and pass the Broadcast among the plan's arguments")
+}
+
+// MarshalCBOR implements cbor.Marshaler: among a plan's arguments, a Broadcast is
+// encoded as a reference.
+func (b *Broadcast[T]) MarshalCBOR() ([]byte, error) {
+	switch {
+	case b == nil:
+		return nil, errors.New("a nil Broadcast")
+	case b.err != nil:
+		return nil, b.err
+	case b.session == nil:
+		return nil, errors.New("a Broadcast that is no result of NewBroadcast")
+	case b.session.Context().Err() != nil:
+		return nil, fmt.Errorf("the session of a Broadcast has ended: %w", context.Cause(b.session.Context()))
+	}
+	plans.encoded = append(plans.encoded, b.handle)
+	return cbor.Marshal(b.shared.id)
+}
+
+// UnmarshalCBOR implements cbor.Unmarshaler, for MarshalCBOR.
+func (b *Broadcast[T]) UnmarshalCBOR(encoded []byte) error {
+	var id uint64
+	if err := cbor.Unmarshal(encoded, &id); err != nil {
+		return err
+	}
+	s, err := sharedByID[T](id)
+	if err != nil {
+		return err
+	}
+	plans.broadcasts = append(plans.broadcasts, id)
+	*b = Broadcast[T]{shared: s}
+	return nil
+}
+
+// shared is a broadcast value in this process.
+type shared[T any] struct {
+	id      uint64
+	loading chan struct{}     // has an element while a task loads the value
+	value   atomic.Pointer[T] // nil while the value is not loaded
+
+	// In the driver:
+	described peers.Value
+	app       *role.Application // nil in executors
+	source    *peers.Source
+	removed   sync.Once
+}
+
+// sharedValue is a shared of any type.
+type sharedValue interface {
+	// load loads the value for a task, unless that was done before.
+	load(ctx context.Context, described peers.Value) error
+	// describe returns what tasks need to load the value.
+	describe() peers.Value
+}
+
+// sharedValues are the broadcast values of this process that may be needed, by id.
+var sharedValues = struct {
+	sync.Mutex
+	byID map[uint64]sharedValue
+}{byID: map[uint64]sharedValue{}}
+
+// lastBroadcast is the id of the latest broadcast value of this process's driver.
+var lastBroadcast atomic.Uint64
+
+// newShared encodes a value and stores it in the driver.
+func newShared[T any](session *bobbin.Session, value T) (*shared[T], error) {
+	if err := codec.Check(reflect.TypeFor[T]()); err != nil {
+		return nil, err
+	}
+	if session.Context().Err() != nil {
+		return nil, context.Cause(session.Context())
+	}
+	encoded, err := codec.EncodeLarge(value)
+	if err != nil {
+		return nil, err
+	}
+	app := role.FromContext(session.Context())
+	source, err := app.Broadcasts()
+	if err != nil {
+		return nil, err
+	}
+	s := &shared[T]{id: lastBroadcast.Add(1), loading: make(chan struct{}, 1), app: app, source: source}
+	if s.described, err = source.Add(s.id, encoded); err != nil {
+		return nil, err
+	}
+	sharedValues.Lock()
+	defer sharedValues.Unlock()
+	sharedValues.byID[s.id] = s
+	return s, nil
+}
+
+// sharedByID returns the broadcast value with an id, which it adds if this process
+// is not the driver's.
+func sharedByID[T any](id uint64) (*shared[T], error) {
+	sharedValues.Lock()
+	defer sharedValues.Unlock()
+	known := sharedValues.byID[id]
+	if known == nil {
+		s := &shared[T]{id: id, loading: make(chan struct{}, 1)}
+		sharedValues.byID[id] = s
+		return s, nil
+	}
+	s, ok := known.(*shared[T])
+	if !ok {
+		return nil, fmt.Errorf("broadcast value %d is not of type %v", id, reflect.TypeFor[T]())
+	}
+	return s, nil
+}
+
+// remove removes the value from the driver, and tells executors to do so.
+func (s *shared[T]) remove() {
+	s.removed.Do(func() {
+		sharedValues.Lock()
+		delete(sharedValues.byID, s.id)
+		sharedValues.Unlock()
+		s.source.Remove(s.id)
+		s.app.Driver.Discard(peers.Key(s.id))
+	})
+}
+
+func (s *shared[T]) describe() peers.Value { return s.described }
+
+func (s *shared[T]) load(ctx context.Context, described peers.Value) error {
+	if s.value.Load() != nil {
+		return nil
+	}
+	select {
+	case s.loading <- struct{}{}:
+		defer func() { <-s.loading }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if s.value.Load() != nil {
+		return nil
+	}
+	encoded, err := s.read(ctx, described)
+	if err != nil {
+		return err
+	}
+	value, err := codec.Decode[T](encoded)
+	if err != nil {
+		return fmt.Errorf("%s: %w", described, err)
+	}
+	s.value.Store(&value)
+	peers.From(ctx).OnRelease(s.id, func() { s.value.Store(nil) })
+	return nil
+}
+
+// read returns the encoded value.
+func (s *shared[T]) read(ctx context.Context, described peers.Value) ([]byte, error) {
+	if s.source != nil {
+		return s.source.Read(described)
+	}
+	return peers.From(ctx).Load(ctx, described)
+}
+
+// broadcastsOf describes the broadcast values that the functions of a stage may
+// use, which writes or samples an exchange; nil if it does not.
+func broadcastsOf(final *node, written *exchange) ([]peers.Value, error) {
+	var ids []uint64
+	within(final, func(n *node) { ids = append(ids, n.plan.broadcasts...) })
+	if written != nil {
+		ids = append(ids, written.node.plan.broadcasts...) // the operator combines values before the shuffle
+	}
+	slices.Sort(ids)
+	var all []peers.Value
+	sharedValues.Lock()
+	defer sharedValues.Unlock()
+	for _, id := range slices.Compact(ids) {
+		value := sharedValues.byID[id]
+		if value == nil {
+			return nil, fmt.Errorf("broadcast value %d was removed: the session that made it has ended", id)
+		}
+		all = append(all, value.describe())
+	}
+	return all, nil
+}
+
+// loadBroadcasts loads the broadcast values of a stage for a task.
+func loadBroadcasts(ctx context.Context, needed []peers.Value) error {
+	for _, described := range needed {
+		sharedValues.Lock()
+		value := sharedValues.byID[described.ID]
+		sharedValues.Unlock()
+		if value == nil {
+			return fmt.Errorf("%s was removed", described)
+		}
+		if err := value.load(ctx, described); err != nil {
+			return err
+		}
+	}
+	return nil
+}
