@@ -5,6 +5,9 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"unsafe"
+
+	"github.com/bobbin-yarn/bobbin/internal/record"
 )
 
 // Both are the values of a key in two data sets. Each can be read once.
@@ -35,8 +38,8 @@ func CoGroup[K, V, W any](left *Of[KV[K, V]], right *Of[KV[K, W]]) *Of[KV[K, Bot
 	})
 }
 
-// Join returns f of each pair of values with the same key. The values of one key on
-// the right side must fit into memory.
+// Join returns f of each pair of values with the same key. The values of one key must
+// fit into memory on one of the sides.
 func Join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, V, W) U) *Of[U] {
 	return join(left, right, "Join", false, false, func(key K, v *V, w *W) U { return f(key, *v, *w) })
 }
@@ -62,8 +65,8 @@ func join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], operator stri
 	n := &node{operator: operator, blocking: true}
 	c := newCoGrouping(n, left, right)
 	joined := newOf(left.plan, n, func(x *execution, partition int, emit func(U) bool) {
-		var slab []byte // encoded values of a key on the right side
-		var rights []W
+		var lefts buffered[V]
+		var rights buffered[W]
 		c.each(x, partition, func(encodedKey []byte, hasLeft, hasRight bool, l, r *sortedGroups) bool {
 			if !hasLeft && !keepRight || !hasRight && !keepLeft {
 				return true
@@ -81,26 +84,52 @@ func join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], operator stri
 				}
 				return goOn
 			}
-			rights = rights[:0]
+			rights.reset()
+			complete := true
 			if hasRight {
-				if slab, rights, err = c.bufferRight(x, key, r, slab[:0], rights); err != nil {
+				if complete, err = rights.fill(c.right.values, r.values, x.memory/2); err != nil {
 					return x.fail(err)
 				}
 			}
-			for v := range decoded(x, c.left.values, l.values) {
-				if !hasRight {
-					goOn = emit(f(key, &v, nil))
-				}
-				for i := range rights {
-					if goOn = emit(f(key, &v, &rights[i])); !goOn {
+			pairs := func(v *V) bool {
+				for i := range rights.values {
+					if goOn = emit(f(key, v, &rights.values[i])); !goOn {
 						break
 					}
 				}
-				if !goOn {
-					break
+				return goOn
+			}
+			if complete {
+				for v := range decoded(x, c.left.values, l.values) {
+					if !hasRight {
+						goOn = emit(f(key, &v, nil))
+					}
+					if !goOn || !pairs(&v) {
+						break
+					}
+				}
+				return goOn
+			}
+			if complete, err = lefts.fill(c.left.values, l.values, x.memory/2); err == nil && !complete {
+				err = permanentError{fmt.Errorf("key %v has more than %d bytes of values on both sides of a join, "+
+					"the memory that a task may use: raise executor.memory", key, x.memory/2)}
+			}
+			if err != nil {
+				return x.fail(err)
+			}
+			for i := range lefts.values {
+				if !pairs(&lefts.values[i]) {
+					return false
 				}
 			}
-			return goOn
+			for w := range decoded(x, c.right.values, r.values) { // the rest
+				for i := range lefts.values {
+					if goOn = emit(f(key, &lefts.values[i], &w)); !goOn {
+						return false
+					}
+				}
+			}
+			return true
 		})
 	})
 	n.hashed = false // the elements need not be KV values
@@ -156,25 +185,37 @@ func (c *coGrouping[K, V, W]) each(x *execution, partition int, visit func(key [
 	}
 }
 
-// bufferRight reads the values of a key on the right side. The values may use the
-// bytes of the slab.
-func (c *coGrouping[K, V, W]) bufferRight(x *execution, key K, right *sortedGroups, slab []byte, values []W) ([]byte, []W, error) {
-	var ends []int
-	for encoded := range right.values {
-		if slab = append(slab, encoded...); int64(len(slab)) > x.memory {
-			return slab, values, permanentError{fmt.Errorf("key %v has more than %d bytes of values on the right side of a join, "+
-				"the memory that a task may use: put this data set on the left side, or raise executor.memory", key, x.memory)}
+// buffered is values of a key in memory.
+type buffered[V any] struct {
+	slab   []byte // encoded values
+	ends   []int
+	values []V // may use the bytes of the slab
+}
+
+// reset removes all values.
+func (b *buffered[V]) reset() { b.slab, b.ends, b.values = b.slab[:0], b.ends[:0], b.values[:0] }
+
+// fill replaces the values by as many as fit into limit bytes, and one more. It reports
+// whether these are all.
+func (b *buffered[V]) fill(codec *record.Codec[V], values iter.Seq[[]byte], limit int64) (complete bool, err error) {
+	b.reset()
+	complete = true
+	each := int64(unsafe.Sizeof(*new(V)) + unsafe.Sizeof(0))
+	for encoded := range values {
+		b.slab = append(b.slab, encoded...)
+		b.ends = append(b.ends, len(b.slab))
+		if complete = int64(len(b.slab))+int64(len(b.ends))*each <= limit; !complete {
+			break
 		}
-		ends = append(ends, len(slab))
 	}
 	start := 0
-	for _, end := range ends {
-		value, err := c.right.values.Decode(slab[start:end:end])
+	for _, end := range b.ends {
+		value, err := codec.Decode(b.slab[start:end:end])
 		if err != nil {
-			return slab, values, err
+			return complete, err
 		}
-		values = append(values, value)
+		b.values = append(b.values, value)
 		start = end
 	}
-	return slab, values, nil
+	return complete, nil
 }

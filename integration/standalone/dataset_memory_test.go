@@ -83,13 +83,15 @@ func TestDataLargerThanMemory(t *testing.T) {
 	master := fmt.Sprintf("local-cluster[2,2,%d]", (memory+overhead)>>20)
 	settings := map[string]string{"executor.memory": fmt.Sprintf("%dm", memory>>20), "executor.memoryOverhead": fmt.Sprintf("%dm", overhead>>20)}
 	const keys, partitions = 10_000, 30
-	for job, arguments := range map[string][]string{ // 10*memory in all
+	for name, arguments := range map[string][]string{ // 10*memory in all
 		"counts": {"-records", "43000", "-keys", "100000000", "-padding", "476", "-payload", "8"}, // nearly all keys differ
 		"groups": {"-records", "21500", "-keys", itoa(keys), "-payload", "1000"},
 		"joined": {"-records", "21500", "-keys", itoa(keys), "-payload", "1000", "-check"},
 		"sorted": {"-records", "21500", "-keys", itoa(keys), "-payload", "500", "-check"},
+		"joined with one key's records larger than memory": {"-records", "21500", "-keys", itoa(keys), "-payload", "1000", "-check", "-hot", "0.5", "-right"},
 	} {
-		t.Run(job, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
+			job, _, _ := strings.Cut(name, " ")
 			stop := s.watchPeaks()
 			d := s.startLocal(t, master, settings, nil, append(arguments, "-partitions", itoa(partitions), job)...)
 			text := d.result(t)

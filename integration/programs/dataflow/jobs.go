@@ -136,9 +136,15 @@ func joined(p *dataset.Plan, in input) *lines {
 	all := dataset.Map(dataset.Range(p, 0, int64(in.Keys), in.Partitions), func(i int64) dataset.KV[string, int64] {
 		return dataset.KV[string, int64]{Key: in.key(int(i)), Value: i}
 	})
-	pairs := dataset.Join(in.rows(p), all, func(key string, value []byte, number int64) []byte {
+	pair := func(key string, value []byte, number int64) []byte {
 		return line(key, number, crc32.ChecksumIEEE(value))
-	})
+	}
+	var pairs *lines
+	if in.Right {
+		pairs = dataset.Join(all, in.rows(p), func(key string, number int64, value []byte) []byte { return pair(key, value, number) })
+	} else {
+		pairs = dataset.Join(in.rows(p), all, pair)
+	}
 	if !in.Check {
 		return written(&in, pairs)
 	}

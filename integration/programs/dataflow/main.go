@@ -35,6 +35,7 @@ type input struct {
 	Payload                   int     // bytes of each value
 	Padding                   int     // bytes that are appended to each key
 	Hot                       float64 // part of the records that have the first key
+	Right                     bool    // joined: the records are on the right side
 	Check                     bool    // write one line about the records instead of the records
 	Unstable                  bool    // other values in each run of a map task
 	Control                   string
@@ -50,6 +51,7 @@ func main() {
 		flags.IntVar(&in.Payload, "payload", 64, "bytes of each value")
 		flags.IntVar(&in.Padding, "padding", 0, "bytes that are appended to each key")
 		flags.Float64Var(&in.Hot, "hot", 0, "part of the records with the first key")
+		flags.BoolVar(&in.Right, "right", false, "join with the records on the right side")
 		flags.BoolVar(&in.Check, "check", false, "write one line instead of the records")
 		flags.BoolVar(&in.Unstable, "unstable", false, "generate other values in each run of a task")
 		flags.StringVar(&in.Control, "control", "", "directory of moments")
