@@ -102,11 +102,13 @@ clean:
 
 # A real Hadoop cluster on this machine; needs Java 17 and Maven.
 CLUSTER_DIR ?= .cluster
-CLUSTER = $(GO) run ./integration/cmd/cluster -dir $(CLUSTER_DIR) $(if $(HADOOP_VERSION),-hadoop $(HADOOP_VERSION))
+CLUSTER = $(GO) run ./integration/cmd/cluster -dir $(CLUSTER_DIR) $(if $(HADOOP_VERSION),-hadoop $(HADOOP_VERSION)) \
+	$(if $(KERBEROS),-kerberos) $(if $(SPNEGO),-spnego)
 
 .PHONY: cluster-up cluster-down cluster-status
 
-# Prints the line that points a shell to the cluster: eval "$$(make cluster-up)"
+# Prints the lines that point a shell to the cluster: eval "$$(make cluster-up)". With KERBEROS=1 it is a secure one, and with
+# SPNEGO=1 its web servers ask for Kerberos, too.
 cluster-up:
 	@$(CLUSTER) up
 

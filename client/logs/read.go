@@ -60,6 +60,7 @@ type reader struct {
 	aggregation *aggregation
 
 	ended        bool     // the application has ended
+	hidden       bool     // the ResourceManager hides the application's containers
 	archive      *archive // nil if HDFS was not searched yet
 	containers   []*readContainer
 	listed       map[string]*readContainer
@@ -88,6 +89,7 @@ func (r *reader) read(ctx context.Context) error {
 		return client.UnknownApplication(r.id, err)
 	}
 	r.ended = !known || application.State.Ended()
+	r.hidden = known && application.Started.IsZero() && r.cluster.hadoop.SecurityEnabled()
 	if known {
 		r.aggregation.user = application.User
 	}
@@ -329,6 +331,9 @@ func (r *reader) conclude() error {
 	switch {
 	case r.selection.Container != "" && !matched && len(names) > 0:
 		return client.Refusedf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, joinSome(names, "containers"))
+	case !matched && r.hidden:
+		return client.Refusedf("the ResourceManager does not tell which containers %s has, as its REST API does not ask who reads (hadoop.http.filter.initializers) "+
+			"and yarn.acl.enable is true; aggregated logs can be read after its end", r.id)
 	case !matched:
 		return client.Refusedf("%s has no container yet, so no logs", r.id)
 	case r.fileCount == 0:

@@ -53,7 +53,7 @@ func printList(w io.Writer, applications []client.Listed, colours bool) error {
 	rows := [][]string{{"APPLICATION", "NAME", "USER", "QUEUE", "STATE", "STATUS", "STARTED", "TOOK"}}
 	const state, status = 4, 5 // columns
 	for _, a := range applications {
-		rows = append(rows, []string{a.ApplicationID, a.Name, a.User, a.Queue, a.State, a.FinalStatus, a.Started.Format(time.DateTime), took(a)})
+		rows = append(rows, []string{a.ApplicationID, a.Name, a.User, a.Queue, a.State, a.FinalStatus, started(a), took(a)})
 	}
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -77,8 +77,20 @@ func printList(w io.Writer, applications []client.Listed, colours bool) error {
 	return nil
 }
 
+// started returns when an application started. A ResourceManager may hide it from those
+// who may not view the application.
+func started(a client.Listed) string {
+	if a.Started.IsZero() {
+		return "unknown"
+	}
+	return a.Started.Format(time.DateTime)
+}
+
 // took returns how long an application has run.
 func took(a client.Listed) string {
+	if a.Started.IsZero() {
+		return "unknown"
+	}
 	end := a.Finished
 	if end.IsZero() {
 		end = time.Now()

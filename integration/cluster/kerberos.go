@@ -141,10 +141,9 @@ func (p properties) kerberos() site {
 			"hadoop.security.authorization":  "true",
 		},
 		hdfs: Properties{
-			"dfs.block.access.token.enable":    "true",
-			"dfs.namenode.kerberos.principal":  principal("nn"),
-			"dfs.data.transfer.protection":     "authentication",
-			"dfs.encrypt.data.transfer.cipher": "AES/CTR/NoPadding",
+			"dfs.block.access.token.enable":   "true",
+			"dfs.namenode.kerberos.principal": principal("nn"),
+			"dfs.data.transfer.protection":    "authentication",
 		},
 		yarn: Properties{
 			"yarn.resourcemanager.principal": principal("rm"),
