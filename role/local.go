@@ -11,7 +11,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/storage"
@@ -32,18 +31,19 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	if settings, err = forOneExecutor(settings); err != nil {
 		return client.Usage(err)
 	}
-	user, err := security.CurrentUser()
+	identity, err := client.Login(hadoop, settings)
 	if err != nil {
 		return err
 	}
+	defer identity.Close()
 	resources, err := executorbackend.Discover(ctx, settings, config.TaskResourceNames(settings, config.ExecutorResources(settings)))
 	if err != nil {
 		return err
 	}
-	files := storage.New(storage.Options{Hadoop: hadoop, User: user.Effective, Logger: logger})
+	files := storage.New(identity.Storage(storage.Options{Hadoop: hadoop, Logger: logger}))
 	defer func() { err = errors.Join(err, files.Close()) }()
 	a, err := startDriver(driverOptions{
-		id: "local-" + randomHex(), user: user.Effective, settings: settings, files: files, logger: logger,
+		id: "local-" + randomHex(), user: identity.User, settings: settings, files: files, logger: logger,
 	})
 	if err != nil {
 		return err

@@ -59,7 +59,6 @@ func TestClusters(t *testing.T) {
 		},
 		"integrity": {
 			Core: cluster.Properties{"hadoop.rpc.protection": "integrity"},
-			HDFS: cluster.Properties{"dfs.data.transfer.protection": "integrity"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
