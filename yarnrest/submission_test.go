@@ -52,6 +52,7 @@ func TestSubmissionJSON(t *testing.T) {
 					Environment: map[string]string{"K": "v \"q\" <&>", "A": ""},
 					Commands:    []string{"./app", "am"},
 					Secrets:     map[string][]byte{"s": {0xff, 0xfe, 0xfb}},
+					Tokens:      map[string]string{"t": "encoded"},
 					ACLs:        map[string]string{"VIEW_APP": "*"},
 				},
 			},
@@ -65,7 +66,7 @@ func TestSubmissionJSON(t *testing.T) {
 						{"key":"b","value":{"resource":"hdfs://h/b.zip","type":"ARCHIVE","visibility":"APPLICATION","size":2,"timestamp":20}}]},
 					"environment":{"entry":[{"key":"A","value":""},{"key":"K","value":"v \"q\" <&>"}]},
 					"commands":{"command":["./app","am"]},
-					"credentials":{"secrets":{"entry":[{"key":"s","value":"__77"}]}},
+					"credentials":{"secrets":{"entry":[{"key":"s","value":"__77"}]},"tokens":{"entry":[{"key":"t","value":"encoded"}]}},
 					"application-acls":{"entry":[{"key":"VIEW_APP","value":"*"}]}}}`,
 		},
 	} {

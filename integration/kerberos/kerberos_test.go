@@ -59,6 +59,10 @@ func TestClusters(t *testing.T) {
 		},
 		"integrity": {
 			Core: cluster.Properties{"hadoop.rpc.protection": "integrity"},
+			HDFS: cluster.Properties{"dfs.data.transfer.protection": "integrity"},
+		},
+		"privacy by 3DES": {
+			HDFS: cluster.Properties{"dfs.data.transfer.protection": "privacy"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

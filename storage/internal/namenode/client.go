@@ -229,6 +229,14 @@ func (c *Client) AbandonBlock(ctx context.Context, request *pb.AbandonBlockReque
 	return c.call(ctx, "abandonBlock", request, &pb.Opaque{})
 }
 
+// DataEncryptionKey returns the key with which datanodes authenticate clients if they
+// encrypt data, else nil.
+func (c *Client) DataEncryptionKey(ctx context.Context) (*pb.DataEncryptionKey, error) {
+	response := &pb.GetDataEncryptionKeyResponse{}
+	err := c.call(ctx, "getDataEncryptionKey", &pb.Opaque{}, response)
+	return response.GetKey(), err
+}
+
 // ServerDefaults returns the NameNode's encoded defaults for new files, such as the block
 // size, cached for an hour.
 func (c *Client) ServerDefaults(ctx context.Context) ([]byte, error) {

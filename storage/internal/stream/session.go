@@ -3,6 +3,7 @@ package stream
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
 
+	securitypb "github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
 )
 
@@ -52,6 +54,7 @@ type session struct {
 	conns   map[*conn]struct{}
 	ready   map[string]net.Conn // connections that pipeline made for dialDatanode, by address
 	broken  error               // the error of the first broken connection, if writing
+	token   *securitypb.Token   // the newest block token; nil on a cluster without Kerberos
 	callErr error               // the error of the last call to the NameNode
 }
 
@@ -69,8 +72,9 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	// namenode makes the real connections.
 	settings.Addresses, settings.KerberosClient = []string{"namenode"}, nil
 	settings.User = options.User
+	settings.DataTransferProtection = "" // protect does that
 	settings.NamenodeDialFunc = s.dialNameNode
-	settings.DatanodeDialFunc = s.dialDatanode
+	settings.DatanodeDialFunc = s.protectedDatanode
 	client, err := hdfs.NewClient(settings)
 	if err != nil {
 		s.cancel()
@@ -169,6 +173,21 @@ func (s *session) dialDatanode(_ context.Context, network, address string) (net.
 	return c, nil
 }
 
+// protectedDatanode connects to a datanode, and protects the connection as the cluster
+// asks for.
+func (s *session) protectedDatanode(ctx context.Context, network, address string) (net.Conn, error) {
+	raw, err := s.dialDatanode(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	secure, err := s.protect(raw)
+	if err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("datanode %s: %w", address, err)
+	}
+	return secure, nil
+}
+
 // recordBroken records the first error of a datanode connection while the file is being written.
 func (s *session) recordBroken(err error) {
 	s.mu.Lock()
@@ -196,7 +215,11 @@ func (s *session) cause(err error) (cause error, fromCall bool) {
 // forward sends a call of colinmarc/hdfs to the real NameNode.
 func (s *session) forward(method string, request []byte) ([]byte, error) {
 	if method == "getServerDefaults" {
-		return s.options.NameNode.ServerDefaults(s.ctx)
+		return s.serverDefaults()
 	}
-	return s.options.NameNode.Forward(s.ctx, method, request)
+	answer, err := s.options.NameNode.Forward(s.ctx, method, request)
+	if err == nil {
+		err = s.noteToken(method, answer)
+	}
+	return answer, err
 }

@@ -87,6 +87,121 @@ func (FileStatus_Type) EnumDescriptor() ([]byte, []int) {
 	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{2, 0}
 }
 
+type DataTransferSasl_Status int32
+
+const (
+	DataTransferSasl_SUCCESS           DataTransferSasl_Status = 0
+	DataTransferSasl_ERROR_UNKNOWN_KEY DataTransferSasl_Status = 1
+	DataTransferSasl_ERROR             DataTransferSasl_Status = 2
+)
+
+// Enum value maps for DataTransferSasl_Status.
+var (
+	DataTransferSasl_Status_name = map[int32]string{
+		0: "SUCCESS",
+		1: "ERROR_UNKNOWN_KEY",
+		2: "ERROR",
+	}
+	DataTransferSasl_Status_value = map[string]int32{
+		"SUCCESS":           0,
+		"ERROR_UNKNOWN_KEY": 1,
+		"ERROR":             2,
+	}
+)
+
+func (x DataTransferSasl_Status) Enum() *DataTransferSasl_Status {
+	p := new(DataTransferSasl_Status)
+	*p = x
+	return p
+}
+
+func (x DataTransferSasl_Status) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DataTransferSasl_Status) Descriptor() protoreflect.EnumDescriptor {
+	return file_storage_internal_namenode_pb_namenode_proto_enumTypes[1].Descriptor()
+}
+
+func (DataTransferSasl_Status) Type() protoreflect.EnumType {
+	return &file_storage_internal_namenode_pb_namenode_proto_enumTypes[1]
+}
+
+func (x DataTransferSasl_Status) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Do not use.
+func (x *DataTransferSasl_Status) UnmarshalJSON(b []byte) error {
+	num, err := protoimpl.X.UnmarshalJSONEnum(x.Descriptor(), b)
+	if err != nil {
+		return err
+	}
+	*x = DataTransferSasl_Status(num)
+	return nil
+}
+
+// Deprecated: Use DataTransferSasl_Status.Descriptor instead.
+func (DataTransferSasl_Status) EnumDescriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{30, 0}
+}
+
+type CipherOption_Suite int32
+
+const (
+	CipherOption_UNKNOWN           CipherOption_Suite = 1
+	CipherOption_AES_CTR_NOPADDING CipherOption_Suite = 2
+)
+
+// Enum value maps for CipherOption_Suite.
+var (
+	CipherOption_Suite_name = map[int32]string{
+		1: "UNKNOWN",
+		2: "AES_CTR_NOPADDING",
+	}
+	CipherOption_Suite_value = map[string]int32{
+		"UNKNOWN":           1,
+		"AES_CTR_NOPADDING": 2,
+	}
+)
+
+func (x CipherOption_Suite) Enum() *CipherOption_Suite {
+	p := new(CipherOption_Suite)
+	*p = x
+	return p
+}
+
+func (x CipherOption_Suite) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CipherOption_Suite) Descriptor() protoreflect.EnumDescriptor {
+	return file_storage_internal_namenode_pb_namenode_proto_enumTypes[2].Descriptor()
+}
+
+func (CipherOption_Suite) Type() protoreflect.EnumType {
+	return &file_storage_internal_namenode_pb_namenode_proto_enumTypes[2]
+}
+
+func (x CipherOption_Suite) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Do not use.
+func (x *CipherOption_Suite) UnmarshalJSON(b []byte) error {
+	num, err := protoimpl.X.UnmarshalJSONEnum(x.Descriptor(), b)
+	if err != nil {
+		return err
+	}
+	*x = CipherOption_Suite(num)
+	return nil
+}
+
+// Deprecated: Use CipherOption_Suite.Descriptor instead.
+func (CipherOption_Suite) EnumDescriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{31, 0}
+}
+
 // Opaque is any message whose content does not matter.
 type Opaque struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -409,7 +524,9 @@ type LocatedBlock struct {
 	// Nearest to the caller first.
 	Datanodes []*Datanode `protobuf:"bytes,3,rep,name=datanodes" json:"datanodes,omitempty"`
 	// No undamaged replica is left.
-	Corrupt       *bool `protobuf:"varint,4,req,name=corrupt" json:"corrupt,omitempty"`
+	Corrupt *bool `protobuf:"varint,4,req,name=corrupt" json:"corrupt,omitempty"`
+	// Authenticates to datanodes; empty on a cluster without Kerberos.
+	BlockToken    *pb.Token `protobuf:"bytes,5,opt,name=block_token,json=blockToken" json:"block_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,6 +587,13 @@ func (x *LocatedBlock) GetCorrupt() bool {
 		return *x.Corrupt
 	}
 	return false
+}
+
+func (x *LocatedBlock) GetBlockToken() *pb.Token {
+	if x != nil {
+		return x.BlockToken
+	}
+	return nil
 }
 
 type Block struct {
@@ -1644,11 +1768,13 @@ func (x *GetServerDefaultsResponse) GetDefaults() *ServerDefaults {
 }
 
 type ServerDefaults struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	BlockSize     *uint64                `protobuf:"varint,1,req,name=block_size,json=blockSize" json:"block_size,omitempty"`
-	Replication   *uint32                `protobuf:"varint,4,req,name=replication" json:"replication,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	BlockSize   *uint64                `protobuf:"varint,1,req,name=block_size,json=blockSize" json:"block_size,omitempty"`
+	Replication *uint32                `protobuf:"varint,4,req,name=replication" json:"replication,omitempty"`
+	// Datanodes encrypt (dfs.encrypt.data.transfer).
+	EncryptDataTransfer *bool `protobuf:"varint,6,opt,name=encrypt_data_transfer,json=encryptDataTransfer" json:"encrypt_data_transfer,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *ServerDefaults) Reset() {
@@ -1695,6 +1821,273 @@ func (x *ServerDefaults) GetReplication() uint32 {
 	return 0
 }
 
+func (x *ServerDefaults) GetEncryptDataTransfer() bool {
+	if x != nil && x.EncryptDataTransfer != nil {
+		return *x.EncryptDataTransfer
+	}
+	return false
+}
+
+type GetDataEncryptionKeyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Missing if datanodes do not encrypt.
+	Key           *DataEncryptionKey `protobuf:"bytes,1,opt,name=key" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDataEncryptionKeyResponse) Reset() {
+	*x = GetDataEncryptionKeyResponse{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDataEncryptionKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDataEncryptionKeyResponse) ProtoMessage() {}
+
+func (x *GetDataEncryptionKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDataEncryptionKeyResponse.ProtoReflect.Descriptor instead.
+func (*GetDataEncryptionKeyResponse) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *GetDataEncryptionKeyResponse) GetKey() *DataEncryptionKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+type DataEncryptionKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            *uint32                `protobuf:"varint,1,req,name=id" json:"id,omitempty"`
+	BlockPool     *string                `protobuf:"bytes,2,req,name=block_pool,json=blockPool" json:"block_pool,omitempty"`
+	Nonce         []byte                 `protobuf:"bytes,3,req,name=nonce" json:"nonce,omitempty"`
+	Key           []byte                 `protobuf:"bytes,4,req,name=key" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DataEncryptionKey) Reset() {
+	*x = DataEncryptionKey{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DataEncryptionKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DataEncryptionKey) ProtoMessage() {}
+
+func (x *DataEncryptionKey) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DataEncryptionKey.ProtoReflect.Descriptor instead.
+func (*DataEncryptionKey) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *DataEncryptionKey) GetId() uint32 {
+	if x != nil && x.Id != nil {
+		return *x.Id
+	}
+	return 0
+}
+
+func (x *DataEncryptionKey) GetBlockPool() string {
+	if x != nil && x.BlockPool != nil {
+		return *x.BlockPool
+	}
+	return ""
+}
+
+func (x *DataEncryptionKey) GetNonce() []byte {
+	if x != nil {
+		return x.Nonce
+	}
+	return nil
+}
+
+func (x *DataEncryptionKey) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+// DataTransferSasl is a message of the SASL exchange with a datanode.
+type DataTransferSasl struct {
+	state         protoimpl.MessageState   `protogen:"open.v1"`
+	Status        *DataTransferSasl_Status `protobuf:"varint,1,req,name=status,enum=bobbin.hadoop.hdfs.DataTransferSasl_Status" json:"status,omitempty"`
+	Payload       []byte                   `protobuf:"bytes,2,opt,name=payload" json:"payload,omitempty"`
+	Message       *string                  `protobuf:"bytes,3,opt,name=message" json:"message,omitempty"`
+	Ciphers       []*CipherOption          `protobuf:"bytes,4,rep,name=ciphers" json:"ciphers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DataTransferSasl) Reset() {
+	*x = DataTransferSasl{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DataTransferSasl) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DataTransferSasl) ProtoMessage() {}
+
+func (x *DataTransferSasl) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DataTransferSasl.ProtoReflect.Descriptor instead.
+func (*DataTransferSasl) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *DataTransferSasl) GetStatus() DataTransferSasl_Status {
+	if x != nil && x.Status != nil {
+		return *x.Status
+	}
+	return DataTransferSasl_SUCCESS
+}
+
+func (x *DataTransferSasl) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *DataTransferSasl) GetMessage() string {
+	if x != nil && x.Message != nil {
+		return *x.Message
+	}
+	return ""
+}
+
+func (x *DataTransferSasl) GetCiphers() []*CipherOption {
+	if x != nil {
+		return x.Ciphers
+	}
+	return nil
+}
+
+type CipherOption struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Suite *CipherOption_Suite    `protobuf:"varint,1,req,name=suite,enum=bobbin.hadoop.hdfs.CipherOption_Suite" json:"suite,omitempty"`
+	// From the client to the datanode; the keys are protected by the SASL layer.
+	InKey []byte `protobuf:"bytes,2,opt,name=in_key,json=inKey" json:"in_key,omitempty"`
+	InIv  []byte `protobuf:"bytes,3,opt,name=in_iv,json=inIv" json:"in_iv,omitempty"`
+	// From the datanode to the client.
+	OutKey        []byte `protobuf:"bytes,4,opt,name=out_key,json=outKey" json:"out_key,omitempty"`
+	OutIv         []byte `protobuf:"bytes,5,opt,name=out_iv,json=outIv" json:"out_iv,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CipherOption) Reset() {
+	*x = CipherOption{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CipherOption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CipherOption) ProtoMessage() {}
+
+func (x *CipherOption) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CipherOption.ProtoReflect.Descriptor instead.
+func (*CipherOption) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *CipherOption) GetSuite() CipherOption_Suite {
+	if x != nil && x.Suite != nil {
+		return *x.Suite
+	}
+	return CipherOption_UNKNOWN
+}
+
+func (x *CipherOption) GetInKey() []byte {
+	if x != nil {
+		return x.InKey
+	}
+	return nil
+}
+
+func (x *CipherOption) GetInIv() []byte {
+	if x != nil {
+		return x.InIv
+	}
+	return nil
+}
+
+func (x *CipherOption) GetOutKey() []byte {
+	if x != nil {
+		return x.OutKey
+	}
+	return nil
+}
+
+func (x *CipherOption) GetOutIv() []byte {
+	if x != nil {
+		return x.OutIv
+	}
+	return nil
+}
+
 type GetDelegationTokenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Principal that may renew the token.
@@ -1705,7 +2098,7 @@ type GetDelegationTokenRequest struct {
 
 func (x *GetDelegationTokenRequest) Reset() {
 	*x = GetDelegationTokenRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +2110,7 @@ func (x *GetDelegationTokenRequest) String() string {
 func (*GetDelegationTokenRequest) ProtoMessage() {}
 
 func (x *GetDelegationTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +2123,7 @@ func (x *GetDelegationTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDelegationTokenRequest.ProtoReflect.Descriptor instead.
 func (*GetDelegationTokenRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{28}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetDelegationTokenRequest) GetRenewer() string {
@@ -1750,7 +2143,7 @@ type GetDelegationTokenResponse struct {
 
 func (x *GetDelegationTokenResponse) Reset() {
 	*x = GetDelegationTokenResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +2155,7 @@ func (x *GetDelegationTokenResponse) String() string {
 func (*GetDelegationTokenResponse) ProtoMessage() {}
 
 func (x *GetDelegationTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +2168,7 @@ func (x *GetDelegationTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDelegationTokenResponse.ProtoReflect.Descriptor instead.
 func (*GetDelegationTokenResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{29}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetDelegationTokenResponse) GetToken() *pb.Token {
@@ -1794,7 +2187,7 @@ type RenewDelegationTokenRequest struct {
 
 func (x *RenewDelegationTokenRequest) Reset() {
 	*x = RenewDelegationTokenRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +2199,7 @@ func (x *RenewDelegationTokenRequest) String() string {
 func (*RenewDelegationTokenRequest) ProtoMessage() {}
 
 func (x *RenewDelegationTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +2212,7 @@ func (x *RenewDelegationTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewDelegationTokenRequest.ProtoReflect.Descriptor instead.
 func (*RenewDelegationTokenRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{30}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RenewDelegationTokenRequest) GetToken() *pb.Token {
@@ -1839,7 +2232,7 @@ type RenewDelegationTokenResponse struct {
 
 func (x *RenewDelegationTokenResponse) Reset() {
 	*x = RenewDelegationTokenResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +2244,7 @@ func (x *RenewDelegationTokenResponse) String() string {
 func (*RenewDelegationTokenResponse) ProtoMessage() {}
 
 func (x *RenewDelegationTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +2257,7 @@ func (x *RenewDelegationTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewDelegationTokenResponse.ProtoReflect.Descriptor instead.
 func (*RenewDelegationTokenResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{31}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RenewDelegationTokenResponse) GetNewExpiryTime() uint64 {
@@ -1883,7 +2276,7 @@ type CancelDelegationTokenRequest struct {
 
 func (x *CancelDelegationTokenRequest) Reset() {
 	*x = CancelDelegationTokenRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +2288,7 @@ func (x *CancelDelegationTokenRequest) String() string {
 func (*CancelDelegationTokenRequest) ProtoMessage() {}
 
 func (x *CancelDelegationTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +2301,7 @@ func (x *CancelDelegationTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelDelegationTokenRequest.ProtoReflect.Descriptor instead.
 func (*CancelDelegationTokenRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{32}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CancelDelegationTokenRequest) GetToken() *pb.Token {
@@ -1958,12 +2351,14 @@ const file_storage_internal_namenode_pb_namenode_proto_rawDesc = "" +
 	"\rLocatedBlocks\x12\x1f\n" +
 	"\vfile_length\x18\x01 \x02(\x04R\n" +
 	"fileLength\x128\n" +
-	"\x06blocks\x18\x02 \x03(\v2 .bobbin.hadoop.hdfs.LocatedBlockR\x06blocks\"\xad\x01\n" +
+	"\x06blocks\x18\x02 \x03(\v2 .bobbin.hadoop.hdfs.LocatedBlockR\x06blocks\"\xed\x01\n" +
 	"\fLocatedBlock\x12/\n" +
 	"\x05block\x18\x01 \x02(\v2\x19.bobbin.hadoop.hdfs.BlockR\x05block\x12\x16\n" +
 	"\x06offset\x18\x02 \x02(\x04R\x06offset\x12:\n" +
 	"\tdatanodes\x18\x03 \x03(\v2\x1c.bobbin.hadoop.hdfs.DatanodeR\tdatanodes\x12\x18\n" +
-	"\acorrupt\x18\x04 \x02(\bR\acorrupt\"~\n" +
+	"\acorrupt\x18\x04 \x02(\bR\acorrupt\x12>\n" +
+	"\vblock_token\x18\x05 \x01(\v2\x1d.bobbin.hadoop.security.TokenR\n" +
+	"blockToken\"~\n" +
 	"\x05Block\x12\x17\n" +
 	"\apool_id\x18\x01 \x02(\tR\x06poolId\x12\x19\n" +
 	"\bblock_id\x18\x02 \x02(\x04R\ablockId\x12)\n" +
@@ -2047,11 +2442,38 @@ const file_storage_internal_namenode_pb_namenode_proto_rawDesc = "" +
 	"\fBoolResponse\x12\x16\n" +
 	"\x06result\x18\x01 \x02(\bR\x06result\"[\n" +
 	"\x19GetServerDefaultsResponse\x12>\n" +
-	"\bdefaults\x18\x01 \x02(\v2\".bobbin.hadoop.hdfs.ServerDefaultsR\bdefaults\"Q\n" +
+	"\bdefaults\x18\x01 \x02(\v2\".bobbin.hadoop.hdfs.ServerDefaultsR\bdefaults\"\x85\x01\n" +
 	"\x0eServerDefaults\x12\x1d\n" +
 	"\n" +
 	"block_size\x18\x01 \x02(\x04R\tblockSize\x12 \n" +
-	"\vreplication\x18\x04 \x02(\rR\vreplication\"5\n" +
+	"\vreplication\x18\x04 \x02(\rR\vreplication\x122\n" +
+	"\x15encrypt_data_transfer\x18\x06 \x01(\bR\x13encryptDataTransfer\"W\n" +
+	"\x1cGetDataEncryptionKeyResponse\x127\n" +
+	"\x03key\x18\x01 \x01(\v2%.bobbin.hadoop.hdfs.DataEncryptionKeyR\x03key\"j\n" +
+	"\x11DataEncryptionKey\x12\x0e\n" +
+	"\x02id\x18\x01 \x02(\rR\x02id\x12\x1d\n" +
+	"\n" +
+	"block_pool\x18\x02 \x02(\tR\tblockPool\x12\x14\n" +
+	"\x05nonce\x18\x03 \x02(\fR\x05nonce\x12\x10\n" +
+	"\x03key\x18\x04 \x02(\fR\x03key\"\x80\x02\n" +
+	"\x10DataTransferSasl\x12C\n" +
+	"\x06status\x18\x01 \x02(\x0e2+.bobbin.hadoop.hdfs.DataTransferSasl.StatusR\x06status\x12\x18\n" +
+	"\apayload\x18\x02 \x01(\fR\apayload\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12:\n" +
+	"\aciphers\x18\x04 \x03(\v2 .bobbin.hadoop.hdfs.CipherOptionR\aciphers\"7\n" +
+	"\x06Status\x12\v\n" +
+	"\aSUCCESS\x10\x00\x12\x15\n" +
+	"\x11ERROR_UNKNOWN_KEY\x10\x01\x12\t\n" +
+	"\x05ERROR\x10\x02\"\xd5\x01\n" +
+	"\fCipherOption\x12<\n" +
+	"\x05suite\x18\x01 \x02(\x0e2&.bobbin.hadoop.hdfs.CipherOption.SuiteR\x05suite\x12\x15\n" +
+	"\x06in_key\x18\x02 \x01(\fR\x05inKey\x12\x13\n" +
+	"\x05in_iv\x18\x03 \x01(\fR\x04inIv\x12\x17\n" +
+	"\aout_key\x18\x04 \x01(\fR\x06outKey\x12\x15\n" +
+	"\x06out_iv\x18\x05 \x01(\fR\x05outIv\"+\n" +
+	"\x05Suite\x12\v\n" +
+	"\aUNKNOWN\x10\x01\x12\x15\n" +
+	"\x11AES_CTR_NOPADDING\x10\x02\"5\n" +
 	"\x19GetDelegationTokenRequest\x12\x18\n" +
 	"\arenewer\x18\x01 \x02(\tR\arenewer\"Q\n" +
 	"\x1aGetDelegationTokenResponse\x123\n" +
@@ -2075,74 +2497,85 @@ func file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP() []byte {
 	return file_storage_internal_namenode_pb_namenode_proto_rawDescData
 }
 
-var file_storage_internal_namenode_pb_namenode_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_storage_internal_namenode_pb_namenode_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_storage_internal_namenode_pb_namenode_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_storage_internal_namenode_pb_namenode_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_storage_internal_namenode_pb_namenode_proto_goTypes = []any{
 	(FileStatus_Type)(0),                 // 0: bobbin.hadoop.hdfs.FileStatus.Type
-	(*Opaque)(nil),                       // 1: bobbin.hadoop.hdfs.Opaque
-	(*Permission)(nil),                   // 2: bobbin.hadoop.hdfs.Permission
-	(*FileStatus)(nil),                   // 3: bobbin.hadoop.hdfs.FileStatus
-	(*ErasureCodingPolicy)(nil),          // 4: bobbin.hadoop.hdfs.ErasureCodingPolicy
-	(*LocatedBlocks)(nil),                // 5: bobbin.hadoop.hdfs.LocatedBlocks
-	(*LocatedBlock)(nil),                 // 6: bobbin.hadoop.hdfs.LocatedBlock
-	(*Block)(nil),                        // 7: bobbin.hadoop.hdfs.Block
-	(*Datanode)(nil),                     // 8: bobbin.hadoop.hdfs.Datanode
-	(*DatanodeID)(nil),                   // 9: bobbin.hadoop.hdfs.DatanodeID
-	(*GetFileInfoRequest)(nil),           // 10: bobbin.hadoop.hdfs.GetFileInfoRequest
-	(*GetFileInfoResponse)(nil),          // 11: bobbin.hadoop.hdfs.GetFileInfoResponse
-	(*GetListingRequest)(nil),            // 12: bobbin.hadoop.hdfs.GetListingRequest
-	(*GetListingResponse)(nil),           // 13: bobbin.hadoop.hdfs.GetListingResponse
-	(*Listing)(nil),                      // 14: bobbin.hadoop.hdfs.Listing
-	(*GetBlockLocationsRequest)(nil),     // 15: bobbin.hadoop.hdfs.GetBlockLocationsRequest
-	(*GetBlockLocationsResponse)(nil),    // 16: bobbin.hadoop.hdfs.GetBlockLocationsResponse
-	(*CreateRequest)(nil),                // 17: bobbin.hadoop.hdfs.CreateRequest
-	(*CreateResponse)(nil),               // 18: bobbin.hadoop.hdfs.CreateResponse
-	(*AddBlockRequest)(nil),              // 19: bobbin.hadoop.hdfs.AddBlockRequest
-	(*AddBlockResponse)(nil),             // 20: bobbin.hadoop.hdfs.AddBlockResponse
-	(*AbandonBlockRequest)(nil),          // 21: bobbin.hadoop.hdfs.AbandonBlockRequest
-	(*MkdirsRequest)(nil),                // 22: bobbin.hadoop.hdfs.MkdirsRequest
-	(*RenameRequest)(nil),                // 23: bobbin.hadoop.hdfs.RenameRequest
-	(*DeleteRequest)(nil),                // 24: bobbin.hadoop.hdfs.DeleteRequest
-	(*SetTimesRequest)(nil),              // 25: bobbin.hadoop.hdfs.SetTimesRequest
-	(*BoolResponse)(nil),                 // 26: bobbin.hadoop.hdfs.BoolResponse
-	(*GetServerDefaultsResponse)(nil),    // 27: bobbin.hadoop.hdfs.GetServerDefaultsResponse
-	(*ServerDefaults)(nil),               // 28: bobbin.hadoop.hdfs.ServerDefaults
-	(*GetDelegationTokenRequest)(nil),    // 29: bobbin.hadoop.hdfs.GetDelegationTokenRequest
-	(*GetDelegationTokenResponse)(nil),   // 30: bobbin.hadoop.hdfs.GetDelegationTokenResponse
-	(*RenewDelegationTokenRequest)(nil),  // 31: bobbin.hadoop.hdfs.RenewDelegationTokenRequest
-	(*RenewDelegationTokenResponse)(nil), // 32: bobbin.hadoop.hdfs.RenewDelegationTokenResponse
-	(*CancelDelegationTokenRequest)(nil), // 33: bobbin.hadoop.hdfs.CancelDelegationTokenRequest
-	(*pb.Token)(nil),                     // 34: bobbin.hadoop.security.Token
+	(DataTransferSasl_Status)(0),         // 1: bobbin.hadoop.hdfs.DataTransferSasl.Status
+	(CipherOption_Suite)(0),              // 2: bobbin.hadoop.hdfs.CipherOption.Suite
+	(*Opaque)(nil),                       // 3: bobbin.hadoop.hdfs.Opaque
+	(*Permission)(nil),                   // 4: bobbin.hadoop.hdfs.Permission
+	(*FileStatus)(nil),                   // 5: bobbin.hadoop.hdfs.FileStatus
+	(*ErasureCodingPolicy)(nil),          // 6: bobbin.hadoop.hdfs.ErasureCodingPolicy
+	(*LocatedBlocks)(nil),                // 7: bobbin.hadoop.hdfs.LocatedBlocks
+	(*LocatedBlock)(nil),                 // 8: bobbin.hadoop.hdfs.LocatedBlock
+	(*Block)(nil),                        // 9: bobbin.hadoop.hdfs.Block
+	(*Datanode)(nil),                     // 10: bobbin.hadoop.hdfs.Datanode
+	(*DatanodeID)(nil),                   // 11: bobbin.hadoop.hdfs.DatanodeID
+	(*GetFileInfoRequest)(nil),           // 12: bobbin.hadoop.hdfs.GetFileInfoRequest
+	(*GetFileInfoResponse)(nil),          // 13: bobbin.hadoop.hdfs.GetFileInfoResponse
+	(*GetListingRequest)(nil),            // 14: bobbin.hadoop.hdfs.GetListingRequest
+	(*GetListingResponse)(nil),           // 15: bobbin.hadoop.hdfs.GetListingResponse
+	(*Listing)(nil),                      // 16: bobbin.hadoop.hdfs.Listing
+	(*GetBlockLocationsRequest)(nil),     // 17: bobbin.hadoop.hdfs.GetBlockLocationsRequest
+	(*GetBlockLocationsResponse)(nil),    // 18: bobbin.hadoop.hdfs.GetBlockLocationsResponse
+	(*CreateRequest)(nil),                // 19: bobbin.hadoop.hdfs.CreateRequest
+	(*CreateResponse)(nil),               // 20: bobbin.hadoop.hdfs.CreateResponse
+	(*AddBlockRequest)(nil),              // 21: bobbin.hadoop.hdfs.AddBlockRequest
+	(*AddBlockResponse)(nil),             // 22: bobbin.hadoop.hdfs.AddBlockResponse
+	(*AbandonBlockRequest)(nil),          // 23: bobbin.hadoop.hdfs.AbandonBlockRequest
+	(*MkdirsRequest)(nil),                // 24: bobbin.hadoop.hdfs.MkdirsRequest
+	(*RenameRequest)(nil),                // 25: bobbin.hadoop.hdfs.RenameRequest
+	(*DeleteRequest)(nil),                // 26: bobbin.hadoop.hdfs.DeleteRequest
+	(*SetTimesRequest)(nil),              // 27: bobbin.hadoop.hdfs.SetTimesRequest
+	(*BoolResponse)(nil),                 // 28: bobbin.hadoop.hdfs.BoolResponse
+	(*GetServerDefaultsResponse)(nil),    // 29: bobbin.hadoop.hdfs.GetServerDefaultsResponse
+	(*ServerDefaults)(nil),               // 30: bobbin.hadoop.hdfs.ServerDefaults
+	(*GetDataEncryptionKeyResponse)(nil), // 31: bobbin.hadoop.hdfs.GetDataEncryptionKeyResponse
+	(*DataEncryptionKey)(nil),            // 32: bobbin.hadoop.hdfs.DataEncryptionKey
+	(*DataTransferSasl)(nil),             // 33: bobbin.hadoop.hdfs.DataTransferSasl
+	(*CipherOption)(nil),                 // 34: bobbin.hadoop.hdfs.CipherOption
+	(*GetDelegationTokenRequest)(nil),    // 35: bobbin.hadoop.hdfs.GetDelegationTokenRequest
+	(*GetDelegationTokenResponse)(nil),   // 36: bobbin.hadoop.hdfs.GetDelegationTokenResponse
+	(*RenewDelegationTokenRequest)(nil),  // 37: bobbin.hadoop.hdfs.RenewDelegationTokenRequest
+	(*RenewDelegationTokenResponse)(nil), // 38: bobbin.hadoop.hdfs.RenewDelegationTokenResponse
+	(*CancelDelegationTokenRequest)(nil), // 39: bobbin.hadoop.hdfs.CancelDelegationTokenRequest
+	(*pb.Token)(nil),                     // 40: bobbin.hadoop.security.Token
 }
 var file_storage_internal_namenode_pb_namenode_proto_depIdxs = []int32{
 	0,  // 0: bobbin.hadoop.hdfs.FileStatus.type:type_name -> bobbin.hadoop.hdfs.FileStatus.Type
-	2,  // 1: bobbin.hadoop.hdfs.FileStatus.permission:type_name -> bobbin.hadoop.hdfs.Permission
-	5,  // 2: bobbin.hadoop.hdfs.FileStatus.locations:type_name -> bobbin.hadoop.hdfs.LocatedBlocks
-	1,  // 3: bobbin.hadoop.hdfs.FileStatus.encryption:type_name -> bobbin.hadoop.hdfs.Opaque
-	4,  // 4: bobbin.hadoop.hdfs.FileStatus.erasure_coding:type_name -> bobbin.hadoop.hdfs.ErasureCodingPolicy
-	6,  // 5: bobbin.hadoop.hdfs.LocatedBlocks.blocks:type_name -> bobbin.hadoop.hdfs.LocatedBlock
-	7,  // 6: bobbin.hadoop.hdfs.LocatedBlock.block:type_name -> bobbin.hadoop.hdfs.Block
-	8,  // 7: bobbin.hadoop.hdfs.LocatedBlock.datanodes:type_name -> bobbin.hadoop.hdfs.Datanode
-	9,  // 8: bobbin.hadoop.hdfs.Datanode.id:type_name -> bobbin.hadoop.hdfs.DatanodeID
-	3,  // 9: bobbin.hadoop.hdfs.GetFileInfoResponse.status:type_name -> bobbin.hadoop.hdfs.FileStatus
-	14, // 10: bobbin.hadoop.hdfs.GetListingResponse.listing:type_name -> bobbin.hadoop.hdfs.Listing
-	3,  // 11: bobbin.hadoop.hdfs.Listing.entries:type_name -> bobbin.hadoop.hdfs.FileStatus
-	5,  // 12: bobbin.hadoop.hdfs.GetBlockLocationsResponse.locations:type_name -> bobbin.hadoop.hdfs.LocatedBlocks
-	2,  // 13: bobbin.hadoop.hdfs.CreateRequest.permission:type_name -> bobbin.hadoop.hdfs.Permission
-	3,  // 14: bobbin.hadoop.hdfs.CreateResponse.status:type_name -> bobbin.hadoop.hdfs.FileStatus
-	8,  // 15: bobbin.hadoop.hdfs.AddBlockRequest.excluded:type_name -> bobbin.hadoop.hdfs.Datanode
-	6,  // 16: bobbin.hadoop.hdfs.AddBlockResponse.block:type_name -> bobbin.hadoop.hdfs.LocatedBlock
-	7,  // 17: bobbin.hadoop.hdfs.AbandonBlockRequest.block:type_name -> bobbin.hadoop.hdfs.Block
-	2,  // 18: bobbin.hadoop.hdfs.MkdirsRequest.permission:type_name -> bobbin.hadoop.hdfs.Permission
-	28, // 19: bobbin.hadoop.hdfs.GetServerDefaultsResponse.defaults:type_name -> bobbin.hadoop.hdfs.ServerDefaults
-	34, // 20: bobbin.hadoop.hdfs.GetDelegationTokenResponse.token:type_name -> bobbin.hadoop.security.Token
-	34, // 21: bobbin.hadoop.hdfs.RenewDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
-	34, // 22: bobbin.hadoop.hdfs.CancelDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	4,  // 1: bobbin.hadoop.hdfs.FileStatus.permission:type_name -> bobbin.hadoop.hdfs.Permission
+	7,  // 2: bobbin.hadoop.hdfs.FileStatus.locations:type_name -> bobbin.hadoop.hdfs.LocatedBlocks
+	3,  // 3: bobbin.hadoop.hdfs.FileStatus.encryption:type_name -> bobbin.hadoop.hdfs.Opaque
+	6,  // 4: bobbin.hadoop.hdfs.FileStatus.erasure_coding:type_name -> bobbin.hadoop.hdfs.ErasureCodingPolicy
+	8,  // 5: bobbin.hadoop.hdfs.LocatedBlocks.blocks:type_name -> bobbin.hadoop.hdfs.LocatedBlock
+	9,  // 6: bobbin.hadoop.hdfs.LocatedBlock.block:type_name -> bobbin.hadoop.hdfs.Block
+	10, // 7: bobbin.hadoop.hdfs.LocatedBlock.datanodes:type_name -> bobbin.hadoop.hdfs.Datanode
+	40, // 8: bobbin.hadoop.hdfs.LocatedBlock.block_token:type_name -> bobbin.hadoop.security.Token
+	11, // 9: bobbin.hadoop.hdfs.Datanode.id:type_name -> bobbin.hadoop.hdfs.DatanodeID
+	5,  // 10: bobbin.hadoop.hdfs.GetFileInfoResponse.status:type_name -> bobbin.hadoop.hdfs.FileStatus
+	16, // 11: bobbin.hadoop.hdfs.GetListingResponse.listing:type_name -> bobbin.hadoop.hdfs.Listing
+	5,  // 12: bobbin.hadoop.hdfs.Listing.entries:type_name -> bobbin.hadoop.hdfs.FileStatus
+	7,  // 13: bobbin.hadoop.hdfs.GetBlockLocationsResponse.locations:type_name -> bobbin.hadoop.hdfs.LocatedBlocks
+	4,  // 14: bobbin.hadoop.hdfs.CreateRequest.permission:type_name -> bobbin.hadoop.hdfs.Permission
+	5,  // 15: bobbin.hadoop.hdfs.CreateResponse.status:type_name -> bobbin.hadoop.hdfs.FileStatus
+	10, // 16: bobbin.hadoop.hdfs.AddBlockRequest.excluded:type_name -> bobbin.hadoop.hdfs.Datanode
+	8,  // 17: bobbin.hadoop.hdfs.AddBlockResponse.block:type_name -> bobbin.hadoop.hdfs.LocatedBlock
+	9,  // 18: bobbin.hadoop.hdfs.AbandonBlockRequest.block:type_name -> bobbin.hadoop.hdfs.Block
+	4,  // 19: bobbin.hadoop.hdfs.MkdirsRequest.permission:type_name -> bobbin.hadoop.hdfs.Permission
+	30, // 20: bobbin.hadoop.hdfs.GetServerDefaultsResponse.defaults:type_name -> bobbin.hadoop.hdfs.ServerDefaults
+	32, // 21: bobbin.hadoop.hdfs.GetDataEncryptionKeyResponse.key:type_name -> bobbin.hadoop.hdfs.DataEncryptionKey
+	1,  // 22: bobbin.hadoop.hdfs.DataTransferSasl.status:type_name -> bobbin.hadoop.hdfs.DataTransferSasl.Status
+	34, // 23: bobbin.hadoop.hdfs.DataTransferSasl.ciphers:type_name -> bobbin.hadoop.hdfs.CipherOption
+	2,  // 24: bobbin.hadoop.hdfs.CipherOption.suite:type_name -> bobbin.hadoop.hdfs.CipherOption.Suite
+	40, // 25: bobbin.hadoop.hdfs.GetDelegationTokenResponse.token:type_name -> bobbin.hadoop.security.Token
+	40, // 26: bobbin.hadoop.hdfs.RenewDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
+	40, // 27: bobbin.hadoop.hdfs.CancelDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_storage_internal_namenode_pb_namenode_proto_init() }
@@ -2155,8 +2588,8 @@ func file_storage_internal_namenode_pb_namenode_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_storage_internal_namenode_pb_namenode_proto_rawDesc), len(file_storage_internal_namenode_pb_namenode_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   33,
+			NumEnums:      3,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
