@@ -59,7 +59,7 @@ func (c *Client) NewContext(ctx context.Context, service string) (*Context, []by
 	}
 	encryption, err := crypto.GetEtype(key.KeyType)
 	if err != nil {
-		return nil, nil, fmt.Errorf("Kerberos: the ticket for %s: %w", service, err)
+		return nil, nil, fmt.Errorf("kerberos: the ticket for %s: %w", service, err)
 	}
 	c.mu.Lock()
 	user := c.library.Credentials
@@ -102,36 +102,36 @@ func (x *Context) Establish(answer []byte) error {
 	var mechanism asn1.ObjectIdentifier
 	inner, err := asn1.UnmarshalWithParams(answer, &mechanism, "application,explicit,tag:0")
 	if err != nil || !mechanism.Equal(gssapi.OIDKRB5.OID()) || len(inner) < 2 {
-		return fmt.Errorf("Kerberos: the answer of %s is malformed", x.service)
+		return fmt.Errorf("kerberos: the answer of %s is malformed", x.service)
 	}
 	kind, body := inner[:2], inner[2:]
 	if bytes.Equal(kind, tokenError) {
 		var refusal messages.KRBError
 		if err := refusal.Unmarshal(body); err != nil {
-			return fmt.Errorf("Kerberos: %s refuses the ticket and does not say why", x.service)
+			return fmt.Errorf("kerberos: %s refuses the ticket and does not say why", x.service)
 		}
 		if remedy := remedies[refusal.ErrorCode]; remedy != "" {
-			return fmt.Errorf("Kerberos: %s refuses the ticket: %s (%w)", x.service, remedy, refusal)
+			return fmt.Errorf("kerberos: %s refuses the ticket: %s (%w)", x.service, remedy, refusal)
 		}
-		return fmt.Errorf("Kerberos: %s refuses the ticket: %w", x.service, refusal)
+		return fmt.Errorf("kerberos: %s refuses the ticket: %w", x.service, refusal)
 	}
 	var reply messages.APRep
 	if !bytes.Equal(kind, tokenAPRep) {
-		return fmt.Errorf("Kerberos: the answer of %s is no AP-REP", x.service)
+		return fmt.Errorf("kerberos: the answer of %s is no AP-REP", x.service)
 	}
 	if err := reply.Unmarshal(body); err != nil {
-		return fmt.Errorf("Kerberos: the answer of %s: %w", x.service, err)
+		return fmt.Errorf("kerberos: the answer of %s: %w", x.service, err)
 	}
 	plain, err := crypto.DecryptEncPart(reply.EncPart, x.sessionKey, keyusage.AP_REP_ENCPART)
 	if err != nil {
-		return fmt.Errorf("Kerberos: %s does not have the service's key: %w", x.service, err)
+		return fmt.Errorf("kerberos: %s does not have the service's key: %w", x.service, err)
 	}
 	var part messages.EncAPRepPart
 	if err := part.Unmarshal(plain); err != nil {
-		return fmt.Errorf("Kerberos: the answer of %s: %w", x.service, err)
+		return fmt.Errorf("kerberos: the answer of %s: %w", x.service, err)
 	}
 	if part.CTime.Unix() != x.authenticator.CTime.Unix() || part.Cusec != x.authenticator.Cusec {
-		return fmt.Errorf("Kerberos: the answer of %s is to another request", x.service)
+		return fmt.Errorf("kerberos: the answer of %s is to another request", x.service)
 	}
 	x.key = x.authenticator.SubKey
 	if len(part.Subkey.KeyValue) > 0 {
@@ -178,7 +178,7 @@ func (x *Context) Wrap(data []byte, sealed bool) ([]byte, error) {
 }
 
 // errWrap means that a wrapped message is malformed.
-var errWrap = errors.New("Kerberos: a wrapped message is malformed")
+var errWrap = errors.New("kerberos: a wrapped message is malformed")
 
 // Unwrap verifies the server's message, and decrypts it if it is sealed.
 func (x *Context) Unwrap(token []byte) (data []byte, sealed bool, err error) {
@@ -208,7 +208,7 @@ func (x *Context) Unwrap(token []byte) (data []byte, sealed bool, err error) {
 		}
 		plain, err := x.encryption.DecryptMessage(x.key.KeyValue, body, keyusage.GSSAPI_ACCEPTOR_SEAL)
 		if err != nil {
-			return nil, false, fmt.Errorf("Kerberos: a message was changed on its way: %w", err)
+			return nil, false, fmt.Errorf("kerberos: a message was changed on its way: %w", err)
 		}
 		if len(plain) < extra+wrapHeader || !bytes.Equal(plain[len(plain)-wrapHeader:], header) {
 			return nil, false, errWrap
@@ -221,11 +221,11 @@ func (x *Context) Unwrap(token []byte) (data []byte, sealed bool, err error) {
 		data = body[:len(body)-extra]
 		header[4], header[5] = 0, 0
 		if !x.encryption.VerifyChecksum(x.key.KeyValue, append(bytes.Clone(data), header...), body[len(body)-extra:], keyusage.GSSAPI_ACCEPTOR_SEAL) {
-			return nil, false, errors.New("Kerberos: a message was changed on its way: its checksum does not fit")
+			return nil, false, errors.New("kerberos: a message was changed on its way: its checksum does not fit")
 		}
 	}
 	if number != x.received {
-		return nil, false, fmt.Errorf("Kerberos: message %d came where %d was due", number, x.received)
+		return nil, false, fmt.Errorf("kerberos: message %d came where %d was due", number, x.received)
 	}
 	x.received++
 	return data, sealed, nil

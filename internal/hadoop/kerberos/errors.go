@@ -53,9 +53,9 @@ func (c *Client) explain(err error, what, realm string) error {
 		remedy = remedies[errorcode.KDC_ERR_PREAUTH_FAILED]
 	}
 	if remedy == "" {
-		return fmt.Errorf("Kerberos: cannot %s: %w", what, err)
+		return fmt.Errorf("kerberos: cannot %s: %w", what, err)
 	}
-	return &explained{text: "Kerberos: cannot " + what + ": " + remedy, cause: err}
+	return &explained{text: "kerberos: cannot " + what + ": " + remedy, cause: err}
 }
 
 // explained is an error with a remedy in place of gokrb5's text.

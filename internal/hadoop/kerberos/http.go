@@ -120,7 +120,7 @@ func (c *Client) negotiateToken(ctx context.Context, host string) ([]byte, error
 	}}
 	encoded, err := wrapped.Marshal()
 	if err != nil {
-		return nil, fmt.Errorf("Kerberos: a token for the web server on %s: %w", host, err)
+		return nil, fmt.Errorf("kerberos: a token for the web server on %s: %w", host, err)
 	}
 	return encoded, nil
 }
