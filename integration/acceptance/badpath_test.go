@@ -13,7 +13,7 @@ func TestMissingInputLeavesNoOutput(t *testing.T) {
 	t.Parallel()
 	in, out := shared.data+"/no such text", output(t)
 	done := yarnSubmit(t, "submit", "--num-executors", "1", program("wordcount"), in, out)
-	assertFailed(t, done, "stat "+qualified(t, in)+": file does not exist", 1)
+	assertFailed(t, done, "Text at main.go:30: stat "+qualified(t, in)+": file does not exist", 1)
 	assertNotInHDFS(t, out)
 	assertNoneTemporary(t, out)
 }
