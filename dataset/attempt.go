@@ -253,7 +253,7 @@ func (a *attempt) taskDone(result driver.Result) {
 	case !counts:
 	case s.exchange != nil:
 		if earlier := &s.outputs[result.Index]; earlier.MapID.Shuffle != 0 && earlier.Checksum != output.Output.Checksum {
-			defer e.failSaving(s, result.Index)
+			defer e.failJobs(e.saving(s), s, result.Index)
 		}
 		s.outputs[result.Index], s.sizes = *output.Output, nil
 	case s.job.deliver != nil:
@@ -267,15 +267,23 @@ func (a *attempt) taskDone(result driver.Result) {
 	e.act(actions)
 }
 
-// failSaving fails the jobs that save what they compute from a shuffle, and may have
-// begun to, as a map task ran again and its output is not the same. Parts may have been
-// written of which there is no result yet, and the next attempts would keep them.
-func (e *engine) failSaving(s *stageState, task int) {
-	for id, j := range e.jobs {
+// saving returns the jobs that have begun to save what they compute from a shuffle.
+func (e *engine) saving(s *stageState) (jobs []*job) {
+	for _, j := range e.jobs {
 		if j.work == saveElements && j.begun && reads(j.final, s.exchange) {
-			e.act(e.graph.Cancel(id, fmt.Errorf("%s is not deterministic: its task %d ran again, as its output was lost, and has other output than before, "+
-				"which parts of %s may have been computed from", s.name(), task, j.output.Path)))
+			jobs = append(jobs, j)
 		}
+	}
+	return jobs
+}
+
+// failJobs fails jobs that have begun to save what they compute from a shuffle, because
+// a map task ran again and its output is not the same. Parts may have been written
+// without a result so far, and the next attempts would keep these parts.
+func (e *engine) failJobs(jobs []*job, s *stageState, task int) {
+	for _, j := range jobs {
+		e.act(e.graph.Cancel(j.id, fmt.Errorf("%s is not deterministic: its task %d ran again, as its output was lost, and has other output than before, "+
+			"which parts of %s may have been computed from", s.name(), task, j.output.Path)))
 	}
 }
 
