@@ -167,13 +167,11 @@ func (e *engine) findSplits(ctx context.Context, n *node) error {
 }
 
 const (
-	// sampledKeys is about how many keys of each range are sampled, and minRanges how
-	// many ranges that assumes at least.
-	sampledKeys = 1000
-	minRanges   = 16
+	// sampledKeys is about how many keys of each range are sampled.
+	sampledKeys = 100
 	// sampledPartitions is from how many partitions keys are sampled at most.
 	sampledPartitions = 64
-	// rangeBytes is about how many bytes of the sources a range of a sort has.
+	// rangeBytes is about how many bytes of the sources a range of a sort has at most.
 	rangeBytes = 32 << 20
 )
 
@@ -187,16 +185,16 @@ func (e *engine) findBounds(ctx context.Context, x *exchange) error {
 	}
 	l := e.layout()
 	partitions := l.count(x.input)
+	ranges := max(l.Partitions, int(e.sourceBytes(x.input)/rangeBytes)) // small ones are sorted in the processor's cache
 	j := &job{final: x.input, work: sampleKeys, exchange: x}
 	chosen := min(partitions, sampledPartitions)
 	for i := range chosen {
 		j.chosen = append(j.chosen, i*partitions/chosen)
 	}
-	j.limit = max(sampledKeys*(e.sourceBytes(x.input)/rangeBytes+minRanges)/int64(max(chosen, 1)), 1)
+	j.limit = int64(max(sampledKeys*ranges/max(chosen, 1), 1))
 	if err := e.runPrepared(ctx, j); err != nil {
 		return err
 	}
-	ranges := int(max(e.sourceBytes(x.input)/rangeBytes, int64(e.parallelism(ctx)))) // the executors have registered now
 	var keys [][]byte
 	for _, output := range j.outputs {
 		for key, err := range elementsOf(output.Elements) {
@@ -237,18 +235,6 @@ func (e *engine) findOffsets(ctx context.Context, n *node) error {
 	defer e.mu.Unlock()
 	e.offsets[n.ref()] = offsets
 	return nil
-}
-
-// parallelism returns how many cores the executors have.
-func (e *engine) parallelism(ctx context.Context) int {
-	cores := make(chan int, 1)
-	e.post(func() { cores <- e.cores() })
-	select {
-	case n := <-cores:
-		return n
-	case <-ctx.Done():
-		return 1
-	}
 }
 
 // sourceBytes returns the size of all files from which a node is computed.

@@ -152,14 +152,27 @@ func sorted[T any](in *Of[T], operator string, encode func(buffer *[]byte, eleme
 // from bounds[i-1] to bounds[i], both included: a key that equals bounds may be in
 // several partitions, and is put in each of them in turn.
 type ranges struct {
-	bounds [][]byte
-	turn   int
+	bounds   [][]byte
+	prefixes []uint64 // of the bounds
+	turn     int
 }
 
-func newRanges(bounds [][]byte) *ranges { return &ranges{bounds: bounds} }
+func newRanges(bounds [][]byte) *ranges {
+	r := &ranges{bounds: bounds}
+	for _, bound := range bounds {
+		r.prefixes = append(r.prefixes, record.Prefix(bound))
+	}
+	return r
+}
 
 func (r *ranges) find(key []byte) int {
-	first := sort.Search(len(r.bounds), func(i int) bool { return bytes.Compare(r.bounds[i], key) >= 0 })
+	prefix := record.Prefix(key)
+	first, _ := slices.BinarySearch(r.prefixes, prefix)
+	if first == len(r.prefixes) || r.prefixes[first] != prefix {
+		return first
+	}
+	begin := first
+	first += sort.Search(len(r.bounds)-begin, func(i int) bool { return bytes.Compare(r.bounds[begin+i], key) >= 0 })
 	last := first
 	for last < len(r.bounds) && bytes.Equal(r.bounds[last], key) {
 		last++

@@ -16,7 +16,7 @@ import (
 // source is the files that an operator reads.
 type source struct {
 	path      string
-	splitSize int64 // 0 means the default of storage.SplitOptions
+	splitSize int64 // 0 means defaultSplitSize
 	whole     bool  // a split is a whole file
 	csv       csvOptions
 }
@@ -25,8 +25,7 @@ type source struct {
 type ReadOption func(*source)
 
 // SplitSize sets about how many bytes of files each partition has. The default is
-// the block size in HDFS, and 32 MiB on the local disk. If files cannot be divided,
-// only small ones share a partition.
+// 32 MiB. If files cannot be divided, only small ones share a partition.
 func SplitSize(bytes int64) ReadOption { return func(s *source) { s.splitSize = bytes } }
 
 // newSource returns a node that reads files.
@@ -101,7 +100,8 @@ func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 
 // partitions returns the splits of each partition. Small files share a partition.
 func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]storage.Split, error) {
-	wanted := s.splitSize
+	size := cmp.Or(s.splitSize, defaultSplitSize)
+	wanted := size
 	if s.whole {
 		wanted = math.MaxInt64
 	}
@@ -109,7 +109,6 @@ func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]stor
 	if err != nil {
 		return nil, err
 	}
-	size := cmp.Or(s.splitSize, smallFiles)
 	var partitions [][]storage.Split
 	var shared []storage.Split // splits of small files, for the next partition
 	var bytes int64
@@ -131,9 +130,7 @@ func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]stor
 }
 
 const (
-	// smallFiles is about how many bytes of small files share a partition, if no
-	// SplitSize is set.
-	smallFiles = 32 << 20
+	defaultSplitSize = 32 << 20
 	// openCost is the number of bytes that take as long to read as it takes to open a
 	// file. Spark's spark.sql.files.openCostInBytes is 4 MB, for slower clients.
 	openCost = 1 << 20

@@ -32,17 +32,17 @@ func (w *blockWriter) release() {
 	w.frames, w.out = nil, nil
 }
 
-// add adds a frame.
-func (w *blockWriter) add(frame []byte) error {
-	if len(w.frames)+len(frame) > blockSize {
+// add adds frames to the same block. If they are larger than one, they are one frame.
+func (w *blockWriter) add(frames []byte) error {
+	if len(w.frames)+len(frames) > blockSize {
 		if err := w.endBlock(); err != nil {
 			return err
 		}
-		if len(frame) > blockSize {
-			return w.write(frame)
+		if len(frames) > blockSize {
+			return w.write(frames)
 		}
 	}
-	w.frames = append(w.frames, frame...)
+	w.frames = append(w.frames, frames...)
 	return nil
 }
 

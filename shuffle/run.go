@@ -48,12 +48,12 @@ type runWriter struct {
 	offsets []int64 // of the current partition and those before it
 }
 
-// add adds a frame to a partition, which must not be before the current one.
-func (r *runWriter) add(partition int, frame []byte) error {
+// add adds frames to a partition, which must not be before the current one.
+func (r *runWriter) add(partition int, frames []byte) error {
 	if err := r.end(partition); err != nil {
 		return err
 	}
-	return r.blocks.add(frame)
+	return r.blocks.add(frames)
 }
 
 // end ends the partitions before the given one.
@@ -63,21 +63,6 @@ func (r *runWriter) end(partition int) error {
 			return err
 		}
 		r.offsets = append(r.offsets, r.blocks.offset)
-	}
-	return nil
-}
-
-// writeCollected writes the collected records.
-func (w *Writer) writeCollected(r *runWriter) error {
-	order, ends := w.entries.byPartition(w.partitions)
-	next := 0
-	for p, end := range ends {
-		for ; next < int(end); next++ {
-			e := w.entries.at(int(order[next]))
-			if err := r.add(p, w.slabs.from(e.at)[:e.size]); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

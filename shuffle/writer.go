@@ -20,26 +20,14 @@ type Writer struct {
 	service    *Service
 	id         MapID
 	partitions int
-	budget     int64 // of slabs, entries and counts
+	budget     int64 // of chunks
 
-	slabs   slabs
-	entries entries
+	chunks  chunks
 	runs    []run
 	records int64
 	sum     uint64 // of the records' hashes
 	err     error  // error of all further calls
 }
-
-// entry is a record that is in a slab.
-type entry struct {
-	at        position
-	size      uint32 // of its frame
-	partition uint32
-}
-
-// entryBytes is the memory of a record besides its frame: its entry, and its index
-// while records are sorted.
-const entryBytes = 16 + 4
 
 // NewWriter returns the Writer of an attempt's output, which collects records in at
 // most budget bytes of memory before it writes them to a file.
@@ -48,6 +36,7 @@ func (s *Service) NewWriter(id MapID, partitions int, budget int64) *Writer {
 	if w.budget > 4*encoderBytes {
 		w.budget -= encoderBytes
 	}
+	w.chunks = newChunks(partitions, w.budget)
 	if s == nil {
 		w.err = errNoService
 	}
@@ -64,15 +53,13 @@ func (w *Writer) Add(partition int, key, value []byte) error {
 	if uint(partition) >= uint(w.partitions) || size > maxRecord {
 		return w.invalid(partition, size)
 	}
-	if w.slabs.bytes+w.slabs.grow(size)+w.entries.bytes() > w.budget && w.entries.len() > 0 {
+	if more := w.chunks.grow(partition, size); more > 0 && w.chunks.slabs.bytes+more > w.budget && !w.chunks.empty() {
 		if err := w.spill(); err != nil {
 			return err
 		}
 	}
-	at, frame := w.slabs.alloc(size)
-	putFrame(frame, key, value)
-	w.count(partition, frame)
-	w.entries.add(entry{at, uint32(size), uint32(partition)})
+	putFrame(w.chunks.alloc(partition, size), key, value)
+	w.count(partition, key, value)
 	return nil
 }
 
@@ -110,7 +97,7 @@ func (w *Writer) AddOrdered(records func(add func(partition int, key, value []by
 			}
 			frame = slices.Grow(frame[:0], size)[:size]
 			putFrame(frame, key, value)
-			w.count(partition, frame)
+			w.count(partition, key, value)
 			return r.add(partition, frame)
 		})
 	})
@@ -118,11 +105,10 @@ func (w *Writer) AddOrdered(records func(add func(partition int, key, value []by
 
 // spill writes the collected records to a run and frees their memory.
 func (w *Writer) spill() error {
-	if err := w.addRun(w.writeCollected); err != nil {
+	if err := w.addRun(func(r *runWriter) error { return w.chunks.write(r.add) }); err != nil {
 		return err
 	}
-	w.slabs.free()
-	w.entries.n = 0
+	w.chunks.free()
 	return nil
 }
 
@@ -136,8 +122,8 @@ func (w *Writer) addRun(write func(*runWriter) error) error {
 }
 
 // count adds a record to the sums of the output.
-func (w *Writer) count(partition int, frame []byte) {
-	w.sum += xxh3.HashSeed(frame, uint64(partition))
+func (w *Writer) count(partition int, key, value []byte) {
+	w.sum += xxh3.HashSeed(value, xxh3.HashSeed(key, uint64(partition)))
 	w.records++
 }
 
@@ -150,8 +136,7 @@ func (w *Writer) fail(err error) error {
 
 // release frees the memory and removes the runs.
 func (w *Writer) release() {
-	w.slabs.free()
-	w.entries = entries{}
+	w.chunks.free()
 	for _, r := range w.runs {
 		_ = os.Remove(r.path) // if it fails, the service's Close removes the directory
 	}
@@ -176,12 +161,11 @@ func (w *Writer) Commit() (Output, error) {
 	options := &w.service.options
 	out := Output{MapID: w.id, ExecutorID: options.ExecutorID, Host: options.Host, Address: options.Address,
 		Records: w.records, Checksum: w.sum}
-	if w.entries.len() > 0 {
+	if !w.chunks.empty() {
 		if err := w.spill(); err != nil {
 			return Output{}, err
 		}
 	}
-	w.slabs.free()
 	if len(w.runs) > 0 {
 		path, offsets, err := w.service.commit(w.id, w.runs, w.partitions, w.budget)
 		if err != nil {
