@@ -1,0 +1,272 @@
+package events
+
+import "time"
+
+// Event is something that happened to an application. Each type of event is a struct
+// with a Time, whose JSON is an object of the event log.
+type Event interface {
+	// Type returns the name of the type in the event log.
+	Type() string
+	// When returns the time of the event, by the driver's clock.
+	When() time.Time
+}
+
+// Time is when an event happened. Event types embed it.
+type Time struct {
+	Time time.Time `json:"time"`
+}
+
+// When implements Event.
+func (t Time) When() time.Time { return t.Time }
+
+// At returns a Time.
+func At(t time.Time) Time { return Time{Time: t} }
+
+// ApplicationStarted is the first event of an attempt of an application.
+type ApplicationStarted struct {
+	Time
+	ID       string    `json:"id"`
+	Attempt  int       `json:"attempt"` // of YARN's attempts, from 1
+	Name     string    `json:"name"`
+	User     string    `json:"user"`
+	Master   string    `json:"master"`         // the setting master, such as "yarn"
+	Mode     string    `json:"mode"`           // of deployment: "cluster", "client" or "local"
+	Host     string    `json:"host,omitempty"` // where the driver runs
+	Version  string    `json:"version"`        // of bobbin
+	Go       string    `json:"go"`             // version of Go
+	Settings []Setting `json:"settings"`       // that are not at their defaults, sorted by key
+}
+
+// Setting is a setting's value.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`  // redacted if it may be a secret
+	Source string `json:"source"` // where it was set
+}
+
+// ApplicationEnded is the last event of an attempt of an application.
+type ApplicationEnded struct {
+	Time
+	State string `json:"state"` // Succeeded, Failed or Killed
+	Error string `json:"error,omitempty"`
+}
+
+// States of applications, jobs and task sets.
+const (
+	Running   = "running"
+	Succeeded = "succeeded"
+	Failed    = "failed"
+	Cancelled = "cancelled" // a job or task set that was cancelled
+	Killed    = "killed"    // an application that was told to stop
+)
+
+// ProfileAdded describes a resource profile when the first job uses it.
+type ProfileAdded struct {
+	Time
+	Profile       int              `json:"profile"` // its id; 0 for the default one
+	MemoryBytes   int64            `json:"memoryBytes"`
+	OverheadBytes int64            `json:"overheadBytes,omitempty"`
+	Cores         int              `json:"cores"`
+	Resources     map[string]int64 `json:"resources,omitempty"`
+}
+
+// ExecutorsRequested says how many executors of a profile the driver wants from now on.
+type ExecutorsRequested struct {
+	Time
+	Profile int `json:"profile"`
+	Wanted  int `json:"wanted"` // including those that run
+}
+
+// ExecutorAllocated is a container that the cluster gave for an executor.
+type ExecutorAllocated struct {
+	Time
+	ID        string `json:"id"`
+	Host      string `json:"host"`
+	Container string `json:"container,omitempty"`
+	Profile   int    `json:"profile"`
+}
+
+// ExecutorLaunched is an executor whose process the node accepted.
+type ExecutorLaunched struct {
+	Time
+	ID string `json:"id"`
+}
+
+// ExecutorRegistered is an executor that registered with the driver.
+type ExecutorRegistered struct {
+	Time
+	// Number identifies this registration in rows. An executor that lost its connection
+	// and registers again gets another one.
+	Number  uint32            `json:"number"`
+	ID      string            `json:"id"`
+	Host    string            `json:"host"`
+	Cores   int               `json:"cores"`
+	Profile int               `json:"profile"`
+	LogURLs map[string]string `json:"logUrls,omitempty"`
+}
+
+// ExecutorDecommissioned is an executor that gets no further tasks.
+type ExecutorDecommissioned struct {
+	Time
+	ID       string    `json:"id"`
+	Reason   string    `json:"reason"`
+	Deadline time.Time `json:"deadline,omitzero"`
+}
+
+// ExecutorLost is an executor that is gone, for whatever reason. If the reason becomes
+// known later, a second event has it.
+type ExecutorLost struct {
+	Time
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+	Failed bool   `json:"failed,omitempty"` // tasks on it may have caused the loss
+	// Expected is set if the executor was told to stop.
+	Expected bool `json:"expected,omitempty"`
+}
+
+// Excluded is an executor or a node that gets no tasks because tasks failed there.
+type Excluded struct {
+	Time
+	Executor string    `json:"executor,omitempty"` // "" for a node
+	Host     string    `json:"host"`
+	Set      uint64    `json:"set,omitempty"` // the task set for which it is excluded; 0 for all
+	Failures int       `json:"failures"`
+	Until    time.Time `json:"until,omitzero"`
+}
+
+// ExclusionEnded ends an exclusion for all task sets.
+type ExclusionEnded struct {
+	Time
+	Executor string `json:"executor,omitempty"`
+	Host     string `json:"host"`
+}
+
+// JobSubmitted begins a job: a Func.Run, or an action on a data set.
+type JobSubmitted struct {
+	Time
+	Job         uint64 `json:"job"` // its id; jobs, stages and task sets share one sequence of ids
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Group       string `json:"group,omitempty"`
+	Pool        string `json:"pool,omitempty"`
+	// Stages are the stages of a data-set job, parents first. A Func.Run has none: its
+	// only task set has the job's id.
+	Stages []StagePlan `json:"stages,omitempty"`
+}
+
+// StagePlan is a stage of a data-set job.
+type StagePlan struct {
+	Stage   uint64   `json:"stage"`
+	Name    string   `json:"name"`
+	Parents []uint64 `json:"parents,omitempty"` // the stages whose output it reads
+}
+
+// JobEnded ends a job.
+type JobEnded struct {
+	Time
+	Job   uint64 `json:"job"`
+	State string `json:"state"` // Succeeded, Failed or Cancelled
+	Error string `json:"error,omitempty"`
+}
+
+// TaskSetSubmitted begins a task set: all of a Func.Run, or an attempt of a stage.
+type TaskSetSubmitted struct {
+	Time
+	Set      uint64 `json:"set"`
+	Job      uint64 `json:"job"`
+	Stage    uint64 `json:"stage,omitempty"` // 0 for a Func.Run
+	Name     string `json:"name"`
+	Function string `json:"function,omitempty"`
+	Tasks    int    `json:"tasks"`
+	Pool     string `json:"pool,omitempty"`
+	Profile  int    `json:"profile"`
+	CPUs     int    `json:"cpus"`
+	Barrier  bool   `json:"barrier,omitempty"`
+}
+
+// TaskSetEnded ends a task set. Rows of its attempts may follow.
+type TaskSetEnded struct {
+	Time
+	Set            uint64           `json:"set"`
+	State          string           `json:"state"` // Succeeded, Failed or Cancelled
+	Error          string           `json:"error,omitempty"`
+	Done           int              `json:"done"`
+	FailedAttempts int              `json:"failedAttempts,omitempty"` // that count as failures
+	Counters       map[string]int64 `json:"counters,omitempty"`
+	Gauges         map[string]int64 `json:"gauges,omitempty"` // the largest values
+}
+
+// TaskSetWaits says why no task of a set is launched, if a person may have to act on it.
+type TaskSetWaits struct {
+	Time
+	Set    uint64 `json:"set"`
+	Reason string `json:"reason"` // "" if it no longer waits
+}
+
+// AttemptFailed has the error of an attempt that failed or whose executor was lost. The
+// attempt has a row, too.
+type AttemptFailed struct {
+	Time
+	Set      uint64 `json:"set"`
+	Task     uint32 `json:"task"`
+	Number   uint32 `json:"number"`
+	Executor uint32 `json:"executor"`
+	Message  string `json:"message"`
+	Stack    string `json:"stack,omitempty"`
+}
+
+// CacheChanged says how much of a cached data set is stored.
+type CacheChanged struct {
+	Time
+	ID         string         `json:"id"`
+	Name       string         `json:"name"`
+	Level      string         `json:"level"`
+	Partitions int            `json:"partitions"`        // of the data set
+	Stored     map[string]int `json:"stored,omitempty"`  // number of stored partitions by executor
+	Removed    bool           `json:"removed,omitempty"` // it is no longer cached
+}
+
+// StepStarted begins a step of a job file.
+type StepStarted struct {
+	Time
+	Step string `json:"step"`
+}
+
+// StepEnded ends a step of a job file.
+type StepEnded struct {
+	Time
+	Step  string `json:"step"`
+	State string `json:"state"`
+	Error string `json:"error,omitempty"`
+}
+
+// NotesChanged replaces the notes of one part of the application: problems for users, such
+// as "yarn.exclude.nodes leaves no node".
+type NotesChanged struct {
+	Time
+	Source string   `json:"source"` // "am" or "driver"
+	Notes  []string `json:"notes"`
+}
+
+// Type implements Event.
+func (*ApplicationStarted) Type() string     { return "applicationStarted" }
+func (*ApplicationEnded) Type() string       { return "applicationEnded" }
+func (*ProfileAdded) Type() string           { return "profileAdded" }
+func (*ExecutorsRequested) Type() string     { return "executorsRequested" }
+func (*ExecutorAllocated) Type() string      { return "executorAllocated" }
+func (*ExecutorLaunched) Type() string       { return "executorLaunched" }
+func (*ExecutorRegistered) Type() string     { return "executorRegistered" }
+func (*ExecutorDecommissioned) Type() string { return "executorDecommissioned" }
+func (*ExecutorLost) Type() string           { return "executorLost" }
+func (*Excluded) Type() string               { return "excluded" }
+func (*ExclusionEnded) Type() string         { return "exclusionEnded" }
+func (*JobSubmitted) Type() string           { return "jobSubmitted" }
+func (*JobEnded) Type() string               { return "jobEnded" }
+func (*TaskSetSubmitted) Type() string       { return "taskSetSubmitted" }
+func (*TaskSetEnded) Type() string           { return "taskSetEnded" }
+func (*TaskSetWaits) Type() string           { return "taskSetWaits" }
+func (*AttemptFailed) Type() string          { return "attemptFailed" }
+func (*CacheChanged) Type() string           { return "cacheChanged" }
+func (*StepStarted) Type() string            { return "stepStarted" }
+func (*StepEnded) Type() string              { return "stepEnded" }
+func (*NotesChanged) Type() string           { return "notesChanged" }

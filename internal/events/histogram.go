@@ -1,0 +1,62 @@
+package events
+
+import (
+	"encoding/json"
+	"errors"
+	"math/bits"
+	"time"
+)
+
+// buckets is the number of a Histogram's buckets: the last begins at 2^38 µs, three days.
+const buckets = 40
+
+// Histogram counts durations by powers of two: bucket 0 has those below 1 µs, bucket i
+// those from 2^(i-1) to 2^i µs. Its JSON is the array of counts up to the last that is
+// not 0.
+type Histogram [buckets]int
+
+func (h *Histogram) count(m Micros) { h[bucketOf(m)]++ }
+
+func bucketOf(m Micros) int {
+	if m <= 0 {
+		return 0
+	}
+	return min(bits.Len64(uint64(m)), buckets-1)
+}
+
+// From returns the least duration of a bucket.
+func (h *Histogram) From(bucket int) time.Duration {
+	if bucket == 0 {
+		return 0
+	}
+	return Micros(1 << (bucket - 1)).Duration()
+}
+
+func (h *Histogram) add(other *Histogram) {
+	for i, n := range other {
+		h[i] += n
+	}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	used := buckets
+	for used > 0 && h[used-1] == 0 {
+		used--
+	}
+	return json.Marshal(h[:used])
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *Histogram) UnmarshalJSON(encoded []byte) error {
+	var counts []int
+	if err := json.Unmarshal(encoded, &counts); err != nil {
+		return err
+	}
+	if len(counts) > buckets {
+		return errors.New("a histogram has too many buckets")
+	}
+	*h = Histogram{}
+	copy(h[:], counts)
+	return nil
+}

@@ -1,0 +1,328 @@
+package events
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Limits bound the memory of a Model. 0 means no limit.
+type Limits struct {
+	Jobs     int // how many jobs it knows
+	Attempts int // about how many rows of attempts it has
+}
+
+// LiveLimits are the limits in an application's driver: some 40 MB.
+var LiveLimits = Limits{Jobs: 10_000, Attempts: 200_000}
+
+const (
+	// maxRecent is how many events a Snapshot has in Recent.
+	maxRecent = 1000
+	// maxMemorySamples is how many samples of an executor's memory are kept; then every
+	// second one is dropped.
+	maxMemorySamples = 512
+)
+
+// Model is the state of an application that its events and rows describe. It is safe for
+// concurrent use.
+type Model struct {
+	limits Limits
+
+	mu       sync.Mutex
+	version  version // of objects that no snapshot has
+	state    Snapshot
+	notes    map[string][]string // by source
+	byID     map[string]int      // index in state.Executors
+	jobOfSet map[uint64]uint64
+	running  map[attemptKey]Attempt
+	failures failures
+}
+
+// attemptKey identifies an attempt.
+type attemptKey struct {
+	set          uint64
+	task, number uint32
+}
+
+func keyOf(a *Attempt) attemptKey { return attemptKey{set: a.Set, task: a.Task, number: a.Number} }
+
+// NewModel returns the state of an application of which nothing is known.
+func NewModel(limits Limits) *Model {
+	return &Model{
+		limits:   limits,
+		version:  version{1},
+		state:    Snapshot{byNumber: map[uint32]int{}},
+		notes:    map[string][]string{},
+		byID:     map[string]int{},
+		jobOfSet: map[uint64]uint64{},
+		running:  map[attemptKey]Attempt{},
+		failures: failures{},
+	}
+}
+
+// Consume adds a batch to the state. It implements Consumer.
+func (m *Model) Consume(b *Batch) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range b.Events {
+		m.apply(e)
+	}
+	for i := range b.Attempts {
+		if a := &b.Attempts[i]; a.Outcome == StillRunning {
+			m.launched(a)
+		} else {
+			m.ended(a)
+		}
+	}
+	for i := range b.Omitted {
+		m.omitted(&b.Omitted[i])
+	}
+	for i := range b.Measurements {
+		m.state.measurements.add(&b.Measurements[i])
+	}
+	for i := range b.Memory {
+		m.memory(&b.Memory[i])
+	}
+	m.state.attempts.limit(m.limits.Attempts)
+	m.state.measurements.limit(m.limits.Attempts)
+}
+
+// Snapshot returns the present state. Its cost grows with the number of jobs and
+// executors, not of attempts.
+func (m *Model) Snapshot() *Snapshot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sum()
+	s := m.state
+	s.Profiles = slices.Clone(s.Profiles)
+	s.Executors = slices.Clone(s.Executors)
+	s.Jobs = slices.Clone(s.Jobs)
+	s.Failures = slices.Clone(s.Failures)
+	s.Exclusions = slices.Clone(s.Exclusions)
+	s.Cached = slices.Clone(s.Cached)
+	s.Steps = slices.Clone(s.Steps)
+	s.Recent = slices.Clone(s.Recent)
+	s.byNumber = maps.Clone(s.byNumber)
+	s.attempts, s.measurements = s.attempts.clone(), s.measurements.clone()
+	s.Notes = nil
+	for _, source := range slices.Sorted(maps.Keys(m.notes)) {
+		s.Notes = append(s.Notes, m.notes[source]...)
+	}
+	s.running = slices.SortedFunc(maps.Values(m.running), func(a, b Attempt) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Set, b.Set), cmp.Compare(a.Task, b.Task))
+	})
+	m.version.version++ // the snapshot has all objects of the version so far
+	return &s
+}
+
+// sum computes what is not counted event by event.
+func (m *Model) sum() {
+	totals := &m.state.Totals
+	totals.Cores, totals.CoresBusy, totals.Registered, totals.Wanted, totals.Lost = 0, 0, 0, 0, 0
+	for _, e := range m.state.Executors {
+		switch e.State {
+		case ExecutorIsRegistered, ExecutorIsDecommissioning:
+			totals.Registered++
+			totals.Cores += e.Cores
+			totals.CoresBusy += min(e.Counts.Running, e.Cores)
+		case ExecutorIsLost:
+			if !e.Expected {
+				totals.Lost++
+			}
+		}
+	}
+	for _, p := range m.state.Profiles {
+		totals.Wanted += p.Wanted
+	}
+	for _, j := range m.state.Jobs {
+		if j.version == m.version {
+			j.sumTasks()
+		}
+	}
+}
+
+// sumTasks sets the numbers of the job's tasks.
+func (j *Job) sumTasks() {
+	j.Counts.Tasks, j.Counts.Done = 0, 0
+	for i, set := range j.Sets {
+		if slices.ContainsFunc(j.Sets[:i], func(earlier *TaskSet) bool { return set.Stage != 0 && earlier.Stage == set.Stage }) {
+			continue
+		}
+		done := 0
+		for _, attempt := range j.Sets[i:] {
+			if attempt == set || attempt.Stage == set.Stage && set.Stage != 0 {
+				done += attempt.Counts.Done
+			}
+		}
+		j.Counts.Tasks += set.Tasks
+		j.Counts.Done += min(done, set.Tasks)
+	}
+}
+
+// job returns a job to change, nil if it is unknown.
+func (m *Model) job(id uint64) *Job {
+	i, found := findJob(m.state.Jobs, id)
+	if !found {
+		return nil
+	}
+	if j := m.state.Jobs[i]; j.version != m.version {
+		m.state.Jobs[i] = j.copied(m.version)
+	}
+	return m.state.Jobs[i]
+}
+
+// set returns a task set to change and its job, nil if it is unknown.
+func (m *Model) set(id uint64) (*Job, *TaskSet) {
+	j := m.job(m.jobOfSet[id])
+	if j == nil {
+		return nil, nil
+	}
+	for i := len(j.Sets) - 1; i >= 0; i-- {
+		if j.Sets[i].Set != id {
+			continue
+		}
+		if j.Sets[i].version != m.version {
+			j.Sets[i] = j.Sets[i].copied(m.version)
+		}
+		return j, j.Sets[i]
+	}
+	return nil, nil
+}
+
+// executor returns an executor to change. It adds one that is unknown.
+func (m *Model) executor(id string) *Executor {
+	i, known := m.byID[id]
+	if !known {
+		i = len(m.state.Executors)
+		m.byID[id] = i
+		m.state.Executors = append(m.state.Executors, &Executor{ID: id, version: m.version})
+	}
+	return m.ownExecutor(i)
+}
+
+func (m *Model) ownExecutor(i int) *Executor {
+	if e := m.state.Executors[i]; e.version != m.version {
+		m.state.Executors[i] = e.copied(m.version)
+	}
+	return m.state.Executors[i]
+}
+
+// counts calls f with the Counts to which an attempt belongs.
+func (m *Model) counts(set uint64, executor uint32, f func(*Counts)) {
+	f(&m.state.Totals.Counts)
+	if job, s := m.set(set); s != nil {
+		f(&job.Counts)
+		f(&s.Counts)
+	}
+	if i, known := m.state.byNumber[executor]; known {
+		f(&m.ownExecutor(i).Counts)
+	}
+}
+
+func (m *Model) launched(a *Attempt) {
+	m.seen(a.Start)
+	m.running[keyOf(a)] = *a
+	m.counts(a.Set, a.Executor, func(c *Counts) { c.launched(a, 1) })
+}
+
+func (c *Counts) launched(a *Attempt, n int) {
+	c.Running += n
+	c.Sums.Localities[min(a.Locality, AnyHost)] += n
+	if a.Speculative {
+		c.Copies += n
+	}
+}
+
+func (m *Model) ended(a *Attempt) {
+	m.seen(a.End)
+	key := keyOf(a)
+	_, running := m.running[key]
+	delete(m.running, key)
+	if a.Outcome == AttemptRecalled {
+		if running {
+			m.counts(a.Set, a.Executor, func(c *Counts) { c.launched(a, -1) })
+		}
+		return
+	}
+	m.counts(a.Set, a.Executor, func(c *Counts) {
+		if !running {
+			c.launched(a, 1)
+		}
+		c.ended(a)
+	})
+	if _, set := m.set(a.Set); set != nil && a.Outcome == AttemptSucceeded {
+		set.Took.count(a.End - a.Start)
+	}
+	m.state.attempts.add(a)
+}
+
+func (c *Counts) ended(a *Attempt) {
+	c.Running--
+	c.Sums.add(a)
+	switch a.Outcome {
+	case AttemptSucceeded:
+		c.Done++
+	case AttemptKilled:
+		c.KilledAttempts++
+	case AttemptLost:
+		c.LostAttempts++
+	default:
+		c.FailedAttempts++
+	}
+}
+
+func (m *Model) omitted(o *Omitted) {
+	m.counts(o.Set, 0, func(c *Counts) {
+		c.Running += o.Launched - o.Ended
+		c.Done += o.Ended
+		c.Omitted += o.Ended
+		c.Sums.join(&o.Sums)
+	})
+	if _, set := m.set(o.Set); set != nil {
+		set.Took.add(&o.Took)
+	}
+}
+
+func (m *Model) memory(sample *MemorySample) {
+	m.seen(sample.Time)
+	i, known := m.state.byNumber[sample.Executor]
+	if !known {
+		return
+	}
+	e := m.ownExecutor(i)
+	if len(e.Memory) >= maxMemorySamples {
+		thinned := make([]MemorySample, 0, maxMemorySamples)
+		for i := 1; i < len(e.Memory); i += 2 {
+			thinned = append(thinned, e.Memory[i])
+		}
+		e.Memory = thinned
+	}
+	e.Memory = append(e.Memory, *sample)
+}
+
+// seen notes the time of an event or a row.
+func (m *Model) seen(at Micros) {
+	if at > MicrosOf(m.state.Latest) {
+		m.state.Latest = at.Time()
+	}
+}
+
+// forgetJobs removes the oldest ended jobs beyond the limit.
+func (m *Model) forgetJobs() {
+	if m.limits.Jobs == 0 || len(m.state.Jobs) <= m.limits.Jobs {
+		return
+	}
+	// Removing many at once makes the cost for each job small.
+	excess := len(m.state.Jobs) - m.limits.Jobs*9/10
+	m.state.Jobs = slices.DeleteFunc(m.state.Jobs, func(j *Job) bool {
+		if excess == 0 || j.State == Running {
+			return false
+		}
+		excess--
+		for _, set := range j.Sets {
+			delete(m.jobOfSet, set.Set)
+		}
+		return true
+	})
+}

@@ -1,0 +1,289 @@
+package events
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// MaxRows is how many attempts that start in one second have rows.
+	MaxRows = 20_000
+	// LongAttempt is how long an attempt takes that has a row in any case.
+	LongAttempt = time.Second
+
+	// passInterval is how long a batch waits for further events before it is passed to
+	// the consumers, unless it has passRows rows.
+	passInterval = 100 * time.Millisecond
+	passRows     = 4096
+	// snapshotAge is how long a snapshot is reused.
+	snapshotAge = time.Second
+)
+
+// Consumer receives batches, one after the other. It must not block.
+type Consumer interface {
+	Consume(*Batch)
+}
+
+// Recorder takes events and rows. Its methods are safe for concurrent use. A nil Recorder
+// records nothing. Callers must call Close.
+type Recorder struct {
+	model     *Model
+	consumers []Consumer
+
+	mu      sync.Mutex
+	batch   *Batch // what was recorded since the last pass
+	omitted map[uint64]*Omitted
+	recent  *Omitted // the element of omitted that was used last
+	quota   quota
+	closed  bool
+
+	wake chan struct{} // has an element if the batch has anything
+	full chan struct{} // has an element if the batch has passRows rows
+	quit chan struct{}
+	done sync.WaitGroup
+
+	snapshots sync.Mutex // guards what follows
+	snapshot  *Snapshot
+	taken     time.Time
+}
+
+// NewRecorder returns a Recorder that passes batches to a Model, and then to the
+// consumers.
+func NewRecorder(limits Limits, consumers ...Consumer) *Recorder {
+	r := &Recorder{
+		model:     NewModel(limits),
+		consumers: consumers,
+		batch:     &Batch{},
+		omitted:   map[uint64]*Omitted{},
+		wake:      make(chan struct{}, 1),
+		full:      make(chan struct{}, 1),
+		quit:      make(chan struct{}),
+	}
+	r.done.Go(r.run)
+	return r
+}
+
+// lock locks r.mu, unless r is nil or closed.
+func (r *Recorder) lock() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return false
+	}
+	return true
+}
+
+// Record records an event.
+func (r *Recorder) Record(e Event) {
+	if !r.lock() {
+		return
+	}
+	defer r.mu.Unlock()
+	r.batch.Events = append(r.batch.Events, e)
+	r.signal(len(r.batch.Events))
+}
+
+// Launched records an attempt that starts and is StillRunning. It returns whether the attempt has a row, for
+// Ended.
+func (r *Recorder) Launched(a *Attempt) (hasRow bool) {
+	if !r.lock() {
+		return false
+	}
+	defer r.mu.Unlock()
+	if !r.quota.take(a.Start) {
+		omitted := r.omittedOf(a.Set)
+		omitted.Launched++
+		omitted.Sums.Localities[min(a.Locality, AnyHost)]++
+		return false
+	}
+	r.add(a)
+	return true
+}
+
+// Ended records the end of an attempt. hasRow is what Launched returned.
+func (r *Recorder) Ended(a *Attempt, hasRow bool) {
+	if !r.lock() {
+		return
+	}
+	defer r.mu.Unlock()
+	if hasRow {
+		r.add(a)
+		return
+	}
+	omitted := r.omittedOf(a.Set)
+	if a.Outcome == AttemptSucceeded && a.Took() < LongAttempt {
+		omitted.Ended++
+		omitted.Took.count(a.End - a.Start)
+		omitted.Sums.add(a)
+		return
+	}
+	omitted.Launched-- // the row counts the launch, too
+	omitted.Sums.Localities[min(a.Locality, AnyHost)]--
+	r.add(a)
+}
+
+func (r *Recorder) add(a *Attempt) {
+	r.batch.Attempts = append(r.batch.Attempts, *a)
+	r.signal(len(r.batch.Attempts))
+}
+
+// Measured records what a task has processed. If its attempt has no row, this has none.
+func (r *Recorder) Measured(m Measurement) {
+	if !r.lock() {
+		return
+	}
+	defer r.mu.Unlock()
+	if len(r.batch.Measurements) < MaxRows {
+		r.batch.Measurements = append(r.batch.Measurements, m)
+		r.signal(len(r.batch.Measurements))
+	}
+}
+
+// Memory records the memory of an executor's process.
+func (r *Recorder) Memory(s MemorySample) {
+	if !r.lock() {
+		return
+	}
+	defer r.mu.Unlock()
+	r.batch.Memory = append(r.batch.Memory, s)
+	r.signal(len(r.batch.Memory))
+}
+
+func (r *Recorder) omittedOf(set uint64) *Omitted {
+	if r.recent == nil || r.recent.Set != set {
+		r.recent = r.omitted[set]
+		if r.recent == nil {
+			r.recent = &Omitted{Set: set}
+			r.omitted[set] = r.recent
+			r.signal(len(r.omitted))
+		}
+	}
+	return r.recent
+}
+
+// signal wakes the goroutine of run when a list of the batch has its first element, and
+// when it has passRows.
+func (r *Recorder) signal(length int) {
+	switch length {
+	case 1:
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	case passRows:
+		select {
+		case r.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Snapshot returns the state of the application, which may be up to a second old. It
+// returns nil if r is nil.
+func (r *Recorder) Snapshot() *Snapshot {
+	if r == nil {
+		return nil
+	}
+	r.snapshots.Lock()
+	defer r.snapshots.Unlock()
+	if r.snapshot == nil || time.Since(r.taken) >= snapshotAge {
+		r.snapshot, r.taken = r.model.Snapshot(), time.Now()
+	}
+	return r.snapshot
+}
+
+// Close passes what was recorded to the consumers. Later events are ignored, and the next
+// Snapshot has all others.
+func (r *Recorder) Close() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	closed := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if !closed {
+		close(r.quit)
+	}
+	r.done.Wait()
+	r.snapshots.Lock()
+	defer r.snapshots.Unlock()
+	r.snapshot = nil // the next one has all events
+}
+
+// run passes batches until the recorder is closed.
+func (r *Recorder) run() {
+	timer := time.NewTimer(passInterval)
+	defer timer.Stop()
+	next := &Batch{}
+	for {
+		select {
+		case <-r.wake:
+		case <-r.quit:
+			r.pass(next)
+			return
+		}
+		timer.Reset(passInterval)
+		select {
+		case <-timer.C:
+		case <-r.full:
+		case <-r.quit:
+		}
+		next = r.pass(next)
+	}
+}
+
+// pass puts an empty batch in place of the current one, passes this one on, and returns
+// it emptied.
+func (r *Recorder) pass(empty *Batch) *Batch {
+	r.mu.Lock()
+	batch := r.batch
+	r.batch = empty
+	for _, omitted := range r.omitted {
+		batch.Omitted = append(batch.Omitted, *omitted)
+	}
+	clear(r.omitted)
+	r.recent = nil
+	r.mu.Unlock()
+	r.model.Consume(batch)
+	for _, consumer := range r.consumers {
+		consumer.Consume(batch)
+	}
+	batch.reset()
+	return batch
+}
+
+// reset empties the batch, for reuse.
+func (b *Batch) reset() {
+	clear(b.Events)
+	b.Events, b.Attempts, b.Omitted = b.Events[:0], b.Attempts[:0], b.Omitted[:0]
+	b.Measurements, b.Memory = b.Measurements[:0], b.Memory[:0]
+}
+
+// quota chooses the attempts that have rows: all, if less than MaxRows start in a second;
+// else every n-th, n by the number of the second before.
+type quota struct {
+	second        Micros // that is counted
+	started, kept int    // in this second
+	stride        int    // every which attempt is kept
+}
+
+// take counts an attempt and reports whether it has a row.
+func (q *quota) take(start Micros) bool {
+	if second := start / 1e6; second != q.second {
+		if second != q.second+1 {
+			q.started = 0
+		}
+		q.stride = q.started/MaxRows + 1
+		q.second, q.started, q.kept = second, 0, 0
+	}
+	q.started++
+	if q.kept >= MaxRows || q.started%q.stride != 0 {
+		return false
+	}
+	q.kept++
+	return true
+}

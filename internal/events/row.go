@@ -1,0 +1,152 @@
+package events
+
+import "time"
+
+// Micros is a time or a duration in microseconds. A time is since 1970, in UTC.
+type Micros int64
+
+// MicrosOf returns a time as Micros; 0 for the zero time.
+func MicrosOf(t time.Time) Micros {
+	if t.IsZero() {
+		return 0
+	}
+	return Micros(t.UnixMicro())
+}
+
+// Time returns m as a time.
+func (m Micros) Time() time.Time { return time.UnixMicro(int64(m)).UTC() }
+
+// Duration returns m as a duration.
+func (m Micros) Duration() time.Duration { return time.Duration(m) * time.Microsecond }
+
+// Outcome is how an attempt ended.
+type Outcome uint8
+
+// Outcomes of attempts.
+const (
+	StillRunning     Outcome = iota
+	AttemptSucceeded         // its result counts
+	AttemptError             // its function failed
+	AttemptLost              // its executor was lost
+	AttemptKilled            // the driver killed it: another attempt was faster, or the job ended
+	AttemptRecalled          // it was queued at its executor and taken back before it started
+)
+
+// Attempt is a row: one attempt of a task.
+type Attempt struct {
+	Set         uint64  `json:"set"`
+	Task        uint32  `json:"task"`     // its index
+	Number      uint32  `json:"number"`   // 0 for the task's first attempt
+	Executor    uint32  `json:"executor"` // number of the executor's registration
+	Outcome     Outcome `json:"outcome"`
+	Locality    uint8   `json:"locality"` // one of the Local constants
+	Speculative bool    `json:"speculative,omitempty"`
+	// Start is when the driver launched it, End when the driver knew its end; 0 if it runs.
+	Start Micros `json:"start"`
+	End   Micros `json:"end,omitempty"`
+	// Queue is how long it waited at the executor for a core; Decode, Run and Encode are
+	// its phases there. What is left of End - Start is the driver's and the network's.
+	Queue        Micros `json:"queue,omitempty"`
+	Decode       Micros `json:"decode,omitempty"`
+	Run          Micros `json:"run,omitempty"`
+	Encode       Micros `json:"encode,omitempty"`
+	ResultBytes  int64  `json:"resultBytes,omitempty"`
+	BytesRead    int64  `json:"bytesRead,omitempty"`
+	BytesWritten int64  `json:"bytesWritten,omitempty"`
+	PeakMemory   int64  `json:"peakMemory,omitempty"` // the executor's largest heap meanwhile, in bytes
+}
+
+// Took returns how long an ended attempt took.
+func (a *Attempt) Took() time.Duration { return (a.End - a.Start).Duration() }
+
+// Levels of locality.
+const (
+	LocalProcess uint8 = iota
+	LocalNode
+	NoPreference
+	LocalRack
+	AnyHost
+	localities
+)
+
+// Measurement is a row: what a task of a data set's stage has processed. Bytes of shuffles
+// are as stored.
+type Measurement struct {
+	Set            uint64
+	Task           uint32
+	RecordsIn      int64
+	RecordsOut     int64
+	ShuffleLocal   int64 // bytes of shuffles read on the task's host
+	ShuffleRemote  int64 // bytes of shuffles fetched from other hosts
+	ShuffleWritten int64
+	Spilled        int64 // bytes written to disk because memory was full
+}
+
+// MemorySample is a row: the memory of an executor's process at one time.
+type MemorySample struct {
+	Executor uint32
+	Time     Micros
+	Resident int64 // bytes
+}
+
+// Omitted counts attempts of a task set that have no rows, because there were too many in
+// a second. All of them succeeded.
+type Omitted struct {
+	Set      uint64 `json:"set"`
+	Launched int    `json:"launched,omitempty"` // attempts that started
+	Ended    int    `json:"ended,omitempty"`    // attempts that ended
+	Sums     Sums   `json:"sums,omitzero"`      // of those that ended
+	// Took has the durations of those that ended.
+	Took Histogram `json:"took,omitzero"`
+}
+
+// Sums are sums over attempts.
+type Sums struct {
+	Took         Micros          `json:"took,omitempty"`
+	Queue        Micros          `json:"queue,omitempty"`
+	Decode       Micros          `json:"decode,omitempty"`
+	Run          Micros          `json:"run,omitempty"`
+	Encode       Micros          `json:"encode,omitempty"`
+	ResultBytes  int64           `json:"resultBytes,omitempty"`
+	BytesRead    int64           `json:"bytesRead,omitempty"`
+	BytesWritten int64           `json:"bytesWritten,omitempty"`
+	PeakMemory   int64           `json:"peakMemory,omitempty"` // the largest one
+	Localities   [localities]int `json:"localities,omitzero"`  // launched attempts, by level
+}
+
+func (s *Sums) add(a *Attempt) {
+	s.Took += a.End - a.Start
+	s.Queue += a.Queue
+	s.Decode += a.Decode
+	s.Run += a.Run
+	s.Encode += a.Encode
+	s.ResultBytes += a.ResultBytes
+	s.BytesRead += a.BytesRead
+	s.BytesWritten += a.BytesWritten
+	s.PeakMemory = max(s.PeakMemory, a.PeakMemory)
+}
+
+func (s *Sums) join(other *Sums) {
+	s.Took += other.Took
+	s.Queue += other.Queue
+	s.Decode += other.Decode
+	s.Run += other.Run
+	s.Encode += other.Encode
+	s.ResultBytes += other.ResultBytes
+	s.BytesRead += other.BytesRead
+	s.BytesWritten += other.BytesWritten
+	s.PeakMemory = max(s.PeakMemory, other.PeakMemory)
+	for level, n := range other.Localities {
+		s.Localities[level] += n
+	}
+}
+
+// Batch is what was recorded in a short time. Consumers must not change or keep it.
+type Batch struct {
+	Events []Event
+	// Attempts are attempts that began (StillRunning) and attempts that ended, in this order.
+	Attempts     []Attempt
+	Omitted      []Omitted
+	Measurements []Measurement
+	Memory       []MemorySample
+}

@@ -1,0 +1,51 @@
+package events
+
+import (
+	"iter"
+	"slices"
+)
+
+// chunkRows is how many rows a chunk has.
+const chunkRows = 1024
+
+// rows is a list to whose end rows are added. A copy of it made by clone stays as it is.
+type rows[T any] struct {
+	chunks [][]T
+}
+
+func (r *rows[T]) add(row *T) {
+	last := len(r.chunks) - 1
+	if last < 0 || len(r.chunks[last]) == chunkRows {
+		r.chunks = append(r.chunks, make([]T, 0, chunkRows))
+		last++
+	}
+	r.chunks[last] = append(r.chunks[last], *row) // beyond the length that clones know
+}
+
+func (r *rows[T]) len() int {
+	if len(r.chunks) == 0 {
+		return 0
+	}
+	return (len(r.chunks)-1)*chunkRows + len(r.chunks[len(r.chunks)-1])
+}
+
+// limit removes the oldest chunks until at most a chunk more than most rows are left.
+func (r *rows[T]) limit(most int) {
+	for most > 0 && r.len() > most+chunkRows {
+		r.chunks = slices.Delete(r.chunks, 0, 1)
+	}
+}
+
+func (r *rows[T]) clone() rows[T] { return rows[T]{chunks: slices.Clone(r.chunks)} }
+
+func (r *rows[T]) all() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for _, chunk := range r.chunks {
+			for i := range chunk {
+				if !yield(&chunk[i]) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package events
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Snapshot is the state of an application at one time. It is immutable, and safe for
+// concurrent use.
+type Snapshot struct {
+	Latest      time.Time        `json:"latest"` // the time of the latest event or row
+	Application Application      `json:"application"`
+	Totals      Totals           `json:"totals"`
+	Profiles    []*Profile       `json:"profiles"`  // sorted by id
+	Executors   []*Executor      `json:"executors"` // in the order in which they were first heard of
+	Jobs        []*Job           `json:"jobs"`      // sorted by id; if there are many, the latest
+	Failures    []*FailureGroup  `json:"failures"`  // in the order of their first failures
+	Exclusions  []Excluded       `json:"exclusions,omitempty"`
+	Cached      []*CachedDataset `json:"cached,omitempty"`
+	Steps       []*Step          `json:"steps,omitempty"`
+	Notes       []string         `json:"notes,omitempty"`
+	// Recent are the latest events, the oldest first.
+	Recent []Event `json:"-"`
+
+	attempts     rows[Attempt]
+	measurements rows[Measurement]
+	running      []Attempt
+	byNumber     map[uint32]int // index in Executors by the number of a registration
+}
+
+// Application is what an application is.
+type Application struct {
+	ApplicationStarted
+	State string    `json:"state"`
+	Ended time.Time `json:"ended,omitzero"`
+	Error string    `json:"error,omitempty"`
+}
+
+// Totals are sums over the application.
+type Totals struct {
+	Counts
+	Jobs        int `json:"jobs"`
+	JobsRunning int `json:"jobsRunning"`
+	Cores       int `json:"cores"`      // of registered executors
+	CoresBusy   int `json:"coresBusy"`  // cores that run tasks
+	Wanted      int `json:"wanted"`     // executors that the driver wants
+	Registered  int `json:"registered"` // executors
+	Lost        int `json:"lost"`       // executors that were lost unexpectedly
+}
+
+// Counts are numbers of tasks and attempts, and sums over ended attempts.
+type Counts struct {
+	Tasks          int  `json:"tasks"`
+	Done           int  `json:"done"`
+	Running        int  `json:"running"`                // attempts that have not ended
+	FailedAttempts int  `json:"failedAttempts"`         // their functions failed
+	LostAttempts   int  `json:"lostAttempts,omitempty"` // their executors were lost
+	KilledAttempts int  `json:"killedAttempts,omitempty"`
+	Copies         int  `json:"copies,omitempty"` // speculative attempts
+	Sums           Sums `json:"sums"`
+	// Omitted is how many ended attempts have no row, because too many started in a
+	// second. The other fields include them.
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// Profile is a resource profile.
+type Profile struct {
+	ProfileAdded
+	Wanted int `json:"wanted"` // how many of its executors the driver wants
+}
+
+// States of an executor.
+const (
+	ExecutorIsAllocated       = "allocated"
+	ExecutorIsLaunched        = "launched"
+	ExecutorIsRegistered      = "registered"
+	ExecutorIsDecommissioning = "decommissioning"
+	ExecutorIsLost            = "lost"
+)
+
+// Executor is an executor, from its allocation on. Times are zero if they are unknown.
+type Executor struct {
+	ID        string            `json:"id"`
+	Host      string            `json:"host"`
+	Container string            `json:"container,omitempty"`
+	Profile   int               `json:"profile"`
+	Cores     int               `json:"cores"`
+	LogURLs   map[string]string `json:"logUrls,omitempty"`
+	State     string            `json:"state"`
+	Reason    string            `json:"reason,omitempty"`   // why it is decommissioned or lost
+	Expected  bool              `json:"expected,omitempty"` // it was told to stop
+
+	Allocated      time.Time `json:"allocated,omitzero"`
+	Launched       time.Time `json:"launched,omitzero"`
+	Registered     time.Time `json:"registered,omitzero"`
+	Decommissioned time.Time `json:"decommissioned,omitzero"`
+	Deadline       time.Time `json:"deadline,omitzero"` // of the decommission
+	Lost           time.Time `json:"lost,omitzero"`
+
+	Numbers []uint32 `json:"numbers"` // of its registrations, as in Attempt.Executor
+	// Counts are of its attempts that have rows; Tasks is 0.
+	Counts Counts `json:"counts"`
+	// Memory is the memory of its process over time, thinned out.
+	Memory []MemorySample `json:"memory,omitempty"`
+	version
+}
+
+// Job is a Func.Run or an action on a data set.
+type Job struct {
+	JobSubmitted
+	State string    `json:"state"`
+	Ended time.Time `json:"ended,omitzero"`
+	Error string    `json:"error,omitempty"`
+	// Sets are its task sets in the order of their submission. A data-set job may have
+	// several of one stage, and none of a stage whose output exists already.
+	Sets []*TaskSet `json:"sets"`
+	// Counts are sums over Sets, except that a task that runs again in a later task set of
+	// its stage counts once in Tasks and Done.
+	Counts Counts `json:"counts"`
+	version
+}
+
+// TaskSet is one submission to the scheduler: all tasks of a Func.Run, or an attempt of a
+// stage.
+type TaskSet struct {
+	TaskSetSubmitted
+	State    string           `json:"state"`
+	Ended    time.Time        `json:"ended,omitzero"`
+	Error    string           `json:"error,omitempty"`
+	Waits    string           `json:"waits,omitempty"` // why no task is launched
+	Counts   Counts           `json:"counts"`
+	Took     Histogram        `json:"took"` // of successful attempts
+	Counters map[string]int64 `json:"counters,omitempty"`
+	Gauges   map[string]int64 `json:"gauges,omitempty"`
+	version
+}
+
+// FailureGroup has failures with the same message, except for digits.
+type FailureGroup struct {
+	Message   string           `json:"message"` // of the first failure
+	Count     int              `json:"count"`
+	First     time.Time        `json:"first"`
+	Last      time.Time        `json:"last"`
+	Sets      map[uint64]int   `json:"sets"`      // number of failures by task set
+	Executors map[string]int   `json:"executors"` // number of failures by executor
+	Samples   []*AttemptFailed `json:"samples"`   // the first failures
+	version
+}
+
+// CachedDataset is a data set that executors store.
+type CachedDataset struct {
+	CacheChanged
+}
+
+// Step is a step of a job file.
+type Step struct {
+	Name    string    `json:"name"`
+	State   string    `json:"state"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// Job returns a job by its id, nil if it is unknown or too old.
+func (s *Snapshot) Job(id uint64) *Job {
+	if i, found := findJob(s.Jobs, id); found {
+		return s.Jobs[i]
+	}
+	return nil
+}
+
+func findJob(jobs []*Job, id uint64) (index int, found bool) {
+	return slices.BinarySearchFunc(jobs, id, func(j *Job, id uint64) int { return cmp.Compare(j.Job, id) })
+}
+
+// Executor returns the executor of a registration's number, nil if it is unknown.
+func (s *Snapshot) Executor(number uint32) *Executor {
+	if i, known := s.byNumber[number]; known {
+		return s.Executors[i]
+	}
+	return nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler. The JSON of a snapshot has no rows.
+func (s *Snapshot) UnmarshalJSON(encoded []byte) error {
+	type fields Snapshot
+	if err := json.Unmarshal(encoded, (*fields)(s)); err != nil {
+		return err
+	}
+	s.byNumber = map[uint32]int{}
+	for i, e := range s.Executors {
+		if e == nil {
+			return errors.New("an executor is null")
+		}
+		for _, number := range e.Numbers {
+			s.byNumber[number] = i
+		}
+	}
+	return nil
+}
+
+// Attempts yields the rows of ended attempts, in the order of their ends. Those of failed
+// attempts are among them. If there are very many, the oldest are left out.
+func (s *Snapshot) Attempts() iter.Seq[*Attempt] { return s.attempts.all() }
+
+// Measurements yields the rows of tasks of data sets' stages.
+func (s *Snapshot) Measurements() iter.Seq[*Measurement] { return s.measurements.all() }
+
+// RunningAttempts returns the attempts that run, in the order of their starts.
+func (s *Snapshot) RunningAttempts() []Attempt { return s.running }
+
+// version is the version of a Model's state that an object of it belongs to. The Model
+// copies an object of an older version, which snapshots may have, before it changes it.
+type version struct {
+	version uint64
+}
+
+func (e *Executor) copied(v version) *Executor {
+	c := *e
+	c.version = v
+	c.Numbers = slices.Clone(e.Numbers)
+	return &c
+}
+
+func (j *Job) copied(v version) *Job {
+	c := *j
+	c.version = v
+	c.Sets = slices.Clone(j.Sets)
+	return &c
+}
+
+func (s *TaskSet) copied(v version) *TaskSet {
+	c := *s
+	c.version = v
+	return &c
+}
+
+func (g *FailureGroup) copied(v version) *FailureGroup {
+	c := *g
+	c.version = v
+	c.Sets, c.Executors = maps.Clone(g.Sets), maps.Clone(g.Executors)
+	return &c
+}

@@ -1,0 +1,41 @@
+package events
+
+// newEvent has a function for each type of event.
+var newEvent = map[string]func() Event{}
+
+func init() {
+	for _, f := range []func() Event{
+		func() Event { return &ApplicationStarted{} },
+		func() Event { return &ApplicationEnded{} },
+		func() Event { return &ProfileAdded{} },
+		func() Event { return &ExecutorsRequested{} },
+		func() Event { return &ExecutorAllocated{} },
+		func() Event { return &ExecutorLaunched{} },
+		func() Event { return &ExecutorRegistered{} },
+		func() Event { return &ExecutorDecommissioned{} },
+		func() Event { return &ExecutorLost{} },
+		func() Event { return &Excluded{} },
+		func() Event { return &ExclusionEnded{} },
+		func() Event { return &JobSubmitted{} },
+		func() Event { return &JobEnded{} },
+		func() Event { return &TaskSetSubmitted{} },
+		func() Event { return &TaskSetEnded{} },
+		func() Event { return &TaskSetWaits{} },
+		func() Event { return &AttemptFailed{} },
+		func() Event { return &CacheChanged{} },
+		func() Event { return &StepStarted{} },
+		func() Event { return &StepEnded{} },
+		func() Event { return &NotesChanged{} },
+	} {
+		newEvent[f().Type()] = f
+	}
+}
+
+// New returns a pointer to a new event of a type, as Event.Type names it; nil if no type
+// has the name.
+func New(kind string) Event {
+	if f := newEvent[kind]; f != nil {
+		return f()
+	}
+	return nil
+}
