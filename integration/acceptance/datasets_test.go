@@ -5,11 +5,16 @@ package acceptance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -20,27 +25,53 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// dataflow is a run of the program dataflow on the shared cluster.
+// dataflow is a run of the program dataflow.
 type dataflow struct {
 	*submitted
+	suite   *suite
 	id, out string
 	control moments.Control
 }
 
 const mapTasks = 12 // of dataflow
 
-// startDataflow starts counts with three executors, whose tasks wait at the held
-// moments. Sections of its shuffle are larger than what a task receives ahead.
-func startDataflow(t *testing.T, held ...string) *dataflow {
+// countsArguments are the arguments of dataflow, without the output. Sections of its
+// shuffle are larger than what a task receives ahead.
+func countsArguments(control moments.Control) []string {
+	return []string{program("dataflow"), "-control", string(control), "-records", "100000", "-keys", "10000000", "counts"}
+}
+
+// startDataflow starts counts, whose tasks wait at the held moments.
+func (s *suite) startDataflow(t *testing.T, flags []string, held ...string) *dataflow {
 	t.Helper()
-	d := &dataflow{out: output(t), control: moments.Control(t.TempDir())}
+	require.Equal(t, "127.0.0.1", shared.driverHost, "tasks need the control directory on this machine: the cluster cannot be in containers")
+	d := &dataflow{suite: s, out: output(t), control: moments.Control(t.TempDir())}
 	require.NoError(t, d.control.Hold(held...))
-	d.submitted = call{args: []string{"submit", "--num-executors", "3", "--executor-cores", "2", "--executor-memory", "192m", "--driver-memory", "256m",
-		"--conf", "shuffle.partitions=6", "--conf", "yarn.maxAppAttempts=2",
-		program("dataflow"), "-control", string(d.control), "-records", "100000", "-keys", "10000000", "counts", d.out}}.start(t)
-	d.id = d.applicationID(t)
+	flags = append([]string{"--executor-memory", "192m", "--driver-memory", "256m", "--conf", "shuffle.partitions=6", "--conf", "yarn.maxAppAttempts=2"}, flags...)
+	d.submitted, d.id = s.submit(t, append(append(flags, countsArguments(d.control)...), d.out)...)
 	return d
 }
+
+// undisturbed returns the output of an undisturbed run on this machine.
+var undisturbed = sync.OnceValues(func() (content []byte, err error) {
+	directory, err := os.MkdirTemp("", "bobbin-undisturbed-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	arguments := append([]string{"submit", "--master", "local[2]", "--conf", "shuffle.partitions=6"}, countsArguments("")...)
+	command := exec.Command(program("yarn-submit"), append(arguments, "file://"+directory+"/out")...)
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + directory}
+	if said, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, said)
+	}
+	parts, err := filepath.Glob(directory + "/out/part-*")
+	for _, part := range parts {
+		lines, failed := os.ReadFile(part)
+		content, err = append(content, lines...), errors.Join(err, failed)
+	}
+	return content, err
+})
 
 func (d *dataflow) events(t *testing.T, moment string) []moments.Event {
 	t.Helper()
@@ -64,22 +95,30 @@ func (d *dataflow) awaitEvents(t *testing.T, moment string, processes int) (pids
 	return pids
 }
 
-// finish lets tasks continue, waits for the end, and returns the lines of all parts in
-// order.
-func (d *dataflow) finish(t *testing.T) []byte {
+// assertUndisturbed lets tasks continue, waits for the end, and checks that the output is
+// that of an undisturbed run, byte for byte.
+func (d *dataflow) assertUndisturbed(t *testing.T) {
 	t.Helper()
-	_, err := shared.files.Stat(t.Context(), d.out)
+	_, err := d.suite.files.Stat(t.Context(), d.out)
 	assert.ErrorIs(t, err, fs.ErrNotExist, "the output is there before the end")
 	require.NoError(t, d.control.Release())
 	require.Equal(t, 0, d.wait(t).code)
-	assertComplete(t, d.out)
-	assertNothingLeft(t, d.id)
-	entries, err := shared.files.List(t.Context(), d.out)
+	d.suite.assertComplete(t, d.out)
+	d.suite.assertNoContainer(t, d.id)
+	expected, err := undisturbed()
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(expected, d.suite.readParts(t, d.out)), "the output differs from that of an undisturbed run")
+}
+
+// readParts returns the lines of all parts of an output in order.
+func (s *suite) readParts(t *testing.T, out string) []byte {
+	t.Helper()
+	entries, err := s.files.List(t.Context(), out)
 	require.NoError(t, err)
 	var all bytes.Buffer
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name, "part-") {
-			part, err := shared.files.Open(t.Context(), entry.Path)
+			part, err := s.files.Open(t.Context(), entry.Path)
 			require.NoError(t, err)
 			_, err = io.Copy(&all, part)
 			require.NoError(t, err)
@@ -90,8 +129,8 @@ func (d *dataflow) finish(t *testing.T) []byte {
 }
 
 // assertRuns checks that the given map tasks have run twice and the others once, and
-// that the lost ones of them were submitted again together.
-func (d *dataflow) assertRuns(t *testing.T, twice []int, lost int) {
+// how many tasks the attempts of the map stage had.
+func (d *dataflow) assertRuns(t *testing.T, twice []int, sets ...int) {
 	t.Helper()
 	want := map[int]int{}
 	for index := range mapTasks {
@@ -101,36 +140,29 @@ func (d *dataflow) assertRuns(t *testing.T, twice []int, lost int) {
 		want[index]++
 	}
 	assert.Equal(t, want, moments.Times(d.events(t, "mapping")), "how often map tasks have run")
-	sets, err := d.control.MapSets("")
+	submitted, err := d.control.MapSets("")
 	require.NoError(t, err)
 	var tasks []int
-	for _, set := range sets {
+	for _, set := range submitted {
 		tasks = append(tasks, set.Tasks)
 	}
-	assert.Equal(t, []int{mapTasks, lost}, tasks, "tasks of the attempts of the map stage")
+	assert.Equal(t, sets, tasks, "tasks of the attempts of the map stage")
 }
 
-// TestDataSetsSurviveKills kills executors and the ApplicationMaster while a shuffle is
-// written, read, and its result saved. The output must be that of an undisturbed run,
-// byte for byte.
-func TestDataSetsSurviveKills(t *testing.T) {
+// TestDataSetsSurviveLosses kills executors and the ApplicationMaster while a shuffle is
+// written, read, and its result saved. The applications run one after the other: each
+// waits for all its executors, which a scheduler that shares fairly does not give to
+// several at a time.
+func TestDataSetsSurviveLosses(t *testing.T) {
 	t.Parallel()
-	if shared.driverHost != "127.0.0.1" {
-		t.Skip("the program's control directory is on this machine, its tasks in containers")
-	}
-	expected := startDataflow(t, "mapped").finish(t)
-	check := func(t *testing.T, d *dataflow) {
-		t.Helper()
-		assert.True(t, bytes.Equal(expected, d.finish(t)), "the output differs from that of the undisturbed run")
-	}
+	three := []string{"--num-executors", "3", "--executor-cores", "2"}
 
 	t.Run("an executor that maps", func(t *testing.T) {
-		t.Parallel()
 		var held []string
 		for index := mapTasks / 2; index < mapTasks; index++ {
 			held = append(held, fmt.Sprintf("mapped.%d", index))
 		}
-		d := startDataflow(t, held...)
+		d := shared.startDataflow(t, three, held...)
 		await(t, "half of the map tasks wait, the others are done", func(context.Context) bool {
 			sets, err := d.control.MapSets("")
 			require.NoError(t, err)
@@ -141,22 +173,22 @@ func TestDataSetsSurviveKills(t *testing.T) {
 		again := moments.IndexesOf(mapped, victim)
 		lost := slices.IndexFunc(append(again, mapTasks), func(index int) bool { return index >= mapTasks/2 })
 		require.NoError(t, syscall.Kill(victim, syscall.SIGKILL))
-		check(t, d)
-		d.assertRuns(t, again, lost)
+		d.assertUndisturbed(t)
+		d.assertRuns(t, again, mapTasks, lost)
+		assertNothingLeft(t, d.id)
 	})
 	t.Run("an executor while all fetch", func(t *testing.T) {
-		t.Parallel()
-		d := startDataflow(t, "merging")
+		d := shared.startDataflow(t, three, "merging")
 		d.awaitEvents(t, "merging", 3)
 		victim := moments.Busiest(d.events(t, "mapped"))
 		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 		require.NoError(t, syscall.Kill(victim, syscall.SIGKILL))
-		check(t, d)
-		d.assertRuns(t, lost, len(lost))
+		d.assertUndisturbed(t)
+		d.assertRuns(t, lost, mapTasks, len(lost))
+		assertNothingLeft(t, d.id)
 	})
 	t.Run("an executor that commits", func(t *testing.T) {
-		t.Parallel()
-		d := startDataflow(t, "reduced")
+		d := shared.startDataflow(t, three, "reduced")
 		victim := d.awaitEvents(t, "reduced", 3)[0]
 		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 		masters := inRole(d.id, launch.RoleAM, "dataflow")
@@ -166,18 +198,19 @@ func TestDataSetsSurviveKills(t *testing.T) {
 		require.NoError(t, d.control.Release())
 		require.NoError(t, syscall.Kill(victim, syscall.SIGKILL))
 		require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGCONT))
-		check(t, d)
-		d.assertRuns(t, lost, len(lost))
+		d.assertUndisturbed(t)
+		d.assertRuns(t, lost, mapTasks, len(lost))
+		assertNothingLeft(t, d.id)
 	})
 	t.Run("the ApplicationMaster", func(t *testing.T) {
-		t.Parallel()
-		d := startDataflow(t, "reduced")
+		d := shared.startDataflow(t, three, "reduced")
 		first := d.awaitEvents(t, "reduced", 3)
 		masters := inRole(d.id, launch.RoleAM, "dataflow")
 		require.Len(t, masters, 1)
 		require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGKILL))
 		d.awaitEvents(t, "reduced", len(first)+1)
-		check(t, d)
+		d.assertUndisturbed(t)
 		assert.Len(t, attempts(t, d.id), 2)
+		assertNothingLeft(t, d.id)
 	})
 }

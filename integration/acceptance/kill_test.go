@@ -42,11 +42,16 @@ func assertContinues(t *testing.T, h *held) outcome {
 	return done
 }
 
-// assertNoneTemporary checks that no uncommitted files of attempts are left beside an output.
 func assertNoneTemporary(t *testing.T, out string) {
 	t.Helper()
+	shared.assertNoneTemporary(t, out)
+}
+
+// assertNoneTemporary checks that no uncommitted files of attempts are left beside an output.
+func (s *suite) assertNoneTemporary(t *testing.T, out string) {
+	t.Helper()
 	parent, name := path.Split(out)
-	beside, err := shared.files.List(t.Context(), parent)
+	beside, err := s.files.List(t.Context(), parent)
 	require.NoError(t, err)
 	for _, entry := range beside {
 		if entry.Name != name {
@@ -55,16 +60,21 @@ func assertNoneTemporary(t *testing.T, out string) {
 	}
 }
 
-// assertComplete checks that an output has part files, _SUCCESS and nothing else.
 func assertComplete(t *testing.T, out string) {
 	t.Helper()
-	entries, err := shared.files.List(t.Context(), out)
+	shared.assertComplete(t, out)
+}
+
+// assertComplete checks that an output has part files, _SUCCESS and nothing else.
+func (s *suite) assertComplete(t *testing.T, out string) {
+	t.Helper()
+	entries, err := s.files.List(t.Context(), out)
 	require.NoError(t, err)
 	for _, entry := range entries {
 		assert.Regexp(t, `^(part-\d{5}|_SUCCESS|\.committed-by-.*)$`, entry.Name)
 		assert.False(t, entry.Dir, entry.Path)
 	}
-	assertNoneTemporary(t, out)
+	s.assertNoneTemporary(t, out)
 }
 
 func TestCountsAreCorrectAfterExecutorIsKilled(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -103,17 +104,19 @@ func written[T any](in *input, elements *dataset.Of[T]) *dataset.Of[T] {
 	})
 }
 
-// merges is how often this process has merged values of counts.
-var merges atomic.Int64
+var (
+	merges  atomic.Int64 // how often this process has merged values of counts
+	merging sync.Once    // the moment of that name
+)
 
 // counts merges the values of each key. Each process reports the moment "merging" at its
-// 1000th merge, while it still fetches.
+// 1000th merge, while it still fetches. All its tasks then wait there.
 func counts(p *dataset.Plan, in input) *lines {
 	merged := dataset.Fold(in.rows(p), func(t totals, value []byte) totals {
 		return totals{t.Records + 1, t.Sum + uint64(crc32.ChecksumIEEE(value))}
 	}, func(a, b totals) totals {
-		if merges.Add(1) == 1000 {
-			in.moment(context.Background(), "merging", 0)
+		if merges.Add(1) >= 1000 {
+			merging.Do(func() { in.moment(context.Background(), "merging", 0) })
 		}
 		return totals{a.Records + b.Records, a.Sum + b.Sum}
 	})
