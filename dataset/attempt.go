@@ -50,6 +50,9 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	e, s := a.engine, a.state
 	l := e.layout()
 	a.addOutputs(l)
+	for _, n := range s.divided { // they may have been cached since
+		delete(l.Cached, n.ref())
+	}
 	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l}
 	exchange := s.exchange
 	if exchange != nil {
@@ -121,9 +124,10 @@ func (a *attempt) addOutputs(l *layout) {
 	})
 }
 
-// task returns the task that computes partitions of a stage.
-func (e *engine) task(s *stageState, l *layout, partitions span) (driver.Task, error) {
-	input := taskInput{Partitions: partitions}
+// task returns the task that computes a part of a stage.
+func (e *engine) task(s *stageState, l *layout, part part) (driver.Task, error) {
+	partitions := part.span
+	input := taskInput{Partitions: partitions, Piece: part.piece}
 	var splits []storage.Split
 	for partition := partitions.First; partition < partitions.End; partition++ {
 		l.walk(s.final, partition, func(n *node, own int) {
@@ -299,13 +303,13 @@ func reads(final *node, x *exchange) (found bool) {
 
 var _ driver.Listener = (*attempt)(nil)
 
-// divide returns the partitions of each task of a stage.
-func (e *engine) divide(s *stageState) []span {
+// divide decides what each task of a stage computes.
+func (e *engine) divide(s *stageState) []part {
 	l := e.layout()
 	if s.exchange == nil && s.job.chosen != nil {
-		var tasks []span
+		var tasks []part
 		for _, partition := range s.job.chosen {
-			tasks = append(tasks, span{First: partition, End: partition + 1})
+			tasks = append(tasks, part{span: span{First: partition, End: partition + 1}})
 		}
 		return tasks
 	}
@@ -329,7 +333,7 @@ func (e *engine) divide(s *stageState) []span {
 		})
 		total += sizes[partition]
 	}
-	return spans(all, sizes, e.taskBytes(total))
+	return e.splitSkewed(s, l, all, sizes, e.taskBytes(total))
 }
 
 // taskBytes returns about how many bytes each task reads if all together read total.

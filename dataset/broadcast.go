@@ -64,7 +64,7 @@ func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], ope
 		})
 		return table
 	})
-	n := &node{operator: operator, inputs: []*node{large.node, whole.node}}
+	n := &node{operator: operator, inputs: []*node{large.node, whole.node}, elementwise: true}
 	n.count = func(l *layout) int { return l.count(large.node) }
 	n.parents = func(_ *layout, partition int, visit func(*node, int)) {
 		visit(large.node, partition)

@@ -219,7 +219,8 @@ type stageState struct {
 	final    *node
 	exchange *exchange // the shuffle that the stage writes; nil for a result stage
 	job      *job      // the first job that needs it
-	tasks    []span    // partitions of each task; nil before it was planned
+	tasks    []part    // what each task computes; nil before it was planned
+	divided  []*node   // data sets of which tasks compute pieces of partitions
 	outputs  []shuffle.Output
 	counted  []bool        // tasks whose counters were added
 	sizes    *shuffleSizes // sizes of the outputs; nil if outputs have changed since

@@ -20,6 +20,7 @@ type execution struct {
 	task      *bobbin.Task
 	service   *shuffle.Service
 	layout    *layout                         // how data sets are divided into partitions
+	piece     piece                           // map outputs to read; all if it is zero
 	sources   map[ref]map[int][]storage.Split // by node and partition
 	locations map[cachedBlock][]string        // data ports of executors that store cached partitions
 	memory    int64                           // bytes that each operator that buffers elements may use
@@ -63,6 +64,9 @@ func (x *execution) splits(n *node, partition int) []storage.Split {
 // fetch passes the records of a partition of a shuffle to add.
 func (x *execution) fetch(e *exchange, partition int, add func(key, value []byte) error) {
 	outputs := x.layout.Outputs[e.id()]
+	if e.id() == x.piece.Shuffle {
+		outputs = outputs[x.piece.Maps.First:x.piece.Maps.End]
+	}
 	for i := range outputs {
 		if bytes := outputs[i].Sizes.Of(partition); outputs[i].Host == x.task.Host() {
 			x.measured.LocalBytes += bytes

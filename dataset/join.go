@@ -64,6 +64,13 @@ func FullJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K,
 func join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], operator string, keepLeft, keepRight bool, f func(K, *V, *W) U) *Of[U] {
 	n := &node{operator: operator, blocking: true}
 	c := newCoGrouping(n, left, right)
+	// Each task needs all of the other side, and must know that a value has no partner.
+	if c.left.exchange != nil && !keepRight {
+		n.divisible = append(n.divisible, c.left.exchange)
+	}
+	if c.right.exchange != nil && !keepLeft {
+		n.divisible = append(n.divisible, c.right.exchange)
+	}
 	joined := newOf(left.plan, n, func(x *execution, partition int, emit func(U) bool) {
 		var lefts buffered[V]
 		var rights buffered[W]

@@ -15,14 +15,14 @@ type KV[K, V any] struct {
 
 // KeyBy returns each element with the key that f returns for it.
 func KeyBy[T, K any](in *Of[T], f func(T) K) *Of[KV[K, T]] {
-	return narrow(in, "KeyBy", func(x *execution, partition int, emit func(KV[K, T]) bool) {
+	return elementwise(in, "KeyBy", func(x *execution, partition int, emit func(KV[K, T]) bool) {
 		in.each(x, partition, func(element T) bool { return emit(KV[K, T]{f(element), element}) })
 	})
 }
 
 // MapKV returns the key and value that f returns for each element.
 func MapKV[T, K, V any](in *Of[T], f func(T) (K, V)) *Of[KV[K, V]] {
-	return narrow(in, "MapKV", func(x *execution, partition int, emit func(KV[K, V]) bool) {
+	return elementwise(in, "MapKV", func(x *execution, partition int, emit func(KV[K, V]) bool) {
 		in.each(x, partition, func(element T) bool {
 			key, value := f(element)
 			return emit(KV[K, V]{key, value})
@@ -32,7 +32,7 @@ func MapKV[T, K, V any](in *Of[T], f func(T) (K, V)) *Of[KV[K, V]] {
 
 // MapValues returns each key with f of its value.
 func MapValues[K, V, W any](in *Of[KV[K, V]], f func(V) W) *Of[KV[K, W]] {
-	mapped := narrow(in, "MapValues", func(x *execution, partition int, emit func(KV[K, W]) bool) {
+	mapped := elementwise(in, "MapValues", func(x *execution, partition int, emit func(KV[K, W]) bool) {
 		in.each(x, partition, func(element KV[K, V]) bool { return emit(KV[K, W]{element.Key, f(element.Value)}) })
 	})
 	mapped.node.hashed = in.node.hashed
@@ -41,14 +41,14 @@ func MapValues[K, V, W any](in *Of[KV[K, V]], f func(V) W) *Of[KV[K, W]] {
 
 // Keys returns the keys.
 func Keys[K, V any](in *Of[KV[K, V]]) *Of[K] {
-	return narrow(in, "Keys", func(x *execution, partition int, emit func(K) bool) {
+	return elementwise(in, "Keys", func(x *execution, partition int, emit func(K) bool) {
 		in.each(x, partition, func(element KV[K, V]) bool { return emit(element.Key) })
 	})
 }
 
 // Values returns the values.
 func Values[K, V any](in *Of[KV[K, V]]) *Of[V] {
-	return narrow(in, "Values", func(x *execution, partition int, emit func(V) bool) {
+	return elementwise(in, "Values", func(x *execution, partition int, emit func(V) bool) {
 		in.each(x, partition, func(element KV[K, V]) bool { return emit(element.Value) })
 	})
 }

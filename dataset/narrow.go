@@ -10,7 +10,7 @@ import (
 
 // Map returns f of each element.
 func Map[T, U any](in *Of[T], f func(T) U) *Of[U] {
-	return narrow(in, "Map", func(x *execution, partition int, emit func(U) bool) {
+	return elementwise(in, "Map", func(x *execution, partition int, emit func(U) bool) {
 		in.each(x, partition, func(element T) bool { return emit(f(element)) })
 	})
 }
@@ -18,7 +18,7 @@ func Map[T, U any](in *Of[T], f func(T) U) *Of[U] {
 // TryMap returns f of each element. If f returns an error, the task fails with it,
 // and is retried.
 func TryMap[T, U any](in *Of[T], f func(T) (U, error)) *Of[U] {
-	return narrow(in, "TryMap", func(x *execution, partition int, emit func(U) bool) {
+	return elementwise(in, "TryMap", func(x *execution, partition int, emit func(U) bool) {
 		in.each(x, partition, func(element T) bool {
 			mapped, err := f(element)
 			if err != nil {
@@ -32,7 +32,7 @@ func TryMap[T, U any](in *Of[T], f func(T) (U, error)) *Of[U] {
 // FlatMap returns all elements of the sequences that f returns, such as the words
 // of a line.
 func FlatMap[T, U any](in *Of[T], f func(T) iter.Seq[U]) *Of[U] {
-	return narrow(in, "FlatMap", func(x *execution, partition int, emit func(U) bool) {
+	return elementwise(in, "FlatMap", func(x *execution, partition int, emit func(U) bool) {
 		in.each(x, partition, func(element T) bool {
 			for mapped := range f(element) {
 				if !emit(mapped) {
@@ -46,7 +46,7 @@ func FlatMap[T, U any](in *Of[T], f func(T) iter.Seq[U]) *Of[U] {
 
 // Flatten returns all elements of the slices.
 func Flatten[T any](in *Of[[]T]) *Of[T] {
-	return narrow(in, "Flatten", func(x *execution, partition int, emit func(T) bool) {
+	return elementwise(in, "Flatten", func(x *execution, partition int, emit func(T) bool) {
 		in.each(x, partition, func(elements []T) bool {
 			for _, element := range elements {
 				if !emit(element) {
@@ -60,7 +60,7 @@ func Flatten[T any](in *Of[[]T]) *Of[T] {
 
 // Filter returns the elements for which keep returns true.
 func Filter[T any](in *Of[T], keep func(T) bool) *Of[T] {
-	filtered := narrow(in, "Filter", func(x *execution, partition int, emit func(T) bool) {
+	filtered := elementwise(in, "Filter", func(x *execution, partition int, emit func(T) bool) {
 		in.each(x, partition, func(element T) bool { return !keep(element) || emit(element) })
 	})
 	filtered.node.hashed = in.node.hashed

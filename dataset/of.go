@@ -54,6 +54,12 @@ type node struct {
 	shared bool
 	// blocking is set if the operator buffers elements, and needs memory for it.
 	blocking bool
+	// elementwise is set if the operator computes elements from each element of its first
+	// input, independently of the others.
+	elementwise bool
+	// divisible are the shuffles of which tasks may read some map outputs each: the
+	// elements of a partition are those that the tasks compute together.
+	divisible []*exchange
 
 	// countElements returns the number of elements of a partition.
 	countElements func(x *execution, partition int) int64
@@ -103,4 +109,11 @@ func newOf[T any](p *Plan, n *node, compute each[T]) *Of[T] {
 // one input.
 func narrow[T, U any](in *Of[T], operator string, compute each[U]) *Of[U] {
 	return newOf(in.plan, &node{operator: operator, inputs: []*node{in.node}}, compute)
+}
+
+// elementwise is narrow for operators that treat each element independently.
+func elementwise[T, U any](in *Of[T], operator string, compute each[U]) *Of[U] {
+	out := narrow(in, operator, compute)
+	out.node.elementwise = true
+	return out
 }

@@ -35,6 +35,9 @@ const (
 	sampleKeys
 )
 
+// byPartition reports whether the results of tasks are results of whole partitions.
+func (w work) byPartition() bool { return w == countPartitions }
+
 // stageInput is what all tasks of a stage have in common.
 type stageInput struct {
 	_        struct{} `cbor:",toarray"`
@@ -65,6 +68,7 @@ type planInput struct {
 type taskInput struct {
 	_          struct{} `cbor:",toarray"`
 	Partitions span
+	Piece      piece
 	Sources    []sourceInput
 	Cached     []cachedLocation
 }
@@ -125,7 +129,7 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	}
 	service := shuffle.From(ctx)
 	task := bobbin.NewTask(ctx, call)
-	x := &execution{task: task, service: service, layout: &stage.Layout, sources: map[ref]map[int][]storage.Split{}, locations: map[cachedBlock][]string{}}
+	x := &execution{task: task, service: service, layout: &stage.Layout, piece: input.Piece, sources: map[ref]map[int][]storage.Split{}, locations: map[cachedBlock][]string{}}
 	for _, source := range input.Sources {
 		if x.sources[source.Node] == nil {
 			x.sources[source.Node] = map[int][]storage.Split{}

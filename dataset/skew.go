@@ -1,0 +1,94 @@
+package dataset
+
+import (
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/stage"
+)
+
+// part is what one task of a stage computes: some partitions, or a piece of one.
+type part struct {
+	span
+	piece
+}
+
+// piece says that a task reads of a shuffle only the outputs of some map tasks, and so
+// computes some of the elements of its partition. The zero value is the whole
+// partition.
+type piece struct {
+	_       struct{} `cbor:",toarray"`
+	Shuffle uint64
+	Maps    span
+}
+
+// A partition is skewed if it has more than skewFactor times the bytes of the median
+// partition, as in Spark (skewedPartitionFactor), and more than skewTasks times those
+// that a task should read.
+const (
+	skewFactor = 5
+	skewTasks  = 2
+)
+
+// divisible returns the shuffles of which tasks that compute a node may read some
+// outputs each, and the data sets of whose partitions they then compute only pieces.
+func (l *layout) divisible(final *node) (shuffles []*exchange, computed []*node) {
+	for n := final; ; n = n.inputs[0] {
+		if _, cached := l.Cached[n.ref()]; cached { // whole partitions are stored
+			return nil, nil
+		}
+		if computed = append(computed, n); len(n.divisible) > 0 {
+			return n.divisible, computed
+		}
+		if !n.elementwise {
+			return nil, nil
+		}
+	}
+}
+
+// splitSkewed divides partitions into tasks that read about target bytes each, and
+// skewed partitions into pieces if the stage allows that. sizes are the bytes of each
+// partition.
+func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, target int64) (tasks []part) {
+	var shuffles []*exchange
+	var computed []*node
+	if s.exchange != nil || !s.job.work.byPartition() {
+		shuffles, computed = l.divisible(s.final)
+	}
+	s.divided = nil
+	median := int64(0)
+	if sorted := slices.Sorted(slices.Values(sizes[all.First:])); len(sorted) > 0 {
+		median = sorted[len(sorted)/2]
+	}
+	limit := max(skewFactor*median, skewTasks*target)
+	for _, whole := range spans(all, sizes, target) {
+		x, most := (*exchange)(nil), limit // the shuffle that has most of the partition's bytes
+		for _, shuffle := range shuffles {
+			if bytes := e.sizesOf(shuffle).total[whole.First]; bytes > most {
+				x, most = shuffle, bytes
+			}
+		}
+		if x == nil {
+			tasks = append(tasks, part{span: whole})
+			continue
+		}
+		s.divided = computed
+		for _, p := range e.pieces(x, whole.First, max(target, median)) {
+			tasks = append(tasks, part{whole, p})
+		}
+	}
+	return tasks
+}
+
+// pieces divides a partition by the map outputs of a shuffle. Each piece has about
+// target bytes of the shuffle, or one map output.
+func (e *engine) pieces(x *exchange, partition int, target int64) (pieces []piece) {
+	outputs := e.stages[stage.StageID{Shuffle: stage.ShuffleID(x.id())}].outputs
+	sizes := make([]int64, len(outputs))
+	for i := range outputs {
+		sizes[i] = outputs[i].Sizes.Of(partition)
+	}
+	for _, maps := range spans(span{End: len(outputs)}, sizes, target) {
+		pieces = append(pieces, piece{Shuffle: x.id(), Maps: maps})
+	}
+	return pieces
+}

@@ -1,0 +1,176 @@
+package dataset_test
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/dataset"
+)
+
+// skew describes a join of many records, half of which have one key, with few records:
+// one for each even key from -100 to 898.
+type skew struct {
+	Join        string
+	ByPartition bool // the operator after the join reads partitions
+}
+
+const (
+	skewedRecords = 60_000
+	skewedKeys    = 1000
+	skewedMaps    = 8
+)
+
+func skewedKey(i int64) int64 {
+	if i%2 == 0 {
+		return 0
+	}
+	return i / 2 % skewedKeys
+}
+
+// skewedSums has for each key of the join the number of its results, and the sum of the
+// numbers of the records.
+var skewedSums = dataset.Define("skewed sums", func(p *dataset.Plan, s skew) *dataset.Of[dataset.KV[int64, [2]int64]] {
+	return dataset.Reduce(skewedPairs(p, s), func(a, b [2]int64) [2]int64 { return [2]int64{a[0] + b[0], a[1] + b[1]} })
+})
+
+// skewedJoin is the join alone.
+var skewedJoin = dataset.Define("skewed join", skewedPairs)
+
+func skewedPairs(p *dataset.Plan, s skew) *dataset.Of[dataset.KV[int64, [2]int64]] {
+	type (
+		key    = int64
+		result = dataset.KV[int64, [2]int64]
+	)
+	many := dataset.MapKV(dataset.Range(p, 0, skewedRecords, skewedMaps), func(i int64) (key, []byte) {
+		random, value := rand.New(rand.NewPCG(1, uint64(i))), make([]byte, 0, 96)
+		value = binary.BigEndian.AppendUint64(value, uint64(i))
+		for len(value) < cap(value) {
+			value = binary.BigEndian.AppendUint64(value, random.Uint64())
+		}
+		return skewedKey(i), value
+	})
+	few := dataset.MapKV(dataset.Range(p, 0, 500, 2), func(i int64) (key, int64) { return 2*i - 100, i })
+	pair := func(k key, value []byte, _ int64) result {
+		return result{Key: k, Value: [2]int64{1, int64(binary.BigEndian.Uint64(value))}}
+	}
+	optional := func(k key, value *[]byte, _ *int64) result {
+		if value == nil {
+			return result{Key: k, Value: [2]int64{1, 0}}
+		}
+		return pair(k, *value, 0)
+	}
+	var joined *dataset.Of[result]
+	switch s.Join {
+	case "Join":
+		joined = dataset.Join(many, few, pair)
+	case "Join, reversed":
+		joined = dataset.Join(few, many, func(k key, n int64, value []byte) result { return pair(k, value, n) })
+	case "LeftJoin":
+		joined = dataset.LeftJoin(many, few, func(k key, value []byte, n *int64) result { return optional(k, &value, n) })
+	case "LeftJoin, reversed":
+		joined = dataset.LeftJoin(few, many, func(k key, n int64, value *[]byte) result { return optional(k, value, &n) })
+	case "RightJoin":
+		joined = dataset.RightJoin(many, few, func(k key, value *[]byte, n int64) result { return optional(k, value, &n) })
+	case "RightJoin, reversed":
+		joined = dataset.RightJoin(few, many, func(k key, n *int64, value []byte) result { return optional(k, &value, n) })
+	case "FullJoin":
+		joined = dataset.FullJoin(many, few, optional)
+	}
+	joined = dataset.Filter(joined, func(result) bool { return true })
+	if s.ByPartition {
+		joined = dataset.MapPartitions(joined, func(_ *bobbin.Task, in iter.Seq[result]) iter.Seq2[result, error] {
+			return func(yield func(result, error) bool) {
+				for element := range in {
+					if !yield(element, nil) {
+						return
+					}
+				}
+			}
+		})
+	}
+	return joined
+}
+
+// wantSkewed computes what skewedSums describes.
+func wantSkewed(join string) map[int64][2]int64 {
+	_, reversed := strings.CutSuffix(join, ", reversed")
+	keepMany := join == "FullJoin" || strings.HasPrefix(join, "LeftJoin") && !reversed || strings.HasPrefix(join, "RightJoin") && reversed
+	keepFew := join == "FullJoin" || strings.HasPrefix(join, "LeftJoin") && reversed || strings.HasPrefix(join, "RightJoin") && !reversed
+	want := map[int64][2]int64{}
+	for i := range int64(skewedRecords) {
+		if k := skewedKey(i); k%2 == 0 && k < 900 || keepMany {
+			want[k] = [2]int64{want[k][0] + 1, want[k][1] + i}
+		}
+	}
+	for k := int64(-100); k < 0 && keepFew; k += 2 {
+		want[k] = [2]int64{1, 0}
+	}
+	return want
+}
+
+// tasksOf returns how many tasks the latest attempt of a stage with a name that
+// contains text had.
+func tasksOf(session *bobbin.Session, text string) (tasks int) {
+	for _, summary := range dataset.Summary(session) {
+		if strings.Contains(summary.Name, text) {
+			tasks = summary.Tasks
+		}
+	}
+	return tasks
+}
+
+func TestSkewedPartitionsAreDivided(t *testing.T) {
+	for _, c := range []struct {
+		join    string
+		divided bool
+	}{
+		{"Join", true}, {"Join, reversed", true},
+		{"LeftJoin", true}, {"LeftJoin, reversed", false},
+		{"RightJoin", false}, {"RightJoin, reversed", true},
+		{"FullJoin", false},
+	} {
+		t.Run(c.join, func(t *testing.T) {
+			run(t, func(ctx context.Context, session *bobbin.Session) {
+				tasks := map[bool]int{}
+				for _, byPartition := range []bool{false, true} {
+					got, err := skewedSums.With(session, skew{c.join, byPartition}).Collect(ctx)
+					require.NoError(t, err)
+					require.Equal(t, wantSkewed(c.join), toMap(got))
+					tasks[byPartition] = tasksOf(session, " for Reduce ")
+				}
+				if c.divided {
+					require.Equal(t, tasks[true]+3, tasks[false], "tasks")
+				} else {
+					require.Equal(t, tasks[true], tasks[false], "tasks")
+				}
+			})
+		})
+	}
+}
+
+// A partition that is stored is whole, whether the data set is cached before or after
+// its stage was planned.
+func TestCachedPartitionsAreNotDivided(t *testing.T) {
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		count := func(in *dataset.Of[dataset.KV[int64, [2]int64]]) (n int64) {
+			n, err := in.Len(ctx)
+			require.NoError(t, err)
+			return n
+		}
+		joined := skewedJoin.With(session, skew{Join: "Join"})
+		want := count(joined)
+		divided := tasksOf(session, "Filter ")
+		joined.Cache(dataset.MemoryThenDisk)
+		for range 2 {
+			require.Equal(t, want, count(joined))
+			require.Less(t, tasksOf(session, "Filter "), divided)
+		}
+	})
+}
