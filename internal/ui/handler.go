@@ -1,0 +1,261 @@
+// Package ui serves the pages of an application: Overview, Jobs, Stages, Tasks,
+// Executors, Storage, Settings and Events.
+//
+// [New] returns the handler. It renders snapshots of the application: no page reads the
+// driver's state. A page that several people look at is rendered once for each version of
+// the snapshot. Pages are HTML that needs no script. The one script keeps a page
+// current: it fetches the page again and copies what differs. Where a proxy buffers
+// responses the script polls; else a stream says when to fetch.
+//
+// All links have a query only, no request is redirected and no response is empty, as the
+// ResourceManager's web proxy requires. The caller decides who may read.
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+const (
+	// watchInterval is the pause between two looks of a stream at the version.
+	watchInterval = 250 * time.Millisecond
+	// renewal is the time after which a page of a running application is rendered again
+	// although nothing has happened: it shows how long tasks run.
+	renewal = 5 * time.Second
+	// keepAlive is the pause between two messages of a stream in which nothing happens.
+	keepAlive = 15 * time.Second
+)
+
+// Options describe the pages of an application.
+type Options struct {
+	// Snapshot returns the current state, at little cost. The result must not change.
+	Snapshot func() *events.Snapshot
+	// Streams says that responses are not buffered on their way to the browser.
+	Streams bool
+	// Kill is nil if the pages do not offer to kill the application.
+	Kill *Kill
+	// Now returns the current time; nil means time.Now.
+	Now func() time.Time
+}
+
+// Pages is the handler of an application's pages. Call Close to end its streams.
+type Pages struct {
+	options Options
+	key     []byte // authenticates the tokens of kill
+	closing context.Context
+	close   context.CancelFunc
+
+	mu       sync.Mutex
+	version  string               // of the pages in rendered
+	rendered map[string]rendering // by query and token
+}
+
+// New returns a handler of GET and PUT requests for "/".
+func New(options Options) *Pages {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	p := &Pages{options: options, key: newKey()}
+	p.closing, p.close = context.WithCancel(context.Background())
+	return p
+}
+
+// Close ends all streams, so that the server can shut down.
+func (p *Pages) Close() { p.close() }
+
+// version names what the pages show at a time. It changes if they do.
+func version(s *events.Snapshot, at time.Time) string {
+	v := strconv.FormatInt(s.Latest.UnixMicro(), 10)
+	if running(s) {
+		v += "." + strconv.FormatInt(at.UnixNano()/int64(renewal), 10)
+	}
+	return v
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	values := r.URL.Query()
+	switch {
+	case r.Method == http.MethodPut:
+		p.kill(w, r)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD, PUT")
+		http.Error(w, "The pages answer GET and PUT only.", http.StatusMethodNotAllowed)
+	case values.Has("asset"):
+		serveAsset(w, values.Get("asset"))
+	case values.Has("events"):
+		p.stream(w, r)
+	default:
+		p.page(w, r, query{values})
+	}
+}
+
+// policy allows the application's own style sheet, script and requests only: no inline
+// script or style, no frame, no other server.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// assets are the files that pages load, by name.
+var assets = func() map[string]asset {
+	all := map[string]asset{}
+	for name, contentType := range map[string]string{"ui.css": "text/css; charset=utf-8", "ui.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+		content, err := files.ReadFile(name)
+		if err != nil {
+			panic("ui: " + err.Error()) // the file is embedded
+		}
+		sum := sha256.Sum256(content)
+		all[name] = asset{content: content, contentType: contentType, link: "?asset=" + name + "&v=" + hex.EncodeToString(sum[:6])}
+	}
+	return all
+}()
+
+type asset struct {
+	content     []byte
+	contentType string
+	link        string // differs if the content does
+}
+
+func serveAsset(w http.ResponseWriter, name string) {
+	a, ok := assets[name]
+	if !ok {
+		http.Error(w, "There is no such file.", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Cache-Control", "private, max-age=86400")
+	write(w, http.StatusOK, a.contentType, a.content)
+}
+
+// write sends a whole response with its length, which a proxy passes on as it is.
+func write(w http.ResponseWriter, status int, contentType string, body []byte) {
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // fails if the browser has gone
+}
+
+// layout is what the template "page" shows.
+type layout struct {
+	content
+	Version, Live       string
+	Application         string
+	State, StateClass   string
+	Caption             string
+	Nav                 []link
+	Icon, Style, Script string
+	Token               string // "" if the reader may not kill the application
+	AsOf                string
+}
+
+func (p *Pages) page(w http.ResponseWriter, r *http.Request, q query) {
+	s, at := p.options.Snapshot(), p.options.Now()
+	current := version(s, at)
+	if q.get("since") == current {
+		write(w, http.StatusOK, "text/html; charset=utf-8", fmt.Appendf(nil, "<!DOCTYPE html><html lang=\"en\" data-version=%q><title>Unchanged</title></html>\n", current))
+		return
+	}
+	status, body, err := p.render(s, at, current, q, p.tokenFor(r))
+	if err != nil {
+		http.Error(w, "The page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	write(w, status, "text/html; charset=utf-8", body)
+}
+
+// rendering is a page as it was rendered.
+type rendering struct {
+	status int
+	body   []byte
+}
+
+// maxRenderings is how many pages of one version are kept.
+const maxRenderings = 100
+
+// render returns a page for a user with this token, and its HTTP status.
+func (p *Pages) render(s *events.Snapshot, at time.Time, version string, q query, token string) (status int, body []byte, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if version != p.version || len(p.rendered) >= maxRenderings {
+		p.version, p.rendered = version, map[string]rendering{}
+	}
+	key := q.with() + "\n" + token
+	if known, ok := p.rendered[key]; ok {
+		return known.status, known.body, nil
+	}
+	name := cmp.Or(q.get("page"), overviewPage)
+	v := view{Snapshot: s, query: q, now: at}
+	shown, found := content{}, false
+	if show := contents[name]; show != nil {
+		shown, found = show(v)
+	}
+	status = http.StatusOK
+	if !found {
+		shown, status = missing(), http.StatusNotFound
+	}
+	l := layout{
+		content: shown, Version: version, Nav: navigation(name), AsOf: moment(at),
+		Icon: assets["icon.svg"].link, Style: assets["ui.css"].link, Script: assets["ui.js"].link,
+	}
+	v.describe(&l)
+	if running(s) {
+		l.Live, l.Token = "poll", token
+		if p.options.Streams {
+			l.Live = "stream"
+		}
+	}
+	var page bytes.Buffer
+	if err := pages.ExecuteTemplate(&page, "page", l); err != nil {
+		return 0, nil, err
+	}
+	p.rendered[key] = rendering{status: status, body: page.Bytes()}
+	return status, page.Bytes(), nil
+}
+
+// stream sends the version whenever it changes, until the browser goes or Close is called.
+func (p *Pages) stream(w http.ResponseWriter, r *http.Request) {
+	if !p.options.Streams {
+		http.Error(w, "A proxy buffers streams: poll the page.", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	ticks := time.NewTicker(watchInterval)
+	defer ticks.Stop()
+	flush := http.NewResponseController(w)
+	var sent string
+	var last time.Time
+	for {
+		s, at := p.options.Snapshot(), p.options.Now()
+		if current := version(s, at); current != sent || at.Sub(last) >= keepAlive {
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", current); err != nil || flush.Flush() != nil {
+				return
+			}
+			sent, last = current, at
+		}
+		select {
+		case <-ticks.C:
+		case <-r.Context().Done():
+			return
+		case <-p.closing.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+// mostShown is how many jobs, failures and tasks the summaries on a page list.
+const mostShown = 10
+
+// overview answers whether the application is on course, and what is wrong if not.
+func overview(v view) content {
+	c := content{Title: "Overview"}
+	summary := section{ID: "summary", Notes: v.attention(), Facts: v.totals()}
+	if v.Totals.Tasks > 0 {
+		summary.Progress = &progress{Share: float64(v.Totals.Done) / float64(v.Totals.Tasks), Text: v.progressText()}
+	}
+	c.Sections = append(c.Sections, summary)
+	if len(v.Steps) > 0 {
+		c.Sections = append(c.Sections, v.stepsSection())
+	}
+	active, ended := split(v.Jobs, func(job *events.Job) bool { return job.Ended.IsZero() })
+	if running(v.Snapshot) {
+		c.Sections = append(c.Sections, section{ID: "running", Title: "Running jobs",
+			Table: v.jobTable("running", "Running jobs", "No job runs.", active)})
+	}
+	if len(v.Failures) > 0 {
+		c.Sections = append(c.Sections, v.failureSection(v.Failures))
+	}
+	slices.Reverse(ended)
+	c.Sections = append(c.Sections, section{ID: "ended", Title: "Last jobs",
+		Table: v.jobTable("ended", "Last jobs", "No job has ended.", ended[:min(len(ended), mostShown)])})
+	return c
+}
+
+func split[T any](all []T, first func(T) bool) (yes, no []T) {
+	for _, item := range all {
+		if first(item) {
+			yes = append(yes, item)
+		} else {
+			no = append(no, item)
+		}
+	}
+	return yes, no
+}
+
+func (v view) progressText() string {
+	t := v.Totals
+	s := fmt.Sprintf("%s of %s done", count(t.Done), plural(t.Tasks, "task"))
+	if t.Running > 0 {
+		s += ", " + count(t.Running) + " running"
+	}
+	if left, ok := v.remaining(); ok {
+		s += ", about " + duration(left.Round(time.Second)) + " left of the running jobs"
+	}
+	return s
+}
+
+// remaining estimates how long the running task sets still take with the cores that they
+// use now. It is unknown until a task of each of these sets has ended.
+func (v view) remaining() (time.Duration, bool) {
+	if !running(v.Snapshot) {
+		return 0, false
+	}
+	var work time.Duration
+	attempts := 0
+	for _, job := range v.Jobs {
+		if !job.Ended.IsZero() {
+			continue
+		}
+		for _, set := range job.Sets {
+			left := set.Counts.Tasks - set.Counts.Done
+			if !set.Ended.IsZero() || left <= 0 {
+				continue
+			}
+			if set.Counts.Done == 0 {
+				return 0, false
+			}
+			// Half of each running task is done, on average.
+			tasks := max(float64(left)-float64(set.Counts.Running)/2, float64(left)/2)
+			work += time.Duration(tasks * float64(meanTook(set)))
+			attempts += set.Counts.Running
+		}
+	}
+	if attempts == 0 || work == 0 {
+		return 0, false
+	}
+	return work / time.Duration(attempts), true
+}
+
+// meanTook returns the mean duration of the ended attempts of a task set, at least one of which has ended.
+func meanTook(set *events.TaskSet) time.Duration {
+	c := set.Counts
+	return c.Sums.Took.Duration() / time.Duration(max(1, c.Done+c.FailedAttempts+c.LostAttempts+c.KilledAttempts))
+}
+
+func (v view) totals() []fact {
+	t := v.Totals
+	held := 0
+	for _, e := range v.Executors {
+		if e.State != events.ExecutorIsLost {
+			held += e.Cores
+		}
+	}
+	facts := []fact{
+		{Name: "Cores busy", Hint: "Cores of registered executors that run tasks", Cells: []cell{share(float64(t.CoresBusy), float64(t.Cores), fmt.Sprintf("%s of %s", count(t.CoresBusy), count(t.Cores)))}},
+		{Name: "Executors registered", Hint: "Of those that the driver wants now", Cells: []cell{text(fmt.Sprintf("%s of %s", count(t.Registered), count(t.Wanted)))}},
+		{Name: "Cores wanted", Hint: "Of all executors that the driver wants now", Cells: []cell{nonzero(v.coresWanted(), count)}},
+		{Name: "Executors lost", Hint: "That were not told to stop", Cells: []cell{failures(t.Lost)}},
+		{Name: "Failed attempts", Cells: []cell{failures(t.FailedAttempts)}},
+		{Name: "Lost attempts", Hint: "Whose executors were lost", Cells: []cell{failures(t.LostAttempts)}},
+		{Name: "Speculative attempts", Cells: []cell{nonzero(t.Copies, count)}},
+		{Name: "Time in tasks", Cells: []cell{nonzero(int64(t.Sums.Took), func(n int64) string { return duration(events.Micros(n).Duration()) })}},
+		{Name: "Read", Cells: []cell{nonzero(t.Sums.BytesRead, size)}},
+		{Name: "Written", Cells: []cell{nonzero(t.Sums.BytesWritten, size)}},
+	}
+	return noZero(facts)
+}
+
+func (v view) coresWanted() int {
+	cores := 0
+	for _, profile := range v.Profiles {
+		cores += profile.Wanted * profile.Cores
+	}
+	return cores
+}
+
+// attention lists what a person should look at, the worst first.
+func (v view) attention() []note {
+	var notes []note
+	if v.Application.Error != "" {
+		notes = append(notes, note{Level: "Failed:", Class: bad, Cells: []cell{text(v.Application.Error)}})
+	}
+	for _, job := range v.Jobs {
+		for _, set := range job.Sets {
+			if set.Waits != "" && set.Ended.IsZero() {
+				notes = append(notes, note{Level: "Waits:", Class: warn, Cells: []cell{jobLink(job), text(set.Waits)}})
+			}
+		}
+	}
+	for _, problem := range v.Notes {
+		notes = append(notes, note{Level: "Note:", Class: warn, Cells: []cell{text(problem)}})
+	}
+	if running(v.Snapshot) {
+		notes = append(notes, v.startNotes()...)
+		notes = append(notes, v.stragglerNotes()...)
+	}
+	if worst := v.worstFailure(); worst != nil {
+		notes = append(notes, note{Level: "Failures:", Class: bad, Cells: []cell{
+			text(plural(v.Totals.FailedAttempts+v.Totals.LostAttempts, "attempt") + " failed, most of them with:"), linked(firstLine(worst.Message, 200), "#failures"),
+		}})
+	}
+	if v.Totals.Lost > 0 {
+		notes = append(notes, note{Level: "Executors:", Class: bad, Cells: []cell{
+			linked(plural(v.Totals.Lost, "executor"), to(executorsPage)), text("lost. The last one: " + firstLine(v.lastLoss(), 300)),
+		}})
+	}
+	if v.Totals.Omitted > 0 {
+		notes = append(notes, note{Level: "Sampled:", Cells: []cell{text("There were too many tasks in a second to keep each. All counts include them, and all failures are kept.")}})
+	}
+	return notes
+}
+
+// startNotes says why nothing runs although executors are wanted.
+func (v view) startNotes() []note {
+	if v.Totals.Registered > 0 || v.Totals.Wanted == 0 {
+		return nil
+	}
+	states := map[string]int{}
+	for _, e := range v.Executors {
+		states[e.State]++
+	}
+	var why string
+	switch {
+	case states[events.ExecutorIsLaunched] > 0:
+		why = plural(states[events.ExecutorIsLaunched], "executor") + " launched, and not registered with the driver yet. If that takes long, read the executors' logs: maybe nodes cannot reach the driver's address (driver.host)."
+	case states[events.ExecutorIsAllocated] > 0:
+		why = plural(states[events.ExecutorIsAllocated], "container") + " allocated, and not launched yet: the node loads the program's files."
+	default:
+		why = "The cluster has given no container yet. If that takes long, the queue is full or executors are larger than any node allows: see the queue in the ResourceManager's pages, executor.memory and executor.cores."
+	}
+	return []note{{Level: "Waits for executors:", Class: warn, Cells: []cell{
+		linked(plural(v.Totals.Wanted, "executor")+" wanted", to(executorsPage)), text(why),
+	}}}
+}
+
+// A running attempt is a straggler if it runs for stragglerFactor times as long as the
+// typical attempt of its task set, and for at least stragglerTime.
+const (
+	stragglerFactor = 4
+	stragglerTime   = 10 * time.Second
+)
+
+func (v view) stragglerNotes() []note {
+	type slow struct {
+		attempt events.Attempt
+		runs    time.Duration
+	}
+	slowest := map[uint64]slow{}
+	for _, attempt := range v.RunningAttempts() {
+		if runs := v.now.Sub(attempt.Start.Time()); runs >= stragglerTime && runs > slowest[attempt.Set].runs {
+			slowest[attempt.Set] = slow{attempt, runs}
+		}
+	}
+	var notes []note
+	for _, job := range v.Jobs {
+		for _, set := range job.Sets {
+			found, ok := slowest[set.Set]
+			if !ok || set.Counts.Done == 0 || found.runs < stragglerFactor*meanTook(set) {
+				continue
+			}
+			notes = append(notes, note{Level: "Slow:", Class: warn, Cells: []cell{
+				linked(fmt.Sprintf("Task %d of %s", found.attempt.Task, set.Name), taskURL(set.Set, found.attempt.Task)),
+				text(fmt.Sprintf("runs for %s; the mean of the ended ones is %s.", duration(found.runs), duration(meanTook(set)))),
+			}})
+		}
+	}
+	return notes[:min(len(notes), mostShown)]
+}
+
+func (v view) worstFailure() *events.FailureGroup {
+	if len(v.Failures) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(v.Failures, func(a, b *events.FailureGroup) int { return a.Count - b.Count })
+}
+
+func (v view) lastLoss() string {
+	var last *events.Executor
+	for _, e := range v.Executors {
+		if e.State == events.ExecutorIsLost && !e.Expected && (last == nil || e.Lost.After(last.Lost)) {
+			last = e
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	return "executor " + last.ID + " on " + last.Host + ": " + last.Reason
+}
+
+func (v view) stepsSection() section {
+	return section{ID: "steps", Title: "Steps", Table: tableOf(v.query, "steps", "Steps", "", v.Steps,
+		func(s *events.Step) string { return s.Name },
+		[]column[*events.Step]{
+			{Name: "Step", Cells: func(s *events.Step) []cell { return []cell{text(s.Name)} }},
+			{Name: "State", Cells: func(s *events.Step) []cell { return []cell{stateCell(s.State), text(firstLine(s.Error, 200))} }},
+			{Name: "Started", Cells: func(s *events.Step) []cell { return []cell{instant(s.Started)} }},
+			{Name: "Took", Number: true, Cells: func(s *events.Step) []cell { return []cell{text(duration(v.lasted(s.Started, s.Ended)))} }},
+		})}
+}
+
+// failureSection groups failures by their message.
+func (v view) failureSection(groups []*events.FailureGroup) section {
+	groups = slices.Clone(groups)
+	slices.SortStableFunc(groups, func(a, b *events.FailureGroup) int { return b.Count - a.Count })
+	return section{ID: "failures", Title: "Failures", Table: tableOf(v.query, "failures", "Failures", "", groups,
+		func(g *events.FailureGroup) string {
+			return formatID(g.Samples[0].Set) + "-" + formatID(g.Samples[0].Task) + "-" + formatID(g.Samples[0].Number)
+		},
+		[]column[*events.FailureGroup]{
+			{Name: "Attempts", Number: true, Compare: by(func(g *events.FailureGroup) int { return g.Count }), Cells: func(g *events.FailureGroup) []cell { return []cell{number(g.Count)} }},
+			{Name: "Message", Cells: func(g *events.FailureGroup) []cell { return []cell{text(firstLine(g.Message, 400))} }},
+			{Name: "First", Compare: by(func(g *events.FailureGroup) int64 { return g.First.UnixNano() }), Cells: func(g *events.FailureGroup) []cell { return []cell{instant(g.First)} }},
+			{Name: "Last", Compare: by(func(g *events.FailureGroup) int64 { return g.Last.UnixNano() }), Cells: func(g *events.FailureGroup) []cell { return []cell{instant(g.Last)} }},
+			{Name: "Hosts", Cells: func(g *events.FailureGroup) []cell { return []cell{text(v.hosts(g))} }},
+			{Name: "Tasks", Hint: "Some of the tasks that failed so", Cells: func(g *events.FailureGroup) []cell {
+				var cells []cell
+				for _, failed := range g.Samples {
+					c := linked(fmt.Sprintf("%d of set %d", failed.Task, failed.Set), taskURL(failed.Set, failed.Task))
+					if len(cells) < 3 && !slices.Contains(cells, c) {
+						cells = append(cells, c)
+					}
+				}
+				return cells
+			}},
+		})}
+}
+
+// hosts lists some hosts on which attempts of a group failed.
+func (v view) hosts(g *events.FailureGroup) string {
+	perHost := map[string]int{}
+	for _, e := range v.Executors {
+		if failed := g.Executors[e.ID]; failed > 0 {
+			perHost[e.Host] += failed
+		}
+	}
+	type entry struct {
+		host  string
+		count int
+	}
+	var entries []entry
+	for host, n := range perHost {
+		entries = append(entries, entry{host, n})
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.count != b.count {
+			return b.count - a.count
+		}
+		return strings.Compare(a.host, b.host)
+	})
+	var names []string
+	for _, e := range entries[:min(len(entries), 3)] {
+		names = append(names, fmt.Sprintf("%s (%d)", e.host, e.count))
+	}
+	if more := len(entries) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,90 @@
+package ui
+
+import (
+	"embed"
+	"html/template"
+)
+
+//go:embed page.html ui.css ui.js icon.svg
+var files embed.FS
+
+var pages = template.Must(template.ParseFS(files, "page.html"))
+
+// content is what one page shows below its navigation.
+type content struct {
+	Title    string
+	Path     []link // pages above this one
+	Sections []section
+}
+
+type link struct {
+	Text, Link string
+	Current    bool // whether it leads to the page that is shown
+}
+
+// section is a part of a page. Its fields are shown in this order; zero ones are not.
+type section struct {
+	ID       string // unique in the page
+	Title    string
+	Progress *progress
+	Notes    []note
+	Facts    []fact
+	Chart    *chart
+	Table    *table
+	Text     string // preformatted text, such as a stack trace
+}
+
+// Classes say what a text means. They are names in the style sheet.
+const (
+	good = "good"
+	warn = "warn"
+	bad  = "bad"
+	dim  = "dim"
+)
+
+// note is a paragraph that a person should read.
+type note struct {
+	Level string // its first word
+	Class string
+	Cells []cell
+}
+
+type progress struct {
+	Share float64 // 0 to 1
+	Text  string
+}
+
+// fact is a value with its name.
+type fact struct {
+	Name, Hint string
+	Cells      []cell
+}
+
+// cell is a piece of text, in a table or elsewhere.
+type cell struct {
+	Text  string
+	Link  string
+	Hint  string // shown when the pointer is on it
+	Class string
+
+	Outside  bool // whether Link leaves the application's pages
+	HasShare bool
+	Share    float64 // 0 to 1; drawn as a bar before the text
+}
+
+func text(s string) cell                                            { return cell{Text: visible(s)} }
+func classed(s, class string) cell                                  { return cell{Text: visible(s), Class: class} }
+func linked(s, link string) cell                                    { return cell{Text: visible(s), Link: link} }
+func number[N ~int | ~int64 | ~uint64 | ~uint32 | ~int32](n N) cell { return cell{Text: count(n)} }
+
+// share returns a bar of part in whole, followed by s. Without a whole there is no bar.
+func share(part, whole float64, s string) cell {
+	c := text(s)
+	if whole > 0 {
+		c.HasShare, c.Share = true, min(1, max(0, part/whole))
+	}
+	return c
+}
+
+// factOf returns a fact with one text.
+func factOf(name, value string) fact { return fact{Name: name, Cells: []cell{text(value)}} }

@@ -1,0 +1,160 @@
+package ui
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+// storage shows the cached data sets.
+func storage(v view) content {
+	stored := func(d *events.CachedDataset) int {
+		n := 0
+		for _, partitions := range d.Stored {
+			n += partitions
+		}
+		return n
+	}
+	cached := slices.DeleteFunc(slices.Clone(v.Cached), func(d *events.CachedDataset) bool { return d.Removed })
+	return content{Title: "Storage", Sections: []section{{ID: "cached", Title: "Cached data sets", Table: tableOf(v.query, "cached", "Cached data sets", "No data set is cached.", cached,
+		func(d *events.CachedDataset) string { return d.ID },
+		[]column[*events.CachedDataset]{
+			{Name: "Id", Compare: byText(func(d *events.CachedDataset) string { return d.ID }), Cells: func(d *events.CachedDataset) []cell { return []cell{text(d.ID)} }},
+			{Name: "Name", Compare: byText(func(d *events.CachedDataset) string { return d.Name }), Cells: func(d *events.CachedDataset) []cell { return []cell{text(d.Name)} }},
+			{Name: "Level", Cells: func(d *events.CachedDataset) []cell { return []cell{text(d.Level)} }},
+			{Name: "Partitions stored", Hint: "More than all: some are stored by several executors", Cells: func(d *events.CachedDataset) []cell {
+				return []cell{share(float64(stored(d)), float64(d.Partitions), count(stored(d))+" / "+count(d.Partitions))}
+			}},
+			{Name: "Executors", Number: true, Hint: "That store partitions", Cells: func(d *events.CachedDataset) []cell { return []cell{number(len(d.Stored))} }},
+			{Name: "Changed", Cells: func(d *events.CachedDataset) []cell { return []cell{instant(d.Time.Time)} }},
+		})}}}
+}
+
+// settings shows the settings that are not at their defaults, and how the application runs.
+func settings(v view) content {
+	a := v.Application
+	return content{Title: "Settings", Sections: []section{
+		{ID: "application", Facts: noZero([]fact{
+			factOf("Application", a.ID), factOf("User", a.User), factOf("Master", a.Master), factOf("Mode", a.Mode), factOf("Driver's host", a.Host),
+			factOf("bobbin", a.Version), factOf("Go", a.Go),
+		})},
+		{ID: "settings", Title: "Settings that are not at their defaults", Table: tableOf(v.query, "settings", "Settings", "All settings have their defaults.", a.Settings,
+			func(s events.Setting) string { return s.Key },
+			[]column[events.Setting]{
+				{Name: "Key", Compare: byText(func(s events.Setting) string { return s.Key }), Cells: func(s events.Setting) []cell { return []cell{text(s.Key)} }},
+				{Name: "Value", Cells: func(s events.Setting) []cell { return []cell{text(s.Value)} }},
+				{Name: "From", Compare: byText(func(s events.Setting) string { return s.Source }), Cells: func(s events.Setting) []cell { return []cell{text(s.Source)} }},
+			})},
+	}}
+}
+
+// eventLog shows the latest events, the latest first.
+func eventLog(v view) content {
+	type entry struct {
+		index int
+		event events.Event
+	}
+	var all []entry
+	for i, event := range v.Recent {
+		all = append(all, entry{i, event})
+	}
+	slices.Reverse(all)
+	return content{Title: "Events", Sections: []section{{ID: "events", Table: tableOf(v.query, "events", "Events", "Nothing has happened.", all,
+		func(e entry) string {
+			return fmt.Sprintf("%d-%s-%d", e.event.When().UnixNano(), e.event.Type(), e.index)
+		},
+		[]column[entry]{
+			{Name: "Time", Cells: func(e entry) []cell { return []cell{instant(e.event.When())} }},
+			{Name: "Event", Compare: byText(func(e entry) string { return e.event.Type() }), Cells: func(e entry) []cell { return []cell{text(words(e.event.Type()))} }},
+			{Name: "What", Cells: func(e entry) []cell { return describe(e.event) }},
+		})}}}
+}
+
+// words turns a name such as jobSubmitted into "Job submitted".
+func words(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		switch {
+		case i == 0:
+			b.WriteString(strings.ToUpper(string(r)))
+		case r >= 'A' && r <= 'Z':
+			b.WriteString(" " + strings.ToLower(string(r)))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// describe returns what an event says, with links.
+func describe(event events.Event) []cell {
+	onExecutor := func(id, rest string) []cell {
+		return []cell{linked("Executor "+id, to(executorPage, "id", id)), text(rest)}
+	}
+	onSet := func(set uint64, rest string) []cell {
+		return []cell{linked("Task set "+formatID(set), to(stagePage, "id", formatID(set))), text(rest)}
+	}
+	onJob := func(job uint64, rest string) []cell {
+		return []cell{linked("Job "+formatID(job), to(jobPage, "id", formatID(job))), text(rest)}
+	}
+	ending := func(state, err string) string { return strings.TrimSuffix(state+": "+firstLine(err, 300), ": ") }
+	switch e := event.(type) {
+	case *events.ApplicationStarted:
+		return []cell{text(strings.TrimSpace(e.ID + " " + e.Name))}
+	case *events.ApplicationEnded:
+		return []cell{text(ending(e.State, e.Error))}
+	case *events.ProfileAdded:
+		return []cell{text(fmt.Sprintf("Resource profile %d: %s, %s", e.Profile, plural(e.Cores, "core"), size(e.MemoryBytes)))}
+	case *events.ExecutorsRequested:
+		return []cell{text(fmt.Sprintf("%s of profile %d wanted", plural(e.Wanted, "executor"), e.Profile))}
+	case *events.ExecutorAllocated:
+		return onExecutor(e.ID, strings.TrimSpace("on "+e.Host+" "+e.Container))
+	case *events.ExecutorLaunched:
+		return onExecutor(e.ID, "")
+	case *events.ExecutorRegistered:
+		return onExecutor(e.ID, "on "+e.Host+" with "+plural(e.Cores, "core"))
+	case *events.ExecutorDecommissioned:
+		return onExecutor(e.ID, e.Reason)
+	case *events.ExecutorLost:
+		return onExecutor(e.ID, firstLine(e.Reason, 300))
+	case *events.Excluded:
+		return []cell{text(cmp.Or(prefixed("executor ", e.Executor), "host "+e.Host) + " after " + plural(e.Failures, "failure"))}
+	case *events.ExclusionEnded:
+		return []cell{text(cmp.Or(prefixed("executor ", e.Executor), "host "+e.Host))}
+	case *events.JobSubmitted:
+		return onJob(e.Job, e.Name)
+	case *events.JobEnded:
+		return onJob(e.Job, ending(e.State, e.Error))
+	case *events.TaskSetSubmitted:
+		return onSet(e.Set, e.Name+" with "+plural(e.Tasks, "task"))
+	case *events.TaskSetEnded:
+		return onSet(e.Set, ending(e.State, e.Error))
+	case *events.TaskSetWaits:
+		return onSet(e.Set, cmp.Or(e.Reason, "no longer waits"))
+	case *events.AttemptFailed:
+		return []cell{linked(fmt.Sprintf("Task %d of task set %d", e.Task, e.Set), taskURL(e.Set, e.Task)), text(firstLine(e.Message, 300))}
+	case *events.CacheChanged:
+		return []cell{text(e.Name), text(e.Level)}
+	case *events.StepStarted:
+		return []cell{text(e.Step)}
+	case *events.StepEnded:
+		return []cell{text(e.Step + " " + ending(e.State, e.Error))}
+	case *events.NotesChanged:
+		return []cell{text(strings.Join(e.Notes, "\n"))}
+	default:
+		content, _ := json.Marshal(event) // an event has no field that cannot be encoded
+		return []cell{text(string(content))}
+	}
+}
+
+// prefixed returns prefix and s; "" if s is "".
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}

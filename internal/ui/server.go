@@ -1,0 +1,83 @@
+package ui
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	headerTimeout = 10 * time.Second
+	closeTimeout  = time.Second
+)
+
+// Server serves pages on a loopback address, to those who know its URL.
+type Server struct {
+	pages   *Pages
+	server  *http.Server
+	url     string
+	serving sync.WaitGroup
+}
+
+// ServeLocally serves pages on a port of 127.0.0.1; port 0 is any free one. Their path is
+// random, so that other users of this machine cannot guess it. It fails if it cannot
+// listen. Close ends the server and the streams of the pages.
+func ServeLocally(port int, pages *Pages) (*Server, error) {
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return nil, fmt.Errorf("the application's pages: %w", err)
+	}
+	path := "/" + rand.Text() + "/"
+	s := &Server{pages: pages, url: "http://" + listener.Addr().String() + path}
+	mux := http.NewServeMux()
+	mux.Handle(path+"{$}", pages)
+	s.server = &http.Server{Handler: local(mux), ReadHeaderTimeout: headerTimeout}
+	s.serving.Go(func() {
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			_ = listener.Close()
+		}
+	})
+	return s, nil
+}
+
+// URL returns the address of the pages.
+func (s *Server) URL() string { return s.url }
+
+// Close stops the server. It gives open requests a second to end.
+func (s *Server) Close() {
+	s.pages.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		_ = s.server.Close()
+	}
+	s.serving.Wait()
+}
+
+// local refuses requests that name another host than this one. A page of another server
+// whose name was changed to lead here (DNS rebinding) sends such requests.
+func local(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLocal(r.Host) {
+			protect(w.Header())
+			http.Error(w, "These pages are for this machine: open them at localhost or 127.0.0.1.", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isLocal(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = hostport
+	}
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}

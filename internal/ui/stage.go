@@ -1,0 +1,262 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+// stage shows a task set: an attempt of a stage, or all of a Func.Run.
+func stage(v view) (content, bool) {
+	id, ok := v.query.id("id")
+	j, set := v.set(id)
+	if !ok || set == nil {
+		return content{}, false
+	}
+	c := content{Title: setTitle(set), Path: pathTo(j, nil)}
+	summary := section{ID: "summary", Progress: progressOf(set.Counts), Notes: waits(set), Facts: noZero(append([]fact{
+		{Name: "State", Cells: []cell{stateCell(set.State)}},
+		{Name: "Submitted", Cells: []cell{instant(set.Time.Time)}},
+		factOf("Took", duration(v.lasted(set.Time.Time, set.Ended))),
+		attemptsFact(set),
+	}, countFacts(set.Counts)...))}
+	if set.Error != "" {
+		summary.Notes = append(summary.Notes, note{Level: "Ended:", Class: bad, Cells: []cell{text(set.Error)}})
+	}
+	c.Sections = append([]section{summary}, v.setSections(set)...)
+	return c, true
+}
+
+func attemptsFact(set *events.TaskSet) fact {
+	return fact{Name: "Attempts", Cells: []cell{linked("All attempts", to(tasksPage, "id", formatID(set.Set)))}}
+}
+
+// pathTo returns the links to the pages above those of a job's parts.
+func pathTo(j *events.Job, set *events.TaskSet) []link {
+	links := []link{{Text: "Jobs", Link: to(jobsPage)}, {Text: "Job " + formatID(j.Job), Link: to(jobPage, "id", formatID(j.Job))}}
+	if set != nil && (len(j.Stages) > 0 || len(j.Sets) > 1) {
+		links = append(links, link{Text: "Task set " + formatID(set.Set), Link: to(stagePage, "id", formatID(set.Set))})
+	}
+	return links
+}
+
+func waits(set *events.TaskSet) []note {
+	if set.Waits == "" || !set.Ended.IsZero() {
+		return nil
+	}
+	return []note{{Level: "Waits:", Class: warn, Cells: []cell{text(set.Waits)}}}
+}
+
+// setSections returns what is known of a task set's tasks.
+func (v view) setSections(set *events.TaskSet) []section {
+	var ended, succeeded []*events.Attempt
+	for a := range v.Attempts() {
+		if a.Set == set.Set {
+			ended = append(ended, a)
+			if a.Outcome == events.AttemptSucceeded {
+				succeeded = append(succeeded, a)
+			}
+		}
+	}
+	sections := []section{v.distribution(set, succeeded)}
+	if groups := v.failuresOf(set); len(groups) > 0 {
+		sections = append(sections, v.failureSection(groups))
+	}
+	if s := v.longestRunning(set); s.Table != nil {
+		sections = append(sections, s)
+	}
+	if len(succeeded) > 0 {
+		slowest := slices.Clone(succeeded)
+		slices.SortFunc(slowest, func(a, b *events.Attempt) int { return cmp.Compare(b.Took(), a.Took()) })
+		sections = append(sections,
+			section{ID: "slowest", Title: "Slowest tasks", Table: v.attemptTable("slowest", "Slowest tasks", slowest[:min(len(slowest), mostShown)])},
+			v.executorShares(ended))
+	}
+	if facts := valueFacts(set); len(facts) > 0 {
+		sections = append(sections, section{ID: "counters", Title: "Counters", Facts: facts})
+	}
+	return sections
+}
+
+// distribution shows how long tasks took, and how much each processed.
+func (v view) distribution(set *events.TaskSet, succeeded []*events.Attempt) section {
+	s := section{ID: "times", Title: "Task times"}
+	if len(succeeded) == 0 {
+		s.Table = &table{Empty: "No task is done."}
+		return s
+	}
+	took := make([]time.Duration, len(succeeded))
+	for i, a := range succeeded {
+		took[i] = a.Took()
+	}
+	s.Chart = histogram("Tasks by the time they took", took)
+	slices.Sort(took)
+	if median, longest := quantile(took, .5), took[len(took)-1]; median > 0 && longest >= skewFactor*median && longest-median >= time.Second {
+		s.Notes = append(s.Notes, note{Level: "Skew:", Class: warn, Cells: []cell{
+			text(fmt.Sprintf("the slowest task took %s, %.1f times as long as the median (%s).", duration(longest), float64(longest)/float64(median), duration(median)))}})
+	}
+	if omitted := set.Counts.Omitted; omitted > 0 {
+		s.Notes = append(s.Notes, note{Level: "Sampled:", Cells: []cell{text(plural(omitted, "attempt") + " of this task set ended in seconds with too many to keep; they are in no table below.")}})
+	}
+	s.Table = v.quantileTable(set, succeeded)
+	return s
+}
+
+// skewFactor is how many times the median a task must take to be called skew.
+const skewFactor = 3
+
+// metric is a value of which a task has one.
+type metric struct {
+	name, hint string
+	values     []int64
+	format     func(int64) string
+}
+
+func micros(n int64) string { return duration(events.Micros(n).Duration()) }
+
+// quantileTable shows the distribution of each metric of the tasks.
+func (v view) quantileTable(set *events.TaskSet, succeeded []*events.Attempt) *table {
+	var metrics []metric
+	add := func(name, hint string, format func(int64) string, get func(*events.Attempt) int64) {
+		m := metric{name: name, hint: hint, format: format}
+		for _, a := range succeeded {
+			m.values = append(m.values, get(a))
+		}
+		metrics = append(metrics, m)
+	}
+	add("Time", "From launch by the driver until the driver knew the end", micros, func(a *events.Attempt) int64 { return int64(a.End - a.Start) })
+	add("Queued", "Waiting at the executor for a core", micros, func(a *events.Attempt) int64 { return int64(a.Queue) })
+	add("Decoding the input", "", micros, func(a *events.Attempt) int64 { return int64(a.Decode) })
+	add("Running", "In the task's function", micros, func(a *events.Attempt) int64 { return int64(a.Run) })
+	add("Encoding the result", "", micros, func(a *events.Attempt) int64 { return int64(a.Encode) })
+	add("Driver and network", "What is left of the time", micros, func(a *events.Attempt) int64 { return int64(max(0, a.End-a.Start-a.Queue-a.Decode-a.Run-a.Encode)) })
+	add("Result", "", size[int64], func(a *events.Attempt) int64 { return a.ResultBytes })
+	add("Read", "", size[int64], func(a *events.Attempt) int64 { return a.BytesRead })
+	add("Written", "", size[int64], func(a *events.Attempt) int64 { return a.BytesWritten })
+	add("Peak memory of the executor", "", size[int64], func(a *events.Attempt) int64 { return a.PeakMemory })
+
+	var measured []*events.Measurement
+	for m := range v.Measurements() {
+		if m.Set == set.Set {
+			measured = append(measured, m)
+		}
+	}
+	measure := func(name, hint string, format func(int64) string, get func(*events.Measurement) int64) {
+		m := metric{name: name, hint: hint, format: format}
+		for _, measurement := range measured {
+			m.values = append(m.values, get(measurement))
+		}
+		metrics = append(metrics, m)
+	}
+	measure("Records in", "", count[int64], func(m *events.Measurement) int64 { return m.RecordsIn })
+	measure("Records out", "", count[int64], func(m *events.Measurement) int64 { return m.RecordsOut })
+	measure("Shuffle read on the host", "", size[int64], func(m *events.Measurement) int64 { return m.ShuffleLocal })
+	measure("Shuffle read from others", "", size[int64], func(m *events.Measurement) int64 { return m.ShuffleRemote })
+	measure("Shuffle written", "", size[int64], func(m *events.Measurement) int64 { return m.ShuffleWritten })
+	measure("Spilled", "Written to disk because memory was full", size[int64], func(m *events.Measurement) int64 { return m.Spilled })
+
+	metrics = slices.DeleteFunc(metrics, func(m metric) bool { return len(m.values) == 0 || slices.Max(m.values) == 0 })
+	for _, m := range metrics {
+		slices.Sort(m.values)
+	}
+	columns := []column[metric]{{Name: "", Cells: func(m metric) []cell { return []cell{{Text: m.name, Hint: m.hint}} }}}
+	for _, q := range []struct {
+		name     string
+		fraction float64
+	}{{"Least", 0}, {"25 %", .25}, {"Median", .5}, {"75 %", .75}, {"95 %", .95}, {"Most", 1}} {
+		columns = append(columns, column[metric]{Name: q.name, Number: true, Cells: func(m metric) []cell { return []cell{text(m.format(quantile(m.values, q.fraction)))} }})
+	}
+	return tableOf(v.query, "metrics", "Distribution over tasks", "", metrics, func(m metric) string { return m.name }, columns)
+}
+
+// longestRunning lists the running attempts of a task set, the oldest first. It has no
+// table if none runs.
+func (v view) longestRunning(set *events.TaskSet) section {
+	var running []*events.Attempt
+	for _, a := range v.RunningAttempts() {
+		if a.Set == set.Set {
+			running = append(running, &a)
+		}
+	}
+	if len(running) == 0 {
+		return section{}
+	}
+	slices.SortFunc(running, func(a, b *events.Attempt) int { return cmp.Compare(a.Start, b.Start) })
+	return section{ID: "active", Title: "Longest running", Table: v.attemptTable("active", "Longest running", running[:min(len(running), mostShown)])}
+}
+
+// executorShare is what one executor has done of a task set.
+type executorShare struct {
+	executor                 *events.Executor
+	number                   uint32
+	succeeded, failed, other int
+	took                     time.Duration // of the succeeded attempts
+	slowest                  time.Duration
+	read                     int64
+}
+
+// executorShares compares the executors that ran tasks of a task set.
+func (v view) executorShares(ended []*events.Attempt) section {
+	perNumber := map[uint32]*executorShare{}
+	for _, a := range ended {
+		s := perNumber[a.Executor]
+		if s == nil {
+			s = &executorShare{executor: v.Executor(a.Executor), number: a.Executor}
+			perNumber[a.Executor] = s
+		}
+		switch a.Outcome {
+		case events.AttemptSucceeded:
+			s.succeeded++
+			s.took += a.Took()
+			s.slowest = max(s.slowest, a.Took())
+			s.read += a.BytesRead
+		case events.AttemptError, events.AttemptLost:
+			s.failed++
+		default:
+			s.other++
+		}
+	}
+	mean := func(s *executorShare) time.Duration { return s.took / time.Duration(max(1, s.succeeded)) }
+	all := slices.SortedFunc(maps.Values(perNumber), func(a, b *executorShare) int {
+		return cmp.Or(cmp.Compare(mean(b), mean(a)), cmp.Compare(a.number, b.number))
+	})
+	return section{ID: "shares", Title: "Executors", Table: tableOf(v.query, "shares", "Executors of these tasks", "", all,
+		func(s *executorShare) string { return formatID(s.number) },
+		[]column[*executorShare]{
+			{Name: "Executor", Cells: func(s *executorShare) []cell {
+				if s.executor == nil {
+					return []cell{text("unknown")}
+				}
+				return []cell{executorLink(s.executor)}
+			}},
+			{Name: "Host", Cells: func(s *executorShare) []cell {
+				if s.executor == nil {
+					return nil
+				}
+				return []cell{text(s.executor.Host)}
+			}},
+			{Name: "Done", Number: true, Compare: by(func(s *executorShare) int { return s.succeeded }), Cells: func(s *executorShare) []cell { return []cell{number(s.succeeded)} }},
+			{Name: "Failed", Number: true, Compare: by(func(s *executorShare) int { return s.failed }), Cells: func(s *executorShare) []cell { return []cell{failures(s.failed)} }},
+			{Name: "Killed", Number: true, Cells: func(s *executorShare) []cell { return []cell{nonzero(s.other, count)} }},
+			{Name: "Mean time", Number: true, Compare: by(mean), Cells: func(s *executorShare) []cell { return []cell{text(duration(mean(s)))} }},
+			{Name: "Longest", Number: true, Compare: by(func(s *executorShare) time.Duration { return s.slowest }), Cells: func(s *executorShare) []cell { return []cell{text(duration(s.slowest))} }},
+			{Name: "Sum", Number: true, Compare: by(func(s *executorShare) time.Duration { return s.took }), Cells: func(s *executorShare) []cell { return []cell{text(duration(s.took))} }},
+			{Name: "Read", Number: true, Compare: by(func(s *executorShare) int64 { return s.read }), Cells: func(s *executorShare) []cell { return []cell{nonzero(s.read, size)} }},
+		})}
+}
+
+// valueFacts returns a task set's counters and gauges.
+func valueFacts(set *events.TaskSet) []fact {
+	var facts []fact
+	for _, name := range slices.Sorted(maps.Keys(set.Counters)) {
+		facts = append(facts, fact{Name: visible(name), Cells: []cell{number(set.Counters[name])}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(set.Gauges)) {
+		facts = append(facts, fact{Name: visible(name), Hint: "The largest value of any attempt", Cells: []cell{number(set.Gauges[name])}})
+	}
+	return facts
+}

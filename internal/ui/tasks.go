@@ -1,0 +1,185 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+func taskURL[N ~int | ~uint32](set uint64, index N) string {
+	return to(taskPage, "set", formatID(set), "index", formatID(index))
+}
+
+// outcomes are the words for the outcomes of attempts.
+var outcomes = map[events.Outcome]cell{
+	events.StillRunning:     {Text: "running"},
+	events.AttemptSucceeded: {Text: "succeeded", Class: good},
+	events.AttemptError:     {Text: "failed", Class: bad},
+	events.AttemptLost:      {Text: "executor lost", Class: bad},
+	events.AttemptKilled:    {Text: "killed", Class: warn},
+}
+
+// took returns how long an attempt took, or has run.
+func (v view) took(a *events.Attempt) time.Duration {
+	if a.End == 0 {
+		return max(0, v.end(time.Time{}).Sub(a.Start.Time()))
+	}
+	return a.Took()
+}
+
+// attemptTable lists attempts, with links to their tasks, executors and logs.
+func (v view) attemptTable(name, label string, attempts []*events.Attempt) *table {
+	host := func(a *events.Attempt) string {
+		if e := v.Executor(a.Executor); e != nil {
+			return e.Host
+		}
+		return ""
+	}
+	phase := func(m func(*events.Attempt) events.Micros) func(*events.Attempt) []cell {
+		return func(a *events.Attempt) []cell { return []cell{nonzero(int64(m(a)), micros)} }
+	}
+	return tableOf(v.query, name, label, "No attempt.", attempts,
+		func(a *events.Attempt) string { return fmt.Sprintf("%d-%d-%d", a.Set, a.Task, a.Number) },
+		[]column[*events.Attempt]{
+			{Name: "Task", Number: true, Compare: by(func(a *events.Attempt) uint32 { return a.Task }), Cells: func(a *events.Attempt) []cell {
+				return []cell{linked(formatID(a.Task), taskURL(a.Set, a.Task))}
+			}},
+			{Name: "Of", Cells: func(a *events.Attempt) []cell {
+				if _, set := v.set(a.Set); set != nil && v.query.get("page") == executorPage {
+					return []cell{setLink(set)}
+				}
+				return nil
+			}},
+			{Name: "Attempt", Number: true, Compare: by(func(a *events.Attempt) uint32 { return a.Number }), Cells: func(a *events.Attempt) []cell {
+				s := formatID(a.Number)
+				if a.Speculative {
+					s += " (speculative)"
+				}
+				return []cell{text(s)}
+			}},
+			{Name: "Outcome", Compare: by(func(a *events.Attempt) events.Outcome { return a.Outcome }), Cells: func(a *events.Attempt) []cell { return []cell{outcomes[a.Outcome]} }},
+			{Name: "Executor", Cells: func(a *events.Attempt) []cell {
+				if e := v.Executor(a.Executor); e != nil {
+					return []cell{executorLink(e)}
+				}
+				return []cell{text("unknown")}
+			}},
+			{Name: "Host", Compare: byText(host), Cells: func(a *events.Attempt) []cell { return []cell{text(host(a))} }},
+			{Name: "Locality", Compare: by(func(a *events.Attempt) uint8 { return a.Locality }), Cells: func(a *events.Attempt) []cell {
+				if int(a.Locality) >= len(localityNames) {
+					return nil
+				}
+				return []cell{text(localityNames[a.Locality])}
+			}},
+			{Name: "Launched", Compare: by(func(a *events.Attempt) events.Micros { return a.Start }), Cells: func(a *events.Attempt) []cell { return []cell{instant(a.Start.Time())} }},
+			{Name: "Took", Number: true, Compare: by(v.took), Cells: func(a *events.Attempt) []cell { return []cell{text(duration(v.took(a)))} }},
+			{Name: "Queued", Number: true, Compare: by(func(a *events.Attempt) events.Micros { return a.Queue }), Cells: phase(func(a *events.Attempt) events.Micros { return a.Queue })},
+			{Name: "Run", Number: true, Compare: by(func(a *events.Attempt) events.Micros { return a.Run }), Cells: phase(func(a *events.Attempt) events.Micros { return a.Run })},
+			{Name: "Read", Number: true, Compare: by(func(a *events.Attempt) int64 { return a.BytesRead }), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(a.BytesRead, size)} }},
+			{Name: "Written", Number: true, Compare: by(func(a *events.Attempt) int64 { return a.BytesWritten }), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(a.BytesWritten, size)} }},
+			{Name: "Result", Number: true, Compare: by(func(a *events.Attempt) int64 { return a.ResultBytes }), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(a.ResultBytes, size)} }},
+			{Name: "Logs", Cells: func(a *events.Attempt) []cell { return logLinks(v.Executor(a.Executor)) }},
+		})
+}
+
+// logLinks returns links to an executor's logs.
+func logLinks(e *events.Executor) []cell {
+	if e == nil {
+		return nil
+	}
+	var cells []cell
+	for _, name := range slices.Sorted(maps.Keys(e.LogURLs)) {
+		cells = append(cells, outside(name, e.LogURLs[name]))
+	}
+	return cells
+}
+
+// tasks lists all attempts of a task set, those that run first.
+func tasks(v view) (content, bool) {
+	id, ok := v.query.id("id")
+	j, set := v.set(id)
+	if !ok || set == nil {
+		return content{}, false
+	}
+	var all []*events.Attempt
+	for _, a := range v.RunningAttempts() {
+		if a.Set == id {
+			all = append(all, &a)
+		}
+	}
+	for a := range v.Attempts() {
+		if a.Set == id {
+			all = append(all, a)
+		}
+	}
+	return content{Title: "Attempts of " + lowered(setTitle(set)), Path: pathTo(j, set), Sections: []section{
+		{ID: "attempts", Table: v.attemptTable("attempts", "Attempts", all)},
+	}}, true
+}
+
+// lowered returns s with its first letter, which is of ASCII, in lower case.
+func lowered(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+
+// task shows the attempts of one task.
+func task(v view) (content, bool) {
+	id, ok := v.query.id("set")
+	index, ok2 := v.query.id("index")
+	j, set := v.set(id)
+	if !ok || !ok2 || set == nil || index >= uint64(set.Tasks) && !v.knows(id, index) {
+		return content{}, false
+	}
+	is := func(a *events.Attempt) bool { return a.Set == id && uint64(a.Task) == index }
+	var attempts []*events.Attempt
+	for a := range v.Attempts() {
+		if is(a) {
+			attempts = append(attempts, a)
+		}
+	}
+	for _, a := range v.RunningAttempts() {
+		if is(&a) {
+			attempts = append(attempts, &a)
+		}
+	}
+	slices.SortFunc(attempts, func(a, b *events.Attempt) int { return cmp.Compare(a.Number, b.Number) })
+	c := content{Title: fmt.Sprintf("Task %d of %s", index, lowered(setTitle(set))), Path: pathTo(j, set)}
+	list := section{ID: "attempts", Title: "Attempts", Table: v.attemptTable("attempts", "Attempts", attempts)}
+	if set.Counts.Omitted > 0 {
+		list.Notes = append(list.Notes, note{Level: "Sampled:", Cells: []cell{text("Not all attempts of this task set were kept.")}})
+	}
+	c.Sections = append(c.Sections, list)
+	for _, group := range v.Failures {
+		for _, failed := range group.Samples {
+			if failed.Set != id || uint64(failed.Task) != index {
+				continue
+			}
+			s := section{ID: "failure-" + formatID(failed.Number), Title: fmt.Sprintf("Why attempt %d failed", failed.Number), Text: visible(failed.Message)}
+			if failed.Stack != "" {
+				s.Text += "\n\n" + visible(failed.Stack)
+			}
+			if e := v.Executor(failed.Executor); e != nil {
+				s.Facts = []fact{{Name: "Executor", Cells: []cell{executorLink(e), text("on " + e.Host)}}}
+				if logs := logLinks(e); len(logs) > 0 {
+					s.Facts = append(s.Facts, fact{Name: "Logs of the executor", Cells: logs})
+				}
+			}
+			c.Sections = append(c.Sections, s)
+		}
+	}
+	return c, true
+}
+
+// knows reports whether a task of a set has an attempt. The indexes of a set that repeats
+// tasks of a stage may exceed its number of tasks.
+func (v view) knows(set, index uint64) bool {
+	for a := range v.Attempts() {
+		if a.Set == set && uint64(a.Task) == index {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.RunningAttempts(), func(a events.Attempt) bool { return a.Set == set && uint64(a.Task) == index })
+}

@@ -1,0 +1,220 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+// Names of the pages, as in the query parameter "page".
+const (
+	overviewPage  = "overview"
+	jobsPage      = "jobs"
+	jobPage       = "job"
+	stagePage     = "stage"
+	tasksPage     = "tasks"
+	taskPage      = "task"
+	executorsPage = "executors"
+	executorPage  = "executor"
+	storagePage   = "storage"
+	settingsPage  = "settings"
+	eventsPage    = "events"
+)
+
+// contents has the function that makes the content of each page. The function returns
+// false if the query names something that is unknown.
+var contents = map[string]func(view) (content, bool){
+	overviewPage:  always(overview),
+	jobsPage:      always(jobs),
+	jobPage:       job,
+	stagePage:     stage,
+	tasksPage:     tasks,
+	taskPage:      task,
+	executorsPage: always(executors),
+	executorPage:  executor,
+	storagePage:   always(storage),
+	settingsPage:  always(settings),
+	eventsPage:    always(eventLog),
+}
+
+func always(show func(view) content) func(view) (content, bool) {
+	return func(v view) (content, bool) { return show(v), true }
+}
+
+// navigation returns the links at the top of a page.
+func navigation(current string) []link {
+	within := map[string]string{jobPage: jobsPage, stagePage: jobsPage, tasksPage: jobsPage, taskPage: jobsPage, executorPage: executorsPage}
+	current = cmp.Or(within[current], current)
+	var links []link
+	for _, page := range []link{
+		{Text: "Overview", Link: overviewPage}, {Text: "Jobs", Link: jobsPage}, {Text: "Executors", Link: executorsPage},
+		{Text: "Storage", Link: storagePage}, {Text: "Settings", Link: settingsPage}, {Text: "Events", Link: eventsPage},
+	} {
+		links = append(links, link{Text: page.Text, Link: to(page.Link), Current: page.Link == current})
+	}
+	return links
+}
+
+func missing() content {
+	return content{Title: "Not found", Sections: []section{{ID: "missing", Notes: []note{{
+		Level: "Unknown:", Class: warn, Cells: []cell{text("This application has no such page, job, task or executor. Of a long application, the oldest jobs are not kept.")},
+	}}}}}
+}
+
+// view is what one request sees: a snapshot, at a time.
+type view struct {
+	*events.Snapshot
+	query query
+	now   time.Time
+}
+
+// running reports whether the application had not ended.
+func running(s *events.Snapshot) bool {
+	return s.Application.State == "" || s.Application.State == events.Running
+}
+
+// end returns the end of something that may run: ended, or now.
+func (v view) end(ended time.Time) time.Time {
+	if ended.IsZero() {
+		if !running(v.Snapshot) {
+			return v.Application.Ended
+		}
+		return v.now
+	}
+	return ended
+}
+
+// lasted returns how long something took or takes; 0 if it has not begun.
+func (v view) lasted(began, ended time.Time) time.Duration {
+	if began.IsZero() {
+		return 0
+	}
+	return max(0, v.end(ended).Sub(began))
+}
+
+// describe fills in what a page says about the application.
+func (v view) describe(l *layout) {
+	a := v.Application
+	l.Application = visible(cmp.Or(a.Name, a.ID))
+	state := a.State
+	if running(v.Snapshot) {
+		state = events.Running
+	}
+	l.State, l.StateClass = state, classOf(state)
+	var parts []string
+	for _, part := range []string{visible(a.ID), attemptText(a.Attempt), visible(a.User)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if !a.Time.Time.IsZero() {
+		parts = append(parts, "since "+moment(a.Time.Time), duration(v.lasted(a.Time.Time, a.Ended)))
+	}
+	l.Caption = strings.Join(parts, " · ")
+}
+
+func attemptText(attempt int) string {
+	if attempt == 0 {
+		return ""
+	}
+	return "attempt " + strconv.Itoa(attempt)
+}
+
+// classOf returns the class of a state's text.
+func classOf(state string) string {
+	switch state {
+	case events.Succeeded, events.ExecutorIsRegistered:
+		return good
+	case events.Failed:
+		return bad
+	case events.Cancelled, events.Killed, events.ExecutorIsDecommissioning:
+		return warn
+	default:
+		return ""
+	}
+}
+
+func stateCell(state string) cell { return classed(cmp.Or(state, events.Running), classOf(state)) }
+
+// set returns a task set by its id, and its job; nil if it is unknown.
+func (v view) set(id uint64) (*events.Job, *events.TaskSet) {
+	for _, job := range v.Jobs {
+		for _, set := range job.Sets {
+			if set.Set == id {
+				return job, set
+			}
+		}
+	}
+	return nil, nil
+}
+
+// id returns a number in the query.
+func (q query) id(key string) (uint64, bool) {
+	n, err := strconv.ParseUint(q.get(key), 10, 64)
+	return n, err == nil
+}
+
+func formatID[N ~int | ~uint32 | ~uint64](id N) string { return strconv.FormatUint(uint64(id), 10) }
+
+func jobLink(job *events.Job) cell {
+	return linked(jobName(job), to(jobPage, "id", formatID(job.Job)))
+}
+
+func jobName(job *events.Job) string { return cmp.Or(job.Name, "Job "+formatID(job.Job)) }
+
+// setTitle names a task set in a title.
+func setTitle(set *events.TaskSet) string {
+	if set.Stage != 0 {
+		return fmt.Sprintf("Stage %d: %s", set.Stage, visible(set.Name))
+	}
+	return fmt.Sprintf("Task set %d: %s", set.Set, visible(set.Name))
+}
+
+func setLink(set *events.TaskSet) cell {
+	return linked(cmp.Or(set.Name, "Task set "+formatID(set.Set)), to(stagePage, "id", formatID(set.Set)))
+}
+
+func executorLink(e *events.Executor) cell { return linked(e.ID, to(executorPage, "id", e.ID)) }
+
+// course returns how many of the tasks are done, as a bar.
+func course(c events.Counts) cell {
+	return share(float64(c.Done), float64(c.Tasks), count(c.Done)+" / "+count(c.Tasks))
+}
+
+// failures returns a number that stands out if it is not 0; "" for 0.
+func failures(n int) cell {
+	if n == 0 {
+		return cell{}
+	}
+	return classed(count(n), bad)
+}
+
+// nonzero returns a number; "" for 0.
+func nonzero[N ~int | ~int64](n N, format func(N) string) cell {
+	if n == 0 {
+		return cell{}
+	}
+	return text(format(n))
+}
+
+// noZero returns the facts with a text.
+func noZero(facts []fact) []fact {
+	return slices.DeleteFunc(facts, func(f fact) bool {
+		return !slices.ContainsFunc(f.Cells, func(c cell) bool { return c.Text != "" })
+	})
+}
+
+// byName compares for sorting by a text.
+func byText[T any](get func(T) string) func(a, b T) int {
+	return func(a, b T) int { return strings.Compare(get(a), get(b)) }
+}
+
+// by compares for sorting by a number.
+func by[T any, N cmp.Ordered](get func(T) N) func(a, b T) int {
+	return func(a, b T) int { return cmp.Compare(get(a), get(b)) }
+}
