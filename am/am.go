@@ -5,6 +5,7 @@
 package am
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/allocator"
 	"github.com/bobbin-yarn/bobbin/am/launcher"
 	"github.com/bobbin-yarn/bobbin/am/page"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
@@ -73,13 +75,14 @@ type applicationMaster struct {
 	driver    *Driver
 	allocator *allocator.Allocator
 	rm        *yarn.AMClient
+	kills     chan string // users who killed the application on its page
 }
 
 // serve runs an attempt and then unregisters it, unless it was interrupted or the
 // ResourceManager refuses its calls. The error is why the application failed, nil if
 // it succeeded.
 func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Driver, error)) (code int, err error) {
-	m := &applicationMaster{Attempt: attempt, began: time.Now()}
+	m := &applicationMaster{Attempt: attempt, began: time.Now(), kills: make(chan string, 1)}
 	m.Files = storage.New(storage.Options{Hadoop: m.Hadoop, User: m.Spec.User, Tokens: m.credentials, Logger: m.Logger})
 	defer func() {
 		if err := m.Files.Close(); err != nil {
@@ -119,10 +122,18 @@ type outcome struct {
 	err         error
 	interrupted bool // the caller's context ended (SIGTERM): another attempt may follow
 	unreachable bool // the ResourceManager refuses all further calls of this attempt
+	killed      bool // by a user, on the application's page
 }
 
 func terminated() outcome {
 	return outcome{code: ExitTerminated, err: errors.New("told to stop"), interrupted: true}
+}
+
+// killedBy is the outcome after a user killed the application. The error has YARN's words
+// for a killed application.
+func (m *applicationMaster) killedBy(user string) outcome {
+	err := fmt.Errorf("%s was killed by user %s with diagnostic message: on the application's page", m.ID.Application, cmp.Or(user, "unknown"))
+	return outcome{code: ExitTerminated, err: err, killed: true}
 }
 
 func outcomeOf(err error) outcome {
@@ -193,6 +204,11 @@ func (m *applicationMaster) work(ctx context.Context) outcome {
 		ended := outcomeOf(err)
 		stopRunning(ended.err)
 		return ended.noteAbandoned(<-returned)
+	case user := <-m.kills:
+		m.Logger.Warn("the application is killed on its page", "user", user)
+		killed := m.killedBy(user)
+		stopRunning(killed.err)
+		return killed.noteAbandoned(<-returned)
 	}
 }
 
@@ -260,13 +276,32 @@ func (m *applicationMaster) servePage() (*page.Server, error) {
 		Hadoop:      m.Hadoop,
 		ActiveRM:    m.rm.Serving,
 		Status:      m.status,
-		Logger:      m.Logger,
+		Snapshot:    m.snapshot,
+		Kill: func(user string) {
+			select {
+			case m.kills <- user:
+			default: // the application is being killed
+			}
+		},
+		Logger: m.Logger,
 	})
 }
 
 func (m *applicationMaster) status() page.Status {
 	return page.NewStatus(page.Application{
 		ID: m.ID.Application.String(), Name: m.Spec.Name, User: m.Spec.User, Attempt: int(m.ID.Attempt), Started: m.began,
+	}, m.driver.Endpoint.Status(), m.allocator.Status())
+}
+
+// snapshot returns what the pages show: what the driver has recorded or, if the driver
+// runs elsewhere, what its status says.
+func (m *applicationMaster) snapshot() *events.Snapshot {
+	if recorded := m.driver.Events.Snapshot(); recorded != nil {
+		return recorded
+	}
+	return page.NewSnapshot(events.ApplicationStarted{
+		Time: events.At(m.began), ID: m.ID.Application.String(), Attempt: int(m.ID.Attempt), Name: m.Spec.Name, User: m.Spec.User,
+		Settings: page.Settings(m.Settings),
 	}, m.driver.Endpoint.Status(), m.allocator.Status())
 }
 

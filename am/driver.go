@@ -9,6 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/remote"
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
@@ -29,6 +30,8 @@ type Driver struct {
 	Endpoint Endpoint
 	Address  string // host:port to which executors connect
 	Pass     []byte // secret with which executors authenticate to the driver
+	// Events records the application's events. It is nil for a driver in another process.
+	Events *events.Recorder
 	// Join connects to a driver in another process, and returns the lowest executor id
 	// that earlier attempts did not use. It is nil for a driver in this process.
 	Join func(ctx context.Context) (firstID int, err error)

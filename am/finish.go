@@ -24,6 +24,9 @@ func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary
 	if outcome.err != nil {
 		request = yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: failureDiagnostics(outcome.err.Error(), summary)}
 	}
+	if outcome.killed {
+		request.Status = yarn.FinalKilled
+	}
 	// If the attempt is still registered, YARN starts another attempt, which needs the files.
 	if m.unregister(ctx, request) {
 		m.removeStaging(ctx)

@@ -26,6 +26,7 @@ const (
 // redirects all others to the proxy, as Hadoop's AmIpFilter does.
 type gate struct {
 	hosts  []string   // hosts of the proxies: of the only one, or of one for each ResourceManager
+	bases  []string   // scheme://host:port of each proxy
 	pages  []string   // the URL of the application's page at each proxy
 	active func() int // returns the index of the proxy that knows the application
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -69,6 +70,7 @@ func newGate(hadoop *conf.Config, application string, activeRM func() int, logge
 			return nil, fmt.Errorf("%q is not the address of a web proxy: see yarn.web-proxy.address and yarn.resourcemanager.webapp.address", address)
 		}
 		g.hosts = append(g.hosts, base.Hostname())
+		g.bases = append(g.bases, origin(base))
 		// If this gate does not recognize the proxy's address and redirects the proxy
 		// itself, "redirect" in the path lets the proxy notice
 		// (WebAppProxyServlet.handleRedirect).
@@ -76,6 +78,18 @@ func newGate(hadoop *conf.Config, application string, activeRM func() int, logge
 	}
 	return g, nil
 }
+
+// origin returns the origin of a URL as browsers write it: without the scheme's own port.
+func origin(u *url.URL) string {
+	host := u.Host
+	if port := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == port {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return strings.ToLower(u.Scheme + "://" + host)
+}
+
+// origins returns the origins of the application's pages, as users see them.
+func (g *gate) origins() []string { return g.bases }
 
 // before returns a handler that passes the proxies' requests to next and redirects others.
 func (g *gate) before(next http.Handler) http.Handler {

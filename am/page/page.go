@@ -1,15 +1,13 @@
-// Package page serves an ApplicationMaster's tracking URL: an HTML page and, at
-// StatusPath, the same Status as JSON. It answers only YARN's web proxy, for users
-// whom the ACLs admit.
+// Package page serves an ApplicationMaster's tracking URL: the application's pages and, at
+// StatusPath, its Status as JSON. It answers only YARN's web proxy, for users whom the
+// ACLs admit.
 package page
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,16 +15,10 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
-
-//go:embed status.html
-var statusHTML string
-
-var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
-	"mib":     func(bytes uint64) uint64 { return bytes >> 20 },
-	"seconds": func(nanos uint64) string { return fmt.Sprintf("%.1f", float64(nanos)/1e9) },
-}).Parse(statusHTML))
 
 const (
 	headerTimeout = 10 * time.Second
@@ -35,25 +27,26 @@ const (
 	maxAge = 200 * time.Millisecond
 )
 
-type statusCache struct {
-	take func() Status
+// cache reuses a Status or a snapshot.
+type cache[T any] struct {
+	take func() T
 
-	mu     sync.Mutex
-	status Status
-	taken  time.Time
+	mu    sync.Mutex
+	value T
+	taken time.Time
 }
 
-// latest returns a Status that is at most maxAge old.
-func (s *statusCache) latest() Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken.IsZero() || time.Since(s.taken) >= maxAge {
-		s.status, s.taken = s.take(), time.Now()
+// latest returns a value that is at most maxAge old.
+func (c *cache[T]) latest() T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.taken.IsZero() || time.Since(c.taken) >= maxAge {
+		c.value, c.taken = c.take(), time.Now()
 	}
-	return s.status
+	return c.value
 }
 
-// Server is the read-only web server of an application's page.
+// Server is the web server of an application's pages.
 type Server struct {
 	listener net.Listener
 	server   *http.Server
@@ -69,7 +62,10 @@ type Options struct {
 	Hadoop      *conf.Config
 	ActiveRM    func() int // returns the index of the active ResourceManager
 	Status      func() Status
-	Logger      *slog.Logger
+	Snapshot    func() *events.Snapshot // what the pages show; see ui.Options
+	// Kill kills the application on behalf of a user, and returns at once.
+	Kill   func(user string)
+	Logger *slog.Logger
 }
 
 // Serve starts to serve an application's page on a free port of BindAddress. It
@@ -79,22 +75,32 @@ func Serve(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	viewers := newViewers(o.Settings, o.Owner)
-	return serve(o.BindAddress, func(page http.Handler) http.Handler { return gate.before(viewers.before(page)) }, o.Status)
+	view, modify := config.ACLs(o.Settings)
+	viewers, modifiers := newAccess(o.Settings, view, o.Owner), newAccess(o.Settings, modify, o.Owner)
+	if enabled, _ := o.Hadoop.Get("yarn.acl.enable"); enabled == "true" && !config.ACLsEnable.In(o.Settings) {
+		modifiers.all = false // the cluster lets the owner only kill the application
+	}
+	snapshots := &cache[*events.Snapshot]{take: o.Snapshot}
+	pages := ui.New(ui.Options{Snapshot: snapshots.latest, Kill: &ui.Kill{
+		User: func(r *http.Request) (string, bool) {
+			user := proxyUser(r)
+			return user, modifiers.allow(r.Context(), user)
+		},
+		Origins: gate.origins,
+		Do:      o.Kill,
+	}})
+	return serve(o.BindAddress, func(next http.Handler) http.Handler { return gate.before(viewers.before(next)) }, o.Status, pages)
 }
 
 // serve starts the server on a free port of host. guard wraps the handler to refuse requests.
-func serve(host string, guard func(http.Handler) http.Handler, status func() Status) (*Server, error) {
+func serve(host string, guard func(http.Handler) http.Handler, status func() Status, pages http.Handler) (*Server, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
-	shown := &statusCache{take: status}
+	shown := &cache[Status]{take: status}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = statusPage.Execute(w, shown.latest()) // fails if the client has disconnected
-	})
+	mux.Handle("/{$}", pages)
 	mux.HandleFunc("GET /"+StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(shown.latest())

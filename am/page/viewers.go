@@ -19,32 +19,32 @@ const proxyUserCookie = "proxy-user"
 // groupsTimeout bounds the look-up of a user's groups.
 const groupsTimeout = 5 * time.Second
 
-// viewers decides which users may read the page, like Spark's
-// SecurityManager.checkUIViewPermissions. It refuses requests without a user name,
-// unless all users may read.
-type viewers struct {
+// access decides which users have a right, like Spark's
+// SecurityManager.checkUIViewPermissions and checkModifyPermissions. Requests without a
+// user name have the right only if all users do.
+type access struct {
 	all      bool
 	users    []string
 	groups   []string
 	groupsOf func(ctx context.Context, user string) ([]string, error)
 }
 
-// newViewers admits the owner and the view ACLs, or all users if acls.enable is false.
-func newViewers(settings *config.Config, owner string) *viewers {
-	view, _ := config.ACLs(settings)
-	return &viewers{
-		all:      !config.ACLsEnable.In(settings) || slices.Contains(view.Users, "*") || slices.Contains(view.Groups, "*"),
-		users:    append(view.Users, owner),
-		groups:   view.Groups,
+// newAccess gives the right to the owner and those in the list, or to all users if
+// acls.enable is false.
+func newAccess(settings *config.Config, list config.ACL, owner string) *access {
+	return &access{
+		all:      !config.ACLsEnable.In(settings) || slices.Contains(list.Users, "*") || slices.Contains(list.Groups, "*"),
+		users:    append(list.Users, owner),
+		groups:   list.Groups,
 		groupsOf: groupsOf,
 	}
 }
 
 // before returns a handler that passes admitted users' requests to next, and answers
 // others with 403.
-func (v *viewers) before(next http.Handler) http.Handler {
+func (a *access) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if user := proxyUser(r); !v.allow(r.Context(), user) {
+		if user := proxyUser(r); !a.allow(r.Context(), user) {
 			http.Error(w, fmt.Sprintf("the user %q may not see this application: see ui.view.acls", user), http.StatusForbidden)
 			return
 		}
@@ -52,21 +52,21 @@ func (v *viewers) before(next http.Handler) http.Handler {
 	})
 }
 
-func (v *viewers) allow(ctx context.Context, user string) bool {
+func (a *access) allow(ctx context.Context, user string) bool {
 	switch {
-	case v.all:
+	case a.all:
 		return true
 	case user == "":
 		return false
-	case slices.Contains(v.users, user):
+	case slices.Contains(a.users, user):
 		return true
-	case len(v.groups) == 0:
+	case len(a.groups) == 0:
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, groupsTimeout)
 	defer cancel()
-	groups, err := v.groupsOf(ctx, user)
-	return err == nil && slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(v.groups, group) })
+	groups, err := a.groupsOf(ctx, user)
+	return err == nil && slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(a.groups, group) })
 }
 
 // proxyUser returns the user name that the proxy sent, "" for none.

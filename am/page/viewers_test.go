@@ -42,7 +42,8 @@ func TestViewers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			settings, err := config.FromMap(test.settings)
 			require.NoError(t, err)
-			v := newViewers(settings, "owner")
+			view, _ := config.ACLs(settings)
+			v := newAccess(settings, view, "owner")
 			v.groupsOf = func(_ context.Context, user string) ([]string, error) {
 				groups, ok := map[string][]string{"reader": {"users", "readers"}, "deputy": {"chiefs"}, "stranger": {"users"}}[user]
 				if !ok {
