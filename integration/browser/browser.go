@@ -1,0 +1,348 @@
+// Package browser drives a headless Chromium for tests. A [Browser] shows one page at a
+// time, and keeps what the page requested and complained about. It speaks the DevTools
+// protocol over two pipes, so that it needs no port.
+package browser
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// programs are the names of the browser's executable, the smallest first.
+var programs = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
+
+// Browser is a running browser. Its methods must be called one after the other. Callers
+// must call Close.
+type Browser struct {
+	command   *exec.Cmd
+	directory string // the browser's profile
+	commands  io.WriteCloser
+	reading   sync.WaitGroup
+	session   string // of the only page
+
+	mu       sync.Mutex
+	last     int // id of the last command
+	pending  map[int]chan message
+	err      error         // why the browser sends no more messages
+	loaded   chan struct{} // has an element if a page was loaded since Open
+	requests []string
+	problems []string
+}
+
+// message is a command, its response or an event.
+type message struct {
+	ID      int             `json:"id,omitempty"`
+	Session string          `json:"sessionId,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *struct {
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+}
+
+// Start starts a browser with an empty page of width x height. It fails if no Chromium is
+// installed.
+func Start(ctx context.Context, width, height int) (_ *Browser, err error) {
+	var path string
+	for _, program := range programs {
+		if path, err = exec.LookPath(program); err == nil {
+			break
+		}
+	}
+	if path == "" {
+		return nil, fmt.Errorf("no browser: install one of %v", programs)
+	}
+	directory, err := os.MkdirTemp("", "bobbin-browser-")
+	if err != nil {
+		return nil, err
+	}
+	b := &Browser{directory: directory, pending: map[int]chan message{}, loaded: make(chan struct{}, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Close())
+		}
+	}()
+	if err := b.run(path); err != nil {
+		return nil, err
+	}
+	if err := b.attach(ctx); err != nil {
+		return nil, err
+	}
+	return b, b.Resize(ctx, width, height)
+}
+
+func (b *Browser) run(path string) error {
+	input, commands, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = input.Close() }()
+	responses, output, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, commands.Close())
+	}
+	defer func() { _ = output.Close() }()
+	b.command = exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+		"--user-data-dir="+b.directory, "--remote-debugging-pipe", "about:blank")
+	b.command.ExtraFiles = []*os.File{input, output}
+	b.commands = commands
+	if err := b.command.Start(); err != nil {
+		b.command = nil
+		return errors.Join(err, commands.Close(), responses.Close())
+	}
+	b.reading.Go(func() { b.read(responses) })
+	return nil
+}
+
+// attach connects to a new page.
+func (b *Browser) attach(ctx context.Context) error {
+	var target struct {
+		TargetID string `json:"targetId"`
+	}
+	if err := b.call(ctx, "Target.createTarget", map[string]any{"url": "about:blank"}, &target); err != nil {
+		return err
+	}
+	var attached struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := b.call(ctx, "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached); err != nil {
+		return err
+	}
+	b.session = attached.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+		if err := b.call(ctx, domain+".enable", nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the browser and removes its profile.
+func (b *Browser) Close() error {
+	if b.command != nil {
+		_ = b.commands.Close() // the browser exits
+		exited := make(chan error, 1)
+		go func() { exited <- b.command.Wait() }()
+		select {
+		case <-exited:
+		case <-time.After(5 * time.Second):
+			_ = b.command.Process.Kill()
+			<-exited
+		}
+		b.reading.Wait()
+	}
+	return os.RemoveAll(b.directory)
+}
+
+// read receives messages until the browser exits.
+func (b *Browser) read(responses io.ReadCloser) {
+	defer func() { _ = responses.Close() }()
+	reader := bufio.NewReader(responses)
+	for {
+		line, err := reader.ReadBytes(0)
+		var m message
+		if err == nil {
+			err = json.Unmarshal(line[:len(line)-1], &m)
+		}
+		b.mu.Lock()
+		if err != nil {
+			b.err = fmt.Errorf("the browser has ended: %w", err)
+			for _, waiting := range b.pending {
+				close(waiting)
+			}
+			b.pending = map[int]chan message{}
+			b.mu.Unlock()
+			return
+		}
+		if waiting := b.pending[m.ID]; m.ID != 0 && waiting != nil {
+			delete(b.pending, m.ID)
+			waiting <- m
+		}
+		b.observe(m)
+		b.mu.Unlock()
+	}
+}
+
+// observe handles an event.
+func (b *Browser) observe(m message) {
+	var event struct {
+		Type    string `json:"type"`
+		Request struct {
+			URL string `json:"url"`
+		} `json:"request"`
+		Entry struct {
+			Level, Text, URL string
+		} `json:"entry"`
+		Args []struct {
+			Value       any    `json:"value"`
+			Description string `json:"description"`
+		} `json:"args"`
+		ExceptionDetails struct {
+			Text      string `json:"text"`
+			Exception struct {
+				Description string `json:"description"`
+			} `json:"exception"`
+		} `json:"exceptionDetails"`
+	}
+	if m.Method == "" || json.Unmarshal(m.Params, &event) != nil {
+		return
+	}
+	switch m.Method {
+	case "Page.loadEventFired":
+		select {
+		case b.loaded <- struct{}{}:
+		default:
+		}
+	case "Page.javascriptDialogOpening":
+		b.send("Page.handleJavaScriptDialog", map[string]any{"accept": true}, nil)
+	case "Network.requestWillBeSent":
+		b.requests = append(b.requests, event.Request.URL)
+	case "Runtime.consoleAPICalled":
+		if event.Type == "error" || event.Type == "warning" || event.Type == "assert" {
+			b.problems = append(b.problems, fmt.Sprintf("console: %s: %v", event.Type, event.Args))
+		}
+	case "Runtime.exceptionThrown":
+		b.problems = append(b.problems, "exception: "+event.ExceptionDetails.Text+" "+event.ExceptionDetails.Exception.Description)
+	case "Log.entryAdded":
+		if event.Entry.Level == "error" || event.Entry.Level == "warning" {
+			b.problems = append(b.problems, "log: "+event.Entry.Text+" "+event.Entry.URL)
+		}
+	}
+}
+
+// send sends a command. Its response goes to waiting, which may be nil. b.mu is locked.
+func (b *Browser) send(method string, params any, waiting chan message) {
+	b.last++
+	command, err := json.Marshal(struct {
+		ID      int    `json:"id"`
+		Session string `json:"sessionId,omitempty"`
+		Method  string `json:"method"`
+		Params  any    `json:"params,omitempty"`
+	}{b.last, b.session, method, params})
+	if err == nil && b.err == nil {
+		_, err = b.commands.Write(append(command, 0))
+	}
+	if b.err = errors.Join(b.err, err); b.err != nil {
+		if waiting != nil {
+			close(waiting)
+		}
+		return
+	}
+	if waiting != nil {
+		b.pending[b.last] = waiting
+	}
+}
+
+// call sends a command and waits for its result.
+func (b *Browser) call(ctx context.Context, method string, params, result any) error {
+	waiting := make(chan message, 1)
+	b.mu.Lock()
+	b.send(method, params, waiting)
+	b.mu.Unlock()
+	select {
+	case m, ok := <-waiting:
+		switch {
+		case !ok:
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return fmt.Errorf("%s: %w", method, b.err)
+		case m.Error != nil:
+			return fmt.Errorf("%s: %s", method, m.Error.Message)
+		case result == nil:
+			return nil
+		}
+		return json.Unmarshal(m.Result, result)
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", method, context.Cause(ctx))
+	}
+}
+
+// Open shows a page and waits until it is loaded. It forgets the requests and problems
+// of earlier pages.
+func (b *Browser) Open(ctx context.Context, url string) error {
+	b.mu.Lock()
+	b.requests, b.problems = nil, nil
+	select {
+	case <-b.loaded:
+	default:
+	}
+	b.mu.Unlock()
+	var navigated struct {
+		ErrorText string `json:"errorText"`
+	}
+	if err := b.call(ctx, "Page.navigate", map[string]any{"url": url}, &navigated); err != nil {
+		return err
+	}
+	if navigated.ErrorText != "" {
+		return fmt.Errorf("opening %s: %s", url, navigated.ErrorText)
+	}
+	select {
+	case <-b.loaded:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("loading %s: %w", url, context.Cause(ctx))
+	}
+}
+
+// Evaluate runs an expression of JavaScript in the page and decodes its value.
+func (b *Browser) Evaluate(ctx context.Context, expression string, value any) error {
+	var evaluated struct {
+		Result struct {
+			Value json.RawMessage `json:"value"`
+		} `json:"result"`
+		Exception *struct {
+			Text string `json:"text"`
+		} `json:"exceptionDetails"`
+	}
+	if err := b.call(ctx, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &evaluated); err != nil {
+		return err
+	}
+	if evaluated.Exception != nil {
+		return fmt.Errorf("evaluating %s: %s", expression, evaluated.Exception.Text)
+	}
+	if value == nil {
+		return nil
+	}
+	return json.Unmarshal(evaluated.Result.Value, value)
+}
+
+// Requests returns the URLs that were requested since Open.
+func (b *Browser) Requests() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.requests...)
+}
+
+// Problems returns the errors and warnings of the browser's console since Open, such as
+// violations of the content security policy.
+func (b *Browser) Problems() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.problems...)
+}
+
+// Resize sets the page's size in pixels.
+func (b *Browser) Resize(ctx context.Context, width, height int) error {
+	return b.call(ctx, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// Picture returns the whole page as PNG.
+func (b *Browser) Picture(ctx context.Context) ([]byte, error) {
+	var taken struct {
+		Data string `json:"data"`
+	}
+	if err := b.call(ctx, "Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &taken); err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(taken.Data)
+}
