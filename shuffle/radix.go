@@ -52,12 +52,12 @@ func (s *Sorter) sortPrefixes(items []item, shift, depth int) {
 	if len(items) <= 1 {
 		return
 	}
-	if len(items) <= fewItems {
-		slices.SortFunc(items, s.compare)
-		return
-	}
 	if shift == 0 {
 		s.sortKeys(items, depth)
+		return
+	}
+	if len(items) <= fewItems {
+		s.sortFew(items, depth)
 		return
 	}
 	shift = max(shift-8, 0)
@@ -89,12 +89,23 @@ func (s *Sorter) sortPrefixes(items []item, shift, depth int) {
 	}
 }
 
-// compare compares two items by their prefixes and keys.
-func (s *Sorter) compare(a, b item) int {
-	if a.prefix != b.prefix {
-		return cmp.Compare(a.prefix, b.prefix)
+// sortFew does what sortPrefixes does by comparing prefixes.
+func (s *Sorter) sortFew(items []item, depth int) {
+	for i := 1; i < len(items); i++ {
+		it, at := items[i], i
+		for ; at > 0 && items[at-1].prefix > it.prefix; at-- {
+			items[at] = items[at-1]
+		}
+		items[at] = it
 	}
-	return bytes.Compare(s.key(&a), s.key(&b))
+	for begin := 0; begin < len(items); {
+		end := begin + 1
+		for end < len(items) && items[end].prefix == items[begin].prefix {
+			end++
+		}
+		s.sortKeys(items[begin:end], depth)
+		begin = end
+	}
 }
 
 func (s *Sorter) key(it *item) []byte {
@@ -106,6 +117,15 @@ func (s *Sorter) key(it *item) []byte {
 // their keys, which may end before. It replaces the prefixes by the next eight bytes
 // in which the keys differ, sorts by these, and restores the prefix.
 func (s *Sorter) sortKeys(items []item, depth int) {
+	switch len(items) {
+	case 1:
+		return
+	case 2:
+		if bytes.Compare(s.key(&items[0]), s.key(&items[1])) > 0 {
+			items[0], items[1] = items[1], items[0]
+		}
+		return
+	}
 	prefix := items[0].prefix
 	first, longest := s.key(&items[0]), 0
 	common := len(first)
