@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
@@ -43,6 +43,40 @@ func TestFetchFromFilesAndPeers(t *testing.T) {
 	requireFetchError(t, err, outputs[8], 1, block.ErrNotFound)
 }
 
+// A task that runs again on another executor gets the same records in the same order,
+// whichever outputs are on its host, and however little memory there is.
+func TestTheOrderOfRecordsDependsOnTheOutputsOnly(t *testing.T) {
+	config := access(t)
+	var executors []*executor
+	for i := range 7 {
+		executors = append(executors, newExecutor(t, config, fmt.Sprint(i), fmt.Sprint("host", i/2)))
+	}
+	var outputs []Output
+	for m := range 30 {
+		outputs = append(outputs, write(t, executors[m*m%len(executors)].Service, MapID{3, uint64(m), 1}, 2, 0, randomPairs(uint64(m), 20*m*m)))
+	}
+	for partition := range 2 {
+		var want []pair
+		for i, reader := range executors {
+			for _, limit := range []int64{1 << 10, blockSize, maxInFlight} {
+				var got []pair
+				f := &fetch{service: reader.Service, partition: partition, stall: time.Minute, limit: limit}
+				f.yield = func(records Records, err error) bool {
+					require.NoError(t, err)
+					got = append(got, pairsOf(records)...)
+					return true
+				}
+				f.run(t.Context(), outputs)
+				if want == nil {
+					want = got
+				}
+				require.NotEmpty(t, got)
+				require.True(t, slices.Equal(want, got), "executor %d, limit %d, partition %d", i, limit, partition)
+			}
+		}
+	}
+}
+
 // A connection that waits too long for the consumer is closed, and another goes on
 // where it ended.
 func TestASlowConsumer(t *testing.T) {
@@ -60,16 +94,14 @@ func TestASlowConsumer(t *testing.T) {
 	out.Address = server.Addr().String()
 
 	var got []pair
-	f := &fetch{service: two.Service, stall: time.Millisecond, limit: blockSize, inFlight: semaphore.NewWeighted(blockSize), blocks: newQueue()}
+	f := &fetch{service: two.Service, stall: time.Millisecond, limit: blockSize}
 	f.yield = func(records Records, err error) bool {
 		require.NoError(t, err)
 		got = append(got, pairsOf(records)...)
 		time.Sleep(20 * time.Millisecond)
 		return true
 	}
-	stop := f.receive(t.Context(), map[string][]*wanted{out.Address: {{output: &out}}})
-	f.consume(t.Context())
-	stop()
+	f.run(t.Context(), []Output{out})
 	sortPairs(got)
 	require.Equal(t, ofPartition(pairs, 0, 1), got)
 	require.Greater(t, len(requests), 2)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
@@ -24,84 +26,207 @@ var (
 	errNoPeers = fmt.Errorf("%w: the service has no client", transfer.ErrUnreachable)
 )
 
-// receive starts goroutines that receive sections, which are given by the addresses of
-// their executors. It closes f.blocks after the last block. stop ends the goroutines and
-// waits for them.
-func (f *fetch) receive(ctx context.Context, sections map[string][]*wanted) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	pending := make(chan []*wanted, len(sections))
-	for _, of := range sections { // in random order: peers are not asked by all at once
-		pending <- of
-	}
-	close(pending)
-	var running, closing sync.WaitGroup
-	for range min(maxPeers, len(sections)) {
-		running.Go(func() {
-			for of := range pending {
-				if err := f.receiveFrom(ctx, of); err != nil {
-					f.blocks.push(fetched{err: err})
-					return
-				}
-			}
-		})
-	}
-	closing.Go(func() {
-		running.Wait()
-		f.blocks.close()
-	})
-	return func() {
-		cancel()
-		closing.Wait()
+// received is what a section has if it is received from a peer. The receiver's mutex
+// guards blocks, done and err.
+type received struct {
+	room   *semaphore.Weighted // bytes of blocks that may be received and not yet consumed
+	weight int64               // of room
+	blocks []receivedBlock
+	done   bool
+	err    error
+}
+
+// receivedBlock is a block that was read and checked.
+type receivedBlock struct {
+	header header
+	stored []byte // a buffer of the pool
+	weight int64  // part of the room
+}
+
+// receiver receives sections for one Fetch.
+type receiver struct {
+	*fetch
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	slots   *semaphore.Weighted // one for each peer from which sections are received
+	changed chan struct{}       // has an element if a section got a block or ended
+
+	mu      sync.Mutex
+	pending map[string][]*wanted // to be received, by the addresses of their executors
+}
+
+func newReceiver(ctx context.Context, f *fetch) *receiver {
+	r := &receiver{fetch: f, slots: semaphore.NewWeighted(maxPeers), changed: make(chan struct{}, 1), pending: map[string][]*wanted{}}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	return r
+}
+
+// stop ends the goroutines and waits for them.
+func (r *receiver) stop() {
+	r.cancel()
+	r.running.Wait()
+}
+
+// requestAhead requests sections in their order from the given one on, as many as
+// there is room for.
+func (f *fetch) requestAhead(ctx context.Context, consumed int) {
+	for ; f.ahead < len(f.sections); f.ahead++ {
+		s := f.sections[f.ahead]
+		if s.local {
+			continue
+		}
+		// A buffer is at most twice as large as its block, or as small as buffers can be.
+		weight := min(max(2*s.output.Sizes.Of(f.partition), 1<<minClass), f.limit)
+		if f.ahead > consumed && f.inFlight+weight > f.limit {
+			return
+		}
+		if f.receiver == nil {
+			f.receiver = newReceiver(ctx, f)
+		}
+		f.inFlight += weight
+		s.weight, s.room = weight, semaphore.NewWeighted(weight)
+		f.receiver.request(s)
 	}
 }
 
-// receiveFrom receives sections from one executor. It returns the error that ends the
-// fetch, nil if ctx ends.
-func (f *fetch) receiveFrom(ctx context.Context, sections []*wanted) error {
+// request makes a goroutine receive a section after those of the same peer that were
+// requested before.
+func (r *receiver) request(s *wanted) {
+	address := s.output.Address
+	r.mu.Lock()
+	pending, running := r.pending[address]
+	r.pending[address] = append(pending, s)
+	r.mu.Unlock()
+	if !running {
+		r.running.Go(func() {
+			if r.slots.Acquire(r.ctx, 1) != nil {
+				return
+			}
+			defer r.slots.Release(1)
+			for {
+				r.mu.Lock()
+				sections := r.pending[address]
+				if len(sections) == 0 {
+					delete(r.pending, address)
+					r.mu.Unlock()
+					return
+				}
+				r.pending[address] = nil
+				r.mu.Unlock()
+				r.receiveFrom(sections)
+			}
+		})
+	}
+}
+
+// update changes a section and wakes the consumer.
+func (r *receiver) update(change func()) {
+	r.mu.Lock()
+	change()
+	r.mu.Unlock()
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// consume yields the blocks of a section that was requested. It reports whether the
+// sequence goes on.
+func (f *fetch) consume(ctx context.Context, s *wanted) bool {
+	var blocks []receivedBlock
+	for {
+		f.receiver.mu.Lock()
+		blocks, s.blocks = s.blocks, blocks[:0]
+		done, err := s.done, s.err
+		f.receiver.mu.Unlock()
+		for i := range blocks {
+			if !f.consumeBlock(s, &blocks[i]) {
+				return false
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			f.yield(Records{}, context.Cause(ctx))
+			return false
+		case err != nil:
+			f.yield(Records{}, err)
+			return false
+		case done:
+			f.inFlight -= s.weight
+			return true
+		case len(blocks) > 0:
+			continue
+		}
+		select {
+		case <-f.receiver.changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// consumeBlock yields a block that was received. It reports whether the sequence goes on.
+func (f *fetch) consumeBlock(s *wanted, got *receivedBlock) bool {
+	records, err := got.header.decode(got.stored, &f.raw)
+	if err != nil {
+		f.yield(Records{}, f.failed(s, err))
+		return false
+	}
+	more := f.yield(records, nil)
+	putBuffer(got.stored)
+	got.stored = nil
+	s.room.Release(got.weight)
+	return more
+}
+
+// receiveFrom receives sections from one executor, until one of them fails or r.ctx ends.
+func (r *receiver) receiveFrom(sections []*wanted) {
 	for len(sections) > 0 {
 		first, offset := sections[0], sections[0].offset
-		rest, err := f.request(ctx, sections)
-		if ctx.Err() != nil {
-			return nil
+		rest, err := r.receiveReply(sections)
+		if r.ctx.Err() != nil {
+			return
 		}
 		sections = rest
 		switch {
 		case err == nil:
 		case errors.Is(err, errStalled):
-			if f.inFlight.Acquire(ctx, f.limit/2) != nil { // until half was consumed
-				return nil
+			s := sections[0]
+			if s.room.Acquire(r.ctx, s.weight/2) != nil { // until half was consumed
+				return
 			}
-			f.inFlight.Release(f.limit / 2)
+			s.room.Release(s.weight / 2)
 		case errors.Is(err, block.ErrDamaged) && !sections[0].reread:
 			sections[0].reread = true
 		case errors.Is(err, transfer.ErrUnreachable) && (sections[0] != first || first.offset != offset):
 			// The connection broke after it had brought something.
 		default:
-			return f.failed(sections[0], err)
+			r.update(func() { sections[0].err = r.failed(sections[0], err) })
+			return
 		}
 	}
-	return nil
 }
 
-// request receives sections by one request. It returns the sections that remain, the
-// one of the error first.
-func (f *fetch) request(ctx context.Context, sections []*wanted) (rest []*wanted, err error) {
-	if f.service.options.Peers == nil {
+// receiveReply receives sections by one request. It returns the sections that remain,
+// the one of the error first.
+func (r *receiver) receiveReply(sections []*wanted) (rest []*wanted, err error) {
+	peers := r.service.options.Peers
+	if peers == nil {
 		return sections, errNoPeers
 	}
 	ids := make([]block.ID, len(sections))
-	for i, w := range sections {
-		ids[i] = sectionID(w.output.MapID, f.partition, w.offset)
+	for i, s := range sections {
+		ids[i] = sectionID(s.output.MapID, r.partition, s.offset)
 	}
 	input := fileReaders.Get().(*bufio.Reader)
 	defer func() {
 		input.Reset(nil)
 		fileReaders.Put(input)
 	}()
-	for got, err := range f.service.options.Peers.Fetch(ctx, sections[0].output.Address, ids...) {
+	for got, err := range peers.Fetch(r.ctx, sections[0].output.Address, ids...) {
 		if err == nil {
 			input.Reset(got)
-			err = f.receiveSection(ctx, got, input, sections[0])
+			err = r.receiveSection(got, input, sections[0])
 		}
 		if err != nil {
 			return sections, err
@@ -111,41 +236,42 @@ func (f *fetch) request(ctx context.Context, sections []*wanted) (rest []*wanted
 	return sections, nil
 }
 
-// receiveSection receives the blocks of a section and sends them to the consumer.
-func (f *fetch) receiveSection(ctx context.Context, got *transfer.Block, input *bufio.Reader, w *wanted) error {
-	if got.Size == 0 && w.offset == 0 {
+// receiveSection receives the blocks of a section.
+func (r *receiver) receiveSection(got *transfer.Block, input *bufio.Reader, s *wanted) error {
+	if got.Size == 0 && s.offset == 0 {
 		return errEmpty
 	}
-	blocks := blockReader{input: input, name: string(got.ID), left: got.Size, offset: w.offset}
+	blocks := blockReader{input: input, name: string(got.ID), left: got.Size, offset: s.offset}
 	for {
 		h, err := blocks.header()
 		if err == io.EOF {
+			r.update(func() { s.done = true })
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		weight := min(bufferSize(h.stored), f.limit)
-		if !f.reserve(ctx, weight) {
+		weight := min(bufferSize(h.stored), s.weight)
+		if !r.reserve(s, weight) {
 			return errStalled
 		}
 		stored := getBuffer(h.stored)
 		if err := blocks.body(&h, stored); err != nil {
 			putBuffer(stored)
-			f.inFlight.Release(weight)
+			s.room.Release(weight)
 			return err
 		}
-		w.offset = blocks.offset
-		f.blocks.push(fetched{from: w, header: h, stored: stored, weight: weight})
+		s.offset = blocks.offset
+		r.update(func() { s.blocks = append(s.blocks, receivedBlock{h, stored, weight}) })
 	}
 }
 
 // reserve waits for room for a block, for a limited time.
-func (f *fetch) reserve(ctx context.Context, weight int64) bool {
-	if f.inFlight.TryAcquire(weight) {
+func (r *receiver) reserve(s *wanted, weight int64) bool {
+	if s.room.TryAcquire(weight) {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.stall)
+	ctx, cancel := context.WithTimeout(r.ctx, r.stall)
 	defer cancel()
-	return f.inFlight.Acquire(ctx, weight) == nil
+	return s.room.Acquire(ctx, weight) == nil
 }
