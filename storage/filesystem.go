@@ -56,10 +56,14 @@ type fileSystem interface {
 // sink writes a new file.
 type sink interface {
 	io.Writer
+	// Flush makes what was written visible to readers that open the file after it.
+	Flush() error
 	// Close completes the file. It returns the error of any failed write.
 	Close() error
 	// Abort gives up writing and removes the file.
 	Abort() error
+	// Abandon gives up writing and keeps what was flushed.
+	Abandon() error
 }
 
 // entry is an Info with the file's blocks. Local files have none.

@@ -267,6 +267,14 @@ func (s *hdfsSink) Close() error {
 	return nil
 }
 
+func (s *hdfsSink) Flush() error { return s.system.failed(s.ctx, "write", s.path, s.writer.Flush()) }
+
+func (s *hdfsSink) Abandon() error {
+	s.writer.Abandon()
+	s.release()
+	return nil
+}
+
 func (s *hdfsSink) Abort() error {
 	defer s.release()
 	// The file is removed even if its context has ended.

@@ -201,6 +201,10 @@ func (s *localSink) Close() error {
 	return localError("write", s.path, s.file.Close())
 }
 
+func (s *localSink) Flush() error { return localError("write", s.path, context.Cause(s.ctx)) }
+
+func (s *localSink) Abandon() error { return localError("write", s.path, s.file.Close()) }
+
 func (s *localSink) Abort() error {
 	_ = s.file.Close() // the file is removed anyway
 	return localError("remove", s.path, os.Remove(s.path))

@@ -37,6 +37,16 @@ func (w *Writer) Write(p []byte) (int, error) { return w.buffer.Write(p) }
 // WriteString appends s to the file.
 func (w *Writer) WriteString(s string) (int, error) { return w.buffer.WriteString(s) }
 
+// Flush makes what was written so far visible to readers that open the file afterwards, even
+// if this process dies. In HDFS, it sends what was written to datanodes, and sets the
+// length that the NameNode reports; each call costs a call to the NameNode.
+func (w *Writer) Flush() error {
+	if err := w.buffer.Flush(); err != nil {
+		return err
+	}
+	return w.sink.Flush()
+}
+
 // Close completes the file. If that, or an earlier write, fails, Close removes the file
 // and returns the error. Further calls return the same result.
 func (w *Writer) Close() error {
@@ -60,4 +70,14 @@ func (w *Writer) Abort() error {
 	}
 	w.done, w.err = true, errAborted
 	return w.sink.Abort()
+}
+
+// Abandon ends the writing and keeps what was flushed. HDFS completes the file when the
+// writer's lease expires. After Close or Abort it does nothing.
+func (w *Writer) Abandon() error {
+	if w.done {
+		return nil
+	}
+	w.done, w.err = true, errAborted
+	return w.sink.Abandon()
 }

@@ -35,6 +35,8 @@ func Suite(t *testing.T, files *storage.Files, base string) {
 		{"EmptyFile", testEmptyFile},
 		{"CreateExclusively", testCreateExclusively},
 		{"AbortRemoves", testAbortRemoves},
+		{"FlushedIsVisible", testFlushedIsVisible},
+		{"AbandonKeepsWhatWasFlushed", testAbandonKeepsWhatWasFlushed},
 		{"Missing", testMissing},
 		{"Directories", testDirectories},
 		{"RenameNeverOverwrites", testRenameNeverOverwrites},
@@ -223,6 +225,36 @@ func testAbortRemoves(t *testing.T, f *fixture) {
 	require.NoError(t, w.Close())
 	require.NoError(t, w.Abort(), "an abort after the end does nothing")
 	require.Empty(t, f.read(t, path))
+}
+
+func testFlushedIsVisible(t *testing.T, f *fixture) {
+	const size = 1 << 20
+	w, err := f.files.Create(f.ctx, f.path("growing"), storage.BlockSize(size))
+	require.NoError(t, err)
+	require.NoError(t, w.Flush(), "of an empty file")
+	var want bytes.Buffer
+	for _, n := range []int{1, 700, size - 701, 1, 2*size - 1, 100} { // the third and the fifth end with a block
+		part := bytes.Repeat([]byte{byte('a' + n%26)}, n)
+		want.Write(part)
+		_, err := w.Write(part)
+		require.NoError(t, err)
+		require.NoError(t, w.Flush())
+		require.Equal(t, want.String(), f.read(t, f.path("growing")), "after %d bytes", want.Len())
+	}
+	require.NoError(t, w.Close())
+	require.Equal(t, want.String(), f.read(t, f.path("growing")))
+}
+
+func testAbandonKeepsWhatWasFlushed(t *testing.T, f *fixture) {
+	w, err := f.files.Create(f.ctx, f.path("abandoned"))
+	require.NoError(t, err)
+	_, err = w.WriteString("kept")
+	require.NoError(t, err)
+	require.NoError(t, w.Flush())
+	require.NoError(t, w.Abandon())
+	require.NoError(t, w.Abort(), "does nothing")
+	require.Error(t, w.Close())
+	require.Equal(t, "kept", f.read(t, f.path("abandoned")))
 }
 
 func testMissing(t *testing.T, f *fixture) {

@@ -229,6 +229,11 @@ func (c *Client) AbandonBlock(ctx context.Context, request *pb.AbandonBlockReque
 	return c.call(ctx, "abandonBlock", request, &pb.Opaque{})
 }
 
+// Fsync sets the length of a file's last block, which is being written.
+func (c *Client) Fsync(ctx context.Context, request *pb.FsyncRequest) error {
+	return c.call(ctx, "fsync", request, &pb.Opaque{})
+}
+
 // DataEncryptionKey returns the key with which datanodes authenticate clients if they
 // encrypt data, else nil.
 func (c *Client) DataEncryptionKey(ctx context.Context) (*pb.DataEncryptionKey, error) {

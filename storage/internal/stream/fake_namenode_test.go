@@ -27,6 +27,8 @@ type fakeNameNode struct {
 	calls     map[string]int
 	// completions has the requests to complete the file.
 	completions [][]byte
+	// lengths are those of the last block that fsync has set.
+	lengths []int64
 	// pending is how many further complete calls fail because it is too early.
 	pending int
 	// fails has the errors of methods.
@@ -87,6 +89,11 @@ func (n *fakeNameNode) answer(method string, request []byte) (proto.Message, err
 			n.blocks = n.blocks[:len(n.blocks)-1]
 		}
 		return &pb.BoolResponse{Result: proto.Bool(true)}, nil
+	case "fsync":
+		flushed := &pb.FsyncRequest{}
+		err := proto.Unmarshal(request, flushed)
+		n.lengths = append(n.lengths, flushed.GetLastBlockLength())
+		return &pb.Opaque{}, err
 	case "addBlock":
 		return n.addBlock(request)
 	case "updateBlockForPipeline":

@@ -167,6 +167,19 @@ func TestEndedContextStopsARead(t *testing.T) {
 	require.ErrorIs(t, <-reading, stopped)
 }
 
+func TestFlushSetsTheLengthOfTheLastBlock(t *testing.T) {
+	n := newNameNode(newDatanode(t))
+	w, err := Create(t.Context(), n.options(t), "/file", Settings{})
+	require.NoError(t, err)
+	for _, size := range []int{0, 10, blockSize - 10, 1, 2 * blockSize} {
+		_, err := w.Write(make([]byte, size))
+		require.NoError(t, err)
+		require.NoError(t, w.Flush())
+	}
+	require.NoError(t, w.Close())
+	require.Equal(t, []int64{10, blockSize, 1, 1}, n.lengths)
+}
+
 func TestWriteExcludesDeadDatanodes(t *testing.T) {
 	dead, alive := newDatanode(t), newDatanode(t)
 	_ = dead.listener.Close()

@@ -56,6 +56,8 @@ type Writer struct {
 	file     *hdfs.FileWriter
 	pipeline pipeline
 	renewed  time.Time // when the lease was last renewed
+	client   string    // name under which the NameNode knows the writer
+	written  int64     // size of the file
 	complete []byte    // the encoded request of the first complete call
 	err      error     // of a failed Write or Close
 }
@@ -130,6 +132,7 @@ func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 	if err := proto.Unmarshal(encoded, request); err != nil {
 		return nil, err
 	}
+	w.client = request.GetClientName()
 	request.Flags = proto.Uint32(flagCreate)
 	if w.settings.Overwrite {
 		request.Flags = proto.Uint32(flagCreate | flagOverwrite)
@@ -160,8 +163,23 @@ func (w *Writer) Write(p []byte) (int, error) {
 		return 0, w.err
 	}
 	n, err := w.file.Write(p)
+	w.written += int64(n)
 	w.err = w.outcome(err)
 	return n, w.err
+}
+
+// Flush sends what was written to the datanodes, and tells the NameNode the length of the
+// last block: readers of a file that is being written know no other.
+func (w *Writer) Flush() error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.err = w.outcome(w.file.Flush()); w.err != nil || w.written == 0 {
+		return w.err
+	}
+	length := (w.written-1)%int64(w.settings.BlockSize) + 1
+	w.err = w.options.NameNode.Fsync(w.ctx, &pb.FsyncRequest{Path: &w.path, ClientName: &w.client, LastBlockLength: &length})
+	return w.err
 }
 
 // outcome returns the error to report for err, an error of colinmarc/hdfs: the cause of
@@ -208,8 +226,8 @@ func (w *Writer) Close() error {
 	}
 }
 
-// Abort removes the file.
-func (w *Writer) Abort() error {
+// Abandon ends the writing and keeps the file.
+func (w *Writer) Abandon() {
 	w.err = errors.New("the writing was given up")
 	w.session.cancel()
 	w.session.recordBroken(w.err)
@@ -218,6 +236,11 @@ func (w *Writer) Abort() error {
 	// reach the NameNode, because the session's context has ended.
 	_ = w.file.Close()
 	w.session.close()
+}
+
+// Abort removes the file.
+func (w *Writer) Abort() error {
+	w.Abandon()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), removalTimeout)
 	defer cancel()
 	_, err := w.options.NameNode.Delete(ctx, w.path, false)

@@ -143,7 +143,7 @@ func (x *DataTransferSasl_Status) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use DataTransferSasl_Status.Descriptor instead.
 func (DataTransferSasl_Status) EnumDescriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{30, 0}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type CipherOption_Suite int32
@@ -199,7 +199,7 @@ func (x *CipherOption_Suite) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use CipherOption_Suite.Descriptor instead.
 func (CipherOption_Suite) EnumDescriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{31, 0}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // Opaque is any message whose content does not matter.
@@ -1445,6 +1445,67 @@ func (x *AbandonBlockRequest) GetFileId() uint64 {
 	return 0
 }
 
+type FsyncRequest struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Path       *string                `protobuf:"bytes,1,req,name=path" json:"path,omitempty"`
+	ClientName *string                `protobuf:"bytes,2,req,name=client_name,json=clientName" json:"client_name,omitempty"`
+	// The length of the last block, which is not complete.
+	LastBlockLength *int64 `protobuf:"zigzag64,3,opt,name=last_block_length,json=lastBlockLength" json:"last_block_length,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *FsyncRequest) Reset() {
+	*x = FsyncRequest{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FsyncRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FsyncRequest) ProtoMessage() {}
+
+func (x *FsyncRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FsyncRequest.ProtoReflect.Descriptor instead.
+func (*FsyncRequest) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *FsyncRequest) GetPath() string {
+	if x != nil && x.Path != nil {
+		return *x.Path
+	}
+	return ""
+}
+
+func (x *FsyncRequest) GetClientName() string {
+	if x != nil && x.ClientName != nil {
+		return *x.ClientName
+	}
+	return ""
+}
+
+func (x *FsyncRequest) GetLastBlockLength() int64 {
+	if x != nil && x.LastBlockLength != nil {
+		return *x.LastBlockLength
+	}
+	return 0
+}
+
 type MkdirsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          *string                `protobuf:"bytes,1,req,name=path" json:"path,omitempty"`
@@ -1456,7 +1517,7 @@ type MkdirsRequest struct {
 
 func (x *MkdirsRequest) Reset() {
 	*x = MkdirsRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[21]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1529,7 @@ func (x *MkdirsRequest) String() string {
 func (*MkdirsRequest) ProtoMessage() {}
 
 func (x *MkdirsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[21]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1542,7 @@ func (x *MkdirsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MkdirsRequest.ProtoReflect.Descriptor instead.
 func (*MkdirsRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{21}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MkdirsRequest) GetPath() string {
@@ -1516,7 +1577,7 @@ type RenameRequest struct {
 
 func (x *RenameRequest) Reset() {
 	*x = RenameRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[22]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1589,7 @@ func (x *RenameRequest) String() string {
 func (*RenameRequest) ProtoMessage() {}
 
 func (x *RenameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[22]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1602,7 @@ func (x *RenameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameRequest.ProtoReflect.Descriptor instead.
 func (*RenameRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{22}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RenameRequest) GetFrom() string {
@@ -1575,7 +1636,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[23]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1648,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[23]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1661,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{23}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeleteRequest) GetPath() string {
@@ -1629,7 +1690,7 @@ type SetTimesRequest struct {
 
 func (x *SetTimesRequest) Reset() {
 	*x = SetTimesRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[24]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1702,7 @@ func (x *SetTimesRequest) String() string {
 func (*SetTimesRequest) ProtoMessage() {}
 
 func (x *SetTimesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[24]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1715,7 @@ func (x *SetTimesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTimesRequest.ProtoReflect.Descriptor instead.
 func (*SetTimesRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{24}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetTimesRequest) GetPath() string {
@@ -1688,7 +1749,7 @@ type BoolResponse struct {
 
 func (x *BoolResponse) Reset() {
 	*x = BoolResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[25]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1761,7 @@ func (x *BoolResponse) String() string {
 func (*BoolResponse) ProtoMessage() {}
 
 func (x *BoolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[25]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1774,7 @@ func (x *BoolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoolResponse.ProtoReflect.Descriptor instead.
 func (*BoolResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{25}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BoolResponse) GetResult() bool {
@@ -1732,7 +1793,7 @@ type GetServerDefaultsResponse struct {
 
 func (x *GetServerDefaultsResponse) Reset() {
 	*x = GetServerDefaultsResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[26]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1805,7 @@ func (x *GetServerDefaultsResponse) String() string {
 func (*GetServerDefaultsResponse) ProtoMessage() {}
 
 func (x *GetServerDefaultsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[26]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1818,7 @@ func (x *GetServerDefaultsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServerDefaultsResponse.ProtoReflect.Descriptor instead.
 func (*GetServerDefaultsResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{26}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetServerDefaultsResponse) GetDefaults() *ServerDefaults {
@@ -1779,7 +1840,7 @@ type ServerDefaults struct {
 
 func (x *ServerDefaults) Reset() {
 	*x = ServerDefaults{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[27]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1852,7 @@ func (x *ServerDefaults) String() string {
 func (*ServerDefaults) ProtoMessage() {}
 
 func (x *ServerDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[27]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1865,7 @@ func (x *ServerDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerDefaults.ProtoReflect.Descriptor instead.
 func (*ServerDefaults) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{27}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ServerDefaults) GetBlockSize() uint64 {
@@ -1838,7 +1899,7 @@ type GetDataEncryptionKeyResponse struct {
 
 func (x *GetDataEncryptionKeyResponse) Reset() {
 	*x = GetDataEncryptionKeyResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1850,7 +1911,7 @@ func (x *GetDataEncryptionKeyResponse) String() string {
 func (*GetDataEncryptionKeyResponse) ProtoMessage() {}
 
 func (x *GetDataEncryptionKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[28]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1863,7 +1924,7 @@ func (x *GetDataEncryptionKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDataEncryptionKeyResponse.ProtoReflect.Descriptor instead.
 func (*GetDataEncryptionKeyResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{28}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetDataEncryptionKeyResponse) GetKey() *DataEncryptionKey {
@@ -1885,7 +1946,7 @@ type DataEncryptionKey struct {
 
 func (x *DataEncryptionKey) Reset() {
 	*x = DataEncryptionKey{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +1958,7 @@ func (x *DataEncryptionKey) String() string {
 func (*DataEncryptionKey) ProtoMessage() {}
 
 func (x *DataEncryptionKey) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[29]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +1971,7 @@ func (x *DataEncryptionKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataEncryptionKey.ProtoReflect.Descriptor instead.
 func (*DataEncryptionKey) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{29}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DataEncryptionKey) GetId() uint32 {
@@ -1954,7 +2015,7 @@ type DataTransferSasl struct {
 
 func (x *DataTransferSasl) Reset() {
 	*x = DataTransferSasl{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2027,7 @@ func (x *DataTransferSasl) String() string {
 func (*DataTransferSasl) ProtoMessage() {}
 
 func (x *DataTransferSasl) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[30]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2040,7 @@ func (x *DataTransferSasl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataTransferSasl.ProtoReflect.Descriptor instead.
 func (*DataTransferSasl) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{30}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DataTransferSasl) GetStatus() DataTransferSasl_Status {
@@ -2025,7 +2086,7 @@ type CipherOption struct {
 
 func (x *CipherOption) Reset() {
 	*x = CipherOption{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2098,7 @@ func (x *CipherOption) String() string {
 func (*CipherOption) ProtoMessage() {}
 
 func (x *CipherOption) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[31]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2111,7 @@ func (x *CipherOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CipherOption.ProtoReflect.Descriptor instead.
 func (*CipherOption) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{31}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CipherOption) GetSuite() CipherOption_Suite {
@@ -2098,7 +2159,7 @@ type GetDelegationTokenRequest struct {
 
 func (x *GetDelegationTokenRequest) Reset() {
 	*x = GetDelegationTokenRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2110,7 +2171,7 @@ func (x *GetDelegationTokenRequest) String() string {
 func (*GetDelegationTokenRequest) ProtoMessage() {}
 
 func (x *GetDelegationTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[32]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2123,7 +2184,7 @@ func (x *GetDelegationTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDelegationTokenRequest.ProtoReflect.Descriptor instead.
 func (*GetDelegationTokenRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{32}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetDelegationTokenRequest) GetRenewer() string {
@@ -2143,7 +2204,7 @@ type GetDelegationTokenResponse struct {
 
 func (x *GetDelegationTokenResponse) Reset() {
 	*x = GetDelegationTokenResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[33]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2216,7 @@ func (x *GetDelegationTokenResponse) String() string {
 func (*GetDelegationTokenResponse) ProtoMessage() {}
 
 func (x *GetDelegationTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[33]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2229,7 @@ func (x *GetDelegationTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDelegationTokenResponse.ProtoReflect.Descriptor instead.
 func (*GetDelegationTokenResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{33}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetDelegationTokenResponse) GetToken() *pb.Token {
@@ -2187,7 +2248,7 @@ type RenewDelegationTokenRequest struct {
 
 func (x *RenewDelegationTokenRequest) Reset() {
 	*x = RenewDelegationTokenRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[34]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2260,7 @@ func (x *RenewDelegationTokenRequest) String() string {
 func (*RenewDelegationTokenRequest) ProtoMessage() {}
 
 func (x *RenewDelegationTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[34]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2273,7 @@ func (x *RenewDelegationTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewDelegationTokenRequest.ProtoReflect.Descriptor instead.
 func (*RenewDelegationTokenRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{34}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RenewDelegationTokenRequest) GetToken() *pb.Token {
@@ -2232,7 +2293,7 @@ type RenewDelegationTokenResponse struct {
 
 func (x *RenewDelegationTokenResponse) Reset() {
 	*x = RenewDelegationTokenResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[35]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2305,7 @@ func (x *RenewDelegationTokenResponse) String() string {
 func (*RenewDelegationTokenResponse) ProtoMessage() {}
 
 func (x *RenewDelegationTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[35]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2318,7 @@ func (x *RenewDelegationTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewDelegationTokenResponse.ProtoReflect.Descriptor instead.
 func (*RenewDelegationTokenResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{35}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RenewDelegationTokenResponse) GetNewExpiryTime() uint64 {
@@ -2276,7 +2337,7 @@ type CancelDelegationTokenRequest struct {
 
 func (x *CancelDelegationTokenRequest) Reset() {
 	*x = CancelDelegationTokenRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[36]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2349,7 @@ func (x *CancelDelegationTokenRequest) String() string {
 func (*CancelDelegationTokenRequest) ProtoMessage() {}
 
 func (x *CancelDelegationTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[36]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2362,7 @@ func (x *CancelDelegationTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelDelegationTokenRequest.ProtoReflect.Descriptor instead.
 func (*CancelDelegationTokenRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{36}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CancelDelegationTokenRequest) GetToken() *pb.Token {
@@ -2420,7 +2481,12 @@ const file_storage_internal_namenode_pb_namenode_proto_rawDesc = "" +
 	"\x04path\x18\x02 \x02(\tR\x04path\x12\x1f\n" +
 	"\vclient_name\x18\x03 \x02(\tR\n" +
 	"clientName\x12\x17\n" +
-	"\afile_id\x18\x04 \x01(\x04R\x06fileId\"\x8a\x01\n" +
+	"\afile_id\x18\x04 \x01(\x04R\x06fileId\"o\n" +
+	"\fFsyncRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x02(\tR\x04path\x12\x1f\n" +
+	"\vclient_name\x18\x02 \x02(\tR\n" +
+	"clientName\x12*\n" +
+	"\x11last_block_length\x18\x03 \x01(\x12R\x0flastBlockLength\"\x8a\x01\n" +
 	"\rMkdirsRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x02(\tR\x04path\x12>\n" +
 	"\n" +
@@ -2498,7 +2564,7 @@ func file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP() []byte {
 }
 
 var file_storage_internal_namenode_pb_namenode_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_storage_internal_namenode_pb_namenode_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_storage_internal_namenode_pb_namenode_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_storage_internal_namenode_pb_namenode_proto_goTypes = []any{
 	(FileStatus_Type)(0),                 // 0: bobbin.hadoop.hdfs.FileStatus.Type
 	(DataTransferSasl_Status)(0),         // 1: bobbin.hadoop.hdfs.DataTransferSasl.Status
@@ -2524,23 +2590,24 @@ var file_storage_internal_namenode_pb_namenode_proto_goTypes = []any{
 	(*AddBlockRequest)(nil),              // 21: bobbin.hadoop.hdfs.AddBlockRequest
 	(*AddBlockResponse)(nil),             // 22: bobbin.hadoop.hdfs.AddBlockResponse
 	(*AbandonBlockRequest)(nil),          // 23: bobbin.hadoop.hdfs.AbandonBlockRequest
-	(*MkdirsRequest)(nil),                // 24: bobbin.hadoop.hdfs.MkdirsRequest
-	(*RenameRequest)(nil),                // 25: bobbin.hadoop.hdfs.RenameRequest
-	(*DeleteRequest)(nil),                // 26: bobbin.hadoop.hdfs.DeleteRequest
-	(*SetTimesRequest)(nil),              // 27: bobbin.hadoop.hdfs.SetTimesRequest
-	(*BoolResponse)(nil),                 // 28: bobbin.hadoop.hdfs.BoolResponse
-	(*GetServerDefaultsResponse)(nil),    // 29: bobbin.hadoop.hdfs.GetServerDefaultsResponse
-	(*ServerDefaults)(nil),               // 30: bobbin.hadoop.hdfs.ServerDefaults
-	(*GetDataEncryptionKeyResponse)(nil), // 31: bobbin.hadoop.hdfs.GetDataEncryptionKeyResponse
-	(*DataEncryptionKey)(nil),            // 32: bobbin.hadoop.hdfs.DataEncryptionKey
-	(*DataTransferSasl)(nil),             // 33: bobbin.hadoop.hdfs.DataTransferSasl
-	(*CipherOption)(nil),                 // 34: bobbin.hadoop.hdfs.CipherOption
-	(*GetDelegationTokenRequest)(nil),    // 35: bobbin.hadoop.hdfs.GetDelegationTokenRequest
-	(*GetDelegationTokenResponse)(nil),   // 36: bobbin.hadoop.hdfs.GetDelegationTokenResponse
-	(*RenewDelegationTokenRequest)(nil),  // 37: bobbin.hadoop.hdfs.RenewDelegationTokenRequest
-	(*RenewDelegationTokenResponse)(nil), // 38: bobbin.hadoop.hdfs.RenewDelegationTokenResponse
-	(*CancelDelegationTokenRequest)(nil), // 39: bobbin.hadoop.hdfs.CancelDelegationTokenRequest
-	(*pb.Token)(nil),                     // 40: bobbin.hadoop.security.Token
+	(*FsyncRequest)(nil),                 // 24: bobbin.hadoop.hdfs.FsyncRequest
+	(*MkdirsRequest)(nil),                // 25: bobbin.hadoop.hdfs.MkdirsRequest
+	(*RenameRequest)(nil),                // 26: bobbin.hadoop.hdfs.RenameRequest
+	(*DeleteRequest)(nil),                // 27: bobbin.hadoop.hdfs.DeleteRequest
+	(*SetTimesRequest)(nil),              // 28: bobbin.hadoop.hdfs.SetTimesRequest
+	(*BoolResponse)(nil),                 // 29: bobbin.hadoop.hdfs.BoolResponse
+	(*GetServerDefaultsResponse)(nil),    // 30: bobbin.hadoop.hdfs.GetServerDefaultsResponse
+	(*ServerDefaults)(nil),               // 31: bobbin.hadoop.hdfs.ServerDefaults
+	(*GetDataEncryptionKeyResponse)(nil), // 32: bobbin.hadoop.hdfs.GetDataEncryptionKeyResponse
+	(*DataEncryptionKey)(nil),            // 33: bobbin.hadoop.hdfs.DataEncryptionKey
+	(*DataTransferSasl)(nil),             // 34: bobbin.hadoop.hdfs.DataTransferSasl
+	(*CipherOption)(nil),                 // 35: bobbin.hadoop.hdfs.CipherOption
+	(*GetDelegationTokenRequest)(nil),    // 36: bobbin.hadoop.hdfs.GetDelegationTokenRequest
+	(*GetDelegationTokenResponse)(nil),   // 37: bobbin.hadoop.hdfs.GetDelegationTokenResponse
+	(*RenewDelegationTokenRequest)(nil),  // 38: bobbin.hadoop.hdfs.RenewDelegationTokenRequest
+	(*RenewDelegationTokenResponse)(nil), // 39: bobbin.hadoop.hdfs.RenewDelegationTokenResponse
+	(*CancelDelegationTokenRequest)(nil), // 40: bobbin.hadoop.hdfs.CancelDelegationTokenRequest
+	(*pb.Token)(nil),                     // 41: bobbin.hadoop.security.Token
 }
 var file_storage_internal_namenode_pb_namenode_proto_depIdxs = []int32{
 	0,  // 0: bobbin.hadoop.hdfs.FileStatus.type:type_name -> bobbin.hadoop.hdfs.FileStatus.Type
@@ -2551,7 +2618,7 @@ var file_storage_internal_namenode_pb_namenode_proto_depIdxs = []int32{
 	8,  // 5: bobbin.hadoop.hdfs.LocatedBlocks.blocks:type_name -> bobbin.hadoop.hdfs.LocatedBlock
 	9,  // 6: bobbin.hadoop.hdfs.LocatedBlock.block:type_name -> bobbin.hadoop.hdfs.Block
 	10, // 7: bobbin.hadoop.hdfs.LocatedBlock.datanodes:type_name -> bobbin.hadoop.hdfs.Datanode
-	40, // 8: bobbin.hadoop.hdfs.LocatedBlock.block_token:type_name -> bobbin.hadoop.security.Token
+	41, // 8: bobbin.hadoop.hdfs.LocatedBlock.block_token:type_name -> bobbin.hadoop.security.Token
 	11, // 9: bobbin.hadoop.hdfs.Datanode.id:type_name -> bobbin.hadoop.hdfs.DatanodeID
 	5,  // 10: bobbin.hadoop.hdfs.GetFileInfoResponse.status:type_name -> bobbin.hadoop.hdfs.FileStatus
 	16, // 11: bobbin.hadoop.hdfs.GetListingResponse.listing:type_name -> bobbin.hadoop.hdfs.Listing
@@ -2563,14 +2630,14 @@ var file_storage_internal_namenode_pb_namenode_proto_depIdxs = []int32{
 	8,  // 17: bobbin.hadoop.hdfs.AddBlockResponse.block:type_name -> bobbin.hadoop.hdfs.LocatedBlock
 	9,  // 18: bobbin.hadoop.hdfs.AbandonBlockRequest.block:type_name -> bobbin.hadoop.hdfs.Block
 	4,  // 19: bobbin.hadoop.hdfs.MkdirsRequest.permission:type_name -> bobbin.hadoop.hdfs.Permission
-	30, // 20: bobbin.hadoop.hdfs.GetServerDefaultsResponse.defaults:type_name -> bobbin.hadoop.hdfs.ServerDefaults
-	32, // 21: bobbin.hadoop.hdfs.GetDataEncryptionKeyResponse.key:type_name -> bobbin.hadoop.hdfs.DataEncryptionKey
+	31, // 20: bobbin.hadoop.hdfs.GetServerDefaultsResponse.defaults:type_name -> bobbin.hadoop.hdfs.ServerDefaults
+	33, // 21: bobbin.hadoop.hdfs.GetDataEncryptionKeyResponse.key:type_name -> bobbin.hadoop.hdfs.DataEncryptionKey
 	1,  // 22: bobbin.hadoop.hdfs.DataTransferSasl.status:type_name -> bobbin.hadoop.hdfs.DataTransferSasl.Status
-	34, // 23: bobbin.hadoop.hdfs.DataTransferSasl.ciphers:type_name -> bobbin.hadoop.hdfs.CipherOption
+	35, // 23: bobbin.hadoop.hdfs.DataTransferSasl.ciphers:type_name -> bobbin.hadoop.hdfs.CipherOption
 	2,  // 24: bobbin.hadoop.hdfs.CipherOption.suite:type_name -> bobbin.hadoop.hdfs.CipherOption.Suite
-	40, // 25: bobbin.hadoop.hdfs.GetDelegationTokenResponse.token:type_name -> bobbin.hadoop.security.Token
-	40, // 26: bobbin.hadoop.hdfs.RenewDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
-	40, // 27: bobbin.hadoop.hdfs.CancelDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
+	41, // 25: bobbin.hadoop.hdfs.GetDelegationTokenResponse.token:type_name -> bobbin.hadoop.security.Token
+	41, // 26: bobbin.hadoop.hdfs.RenewDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
+	41, // 27: bobbin.hadoop.hdfs.CancelDelegationTokenRequest.token:type_name -> bobbin.hadoop.security.Token
 	28, // [28:28] is the sub-list for method output_type
 	28, // [28:28] is the sub-list for method input_type
 	28, // [28:28] is the sub-list for extension type_name
@@ -2589,7 +2656,7 @@ func file_storage_internal_namenode_pb_namenode_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_storage_internal_namenode_pb_namenode_proto_rawDesc), len(file_storage_internal_namenode_pb_namenode_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
