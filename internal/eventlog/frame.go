@@ -1,0 +1,126 @@
+package eventlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	frameMagic     = 0xFD2FB528
+	skippableMagic = 0x184D2A50 // and the 15 that follow
+	// maxFrame limits the compressed and the decoded size of a frame.
+	maxFrame = 64 << 20
+	// footerSize is the size of the skippable frame at the end of a complete log.
+	footerSize = 4 + 4 + 8 + 8
+)
+
+// footerMark begins the content of the skippable frame at the end, before the offset of
+// the frame with the summary.
+var footerMark = [8]byte{'b', 'o', 'b', 'b', 'i', 'n', 0, 1}
+
+// errTruncated is the error of nextFrame if the file ends within the frame.
+var errTruncated = errors.New("the file ends within a frame")
+
+// nextFrame reads a frame of zstd (RFC 8878). frame is nil if it is skippable. It returns
+// io.EOF at the end of the file, and errTruncated with the part that there is if the file
+// ends before the frame does.
+func nextFrame(r io.Reader) (frame []byte, size int64, err error) {
+	f := frameReader{r: r}
+	if err := f.read(4); err != nil {
+		if len(f.bytes) == 0 {
+			return nil, 0, io.EOF
+		}
+		return nil, int64(len(f.bytes)), errTruncated
+	}
+	switch magic := binary.LittleEndian.Uint32(f.bytes); {
+	case magic == frameMagic:
+		err = f.blocks()
+		return f.bytes, int64(len(f.bytes)), err
+	case magic&^0xF == skippableMagic:
+		if err = f.read(4); err == nil {
+			err = f.read(int(min(binary.LittleEndian.Uint32(f.bytes[4:]), maxFrame)))
+		}
+		return nil, int64(len(f.bytes)), err
+	default:
+		return nil, 0, fmt.Errorf("bytes %x begin no frame of zstd", f.bytes)
+	}
+}
+
+// frameReader appends to bytes what it reads.
+type frameReader struct {
+	r     io.Reader
+	bytes []byte
+}
+
+func (f *frameReader) read(n int) error {
+	if len(f.bytes)+n > maxFrame {
+		return fmt.Errorf("a frame has more than %d bytes", maxFrame)
+	}
+	before := len(f.bytes)
+	f.bytes = append(f.bytes, make([]byte, n)...)
+	got, err := io.ReadFull(f.r, f.bytes[before:])
+	f.bytes = f.bytes[:before+got]
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errTruncated
+	}
+	return err
+}
+
+// blocks reads the header, the blocks and the checksum of a frame.
+func (f *frameReader) blocks() error {
+	if err := f.read(1); err != nil {
+		return err
+	}
+	descriptor := f.bytes[4]
+	singleSegment, checksum := descriptor&(1<<5) != 0, descriptor&(1<<2) != 0
+	header := [4]int{0, 1, 2, 4}[descriptor&3] + [4]int{0, 2, 4, 8}[descriptor>>6]
+	switch {
+	case !singleSegment:
+		header++
+	case descriptor>>6 == 0:
+		header++
+	}
+	if err := f.read(header); err != nil {
+		return err
+	}
+	for last := false; !last; {
+		if err := f.read(3); err != nil {
+			return err
+		}
+		b := f.bytes[len(f.bytes)-3:]
+		block := uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16
+		last = block&1 != 0
+		size := int(block >> 3)
+		switch block >> 1 & 3 {
+		case 1: // one byte, repeated
+			size = 1
+		case 3:
+			return errors.New("a block of zstd has an unknown type")
+		}
+		if err := f.read(size); err != nil {
+			return err
+		}
+	}
+	if checksum {
+		return f.read(4)
+	}
+	return nil
+}
+
+// footer returns the skippable frame that says where the frame with the summary begins.
+func footer(summary int64) []byte {
+	f := binary.LittleEndian.AppendUint32(nil, skippableMagic)
+	f = binary.LittleEndian.AppendUint32(f, footerSize-8)
+	f = append(f, footerMark[:]...)
+	return binary.LittleEndian.AppendUint64(f, uint64(summary))
+}
+
+// readFooter returns the offset in a footer; -1 if it is none.
+func readFooter(f []byte) int64 {
+	if len(f) != footerSize || [8]byte(f[8:16]) != footerMark || binary.LittleEndian.Uint32(f) != skippableMagic {
+		return -1
+	}
+	return int64(binary.LittleEndian.Uint64(f[16:]))
+}

@@ -1,0 +1,221 @@
+package eventlog
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// Entry is a log in a directory.
+type Entry struct {
+	Path        string    `json:"path"`
+	Application string    `json:"application"`
+	Attempt     int       `json:"attempt"`
+	State       string    `json:"state"` // events.Running if the application runs or was killed
+	Size        int64     `json:"size"`
+	Modified    time.Time `json:"modified"`
+}
+
+// List returns the logs in a directory, the latest first; none if the directory does not
+// exist.
+func List(ctx context.Context, files *storage.Files, directory string) ([]Entry, error) {
+	infos, err := files.List(ctx, directory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, info := range infos {
+		application, attempt, state, ok := parseName(info.Name)
+		if !ok || info.Dir {
+			continue
+		}
+		entries = append(entries, Entry{
+			Path: info.Path, Application: application, Attempt: attempt, State: state, Size: info.Size, Modified: info.ModTime,
+		})
+	}
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(b.Application, a.Application), cmp.Compare(b.Attempt, a.Attempt))
+	})
+	return entries, nil
+}
+
+// LoadSummary returns the summary at the end of a log. It has no rows of attempts, and the
+// latest 1,000 jobs. It returns nil if the log has no summary, because the application
+// runs or was killed.
+func LoadSummary(ctx context.Context, files *storage.Files, path string) (*events.Snapshot, error) {
+	file, err := files.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	return readSummary(file, file.Stat().Size, path)
+}
+
+func readSummary(file io.ReaderAt, size int64, path string) (*events.Snapshot, error) {
+	var end [footerSize]byte
+	if size < footerSize {
+		return nil, nil
+	}
+	if _, err := file.ReadAt(end[:], size-footerSize); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	at := readFooter(end[:])
+	if at < 0 {
+		return nil, nil
+	}
+	fail := func(err error) (*events.Snapshot, error) {
+		return nil, fmt.Errorf("%s: the summary at byte %d: %w", path, at, err)
+	}
+	if at > size-footerSize {
+		return fail(errors.New("it is beyond the end of the file"))
+	}
+	frame, _, err := nextFrame(bufio.NewReader(io.NewSectionReader(file, at, size-footerSize-at)))
+	if err != nil {
+		return fail(err)
+	}
+	decoder, err := newDecoder()
+	if err != nil {
+		return fail(err)
+	}
+	defer decoder.Close()
+	line, err := decoder.DecodeAll(frame, nil)
+	if err != nil {
+		return fail(err)
+	}
+	summary := &events.Snapshot{}
+	if err := json.Unmarshal(line, summary); err != nil {
+		return fail(err)
+	}
+	return summary, nil
+}
+
+func newDecoder() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxFrame))
+}
+
+// Load returns the state that a log describes. truncated is set if the log ends within a
+// frame, as that of an application that was killed may; the state is then that before the
+// frame. If the log is damaged, Load returns the state up to there and the error.
+func Load(ctx context.Context, files *storage.Files, path string, limits events.Limits) (model *events.Model, truncated bool, err error) {
+	model = events.NewModel(limits)
+	file, err := files.Open(ctx, path)
+	if err != nil {
+		return model, false, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	truncated, err = Read(ctx, file, path, model)
+	return model, truncated, err
+}
+
+// decoded is the content of a frame.
+type decoded struct {
+	offset int64
+	batch  *events.Batch
+	err    error
+}
+
+// Read passes the content of a log to a consumer, frame by frame. truncated is set if the
+// log ends within a frame. Errors name path, and the offset of the frame. Batches are not
+// used again.
+func Read(ctx context.Context, log io.Reader, path string, consumer events.Consumer) (truncated bool, err error) {
+	decoder, err := newDecoder()
+	if err != nil {
+		return false, err
+	}
+	defer decoder.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	// Several frames are decoded at the same time; the channel has them in their order.
+	frames := make(chan chan decoded, runtime.GOMAXPROCS(0))
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	reading.Go(func() {
+		defer close(frames)
+		readFrames(ctx, log, decoder, frames)
+	})
+	for frame := range frames {
+		content := <-frame
+		if errors.Is(content.err, errTruncated) {
+			return true, nil
+		}
+		if content.batch != nil {
+			consumer.Consume(content.batch)
+		}
+		if content.err != nil {
+			return false, fmt.Errorf("%s: at byte %d: %w", path, content.offset, content.err)
+		}
+	}
+	return false, context.Cause(ctx)
+}
+
+// readFrames reads frames until one fails, and decodes each in a goroutine.
+func readFrames(ctx context.Context, log io.Reader, decoder *zstd.Decoder, frames chan<- chan decoded) {
+	var decoding sync.WaitGroup
+	defer decoding.Wait()
+	buffered := bufio.NewReaderSize(log, 1<<20)
+	var offset int64
+	for {
+		frame, size, err := nextFrame(buffered)
+		if errors.Is(err, io.EOF) && size == 0 {
+			return
+		}
+		result := make(chan decoded, 1)
+		select {
+		case frames <- result:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			result <- decoded{offset: offset, err: err}
+			return
+		}
+		at := offset
+		decoding.Go(func() {
+			batch, err := decodeFrame(decoder, frame)
+			result <- decoded{offset: at, batch: batch, err: err}
+		})
+		offset += size
+	}
+}
+
+// decodeFrame returns the lines of a frame before the first that it cannot decode, and
+// the error for that.
+func decodeFrame(decoder *zstd.Decoder, frame []byte) (*events.Batch, error) {
+	batch := &events.Batch{}
+	if frame == nil {
+		return batch, nil
+	}
+	lines, err := decoder.DecodeAll(frame, nil)
+	if err != nil {
+		return nil, err
+	}
+	for number := 1; len(lines) > 0; number++ {
+		line, rest, _ := bytes.Cut(lines, []byte("\n"))
+		lines = rest
+		if len(line) == 0 {
+			continue
+		}
+		if err := decodeLine(line, batch); err != nil {
+			return batch, fmt.Errorf("line %d of the frame: %w", number, err)
+		}
+	}
+	return batch, nil
+}
