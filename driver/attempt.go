@@ -3,6 +3,7 @@ package driver
 import (
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
@@ -16,6 +17,10 @@ type attempt struct {
 	number          int  // 0 for the task's first attempt
 	killed          bool // set when the executor was told to kill it
 	requestedCommit bool
+	launched        events.Micros
+	locality        uint8
+	speculative     bool
+	hasRow          bool // what events.Recorder.Launched returned
 	// awaitsBarrierSet is set if the attempt succeeded in a barrier set: its result
 	// counts only when all tasks of the set have one.
 	awaitsBarrierSet bool
@@ -66,6 +71,7 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), CountsAsFailure: !a.failure.GetUncounted()}
 	}
 	a.countEnd()
+	l.record.updated(a, update, l.now)
 	e, set := a.executor, a.set
 	delete(e.attempts, a.id)
 	awaits := a.awaitsBarrierSet // read before act, which may complete its barrier set
@@ -142,6 +148,7 @@ func (l *loop) act(events []scheduler.Event) {
 		case scheduler.ExclusionEnded:
 			l.logger.Info("no longer excluded", "host", event.Host, "executor", event.Executor)
 			l.exclusions.remove(event)
+			l.record.exclusionEnded(event, l.now)
 			l.cluster.changed = true
 		case scheduler.KillExecutor:
 			if e := l.executors[event.Executor]; e != nil {
@@ -170,6 +177,7 @@ func (l *loop) taskDone(a *attempt) {
 	l.endCommit(a, true)
 	if a.progress = nil; a.awaitsBarrierSet {
 		delete(l.attempts, a.id)
+		l.record.ended(a, events.AttemptSucceeded, update.GetMetrics(), l.now)
 	}
 	if size := int64(len(result.Value)); size > 0 {
 		if err := set.receiveResult(size); err != nil {
@@ -196,6 +204,7 @@ func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 	switch {
 	case a.awaitsBarrierSet: // another attempt of its barrier set has failed
 		delete(l.attempts, a.id)
+		l.record.ended(a, events.AttemptKilled, a.result.GetMetrics(), l.now)
 	case a.failure != nil:
 		l.countFailure(a)
 		a.reportFailure(failures)

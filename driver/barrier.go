@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
@@ -107,6 +108,7 @@ func (l *loop) dropBarrier(set *runningSet) {
 	for _, id := range set.barrier.attempts {
 		if a := l.attempts[id]; a != nil && a.awaitsBarrierSet {
 			delete(l.attempts, id)
+			l.record.ended(a, events.AttemptKilled, a.result.GetMetrics(), l.now)
 		}
 	}
 	set.barrier = nil

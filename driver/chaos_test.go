@@ -14,6 +14,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
@@ -39,6 +40,7 @@ func chaos(t *rapid.T) {
 		}),
 		Pools:  []pool.Pool{{Name: "one", Weight: 2}, {Name: "two", MinShare: 3, Mode: pool.FAIR}},
 		RackOf: func(host string) string { return "rack" + host[:1] },
+		Events: events.NewRecorder(events.Limits{}),
 	}
 	if managed {
 		options.Manager = &manager{}
@@ -137,9 +139,39 @@ func chaos(t *rapid.T) {
 
 	join(4, "a1") // with this executor, every job can end
 	jobs.Wait()
+	totals := d.Status().Totals
 	require.NoError(t, d.Stop(context.Background()))
 	executors.Wait()
 	for _, cancel := range kills {
 		cancel()
 	}
+	options.Events.Close()
+	requireRecorded(t, totals, options.Events.Snapshot())
+}
+
+// requireRecorded checks that the events of jobs that have all succeeded are as the
+// driver's status says, and that each attempt that began has ended.
+func requireRecorded(t require.TestingT, totals driver.Totals, s *events.Snapshot) {
+	require.Equal(t, totals.Jobs, s.Totals.Jobs)
+	require.Zero(t, s.Totals.JobsRunning)
+	require.Equal(t, totals.Done, s.Totals.Done)
+	require.Equal(t, totals.Done, s.Totals.Tasks)
+	require.Zero(t, s.Totals.Running)
+	require.Empty(t, s.RunningAttempts())
+	require.Zero(t, s.Totals.Registered)
+	for _, job := range s.Jobs {
+		require.Equal(t, events.Succeeded, job.State)
+		require.Equal(t, job.Counts.Tasks, job.Counts.Done)
+		require.Zero(t, job.Counts.Running)
+	}
+	for _, e := range s.Executors {
+		require.Equal(t, events.ExecutorIsLost, e.State)
+		require.Zero(t, e.Counts.Running, "executor %s", e.ID)
+	}
+	launched := 0
+	for _, n := range s.Totals.Sums.Localities {
+		launched += n
+	}
+	ended := s.Totals.Done + s.Totals.FailedAttempts + s.Totals.LostAttempts + s.Totals.KilledAttempts
+	require.Equal(t, launched, ended)
 }

@@ -140,6 +140,7 @@ func (l *loop) requestExecutors() {
 			LocalityAware: l.scheduler.DemandOf(p.ID).TasksWithPreferences,
 		})
 	}
+	l.record.requested(request, l.now)
 	l.cluster.request(request, l.now)
 }
 

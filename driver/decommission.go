@@ -152,6 +152,7 @@ func (l *loop) startDecommission(e *executor, notice Notice, own bool) {
 		}
 		l.cluster.changed = true
 	}
+	l.record.decommissioned(e, notice, l.now)
 	l.send.decommission(e, notice)
 	attributes := []any{"executor", e.id, "host", e.host, "reason", notice.Reason, "tasks", len(e.attempts)}
 	if !notice.Deadline.IsZero() {

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
@@ -60,6 +61,8 @@ type Options struct {
 	// Pools are the configured scheduling pools, for scheduler.mode=FAIR.
 	Pools []pool.Pool
 
+	// Events records what happens to executors, jobs and tasks. May be nil.
+	Events *events.Recorder
 	Logger *slog.Logger // nil logs nothing
 }
 
@@ -82,7 +85,7 @@ type Driver struct {
 	serving sync.WaitGroup
 
 	progress atomic.Uint32 // what Progress returns, as the bits of a float32
-	lastSet  atomic.Uint64 // id of the task set that was submitted last
+	lastSet  atomic.Uint64 // the latest id of a job, stage or task set
 }
 
 // New starts a driver. It listens for executors if options.Identity is set. It

@@ -48,6 +48,7 @@ func (x exclusions) status() []ExclusionStatus {
 // exclude logs an exclusion. If the exclusion is for all task sets, the status
 // shows it, and the next request to the cluster manager names the excluded nodes.
 func (l *loop) exclude(event scheduler.Excluded) {
+	l.record.excluded(event, l.now)
 	attributes := []any{"host", event.Host, "failures", event.Failures}
 	if event.Executor != "" {
 		attributes = append(attributes, "executor", event.Executor)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/internal/allocation"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
@@ -22,6 +23,7 @@ import (
 // executor is a registered executor.
 type executor struct {
 	id           string
+	number       uint32 // of its registration, in events
 	instance     uint64 // number that identifies its process; 0 if it cannot register again
 	host         string
 	dataAddress  string // host:port of its data port; "" without one
@@ -87,6 +89,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	from.executor = e
 	l.executors[id] = e
 	e.profile.executors++
+	l.record.executorRegistered(e, l.now)
 	l.send.registered(e)
 	l.receiveHolds(e, message)
 	if before != nil {
@@ -133,6 +136,7 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 	e.lastHeard = l.now
 	if heartbeat := message.GetHeartbeat(); heartbeat != nil {
 		e.resident = heartbeat.GetResidentBytes()
+		l.record.memory(e, l.now)
 		for _, progress := range heartbeat.GetProgress() {
 			if a := e.attempt(progress.GetAttempt()); a != nil && !a.isStored() {
 				a.set.addProgress(a, progress)
@@ -234,6 +238,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 		l.logger.Warn("executor lost", "executor", e.id, "host", e.host, "reason", loss.Text, "tasks", len(e.attempts))
 	}
 	l.history.addExecutor(e.status(), loss.Text, l.now)
+	l.record.executorLost(e.id, loss, l.stopping || e.decommission != nil, l.now)
 	l.cluster.changed = true
 	for _, set := range l.sets {
 		delete(set.sentTo, e)
@@ -244,6 +249,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	for _, a := range attempts {
 		a.countEnd()
 		a.lossText = loss.Text
+		l.record.ended(a, events.AttemptLost, nil, l.now)
 		if !l.scheduler.RunningSinceLaunch(a.id) {
 			continue // the task may not have been running, so the loss is not its failure
 		}

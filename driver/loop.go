@@ -57,6 +57,7 @@ type loop struct {
 	speculation   speculationTimer
 	blocked       blockedCheck
 	history       history
+	record        recorder
 	values        values // counters and gauges of ended task sets
 
 	success  wire.TaskUpdate // the success that receive is handling; reused for each
@@ -86,6 +87,7 @@ func newLoop(d *Driver) *loop {
 		exclusions:    exclusions{},
 		commits:       commit.NewCoordinator(),
 		speculation:   newSpeculationTimer(settings),
+		record:        newRecorder(d.options.Events),
 	}
 }
 

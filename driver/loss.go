@@ -68,6 +68,7 @@ func (l *loop) executorLost(id string, loss Loss) {
 		return
 	}
 	l.history.setLossReason(id, loss.Text)
+	l.record.executorLost(id, loss, l.stopping, l.now)
 	if unexplained := l.losses.take(id); unexplained != nil {
 		l.logger.Info("executor's loss explained", "executor", id, "reason", loss.Text, "countsAsFailure", loss.CountsAsFailure)
 		if loss.CountsAsFailure {

@@ -68,6 +68,7 @@ func (l *loop) submit(set *runningSet) {
 	set.reporting = map[scheduler.AttemptID]*attempt{}
 	l.history.totals.Jobs++
 	l.sets[set.id] = set
+	l.record.submitted(set, l.now)
 	switch cores := set.profile.Cores; {
 	case l.stopping:
 		l.endSet(set, ErrStopped)
@@ -147,6 +148,7 @@ func (l *loop) endSet(set *runningSet, err error) {
 		status.Error = err.Error()
 	}
 	l.history.addJob(status)
+	l.record.setEnded(set, status.State, err, l.now)
 	l.logger.Info("job ended", "job", set.id, "name", set.spec.Name, "state", status.State, "tasks", len(set.spec.Tasks), "done", set.done,
 		"failedAttempts", set.failedAttempts, "took", ended.Sub(set.submitted).Round(time.Millisecond))
 	set.listener.Ended(err)

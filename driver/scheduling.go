@@ -86,12 +86,16 @@ func (l *loop) launch(e *executor, set *runningSet, launch *scheduler.Launch) {
 	l.attempts[a.id], e.attempts[a.id] = a, a
 	set.running++
 	set.launches++
-	set.blocked = ""
+	if set.blocked != "" {
+		set.blocked = ""
+		l.record.waits(set, l.now)
+	}
 	if launch.Speculative {
 		set.copies++
 	}
 	set.locality.count(launch.Locality)
 	l.history.totals.Locality.count(launch.Locality)
+	l.record.launched(a, launch, l.now)
 	l.send.taskSet(e, set)
 	l.send.launch(a, launch)
 	if set.spec.Barrier {
@@ -201,6 +205,7 @@ func (l *loop) checkBlocked() (next time.Time) {
 	checks := 0
 	for _, id := range slices.Sorted(maps.Keys(l.sets)) {
 		set := l.sets[id]
+		before := set.blocked
 		set.blocked = ""
 		if set.launches == set.launchesBefore && l.now.Sub(set.submitted) >= blockedInterval && checks < maxBlockedChecks {
 			checks++
@@ -210,6 +215,9 @@ func (l *loop) checkBlocked() (next time.Time) {
 				set.blocked = reason
 				l.logger.Warn("job waits", "job", id, "name", set.spec.Name, "reason", reason)
 			}
+		}
+		if set.blocked != before {
+			l.record.waits(set, l.now)
 		}
 		set.launchesBefore = set.launches
 	}

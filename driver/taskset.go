@@ -30,6 +30,10 @@ type TaskSet struct {
 	// have the same place.
 	Priority pool.Priority
 
+	// Job and Stage are the ids, from Driver.NewID, of the job and the stage that the set
+	// belongs to, in events. If Job is 0, the set is a job of its own.
+	Job, Stage uint64
+
 	// Group is a name by which Driver.CancelGroup cancels several sets together;
 	// Description is text for people. Either may be "".
 	Group, Description string

@@ -1,0 +1,207 @@
+package driver
+
+import (
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
+)
+
+// Events returns Options.Events; nil if nothing is recorded.
+func (d *Driver) Events() *events.Recorder { return d.options.Events }
+
+// NewID returns an id for a job or a stage, for TaskSet and for events. Jobs, stages and
+// task sets share one sequence of ids.
+func (d *Driver) NewID() uint64 { return d.lastSet.Add(1) }
+
+// recorder records what happens in the event loop.
+type recorder struct {
+	events     *events.Recorder // nil if nothing is recorded
+	registered uint32           // number of the executor that registered last
+	wanted     map[int]int      // numbers of executors in the latest ExecutorsRequested, by profile
+	profiles   map[int]bool     // profiles with a ProfileAdded
+}
+
+func newRecorder(r *events.Recorder) recorder {
+	return recorder{events: r, wanted: map[int]int{}, profiles: map[int]bool{}}
+}
+
+func (r *recorder) executorRegistered(e *executor, now time.Time) {
+	r.registered++
+	e.number = r.registered
+	r.profile(e.profile, now)
+	r.events.Record(&events.ExecutorRegistered{
+		Time: events.At(now), Number: e.number, ID: e.id, Host: e.host, Cores: e.cores, Profile: e.profile.ID, LogURLs: e.logURLs,
+	})
+}
+
+func (r *recorder) executorLost(id string, loss Loss, expected bool, now time.Time) {
+	r.events.Record(&events.ExecutorLost{
+		Time: events.At(now), ID: id, Reason: loss.Text, Failed: loss.CountsAsFailure && !expected, Expected: expected,
+	})
+}
+
+func (r *recorder) decommissioned(e *executor, notice Notice, now time.Time) {
+	r.events.Record(&events.ExecutorDecommissioned{Time: events.At(now), ID: e.id, Reason: notice.Reason, Deadline: notice.Deadline})
+}
+
+// profile records a resource profile that is used for the first time.
+func (r *recorder) profile(p *resourceProfile, now time.Time) {
+	if r.profiles[p.ID] {
+		return
+	}
+	r.profiles[p.ID] = true
+	r.events.Record(&events.ProfileAdded{
+		Time: events.At(now), Profile: p.ID, MemoryBytes: int64(p.Memory), OverheadBytes: int64(p.Overhead), Cores: p.Cores, Resources: p.Resources,
+	})
+}
+
+// requested records how many executors are wanted, if that has changed.
+func (r *recorder) requested(request Request, now time.Time) {
+	for _, demand := range request.Demands {
+		id := demand.Profile.ID
+		if wanted, known := r.wanted[id]; known && wanted == demand.Total {
+			continue
+		}
+		r.wanted[id] = demand.Total
+		r.events.Record(&events.ExecutorsRequested{Time: events.At(now), Profile: id, Wanted: demand.Total})
+	}
+}
+
+// submitted records a task set, and the job if the task set is all of it.
+func (r *recorder) submitted(set *runningSet, now time.Time) {
+	r.profile(set.profile, now)
+	spec, job := &set.spec, set.spec.Job
+	if job == 0 {
+		job = set.id
+		r.events.Record(&events.JobSubmitted{
+			Time: events.At(now), Job: job, Name: spec.Name, Description: spec.Description, Group: spec.Group, Pool: set.pool,
+		})
+	}
+	r.events.Record(&events.TaskSetSubmitted{
+		Time: events.At(now), Set: set.id, Job: job, Stage: spec.Stage, Name: spec.Name, Function: spec.Function, Tasks: len(spec.Tasks),
+		Pool: set.pool, Profile: set.profile.ID, CPUs: set.cpus, Barrier: spec.Barrier,
+	})
+}
+
+func (r *recorder) setEnded(set *runningSet, state string, err error, now time.Time) {
+	if r.events == nil {
+		return
+	}
+	ended := &events.TaskSetEnded{Time: events.At(now), Set: set.id, State: state, Done: set.done, FailedAttempts: set.failedAttempts}
+	if err != nil {
+		ended.Error = err.Error()
+	}
+	var gauges map[string]GaugeStatus
+	ended.Counters, gauges = set.values.copies()
+	for name, gauge := range gauges {
+		if ended.Gauges == nil {
+			ended.Gauges = map[string]int64{}
+		}
+		ended.Gauges[name] = gauge.Peak
+	}
+	r.events.Record(ended)
+	if set.spec.Job == 0 {
+		r.events.Record(&events.JobEnded{Time: events.At(now), Job: set.id, State: state, Error: ended.Error})
+	}
+}
+
+func (r *recorder) waits(set *runningSet, now time.Time) {
+	r.events.Record(&events.TaskSetWaits{Time: events.At(now), Set: set.id, Reason: set.blocked})
+}
+
+func (r *recorder) excluded(event scheduler.Excluded, now time.Time) {
+	r.events.Record(&events.Excluded{
+		Time: events.At(now), Executor: event.Executor, Host: event.Host, Set: event.TaskSet, Failures: event.Failures, Until: event.Until,
+	})
+}
+
+func (r *recorder) exclusionEnded(event scheduler.ExclusionEnded, now time.Time) {
+	r.events.Record(&events.ExclusionEnded{Time: events.At(now), Executor: event.Executor, Host: event.Host})
+}
+
+func (r *recorder) memory(e *executor, now time.Time) {
+	r.events.Memory(events.MemorySample{Executor: e.number, Time: events.MicrosOf(now), Resident: int64(e.resident)})
+}
+
+// launched records an attempt's launch.
+func (r *recorder) launched(a *attempt, launch *scheduler.Launch, now time.Time) {
+	if r.events == nil {
+		return
+	}
+	a.launched, a.locality, a.speculative = events.MicrosOf(now), localityOf(launch.Locality), launch.Speculative
+	row := a.row()
+	a.hasRow = r.events.Launched(&row)
+}
+
+func localityOf(level scheduler.Locality) uint8 {
+	switch level {
+	case scheduler.ProcessLocal:
+		return events.LocalProcess
+	case scheduler.NodeLocal:
+		return events.LocalNode
+	case scheduler.NoPref:
+		return events.NoPreference
+	case scheduler.RackLocal:
+		return events.LocalRack
+	}
+	return events.AnyHost
+}
+
+// row returns the attempt's row, as far as the attempt has come.
+func (a *attempt) row() events.Attempt {
+	return events.Attempt{
+		Set: a.set.id, Task: uint32(a.set.spec.indexOf(a.index)), Number: uint32(a.number), Executor: a.executor.number,
+		Locality: a.locality, Speculative: a.speculative, Start: a.launched,
+	}
+}
+
+// ended records an attempt's end. metrics may be nil.
+func (r *recorder) ended(a *attempt, outcome events.Outcome, metrics *wire.Metrics, now time.Time) {
+	if r.events == nil {
+		return
+	}
+	if outcome != events.AttemptRecalled && (a.killed || a.set.ended) {
+		outcome = events.AttemptKilled
+	}
+	row := a.row()
+	row.Outcome, row.End = outcome, events.MicrosOf(now)
+	if metrics != nil {
+		row.Queue, row.Decode = micros(metrics.GetQueueNanos()), micros(metrics.GetDecodeNanos())
+		row.Run, row.Encode = micros(metrics.GetRunNanos()), micros(metrics.GetEncodeNanos())
+		row.ResultBytes, row.PeakMemory = int64(metrics.GetResultBytes()), int64(metrics.GetPeakMemoryBytes())
+		row.BytesRead, row.BytesWritten = int64(metrics.GetBytesRead()), int64(metrics.GetBytesWritten())
+	}
+	r.events.Ended(&row, a.hasRow)
+	if outcome != events.AttemptError && outcome != events.AttemptLost {
+		return
+	}
+	failed := &events.AttemptFailed{
+		Time: events.At(now), Set: row.Set, Task: row.Task, Number: row.Number, Executor: row.Executor,
+		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(),
+	}
+	if outcome == events.AttemptLost {
+		failed.Message, failed.Stack = "the executor "+a.lossText, ""
+	}
+	r.events.Record(failed)
+}
+
+// updated records the end that an update of an attempt reports. The success of an attempt
+// of a barrier set is recorded when it counts.
+func (r *recorder) updated(a *attempt, update *wire.TaskUpdate, now time.Time) {
+	switch update.GetState() {
+	case wire.TaskState_TASK_STATE_FINISHED:
+		if !a.awaitsBarrierSet {
+			r.ended(a, events.AttemptSucceeded, a.result.GetMetrics(), now)
+		}
+	case wire.TaskState_TASK_STATE_RECALLED:
+		r.ended(a, events.AttemptRecalled, nil, now)
+	case wire.TaskState_TASK_STATE_KILLED:
+		r.ended(a, events.AttemptKilled, update.GetMetrics(), now)
+	default:
+		r.ended(a, events.AttemptError, update.GetMetrics(), now)
+	}
+}
+
+func micros(nanos uint64) events.Micros { return events.Micros(nanos / 1000) }
