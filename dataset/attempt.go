@@ -81,6 +81,8 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 		Function:    taskFunction,
 		Common:      append(key, common...),
 		MaxFailures: e.app.MaxFailures,
+		Job:         uint64(run.Priority.Job),
+		Stage:       s.number,
 		Priority:    pool.Priority{Job: uint64(run.Priority.Job), Stage: run.Priority.Stage},
 		Collect:     s.exchange == nil && s.job.work == collectElements,
 		Indexes:     run.Tasks,
@@ -215,6 +217,7 @@ func (a *attempt) Ended(err error) {
 	a.engine.post(func() {
 		delete(a.engine.attempts, a.number)
 		a.summarize()
+		a.engine.recordCaches(a.state.final)
 		a.engine.act(a.engine.graph.SetEnded(a.number, err))
 	})
 }
@@ -239,6 +242,7 @@ func (a *attempt) taskDone(result driver.Result) {
 	}
 	a.times = append(a.times, result.RunTime)
 	a.measured.add(&output.Measured)
+	a.recordTask(result.Index, &output.Measured)
 	var located stage.Output
 	if s.exchange != nil {
 		located = stage.Output{Host: result.Host, Checksum: output.Output.Checksum}

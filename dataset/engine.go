@@ -40,7 +40,6 @@ type engine struct {
 	offsets   map[ref][]int64
 	saved     map[string]int // number of outputs by path
 	levels    map[ref]Level
-	lastJob   stage.JobID
 	summaries []StageSummary
 
 	// The fields below belong to the loop.
@@ -216,6 +215,7 @@ func (e *engine) cores() int {
 // stageState is what the engine knows of a stage of package stage.
 type stageState struct {
 	id       stage.StageID
+	number   uint64 // its id in events
 	final    *node
 	exchange *exchange // the shuffle that the stage writes; nil for a result stage
 	job      *job      // the first job that needs it
@@ -268,6 +268,7 @@ func (e *engine) endJob(id stage.JobID, err error) {
 	}
 	delete(e.jobs, id)
 	delete(e.stages, stage.StageID{Job: id})
+	e.recordJobEnd(j, err)
 	j.err = err
 	close(j.done)
 }
@@ -299,6 +300,7 @@ func (e *engine) uncache(r ref) {
 	defer e.mu.Unlock()
 	delete(e.levels, r)
 	e.session.Release(cacheKey(r))
+	e.recordUncached(r)
 }
 
 // forget drops what is known of a plan that nothing refers to any more, and tells
@@ -311,6 +313,7 @@ func (e *engine) forget(p *Plan) {
 		if _, cached := e.levels[n.ref()]; cached {
 			delete(e.levels, n.ref())
 			e.session.Release(cacheKey(n.ref()))
+			e.recordUncached(n.ref())
 		}
 		for _, x := range n.reads {
 			delete(e.bounds, x.id())

@@ -53,10 +53,7 @@ func (e *engine) run(ctx context.Context, j *job) (partitions int, err error) {
 // runPrepared runs a job whose sources and ranges are known.
 func (e *engine) runPrepared(ctx context.Context, j *job) error {
 	j.ctx, j.done = ctx, make(chan struct{})
-	e.mu.Lock()
-	e.lastJob++
-	j.id = e.lastJob
-	e.mu.Unlock()
+	j.id = stage.JobID(e.app.Driver.NewID())
 	e.post(func() { e.submit(j) })
 	select {
 	case <-j.done:
@@ -70,10 +67,11 @@ func (e *engine) runPrepared(ctx context.Context, j *job) error {
 // submit adds the stages of a job to the graph.
 func (e *engine) submit(j *job) {
 	e.jobs[j.id] = j
-	result := &stageState{id: stage.StageID{Job: j.id}, final: j.final, job: j}
+	result := &stageState{id: stage.StageID{Job: j.id}, number: e.app.Driver.NewID(), final: j.final, job: j}
 	e.stages[result.id] = result
 	specs := map[stage.ShuffleID]stage.ShuffleSpec{}
 	reads := e.addShuffles(j, j.final, specs)
+	e.recordJob(j, result)
 	actions, err := e.graph.Submit(j.id, reads, slices.Collect(maps.Values(specs)))
 	if err != nil {
 		e.endJob(j.id, err)
@@ -93,7 +91,7 @@ func (e *engine) addShuffles(j *job, final *node, specs map[stage.ShuffleID]stag
 				continue
 			}
 			if s := (stage.StageID{Shuffle: id}); e.stages[s] == nil {
-				e.stages[s] = &stageState{id: s, final: x.input, exchange: x, job: j}
+				e.stages[s] = &stageState{id: s, number: e.app.Driver.NewID(), final: x.input, exchange: x, job: j}
 			}
 			specs[id] = stage.ShuffleSpec{}
 			specs[id] = stage.ShuffleSpec{ID: id, Reads: e.addShuffles(j, x.input, specs), Determinate: true}

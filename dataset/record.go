@@ -1,0 +1,99 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/stage"
+)
+
+// recordJob records a job that begins, with the stages from which it is computed.
+func (e *engine) recordJob(j *job, result *stageState) {
+	if e.app.Driver.Events() == nil {
+		return
+	}
+	spec := driver.TaskSet{}
+	spec.FromContext(j.ctx)
+	submitted := &events.JobSubmitted{
+		Time: events.At(time.Now()), Job: uint64(j.id), Name: result.name(), Description: spec.Description, Group: spec.Group, Pool: spec.Pool,
+	}
+	added := map[*stageState]bool{}
+	var add func(s *stageState)
+	add = func(s *stageState) {
+		if added[s] {
+			return
+		}
+		added[s] = true
+		plan := events.StagePlan{Stage: s.number, Name: s.name()}
+		within(s.final, func(n *node) {
+			for _, x := range n.reads {
+				if parent := e.stages[stage.StageID{Shuffle: stage.ShuffleID(x.id())}]; parent != nil {
+					add(parent)
+					plan.Parents = append(plan.Parents, parent.number)
+				}
+			}
+		})
+		submitted.Stages = append(submitted.Stages, plan)
+	}
+	add(result)
+	e.app.Driver.Events().Record(submitted)
+}
+
+func (e *engine) recordJobEnd(j *job, err error) {
+	ended := &events.JobEnded{Time: events.At(time.Now()), Job: uint64(j.id), State: events.Succeeded}
+	if err != nil {
+		ended.Error = err.Error()
+		ended.State = events.Failed
+		cancelled := func(target error) bool { return errors.Is(err, target) }
+		if j.ctx.Err() != nil || slices.ContainsFunc([]error{driver.ErrCancelled, driver.ErrStopped, context.Canceled}, cancelled) {
+			ended.State = events.Cancelled
+		}
+	}
+	e.app.Driver.Events().Record(ended)
+}
+
+// recordTask records what a task has processed.
+func (a *attempt) recordTask(task int, m *measurements) {
+	a.engine.app.Driver.Events().Measured(events.Measurement{
+		Set: a.submission.ID(), Task: uint32(task), RecordsIn: m.RecordsIn, RecordsOut: m.RecordsOut,
+		ShuffleLocal: m.LocalBytes, ShuffleRemote: m.RemoteBytes, ShuffleWritten: m.ShuffleBytes, Spilled: m.SpilledBytes,
+	})
+}
+
+var levelNames = map[Level]string{MemoryThenDisk: "memory, then disk", Memory: "memory", Disk: "disk"}
+
+// recordCaches records how much is stored of the cached data sets that a stage computes.
+func (e *engine) recordCaches(final *node) {
+	recorder := e.app.Driver.Events()
+	if recorder == nil {
+		return
+	}
+	within(final, func(n *node) {
+		e.mu.Lock()
+		level, cached := e.levels[n.ref()]
+		e.mu.Unlock()
+		if !cached {
+			return
+		}
+		changed := &events.CacheChanged{
+			Time: events.At(time.Now()), ID: n.ref().String(), Name: n.String(), Level: levelNames[level], Partitions: e.layout().count(n), Stored: map[string]int{},
+		}
+		for block, executors := range e.cached {
+			if block.Node != n.ref() {
+				continue
+			}
+			for executor := range executors {
+				changed.Stored[executor]++
+			}
+		}
+		recorder.Record(changed)
+	})
+}
+
+func (e *engine) recordUncached(r ref) {
+	e.app.Driver.Events().Record(&events.CacheChanged{Time: events.At(time.Now()), ID: r.String(), Removed: true})
+}
