@@ -148,3 +148,21 @@ func TestTerminatedApplicationAbandonsDriverFunction(t *testing.T) {
 		require.NoError(t, <-given.Returned, "what it returns in the end")
 	})
 }
+
+func TestAUserKillsAnApplication(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := masterOf(idle, config.Default())
+		m.kills = make(chan string, 1)
+		m.driver = supervised(config.Default(), func(ctx context.Context, created func()) error {
+			created()
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		time.AfterFunc(time.Minute, func() { m.kills <- "ann" })
+		got := m.work(t.Context())
+		require.True(t, got.killed)
+		require.False(t, got.interrupted, "no attempt follows")
+		require.Equal(t, ExitTerminated, got.code)
+		require.ErrorContains(t, got.err, "was killed by user ann with diagnostic message: on the application's page")
+	})
+}

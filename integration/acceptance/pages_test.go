@@ -92,7 +92,7 @@ func TestPagesInABrowser(t *testing.T) {
 	proxied := rm + "/proxy/" + id
 	for _, prefix := range []string{proxied, proxied + "/"} {
 		for _, query := range []string{
-			"", "?page=overview", "?page=jobs", "?page=job&id=" + job, "?page=stage&id=" + job, "?page=tasks&id=" + job, "?page=task&set=" + job + "&index=0",
+			"", "?page=overview", "?page=stream", "?page=jobs", "?page=job&id=" + job, "?page=stage&id=" + job, "?page=tasks&id=" + job, "?page=task&set=" + job + "&index=0",
 			"?page=executors", "?page=executor&id=" + status.Details[0].ID, "?page=storage", "?page=settings", "?page=events",
 		} {
 			assertPage(t, b, prefix, query)

@@ -124,7 +124,7 @@ var everyPage = map[string]string{
 	"overview": "", "jobs": "page=jobs", "job": "page=job&id=1", "job with stages": "page=job&id=2", "job that waits": "page=job&id=8", "failed job": "page=job&id=9",
 	"stage": "page=stage&id=7", "task set": "page=stage&id=1", "tasks": "page=tasks&id=1", "task": "page=task&set=7&index=5",
 	"executors": "page=executors", "executor": "page=executor&id=1", "lost executor": "page=executor&id=4",
-	"storage": "page=storage", "settings": "page=settings", "events": "page=events",
+	"stream": "page=stream", "storage": "page=storage", "settings": "page=settings", "events": "page=events",
 }
 
 // of serves snapshots, as of a time in the application's life.

@@ -17,8 +17,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -118,7 +120,7 @@ func protect(h http.Header) {
 // assets are the files that pages load, by name.
 var assets = func() map[string]asset {
 	all := map[string]asset{}
-	for name, contentType := range map[string]string{"ui.css": "text/css; charset=utf-8", "ui.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+	for name, contentType := range map[string]string{"ui.css": "text/css; charset=utf-8", "ui.js": "text/javascript; charset=utf-8", "lanes.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		content, err := files.ReadFile(name)
 		if err != nil {
 			panic("ui: " + err.Error()) // the file is embedded
@@ -156,14 +158,15 @@ func write(w http.ResponseWriter, status int, contentType string, body []byte) {
 // layout is what the template "page" shows.
 type layout struct {
 	content
-	Version, Live       string
-	Application         string
-	State, StateClass   string
-	Caption             string
-	Nav                 []link
-	Icon, Style, Script string
-	Token               string // "" if the reader may not kill the application
-	AsOf                string
+	Version, Live     string
+	Application       string
+	State, StateClass string
+	Caption           string
+	Nav               []link
+	Icon, Style       string
+	Scripts           []string
+	Token             string // "" if the reader may not kill the application
+	AsOf              string
 }
 
 func (p *Pages) page(w http.ResponseWriter, r *http.Request, q query) {
@@ -173,25 +176,26 @@ func (p *Pages) page(w http.ResponseWriter, r *http.Request, q query) {
 		write(w, http.StatusOK, "text/html; charset=utf-8", fmt.Appendf(nil, "<!DOCTYPE html><html lang=\"en\" data-version=%q><title>Unchanged</title></html>\n", current))
 		return
 	}
-	status, body, err := p.render(s, at, current, q, p.tokenFor(r))
+	rendered, err := p.render(s, at, current, q, p.tokenFor(r))
 	if err != nil {
 		http.Error(w, "The page cannot be shown: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	write(w, status, "text/html; charset=utf-8", body)
+	write(w, rendered.status, rendered.contentType, rendered.body)
 }
 
-// rendering is a page as it was rendered.
+// rendering is a page, or data for one, as it was rendered.
 type rendering struct {
-	status int
-	body   []byte
+	status      int
+	contentType string
+	body        []byte
 }
 
 // maxRenderings is how many pages of one version are kept.
 const maxRenderings = 100
 
-// render returns a page for a user with this token, and its HTTP status.
-func (p *Pages) render(s *events.Snapshot, at time.Time, version string, q query, token string) (status int, body []byte, err error) {
+// render returns what a user with this token asked for. It renders each version once.
+func (p *Pages) render(s *events.Snapshot, at time.Time, version string, q query, token string) (rendering, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if version != p.version || len(p.rendered) >= maxRenderings {
@@ -199,35 +203,50 @@ func (p *Pages) render(s *events.Snapshot, at time.Time, version string, q query
 	}
 	key := q.with() + "\n" + token
 	if known, ok := p.rendered[key]; ok {
-		return known.status, known.body, nil
+		return known, nil
 	}
-	name := cmp.Or(q.get("page"), overviewPage)
 	v := view{Snapshot: s, query: q, now: at}
+	var r rendering
+	var err error
+	if q.get("data") == streamPage {
+		r = rendering{status: http.StatusOK, contentType: "application/json"}
+		r.body, err = json.Marshal(v.lanesOf())
+	} else {
+		r, err = p.renderPage(v, version, token)
+	}
+	if err == nil {
+		p.rendered[key] = r
+	}
+	return r, err
+}
+
+func (p *Pages) renderPage(v view, version, token string) (rendering, error) {
+	name := cmp.Or(v.query.get("page"), overviewPage)
 	shown, found := content{}, false
 	if show := contents[name]; show != nil {
 		shown, found = show(v)
 	}
-	status = http.StatusOK
+	status := http.StatusOK
 	if !found {
 		shown, status = missing(), http.StatusNotFound
 	}
 	l := layout{
-		content: shown, Version: version, Nav: navigation(name), AsOf: moment(at),
-		Icon: assets["icon.svg"].link, Style: assets["ui.css"].link, Script: assets["ui.js"].link,
+		content: shown, Version: version, Nav: navigation(name), AsOf: moment(v.now),
+		Icon: assets["icon.svg"].link, Style: assets["ui.css"].link, Scripts: []string{assets["ui.js"].link},
+	}
+	if slices.ContainsFunc(shown.Sections, func(s section) bool { return s.Lanes != "" }) {
+		l.Scripts = append(l.Scripts, assets["lanes.js"].link)
 	}
 	v.describe(&l)
-	if running(s) {
+	if running(v.Snapshot) {
 		l.Live, l.Token = "poll", token
 		if p.options.Streams {
 			l.Live = "stream"
 		}
 	}
 	var page bytes.Buffer
-	if err := pages.ExecuteTemplate(&page, "page", l); err != nil {
-		return 0, nil, err
-	}
-	p.rendered[key] = rendering{status: status, body: page.Bytes()}
-	return status, page.Bytes(), nil
+	err := pages.ExecuteTemplate(&page, "page", l)
+	return rendering{status: status, contentType: "text/html; charset=utf-8", body: page.Bytes()}, err
 }
 
 // stream sends the version whenever it changes, until the browser goes or Close is called.

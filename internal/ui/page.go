@@ -5,7 +5,7 @@ import (
 	"html/template"
 )
 
-//go:embed page.html ui.css ui.js icon.svg
+//go:embed page.html ui.css ui.js lanes.js icon.svg
 var files embed.FS
 
 var pages = template.Must(template.ParseFS(files, "page.html"))
@@ -30,6 +30,7 @@ type section struct {
 	Notes    []note
 	Facts    []fact
 	Chart    *chart
+	Lanes    string // link to the data of the drawing of lanes; "" for none
 	Table    *table
 	Text     string // preformatted text, such as a stack trace
 }

@@ -141,7 +141,7 @@ func harmless(t *testing.T, document *html.Node, page string) {
 		switch n.Data {
 		case "script":
 			scripts++
-			require.True(t, strings.HasPrefix(attribute(n, "src"), "?asset=ui.js&"), page)
+			require.Regexp(t, `^\?asset=(ui|lanes)\.js&v=`, attribute(n, "src"), page)
 			require.Nil(t, n.FirstChild, page)
 		case "img", "style", "iframe", "form", "object", "embed", "base":
 			t.Errorf("%s has an element %s", page, n.Data)
@@ -158,7 +158,7 @@ func harmless(t *testing.T, document *html.Node, page string) {
 			}
 		}
 	}
-	require.Equal(t, 1, scripts, page)
+	require.LessOrEqual(t, scripts, 2, page)
 }
 
 func TestALogIsLinkedOnTheWebOnly(t *testing.T) {
@@ -237,8 +237,8 @@ func TestTables(t *testing.T) {
 		"page=tasks&id=1&attempts.from=200":                    {"attempts-1-200-0", "attempts-1-249-0", 50, "Previous 201–250 of 250"},
 		"page=tasks&id=1&attempts.from=9999":                   {"attempts-1-249-0", "attempts-1-249-0", 1, "Previous 250–250 of 250"},
 		"page=tasks&id=1&attempts.from=-7":                     {"attempts-1-0-0", "attempts-1-99-0", 100, "1–100 of 250 Next"},
-		"page=tasks&id=1&attempts.sort=-task":                     {"attempts-1-249-0", "attempts-1-150-0", 100, "1–100 of 250 Next"},
-		"page=tasks&id=1&attempts.sort=-took&attempts.from=0":     {"attempts-1-27-0", "attempts-1-170-0", 100, "1–100 of 250 Next"},
+		"page=tasks&id=1&attempts.sort=-task":                  {"attempts-1-249-0", "attempts-1-150-0", 100, "1–100 of 250 Next"},
+		"page=tasks&id=1&attempts.sort=-took&attempts.from=0":  {"attempts-1-27-0", "attempts-1-170-0", 100, "1–100 of 250 Next"},
 		"page=tasks&id=1&attempts.sort=nonsense&attempts.from": {"attempts-1-0-0", "attempts-1-99-0", 100, "1–100 of 250 Next"},
 	} {
 		first, last, n, pager := rows(query)

@@ -18,6 +18,7 @@
 			if (shown.nodeValue !== fresh.nodeValue) shown.nodeValue = fresh.nodeValue;
 			return;
 		}
+		if (shown.nodeName === "CANVAS") return;
 		for (const { name } of [...shown.attributes]) {
 			if (!fresh.hasAttribute(name)) shown.removeAttribute(name);
 		}
@@ -58,6 +59,7 @@
 		}
 		root.dataset.version = fresh.documentElement.dataset.version;
 		root.dataset.live = fresh.documentElement.dataset.live;
+		document.dispatchEvent(new Event("shown"));
 	}
 
 	function load() {

@@ -24,6 +24,7 @@ const (
 	storagePage   = "storage"
 	settingsPage  = "settings"
 	eventsPage    = "events"
+	streamPage    = "stream"
 )
 
 // contents has the function that makes the content of each page. The function returns
@@ -40,6 +41,7 @@ var contents = map[string]func(view) (content, bool){
 	storagePage:   always(storage),
 	settingsPage:  always(settings),
 	eventsPage:    always(eventLog),
+	streamPage:    always(stream),
 }
 
 func always(show func(view) content) func(view) (content, bool) {
@@ -52,7 +54,7 @@ func navigation(current string) []link {
 	current = cmp.Or(within[current], current)
 	var links []link
 	for _, page := range []link{
-		{Text: "Overview", Link: overviewPage}, {Text: "Jobs", Link: jobsPage}, {Text: "Executors", Link: executorsPage},
+		{Text: "Overview", Link: overviewPage}, {Text: "Stream", Link: streamPage}, {Text: "Jobs", Link: jobsPage}, {Text: "Executors", Link: executorsPage},
 		{Text: "Storage", Link: storagePage}, {Text: "Settings", Link: settingsPage}, {Text: "Events", Link: eventsPage},
 	} {
 		links = append(links, link{Text: page.Text, Link: to(page.Link), Current: page.Link == current})

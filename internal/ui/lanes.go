@@ -1,0 +1,252 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+const (
+	// maxLanes is how many lanes the stream shows.
+	maxLanes = 400
+	// maxColumns is how many moments of a lane are told apart.
+	maxColumns = 4000
+)
+
+// lane has the attempts that one core of an executor ran, one after the other.
+type lane struct {
+	Executor string `json:"executor"`
+	Host     string `json:"host"`
+	// Bars are numbers, barFields for each bar in the order of time: its begin after From and
+	// its length in microseconds, the index of its task set in Sets, its task, and its
+	// outcome. Attempts that are too short to be told apart share a bar, whose task is -1.
+	Bars []int64 `json:"bars"`
+}
+
+const barFields = 5
+
+// laneSet names a task set.
+type laneSet struct {
+	ID   uint64 `json:"id"`
+	Name string `json:"name"`
+}
+
+// lanes is what the stream draws of a span of time. Times are in microseconds since 1970.
+type lanes struct {
+	Begin   events.Micros `json:"begin"` // of the first attempt
+	End     events.Micros `json:"end"`   // of the last attempt, or now
+	From    events.Micros `json:"from"`  // of the span
+	To      events.Micros `json:"to"`
+	Sets    []laneSet     `json:"sets"`
+	Lanes   []lane        `json:"lanes"`
+	Omitted int           `json:"omitted"` // lanes that are not shown
+}
+
+// coreTime is the time in which an attempt had a core.
+type coreTime struct {
+	*events.Attempt
+	begin, end events.Micros
+}
+
+// lanesOf returns the lanes in the span that the query names: all of the application by
+// default.
+func (v view) lanesOf() lanes {
+	perExecutor := map[*events.Executor][]coreTime{}
+	l := lanes{Sets: []laneSet{}, Lanes: []lane{}}
+	now := events.MicrosOf(v.end(time.Time{}))
+	add := func(a *events.Attempt) {
+		e := v.Executor(a.Executor)
+		if e == nil {
+			return
+		}
+		b := coreTime{Attempt: a, begin: a.Start + a.Queue, end: a.End}
+		if a.End == 0 {
+			b.end = max(now, b.begin)
+		}
+		if l.Begin == 0 || b.begin < l.Begin {
+			l.Begin = b.begin
+		}
+		l.End = max(l.End, b.end)
+		perExecutor[e] = append(perExecutor[e], b)
+	}
+	for a := range v.Attempts() {
+		add(a)
+	}
+	for _, a := range v.RunningAttempts() {
+		add(&a)
+	}
+	l.From, l.To = v.query.span(l.Begin, l.End)
+	columns, err := strconv.Atoi(v.query.get("columns"))
+	if err != nil || columns < 1 || columns > maxColumns {
+		columns = maxColumns / 4
+	}
+	reduce := reduction{lanes: &l, width: max((l.To-l.From)/events.Micros(columns), 1), index: map[uint64]int64{}, view: v}
+	for _, e := range v.Executors {
+		for _, attempts := range perCore(perExecutor[e], e.Cores) {
+			if len(l.Lanes) == maxLanes {
+				l.Omitted++
+				continue
+			}
+			l.Lanes = append(l.Lanes, lane{Executor: visible(e.ID), Host: visible(e.Host), Bars: reduce.bars(attempts)})
+		}
+	}
+	return l
+}
+
+// span returns the times that a query names, within the given ones.
+func (q query) span(begin, end events.Micros) (from, to events.Micros) {
+	parse := func(key string, otherwise events.Micros) events.Micros {
+		n, err := strconv.ParseInt(q.get(key), 10, 64)
+		if err != nil || events.Micros(n) < begin || events.Micros(n) > end {
+			return otherwise
+		}
+		return events.Micros(n)
+	}
+	from, to = parse("from", begin), parse("to", end)
+	if from >= to {
+		return begin, end
+	}
+	return from, to
+}
+
+// perCore divides an executor's attempts among its cores, so that those of one core do not
+// overlap. What overlaps on all cores nevertheless, by inexact times, is put on the core
+// that is free first.
+func perCore(attempts []coreTime, cores int) [][]coreTime {
+	slices.SortFunc(attempts, func(a, b coreTime) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.Set, b.Set), cmp.Compare(a.Task, b.Task))
+	})
+	var all [][]coreTime
+	for _, a := range attempts {
+		best := -1
+		for i, one := range all {
+			end := one[len(one)-1].end
+			if end <= a.begin {
+				best = i
+				break
+			}
+			if best < 0 || end < all[best][len(all[best])-1].end {
+				best = i
+			}
+		}
+		if best < 0 || all[best][len(all[best])-1].end > a.begin && len(all) < cores {
+			all = append(all, nil)
+			best = len(all) - 1
+		}
+		all[best] = append(all[best], a)
+	}
+	return all
+}
+
+// reduction turns attempts into bars that are not much shorter than width.
+type reduction struct {
+	lanes *lanes
+	view  view
+	width events.Micros
+	index map[uint64]int64 // of a task set in lanes.Sets
+}
+
+func (r *reduction) bars(attempts []coreTime) []int64 {
+	bars := []int64{}
+	for _, a := range attempts {
+		begin, end := max(a.begin, r.lanes.From), min(a.end, r.lanes.To)
+		if end <= begin && (a.end < r.lanes.From || a.begin > r.lanes.To) {
+			continue
+		}
+		start, length, set := int64(begin-r.lanes.From), int64(max(0, end-begin)), r.set(a.Set)
+		if n := len(bars); n > 0 && length < int64(r.width) {
+			last := bars[n-barFields:]
+			lastEnd := last[0] + last[1]
+			sameLook := last[2] == set && (last[4] == int64(a.Outcome) || last[1] < int64(r.width))
+			if sameLook && start-lastEnd < int64(r.width) && (last[3] == -1 || last[1] < int64(r.width)) {
+				last[1], last[3] = max(last[1], start+length-last[0]), -1
+				last[4] = worse(last[4], int64(a.Outcome))
+				continue
+			}
+		}
+		bars = append(bars, start, length, set, int64(a.Task), int64(a.Outcome))
+	}
+	return bars
+}
+
+// worse returns the outcome of two attempts that share a bar.
+func worse(a, b int64) int64 {
+	for _, outcome := range []events.Outcome{events.AttemptError, events.AttemptLost} {
+		if a == int64(outcome) || b == int64(outcome) {
+			return int64(outcome)
+		}
+	}
+	return max(a, b)
+}
+
+func (r *reduction) set(id uint64) int64 {
+	i, known := r.index[id]
+	if !known {
+		i = int64(len(r.lanes.Sets))
+		r.index[id] = i
+		s := laneSet{ID: id, Name: "task set " + formatID(id)}
+		if _, set := r.view.set(id); set != nil {
+			s.Name = visible(cmp.Or(set.Name, s.Name))
+		}
+		r.lanes.Sets = append(r.lanes.Sets, s)
+	}
+	return i
+}
+
+// use is how much of an executor's cores tasks had.
+type use struct {
+	executor *events.Executor
+	attempts int
+	busy     time.Duration
+	lasted   time.Duration
+}
+
+// stream shows every task in lanes by core and, without a script, how busy each executor was.
+func stream(v view) content {
+	perExecutor := map[*events.Executor]*use{}
+	add := func(a *events.Attempt, took time.Duration) {
+		e := v.Executor(a.Executor)
+		if e == nil {
+			return
+		}
+		u := perExecutor[e]
+		if u == nil {
+			u = &use{executor: e, lasted: v.lasted(e.Registered, e.Lost)}
+			perExecutor[e] = u
+		}
+		u.attempts++
+		u.busy += max(0, took-a.Queue.Duration())
+	}
+	for a := range v.Attempts() {
+		add(a, a.Took())
+	}
+	for _, a := range v.RunningAttempts() {
+		add(&a, v.took(&a))
+	}
+	used := slices.SortedFunc(maps.Values(perExecutor), func(a, b *use) int { return byID(a.executor, b.executor) })
+	part := func(u *use) float64 {
+		return u.busy.Seconds() / max(u.lasted.Seconds()*float64(max(1, u.executor.Cores)), 1e-6)
+	}
+	c := content{Title: "Stream"}
+	if len(used) > 0 {
+		c.Sections = append(c.Sections, section{ID: "lanes", Lanes: "?data=stream"})
+	}
+	c.Sections = append(c.Sections, section{ID: "use", Title: "How busy the executors were", Table: tableOf(v.query, "use", "Use of executors", "No task has been launched.", used,
+		func(u *use) string { return u.executor.ID },
+		[]column[*use]{
+			{Name: "Executor", Compare: func(a, b *use) int { return byID(a.executor, b.executor) }, Cells: func(u *use) []cell { return []cell{executorLink(u.executor)} }},
+			{Name: "Host", Compare: byText(func(u *use) string { return u.executor.Host }), Cells: func(u *use) []cell { return []cell{text(u.executor.Host)} }},
+			{Name: "Cores", Number: true, Cells: func(u *use) []cell { return []cell{number(u.executor.Cores)} }},
+			{Name: "Attempts", Number: true, Compare: by(func(u *use) int { return u.attempts }), Cells: func(u *use) []cell { return []cell{number(u.attempts)} }},
+			{Name: "Time in tasks", Number: true, Compare: by(func(u *use) time.Duration { return u.busy }), Cells: func(u *use) []cell { return []cell{text(duration(u.busy))} }},
+			{Name: "Busy", Hint: "Of its cores, since it registered", Compare: by(part), Cells: func(u *use) []cell {
+				return []cell{share(part(u), 1, fmt.Sprintf("%.0f %%", min(100, 100*part(u))))}
+			}},
+		})})
+	return c
+}

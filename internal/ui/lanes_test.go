@@ -1,0 +1,121 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+func lanesFor(t require.TestingT, s *events.Snapshot, query string) lanes {
+	answer := ask(of(s), http.MethodGet, "data=stream&"+query, "")
+	require.Equal(t, http.StatusOK, answer.Code)
+	require.Equal(t, "application/json", answer.Header().Get("Content-Type"))
+	var l lanes
+	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &l))
+	return l
+}
+
+// bars returns the bars of a lane as [begin, length, set, task, outcome].
+func (l lane) bars() (all [][]int64) {
+	for i := 0; i < len(l.Bars); i += barFields {
+		all = append(all, l.Bars[i:i+barFields])
+	}
+	return all
+}
+
+func TestLanes(t *testing.T) {
+	second := int64(1_000_000)
+	attempt := func(task uint32, outcome events.Outcome, begin, end float64) events.Attempt {
+		a := events.Attempt{Set: 1, Task: task, Executor: 1, Outcome: outcome, Start: micros64(begin)}
+		if outcome != events.StillRunning {
+			a.End = micros64(end)
+		}
+		return a
+	}
+	s := snapshotOf(&events.Batch{
+		Events: []events.Event{
+			&events.ExecutorRegistered{Time: at(0), Number: 1, ID: "1", Host: "a", Cores: 2},
+			&events.TaskSetSubmitted{Time: at(0), Set: 1, Job: 1, Name: "count", Tasks: 9},
+		},
+		Attempts: []events.Attempt{
+			attempt(0, events.AttemptSucceeded, 0, 10), attempt(1, events.AttemptError, 0, 5), attempt(2, events.AttemptSucceeded, 5, 20), attempt(3, events.StillRunning, 10, 0),
+		},
+	})
+	l := lanesFor(t, s, "")
+	require.Equal(t, []laneSet{{1, "count"}}, l.Sets)
+	require.Len(t, l.Lanes, 2)
+	require.Equal(t, [][]int64{{0, 10 * second, 0, 0, int64(events.AttemptSucceeded)}, {10 * second, 590 * second, 0, 3, int64(events.StillRunning)}}, l.Lanes[0].bars())
+	require.Equal(t, [][]int64{{0, 5 * second, 0, 1, int64(events.AttemptError)}, {5 * second, 15 * second, 0, 2, int64(events.AttemptSucceeded)}}, l.Lanes[1].bars())
+
+	part := lanesFor(t, s, fmt.Sprintf("from=%d&to=%d", micros64(4), micros64(8)))
+	require.Equal(t, [][]int64{{0, 4 * second, 0, 0, int64(events.AttemptSucceeded)}}, part.Lanes[0].bars())
+	require.Equal(t, [][]int64{{0, 1 * second, 0, 1, int64(events.AttemptError)}, {1 * second, 3 * second, 0, 2, int64(events.AttemptSucceeded)}}, part.Lanes[1].bars())
+
+	for _, query := range []string{"from=x", "from=9&to=1", "from=-1", "to=99999999999999999999", "columns=0", "columns=1e9"} {
+		require.Equal(t, l, lanesFor(t, s, query), query)
+	}
+	require.Empty(t, lanesFor(t, snapshotOf(&events.Batch{}), "").Lanes)
+}
+
+// TestLanesShowAllTime draws random attempts: those of a lane never overlap if no executor
+// runs more than its cores, and each moment of each attempt is in a bar of its task set.
+func TestLanesShowAllTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cores := rapid.IntRange(1, 4).Draw(t, "cores")
+		b := &events.Batch{Events: []events.Event{&events.ExecutorRegistered{Time: at(0), Number: 1, ID: "1", Host: "a", Cores: cores}}}
+		for core := range cores {
+			now := 0.0
+			for i := range rapid.IntRange(1, 30).Draw(t, "attempts") {
+				now += rapid.Float64Range(0, 3).Draw(t, "pause")
+				took := rapid.Float64Range(0.000002, 5).Draw(t, "took")
+				b.Attempts = append(b.Attempts, events.Attempt{
+					Set: uint64(i%3 + 1), Task: uint32(core*100 + i), Executor: 1, Outcome: events.AttemptSucceeded, Start: micros64(now), End: micros64(now + took),
+				})
+				now += took + 0.000002
+			}
+		}
+		l := lanesFor(t, snapshotOf(b), fmt.Sprintf("columns=%d", rapid.IntRange(1, 4000).Draw(t, "columns")))
+		require.LessOrEqual(t, len(l.Lanes), cores)
+		for _, lane := range l.Lanes {
+			end := int64(-1)
+			for _, bar := range lane.bars() {
+				require.GreaterOrEqual(t, bar[0], end-1)
+				end = bar[0] + bar[1]
+			}
+		}
+		for _, a := range b.Attempts {
+			begin, end := int64(a.Start-l.Begin), int64(a.End-l.Begin)
+			found := false
+			for _, lane := range l.Lanes {
+				for _, bar := range lane.bars() {
+					found = found || l.Sets[bar[2]].ID == a.Set && bar[0] <= begin && bar[0]+bar[1] >= end
+				}
+			}
+			require.True(t, found, "task %d", a.Task)
+		}
+	})
+}
+
+func TestBarsOfManyAttemptsAreFew(t *testing.T) {
+	b := &events.Batch{}
+	for n := range uint32(50) {
+		b.Events = append(b.Events, &events.ExecutorRegistered{Time: at(0), Number: n + 1, ID: fmt.Sprint(n + 1), Host: "a", Cores: 4})
+	}
+	for i := range 200_000 {
+		begin := float64(i/200) * 0.1
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(i), Executor: uint32(i%50 + 1), Outcome: events.AttemptSucceeded, Start: micros64(begin), End: micros64(begin + 0.09)})
+	}
+	l := lanesFor(t, snapshotOf(b), "columns=1000")
+	require.Len(t, l.Lanes, 200)
+	bars := 0
+	for _, lane := range l.Lanes {
+		bars += len(lane.bars())
+	}
+	require.LessOrEqual(t, bars, 200*1000*2)
+}
