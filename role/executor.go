@@ -24,11 +24,11 @@ import (
 
 // runExecutor runs an executor until its driver asks it to stop, and returns the exit code.
 func runExecutor() int {
-	logger := logging.New(os.Stderr, config.Default())
+	logger, configure := logging.NewConfigurable(os.Stderr)
 	slog.SetDefault(logger)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	err := serveExecutor(ctx, logger)
+	err := serveExecutor(ctx, logger, configure)
 	switch {
 	case ctx.Err() != nil:
 		logger.Info("a signal ended the executor")
@@ -40,7 +40,7 @@ func runExecutor() int {
 	return 0
 }
 
-func serveExecutor(ctx context.Context, logger *slog.Logger) error {
+func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*config.Config)) error {
 	cores, err := strconv.Atoi(os.Getenv(launch.EnvCores))
 	if err != nil {
 		return fmt.Errorf("%s: %w: an executor is started by its ApplicationMaster", launch.EnvCores, err)
@@ -71,7 +71,7 @@ func serveExecutor(ctx context.Context, logger *slog.Logger) error {
 		Cores:   cores,
 		Profile: profile,
 		LogURLs: logURLs(os.Getenv(launch.EnvLogURL)),
-		Prepare: prepareTasks(credentials, logger),
+		Prepare: prepareTasks(credentials, logger, configure),
 
 		Resources: resources,
 
@@ -96,9 +96,14 @@ func givenResources() (map[string][]string, error) {
 }
 
 // prepareTasks returns a function that adds the file systems, by the driver's Hadoop
-// configuration and user, to the context of tasks.
-func prepareTasks(credentials *security.Credentials, logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
+// configuration and user, to the context of tasks, and configures the logger.
+func prepareTasks(credentials *security.Credentials, logger *slog.Logger, configure func(*config.Config)) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
+		settings, err := config.FromMap(boot.GetProperties())
+		if err != nil {
+			return nil, nil, err
+		}
+		configure(settings)
 		var hadoop *conf.Config // nil if the driver has no Hadoop configuration
 		if values := boot.GetHadoop(); len(values) > 0 {
 			hadoop = conf.FromMap(values)

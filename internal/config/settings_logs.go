@@ -1,9 +1,17 @@
 package config
 
+// Values of log.format.
+const (
+	LogText = "text"
+	LogJSON = "json"
+)
+
 // What is logged, and which log files YARN aggregates.
 var (
-	LogLevel = oneOf("log.level", "info", "The lowest level of messages that the AM, the driver, the executors, and the masters and workers of a standalone cluster write to their stderr.",
+	LogLevel = oneOf("log.level", "info", "The lowest level of messages that the AM, the driver, the executors, and the masters and workers of a standalone cluster write to their stderr. "+
+		"A driver that a person started shows its progress, and logs only warnings and errors unless the level is set.",
 		"debug", "info", "warn", "error")
+	LogFormat  = oneOf("log.format", LogText, "The format of these messages: a line of `key=value` pairs each, or of JSON.", LogText, LogJSON)
 	LogInclude = text("yarn.log.includePattern", "", "A Java regular expression: only log files whose names match are aggregated when the "+
 		"application has ended. All if it is not set. Log aggregation needs `yarn.log-aggregation-enable` of the cluster.")
 	LogExclude       = text("yarn.log.excludePattern", "", "A Java regular expression: log files whose names match are not aggregated, whatever `yarn.log.includePattern` says.")
