@@ -98,6 +98,7 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 			return
 		}
 		job.Collect = collect
+		defer session.app.HideProgress()
 		for result, err := range session.app.Driver.Run(ctx, job) {
 			if err != nil {
 				yield(Result[Out]{}, err)
@@ -107,6 +108,9 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 			if err != nil {
 				yield(Result[Out]{}, fmt.Errorf("result of task %d of %q: %w", result.Index, job.Name, err))
 				return
+			}
+			if !collect {
+				session.app.HideProgress()
 			}
 			if !yield(Result[Out]{Index: result.Index, Value: value}, nil) {
 				return

@@ -13,9 +13,7 @@ import (
 // summary returns numbers of tasks and executors for the diagnostics, in one line.
 func (m *applicationMaster) summary() string {
 	totals, executors := m.driver.Endpoint.Status().Totals, m.allocator.Status()
-	line := fmt.Sprintf("summary: task_sets=%d tasks=%d failed_attempts=%d process_local=%d node_local=%d no_pref=%d rack_local=%d any=%d executors=%d lost_executors=%d",
-		totals.Jobs, totals.Done, totals.FailedAttempts, totals.Locality.ProcessLocal, totals.Locality.NodeLocal,
-		totals.Locality.NoPref, totals.Locality.RackLocal, totals.Locality.Any, executors.Counts.Requested, totals.ExecutorsLost)
+	line := fmt.Sprintf("summary: %s executors=%d lost_executors=%d", totals.KeyValues(), executors.Counts.Requested, totals.ExecutorsLost)
 	if ended := formatFailures(executors.Failures); ended != "" {
 		line += " ended=" + strconv.Quote(ended)
 	}

@@ -20,6 +20,8 @@ type Console struct {
 	width func() int // columns; nil if out is no terminal
 	color bool
 	live  string // the text of the live line
+	// shared is set if the program's stdout is the same terminal.
+	shared bool
 }
 
 // NewConsole returns a console for out. On a terminal it has a live line, in colour
@@ -39,6 +41,40 @@ func NewConsole(out io.Writer) *Console {
 		return columns
 	}
 	return console
+}
+
+// Share makes the console share its terminal with what the program prints, if stdout is
+// a terminal too. The live line is then shown only while tasks run, and begins where the
+// program would print next. The result writes to stdout without damage to the live line.
+func (c *Console) Share(stdout *os.File) io.Writer {
+	if c.width == nil || !term.IsTerminal(int(stdout.Fd())) {
+		return stdout
+	}
+	c.shared = true
+	return &besideLive{console: c, out: stdout}
+}
+
+// besideLive erases the live line of a console while it writes.
+type besideLive struct {
+	console *Console
+	out     io.Writer
+}
+
+func (b *besideLive) Write(text []byte) (int, error) {
+	c := b.console
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.erase()
+	c.live = "" // the text may end within a line
+	return b.out.Write(text)
+}
+
+// HideShared removes the live line until it changes, if the program's stdout is the same
+// terminal.
+func (c *Console) HideShared() {
+	if c.shared {
+		c.SetLive("")
+	}
 }
 
 func (c *Console) isLive() bool { return c.width != nil }
@@ -99,6 +135,9 @@ func (c *Console) draw() {
 	}
 	if c.color {
 		line = colourBar(line)
+	}
+	if c.shared {
+		line += "\r" // what the program prints overwrites the line
 	}
 	fmt.Fprint(c.out, line)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/bobbin-yarn/bobbin/driver"
 )
 
 // Progress is an ApplicationMaster's progress, from the path api/status below its
@@ -53,8 +55,15 @@ type TaskSet struct {
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"`
-	State       string `json:"state,omitempty"`
+	// Stage is the task set's place in a job of several; nil if the set is a job itself.
+	Stage *driver.StagePlace `json:"stage,omitempty"`
+	State string             `json:"state,omitempty"`
 	TaskCounts
+}
+
+// hasEnded reports whether the task set needs no more tasks.
+func (s *TaskSet) hasEnded() bool {
+	return s.Done >= s.Total || s.State != "" && s.State != driver.JobRunning
 }
 
 func parseStatus(body []byte) (*Progress, error) {
@@ -65,20 +74,62 @@ func parseStatus(body []byte) (*Progress, error) {
 	return parsed, nil
 }
 
-// current returns the first unfinished task set, or the totals if all are finished.
+// current returns the first unfinished job, or the totals if all are finished. A job is a
+// task set, or the unfinished stages of a job with stages together.
 func (s *Progress) current() TaskSet {
-	for _, set := range s.TaskSets {
-		if set.Done < set.Total {
+	for i, set := range s.TaskSets {
+		switch {
+		case set.hasEnded():
+		case set.Stage != nil:
+			return joinStages(s.TaskSets[i:])
+		default:
 			return set
 		}
 	}
 	return TaskSet{Name: "tasks", TaskCounts: s.Tasks}
 }
 
+// joinStages returns the sum of the first task set and the further unfinished ones of
+// the same job, with a name such as "sort, stages 1 and 2 of 3:".
+func joinStages(sets []TaskSet) TaskSet {
+	first, sum := sets[0].Stage, TaskSet{}
+	var numbers []int
+	for _, set := range sets {
+		if set.hasEnded() || set.Stage == nil || set.Stage.Job != first.Job || set.Stage.Name != first.Name {
+			continue
+		}
+		numbers = append(numbers, set.Stage.Number)
+		sum.Total += set.Total
+		sum.Done += set.Done
+		sum.Running += set.Running
+		sum.Failed += set.Failed
+	}
+	slices.Sort(numbers)
+	var words strings.Builder
+	for i, number := range slices.Compact(numbers) {
+		if i > 0 {
+			words.WriteString(" and ")
+		}
+		fmt.Fprint(&words, number)
+	}
+	noun := "stage"
+	if strings.Contains(words.String(), " ") {
+		noun = "stages"
+	}
+	sum.Name = fmt.Sprintf("%s, %s %s of %d:", first.Name, noun, &words, first.Of)
+	return sum
+}
+
 // idle reports whether all known tasks are done or no driver runs, so that the
 // application may end soon.
 func (s *Progress) idle() bool {
 	return s.Tasks.Total > 0 && s.Tasks.Done >= s.Tasks.Total || s.State != "" && s.State != stateRunning
+}
+
+// runsTasks reports whether a job is unfinished.
+func (s *Progress) runsTasks() bool {
+	set := s.current()
+	return set.Done < set.Total
 }
 
 func (s *Progress) executors() string {
@@ -172,17 +223,40 @@ func (p *display) redraw() {
 	if !p.console.isLive() || p.state == "" {
 		return
 	}
-	parts := []string{fmt.Sprintf("%7s  %s", Seconds(p.now().Sub(p.began)), p.state)}
-	if s := p.latest; s != nil {
-		if s.Executors.Requested > 0 {
-			parts = append(parts, s.executors())
-		}
-		if set := s.current(); set.Total > 0 {
-			tasks := s.tasks()
-			// The bar is as wide as the rest of the line allows.
-			room := p.console.width() - 1 - utf8.RuneCountInString(strings.Join(append(parts, "[]", tasks), columnGap))
-			parts = append(parts, bar(set.Done, set.Total, min(max(room, 5), 30)), tasks)
+	if p.console.shared && (p.latest == nil || !p.latest.runsTasks()) {
+		p.console.SetLive("") // the program may print now
+		return
+	}
+	p.console.SetLive(p.liveLine(p.console.width() - 1))
+}
+
+const (
+	minBar = 5
+	maxBar = 30
+)
+
+// liveLine returns the live line for a terminal with this many columns. On a narrow one
+// the executors, the state and then the bar are left out.
+func (p *display) liveLine(columns int) string {
+	elapsed := fmt.Sprintf("%7s", Seconds(p.now().Sub(p.began)))
+	parts := []string{elapsed, p.state}
+	s := p.latest
+	if s == nil {
+		return strings.Join(parts, columnGap)
+	}
+	if s.Executors.Requested > 0 {
+		parts = append(parts, s.executors())
+	}
+	set := s.current()
+	if set.Total == 0 {
+		return strings.Join(parts, columnGap)
+	}
+	tasks := s.tasks()
+	for ; len(parts) > 0; parts = parts[:len(parts)-1] {
+		rest := strings.Join(append(slices.Clip(parts), "[]", tasks), columnGap)
+		if room := columns - utf8.RuneCountInString(rest); room >= minBar {
+			return strings.Join(append(parts, bar(set.Done, set.Total, min(room, maxBar)), tasks), columnGap)
 		}
 	}
-	p.console.SetLive(strings.Join(parts, columnGap))
+	return elapsed + columnGap + tasks
 }

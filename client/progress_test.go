@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -83,4 +84,60 @@ func TestStatusWithUnexpectedContent(t *testing.T) {
 	p, _ := testDisplay(NewConsole(out))
 	p.update(progressOf(t, `{}`))
 	require.Empty(t, out.String())
+}
+
+func TestStagesOfAJobAreOneLine(t *testing.T) {
+	stage := func(number, total, done, running int, state string) string {
+		return fmt.Sprintf(`{"name":"map at main.go:%[1]d","stage":{"job":7,"name":"join","number":%[1]d,"of":3},"total":%[2]d,"done":%[3]d,"running":%[4]d,"state":%[5]q}`,
+			number, total, done, running, state)
+	}
+	for name, test := range map[string]struct {
+		sets []string
+		want string
+	}{
+		"one":              {[]string{stage(1, 8, 3, 2, "running")}, "join, stage 1 of 3: 3/8, 2 running"},
+		"two at a time":    {[]string{stage(2, 8, 3, 2, "running"), stage(1, 10, 1, 1, "running")}, "join, stages 1 and 2 of 3: 4/18, 3 running"},
+		"the next":         {[]string{stage(1, 8, 8, 0, "succeeded"), stage(2, 4, 0, 1, "running")}, "join, stage 2 of 3: 0/4, 1 running"},
+		"a failed attempt": {[]string{stage(2, 8, 3, 0, "cancelled"), stage(2, 5, 1, 1, "running")}, "join, stage 2 of 3: 1/5, 1 running"},
+		"beside others":    {[]string{stage(1, 8, 3, 2, "running"), `{"name":"count","total":9,"done":1,"running":1,"state":"running"}`}, "join, stage 1 of 3: 3/8, 2 running"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, progressOf(t, `{"taskSets":[`+strings.Join(test.sets, ",")+`]}`).tasks())
+		})
+	}
+}
+
+func TestTheLiveLineFitsNarrowTerminals(t *testing.T) {
+	console, _ := liveConsole(120)
+	p, after := testDisplay(console)
+	p.state = "RUNNING"
+	after(1500 * time.Millisecond)
+	p.update(progressOf(t, `{"executors":{"requested":2,"running":1},"tasks":{"total":20,"done":10,"running":2},"taskSets":[{"name":"words","total":20,"done":10,"running":2}]}`))
+	for columns, want := range map[int]string{
+		80: "   1.5s  RUNNING  1 of 2 executors  [========>         ]  words 10/20, 2 running",
+		60: "   1.5s  RUNNING  [=======>        ]  words 10/20, 2 running",
+		42: "   1.5s  [==>    ]  words 10/20, 2 running",
+		25: "   1.5s  words 10/20, 2 running",
+	} {
+		require.Equal(t, want, p.liveLine(columns), columns)
+	}
+}
+
+func TestAProgramPrintsBesideTheLiveLine(t *testing.T) {
+	console, out := liveConsole(60)
+	console.shared = true
+	beside := &besideLive{console: console, out: out}
+	p, _ := testDisplay(console)
+	p.state = "RUNNING"
+	p.update(progressOf(t, `{"tasks":{"total":2,"done":1},"taskSets":[{"name":"words","total":2,"done":1}]}`))
+	p.redraw()
+	require.Contains(t, screen(out.String())[0], "words 1/2")
+	_, _ = beside.Write([]byte("a result\n"))
+	p.redraw()
+	lines := screen(out.String())
+	require.Equal(t, "a result", lines[0])
+	require.Contains(t, lines[1], "words 1/2")
+	p.update(progressOf(t, `{"tasks":{"total":2,"done":2},"taskSets":[{"name":"words","total":2,"done":2}]}`))
+	p.redraw()
+	require.Equal(t, []string{"a result", ""}, screen(out.String()), "the program may print when no task runs")
 }

@@ -82,7 +82,20 @@ func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	return report, Failed(&Failure{Report: report, Details: cause.details})
 }
 
+// Print prints how the application ended, with its summary.
 func (r *Report) Print(console *Console) {
+	rows := summaryRows(parseSummary(r.Diagnostics))
+	if line := r.Times.line(); line != "" {
+		rows = append(rows, row{"times", line})
+	}
+	if r.TrackingURL != "" {
+		rows = append(rows, row{"tracking", r.TrackingURL})
+	}
+	r.print(console, rows)
+}
+
+// print prints the application's final status, and rows below it.
+func (r *Report) print(console *Console, rows []row) {
 	colour := green
 	if r.FinalStatus != string(yarnrest.StatusSucceeded) {
 		colour = red
@@ -96,13 +109,6 @@ func (r *Report) Print(console *Console) {
 		took = " after " + Seconds(r.Times.Finished.Sub(r.Times.Submitted))
 	}
 	console.Print("%s %s%s", r.ApplicationID, console.paint(colour, status), took)
-	rows := summaryRows(parseSummary(r.Diagnostics))
-	if line := r.Times.line(); line != "" {
-		rows = append(rows, row{"times", line})
-	}
-	if r.TrackingURL != "" {
-		rows = append(rows, row{"tracking", r.TrackingURL})
-	}
 	for _, row := range rows {
 		console.Print("  %-10s %s", row.label, row.text)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/role"
 )
 
 // engine runs the steps of a plan. Each running step has a goroutine, which reports
@@ -23,6 +24,7 @@ type engine struct {
 	session *bobbin.Session
 	results *recorder // nil if no results are to be written
 	output  io.Writer // receives the end of each command's output
+	logger  *slog.Logger
 	ended   chan stepEnd
 }
 
@@ -51,7 +53,8 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 		return err
 	}
 	defer session.Close()
-	e := &engine{plan: p, session: session, output: os.Stdout, ended: make(chan stepEnd, len(p.Steps))}
+	app := role.FromContext(ctx)
+	e := &engine{plan: p, session: session, output: app.Output, logger: app.Logger, ended: make(chan stepEnd, len(p.Steps))}
 	if p.Results != "" {
 		own := ResultsOf(p.Results, session.ApplicationID())
 		if e.results, err = newRecorder(ctx, session.Files(), own); err != nil {
@@ -95,7 +98,7 @@ func (e *engine) run(ctx context.Context) error {
 				group.Go(func() { e.ended <- stepEnd{i, e.step(ctx, i)} })
 			case state == blocked:
 				states[i] = blocked
-				slog.Warn("step skipped", "step", steps[i].Name, "needs", need)
+				e.logger.Warn("step skipped", "step", steps[i].Name, "needs", need)
 				e.results.skip(i, need)
 			}
 		}
@@ -107,15 +110,15 @@ func (e *engine) run(ctx context.Context) error {
 		switch step := steps[end.step]; {
 		case end.err == nil:
 			states[end.step] = passed
-			slog.Info("step succeeded", "step", step.Name)
+			e.logger.Info("step succeeded", "step", step.Name)
 		case step.AllowFailure && ctx.Err() == nil:
 			states[end.step] = passed
-			slog.Warn("step failed, which the job allows", "step", step.Name, "error", end.err)
+			e.logger.Warn("step failed, which the job allows", "step", step.Name, "error", end.err)
 		default:
 			states[end.step] = blocked
 			failures[end.step] = end.err
 			order = append(order, end.step)
-			slog.Error("step failed", "step", step.Name, "error", end.err)
+			e.logger.Error("step failed", "step", step.Name, "error", end.err)
 		}
 	}
 	if len(order) == 0 {
@@ -175,7 +178,7 @@ func (e *engine) step(ctx context.Context, number int) error {
 		options = append(options, bobbin.CPUs(step.CPUs))
 	}
 	began := time.Now()
-	slog.Info("step started", "step", step.Name, "tasks", len(step.Tasks))
+	e.logger.Info("step started", "step", step.Name, "tasks", len(step.Tasks))
 	var failures []*Outcome
 	for finished, err := range run.Stream(ctx, e.session, step.Tasks, options...) {
 		if err != nil {
@@ -199,7 +202,7 @@ func (e *engine) step(ctx context.Context, number int) error {
 			break
 		}
 	}
-	slog.Info("step ended", "step", step.Name, "failed tasks", len(failures), "after", time.Since(began).Round(time.Millisecond))
+	e.logger.Info("step ended", "step", step.Name, "failed tasks", len(failures), "after", time.Since(began).Round(time.Millisecond))
 	err := stepError(step, failures)
 	e.results.end(number, textOf(err))
 	return err
@@ -238,7 +241,7 @@ func textOf(err error) string {
 // if the plan's only step has no name, otherwise with step and task before each
 // line.
 func (e *engine) printOutcome(step string, outcome *Outcome) {
-	slog.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Try,
+	e.logger.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Try,
 		"output", outcome.Output)
 	text := outcome.Tail
 	if step == "" && outcome.Status != Succeeded {
@@ -256,6 +259,6 @@ func (e *engine) printOutcome(step string, outcome *Outcome) {
 		text = marked.String()
 	}
 	if _, err := io.WriteString(e.output, text); err != nil && !errors.Is(err, os.ErrClosed) {
-		slog.Warn("cannot write the output of a task", "error", err)
+		e.logger.Warn("cannot write the output of a task", "error", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -228,7 +229,7 @@ func TestPlanFileRoundTrip(t *testing.T) {
 
 func TestOutputLinesNameStepAndTask(t *testing.T) {
 	var said strings.Builder
-	e := &engine{output: &said}
+	e := &engine{output: &said, logger: slog.New(slog.DiscardHandler)}
 	e.printOutcome("", &Outcome{Status: Succeeded, Tail: "as it is"})
 	e.printOutcome("", &Outcome{Status: Failed, Tail: "is in the error"})
 	e.printOutcome("build", &Outcome{Index: 3, Status: Failed, Tail: "two\nlines"})

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/role"
 )
 
 // Collect returns all elements, in the order of the partitions. They must fit into
@@ -51,6 +52,7 @@ func (s *Of[T]) Stream(ctx context.Context) iter.Seq2[T, error] {
 		defer running.Wait()
 		defer cancel()
 		for output := range results.all {
+			role.FromContext(s.session.Context()).HideProgress()
 			for element, err := range decodeElements[T](output.Elements) {
 				if !yield(element, err) || err != nil {
 					return

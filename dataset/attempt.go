@@ -84,6 +84,7 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 		Job:         uint64(run.Priority.Job),
 		Stage:       s.number,
 		Priority:    pool.Priority{Job: uint64(run.Priority.Job), Stage: run.Priority.Stage},
+		Place:       s.place(e.jobs[run.Priority.Job]),
 		Collect:     s.exchange == nil && s.job.work == collectElements,
 		Indexes:     run.Tasks,
 	}
@@ -96,6 +97,11 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 		spec.Tasks = append(spec.Tasks, t)
 	}
 	return spec, nil
+}
+
+// place returns the stage's place in a job that needs it.
+func (s *stageState) place(j *job) *driver.StagePlace {
+	return &driver.StagePlace{Job: uint64(j.id), Name: j.final.plan.definition, Number: slices.Index(j.stages, s.id) + 1, Of: len(j.stages)}
 }
 
 // name returns the name of the stage's task sets.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -96,7 +95,7 @@ func (h *handover) start(id string) {
 		h.submission, err = e.app.Driver.Submit(spec, h)
 	}
 	if err != nil {
-		slog.Warn("an executor's data cannot be moved", "executor", id, "error", err)
+		e.app.Logger.Warn("an executor's data cannot be moved", "executor", id, "error", err)
 	}
 	if h.submission == nil {
 		close(h.ended)
@@ -206,7 +205,7 @@ func (h *handover) Ended(err error) {
 		if err != nil {
 			attributes = append(attributes, "error", err)
 		}
-		slog.Info("data of an executor that leaves was moved", attributes...)
+		h.engine.app.Logger.Info("data of an executor that leaves was moved", attributes...)
 		close(h.ended)
 	})
 }
@@ -222,7 +221,7 @@ func (h *handover) taskDone(result driver.Result) {
 	}
 	to := e.executors[result.ExecutorID] // it has registered before it ran the task
 	if output.Problem != "" {
-		slog.Warn("some of an executor's data cannot be moved", "executor", h.from.ID, "to", result.ExecutorID, "error", output.Problem)
+		e.app.Logger.Warn("some of an executor's data cannot be moved", "executor", h.from.ID, "to", result.ExecutorID, "error", output.Problem)
 	}
 	for _, adopted := range output.Outputs {
 		r := h.relocations[adopted.MapID]

@@ -24,7 +24,8 @@ type job struct {
 
 	ctx     context.Context
 	id      stage.JobID
-	outputs []taskOutput // by task
+	stages  []stage.StageID // parents first
+	outputs []taskOutput    // by task
 	err     error
 	begun   bool // tasks of the result stage have been submitted
 	// deliver, if not nil, receives the result of each task of the result stage, instead
@@ -41,6 +42,7 @@ func (e *engine) run(ctx context.Context, j *job) (partitions int, err error) {
 	defer context.AfterFunc(e.session.Context(), func() { cancel(context.Cause(e.session.Context())) })()
 	e.enter()
 	defer e.leave()
+	defer e.app.HideProgress()
 	if err := e.prepare(ctx, j.final); err != nil {
 		return 0, err
 	}
@@ -71,6 +73,7 @@ func (e *engine) submit(j *job) {
 	e.stages[result.id] = result
 	specs := map[stage.ShuffleID]stage.ShuffleSpec{}
 	reads := e.addShuffles(j, j.final, specs)
+	j.stages = append(j.stages, result.id)
 	e.recordJob(j, result)
 	actions, err := e.graph.Submit(j.id, reads, slices.Collect(maps.Values(specs)))
 	if err != nil {
@@ -95,6 +98,7 @@ func (e *engine) addShuffles(j *job, final *node, specs map[stage.ShuffleID]stag
 			}
 			specs[id] = stage.ShuffleSpec{}
 			specs[id] = stage.ShuffleSpec{ID: id, Reads: e.addShuffles(j, x.input, specs), Determinate: true}
+			j.stages = append(j.stages, stage.StageID{Shuffle: id})
 		}
 	})
 	return reads

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -104,7 +103,7 @@ func (a *attempt) summarize() {
 		summary.TaskTime += took
 	}
 	summary.Skew = float64(a.times[len(a.times)-1]) / float64(max(a.times[len(a.times)/2], 1))
-	slog.Info("stage ended", "summary", summary.String())
+	a.engine.app.Logger.Info("stage ended", "summary", summary.String())
 	a.times = nil
 	e := a.engine
 	e.mu.Lock()

@@ -75,7 +75,7 @@ func (e *executor) status() ExecutorStatus {
 
 func (set *runningSet) status(state string) JobStatus {
 	return JobStatus{
-		ID: set.id, Name: set.spec.Name, Description: set.spec.Description, Group: set.spec.Group, Pool: set.pool, Barrier: set.spec.Barrier, State: state,
+		ID: set.id, Name: set.spec.Name, Description: set.spec.Description, Group: set.spec.Group, Pool: set.pool, Stage: set.spec.Place, Barrier: set.spec.Barrier, State: state,
 		Profile: set.profile.ID, Total: len(set.spec.Tasks), Done: set.done, Running: set.running, Copies: set.copies, Waits: set.blocked, Metrics: set.metrics,
 		FailedAttempts: set.failedAttempts, Locality: set.locality, Submitted: set.submitted,
 	}

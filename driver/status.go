@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/scheduler"
@@ -85,25 +86,26 @@ const (
 
 // JobStatus describes one job, which is one task set.
 type JobStatus struct {
-	ID             uint64     `json:"id"`
-	Name           string     `json:"name"`
-	Description    string     `json:"description,omitempty"`
-	Group          string     `json:"group,omitempty"`
-	Pool           string     `json:"pool,omitempty"` // name of its scheduling pool; "" without pools
-	Barrier        bool       `json:"barrier,omitempty"`
-	State          string     `json:"state"`   // one of the Job constants
-	Profile        int        `json:"profile"` // id of the resource profile of its executors
-	Total          int        `json:"total"`   // number of tasks
-	Done           int        `json:"done"`
-	Running        int        `json:"running"`
-	Copies         int        `json:"copies,omitempty"` // speculative attempts launched so far
-	FailedAttempts int        `json:"failedAttempts"`
-	Waits          string     `json:"waits,omitempty"` // why none of its tasks is launched, if a person may have to change something
-	Locality       Locality   `json:"locality"`
-	Metrics        Metrics    `json:"metrics"`
-	Submitted      time.Time  `json:"submitted"`
-	Ended          *time.Time `json:"ended,omitempty"`
-	Error          string     `json:"error,omitempty"`
+	ID             uint64      `json:"id"`
+	Name           string      `json:"name"`
+	Description    string      `json:"description,omitempty"`
+	Group          string      `json:"group,omitempty"`
+	Pool           string      `json:"pool,omitempty"`  // name of its scheduling pool; "" without pools
+	Stage          *StagePlace `json:"stage,omitempty"` // see TaskSet.Place
+	Barrier        bool        `json:"barrier,omitempty"`
+	State          string      `json:"state"`   // one of the Job constants
+	Profile        int         `json:"profile"` // id of the resource profile of its executors
+	Total          int         `json:"total"`   // number of tasks
+	Done           int         `json:"done"`
+	Running        int         `json:"running"`
+	Copies         int         `json:"copies,omitempty"` // speculative attempts launched so far
+	FailedAttempts int         `json:"failedAttempts"`
+	Waits          string      `json:"waits,omitempty"` // why none of its tasks is launched, if a person may have to change something
+	Locality       Locality    `json:"locality"`
+	Metrics        Metrics     `json:"metrics"`
+	Submitted      time.Time   `json:"submitted"`
+	Ended          *time.Time  `json:"ended,omitempty"`
+	Error          string      `json:"error,omitempty"`
 	// Counters are sums over done tasks and, as of the last heartbeats, running attempts.
 	Counters map[string]int64 `json:"counters,omitempty"`
 	// Gauges are the gauges of running attempts, as of their latest heartbeats.
@@ -156,6 +158,12 @@ type Totals struct {
 	FailedAttempts  int      `json:"failedAttempts"`
 	ExecutorsLost   int      `json:"executorsLost"`
 	Locality        Locality `json:"locality"`
+}
+
+// KeyValues returns what a summary line says of tasks: pairs such as "tasks=8", separated by spaces.
+func (t Totals) KeyValues() string {
+	return fmt.Sprintf("task_sets=%d tasks=%d failed_attempts=%d process_local=%d node_local=%d no_pref=%d rack_local=%d any=%d",
+		t.Jobs, t.Done, t.FailedAttempts, t.Locality.ProcessLocal, t.Locality.NodeLocal, t.Locality.NoPref, t.Locality.RackLocal, t.Locality.Any)
 }
 
 // Progress returns the fraction of the known tasks that are done, 0 to 1.

@@ -33,6 +33,8 @@ type TaskSet struct {
 	// Job and Stage are the ids, from Driver.NewID, of the job and the stage that the set
 	// belongs to, in events. If Job is 0, the set is a job of its own.
 	Job, Stage uint64
+	// Place is the set's place in a job of several sets, for people; nil if the set is a job.
+	Place *StagePlace
 
 	// Group is a name by which Driver.CancelGroup cancels several sets together;
 	// Description is text for people. Either may be "".
@@ -52,6 +54,14 @@ type TaskSet struct {
 
 	CPUs        int // cores of each task; 0 means task.cpus
 	MaxFailures int // the set fails when one task has failed this often; 0 means task.maxFailures
+}
+
+// StagePlace is the place of a task set in a job that has several, such as a job of data sets.
+type StagePlace struct {
+	Job    uint64 `json:"job"`    // the same for all sets of the job
+	Name   string `json:"name"`   // the job's name
+	Number int    `json:"number"` // 1 to Of; a repeated stage has its first number
+	Of     int    `json:"of"`     // how many stages the job has
 }
 
 type (

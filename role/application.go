@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net"
+	"os"
 	"strconv"
 	"time"
 
@@ -33,12 +35,15 @@ type Application struct {
 	MaxFailures int // maximum number of failures of one task
 	Driver      *driver.Driver
 	Files       *storage.Files
+	Output      io.Writer // stdout; on a terminal, without damage to the line of progress there
+	Logger      *slog.Logger
 
 	broadcasts     broadcasts
 	host, bind     string    // see driverOptions
 	address        string    // host:port to which executors connect
 	pass           []byte    // credentials with which executors register with the driver
 	localCapacity  *capacity // size of a local master's only executor; nil on a cluster
+	terminal       *terminal // nil if no person started this process
 	sessionCreated func()
 }
 
@@ -48,6 +53,14 @@ type applicationKey struct{}
 func FromContext(ctx context.Context) *Application {
 	a, _ := ctx.Value(applicationKey{}).(*Application)
 	return a
+}
+
+// HideProgress erases the line of progress if the program prints to the same terminal.
+// It must be called before the driver function goes on after a job.
+func (a *Application) HideProgress() {
+	if a.terminal != nil && a.terminal.console != nil {
+		a.terminal.console.HideShared()
+	}
 }
 
 // SessionCreated records that the driver function has created a session.
@@ -67,6 +80,7 @@ type driverOptions struct {
 	racks      map[string]string // of the cluster's nodes, by host
 	manager    driver.ClusterManager
 	services   func(d *driver.Driver, server grpc.ServiceRegistrar) // see driver.Options
+	terminal   *terminal                                            // nil if no person started this process
 	logger     *slog.Logger
 }
 
@@ -89,7 +103,13 @@ func startDriver(o driverOptions) (*Application, error) {
 	if o.hadoop != nil {
 		options.Hadoop = o.hadoop.Map()
 	}
-	a := &Application{ID: o.id, Settings: o.settings, MaxFailures: config.TaskMaxFailures.In(o.settings), Files: o.files, host: o.host, bind: o.bind}
+	a := &Application{
+		ID: o.id, Settings: o.settings, MaxFailures: config.TaskMaxFailures.In(o.settings), Files: o.files, Output: os.Stdout, Logger: o.logger,
+		host: o.host, bind: o.bind, terminal: o.terminal,
+	}
+	if a.terminal != nil {
+		a.Output = a.terminal.stdout
+	}
 	a.broadcasts.logger = o.logger
 	if o.host == "" {
 		a.Driver, err = driver.New(options)

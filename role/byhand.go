@@ -32,17 +32,22 @@ func runByHand(function func(ctx context.Context) error) error {
 	if master.Kind == masterurl.YARN && config.ClientMode(settings) {
 		return runClientMode(settings, function)
 	}
-	logger := logging.New(os.Stderr, settings)
-	slog.SetDefault(logger)
-	ctx, stop := interrupt.Context(client.ExitFailed, func() {})
+	t, exiting := logOnly(logging.New(os.Stderr, settings)), func() {}
+	slog.SetDefault(t.logger)
+	if os.Getenv(launch.EnvDriverID) == "" { // a person started this process
+		t = newTerminal(settings)
+		exiting = t.console.Close
+		slog.SetDefault(logging.New(t.console, settings)) // the program's own messages
+	}
+	ctx, stop := interrupt.Context(client.ExitFailed, exiting)
 	defer stop()
 	switch master.Kind {
 	case masterurl.Standalone:
-		return runStandalone(ctx, master, settings, logger, function)
+		return runStandalone(ctx, master, settings, t, function)
 	case masterurl.LocalCluster:
-		return runLocalCluster(ctx, master, settings, logger, function)
+		return runLocalCluster(ctx, master, settings, t, function)
 	case masterurl.Local:
-		return runLocal(ctx, master, settings, logger, function)
+		return runLocal(ctx, master, settings, t, function)
 	default:
 		return client.Usage(errors.New("master yarn: submit the program by yarn-submit submit " + os.Args[0] +
 			", or set BOBBIN_SUBMIT_DEPLOY_MODE=client to run the driver in this process"))
@@ -62,7 +67,7 @@ func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context
 	if master.Kind != masterurl.Local {
 		return &masterurl.UnknownError{URL: master.Text}
 	}
-	return runLocal(ctx, master, settings, slog.Default(), run)
+	return runLocal(ctx, master, settings, logOnly(slog.Default()), run)
 }
 
 // givenSettings returns yarn-submit's settings for this process, or else those of

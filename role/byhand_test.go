@@ -2,9 +2,13 @@ package role
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,6 +60,43 @@ func TestSettingsOverrideTheHadoopConfiguration(t *testing.T) {
 		hadoop, err := hadoopConfig(settings)
 		require.NoError(t, err)
 		require.Equal(t, "hdfs://mine", hadoop.DefaultFS())
+	}
+}
+
+func TestAProgramStartedByHandReportsItsEnd(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("BOBBIN_MASTER", "local[2]")
+	logger, stderr := slog.Default(), os.Stderr
+	defer func() { os.Stderr = stderr; slog.SetDefault(logger) }()
+	failure := errors.New("no such luck")
+	for name, test := range map[string]struct {
+		level   string
+		failure error
+		logged  bool
+		status  string
+	}{
+		"success": {"", nil, false, "SUCCEEDED"}, "failure": {"", failure, false, "FAILED"}, "with its log": {"info", nil, true, "SUCCEEDED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.level != "" {
+				t.Setenv("BOBBIN_LOG_LEVEL", test.level)
+			}
+			file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+			require.NoError(t, err)
+			defer file.Close()
+			os.Stderr = file
+			err = runByHand(func(ctx context.Context) error {
+				slog.Info("the program's own message")
+				require.Eventually(t, func() bool { return FromContext(ctx).Driver.Status().Totals.Executors == 1 }, time.Minute, time.Millisecond)
+				return test.failure
+			})
+			require.ErrorIs(t, err, test.failure)
+			said, err := os.ReadFile(file.Name())
+			require.NoError(t, err)
+			require.Regexp(t, `(?m)^local-[0-9a-f]+ `+test.status+` after `, string(said))
+			require.Contains(t, string(said), "the program's own message")
+			require.Equal(t, test.logged, strings.Contains(string(said), "executor registered"), "%s", said)
+		})
 	}
 }
 

@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"math"
 	"os"
 	"sync"
-
-	"golang.org/x/term"
 
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/am/remote"
@@ -31,11 +27,9 @@ var errOver = errors.New("the application is over")
 type clientMode struct {
 	settings *config.Config
 	function func(ctx context.Context) error
-	console  *client.Console
-	logLevel slog.LevelVar
-	logger   *slog.Logger // logs messages of bobbin itself, from logLevel on
-	cluster  *client.Cluster
-	files    *storage.Files
+	*terminal
+	cluster *client.Cluster
+	files   *storage.Files
 
 	host string // the address at which the cluster reaches this process
 	bind string // the address on which the driver listens
@@ -50,13 +44,13 @@ type clientMode struct {
 func runClientMode(settings *config.Config, function func(ctx context.Context) error) error {
 	format := os.Getenv(launch.EnvReport)
 	_ = os.Unsetenv(launch.EnvReport) // child processes must not inherit it
-	console := client.NewConsole(consoleWriter(os.Stderr))
-	slog.SetDefault(logging.New(console, settings))
-	ctx, stop := interrupt.Context(client.ExitFailed, console.Close)
+	t := newTerminal(settings)
+	slog.SetDefault(logging.New(t.console, settings))
+	ctx, stop := interrupt.Context(client.ExitFailed, t.console.Close)
 	defer stop()
-	c := &clientMode{settings: settings, function: function, console: console}
+	c := &clientMode{settings: settings, function: function, terminal: t}
 	err := c.run(ctx)
-	console.Close()
+	t.console.Close()
 	if format == "json" && c.report != nil {
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetEscapeHTML(false)
@@ -66,30 +60,7 @@ func runClientMode(settings *config.Config, function func(ctx context.Context) e
 	return err
 }
 
-// consoleWriter returns a writer to stderr. If stdout is a terminal, it hides that
-// stderr is one, too: a live line would mix with the program's output.
-func consoleWriter(stderr *os.File) io.Writer {
-	if term.IsTerminal(int(os.Stdout.Fd())) {
-		return struct{ io.Writer }{stderr}
-	}
-	return stderr
-}
-
-// newLogger sets the logger. By default it logs only warnings and errors, because
-// the console reports progress.
-func (c *clientMode) newLogger() {
-	c.logLevel.Set(slog.LevelWarn)
-	if c.settings.IsSet(config.LogLevel.Name()) {
-		c.logLevel.Set(logging.Level(c.settings))
-	}
-	c.logger = slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: &c.logLevel}))
-}
-
-// mute turns the logger off: after the application's end, connection errors are expected.
-func (c *clientMode) mute() { c.logLevel.Set(math.MaxInt) }
-
 func (c *clientMode) run(ctx context.Context) error {
-	c.newLogger()
 	var err error
 	if c.cluster, err = client.Connect(c.settings, c.logger); err != nil {
 		return err
@@ -206,6 +177,7 @@ func (c *clientMode) startDriver(id string, racks map[string]string) (*client.Dr
 		host:     c.host,
 		bind:     c.bind,
 		racks:    racks,
+		terminal: c.terminal,
 		manager:  c.manager,
 		services: c.manager.Register,
 		logger:   c.logger,

@@ -51,7 +51,7 @@ func TestDriverAddresses(t *testing.T) {
 
 func TestDriverThatCannotListenNamesSettings(t *testing.T) {
 	settings := config.Default()
-	mode := &clientMode{settings: settings, host: "outside", bind: "192.0.2.1", logger: slog.New(slog.DiscardHandler)}
+	mode := &clientMode{settings: settings, host: "outside", bind: "192.0.2.1", terminal: logOnly(slog.New(slog.DiscardHandler))}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "yarn-site.xml"), []byte("<configuration/>"), 0o600))
 	t.Setenv("HADOOP_CONF_DIR", dir)
@@ -97,7 +97,7 @@ func TestExitStatusInClientMode(t *testing.T) {
 				console := client.NewConsole(io.Discard)
 				defer console.Close()
 				began := time.Now()
-				err = (&clientMode{settings: settings, console: console}).result(t.Context(), test.outcome, test.failure())
+				err = (&clientMode{settings: settings, terminal: &terminal{console: console}}).result(t.Context(), test.outcome, test.failure())
 				require.Equal(t, test.waited, time.Since(began))
 				if test.want == nil {
 					require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestInterruptedProgramDoesNotWaitForDriverFunction(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	killed := errors.New("application_1_0001 was killed")
-	err = (&clientMode{settings: settings, console: console}).result(ctx, killed, &supervise.NotReturned{Cause: context.Canceled})
+	err = (&clientMode{settings: settings, terminal: &terminal{console: console}}).result(ctx, killed, &supervise.NotReturned{Cause: context.Canceled})
 	require.ErrorIs(t, err, killed)
 }
 
@@ -128,12 +128,12 @@ func TestMutedLogger(t *testing.T) {
 	var logged bytes.Buffer
 	console := client.NewConsole(&logged)
 	defer console.Close()
-	mode := &clientMode{settings: config.Default(), console: console}
-	mode.newLogger()
-	logger := mode.logger.With("a", 1)
+	shown := &terminal{console: console}
+	shown.setLogger(config.Default())
+	logger := shown.logger.With("a", 1)
 	logger.Info("not a problem")
 	logger.Warn("before")
-	mode.mute()
+	shown.mute()
 	logger.Error("after")
 	require.Contains(t, logged.String(), "before")
 	require.NotContains(t, logged.String(), "after")

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"log/slog"
 	"sync"
 
 	"github.com/bobbin-yarn/bobbin/client"
@@ -23,7 +22,8 @@ const (
 )
 
 // runLocal runs a driver with an executor in this process.
-func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config, logger *slog.Logger, function func(ctx context.Context) error) (err error) {
+func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config, t *terminal, function func(ctx context.Context) error) (err error) {
+	logger := t.logger
 	hadoop, err := hadoopConfig(settings)
 	if err != nil {
 		return client.Usage(err)
@@ -43,7 +43,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	files := storage.New(identity.Storage(storage.Options{Hadoop: hadoop, Logger: logger}))
 	defer func() { err = errors.Join(err, files.Close()) }()
 	a, err := startDriver(driverOptions{
-		id: "local-" + randomHex(), user: identity.User, settings: settings, files: files, logger: logger,
+		id: "local-" + randomHex(), user: identity.User, settings: settings, files: files, terminal: t, logger: logger,
 	})
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 		stopServing()
 		served.Wait()
 	}()
-	return a.run(ctx, context.Background(), 0, function)
+	return t.follow(ctx, a, false, func() error { return a.run(ctx, context.Background(), 0, function) })
 }
 
 // forOneExecutor turns off settings by which the driver would release a single

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -14,12 +13,12 @@ import (
 
 // runLocalCluster starts a standalone cluster on this machine, runs a driver with
 // executors on it, and stops it.
-func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config.Config, logger *slog.Logger, function func(ctx context.Context) error) (err error) {
+func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config.Config, t *terminal, function func(ctx context.Context) error) (err error) {
 	if settings, err = fitToWorkers(settings, master); err != nil {
 		return client.Usage(err)
 	}
 	cluster, err := localcluster.Start(ctx, localcluster.Options{
-		Workers: master.Workers, Cores: master.Cores, Memory: master.Memory, Settings: settings, Logger: logger,
+		Workers: master.Workers, Cores: master.Cores, Memory: master.Memory, Settings: settings, Logger: t.logger,
 	})
 	if err != nil {
 		return err
@@ -33,7 +32,7 @@ func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config
 	if err != nil {
 		return err
 	}
-	return standalone{masters: masters, credentials: cluster.Credentials(), logger: logger}.run(ctx, settings, function)
+	return standalone{masters: masters, credentials: cluster.Credentials(), terminal: t}.run(ctx, settings, function)
 }
 
 // fitToWorkers lowers the default of executor.memory to a worker's memory. It fails

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -26,11 +25,11 @@ type standalone struct {
 	masters     []string // host:port
 	credentials *protocol.Credentials
 	driverID    string // the cluster's id for this driver; "" if the cluster did not start it
-	logger      *slog.Logger
+	*terminal
 }
 
 // runStandalone runs a driver with executors on a standalone cluster.
-func runStandalone(ctx context.Context, master masterurl.URL, settings *config.Config, logger *slog.Logger, function func(ctx context.Context) error) error {
+func runStandalone(ctx context.Context, master masterurl.URL, settings *config.Config, t *terminal, function func(ctx context.Context) error) error {
 	credentials, err := protocol.Load(settings)
 	if err != nil {
 		return client.Usage(err)
@@ -39,7 +38,7 @@ func runStandalone(ctx context.Context, master masterurl.URL, settings *config.C
 	if err != nil {
 		return client.Usage(err)
 	}
-	return standalone{masters: master.Addresses, credentials: credentials, driverID: driverID, logger: logger}.run(ctx, settings, function)
+	return standalone{masters: master.Addresses, credentials: credentials, driverID: driverID, terminal: t}.run(ctx, settings, function)
 }
 
 // givenDriverID returns this driver's id in the standalone cluster that started it, or "".
@@ -70,7 +69,7 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 	}
 	a, err := startDriver(driverOptions{
 		id: application.NewID(time.Now()), user: user.Effective, settings: settings, hadoop: hadoop, files: files,
-		host: host, bind: bind, logger: s.logger,
+		host: host, bind: bind, terminal: s.terminal, logger: s.logger,
 	})
 	if err != nil {
 		return err
@@ -93,7 +92,7 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 		case <-alive.Done():
 		}
 	})
-	err = a.run(ctx, alive, 0, function)
+	err = s.follow(ctx, a, true, func() error { return a.run(ctx, alive, 0, function) })
 	if removed := manager.Err(); removed != nil && !errors.Is(err, removed) {
 		err = errors.Join(removed, err)
 	}

@@ -47,7 +47,9 @@ type TaskSetCounts struct {
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"` // scheduler pool; "" if there are no pools
-	State       string `json:"state"`
+	// Stage is the task set's place in a job of several; nil if the set is a job itself.
+	Stage *driver.StagePlace `json:"stage,omitempty"`
+	State string             `json:"state"`
 	TaskCounts
 	Counters map[string]int64              `json:"counters,omitempty"`
 	Gauges   map[string]driver.GaugeStatus `json:"gauges,omitempty"`
@@ -102,7 +104,7 @@ func NewStatus(application Application, driver driver.Status, allocated allocato
 	status.Executors.Running = totals.Executors
 	for _, job := range driver.Jobs {
 		status.TaskSets = append(status.TaskSets, TaskSetCounts{
-			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, State: job.State,
+			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, Stage: job.Stage, State: job.State,
 			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
 			Counters:   job.Counters, Gauges: job.Gauges, Metrics: job.Metrics,
 		})

@@ -20,6 +20,9 @@ import (
 // as replace does.
 func (s submission) runInPlace(t terminal) error {
 	properties := s.settings.Map()
+	if s.verbose && !s.settings.IsSet(config.LogLevel.Name()) {
+		properties[config.LogLevel.Name()] = "info" // otherwise the program logs only warnings
+	}
 	var environment []string
 	switch {
 	case s.target.local:

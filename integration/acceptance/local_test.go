@@ -34,6 +34,8 @@ func TestProgramStartedByHandNeedsNoCluster(t *testing.T) {
 	command.Env = []string{"PATH=" + os.Getenv("PATH")}
 	said, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", said)
+	assert.Regexp(t, `(?m)^local-\S+ SUCCEEDED after .*\n  tasks +\d+ in 2 task sets$`, string(said))
+	assert.NotContains(t, string(said), "level=INFO")
 	counts, err := text.ReadCounts(t.Context(), shared.files, "file://"+out)
 	require.NoError(t, err)
 	assert.Empty(t, text.Difference(text.Count([]byte(content)), counts))

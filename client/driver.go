@@ -1,0 +1,105 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// progressInterval is the time between two updates of the progress of a driver in this
+// process. A run that is shorter shows none.
+const progressInterval = 250 * time.Millisecond
+
+// OwnDriver is a driver in this process whose progress is shown as that of an
+// application on YARN is.
+type OwnDriver struct {
+	Console *Console
+	ID      string // of the application
+	Driver  *driver.Driver
+	// Cluster is set if the executors are other processes, which a cluster starts.
+	Cluster bool
+}
+
+// Follow calls run and shows the driver's progress until run returns, then how the
+// application ended. It returns run's error. ctx's end means that the user ended the
+// application.
+func (o OwnDriver) Follow(ctx context.Context, run func() error) error {
+	began := time.Now()
+	done := make(chan struct{})
+	var showing sync.WaitGroup
+	showing.Go(func() { o.show(began, done) })
+	err := run()
+	close(done)
+	showing.Wait()
+	o.printEnd(ctx, began, err)
+	return err
+}
+
+// show shows the progress until done is closed.
+func (o OwnDriver) show(began time.Time, done <-chan struct{}) {
+	defer o.Console.Close()
+	shown := &display{console: o.Console, began: began, now: time.Now, state: stateRunning, tasksAt: began}
+	ticker := time.NewTicker(progressInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			shown.update(o.progress())
+			shown.redraw()
+		case <-done:
+			return
+		}
+	}
+}
+
+// progress returns the driver's status as an ApplicationMaster reports it.
+func (o OwnDriver) progress() *Progress {
+	status := o.Driver.Status()
+	totals := status.Totals
+	progress := &Progress{State: stateRunning, Notes: status.Notes, Tasks: TaskCounts{
+		Total: totals.Done + totals.Running + totals.Waiting, Done: totals.Done, Running: totals.Running, Failed: totals.FailedAttempts,
+	}}
+	if o.Cluster {
+		progress.Executors = ExecutorCounts{Requested: wanted(status), Running: totals.Executors}
+	}
+	for _, job := range status.Jobs {
+		progress.TaskSets = append(progress.TaskSets, TaskSet{
+			ID: job.ID, Name: job.Name, Stage: job.Stage, State: job.State,
+			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
+		})
+	}
+	return progress
+}
+
+// wanted returns how many executors the driver requests.
+func wanted(status driver.Status) int {
+	count := 0
+	for _, profile := range status.Profiles {
+		count += profile.Wanted
+	}
+	return count
+}
+
+// printEnd prints how the application ended.
+func (o OwnDriver) printEnd(ctx context.Context, began time.Time, failure error) {
+	status := o.Driver.Status()
+	summary := status.Totals.KeyValues()
+	if o.Cluster {
+		summary += fmt.Sprintf(" executors=%d lost_executors=%d", wanted(status), status.Totals.ExecutorsLost)
+	}
+	report := &Report{
+		ApplicationID: o.ID, State: stateFinished, FinalStatus: string(yarnrest.StatusSucceeded),
+		Times: Times{Submitted: began, Finished: time.Now()},
+	}
+	switch {
+	case failure != nil && ctx.Err() != nil:
+		report.State, report.FinalStatus = stateKilled, stateKilled
+	case failure != nil:
+		report.FinalStatus = string(yarnrest.StatusFailed)
+	}
+	report.print(o.Console, summaryRows(parsePairs(summary)))
+}

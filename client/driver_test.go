@@ -1,0 +1,34 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+)
+
+func TestTheEndOfAnOwnDriver(t *testing.T) {
+	d, err := driver.New(driver.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.Stop(t.Context())) }()
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	failure := errors.New("it failed")
+	for want, test := range map[string]struct {
+		ctx     context.Context
+		failure error
+	}{
+		"SUCCEEDED": {t.Context(), nil}, "FAILED": {t.Context(), failure}, "KILLED": {over, failure},
+	} {
+		out := &bytes.Buffer{}
+		own := OwnDriver{Console: NewConsole(out), ID: "local-1", Driver: d}
+		require.Equal(t, test.failure, own.Follow(test.ctx, func() error { return test.failure }))
+		require.Contains(t, out.String(), "local-1 "+want+" after 0.")
+		require.Contains(t, out.String(), "  tasks      0 in 0 task sets\n")
+		require.NotContains(t, out.String(), "executors")
+	}
+}
