@@ -143,9 +143,7 @@ func (e *engine) task(s *stageState, l *layout, part part) (driver.Task, error) 
 			if n.source == nil {
 				return
 			}
-			e.mu.Lock()
-			found := e.sources[n.ref()][own]
-			e.mu.Unlock()
+			found := e.splits(n, own)
 			if s.exchange == nil && s.job.work == sampleKeys && !n.source.whole {
 				found = sampled(found)
 			}
@@ -159,6 +157,13 @@ func (e *engine) task(s *stageState, l *layout, part part) (driver.Task, error) 
 	}
 	encoded, err := codec.Encode(input)
 	return driver.Task{Input: encoded, Hosts: hosts, Executors: executorsOf(input.Cached)}, err
+}
+
+// splits returns the splits of a partition of a source.
+func (e *engine) splits(n *node, partition int) []storage.Split {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sources[n.ref()][partition]
 }
 
 // addCached adds the locations of a cached partition to a task.
@@ -284,7 +289,7 @@ func (a *attempt) taskDone(result driver.Result) {
 // saving returns the jobs that have begun to save what they compute from a shuffle.
 func (e *engine) saving(s *stageState) (jobs []*job) {
 	for _, j := range e.jobs {
-		if j.work == saveElements && j.begun && reads(j.final, s.exchange) {
+		if j.output != nil && j.begun && reads(j.final, s.exchange) {
 			jobs = append(jobs, j)
 		}
 	}
@@ -337,7 +342,12 @@ func (e *engine) divide(s *stageState) []part {
 			for _, x := range n.reads {
 				sizes[partition] += e.sizesOf(x).total[own]
 			}
-			if len(n.inputs)+len(n.reads) == 0 { // a source: its partitions are tasks
+			switch {
+			case n.source != nil && n.source.checkpoint:
+				for _, split := range e.splits(n, own) {
+					sizes[partition] += split.Length
+				}
+			case len(n.inputs)+len(n.reads) == 0: // another source: its partitions are tasks
 				sizes[partition] = maxTaskBytes
 			}
 		})

@@ -17,22 +17,27 @@ import (
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/role"
+	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 // executors are further executors of a local master, beside its own, "driver".
 type executors struct {
 	t       *testing.T
+	app     *role.Application
 	driver  *driver.Driver
 	running sync.WaitGroup
+	stop    map[string]context.CancelFunc
 }
 
 // runWithMore runs a driver function on a local master with one core, to which the
 // function adds executors.
 func runWithMore(t *testing.T, f func(ctx context.Context, session *bobbin.Session, more *executors)) {
 	t.Helper()
-	more := &executors{t: t}
+	more := &executors{t: t, stop: map[string]context.CancelFunc{}}
 	require.NoError(t, bobbin.RunLocal(t.Context(), "local[1]", func(ctx context.Context) error {
-		more.driver = role.FromContext(ctx).Driver
+		more.app = role.FromContext(ctx)
+		more.driver = more.app.Driver
+		require.Eventually(t, func() bool { return more.registered() == 1 }, time.Minute, time.Millisecond)
 		session, err := bobbin.NewSession(ctx)
 		require.NoError(t, err)
 		defer session.Close()
@@ -44,13 +49,22 @@ func runWithMore(t *testing.T, f func(ctx context.Context, session *bobbin.Sessi
 
 func (m *executors) add(id string) {
 	before := m.registered()
+	ctx, stop := context.WithCancel(storage.With(context.Background(), m.app.Files))
+	m.stop[id] = stop
 	m.running.Go(func() {
 		options := executorbackend.Options{ID: id, Host: "localhost", Cores: 1, Shared: true}
-		_ = m.driver.AttachLocal(context.Background(), func(ctx context.Context, stream wire.ExecutorSide) error {
+		_ = m.driver.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
 			return executorbackend.Serve(ctx, options, stream)
 		})
 	})
 	require.Eventually(m.t, func() bool { return m.registered() > before }, time.Minute, time.Millisecond)
+}
+
+// lose ends an executor that add has added, and waits until the driver knows.
+func (m *executors) lose(id string) {
+	before := m.registered()
+	m.stop[id]()
+	require.Eventually(m.t, func() bool { return m.registered() < before }, time.Minute, time.Millisecond)
 }
 
 func (m *executors) registered() int { return m.driver.Status().Totals.Executors }

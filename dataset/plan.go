@@ -38,8 +38,9 @@ type definition func(p *Plan, arguments []byte) (result any, err error)
 
 var definitions = struct {
 	sync.Mutex
-	byName map[string]definition
-}{byName: map[string]definition{}}
+	byName      map[string]definition
+	checkpoints map[string]definition // for each definition, the plan that reads a checkpoint of its data sets
+}{byName: map[string]definition{}, checkpoints: map[string]definition{}}
 
 // Define registers a plan function under a name, which must be unique in the
 // program. Call it in a package variable's initializer, so that executors, which do
@@ -59,6 +60,8 @@ func Define[A, T any](name string, plan func(p *Plan, arguments A) *Of[T]) *Defi
 	switch {
 	case name == "":
 		err = errors.New("it needs a name")
+	case strings.HasPrefix(name, checkpointOf):
+		err = fmt.Errorf("names that begin with %q are those of checkpoints", checkpointOf)
 	case definitions.byName[name] != nil:
 		err = errors.New("another plan has this name")
 	}
@@ -66,6 +69,7 @@ func Define[A, T any](name string, plan func(p *Plan, arguments A) *Of[T]) *Defi
 		function.Reject("plan "+name, err)
 		return &Definition[A, T]{name: name}
 	}
+	definitions.checkpoints[name] = checkpointReader[T]
 	definitions.byName[name] = func(p *Plan, encoded []byte) (any, error) {
 		arguments, err := codec.Decode[A](encoded)
 		if err != nil {
@@ -91,12 +95,18 @@ func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
 	if err != nil {
 		return &Of[T]{err: fmt.Errorf("plan %q: its arguments: %w", d.name, err)}
 	}
+	return describe[T](session, d.name, encoded, parents)
+}
+
+// describe traces a plan for the driver function. parents are the handles of the data
+// sets and broadcast values among its arguments.
+func describe[T any](session *bobbin.Session, name string, arguments []byte, parents []*handle) *Of[T] {
 	id := lastPlan.Add(1)
-	first, _, err := trace(id, d.name, encoded)
+	first, _, err := trace(id, name, arguments)
 	if err != nil {
 		return &Of[T]{err: err}
 	}
-	second, result, err := trace(id, d.name, encoded)
+	second, result, err := trace(id, name, arguments)
 	if err != nil {
 		return &Of[T]{err: err}
 	}
@@ -176,6 +186,9 @@ func (r *registry) get(id uint64) *Plan {
 func trace(id uint64, name string, arguments []byte) (p *Plan, result any, err error) {
 	definitions.Lock()
 	plan := definitions.byName[name]
+	if checkpointed, ok := strings.CutPrefix(name, checkpointOf); ok {
+		plan = definitions.checkpoints[checkpointed]
+	}
 	known := slices.Sorted(maps.Keys(definitions.byName))
 	definitions.Unlock()
 	if plan == nil {

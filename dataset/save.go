@@ -90,21 +90,30 @@ func (s *Of[T]) Save(ctx context.Context, path string, format Format, options ..
 	if err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
 	}
-	e, err := engineOf(s.session)
-	if err != nil {
-		return err
-	}
 	suffix, err := storage.CompressionSuffix(saving.Compression)
 	if err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
 	}
+	e, err := engineOf(s.session)
+	if err != nil {
+		return err
+	}
+	return e.writeOutput(ctx, path, append(o.output, storage.PartSuffix(suffix)), func(ctx context.Context, output *storage.Output) (int, error) {
+		j := &job{work: saveElements, output: output, saving: saving}
+		_, err := runJob(ctx, s, j)
+		return len(j.outputs), err
+	})
+}
+
+// writeOutput makes a directory of the parts that write writes, and counts. If an
+// earlier attempt of the application has made it, writeOutput does nothing.
+func (e *engine) writeOutput(ctx context.Context, path string, options []storage.OutputOption, write func(ctx context.Context, output *storage.Output) (parts int, err error)) error {
 	uri, err := e.app.Files.Qualify(path)
 	if err != nil {
 		return err
 	}
 	ctx = storage.With(ctx, e.app.Files)
-	settings := append(o.output, storage.PartSuffix(suffix), storage.Sequence(e.saves(uri, 0)+1))
-	output, err := e.app.Files.NewOutput(ctx, path, e.app.ID, settings...)
+	output, err := e.app.Files.NewOutput(ctx, path, e.app.ID, append(options, storage.Sequence(e.saves(uri, 0)+1))...)
 	if errors.Is(err, storage.ErrCommitted) {
 		e.saves(uri, 1)
 		return nil
@@ -112,9 +121,9 @@ func (s *Of[T]) Save(ctx context.Context, path string, format Format, options ..
 	if err != nil {
 		return err
 	}
-	j := &job{work: saveElements, output: &output, saving: saving}
-	if _, err = runJob(ctx, s, j); err == nil {
-		err = output.Commit(ctx, len(j.outputs))
+	parts, err := write(ctx, &output)
+	if err == nil {
+		err = output.Commit(ctx, parts)
 	}
 	if err != nil {
 		return errors.Join(err, output.Abort(ctx))

@@ -15,10 +15,11 @@ import (
 
 // source is the files that an operator reads.
 type source struct {
-	path      string
-	splitSize int64 // 0 means defaultSplitSize
-	whole     bool  // a split is a whole file
-	csv       csvOptions
+	path       string
+	splitSize  int64 // 0 means defaultSplitSize
+	whole      bool  // a split must be read as a whole
+	csv        csvOptions
+	checkpoint bool // the files are those of a checkpoint
 }
 
 // ReadOption is an option of a source.
@@ -100,6 +101,10 @@ func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 
 // partitions returns the splits of each partition. Small files share a partition.
 func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]storage.Split, error) {
+	if s.checkpoint {
+		partitions, _, err := openCheckpoint(ctx, files, s.path)
+		return partitions, err
+	}
 	size := cmp.Or(s.splitSize, defaultSplitSize)
 	wanted := size
 	if s.whole {

@@ -32,11 +32,12 @@ const (
 	countElements
 	countPartitions // count the elements of each partition
 	saveElements
+	checkpointElements
 	sampleKeys
 )
 
 // byPartition reports whether the results of tasks are results of whole partitions.
-func (w work) byPartition() bool { return w == countPartitions }
+func (w work) byPartition() bool { return w == countPartitions || w == checkpointElements }
 
 // stageInput is what all tasks of a stage have in common.
 type stageInput struct {
@@ -48,7 +49,7 @@ type stageInput struct {
 	Exchange int // writeShuffle, sampleKeys: index among the shuffles that Reader reads
 	Reader   ref
 	Limit    int64           // collectElements: how many elements of each partition; sampleKeys: how many keys; 0 means all
-	Output   *storage.Output // saveElements
+	Output   *storage.Output // saveElements, checkpointElements
 	Saving   saving          // saveElements
 	Layout   layout
 	// Broadcasts are the broadcast values that the functions of the stage may use.
@@ -98,6 +99,7 @@ type taskOutput struct {
 	Output   *shuffle.Output // writeShuffle
 	Count    int64           // number of elements
 	Counts   []int64         // countPartitions: number of elements of each partition
+	Lengths  []int64         // checkpointElements: bytes of each partition
 	Elements []byte          // collectElements: the elements; sampleKeys: the keys
 	Cached   []cachedBlock   // blocks that the task has stored
 	Counters map[string]int64
@@ -275,6 +277,8 @@ func (s *stageWork) run(x *execution, partitions span) (output taskOutput, err e
 		})
 	case saveElements:
 		output.Count, err = s.save(x, partitions)
+	case checkpointElements:
+		output.Count, output.Lengths, err = s.checkpoint(x, partitions)
 	}
 	return output, err
 }
