@@ -175,12 +175,18 @@ func (e *engine) addCached(input *taskInput, id cachedBlock) {
 	}
 }
 
-// addStored records that an executor stores a cached partition.
+// addStored records that an executor stores a cached partition. If the data set is not
+// cached any more, the executor is told to remove it.
 func (e *engine) addStored(b cachedBlock, executor string) {
+	if !e.isCached(b.Node) {
+		e.session.Release(cacheKey(b.Node))
+		return
+	}
 	if e.cached[b] == nil {
 		e.cached[b] = map[string]bool{}
 	}
 	e.cached[b][executor] = true
+	e.replication.want(b)
 }
 
 // executorsOf returns the executors that store cached partitions.
@@ -243,6 +249,7 @@ func (a *attempt) taskDone(result driver.Result) {
 	for _, b := range output.Cached {
 		e.addStored(b, result.ExecutorID)
 	}
+	e.replication.start()
 	if f := output.Failed; f != nil {
 		failure := stage.FetchFailure{Shuffle: stage.ShuffleID(f.Shuffle), Map: int(f.Map), ExecutorGone: f.Gone}
 		if generations := a.generations[f.Shuffle]; f.Map < uint64(len(generations)) {

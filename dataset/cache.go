@@ -23,7 +23,20 @@ const (
 	Memory = Level(block.MemoryOnly)
 	// Disk stores partitions on executors' disks.
 	Disk = Level(block.DiskOnly)
+
+	// MemoryThenDisk2, Memory2 and Disk2 store each partition at two executors, on
+	// different hosts if there are several. So if one executor is lost, nothing is
+	// computed again. An action returns when both copies are there. If there is only one
+	// executor, the second copies are made when there is another.
+	MemoryThenDisk2 = MemoryThenDisk | twice
+	Memory2         = Memory | twice
+	Disk2           = Disk | twice
+
+	twice Level = 1 << 8
 )
+
+// block returns the level at which each executor stores partitions.
+func (l Level) block() block.Level { return block.Level(l &^ twice) }
 
 // cachedBlock is a partition of a cached data set that an executor stores.
 type cachedBlock struct {
@@ -116,7 +129,7 @@ func store[T any](x *execution, id cachedBlock, level Level, values *record.Code
 	if !complete || x.err != nil {
 		return
 	}
-	switch err := x.service.Store().Put(id.id(), elements, block.Level(level)); {
+	switch err := x.service.Store().Put(id.id(), elements, level.block()); {
 	case err == nil:
 		x.task.Hold(cacheKey(id.Node))
 		x.cachedBlocks = append(x.cachedBlocks, id)

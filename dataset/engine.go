@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/bobbin-yarn/bobbin"
@@ -50,6 +51,8 @@ type engine struct {
 	executors map[string]*executor // by the driver's id
 	cached    map[cachedBlock]map[string]bool
 	handovers map[*handover]struct{} // that have submitted their task sets
+
+	replication *replication
 }
 
 // executor is an executor that has registered.
@@ -63,6 +66,9 @@ type executor struct {
 // name returns the id by which package stage knows the executor, which changes with
 // each registration.
 func (e *executor) name() string { return fmt.Sprintf("%s#%d", e.ID, e.registrations) }
+
+// stays reports whether the executor can be given tasks and data.
+func (e *executor) stays() bool { return !e.lost && !e.leaving }
 
 // engines are the engines of the sessions that are open.
 var engines = engineList{bySession: map[*bobbin.Session]*engine{}}
@@ -109,6 +115,7 @@ func engineOf(session *bobbin.Session) (*engine, error) {
 		cached:    map[cachedBlock]map[string]bool{},
 		handovers: map[*handover]struct{}{},
 	}
+	e.replication = &replication{engine: e, wanted: map[cachedBlock]int{}}
 	engines.bySession[session] = e
 	stopListening := e.app.Driver.Listen(e)
 	context.AfterFunc(session.Context(), func() {
@@ -180,6 +187,7 @@ func (e *engine) ExecutorAdded(info driver.ExecutorInfo) {
 		}
 		x.ExecutorInfo, x.lost, x.leaving = info, false, false
 		x.registrations++
+		e.replication.start()
 	})
 }
 
@@ -195,7 +203,9 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 			if delete(executors, info.ID); len(executors) == 0 {
 				delete(e.cached, block)
 			}
+			e.replication.want(block)
 		}
+		e.replication.start()
 		e.endStranded()
 		e.act(e.graph.ExecutorLost(x.name(), x.Host, false))
 	})
@@ -205,7 +215,7 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 func (e *engine) cores() int {
 	registered := 0
 	for _, x := range e.executors {
-		if !x.lost && !x.leaving {
+		if x.stays() {
 			registered += x.Cores
 		}
 	}
@@ -297,10 +307,13 @@ func (e *engine) isCached(r ref) bool {
 // uncache ends the effect of cache.
 func (e *engine) uncache(r ref) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	delete(e.levels, r)
+	e.mu.Unlock()
 	e.session.Release(cacheKey(r))
 	e.recordUncached(r)
+	e.post(func() {
+		maps.DeleteFunc(e.cached, func(b cachedBlock, _ map[string]bool) bool { return b.Node == r })
+	})
 }
 
 // forget drops what is known of a plan that nothing refers to any more, and tells

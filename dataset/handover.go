@@ -64,7 +64,7 @@ func (e *engine) handOver(id string) {
 // canAdopt reports whether any executor can take over data.
 func (e *engine) canAdopt() bool {
 	for _, x := range e.executors {
-		if !x.lost && !x.leaving && x.Profile == profile.DefaultID {
+		if x.stays() && x.Profile == profile.DefaultID {
 			return true
 		}
 	}
@@ -172,12 +172,7 @@ func (h *handover) findCached() (copies []cachedCopy) {
 		if !wanted || !executors[h.from.ID] {
 			continue
 		}
-		stays := false
-		for id := range executors {
-			x := e.executors[id]
-			stays = stays || x != nil && !x.lost && !x.leaving
-		}
-		if !stays {
+		if len(e.storing(b)) == 0 {
 			copies = append(copies, cachedCopy{Block: b, Level: level, Address: h.from.DataAddress})
 		}
 	}
@@ -240,12 +235,8 @@ func (h *handover) taskDone(result driver.Result) {
 		e.act(actions)
 	}
 	for _, b := range output.Cached {
-		if !e.isCached(b.Node) {
-			e.session.Release(cacheKey(b.Node))
-			continue
-		}
-		e.addStored(b, to.ID)
 		delete(e.cached[b], h.from.ID)
+		e.addStored(b, to.ID)
 		h.partitions++
 	}
 }

@@ -49,6 +49,7 @@ func (e *engine) run(ctx context.Context, j *job) (partitions int, err error) {
 	if err := e.runPrepared(ctx, j); err != nil {
 		return 0, fmt.Errorf("%s: %w", j.final, err)
 	}
+	e.awaitCopies(ctx)
 	return e.layout().count(j.final), nil
 }
 

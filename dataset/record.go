@@ -64,7 +64,10 @@ func (a *attempt) recordTask(task int, m *measurements) {
 	})
 }
 
-var levelNames = map[Level]string{MemoryThenDisk: "memory, then disk", Memory: "memory", Disk: "disk"}
+var levelNames = map[Level]string{
+	MemoryThenDisk: "memory, then disk", Memory: "memory", Disk: "disk",
+	MemoryThenDisk2: "memory, then disk; 2 copies", Memory2: "memory; 2 copies", Disk2: "disk; 2 copies",
+}
 
 // recordCaches records how much is stored of the cached data sets that a stage computes.
 func (e *engine) recordCaches(final *node) {

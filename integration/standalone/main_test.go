@@ -50,7 +50,7 @@ func run(m *testing.M) (code int, err error) {
 		arguments, environ = []string{"build", "-race", "-o", programs + "/"}, os.Environ()
 	}
 	build := exec.Command("go", append(arguments,
-		module+"cmd/yarn-submit", module+"integration/programs/census", module+"integration/programs/dataflow", module+"integration/programs/leaving", module+"integration/programs/spread", module+"integration/programs/tally", module+"integration/programs/trouble")...)
+		module+"cmd/yarn-submit", module+"integration/programs/census", module+"integration/programs/dataflow", module+"integration/programs/durable", module+"integration/programs/leaving", module+"integration/programs/spread", module+"integration/programs/tally", module+"integration/programs/trouble")...)
 	build.Env = environ
 	if output, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("building the programs: %w\n%s", err, output)

@@ -1,0 +1,182 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
+)
+
+// replication makes second copies of cached partitions, by task sets that take them
+// over from the executors that store them. One set runs at a time.
+type replication struct {
+	engine     *engine
+	wanted     map[cachedBlock]int // partitions that need a second copy, with the number of tasks so far
+	submission *driver.Submission  // the set that runs; nil if none does
+	idle       []chan struct{}     // closed when no set runs
+}
+
+// maxCopyTasks is how many tasks are run to make a second copy. A task makes none if the
+// executor that stores the first one runs it, because others have no free cores.
+const maxCopyTasks = 4
+
+// want notes that a partition needs a second copy, unless it has two on executors that
+// stay, or its level asks for one only.
+func (r *replication) want(b cachedBlock) {
+	if r.engine.level(b.Node)&twice == 0 || len(r.engine.storing(b)) != 1 {
+		delete(r.wanted, b)
+	} else if _, known := r.wanted[b]; !known {
+		r.wanted[b] = 0
+	}
+}
+
+// level returns the level of a data set; 0 if it is not cached.
+func (e *engine) level(r ref) Level {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.levels[r]
+}
+
+// storing returns the executors that store a cached partition and stay.
+func (e *engine) storing(b cachedBlock) (executors []*executor) {
+	for id := range e.cached[b] {
+		if x := e.executors[id]; x != nil && x.stays() {
+			executors = append(executors, x)
+		}
+	}
+	return executors
+}
+
+// start submits a task set for the second copies that are wanted, unless one runs.
+func (r *replication) start() {
+	if r.submission != nil || len(r.wanted) == 0 {
+		r.signal()
+		return
+	}
+	spec := driver.TaskSet{
+		Name: "second copies of cached partitions", Function: adoptFunction,
+		MaxFailures: r.engine.app.MaxFailures, Priority: pool.Priority{Job: 1}, CPUs: 1, Resources: map[string]float64{},
+	}
+	assigned := map[*executor]int{}
+	for b := range r.wanted {
+		r.want(b) // it may have changed
+		tasks, wanted := r.wanted[b]
+		if !wanted {
+			continue
+		}
+		if tasks == maxCopyTasks {
+			slog.Warn("a cached partition has no second copy: no other executor could store it", "partition", b.id())
+			delete(r.wanted, b)
+			continue
+		}
+		from := r.engine.storing(b)[0]
+		to := r.engine.second(from, assigned)
+		if to == nil {
+			continue // until there is another executor
+		}
+		input, err := codec.Encode(adoptInput{Cached: []cachedCopy{{Block: b, Level: r.engine.level(b.Node), Address: from.DataAddress}}})
+		if err != nil {
+			slog.Warn("a cached partition has no second copy", "partition", b.id(), "error", err)
+			delete(r.wanted, b)
+			continue
+		}
+		assigned[to]++
+		r.wanted[b]++
+		spec.Tasks = append(spec.Tasks, driver.Task{Input: input, Executors: []string{to.ID}})
+	}
+	if len(spec.Tasks) > 0 {
+		var err error
+		if r.submission, err = r.engine.app.Driver.Submit(spec, r); err != nil {
+			r.submission = nil
+			slog.Warn("cached partitions have no second copies", "error", err)
+		}
+	}
+	r.signal()
+}
+
+// signal tells the jobs that wait that no set runs.
+func (r *replication) signal() {
+	if r.submission != nil {
+		return
+	}
+	for _, idle := range r.idle {
+		close(idle)
+	}
+	r.idle = nil
+}
+
+// second returns the executor that should store the second copy of a partition: one on
+// another host, if there is one, and that with the fewest copies assigned. It is nil if
+// there is no other executor, or they share a process and have no data ports.
+func (e *engine) second(first *executor, assigned map[*executor]int) *executor {
+	var others []*executor
+	for _, x := range e.executors {
+		if x != first && x.stays() && x.Profile == profile.DefaultID && x.DataAddress != "" && first.DataAddress != "" {
+			others = append(others, x)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	sameHost := func(x *executor) int {
+		if x.Host == first.Host {
+			return 1
+		}
+		return 0
+	}
+	return slices.MinFunc(others, func(a, b *executor) int {
+		return cmp.Or(cmp.Compare(sameHost(a), sameHost(b)), cmp.Compare(assigned[a], assigned[b]), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// TaskDone implements driver.Listener.
+func (r *replication) TaskDone(result driver.Result) {
+	r.engine.post(func() { r.taskDone(result) })
+}
+
+// TaskFailed implements driver.Listener.
+func (r *replication) TaskFailed(driver.TaskFailure) {}
+
+// Ended implements driver.Listener.
+func (r *replication) Ended(err error) {
+	r.engine.post(func() {
+		if err != nil {
+			slog.Warn("second copies of cached partitions were not made", "error", err)
+		}
+		r.submission = nil
+		r.start()
+	})
+}
+
+func (r *replication) taskDone(result driver.Result) {
+	r.submission.Release(len(result.Value))
+	output, err := codec.Decode[adoptOutput](result.Value)
+	if err != nil {
+		r.submission.Cancel(fmt.Errorf("result of task %d: %w", result.Index, err))
+		return
+	}
+	for _, b := range output.Cached {
+		r.engine.addStored(b, result.ExecutorID)
+	}
+}
+
+// awaitCopies waits until no second copies are being made.
+func (e *engine) awaitCopies(ctx context.Context) {
+	idle := make(chan struct{})
+	e.post(func() {
+		e.replication.idle = append(e.replication.idle, idle)
+		e.replication.signal()
+	})
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+var _ driver.Listener = (*replication)(nil)

@@ -1,0 +1,135 @@
+// Command durable checks which data survives executors that it kills: one, if partitions
+// are stored twice, or all, if there is a checkpoint.
+//
+//	durable stored|checkpoint DIRECTORY
+//
+// It needs two executors on its own host, which are replaced if they are lost. For each
+// kill it prints how many executors it killed, and how many partitions were computed
+// again afterwards.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/dataset"
+)
+
+const executors, partitions = 2, 20
+
+// origins has for each partition the process and the time of its computation. Tasks wait
+// until all executors run some.
+var origins = dataset.Define("origins", func(p *dataset.Plan, meeting string) *dataset.Of[origin] {
+	return dataset.MapPartitions(dataset.Range(p, 0, partitions, partitions), func(task *bobbin.Task, _ iter.Seq[int64]) iter.Seq2[origin, error] {
+		return func(yield func(origin, error) bool) {
+			err := meet(task, meeting)
+			yield(origin{os.Getpid(), time.Now().UnixNano()}, err)
+		}
+	})
+})
+
+type origin struct {
+	PID  int
+	Time int64
+}
+
+// meet waits until tasks run on all executors.
+func meet(ctx context.Context, meeting string) error {
+	err := os.MkdirAll(meeting, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(meeting, fmt.Sprint(os.Getpid())), nil, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	for {
+		others, err := os.ReadDir(meeting)
+		if err != nil || len(others) >= executors {
+			return err
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func main() {
+	bobbin.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:]) })
+}
+
+func run(ctx context.Context, given []string) error {
+	if len(given) != 2 || given[0] != "stored" && given[0] != "checkpoint" {
+		return errors.New("usage: durable stored|checkpoint DIRECTORY")
+	}
+	session, err := bobbin.NewSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	// first is computed by both executors.
+	first := origins.With(session, filepath.Join(given[1], "0"))
+	if given[0] == "checkpoint" {
+		if first, err = first.Checkpoint(ctx, filepath.Join(given[1], "checkpoint")); err != nil {
+			return err
+		}
+	} else {
+		first = first.Cache(dataset.MemoryThenDisk2)
+	}
+	want, err := first.Collect(ctx)
+	if err != nil {
+		return err
+	}
+	processes := processesOf(want)
+	if given[0] == "checkpoint" {
+		return lose(ctx, first, want, processes...)
+	}
+	for i, pid := range processes {
+		if err := lose(ctx, first, want, pid); err != nil {
+			return err
+		}
+		// When both executors have run tasks, the lost one has been replaced.
+		if err := origins.With(session, filepath.Join(given[1], fmt.Sprint(i+1))).Run(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func processesOf(all []origin) (processes []int) {
+	for _, o := range all {
+		processes = append(processes, o.PID)
+	}
+	slices.Sort(processes)
+	return slices.Compact(processes)
+}
+
+// lose kills processes, and compares the data with what it was before.
+func lose(ctx context.Context, data *dataset.Of[origin], want []origin, processes ...int) error {
+	for _, pid := range processes {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			return err
+		}
+	}
+	got, err := data.Collect(ctx)
+	if err != nil {
+		return err
+	}
+	again := 0
+	for i := range want {
+		if want[i] != got[i] {
+			again++
+		}
+	}
+	fmt.Println(len(processes), again)
+	return nil
+}

@@ -1,0 +1,24 @@
+//go:build integration
+
+package standalone
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Nothing is computed again if partitions are stored twice and one executor of two is
+// lost, and later the other one; or if there is a checkpoint and both are lost at once.
+func TestDataThatOutlivesExecutors(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]string{"stored": "1 0\n1 0\n", "checkpoint": "2 0\n"} {
+		t.Run(mode, func(t *testing.T) {
+			s := newSite(t, 0, nil)
+			settings := map[string]string{"master": "local-cluster[2,1,128]", "executor.memory": "96m", "executor.cores": "1"}
+			a := s.run(t, settings, "durable", mode, t.TempDir())
+			require.Zero(t, a.wait(t, testTimeout), "%s", a.stderr.text())
+			require.Equal(t, want, a.stdout.text())
+		})
+	}
+}
