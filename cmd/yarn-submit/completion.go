@@ -52,7 +52,7 @@ with the cluster's applications and queues, and the settings' keys.
 // addCompletions registers the functions that complete arguments and flags.
 func addCompletions(root *cobra.Command) {
 	for _, c := range root.Commands() {
-		if strings.HasSuffix(c.Use, " application-id") {
+		if strings.Contains(c.Use, "application-id") {
 			c.ValidArgsFunction = completeApplication
 		}
 		for flag, complete := range map[string]cobra.CompletionFunc{

@@ -42,6 +42,9 @@ const (
 type Options struct {
 	// Snapshot returns the current state, at little cost. The result must not change.
 	Snapshot func() *events.Snapshot
+	// Partial reports whether Snapshot will soon have more, although the application has
+	// ended; nil means no.
+	Partial func() bool
 	// Streams says that responses are not buffered on their way to the browser.
 	Streams bool
 	// Kill is nil if the pages do not offer to kill the application.
@@ -76,8 +79,11 @@ func New(options Options) *Pages {
 func (p *Pages) Close() { p.close() }
 
 // version names what the pages show at a time. It changes if they do.
-func version(s *events.Snapshot, at time.Time) string {
+func version(s *events.Snapshot, at time.Time, partial bool) string {
 	v := strconv.FormatInt(s.Latest.UnixMicro(), 10)
+	if partial {
+		v += "-partial"
+	}
 	if running(s) {
 		v += "." + strconv.FormatInt(at.UnixNano()/int64(renewal), 10)
 	}
@@ -169,14 +175,21 @@ type layout struct {
 	AsOf              string
 }
 
+// state returns what the pages show now, and its version.
+func (p *Pages) state() (view, string) {
+	v := view{partial: p.options.Partial != nil && p.options.Partial()} // asked before: the snapshot may have all by now
+	v.Snapshot, v.now = p.options.Snapshot(), p.options.Now()
+	return v, version(v.Snapshot, v.now, v.partial)
+}
+
 func (p *Pages) page(w http.ResponseWriter, r *http.Request, q query) {
-	s, at := p.options.Snapshot(), p.options.Now()
-	current := version(s, at)
+	v, current := p.state()
+	v.query = q
 	if q.get("since") == current {
 		write(w, http.StatusOK, "text/html; charset=utf-8", fmt.Appendf(nil, "<!DOCTYPE html><html lang=\"en\" data-version=%q><title>Unchanged</title></html>\n", current))
 		return
 	}
-	rendered, err := p.render(s, at, current, q, p.tokenFor(r))
+	rendered, err := p.render(v, current, p.tokenFor(r))
 	if err != nil {
 		http.Error(w, "The page cannot be shown: "+err.Error(), http.StatusInternalServerError)
 		return
@@ -195,20 +208,19 @@ type rendering struct {
 const maxRenderings = 100
 
 // render returns what a user with this token asked for. It renders each version once.
-func (p *Pages) render(s *events.Snapshot, at time.Time, version string, q query, token string) (rendering, error) {
+func (p *Pages) render(v view, version, token string) (rendering, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if version != p.version || len(p.rendered) >= maxRenderings {
 		p.version, p.rendered = version, map[string]rendering{}
 	}
-	key := q.with() + "\n" + token
+	key := v.query.with() + "\n" + token
 	if known, ok := p.rendered[key]; ok {
 		return known, nil
 	}
-	v := view{Snapshot: s, query: q, now: at}
 	var r rendering
 	var err error
-	if q.get("data") == streamPage {
+	if v.query.get("data") == streamPage {
 		r = rendering{status: http.StatusOK, contentType: "application/json"}
 		r.body, err = json.Marshal(v.lanesOf())
 	} else {
@@ -239,10 +251,14 @@ func (p *Pages) renderPage(v view, version, token string) (rendering, error) {
 	}
 	v.describe(&l)
 	if running(v.Snapshot) {
-		l.Live, l.Token = "poll", token
-		if p.options.Streams {
-			l.Live = "stream"
-		}
+		l.Token = token
+	}
+	switch {
+	case !running(v.Snapshot) && !v.partial:
+	case p.options.Streams:
+		l.Live = "stream"
+	default:
+		l.Live = "poll"
 	}
 	var page bytes.Buffer
 	err := pages.ExecuteTemplate(&page, "page", l)
@@ -262,12 +278,12 @@ func (p *Pages) stream(w http.ResponseWriter, r *http.Request) {
 	var sent string
 	var last time.Time
 	for {
-		s, at := p.options.Snapshot(), p.options.Now()
-		if current := version(s, at); current != sent || at.Sub(last) >= keepAlive {
+		v, current := p.state()
+		if current != sent || v.now.Sub(last) >= keepAlive {
 			if _, err := fmt.Fprintf(w, "data: %s\n\n", current); err != nil || flush.Flush() != nil {
 				return
 			}
-			sent, last = current, at
+			sent, last = current, v.now
 		}
 		select {
 		case <-ticks.C:

@@ -92,9 +92,9 @@ func TestARunningTasksTimeIsRenewed(t *testing.T) {
 	now := later
 	snapshot := snapshotOf(busy(plain))
 	pages := New(Options{Snapshot: func() *events.Snapshot { return snapshot }, Now: func() time.Time { return now }})
-	before := version(snapshot, now)
+	before := version(snapshot, now, false)
 	now = now.Add(renewal)
-	require.NotEqual(t, before, version(snapshot, now))
+	require.NotEqual(t, before, version(snapshot, now, false))
 	_, shown := open(t, pages, "page=stage&id=7&since="+before)
 	require.Contains(t, shown, "8 min 30 s")
 }
@@ -108,6 +108,20 @@ func TestAnEndedApplicationIsNotLive(t *testing.T) {
 	require.Contains(t, answer, `data-live=""`)
 	require.Contains(t, answer, "too many executors failed")
 	require.NotContains(t, answer, "data-token")
+}
+
+func TestAHistoryIsLiveWhileItIsRead(t *testing.T) {
+	b := busy(plain)
+	b.Events = append(b.Events, &events.ApplicationEnded{Time: at(500), State: events.Succeeded})
+	partial := true
+	pages := New(Options{Snapshot: func() *events.Snapshot { return snapshotOf(b) }, Streams: true, Partial: func() bool { return partial }, Now: func() time.Time { return later }})
+	loading := ask(pages, http.MethodGet, "", "").Body.String()
+	require.Contains(t, loading, `data-live="stream"`)
+	require.Contains(t, loading, "still being read")
+	partial = false
+	loaded := ask(pages, http.MethodGet, "", "").Body.String()
+	require.Contains(t, loaded, `data-live=""`)
+	require.NotContains(t, loaded, "still being read")
 }
 
 func TestAPageOfSeveralViewersIsRenderedOnce(t *testing.T) {

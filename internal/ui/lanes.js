@@ -3,7 +3,7 @@
 // Draws the tasks of an application in lanes by core.
 (() => {
 	const labels = 130, height = 16, axis = 24, barFields = 5; // sizes in pixels
-	const outcomes = ["running", "succeeded", "failed", "executor lost", "killed", "recalled"];
+	const outcomes = ["running", "succeeded", "failed", "executor lost", "killed"];
 	const colours = ["#4c8ed9", "#d98a3d", "#5aa866", "#a678c8", "#c7a52c", "#3fa3a3", "#d0709a", "#8a8f5c"];
 	const failed = "#d0303c", killed = "#8b929b";
 	let data = null;

@@ -132,6 +132,9 @@ func (v view) coresWanted() int {
 // attention lists what a person should look at, the worst first.
 func (v view) attention() []note {
 	var notes []note
+	if v.partial {
+		notes = append(notes, note{Level: "Loading:", Cells: []cell{text("the event log is still being read. Single tasks are not here yet.")}})
+	}
 	if v.Application.Error != "" {
 		notes = append(notes, note{Level: "Failed:", Class: bad, Cells: []cell{text(v.Application.Error)}})
 	}

@@ -22,7 +22,6 @@ var outcomes = map[events.Outcome]cell{
 	events.AttemptError:     {Text: "failed", Class: bad},
 	events.AttemptLost:      {Text: "executor lost", Class: bad},
 	events.AttemptKilled:    {Text: "killed", Class: warn},
-	events.AttemptRecalled:  {Text: "recalled"}, // before it started
 }
 
 // took returns how long an attempt took, or has run.

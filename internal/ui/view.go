@@ -71,8 +71,9 @@ func missing() content {
 // view is what one request sees: a snapshot, at a time.
 type view struct {
 	*events.Snapshot
-	query query
-	now   time.Time
+	query   query
+	now     time.Time
+	partial bool // whether the snapshot lacks what is still being read
 }
 
 // running reports whether the application had not ended.
