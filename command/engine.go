@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/role"
 )
 
@@ -23,6 +24,7 @@ type engine struct {
 	plan    *Plan
 	session *bobbin.Session
 	results *recorder // nil if no results are to be written
+	events  *events.Recorder
 	output  io.Writer // receives the end of each command's output
 	logger  *slog.Logger
 	ended   chan stepEnd
@@ -54,7 +56,9 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 	}
 	defer session.Close()
 	app := role.FromContext(ctx)
-	e := &engine{plan: p, session: session, output: app.Output, logger: app.Logger, ended: make(chan stepEnd, len(p.Steps))}
+	e := &engine{
+		plan: p, session: session, events: app.Driver.Events(), output: app.Output, logger: app.Logger, ended: make(chan stepEnd, len(p.Steps)),
+	}
 	if p.Results != "" {
 		own := ResultsOf(p.Results, session.ApplicationID())
 		if e.results, err = newRecorder(ctx, session.Files(), own); err != nil {
@@ -95,10 +99,12 @@ func (e *engine) run(ctx context.Context) error {
 			case state == passed:
 				states[i] = running
 				active++
+				e.events.Record(&events.StepStarted{Time: events.At(time.Now()), Step: steps[i].Name})
 				group.Go(func() { e.ended <- stepEnd{i, e.step(ctx, i)} })
 			case state == blocked:
 				states[i] = blocked
 				e.logger.Warn("step skipped", "step", steps[i].Name, "needs", need)
+				e.recordEnd(steps[i], events.Skipped, "it needs step "+need+", which has failed")
 				e.results.skip(i, need)
 			}
 		}
@@ -111,14 +117,17 @@ func (e *engine) run(ctx context.Context) error {
 		case end.err == nil:
 			states[end.step] = passed
 			e.logger.Info("step succeeded", "step", step.Name)
+			e.recordEnd(step, events.Succeeded, "")
 		case step.AllowFailure && ctx.Err() == nil:
 			states[end.step] = passed
 			e.logger.Warn("step failed, which the job allows", "step", step.Name, "error", end.err)
+			e.recordEnd(step, events.Failed, end.err.Error())
 		default:
 			states[end.step] = blocked
 			failures[end.step] = end.err
 			order = append(order, end.step)
 			e.logger.Error("step failed", "step", step.Name, "error", end.err)
+			e.recordEnd(step, events.Failed, end.err.Error())
 		}
 	}
 	if len(order) == 0 {
@@ -135,6 +144,10 @@ func (e *engine) run(ctx context.Context) error {
 		texts[i] = failures[number].Error()
 	}
 	return &failed{strings.Join(texts, "\n")}
+}
+
+func (e *engine) recordEnd(step Step, state, err string) {
+	e.events.Record(&events.StepEnded{Time: events.At(time.Now()), Step: step.Name, State: state, Error: err})
 }
 
 // needs returns passed if a step may start, waiting if a needed step has not ended,

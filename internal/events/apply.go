@@ -170,6 +170,7 @@ func (m *Model) stepChanged(event Event) {
 				return
 			}
 		}
+		m.state.Steps = append(m.state.Steps, &Step{Name: event.Step, State: event.State, Ended: event.Time.Time, Error: event.Error})
 	}
 }
 

@@ -58,6 +58,7 @@ const (
 	Failed    = "failed"
 	Cancelled = "cancelled" // a job or task set that was cancelled
 	Killed    = "killed"    // an application that was told to stop
+	Skipped   = "skipped"   // a step that needs a failed one
 )
 
 // ProfileAdded describes a resource profile when the first job uses it.
@@ -232,7 +233,7 @@ type StepStarted struct {
 	Step string `json:"step"`
 }
 
-// StepEnded ends a step of a job file.
+// StepEnded ends a step of a job file. A skipped step has not started.
 type StepEnded struct {
 	Time
 	Step  string `json:"step"`
