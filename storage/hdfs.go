@@ -11,9 +11,11 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 	"github.com/bobbin-yarn/bobbin/storage/internal/stream"
@@ -27,6 +29,9 @@ type hdfsSystem struct {
 	defaults createSettings
 	closed   context.Context // ends with the Files
 	cancel   context.CancelCauseFunc
+
+	tokenService string                         // of this file system's tokens; "" if it uses none
+	token        atomic.Pointer[security.Token] // nil if it uses none
 }
 
 func newHDFS(root string, options Options) (fileSystem, error) {
@@ -54,7 +59,8 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 		return nil, err
 	}
 	access := namenode.Options{Addresses: addresses, User: options.User, Timeout: options.Timeout, Logger: options.Logger}
-	if err := options.authenticate(root, &access); err != nil {
+	service, err := options.authenticate(root, &access)
+	if err != nil {
 		return nil, err
 	}
 	client := namenode.New(access)
@@ -64,7 +70,11 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 		streams: stream.Options{
 			NameNode: client, User: options.User, Hadoop: settings, SocketTimeout: socketTimeout, Logger: options.Logger,
 		},
-		defaults: defaults,
+		defaults:     defaults,
+		tokenService: service,
+	}
+	if !access.Token.IsZero() {
+		h.token.Store(&access.Token)
 	}
 	h.closed, h.cancel = context.WithCancelCause(context.Background())
 	return h, nil
@@ -101,7 +111,7 @@ func (h *hdfsSystem) fileContext(ctx context.Context) (joined context.Context, r
 }
 
 func (h *hdfsSystem) failed(ctx context.Context, op, path string, err error) error {
-	return namenode.PathError(ctx, op, h.root+path, err)
+	return namenode.PathError(ctx, op, h.root+path, h.explainToken(err))
 }
 
 func (h *hdfsSystem) open(ctx context.Context, path string) (File, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
@@ -108,28 +109,77 @@ func tokenService(ctx context.Context, hadoop *conf.Config, root string) (string
 	return net.JoinHostPort(found[0].IP.String(), port), nil
 }
 
+// SetTokens replaces Options.Tokens for new connections to NameNodes. Open files remain
+// usable.
+func (f *Files) SetTokens(tokens *security.Credentials) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.options.Tokens = tokens
+	for _, system := range f.systems {
+		if hdfs, ok := system.(*hdfsSystem); ok {
+			hdfs.useToken(tokens)
+		}
+	}
+}
+
+// useToken makes new connections use the token of this file system among tokens, if any.
+func (h *hdfsSystem) useToken(tokens *security.Credentials) {
+	if token, found := tokenOf(tokens, h.tokenService); found && h.tokenService != "" {
+		h.token.Store(&token)
+		h.namenode.SetToken(token)
+	}
+}
+
+// tokenOf returns the token of the file system with the given service, and whether there
+// is one.
+func tokenOf(tokens *security.Credentials, service string) (security.Token, bool) {
+	for _, token := range tokens.Tokens() {
+		if token.Kind == security.KindHDFS && token.Service == service {
+			return token, true
+		}
+	}
+	return security.Token{}, false
+}
+
+// explainToken returns err with the reason and the remedy if the NameNode refused the token.
+func (h *hdfsSystem) explainToken(err error) error {
+	token := h.token.Load()
+	if token == nil || !errors.Is(err, ipc.InvalidToken) {
+		return err
+	}
+	identifier, parsing := token.ParseIdentifier()
+	if parsing != nil {
+		return err
+	}
+	end := identifier.MaxDate.Format(time.RFC3339)
+	if time.Now().Before(identifier.MaxDate) {
+		return fmt.Errorf("the delegation token of %s was not renewed in time, or was cancelled (the ResourceManager renews it until %s, "+
+			"and cancels it at the application's end): %w", h.root, end, err)
+	}
+	return fmt.Errorf("the delegation token of %s ended at %s, after its maximum lifetime (dfs.namenode.delegation.token.max-lifetime): "+
+		"submit with --principal and --keytab if an application runs longer: %w", h.root, end, err)
+}
+
 // tokenLookup limits finding the address of a NameNode by its name.
 const tokenLookup = 10 * time.Second
 
 // authenticate sets how a client of the NameNodes of root authenticates: on a secure
-// cluster by a token or else by Kerberos.
-func (o Options) authenticate(root string, client *namenode.Options) error {
+// cluster by a token or else by Kerberos. It returns the service of the tokens of root if
+// there are tokens.
+func (o Options) authenticate(root string, client *namenode.Options) (service string, err error) {
 	if !o.Hadoop.SecurityEnabled() {
-		return nil
+		return "", nil
 	}
 	client.Secure = true
 	if o.Tokens != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), tokenLookup)
 		defer cancel()
-		service, err := tokenService(ctx, o.Hadoop, root)
-		if err != nil {
-			return fmt.Errorf("%s: %w", root, err)
+		if service, err = tokenService(ctx, o.Hadoop, root); err != nil {
+			return "", fmt.Errorf("%s: %w", root, err)
 		}
-		for _, token := range o.Tokens.Tokens() {
-			if token.Kind == security.KindHDFS && token.Service == service {
-				client.Token = token
-				return nil
-			}
+		if token, found := tokenOf(o.Tokens, service); found {
+			client.Token = token
+			return service, nil
 		}
 	}
 	if o.Kerberos == nil {
@@ -137,8 +187,8 @@ func (o Options) authenticate(root string, client *namenode.Options) error {
 		if o.Tokens == nil {
 			reason = errors.New("the cluster asks for Kerberos, and this process has no ticket")
 		}
-		return fmt.Errorf("%s: %w", root, reason)
+		return "", fmt.Errorf("%s: %w", root, reason)
 	}
 	client.Kerberos = kerberos.ServiceOf(o.Kerberos, o.Hadoop, nameNodePrincipal)
-	return nil
+	return "", nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
 )
@@ -50,17 +51,58 @@ func TestTokensArePreferredToTickets(t *testing.T) {
 	tokens.SetToken("a", security.Token{Kind: "OTHER", Service: "ha-hdfs:ha"})
 	options := Options{Hadoop: secure(nil), Tokens: tokens}
 	var client namenode.Options
-	require.NoError(t, options.authenticate("hdfs://ha", &client))
+	service, err := options.authenticate("hdfs://ha", &client)
+	require.NoError(t, err)
+	require.Equal(t, own.Service, service)
 	require.True(t, client.Secure)
 	require.Equal(t, own, client.Token)
 
 	client = namenode.Options{}
-	require.ErrorContains(t, options.authenticate("hdfs://127.0.0.7:8020", &client), "kerberos.access.hadoopFileSystems")
+	_, err = options.authenticate("hdfs://127.0.0.7:8020", &client)
+	require.ErrorContains(t, err, "kerberos.access.hadoopFileSystems")
 	options.Tokens = nil
-	require.ErrorContains(t, options.authenticate("hdfs://ha", &client), "this process has no ticket")
+	_, err = options.authenticate("hdfs://ha", &client)
+	require.ErrorContains(t, err, "this process has no ticket")
 
 	client = namenode.Options{}
 	options.Hadoop = conf.FromMap(map[string]string{"fs.defaultFS": "hdfs://ha:8020"})
-	require.NoError(t, options.authenticate("hdfs://ha:8020", &client))
+	_, err = options.authenticate("hdfs://ha:8020", &client)
+	require.NoError(t, err)
 	require.False(t, client.Secure)
+}
+
+func TestNewTokensReplaceOldOnes(t *testing.T) {
+	files := New(Options{Hadoop: secure(nil), User: "ann", Tokens: tokensOf("old")})
+	defer func() { require.NoError(t, files.Close()) }()
+	found, err := files.resolve("hdfs://ha/x")
+	require.NoError(t, err)
+	opened := found.system.(*hdfsSystem)
+	require.Equal(t, "old", string(opened.token.Load().Identifier))
+	files.SetTokens(tokensOf("new"))
+	require.Equal(t, "new", string(opened.token.Load().Identifier))
+	files.SetTokens(&security.Credentials{})
+	require.Equal(t, "new", string(opened.token.Load().Identifier), "there is no other")
+}
+
+// tokensOf returns a token of the file system hdfs://ha.
+func tokensOf(identifier string) *security.Credentials {
+	tokens := &security.Credentials{}
+	tokens.SetToken("hdfs://ha", security.Token{Kind: security.KindHDFS, Service: "ha-hdfs:ha", Identifier: []byte(identifier)})
+	return tokens
+}
+
+func TestRefusedTokensAreExplained(t *testing.T) {
+	refused := &ipc.CallError{Err: ipc.NewRemoteError(string(ipc.InvalidToken), "token is expired")}
+	// Owner, renewer and real user are empty; the times are one and two milliseconds after 1970.
+	old := "\x00\x00\x00\x00\x01\x02"
+	young := "\x00\x00\x00\x00\x01\x88\x00\x00\x10\x00\x00\x00\x00\x00"
+	for identifier, want := range map[string]string{old: "--keytab", young: "was not renewed in time", "?": "token is expired"} {
+		files := New(Options{Hadoop: secure(nil), User: "ann", Tokens: tokensOf(identifier)})
+		found, err := files.resolve("hdfs://ha/x")
+		require.NoError(t, err)
+		err = found.system.(*hdfsSystem).failed(t.Context(), "open", "/x", refused)
+		require.ErrorContains(t, err, want)
+		require.ErrorIs(t, err, ipc.InvalidToken)
+		require.NoError(t, files.Close())
+	}
 }

@@ -61,7 +61,8 @@ type Options struct {
 // Client calls the NameNodes of one name service. It is safe for concurrent use.
 // Its methods return errors of package ipc, fs.ErrNotExist or ErrNotDirectory.
 type Client struct {
-	caller Caller
+	caller   Caller
+	setToken func(security.Token) // nil if caller is a fake
 
 	mu         sync.Mutex
 	defaults   []byte // the last response of getServerDefaults
@@ -70,7 +71,7 @@ type Client struct {
 
 // New returns a Client. It connects on first use.
 func New(options Options) *Client {
-	return NewClient(ipc.NewClient(options.Addresses, ipc.Options{
+	rpc := ipc.NewClient(options.Addresses, ipc.Options{
 		Protocol: protocol,
 		Simple:   !options.Secure,
 		Token:    options.Token,
@@ -81,11 +82,21 @@ func New(options Options) *Client {
 		ConnectTimeout: options.Timeout / 3,
 		RetryFor:       options.Timeout,
 		Retriable:      temporary,
-	}))
+	})
+	client := NewClient(rpc)
+	client.setToken = rpc.SetToken
+	return client
 }
 
 // NewClient returns a Client that makes its RPCs through caller.
 func NewClient(caller Caller) *Client { return &Client{caller: caller} }
+
+// SetToken replaces the token that authenticates new connections.
+func (c *Client) SetToken(token security.Token) {
+	if c.setToken != nil {
+		c.setToken(token)
+	}
+}
 
 // Close closes the connections.
 func (c *Client) Close() error { return c.caller.Close() }

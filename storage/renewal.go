@@ -1,0 +1,113 @@
+package storage
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+)
+
+const (
+	// minRenewalPause and maxRenewalPause bound the pause after a failed renewal.
+	minRenewalPause = time.Second
+	maxRenewalPause = time.Minute
+)
+
+// Renewal obtains delegation tokens again and again, so that processes without a
+// Kerberos ticket can use file systems for as long as an application runs.
+type Renewal struct {
+	Files       *Files   // whose user has logged in to Kerberos
+	FileSystems []string // URIs
+	Principal   string   // of the user
+	Logger      *slog.Logger
+
+	obtain func(ctx context.Context) (*Tokens, error) // set by tests in place of Obtain; else nil
+}
+
+// Tokens are delegation tokens of the file systems of a Renewal.
+type Tokens struct {
+	Credentials *security.Credentials // aliases are the file systems' URIs
+	Renew       time.Time             // when three quarters of their life have passed
+	End         time.Time             // when the first one ends
+}
+
+// Obtain gets new tokens of all file systems, or nil if none has tokens.
+func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
+	if r.obtain != nil {
+		return r.obtain(ctx)
+	}
+	tokens := &Tokens{Credentials: &security.Credentials{}}
+	for _, uri := range r.FileSystems {
+		asked := time.Now()
+		token, err := r.Files.DelegationToken(ctx, uri, r.Principal)
+		if err != nil {
+			return nil, err
+		}
+		if token.IsZero() {
+			continue
+		}
+		identifier, err := token.ParseIdentifier()
+		if err != nil {
+			return nil, err
+		}
+		// Only a renewal returns when a token ends. The NameNode's clock may differ.
+		end, err := r.Files.RenewToken(ctx, uri, token)
+		if err != nil {
+			return nil, err
+		}
+		life := end.Sub(identifier.Issued)
+		if tokens.End.IsZero() || asked.Add(life).Before(tokens.End) {
+			tokens.Renew, tokens.End = asked.Add(life/4*3), asked.Add(life)
+		}
+		tokens.Credentials.SetToken(uri, token)
+	}
+	if tokens.End.IsZero() {
+		return nil, nil
+	}
+	return tokens, nil
+}
+
+// Run obtains tokens when current should be renewed, at once if current is nil, and
+// calls publish with them. It repeats this until ctx ends or no file system has tokens.
+func (r *Renewal) Run(ctx context.Context, current *Tokens, publish func(*security.Credentials)) {
+	pause := minRenewalPause
+	due := time.NewTimer(0)
+	defer due.Stop()
+	if current != nil {
+		due.Reset(time.Until(current.Renew))
+	}
+	for {
+		select {
+		case <-due.C:
+		case <-ctx.Done():
+			return
+		}
+		next, err := r.Obtain(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			r.logFailure(err, current, pause)
+			due.Reset(pause)
+			pause = min(2*pause, maxRenewalPause)
+			continue
+		case next == nil:
+			return
+		}
+		current, pause = next, minRenewalPause
+		r.Logger.Info("obtained new delegation tokens", "renew", current.Renew, "end", current.End)
+		publish(current.Credentials)
+		due.Reset(time.Until(current.Renew))
+	}
+}
+
+func (r *Renewal) logFailure(err error, current *Tokens, pause time.Duration) {
+	if current == nil {
+		r.Logger.Warn("no new delegation tokens, trying again", "pause", pause, "error", err)
+	} else if time.Now().Before(current.End) {
+		r.Logger.Warn("no new delegation tokens, trying again", "pause", pause, "end", current.End, "error", err)
+	} else {
+		r.Logger.Error("the delegation tokens have ended, and there are no new ones; trying again", "pause", pause, "end", current.End, "error", err)
+	}
+}
