@@ -43,6 +43,7 @@ type executor struct {
 	member       *allocation.Executor // its entry in the pool of dynamic allocation; nil if dynamic allocation is off
 	idleSince    time.Time
 	held         heldKeys
+	credentials  uint64 // version of the delegation tokens that it has acknowledged
 }
 
 // register accepts or refuses an executor's registration.
@@ -91,6 +92,9 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	e.profile.executors++
 	l.record.executorRegistered(e, l.now)
 	l.send.registered(e)
+	if l.credentials != nil {
+		l.send.credentials(e, l.credentials)
+	}
 	l.receiveHolds(e, message)
 	if before != nil {
 		// The executor still has data that was released while it was disconnected.
@@ -142,6 +146,9 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 				a.set.addProgress(a, progress)
 			}
 		}
+	}
+	if version := message.GetCredentialsVersion(); version != 0 {
+		l.acknowledgeCredentials(e, version)
 	}
 	if request := message.GetDecommission(); request != nil {
 		l.decommissionOwn(e, request.GetReason())

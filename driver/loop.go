@@ -58,7 +58,8 @@ type loop struct {
 	blocked       blockedCheck
 	history       history
 	record        recorder
-	values        values // counters and gauges of ended task sets
+	values        values            // counters and gauges of ended task sets
+	credentials   *wire.Credentials // the newest delegation tokens; nil if there are none
 
 	success  wire.TaskUpdate // the success that receive is handling; reused for each
 	stopping bool

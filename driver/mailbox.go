@@ -41,6 +41,9 @@ func merge(into, message *wire.DriverMessage) {
 	if message.Refused != nil {
 		into.Refused = message.Refused
 	}
+	if message.Credentials != nil {
+		into.Credentials = message.Credentials
+	}
 	if message.Decommission != nil {
 		into.Decommission = message.Decommission
 	}

@@ -70,6 +70,11 @@ func (s *sender) stop(e *executor, reason string) {
 	s.messageTo(e).Stop = &wire.Stop{Reason: validUTF8(reason)}
 }
 
+// credentials sends an executor the newest delegation tokens.
+func (s *sender) credentials(e *executor, credentials *wire.Credentials) {
+	s.messageTo(e).Credentials = credentials
+}
+
 // taskSet sends a task set's function and shared input to an executor, once.
 func (s *sender) taskSet(e *executor, set *runningSet) {
 	if _, sent := set.sentTo[e]; sent {

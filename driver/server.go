@@ -78,12 +78,14 @@ func (s *service) Bootstrap(_ context.Context, request *wire.BootstrapRequest) (
 	if !exists {
 		return nil, status.Errorf(codes.PermissionDenied, "resource profile %d is unknown", request.GetResourceProfile())
 	}
+	credentials, _ := ask(s.driver, func(l *loop) *wire.Credentials { return l.credentials })
 	return &wire.BootstrapReply{
 		ApplicationId: options.ApplicationID,
 		User:          options.User,
 		Properties:    options.Config.Map(),
 		Hadoop:        options.Hadoop,
 		Resources:     resources,
+		Credentials:   credentials,
 	}, nil
 }
 

@@ -167,6 +167,9 @@ func (e *engine) handleMessage(message *wire.DriverMessage) {
 		e.registered = true
 		e.options.Logger.Info("registered with the driver", "executor", e.options.ID, "cores", e.options.Cores)
 	}
+	if credentials := message.GetCredentials(); credentials != nil {
+		e.useCredentials(credentials)
+	}
 	if notice := message.GetDecommission(); notice != nil {
 		e.logDecommission(notice)
 	}
@@ -207,6 +210,17 @@ func (e *engine) handleMessage(message *wire.DriverMessage) {
 		// Send in another goroutine: sending may block, and the next message may be a kill.
 		e.running.Go(func() { e.out.put(updates...) })
 	}
+}
+
+// useCredentials makes tasks use new delegation tokens, and acknowledges them.
+func (e *engine) useCredentials(credentials *wire.Credentials) {
+	if e.options.Credentials != nil {
+		if err := e.options.Credentials(credentials.GetContent()); err != nil {
+			e.options.Logger.Error("new delegation tokens cannot be used", "version", credentials.GetVersion(), "error", err)
+			return
+		}
+	}
+	e.out.acknowledgeCredentials(credentials.GetVersion())
 }
 
 // launch starts an attempt, or makes it wait for cores. If the attempt cannot run here,

@@ -345,6 +345,29 @@ func TestExecutorEndsWhenTheDriverReceivesNothing(t *testing.T) {
 	})
 }
 
+func TestCredentialsAreUsedAndAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := make(chan string, 3)
+		use := func(content []byte) error {
+			got <- string(content)
+			if string(content) == "damaged" {
+				return errors.New("not a Hadoop credentials file")
+			}
+			return nil
+		}
+		s := start(t, Options{ID: "1", Cores: 1, Credentials: use})
+		s.send(&wire.DriverMessage{Credentials: &wire.Credentials{Version: 3, Content: []byte("tokens")}})
+		require.Equal(t, "tokens", <-got)
+		message := s.recv() // a heartbeat
+		require.NotNil(t, message.GetHeartbeat())
+		require.EqualValues(t, 3, message.GetCredentialsVersion())
+		s.send(&wire.DriverMessage{Credentials: &wire.Credentials{Version: 4, Content: []byte("damaged")}})
+		require.Equal(t, "damaged", <-got)
+		require.Zero(t, s.recv().GetCredentialsVersion())
+		s.stop()
+	})
+}
+
 func TestRefusal(t *testing.T) {
 	driverSide, executorSide := wire.Pipe(t.Context())
 	require.NoError(t, driverSide.Send(&wire.DriverMessage{Refused: &wire.Refused{Reason: "node h is excluded"}}))

@@ -58,6 +58,10 @@ type Options struct {
 	// does not. May be nil.
 	Prepare func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
 
+	// Credentials is called with each new version of the delegation tokens that the
+	// driver sends, encoded as a credentials file of Hadoop. May be nil.
+	Credentials func(content []byte) error
+
 	Logger *slog.Logger // nil logs nothing
 
 	replaceable bool   // set by Run: another executor can replace this one

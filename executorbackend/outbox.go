@@ -26,6 +26,7 @@ type outbox struct {
 	holds          []string           // keys of held data that the driver does not know yet
 	commitRequests []uint64
 	arrivals       []*wire.BarrierArrival
+	credentials    uint64 // version of delegation tokens to acknowledge; 0 for none
 	sending        bool
 	sendStarted    time.Time // when the current send began
 	broken         bool      // a send failed; Recv returns why
@@ -113,6 +114,14 @@ func (o *outbox) fetch(attempts []uint64) {
 	for _, attempt := range attempts {
 		o.fetches = append(o.fetches, &fetch{attempt: attempt})
 	}
+}
+
+// acknowledgeCredentials adds the acknowledgement of delegation tokens. Like release, it
+// sends nothing: the next heartbeat is soon enough.
+func (o *outbox) acknowledgeCredentials(version uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.credentials = version
 }
 
 // requestCommit asks the driver whether an attempt may commit its output.
@@ -203,8 +212,9 @@ const (
 func (o *outbox) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{
 		Heartbeat: o.heartbeat, Decommission: o.decommission, Released: o.released,
-		CommitRequests: o.commitRequests, BarrierArrivals: o.arrivals,
+		CommitRequests: o.commitRequests, BarrierArrivals: o.arrivals, CredentialsVersion: o.credentials,
 	}
+	o.credentials = 0
 	o.heartbeat, o.decommission, o.released, o.commitRequests, o.arrivals = nil, nil, nil, nil, nil
 	if len(o.holds) > maxHolds {
 		message.Holds, o.holds = o.holds[:maxHolds:maxHolds], o.holds[maxHolds:]

@@ -42,7 +42,8 @@ type Driver struct {
 	dialer              dialer
 	disconnectIsFailure bool // whether the application fails if the driver is gone
 	logger              *slog.Logger
-	manager             driver.ClusterManager // set before Join
+	credentials         func(content []byte) error // see ReceiveCredentials
+	manager             driver.ClusterManager      // set before Join
 
 	ended      chan struct{} // closed when the driver has ended the application, or is gone
 	connection sync.WaitGroup
@@ -56,6 +57,7 @@ type Driver struct {
 	sequence      uint64                // number of the last report
 	requestStatus bool                  // a request for the driver's status is to be sent
 	confirmFinish bool                  // the confirmation of the driver's finish is to be sent
+	acknowledge   uint64                // version of delegation tokens to acknowledge; 0 for none
 	progress      float32               // the last progress received, 0 to 1
 	status        driver.Status         // the last status received
 	newStatus     chan struct{}         // closed when status is replaced
@@ -92,7 +94,7 @@ func NewDriver(o Options) *Driver {
 func newDriver(dialer dialer, disconnectIsFailure bool, logger *slog.Logger) *Driver {
 	return &Driver{
 		dialer: dialer, disconnectIsFailure: disconnectIsFailure, logger: logger, ended: make(chan struct{}), disconnect: func() {},
-		newStatus: make(chan struct{}), wake: make(chan struct{}, 1),
+		newStatus: make(chan struct{}), wake: make(chan struct{}, 1), credentials: func([]byte) error { return nil },
 	}
 }
 
@@ -117,6 +119,10 @@ func (d *Disconnected) Error() string {
 
 // SetManager sets the cluster manager that carries out the driver's orders. Call it first.
 func (r *Driver) SetManager(manager driver.ClusterManager) { r.manager = manager }
+
+// ReceiveCredentials sets what is called with each version of the delegation tokens that
+// the driver sends, encoded as a credentials file of Hadoop. Call it before Join, if at all.
+func (r *Driver) ReceiveCredentials(use func(content []byte) error) { r.credentials = use }
 
 // ExecutorLost reports a lost executor to the driver.
 func (r *Driver) ExecutorLost(id string, loss driver.Loss) {
@@ -320,15 +326,30 @@ func (r *Driver) outgoing() []*wire.ManagerReport {
 	defer r.mu.Unlock()
 	reports := append([]*wire.ManagerReport(nil), r.reports[r.sent:]...)
 	r.sent = len(r.reports)
-	if r.requestStatus || r.confirmFinish {
-		reports = append(reports, &wire.ManagerReport{RequestStatus: r.requestStatus, Finishing: r.confirmFinish})
-		r.requestStatus, r.confirmFinish = false, false
+	if r.requestStatus || r.confirmFinish || r.acknowledge != 0 {
+		reports = append(reports, &wire.ManagerReport{RequestStatus: r.requestStatus, Finishing: r.confirmFinish, CredentialsVersion: r.acknowledge})
+		r.requestStatus, r.confirmFinish, r.acknowledge = false, false, 0
 	}
 	return reports
 }
 
+// useCredentials makes later executors use new delegation tokens, and acknowledges them.
+func (r *Driver) useCredentials(credentials *wire.Credentials) {
+	if err := r.credentials(credentials.GetContent()); err != nil {
+		r.logger.Error("new delegation tokens cannot be used", "version", credentials.GetVersion(), "error", err)
+		return
+	}
+	r.mu.Lock()
+	r.acknowledge = credentials.GetVersion()
+	r.mu.Unlock()
+	r.signal()
+}
+
 // handle carries out an order of the driver.
 func (r *Driver) handle(order *wire.ManagerOrder) {
+	if credentials := order.GetCredentials(); credentials != nil {
+		r.useCredentials(credentials)
+	}
 	if order.GetRequest() != nil {
 		r.manager.RequestExecutors(decodeRequest(order.GetRequest()))
 	}

@@ -28,6 +28,8 @@ type clientDriver struct {
 	settings *config.Config
 	manager  *Manager
 	pass     *identity.Pass
+	// credentials receives the delegation tokens that ApplicationMasters get.
+	credentials chan string
 }
 
 func startDriver(t *testing.T, settings map[string]string) *clientDriver {
@@ -39,7 +41,7 @@ func startDriver(t *testing.T, settings map[string]string) *clientDriver {
 	set, err := config.FromMap(settings)
 	require.NoError(t, err)
 	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d := &clientDriver{settings: set, manager: NewManager(logger), pass: pass}
+	d := &clientDriver{settings: set, manager: NewManager(logger), pass: pass, credentials: make(chan string, 10)}
 	d.Driver, err = driver.New(driver.Options{
 		Config: set, Identity: access, BindAddress: "127.0.0.1:0", Manager: d.manager, Services: d.manager.Register, Logger: logger,
 	})
@@ -97,6 +99,10 @@ func (d *clientDriver) join(t *testing.T, attempt uint32, dial func(context.Cont
 		address: d.Addr(), pass: d.pass, ping: time.Minute, dial: dial,
 		hello: &wire.ManagerHello{Version: wire.Version, Attempt: attempt, Host: "node"},
 	}, config.AMTreatDisconnectAsFailed.In(d.settings), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	r.ReceiveCredentials(func(content []byte) error {
+		d.credentials <- string(content)
+		return nil
+	})
 	told := newOrders()
 	r.SetManager(told)
 	id, err := r.Join(t.Context())
@@ -232,6 +238,20 @@ func TestABrokenConnectionIsRestored(t *testing.T) {
 		require.Contains(t, lossOf(status, id), "went, told while")
 	}
 	require.Equal(t, 2, next[driver.Request](told).Total(), "it is told again what is wanted")
+}
+
+func TestCredentialsReachEveryApplicationMaster(t *testing.T) {
+	d := startDriver(t, nil)
+	d.manager.SetCredentials([]byte("one"))
+	first := &cutter{}
+	d.join(t, 1, first.dial)
+	require.Equal(t, "one", <-d.credentials)
+	d.manager.SetCredentials([]byte("two"))
+	require.Equal(t, "two", <-d.credentials)
+	first.cut()
+	require.Equal(t, "two", <-d.credentials, "on the new connection")
+	d.join(t, 2, (&cutter{}).dial)
+	require.Equal(t, "two", <-d.credentials, "in the next attempt")
 }
 
 func TestTheNextAttemptContinues(t *testing.T) {

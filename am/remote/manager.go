@@ -50,7 +50,9 @@ type Manager struct {
 	maxID      int                 // the largest executor id
 	maxTotal   int                 // the largest number of executors in a request
 	finish     *wire.Finish        // nil until the application ends
-	orphans    *time.Timer         // calls giveUpOrphans; nil if that was never needed
+	// credentials are the newest delegation tokens; nil if there are none.
+	credentials *wire.Credentials
+	orphans     *time.Timer // calls giveUpOrphans; nil if that was never needed
 }
 
 // managerLink is one stream of an ApplicationMaster.
@@ -101,6 +103,16 @@ func (m *Manager) ExecutorRegistered(id string) {
 	m.registered[id] = struct{}{}
 	m.countID(id)
 	m.send(func(order *wire.ManagerOrder) { order.Registered = append(order.Registered, id) })
+}
+
+// SetCredentials sends the ApplicationMaster delegation tokens of file systems, encoded
+// as a credentials file of Hadoop, in place of earlier ones. An ApplicationMaster that
+// joins later gets them, too.
+func (m *Manager) SetCredentials(content []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.credentials = &wire.Credentials{Version: m.credentials.GetVersion() + 1, Content: content}
+	m.send(func(order *wire.ManagerOrder) { order.Credentials = m.credentials })
 }
 
 // Finish tells the ApplicationMaster that the application succeeded, or failed with
@@ -189,6 +201,7 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 		order.Kills = slices.Sorted(maps.Keys(m.kills))
 		order.Registered = slices.Sorted(maps.Keys(m.registered))
 		order.Finish = m.finish
+		order.Credentials = m.credentials
 	})
 	m.logger.Info("the ApplicationMaster has joined", "host", hello.GetHost(), "attempt", hello.GetAttempt())
 	return m.link, nil
@@ -263,6 +276,9 @@ func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 		default:
 			close(m.finished)
 		}
+	}
+	if version := report.GetCredentialsVersion(); version != 0 && version == m.credentials.GetVersion() {
+		m.logger.Info("the ApplicationMaster has the newest delegation tokens", "version", version)
 	}
 	repeated := report.GetSequence() <= m.received
 	if !repeated {

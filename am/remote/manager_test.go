@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -179,5 +181,22 @@ func TestALaterStreamReplacesTheEarlierOne(t *testing.T) {
 		require.ErrorContains(t, <-first.ended, errReplaced.Error())
 		leave()
 		require.NoError(t, d.Stop(t.Context()))
+	})
+}
+
+func TestAcknowledgedCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, m, _ := startRemote(t)
+		defer func() { require.NoError(t, d.Stop(context.Background())) }()
+		var log bytes.Buffer
+		m.logger = slog.New(slog.NewTextHandler(&log, nil))
+		m.SetCredentials([]byte("one"))
+		stream, leave := master(t, m, 1)
+		defer leave()
+		version := (<-stream.orders).GetCredentials().GetVersion()
+		require.NotZero(t, version)
+		stream.reports <- &wire.ManagerReport{CredentialsVersion: version}
+		synctest.Wait()
+		require.Contains(t, log.String(), "the ApplicationMaster has the newest delegation tokens")
 	})
 }

@@ -151,7 +151,9 @@ type BootstrapReply struct {
 	// Hadoop's configuration; empty without one.
 	Hadoop map[string]string `protobuf:"bytes,4,rep,name=hadoop,proto3" json:"hadoop,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Amounts of further resources of the executor's container, by the tasks' names.
-	Resources     map[string]int64 `protobuf:"bytes,5,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Resources map[string]int64 `protobuf:"bytes,5,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// In place of the tokens that the executor was started with; unset for none.
+	Credentials   *Credentials `protobuf:"bytes,6,opt,name=credentials,proto3" json:"credentials,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -221,6 +223,67 @@ func (x *BootstrapReply) GetResources() map[string]int64 {
 	return nil
 }
 
+func (x *BootstrapReply) GetCredentials() *Credentials {
+	if x != nil {
+		return x.Credentials
+	}
+	return nil
+}
+
+// Credentials are delegation tokens of file systems, in place of those of lower versions.
+type Credentials struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// As in a credentials file of Hadoop.
+	Content       []byte `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Credentials) Reset() {
+	*x = Credentials{}
+	mi := &file_internal_wire_driver_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Credentials) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Credentials) ProtoMessage() {}
+
+func (x *Credentials) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
+func (*Credentials) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Credentials) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Credentials) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
 // ExecutorMessage goes from an executor to the driver. The first message of a
 // stream registers the executor.
 //
@@ -245,14 +308,16 @@ type ExecutorMessage struct {
 	// Attempts that FINISHED with only a result and metrics, as most do, without updates.
 	Successes *Successes `protobuf:"bytes,9,opt,name=successes,proto3" json:"successes,omitempty"`
 	// Sent with each message that reports ended attempts.
-	Window        *Window `protobuf:"bytes,10,opt,name=window,proto3" json:"window,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Window *Window `protobuf:"bytes,10,opt,name=window,proto3" json:"window,omitempty"`
+	// Acknowledges DriverMessage.credentials; 0 for none.
+	CredentialsVersion uint64 `protobuf:"varint,11,opt,name=credentials_version,json=credentialsVersion,proto3" json:"credentials_version,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ExecutorMessage) Reset() {
 	*x = ExecutorMessage{}
-	mi := &file_internal_wire_driver_proto_msgTypes[2]
+	mi := &file_internal_wire_driver_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -264,7 +329,7 @@ func (x *ExecutorMessage) String() string {
 func (*ExecutorMessage) ProtoMessage() {}
 
 func (x *ExecutorMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[2]
+	mi := &file_internal_wire_driver_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -277,7 +342,7 @@ func (x *ExecutorMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorMessage.ProtoReflect.Descriptor instead.
 func (*ExecutorMessage) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{2}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ExecutorMessage) GetRegister() *Register {
@@ -350,6 +415,13 @@ func (x *ExecutorMessage) GetWindow() *Window {
 	return nil
 }
 
+func (x *ExecutorMessage) GetCredentialsVersion() uint64 {
+	if x != nil {
+		return x.CredentialsVersion
+	}
+	return 0
+}
+
 // Window is how many tasks of a set an executor queues beyond those that run on its
 // cores: as many as it runs in a millisecond, measured with tasks of the set.
 type Window struct {
@@ -362,7 +434,7 @@ type Window struct {
 
 func (x *Window) Reset() {
 	*x = Window{}
-	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -374,7 +446,7 @@ func (x *Window) String() string {
 func (*Window) ProtoMessage() {}
 
 func (x *Window) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -387,7 +459,7 @@ func (x *Window) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Window.ProtoReflect.Descriptor instead.
 func (*Window) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{3}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Window) GetTaskSet() uint64 {
@@ -427,7 +499,7 @@ type Successes struct {
 
 func (x *Successes) Reset() {
 	*x = Successes{}
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +511,7 @@ func (x *Successes) String() string {
 func (*Successes) ProtoMessage() {}
 
 func (x *Successes) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +524,7 @@ func (x *Successes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Successes.ProtoReflect.Descriptor instead.
 func (*Successes) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Successes) GetAttempts() []byte {
@@ -548,7 +620,7 @@ type Register struct {
 
 func (x *Register) Reset() {
 	*x = Register{}
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +632,7 @@ func (x *Register) String() string {
 func (*Register) ProtoMessage() {}
 
 func (x *Register) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +645,7 @@ func (x *Register) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Register.ProtoReflect.Descriptor instead.
 func (*Register) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Register) GetExecutorId() string {
@@ -648,7 +720,7 @@ type Addresses struct {
 
 func (x *Addresses) Reset() {
 	*x = Addresses{}
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -660,7 +732,7 @@ func (x *Addresses) String() string {
 func (*Addresses) ProtoMessage() {}
 
 func (x *Addresses) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -673,7 +745,7 @@ func (x *Addresses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Addresses.ProtoReflect.Descriptor instead.
 func (*Addresses) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Addresses) GetAddresses() []string {
@@ -695,7 +767,7 @@ type BarrierArrival struct {
 
 func (x *BarrierArrival) Reset() {
 	*x = BarrierArrival{}
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +779,7 @@ func (x *BarrierArrival) String() string {
 func (*BarrierArrival) ProtoMessage() {}
 
 func (x *BarrierArrival) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +792,7 @@ func (x *BarrierArrival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierArrival.ProtoReflect.Descriptor instead.
 func (*BarrierArrival) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BarrierArrival) GetAttempt() uint64 {
@@ -748,7 +820,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +832,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +845,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Heartbeat) GetResidentBytes() uint64 {
@@ -810,7 +882,7 @@ type TaskUpdate struct {
 
 func (x *TaskUpdate) Reset() {
 	*x = TaskUpdate{}
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +894,7 @@ func (x *TaskUpdate) String() string {
 func (*TaskUpdate) ProtoMessage() {}
 
 func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +907,7 @@ func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
 func (*TaskUpdate) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskUpdate) GetAttempt() uint64 {
@@ -898,7 +970,7 @@ type TaskValues struct {
 
 func (x *TaskValues) Reset() {
 	*x = TaskValues{}
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -910,7 +982,7 @@ func (x *TaskValues) String() string {
 func (*TaskValues) ProtoMessage() {}
 
 func (x *TaskValues) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -923,7 +995,7 @@ func (x *TaskValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskValues.ProtoReflect.Descriptor instead.
 func (*TaskValues) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskValues) GetCounters() map[string]int64 {
@@ -952,7 +1024,7 @@ type TaskProgress struct {
 
 func (x *TaskProgress) Reset() {
 	*x = TaskProgress{}
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1036,7 @@ func (x *TaskProgress) String() string {
 func (*TaskProgress) ProtoMessage() {}
 
 func (x *TaskProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1049,7 @@ func (x *TaskProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskProgress.ProtoReflect.Descriptor instead.
 func (*TaskProgress) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TaskProgress) GetAttempt() uint64 {
@@ -1017,7 +1089,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1101,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1114,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Failure) GetMessage() string {
@@ -1091,7 +1163,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1175,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1188,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Metrics) GetRunNanos() uint64 {
@@ -1178,7 +1250,7 @@ func (x *Metrics) GetBytesWritten() uint64 {
 // DriverMessage goes from the driver to one executor.
 //
 // An executor acts on the fields of a message in this order: refused, which ends
-// it; registered; decommission; release; task_sets; barrier_peers;
+// it; registered; credentials; decommission; release; task_sets; barrier_peers;
 // commit_replies and barrier_releases; recall; launches; kills; forget; fetches;
 // stop, which ends it.
 //
@@ -1207,14 +1279,16 @@ type DriverMessage struct {
 	// Attempts whose results are STORED and to be sent now.
 	Fetches []uint64 `protobuf:"varint,20,rep,packed,name=fetches,proto3" json:"fetches,omitempty"`
 	// All queued attempts are to become RECALLED.
-	Recall        bool `protobuf:"varint,21,opt,name=recall,proto3" json:"recall,omitempty"`
+	Recall bool `protobuf:"varint,21,opt,name=recall,proto3" json:"recall,omitempty"`
+	// The newest ones.
+	Credentials   *Credentials `protobuf:"bytes,22,opt,name=credentials,proto3" json:"credentials,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DriverMessage) Reset() {
 	*x = DriverMessage{}
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1300,7 @@ func (x *DriverMessage) String() string {
 func (*DriverMessage) ProtoMessage() {}
 
 func (x *DriverMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1313,7 @@ func (x *DriverMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverMessage.ProtoReflect.Descriptor instead.
 func (*DriverMessage) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DriverMessage) GetRegistered() *Registered {
@@ -1340,6 +1414,13 @@ func (x *DriverMessage) GetRecall() bool {
 	return false
 }
 
+func (x *DriverMessage) GetCredentials() *Credentials {
+	if x != nil {
+		return x.Credentials
+	}
+	return nil
+}
+
 // CommitReply answers one of an attempt's commit_requests.
 type CommitReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1351,7 +1432,7 @@ type CommitReply struct {
 
 func (x *CommitReply) Reset() {
 	*x = CommitReply{}
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1444,7 @@ func (x *CommitReply) String() string {
 func (*CommitReply) ProtoMessage() {}
 
 func (x *CommitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1457,7 @@ func (x *CommitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitReply.ProtoReflect.Descriptor instead.
 func (*CommitReply) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CommitReply) GetAttempt() uint64 {
@@ -1405,7 +1486,7 @@ type BarrierRelease struct {
 
 func (x *BarrierRelease) Reset() {
 	*x = BarrierRelease{}
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1498,7 @@ func (x *BarrierRelease) String() string {
 func (*BarrierRelease) ProtoMessage() {}
 
 func (x *BarrierRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1511,7 @@ func (x *BarrierRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierRelease.ProtoReflect.Descriptor instead.
 func (*BarrierRelease) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BarrierRelease) GetAttempt() uint64 {
@@ -1458,7 +1539,7 @@ type BarrierPeers struct {
 
 func (x *BarrierPeers) Reset() {
 	*x = BarrierPeers{}
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1551,7 @@ func (x *BarrierPeers) String() string {
 func (*BarrierPeers) ProtoMessage() {}
 
 func (x *BarrierPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1564,7 @@ func (x *BarrierPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierPeers.ProtoReflect.Descriptor instead.
 func (*BarrierPeers) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BarrierPeers) GetTaskSet() uint64 {
@@ -1510,7 +1591,7 @@ type BarrierPeer struct {
 
 func (x *BarrierPeer) Reset() {
 	*x = BarrierPeer{}
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1603,7 @@ func (x *BarrierPeer) String() string {
 func (*BarrierPeer) ProtoMessage() {}
 
 func (x *BarrierPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1616,7 @@ func (x *BarrierPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierPeer.ProtoReflect.Descriptor instead.
 func (*BarrierPeer) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BarrierPeer) GetExecutorId() string {
@@ -1560,7 +1641,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1653,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1666,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
 }
 
 type Refused struct {
@@ -1597,7 +1678,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1690,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1703,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Refused) GetReason() string {
@@ -1647,7 +1728,7 @@ type TaskSet struct {
 
 func (x *TaskSet) Reset() {
 	*x = TaskSet{}
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1740,7 @@ func (x *TaskSet) String() string {
 func (*TaskSet) ProtoMessage() {}
 
 func (x *TaskSet) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1753,7 @@ func (x *TaskSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSet.ProtoReflect.Descriptor instead.
 func (*TaskSet) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TaskSet) GetId() uint64 {
@@ -1727,7 +1808,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_internal_wire_driver_proto_msgTypes[22]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1820,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[22]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1833,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{22}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Launch) GetAttempt() uint64 {
@@ -1828,7 +1909,7 @@ type KillTask struct {
 
 func (x *KillTask) Reset() {
 	*x = KillTask{}
-	mi := &file_internal_wire_driver_proto_msgTypes[23]
+	mi := &file_internal_wire_driver_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +1921,7 @@ func (x *KillTask) String() string {
 func (*KillTask) ProtoMessage() {}
 
 func (x *KillTask) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[23]
+	mi := &file_internal_wire_driver_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +1934,7 @@ func (x *KillTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTask.ProtoReflect.Descriptor instead.
 func (*KillTask) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{23}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *KillTask) GetAttempt() uint64 {
@@ -1879,7 +1960,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_driver_proto_msgTypes[24]
+	mi := &file_internal_wire_driver_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +1972,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[24]
+	mi := &file_internal_wire_driver_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +1985,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{24}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Stop) GetReason() string {
@@ -1926,7 +2007,7 @@ type Decommission struct {
 
 func (x *Decommission) Reset() {
 	*x = Decommission{}
-	mi := &file_internal_wire_driver_proto_msgTypes[25]
+	mi := &file_internal_wire_driver_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2019,7 @@ func (x *Decommission) String() string {
 func (*Decommission) ProtoMessage() {}
 
 func (x *Decommission) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[25]
+	mi := &file_internal_wire_driver_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2032,7 @@ func (x *Decommission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decommission.ProtoReflect.Descriptor instead.
 func (*Decommission) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{25}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Decommission) GetReason() string {
@@ -1976,7 +2057,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x10BootstrapRequest\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12)\n" +
-	"\x10resource_profile\x18\x02 \x01(\rR\x0fresourceProfile\"\xdb\x03\n" +
+	"\x10resource_profile\x18\x02 \x01(\rR\x0fresourceProfile\"\x97\x04\n" +
 	"\x0eBootstrapReply\x12%\n" +
 	"\x0eapplication_id\x18\x01 \x01(\tR\rapplicationId\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12K\n" +
@@ -1984,7 +2065,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"properties\x18\x03 \x03(\v2+.bobbin.wire.BootstrapReply.PropertiesEntryR\n" +
 	"properties\x12?\n" +
 	"\x06hadoop\x18\x04 \x03(\v2'.bobbin.wire.BootstrapReply.HadoopEntryR\x06hadoop\x12H\n" +
-	"\tresources\x18\x05 \x03(\v2*.bobbin.wire.BootstrapReply.ResourcesEntryR\tresources\x1a=\n" +
+	"\tresources\x18\x05 \x03(\v2*.bobbin.wire.BootstrapReply.ResourcesEntryR\tresources\x12:\n" +
+	"\vcredentials\x18\x06 \x01(\v2\x18.bobbin.wire.CredentialsR\vcredentials\x1a=\n" +
 	"\x0fPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -1993,7 +2075,10 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xf2\x03\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"A\n" +
+	"\vCredentials\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\fR\acontent\"\xa3\x04\n" +
 	"\x0fExecutorMessage\x121\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.bobbin.wire.RegisterR\bregister\x121\n" +
 	"\aupdates\x18\x02 \x03(\v2\x17.bobbin.wire.TaskUpdateR\aupdates\x124\n" +
@@ -2005,7 +2090,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x10barrier_arrivals\x18\b \x03(\v2\x1b.bobbin.wire.BarrierArrivalR\x0fbarrierArrivals\x124\n" +
 	"\tsuccesses\x18\t \x01(\v2\x16.bobbin.wire.SuccessesR\tsuccesses\x12+\n" +
 	"\x06window\x18\n" +
-	" \x01(\v2\x13.bobbin.wire.WindowR\x06window\"9\n" +
+	" \x01(\v2\x13.bobbin.wire.WindowR\x06window\x12/\n" +
+	"\x13credentials_version\x18\v \x01(\x04R\x12credentialsVersion\"9\n" +
 	"\x06Window\x12\x19\n" +
 	"\btask_set\x18\x01 \x01(\x04R\ataskSet\x12\x14\n" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\"\xd8\x02\n" +
@@ -2087,7 +2173,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x11peak_memory_bytes\x18\x17 \x01(\x04R\x0fpeakMemoryBytes\x12\x1d\n" +
 	"\n" +
 	"bytes_read\x18\x18 \x01(\x04R\tbytesRead\x12#\n" +
-	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\x9c\x05\n" +
+	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\xd8\x05\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -2105,7 +2191,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x10barrier_releases\x18\v \x03(\v2\x1b.bobbin.wire.BarrierReleaseR\x0fbarrierReleases\x12>\n" +
 	"\rbarrier_peers\x18\f \x03(\v2\x19.bobbin.wire.BarrierPeersR\fbarrierPeers\x12\x18\n" +
 	"\afetches\x18\x14 \x03(\x04R\afetches\x12\x16\n" +
-	"\x06recall\x18\x15 \x01(\bR\x06recall\"A\n" +
+	"\x06recall\x18\x15 \x01(\bR\x06recall\x12:\n" +
+	"\vcredentials\x18\x16 \x01(\v2\x18.bobbin.wire.CredentialsR\vcredentials\"A\n" +
 	"\vCommitReply\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aallowed\x18\x02 \x01(\bR\aallowed\"@\n" +
@@ -2174,89 +2261,92 @@ func file_internal_wire_driver_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_wire_driver_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_internal_wire_driver_proto_goTypes = []any{
 	(TaskState)(0),           // 0: bobbin.wire.TaskState
 	(*BootstrapRequest)(nil), // 1: bobbin.wire.BootstrapRequest
 	(*BootstrapReply)(nil),   // 2: bobbin.wire.BootstrapReply
-	(*ExecutorMessage)(nil),  // 3: bobbin.wire.ExecutorMessage
-	(*Window)(nil),           // 4: bobbin.wire.Window
-	(*Successes)(nil),        // 5: bobbin.wire.Successes
-	(*Register)(nil),         // 6: bobbin.wire.Register
-	(*Addresses)(nil),        // 7: bobbin.wire.Addresses
-	(*BarrierArrival)(nil),   // 8: bobbin.wire.BarrierArrival
-	(*Heartbeat)(nil),        // 9: bobbin.wire.Heartbeat
-	(*TaskUpdate)(nil),       // 10: bobbin.wire.TaskUpdate
-	(*TaskValues)(nil),       // 11: bobbin.wire.TaskValues
-	(*TaskProgress)(nil),     // 12: bobbin.wire.TaskProgress
-	(*Failure)(nil),          // 13: bobbin.wire.Failure
-	(*Metrics)(nil),          // 14: bobbin.wire.Metrics
-	(*DriverMessage)(nil),    // 15: bobbin.wire.DriverMessage
-	(*CommitReply)(nil),      // 16: bobbin.wire.CommitReply
-	(*BarrierRelease)(nil),   // 17: bobbin.wire.BarrierRelease
-	(*BarrierPeers)(nil),     // 18: bobbin.wire.BarrierPeers
-	(*BarrierPeer)(nil),      // 19: bobbin.wire.BarrierPeer
-	(*Registered)(nil),       // 20: bobbin.wire.Registered
-	(*Refused)(nil),          // 21: bobbin.wire.Refused
-	(*TaskSet)(nil),          // 22: bobbin.wire.TaskSet
-	(*Launch)(nil),           // 23: bobbin.wire.Launch
-	(*KillTask)(nil),         // 24: bobbin.wire.KillTask
-	(*Stop)(nil),             // 25: bobbin.wire.Stop
-	(*Decommission)(nil),     // 26: bobbin.wire.Decommission
-	nil,                      // 27: bobbin.wire.BootstrapReply.PropertiesEntry
-	nil,                      // 28: bobbin.wire.BootstrapReply.HadoopEntry
-	nil,                      // 29: bobbin.wire.BootstrapReply.ResourcesEntry
-	nil,                      // 30: bobbin.wire.Register.LogUrlsEntry
-	nil,                      // 31: bobbin.wire.Register.ResourcesEntry
-	nil,                      // 32: bobbin.wire.TaskValues.CountersEntry
-	nil,                      // 33: bobbin.wire.TaskValues.GaugesEntry
-	nil,                      // 34: bobbin.wire.Launch.ResourcesEntry
+	(*Credentials)(nil),      // 3: bobbin.wire.Credentials
+	(*ExecutorMessage)(nil),  // 4: bobbin.wire.ExecutorMessage
+	(*Window)(nil),           // 5: bobbin.wire.Window
+	(*Successes)(nil),        // 6: bobbin.wire.Successes
+	(*Register)(nil),         // 7: bobbin.wire.Register
+	(*Addresses)(nil),        // 8: bobbin.wire.Addresses
+	(*BarrierArrival)(nil),   // 9: bobbin.wire.BarrierArrival
+	(*Heartbeat)(nil),        // 10: bobbin.wire.Heartbeat
+	(*TaskUpdate)(nil),       // 11: bobbin.wire.TaskUpdate
+	(*TaskValues)(nil),       // 12: bobbin.wire.TaskValues
+	(*TaskProgress)(nil),     // 13: bobbin.wire.TaskProgress
+	(*Failure)(nil),          // 14: bobbin.wire.Failure
+	(*Metrics)(nil),          // 15: bobbin.wire.Metrics
+	(*DriverMessage)(nil),    // 16: bobbin.wire.DriverMessage
+	(*CommitReply)(nil),      // 17: bobbin.wire.CommitReply
+	(*BarrierRelease)(nil),   // 18: bobbin.wire.BarrierRelease
+	(*BarrierPeers)(nil),     // 19: bobbin.wire.BarrierPeers
+	(*BarrierPeer)(nil),      // 20: bobbin.wire.BarrierPeer
+	(*Registered)(nil),       // 21: bobbin.wire.Registered
+	(*Refused)(nil),          // 22: bobbin.wire.Refused
+	(*TaskSet)(nil),          // 23: bobbin.wire.TaskSet
+	(*Launch)(nil),           // 24: bobbin.wire.Launch
+	(*KillTask)(nil),         // 25: bobbin.wire.KillTask
+	(*Stop)(nil),             // 26: bobbin.wire.Stop
+	(*Decommission)(nil),     // 27: bobbin.wire.Decommission
+	nil,                      // 28: bobbin.wire.BootstrapReply.PropertiesEntry
+	nil,                      // 29: bobbin.wire.BootstrapReply.HadoopEntry
+	nil,                      // 30: bobbin.wire.BootstrapReply.ResourcesEntry
+	nil,                      // 31: bobbin.wire.Register.LogUrlsEntry
+	nil,                      // 32: bobbin.wire.Register.ResourcesEntry
+	nil,                      // 33: bobbin.wire.TaskValues.CountersEntry
+	nil,                      // 34: bobbin.wire.TaskValues.GaugesEntry
+	nil,                      // 35: bobbin.wire.Launch.ResourcesEntry
 }
 var file_internal_wire_driver_proto_depIdxs = []int32{
-	27, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
-	28, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
-	29, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
-	6,  // 3: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
-	10, // 4: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
-	9,  // 5: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
-	26, // 6: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
-	8,  // 7: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
-	5,  // 8: bobbin.wire.ExecutorMessage.successes:type_name -> bobbin.wire.Successes
-	4,  // 9: bobbin.wire.ExecutorMessage.window:type_name -> bobbin.wire.Window
-	30, // 10: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
-	31, // 11: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
-	12, // 12: bobbin.wire.Heartbeat.progress:type_name -> bobbin.wire.TaskProgress
-	0,  // 13: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
-	13, // 14: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
-	14, // 15: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
-	11, // 16: bobbin.wire.TaskUpdate.values:type_name -> bobbin.wire.TaskValues
-	32, // 17: bobbin.wire.TaskValues.counters:type_name -> bobbin.wire.TaskValues.CountersEntry
-	33, // 18: bobbin.wire.TaskValues.gauges:type_name -> bobbin.wire.TaskValues.GaugesEntry
-	11, // 19: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
-	14, // 20: bobbin.wire.TaskProgress.metrics:type_name -> bobbin.wire.Metrics
-	20, // 21: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
-	21, // 22: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
-	22, // 23: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
-	23, // 24: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.Launch
-	24, // 25: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
-	25, // 26: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
-	26, // 27: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
-	16, // 28: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
-	17, // 29: bobbin.wire.DriverMessage.barrier_releases:type_name -> bobbin.wire.BarrierRelease
-	18, // 30: bobbin.wire.DriverMessage.barrier_peers:type_name -> bobbin.wire.BarrierPeers
-	19, // 31: bobbin.wire.BarrierPeers.peers:type_name -> bobbin.wire.BarrierPeer
-	34, // 32: bobbin.wire.Launch.resources:type_name -> bobbin.wire.Launch.ResourcesEntry
-	7,  // 33: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	7,  // 34: bobbin.wire.Launch.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	1,  // 35: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
-	3,  // 36: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
-	2,  // 37: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
-	15, // 38: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
-	37, // [37:39] is the sub-list for method output_type
-	35, // [35:37] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	28, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
+	29, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
+	30, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
+	3,  // 3: bobbin.wire.BootstrapReply.credentials:type_name -> bobbin.wire.Credentials
+	7,  // 4: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
+	11, // 5: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
+	10, // 6: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
+	27, // 7: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
+	9,  // 8: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
+	6,  // 9: bobbin.wire.ExecutorMessage.successes:type_name -> bobbin.wire.Successes
+	5,  // 10: bobbin.wire.ExecutorMessage.window:type_name -> bobbin.wire.Window
+	31, // 11: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
+	32, // 12: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
+	13, // 13: bobbin.wire.Heartbeat.progress:type_name -> bobbin.wire.TaskProgress
+	0,  // 14: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
+	14, // 15: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
+	15, // 16: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
+	12, // 17: bobbin.wire.TaskUpdate.values:type_name -> bobbin.wire.TaskValues
+	33, // 18: bobbin.wire.TaskValues.counters:type_name -> bobbin.wire.TaskValues.CountersEntry
+	34, // 19: bobbin.wire.TaskValues.gauges:type_name -> bobbin.wire.TaskValues.GaugesEntry
+	12, // 20: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
+	15, // 21: bobbin.wire.TaskProgress.metrics:type_name -> bobbin.wire.Metrics
+	21, // 22: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
+	22, // 23: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
+	23, // 24: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
+	24, // 25: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.Launch
+	25, // 26: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
+	26, // 27: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
+	27, // 28: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
+	17, // 29: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
+	18, // 30: bobbin.wire.DriverMessage.barrier_releases:type_name -> bobbin.wire.BarrierRelease
+	19, // 31: bobbin.wire.DriverMessage.barrier_peers:type_name -> bobbin.wire.BarrierPeers
+	3,  // 32: bobbin.wire.DriverMessage.credentials:type_name -> bobbin.wire.Credentials
+	20, // 33: bobbin.wire.BarrierPeers.peers:type_name -> bobbin.wire.BarrierPeer
+	35, // 34: bobbin.wire.Launch.resources:type_name -> bobbin.wire.Launch.ResourcesEntry
+	8,  // 35: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	8,  // 36: bobbin.wire.Launch.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	1,  // 37: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
+	4,  // 38: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
+	2,  // 39: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
+	16, // 40: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
+	39, // [39:41] is the sub-list for method output_type
+	37, // [37:39] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_driver_proto_init() }
@@ -2270,7 +2360,7 @@ func file_internal_wire_driver_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_driver_proto_rawDesc), len(file_internal_wire_driver_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

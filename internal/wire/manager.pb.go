@@ -36,9 +36,11 @@ type ManagerReport struct {
 	// Asks for the driver's status. Has no sequence.
 	RequestStatus bool `protobuf:"varint,5,opt,name=request_status,json=requestStatus,proto3" json:"request_status,omitempty"`
 	// Acknowledges ManagerOrder.finish: no further executor is launched. No sequence.
-	Finishing     bool `protobuf:"varint,6,opt,name=finishing,proto3" json:"finishing,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Finishing bool `protobuf:"varint,6,opt,name=finishing,proto3" json:"finishing,omitempty"`
+	// Acknowledges ManagerOrder.credentials; 0 for none. No sequence.
+	CredentialsVersion uint64 `protobuf:"varint,7,opt,name=credentials_version,json=credentialsVersion,proto3" json:"credentials_version,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ManagerReport) Reset() {
@@ -111,6 +113,13 @@ func (x *ManagerReport) GetFinishing() bool {
 		return x.Finishing
 	}
 	return false
+}
+
+func (x *ManagerReport) GetCredentialsVersion() uint64 {
+	if x != nil {
+		return x.CredentialsVersion
+	}
+	return 0
 }
 
 type ManagerHello struct {
@@ -313,8 +322,10 @@ type ManagerOrder struct {
 	// The part of the known work that is done, from 0 to 1.
 	Progress float32 `protobuf:"fixed32,6,opt,name=progress,proto3" json:"progress,omitempty"`
 	// The driver's status as JSON, when requested and with finish.
-	Status        []byte  `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`
-	Finish        *Finish `protobuf:"bytes,8,opt,name=finish,proto3" json:"finish,omitempty"`
+	Status []byte  `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`
+	Finish *Finish `protobuf:"bytes,8,opt,name=finish,proto3" json:"finish,omitempty"`
+	// In place of earlier ones; on a new stream the newest.
+	Credentials   *Credentials `protobuf:"bytes,9,opt,name=credentials,proto3" json:"credentials,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -401,6 +412,13 @@ func (x *ManagerOrder) GetStatus() []byte {
 func (x *ManagerOrder) GetFinish() *Finish {
 	if x != nil {
 		return x.Finish
+	}
+	return nil
+}
+
+func (x *ManagerOrder) GetCredentials() *Credentials {
+	if x != nil {
+		return x.Credentials
 	}
 	return nil
 }
@@ -720,14 +738,15 @@ var File_internal_wire_manager_proto protoreflect.FileDescriptor
 
 const file_internal_wire_manager_proto_rawDesc = "" +
 	"\n" +
-	"\x1binternal/wire/manager.proto\x12\vbobbin.wire\"\x8b\x02\n" +
+	"\x1binternal/wire/manager.proto\x12\vbobbin.wire\x1a\x1ainternal/wire/driver.proto\"\xbc\x02\n" +
 	"\rManagerReport\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.bobbin.wire.ManagerHelloR\x05hello\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x121\n" +
 	"\x06losses\x18\x03 \x03(\v2\x19.bobbin.wire.ExecutorLossR\x06losses\x125\n" +
 	"\anotices\x18\x04 \x03(\v2\x1b.bobbin.wire.ExecutorNoticeR\anotices\x12%\n" +
 	"\x0erequest_status\x18\x05 \x01(\bR\rrequestStatus\x12\x1c\n" +
-	"\tfinishing\x18\x06 \x01(\bR\tfinishing\"V\n" +
+	"\tfinishing\x18\x06 \x01(\bR\tfinishing\x12/\n" +
+	"\x13credentials_version\x18\a \x01(\x04R\x12credentialsVersion\"V\n" +
 	"\fManagerHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +
@@ -740,7 +759,7 @@ const file_internal_wire_manager_proto_rawDesc = "" +
 	"\x0eExecutorNotice\x12!\n" +
 	"\fexecutor_ids\x18\x01 \x03(\tR\vexecutorIds\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1a\n" +
-	"\bdeadline\x18\x03 \x01(\x03R\bdeadline\"\xb8\x02\n" +
+	"\bdeadline\x18\x03 \x01(\x03R\bdeadline\"\xf4\x02\n" +
 	"\fManagerOrder\x125\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1b.bobbin.wire.ManagerWelcomeR\awelcome\x12\"\n" +
 	"\facknowledged\x18\x02 \x01(\x04R\facknowledged\x126\n" +
@@ -751,7 +770,8 @@ const file_internal_wire_manager_proto_rawDesc = "" +
 	"registered\x12\x1a\n" +
 	"\bprogress\x18\x06 \x01(\x02R\bprogress\x12\x16\n" +
 	"\x06status\x18\a \x01(\fR\x06status\x12+\n" +
-	"\x06finish\x18\b \x01(\v2\x13.bobbin.wire.FinishR\x06finish\":\n" +
+	"\x06finish\x18\b \x01(\v2\x13.bobbin.wire.FinishR\x06finish\x12:\n" +
+	"\vcredentials\x18\t \x01(\v2\x18.bobbin.wire.CredentialsR\vcredentials\":\n" +
 	"\x0eManagerWelcome\x12(\n" +
 	"\x10next_executor_id\x18\x01 \x01(\rR\x0enextExecutorId\"o\n" +
 	"\x0fExecutorRequest\x125\n" +
@@ -810,6 +830,7 @@ var file_internal_wire_manager_proto_goTypes = []any{
 	(*Finish)(nil),          // 9: bobbin.wire.Finish
 	nil,                     // 10: bobbin.wire.ExecutorDemand.HostTasksEntry
 	nil,                     // 11: bobbin.wire.ExecutorProfile.ResourcesEntry
+	(*Credentials)(nil),     // 12: bobbin.wire.Credentials
 }
 var file_internal_wire_manager_proto_depIdxs = []int32{
 	1,  // 0: bobbin.wire.ManagerReport.hello:type_name -> bobbin.wire.ManagerHello
@@ -818,17 +839,18 @@ var file_internal_wire_manager_proto_depIdxs = []int32{
 	5,  // 3: bobbin.wire.ManagerOrder.welcome:type_name -> bobbin.wire.ManagerWelcome
 	6,  // 4: bobbin.wire.ManagerOrder.request:type_name -> bobbin.wire.ExecutorRequest
 	9,  // 5: bobbin.wire.ManagerOrder.finish:type_name -> bobbin.wire.Finish
-	7,  // 6: bobbin.wire.ExecutorRequest.demands:type_name -> bobbin.wire.ExecutorDemand
-	8,  // 7: bobbin.wire.ExecutorDemand.profile:type_name -> bobbin.wire.ExecutorProfile
-	10, // 8: bobbin.wire.ExecutorDemand.host_tasks:type_name -> bobbin.wire.ExecutorDemand.HostTasksEntry
-	11, // 9: bobbin.wire.ExecutorProfile.resources:type_name -> bobbin.wire.ExecutorProfile.ResourcesEntry
-	0,  // 10: bobbin.wire.Manager.Manage:input_type -> bobbin.wire.ManagerReport
-	4,  // 11: bobbin.wire.Manager.Manage:output_type -> bobbin.wire.ManagerOrder
-	11, // [11:12] is the sub-list for method output_type
-	10, // [10:11] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	12, // 6: bobbin.wire.ManagerOrder.credentials:type_name -> bobbin.wire.Credentials
+	7,  // 7: bobbin.wire.ExecutorRequest.demands:type_name -> bobbin.wire.ExecutorDemand
+	8,  // 8: bobbin.wire.ExecutorDemand.profile:type_name -> bobbin.wire.ExecutorProfile
+	10, // 9: bobbin.wire.ExecutorDemand.host_tasks:type_name -> bobbin.wire.ExecutorDemand.HostTasksEntry
+	11, // 10: bobbin.wire.ExecutorProfile.resources:type_name -> bobbin.wire.ExecutorProfile.ResourcesEntry
+	0,  // 11: bobbin.wire.Manager.Manage:input_type -> bobbin.wire.ManagerReport
+	4,  // 12: bobbin.wire.Manager.Manage:output_type -> bobbin.wire.ManagerOrder
+	12, // [12:13] is the sub-list for method output_type
+	11, // [11:12] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_manager_proto_init() }
@@ -836,6 +858,7 @@ func file_internal_wire_manager_proto_init() {
 	if File_internal_wire_manager_proto != nil {
 		return
 	}
+	file_internal_wire_driver_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

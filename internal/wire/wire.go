@@ -7,7 +7,7 @@ package wire
 const (
 	// Version is the version of the protocol with executors. Driver and executors run the
 	// same binary: the driver refuses another version.
-	Version = 5
+	Version = 6
 
 	// MaxPart is the approximate size in bytes of the results or inputs in one message. A
 	// larger result is sent in parts, with heartbeats and other results in between. A

@@ -1,0 +1,49 @@
+package driver
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// SetCredentials gives all executors delegation tokens of file systems, encoded as a
+// credentials file of Hadoop, in place of earlier ones. Executors that register later get
+// them, too.
+func (d *Driver) SetCredentials(content []byte) {
+	d.do(func(l *loop) { l.setCredentials(content) })
+}
+
+func (l *loop) setCredentials(content []byte) {
+	next := &wire.Credentials{Version: 1, Content: content}
+	if l.credentials != nil {
+		next.Version = l.credentials.Version + 1
+		if late := l.withoutCredentials(); len(late) > 0 {
+			l.logger.Warn("executors have not acknowledged the delegation tokens before", "version", l.credentials.Version, "executors", shortList(late))
+		}
+	}
+	l.credentials = next
+	for _, e := range l.executors {
+		l.send.credentials(e, next)
+	}
+}
+
+// acknowledgeCredentials records that an executor has delegation tokens.
+func (l *loop) acknowledgeCredentials(e *executor, version uint64) {
+	e.credentials = version
+	if len(l.withoutCredentials()) == 0 {
+		l.logger.Info("all executors have the newest delegation tokens", "version", version, "executors", len(l.executors))
+	}
+}
+
+// withoutCredentials returns the ids of the executors that have not acknowledged the
+// newest delegation tokens.
+func (l *loop) withoutCredentials() []string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(l.executors)) {
+		if l.executors[id].credentials != l.credentials.GetVersion() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
