@@ -74,8 +74,10 @@ type applicationMaster struct {
 	began     time.Time
 	driver    *Driver
 	allocator *allocator.Allocator
+	contexts  *executorContexts
 	rm        *yarn.AMClient
-	kills     chan string // users who killed the application on its page
+	kills     chan string      // users who killed the application on its page
+	renewal   *storage.Renewal // of delegation tokens; nil without a login to Kerberos
 }
 
 // serve runs an attempt and then unregisters it, unless it was interrupted or the
@@ -83,7 +85,11 @@ type applicationMaster struct {
 // it succeeded.
 func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Driver, error)) (code int, err error) {
 	m := &applicationMaster{Attempt: attempt, began: time.Now(), kills: make(chan string, 1)}
-	m.Files = storage.New(storage.Options{Hadoop: m.Hadoop, User: m.Spec.User, Tokens: m.credentials, Logger: m.Logger})
+	login, problem := m.login(ctx)
+	if login != nil {
+		defer login.Close()
+	}
+	m.Files = storage.New(m.storageOptions(login))
 	defer func() {
 		if err := m.Files.Close(); err != nil {
 			m.Logger.Debug("closing HDFS", "error", err)
@@ -104,7 +110,11 @@ func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Dri
 	defer func() { _ = m.rm.Close() }()
 	defer m.allocator.Close()
 
-	outcome := m.run(ctx)
+	tokens, err := m.obtainTokens(ctx, login)
+	if problem == nil {
+		problem = err
+	}
+	outcome := m.run(ctx, tokens, problem)
 	summary := m.summary()
 	if err := m.driver.Endpoint.Stop(context.WithoutCancel(ctx)); err != nil {
 		m.Logger.Warn("stopping the driver", "error", err)
@@ -156,8 +166,16 @@ func driverOutcome(failure, registering error) outcome {
 	return outcome{code: driverExit(failure), err: errors.Join(failure, registering)}
 }
 
-// run connects to a driver in another process, and then calls work.
-func (m *applicationMaster) run(ctx context.Context) outcome {
+// run connects to a driver in another process, and then calls work, unless there is a
+// problem with Kerberos.
+func (m *applicationMaster) run(ctx context.Context, tokens *storage.Tokens, problem error) outcome {
+	if problem != nil {
+		if ctx.Err() != nil {
+			return terminated()
+		}
+		// Only a registered application can be unregistered.
+		return outcome{code: ExitSecurity, err: errors.Join(problem, m.allocator.Register(ctx))}
+	}
 	if m.driver.Join != nil {
 		first, err := m.driver.Join(ctx)
 		if ctx.Err() != nil {
@@ -169,11 +187,11 @@ func (m *applicationMaster) run(ctx context.Context) outcome {
 		}
 		m.allocator.SetNextExecutorID(first)
 	}
-	return m.work(ctx)
+	return m.work(ctx, tokens)
 }
 
 // work runs the driver and the allocator until one has ended, then ends the other.
-func (m *applicationMaster) work(ctx context.Context) outcome {
+func (m *applicationMaster) work(ctx context.Context, tokens *storage.Tokens) outcome {
 	var both sync.WaitGroup
 	defer both.Wait()
 
@@ -182,6 +200,7 @@ func (m *applicationMaster) work(ctx context.Context) outcome {
 	allocated := make(chan error, 1)
 	both.Go(func() { allocated <- m.allocator.Run(allocating) })
 	both.Go(func() { m.renewCache(allocating) })
+	both.Go(func() { m.keepTokens(allocating, tokens) })
 
 	running, stopRunning := context.WithCancelCause(ctx)
 	defer stopRunning(nil)
@@ -238,9 +257,11 @@ func (m *applicationMaster) buildAllocator() error {
 	if err != nil {
 		return fmt.Errorf("the driver's address: %w", err)
 	}
-	contexts, err := newExecutorContexts(m.Attempt, m.driver.Address, m.driver.Pass)
-	if err != nil {
+	if m.contexts, err = newExecutorContexts(m.Attempt, m.driver.Address, m.driver.Pass); err != nil {
 		return err
+	}
+	if m.driver.ReceiveCredentials != nil {
+		m.driver.ReceiveCredentials(m.receiveTokens)
 	}
 	m.rm = yarn.NewAMClient(schedulers, yarn.ClientOptions{Token: token, Logger: m.Logger})
 	m.allocator = allocator.New(allocator.Options{
@@ -249,7 +270,7 @@ func (m *applicationMaster) buildAllocator() error {
 		Connect: func(node yarn.NodeID, token security.Token) launcher.NodeManager {
 			return launcher.Connect(node, token, m.Logger)
 		},
-		LaunchContext: contexts.launchContext,
+		LaunchContext: m.contexts.launchContext,
 		ExecutorLost:  m.driver.Endpoint.ExecutorLost,
 		Decommission:  m.driver.Endpoint.Decommission,
 		Progress:      m.driver.Endpoint.Progress,

@@ -35,6 +35,12 @@ type Driver struct {
 	// Join connects to a driver in another process, and returns the lowest executor id
 	// that earlier attempts did not use. It is nil for a driver in this process.
 	Join func(ctx context.Context) (firstID int, err error)
+	// SetCredentials gives the executors new delegation tokens, encoded as a credentials
+	// file of Hadoop. It is nil if the driver is in another process, which gets tokens itself.
+	SetCredentials func(content []byte)
+	// ReceiveCredentials sets what is called with the delegation tokens that a driver in
+	// another process has got. It is nil for a driver in this process.
+	ReceiveCredentials func(use func(content []byte) error)
 	// Run returns when the driver is done, with the reason if the application failed.
 	Run func(ctx context.Context) error
 }
@@ -60,7 +66,7 @@ func remoteDriver(attempt *Attempt) (*Driver, error) {
 		DisconnectIsFailure: config.AMTreatDisconnectAsFailed.In(attempt.Settings),
 		Logger:              attempt.Logger,
 	})
-	return &Driver{Endpoint: d, Address: address, Pass: secret, Join: d.Join, Run: d.Run}, nil
+	return &Driver{Endpoint: d, Address: address, Pass: secret, Join: d.Join, Run: d.Run, ReceiveCredentials: d.ReceiveCredentials}, nil
 }
 
 // driverExit returns the exit code for a driver's error.

@@ -3,6 +3,8 @@ package am
 import (
 	"maps"
 	"strconv"
+	"sync/atomic"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/am/launcher"
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -11,52 +13,81 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// executorContexts makes executors' ContainerLaunchContexts. The common part is encoded once.
+// executorContexts makes executors' ContainerLaunchContexts. The common part is encoded
+// once for each version of the delegation tokens.
 type executorContexts struct {
-	shared *yarn.SharedLaunch
-	env    map[string]string // variables set by executorEnv.*
+	common yarn.ContainerLaunchContext // without tokens
+	pass   []byte                      // secret with which executors authenticate to the driver
+	env    map[string]string           // variables set by executorEnv.*
 	user   string
 	scheme string // of the NodeManagers' web pages: http or https
+
+	// submitted has the submission's tokens. They are used before submittedUntil, which is
+	// zero if they do not end: only the ResourceManager renews them, and a NodeManager
+	// aggregates an application's logs with the first tokens that it gets.
+	submitted      *yarn.SharedLaunch
+	submittedUntil time.Time
+	renewed        atomic.Pointer[yarn.SharedLaunch] // has the newest tokens; nil if there are no newer ones
 }
 
 // newExecutorContexts prepares launch contexts for executors that connect to the
 // driver at address with the secret pass, which goes into the containers'
 // credentials.
 func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*executorContexts, error) {
-	credentials := &security.Credentials{}
-	credentials.SetSecret(launch.SecretDriver, pass)
-	// Executors get the tokens of file systems, and never the ApplicationMaster's own.
-	if attempt.credentials != nil {
-		for alias, token := range attempt.credentials.Tokens() {
-			if token.Kind == security.KindHDFS {
-				credentials.SetToken(alias, token)
-			}
-		}
-	}
-	tokens, err := credentials.Encode(security.Writable)
-	if err != nil {
-		return nil, err
-	}
 	fromSettings := config.ExecutorEnv.In(attempt.Settings)
 	env := maps.Clone(fromSettings)
 	env[launch.EnvRole] = string(launch.RoleExecutor)
 	env[launch.EnvDriver] = address
 	env["HADOOP_USER_NAME"] = attempt.Spec.User
-	shared, err := yarn.NewSharedLaunch(yarn.ContainerLaunchContext{
-		LocalResources: localResources(attempt.Spec.Resources),
-		Env:            escaped(env),
-		Commands:       []string{launch.ShellCommand(attempt.Spec.Command[:1])},
-		Tokens:         tokens,
-		ACLs:           acls(attempt.Settings),
-	})
-	if err != nil {
+	c := &executorContexts{
+		common: yarn.ContainerLaunchContext{
+			LocalResources: localResources(attempt.Spec.Resources),
+			Env:            escaped(env),
+			Commands:       []string{launch.ShellCommand(attempt.Spec.Command[:1])},
+			ACLs:           acls(attempt.Settings),
+		},
+		pass: pass, env: fromSettings, user: attempt.Spec.User, scheme: "http",
+	}
+	if attempt.Hadoop.HTTPSOnly() {
+		c.scheme = "https"
+	}
+	c.submittedUntil = usableUntil(attempt.credentials)
+	var err error
+	c.submitted, err = c.with(attempt.credentials)
+	return c, err
+}
+
+// with returns the common part with tokens, which may be nil.
+func (c *executorContexts) with(tokens *security.Credentials) (*yarn.SharedLaunch, error) {
+	credentials := &security.Credentials{}
+	credentials.SetSecret(launch.SecretDriver, c.pass)
+	// Executors get the tokens of file systems, and never the ApplicationMaster's own.
+	for alias, token := range hdfsTokens(tokens) {
+		credentials.SetToken(alias, token)
+	}
+	common := c.common
+	var err error
+	if common.Tokens, err = credentials.Encode(security.Writable); err != nil {
 		return nil, err
 	}
-	scheme := "http"
-	if attempt.Hadoop.HTTPSOnly() {
-		scheme = "https"
+	return yarn.NewSharedLaunch(common)
+}
+
+// renew makes later contexts have new tokens when the submission's end.
+func (c *executorContexts) renew(tokens *security.Credentials) error {
+	shared, err := c.with(tokens)
+	if err == nil {
+		c.renewed.Store(shared)
 	}
-	return &executorContexts{shared: shared, env: fromSettings, user: attempt.Spec.User, scheme: scheme}, nil
+	return err
+}
+
+// shared returns the common part for a container that is started now.
+func (c *executorContexts) shared() *yarn.SharedLaunch {
+	if renewed := c.renewed.Load(); renewed != nil && !c.submittedUntil.IsZero() && !time.Now().Before(c.submittedUntil) {
+		return renewed
+	}
+	return c.submitted
 }
 
 func (c *executorContexts) launchContext(executor launcher.Executor) yarn.ContainerLaunchContext {
@@ -72,7 +103,7 @@ func (c *executorContexts) launchContext(executor launcher.Executor) yarn.Contai
 	env[launch.EnvCores] = strconv.Itoa(profile.Cores)
 	env[launch.EnvHost] = container.Node.Host
 	env[launch.EnvLogURL] = launch.LogURL(c.scheme, container.NodeHTTPAddress, container.ID.String(), c.user)
-	return yarn.ContainerLaunchContext{Env: escaped(env), Shared: c.shared}
+	return yarn.ContainerLaunchContext{Env: escaped(env), Shared: c.shared()}
 }
 
 // escaped replaces each value in env by its launch.EnvironmentValue, and returns env.

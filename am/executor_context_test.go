@@ -2,7 +2,10 @@ package am
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,4 +97,48 @@ func TestInvalidResourceURLFailsAtStart(t *testing.T) {
 	attempt.Spec.Resources[0].URL = "/no/scheme"
 	_, err := newExecutorContexts(attempt, "driver:1", nil)
 	require.ErrorContains(t, err, `local resource "wordcount"`)
+}
+
+// tokenOf returns an HDFS token whose maximum lifetime begins now.
+func tokenOf(sequence byte, life time.Duration) security.Token {
+	identifier := make([]byte, 4) // version, owner, renewer, real user
+	for _, date := range []time.Time{time.Now(), time.Now().Add(life)} {
+		identifier = append(identifier, 0x88) // eight bytes follow
+		identifier = binary.BigEndian.AppendUint64(identifier, uint64(date.UnixMilli()))
+	}
+	return security.Token{Kind: security.KindHDFS, Service: "ha-hdfs:ns", Password: []byte("p"), Identifier: append(identifier, sequence, 1)}
+}
+
+func TestExecutorsGetNewTokensWhenTheSubmissionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens := func(token security.Token) *security.Credentials {
+			credentials := &security.Credentials{}
+			credentials.SetToken("hdfs://ns", token)
+			return credentials
+		}
+		first, second := tokenOf(1, 7*24*time.Hour), tokenOf(2, 7*24*time.Hour)
+		attempt := attemptOf(t, nil, nil)
+		attempt.credentials = tokens(first)
+		attempt.credentials.SetToken("", security.Token{Kind: security.KindAMRM})
+		contexts, err := newExecutorContexts(attempt, "driver:1", []byte("pass"))
+		require.NoError(t, err)
+		tokenNow := func() security.Token {
+			credentials, err := security.ReadCredentials(bytes.NewReader(contexts.shared().Context().Tokens))
+			require.NoError(t, err)
+			_, isThere := credentials.TokenOfKind(security.KindAMRM)
+			require.False(t, isThere)
+			pass, _ := credentials.Secret(launch.SecretDriver)
+			require.Equal(t, "pass", string(pass))
+			token, isThere := credentials.Token("hdfs://ns")
+			require.True(t, isThere)
+			return token
+		}
+		require.NoError(t, contexts.renew(tokens(second)))
+		require.Equal(t, first, tokenNow(), "the ResourceManager renews it")
+		time.Sleep(7*24*time.Hour - maxTokenMargin)
+		require.Equal(t, second, tokenNow())
+		third := tokenOf(3, time.Hour)
+		require.NoError(t, contexts.renew(tokens(third)))
+		require.Equal(t, third, tokenNow())
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
 // input is a file that is localized for every container.
@@ -19,6 +20,7 @@ type input struct {
 	size    int64 // bytes; 0 if remote
 	remote  bool  // the file is already in HDFS
 	archive bool  // the NodeManager unpacks it
+	secret  bool  // only the ApplicationMaster gets it, and no other user may read it
 }
 
 // archiveSuffixes end names of archives that NodeManagers unpack (FSDownload.java of Hadoop 3).
@@ -117,6 +119,8 @@ func checkName(name string) error {
 		return fmt.Errorf("%q is no file name", name)
 	case strings.ContainsAny(name, "/\\\x00\n\r'\"`$"):
 		return fmt.Errorf("%q cannot be a file's name in a container: it must hold no slash, quote, dollar sign or line break", name)
+	case name == launch.KeytabFile:
+		return fmt.Errorf("%s is the name of the keytab in the ApplicationMaster's container: rename the file with …#other-name", name)
 	case slices.Contains(reservedNames, name):
 		return fmt.Errorf("%s is a name that YARN itself uses in the containers: rename the file with …#other-name", name)
 	}

@@ -18,11 +18,13 @@ type request struct {
 	command   []string // the program as named in the working directory, and its arguments
 	resources []launch.LocalResource
 	hadoop    map[string]string
-	tokens    map[string]string // delegation tokens, encoded, by file system
-	staging   string            // URI of the application's own directory; "" for none
-	pools     string            // content of the file that describes scheduling pools; "" for none
-	cacheDirs []string          // URIs of the cache entries that the application uses
-	driver    *Driver           // the driver in this process; nil in cluster mode or with an unmanaged ApplicationMaster
+	tokens    map[string]string     // delegation tokens, encoded, by file system
+	keytab    *launch.LocalResource // for the ApplicationMaster alone; nil for none
+	principal string                // whose keys the keytab has
+	staging   string                // URI of the application's own directory; "" for none
+	pools     string                // content of the file that describes scheduling pools; "" for none
+	cacheDirs []string              // URIs of the cache entries that the application uses
+	driver    *Driver               // the driver in this process; nil in cluster mode or with an unmanaged ApplicationMaster
 }
 
 func (r *request) name() string {
@@ -39,6 +41,7 @@ func (r *request) spec() *launch.Spec {
 	return &launch.Spec{
 		Name: r.name(), User: r.user, Properties: properties, Hadoop: r.hadoop, Command: r.command,
 		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Pools: r.pools, Racks: r.checked.racks, Nodes: r.checked.nodes,
+		Login: r.login(),
 	}
 }
 
@@ -63,6 +66,12 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 			Tokens:         r.tokens,
 			ACLs:           acls(r.settings),
 		},
+	}
+	if r.keytab != nil {
+		// Containers of other applications on the node do not share it.
+		context.AM.LocalResources[r.keytab.Name] = yarnrest.LocalResource{
+			URL: r.keytab.URL, Type: yarnrest.ResourceFile, Visibility: yarnrest.VisibilityApplication, Size: r.keytab.Size, Timestamp: r.keytab.Timestamp,
+		}
 	}
 	if r.settings.IsSet(config.Priority.Name()) {
 		priority := config.Priority.In(r.settings)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -27,6 +26,7 @@ const managerPrincipal = "yarn.resourcemanager.principal"
 type Identity struct {
 	User     string           // the name in YARN and HDFS
 	kerberos *kerberos.Client // nil on a cluster without Kerberos
+	keytab   string           // path of the keytab that logged in; "" for none
 }
 
 // Login returns the identity of this process on a cluster. On one with Kerberos, it
@@ -56,7 +56,7 @@ func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 		login.Close()
 		return nil, Usagef("HADOOP_PROXY_USER is set to %s: acting for another user is not supported on a cluster with Kerberos", named)
 	}
-	return &Identity{User: user, kerberos: login}, nil
+	return &Identity{User: user, kerberos: login, keytab: config.KerberosKeytab.In(settings)}, nil
 }
 
 func userName(hadoop *conf.Config, login *kerberos.Client) (string, error) {
@@ -158,66 +158,4 @@ func (c *Cluster) setLifetime(ctx context.Context, id string, lifetime time.Dura
 	return c.manager(func(manager *yarn.RMClient) error {
 		return manager.LimitLifetime(ctx, parsed, time.Now().Add(lifetime))
 	})
-}
-
-// tokens gets delegation tokens of all file systems that an application uses, encoded,
-// by the name of each: those of staging and the default, and those of the settings. It
-// returns nil without Kerberos.
-func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *config.Config, staging string) (map[string]string, error) {
-	if !c.identity.Secure() {
-		return nil, nil
-	}
-	renewer, err := c.renewer()
-	if err != nil {
-		return nil, Refused(err)
-	}
-	tokens := map[string]string{}
-	for _, uri := range append([]string{c.hadoop.DefaultFS(), staging}, config.KerberosFileSystems.In(settings)...) {
-		root, err := files.Qualify(strings.TrimRight(uri, "/") + "/")
-		if err != nil {
-			return nil, Usage(err)
-		}
-		if root, err = fileSystemRoot(root); err != nil {
-			return nil, Usage(err)
-		}
-		if _, have := tokens[root]; have {
-			continue
-		}
-		token, err := files.DelegationToken(ctx, root, renewer)
-		if err != nil {
-			return nil, Refused(err)
-		}
-		if !token.IsZero() {
-			tokens[root] = token.EncodeURL()
-		}
-	}
-	return tokens, nil
-}
-
-// fileSystemRoot returns scheme://host of a URI.
-func fileSystemRoot(uri string) (string, error) {
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok {
-		return "", fmt.Errorf("%s is no URI of a file system", uri)
-	}
-	host, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host, nil
-}
-
-// renewer returns the principal of the ResourceManager, which renews the tokens.
-func (c *Cluster) renewer() (string, error) {
-	service := kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)
-	if service.Principal == "" {
-		return "", fmt.Errorf("%s is not set: without it no delegation token can be got that the ResourceManager may renew; set it as in the cluster's own configuration",
-			managerPrincipal)
-	}
-	addresses, err := c.hadoop.ResourceManagers("yarn.resourcemanager.address")
-	if err != nil {
-		return "", err
-	}
-	host, _, err := net.SplitHostPort(addresses[0])
-	if err != nil {
-		return "", err
-	}
-	return service.Name(host), nil
 }

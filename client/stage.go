@@ -92,7 +92,7 @@ func (s *stager) findInput(ctx context.Context, in input) (staged, error) {
 	if in.remote {
 		return s.findRemote(ctx, in)
 	}
-	if in.size < int64(s.minSize) {
+	if in.secret || in.size < int64(s.minSize) {
 		return staged{input: in}, nil
 	}
 	hash, err := hashFile(ctx, in.path)
@@ -178,13 +178,19 @@ func (s *stager) assignTargets(ctx context.Context, files []staged, application 
 		return err
 	}
 	// No submission removes files below preserved.
-	own := s.base + "/staging/" + application
+	staging := s.base + "/staging/" + application
+	own := staging
 	if s.preserve {
 		own = s.base + "/preserved/" + application
 	}
 	taken := map[string]bool{}
 	for i := range files {
 		if files[i].ready || files[i].dir != "" {
+			continue
+		}
+		if files[i].secret {
+			files[i].dir, files[i].base = staging, files[i].name
+			s.staging = staging
 			continue
 		}
 		name := safeName(files[i].path)
@@ -196,13 +202,18 @@ func (s *stager) assignTargets(ctx context.Context, files []staged, application 
 	}
 	switch {
 	case len(taken) == 0:
-		return nil
 	case s.preserve:
 		s.console.Print("uploaded files stay in %s", own)
+		if err := s.files.MkdirAll(ctx, own, 0o700); err != nil {
+			return err
+		}
 	default:
-		s.staging = own
+		s.staging = staging
 	}
-	return s.files.MkdirAll(ctx, own, 0o700)
+	if s.staging == "" {
+		return nil
+	}
+	return s.files.MkdirAll(ctx, s.staging, 0o700)
 }
 
 // makeBase creates the user's directory for bobbin's files.
@@ -269,7 +280,11 @@ func (s *stager) copyTo(ctx context.Context, in input, target string) error {
 		return Usage(err)
 	}
 	defer file.Close()
-	writer, err := s.files.Create(ctx, target, storage.Perm(0o500), storage.Replication(s.replication))
+	perm := fs.FileMode(0o500)
+	if in.secret {
+		perm = 0o600
+	}
+	writer, err := s.files.Create(ctx, target, storage.Perm(perm), storage.Replication(s.replication))
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -184,6 +185,27 @@ func TestPreservedFilesAreNeverRemoved(t *testing.T) {
 	require.Equal(t, []string{kept + "/small"}, tree(t, root))
 	require.Equal(t, "file://"+root+"/"+kept+"/small", resources[0].URL)
 	require.Contains(t, said.String(), "uploaded files stay in file://"+root+"/"+kept+"\n")
+}
+
+func TestKeytabIsForItsOwnerAndRemoved(t *testing.T) {
+	for _, preserve := range []string{"false", "true"} {
+		ctx := context.Background()
+		s, root, _ := testStagerWith(t, map[string]string{"yarn.preserveStagingFiles": preserve, "yarn.cache.minSize": "1b"})
+		keytab := localFile(t, "alice.keytab", "the keys")
+		keytab.name, keytab.secret = launch.KeytabFile, true
+		found, err := s.find(ctx, []input{keytab})
+		require.NoError(t, err)
+		resources, err := s.upload(ctx, found, testApplication)
+		require.NoError(t, err)
+		staged := "staging/" + testApplication + "/" + launch.KeytabFile
+		require.Equal(t, []string{staged}, tree(t, root), "not in the cache")
+		require.Equal(t, "file://"+root+"/"+staged, resources[0].URL)
+		info, err := os.Stat(filepath.Join(root, staged))
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		require.NoError(t, s.remove(ctx))
+		require.Empty(t, tree(t, root))
+	}
 }
 
 func TestStageReplacesADamagedEntry(t *testing.T) {

@@ -188,6 +188,13 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
 	var files []staged
 	var checked *preflightResult
+	secret, withKeytab, err := s.keytabInput()
+	if err != nil {
+		return nil, err
+	}
+	if withKeytab {
+		all = append(all, secret)
+	}
 	poolsFile, err := pools.Content(s.job.Settings)
 	if err != nil {
 		return nil, Usage(err)
@@ -219,6 +226,9 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.warnOfTokenEnd(tokens); err != nil {
+		return nil, err
+	}
 	var driver *Driver
 	if s.job.Driver != nil {
 		var err error
@@ -230,11 +240,16 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	if err != nil {
 		return nil, err
 	}
-	return &request{
+	prepared := &request{
 		settings: s.job.Settings, checked: checked, user: s.cluster.user, driver: driver,
 		command: append([]string{"./" + program.Name}, s.job.Args...),
 		pools:   string(poolsFile), resources: resources, hadoop: s.cluster.hadoop.Map(), tokens: tokens, staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
-	}, nil
+	}
+	if last := len(resources) - 1; withKeytab {
+		prepared.resources, prepared.keytab = resources[:last], &resources[last]
+		prepared.principal = s.cluster.identity.kerberos.Principal()
+	}
+	return prepared, nil
 }
 
 // submit submits the application. ctx's end does not interrupt the request, whose

@@ -25,7 +25,7 @@ func driverOf(function func(ctx context.Context) error) func(*am.Attempt) (*am.D
 		if err != nil {
 			return nil, err
 		}
-		return &am.Driver{Endpoint: a.Driver, Address: a.address, Pass: a.pass, Run: func(ctx context.Context) error {
+		return &am.Driver{Endpoint: a.Driver, Address: a.address, Pass: a.pass, SetCredentials: a.Driver.SetCredentials, Run: func(ctx context.Context) error {
 			return a.run(ctx, ctx, config.AMWaitTime.In(a.Settings), function)
 		}}, nil
 	}

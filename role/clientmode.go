@@ -13,6 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/remote"
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/interrupt"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
@@ -201,6 +202,13 @@ func (c *clientMode) stopDriver(ctx context.Context) {
 
 // drive runs the driver function and reports its result to the ApplicationMaster.
 func (c *clientMode) drive(alive context.Context) error {
+	if renewal := c.running.Renewal(c.files, c.logger); renewal != nil {
+		renewing, stop := context.WithCancel(alive)
+		var running sync.WaitGroup
+		running.Go(func() { renewal.Run(renewing, nil, c.publishTokens) })
+		defer running.Wait()
+		defer stop()
+	}
 	err := c.app.run(alive, alive, config.AMWaitTime.In(c.settings), c.function)
 	if alive.Err() != nil {
 		return err
@@ -210,6 +218,17 @@ func (c *clientMode) drive(alive context.Context) error {
 		c.stopDriver(alive)
 	}
 	return err
+}
+
+// publishTokens gives new delegation tokens to the executors and the ApplicationMaster.
+func (c *clientMode) publishTokens(tokens *security.Credentials) {
+	encoded, err := tokens.Encode(security.Writable)
+	if err != nil {
+		c.logger.Error("new delegation tokens cannot be encoded", "error", err)
+		return
+	}
+	c.app.Driver.SetCredentials(encoded)
+	c.manager.SetCredentials(encoded)
 }
 
 // driveUnmanaged runs an unmanaged ApplicationMaster and its driver in this process.

@@ -1,8 +1,10 @@
 package role
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -65,17 +67,19 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 	}
 	decommission, stopListening := decommissionRequests()
 	defer stopListening()
+	tokens := &taskTokens{initial: credentials}
 	options := executorbackend.Options{
 		ID:      os.Getenv(launch.EnvExecutorID),
 		Host:    os.Getenv(launch.EnvHost),
 		Cores:   cores,
 		Profile: profile,
 		LogURLs: logURLs(os.Getenv(launch.EnvLogURL)),
-		Prepare: prepareTasks(credentials, logger, configure),
+		Prepare: prepareTasks(tokens, logger, configure),
 
 		Resources: resources,
 
 		Decommission: decommission,
+		Credentials:  tokens.replace,
 		Logger:       logger,
 	}
 	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
@@ -95,9 +99,24 @@ func givenResources() (map[string][]string, error) {
 	return resources, nil
 }
 
+// taskTokens are the delegation tokens with which tasks access file systems.
+type taskTokens struct {
+	initial *security.Credentials // from the container
+	files   *storage.Files        // set by prepareTasks
+}
+
+// replace makes tasks use tokens from the driver, encoded as a credentials file.
+func (t *taskTokens) replace(encoded []byte) error {
+	tokens, err := security.ReadCredentials(bytes.NewReader(encoded))
+	if err == nil {
+		t.files.SetTokens(tokens)
+	}
+	return err
+}
+
 // prepareTasks returns a function that adds the file systems, by the driver's Hadoop
 // configuration and user, to the context of tasks, and configures the logger.
-func prepareTasks(credentials *security.Credentials, logger *slog.Logger, configure func(*config.Config)) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
+func prepareTasks(tokens *taskTokens, logger *slog.Logger, configure func(*config.Config)) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
 		settings, err := config.FromMap(boot.GetProperties())
 		if err != nil {
@@ -108,7 +127,13 @@ func prepareTasks(credentials *security.Credentials, logger *slog.Logger, config
 		if values := boot.GetHadoop(); len(values) > 0 {
 			hadoop = conf.FromMap(values)
 		}
-		files := storage.New(storage.Options{Hadoop: hadoop, User: boot.GetUser(), Tokens: credentials, Logger: logger})
+		files := storage.New(storage.Options{Hadoop: hadoop, User: boot.GetUser(), Tokens: tokens.initial, Logger: logger})
+		tokens.files = files
+		if newer := boot.GetCredentials(); newer != nil {
+			if err := tokens.replace(newer.GetContent()); err != nil {
+				return nil, nil, errors.Join(err, files.Close())
+			}
+		}
 		closeFiles := func() {
 			if err := files.Close(); err != nil {
 				logger.Debug("closing HDFS", "error", err)

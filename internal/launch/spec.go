@@ -32,6 +32,21 @@ type Spec struct {
 	// CacheDirs are the URIs of cache entries with the application's files. The
 	// ApplicationMaster updates their time of last use, so that they are not removed.
 	CacheDirs []string `json:"cacheDirs,omitempty"`
+	// Login is how the ApplicationMaster logs in to Kerberos; nil if it has only the
+	// submission's delegation tokens.
+	Login *Login `json:"login,omitempty"`
+}
+
+// KeytabFile is the name of the keytab in the ApplicationMaster's working directory. No
+// other container has it.
+const KeytabFile = "bobbin.keytab"
+
+// Login describes a login to Kerberos with KeytabFile.
+type Login struct {
+	Principal string `json:"principal"`
+	// FileSystems are the URIs of the file systems of which the application needs
+	// delegation tokens.
+	FileSystems []string `json:"fileSystems"`
 }
 
 // Node describes a node's label and total resources.

@@ -1,0 +1,120 @@
+package am
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// maxTokenMargin is how long before their end the submission's tokens are not given to
+// containers any more, which take a while to start.
+const maxTokenMargin = 10 * time.Minute
+
+// login logs in to Kerberos if the application has a keytab. Otherwise it returns nil.
+func (a *Attempt) login(ctx context.Context) (*kerberos.Client, error) {
+	if a.Spec.Login == nil {
+		return nil, nil
+	}
+	login, err := kerberos.Open(ctx, kerberos.Options{Principal: a.Spec.Login.Principal, Keytab: launch.KeytabFile})
+	if err != nil {
+		return nil, fmt.Errorf("the ApplicationMaster on %s cannot log in to Kerberos (nodes need krb5.conf, see yarn.appMasterEnv.KRB5_CONFIG): %w", a.Host, err)
+	}
+	return login, nil
+}
+
+// storageOptions returns options for file systems: with the login if there is one, else
+// with the submission's tokens.
+func (a *Attempt) storageOptions(login *kerberos.Client) storage.Options {
+	options := storage.Options{Hadoop: a.Hadoop, User: a.Spec.User, Kerberos: login, Logger: a.Logger}
+	if login == nil {
+		options.Tokens = a.credentials
+	}
+	return options
+}
+
+// obtainTokens gets the first own delegation tokens. Those of the submission may have
+// ended if this is not the first attempt. It returns nil without a login.
+func (m *applicationMaster) obtainTokens(ctx context.Context, login *kerberos.Client) (*storage.Tokens, error) {
+	if login == nil {
+		return nil, nil
+	}
+	m.renewal = &storage.Renewal{
+		Files: m.Files, FileSystems: m.Spec.Login.FileSystems, Principal: m.Spec.Login.Principal, Logger: m.Logger,
+	}
+	tokens, err := m.renewal.Obtain(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the ApplicationMaster cannot get delegation tokens: %w", err)
+	}
+	return tokens, nil
+}
+
+// keepTokens gives the executors new tokens before current ones end, until ctx ends.
+func (m *applicationMaster) keepTokens(ctx context.Context, current *storage.Tokens) {
+	if current == nil {
+		return
+	}
+	m.publishTokens(current.Credentials)
+	m.renewal.Run(ctx, current, m.publishTokens)
+}
+
+// publishTokens gives new tokens to the executors, those that are started later included.
+func (m *applicationMaster) publishTokens(tokens *security.Credentials) {
+	encoded, err := tokens.Encode(security.Writable)
+	if err == nil {
+		err = m.contexts.renew(tokens)
+	}
+	if err != nil {
+		m.Logger.Error("new delegation tokens cannot be encoded", "error", err)
+		return
+	}
+	m.driver.SetCredentials(encoded)
+}
+
+// receiveTokens makes this process and later executors use tokens from a driver
+// elsewhere.
+func (m *applicationMaster) receiveTokens(encoded []byte) error {
+	tokens, err := security.ReadCredentials(bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	m.Files.SetTokens(tokens)
+	return m.contexts.renew(tokens)
+}
+
+// usableUntil returns until when containers can be started with tokens, which are renewed
+// until the end of their maximum lifetime; zero if that is not known.
+func usableUntil(tokens *security.Credentials) (until time.Time) {
+	for _, token := range hdfsTokens(tokens) {
+		identifier, err := token.ParseIdentifier()
+		if err != nil {
+			continue
+		}
+		end := identifier.MaxDate.Add(-min(maxTokenMargin, identifier.MaxDate.Sub(identifier.Issued)/10))
+		if until.IsZero() || end.Before(until) {
+			until = end
+		}
+	}
+	return until
+}
+
+// hdfsTokens yields the tokens of file systems among credentials, which may be nil, and
+// their aliases.
+func hdfsTokens(credentials *security.Credentials) iter.Seq2[string, security.Token] {
+	return func(yield func(string, security.Token) bool) {
+		if credentials == nil {
+			return
+		}
+		for alias, token := range credentials.Tokens() {
+			if token.Kind == security.KindHDFS && !yield(alias, token) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// tokens gets delegation tokens of all file systems that an application uses, encoded,
+// by the name of each: those of staging and the default, and those of the settings. It
+// returns nil without Kerberos.
+func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *config.Config, staging string) (map[string]string, error) {
+	if !c.identity.Secure() {
+		return nil, nil
+	}
+	renewer, err := c.renewer()
+	if err != nil {
+		return nil, Refused(err)
+	}
+	tokens := map[string]string{}
+	for _, uri := range append([]string{c.hadoop.DefaultFS(), staging}, config.KerberosFileSystems.In(settings)...) {
+		root, err := files.Qualify(strings.TrimRight(uri, "/") + "/")
+		if err != nil {
+			return nil, Usage(err)
+		}
+		if root, err = fileSystemRoot(root); err != nil {
+			return nil, Usage(err)
+		}
+		if _, have := tokens[root]; have {
+			continue
+		}
+		token, err := files.DelegationToken(ctx, root, renewer)
+		if err != nil {
+			return nil, Refused(err)
+		}
+		if !token.IsZero() {
+			tokens[root] = token.EncodeURL()
+		}
+	}
+	return tokens, nil
+}
+
+// fileSystemRoot returns scheme://host of a URI.
+func fileSystemRoot(uri string) (string, error) {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return "", fmt.Errorf("%s is no URI of a file system", uri)
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host, nil
+}
+
+// renewer returns the principal of the ResourceManager, which renews the tokens.
+func (c *Cluster) renewer() (string, error) {
+	service := kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)
+	if service.Principal == "" {
+		return "", fmt.Errorf("%s is not set: without it no delegation token can be got that the ResourceManager may renew; set it as in the cluster's own configuration",
+			managerPrincipal)
+	}
+	addresses, err := c.hadoop.ResourceManagers("yarn.resourcemanager.address")
+	if err != nil {
+		return "", err
+	}
+	host, _, err := net.SplitHostPort(addresses[0])
+	if err != nil {
+		return "", err
+	}
+	return service.Name(host), nil
+}
+
+// warnOfTokenEnd warns if the tokens of an application without a keytab end for good
+// before the application must.
+func (s *submission) warnOfTokenEnd(tokens map[string]string) error {
+	if s.cluster.identity.keytab != "" {
+		return nil
+	}
+	var end time.Time
+	for _, encoded := range tokens {
+		token, err := security.DecodeTokenURL(encoded)
+		if err != nil {
+			return err
+		}
+		identifier, err := token.ParseIdentifier()
+		if err != nil {
+			continue // its end is not known
+		}
+		if end.IsZero() || identifier.MaxDate.Before(end) {
+			end = identifier.MaxDate
+		}
+	}
+	timeout := config.SubmitTimeout.In(s.job.Settings)
+	if end.IsZero() || timeout > 0 && time.Now().Add(timeout).Before(end) {
+		return nil
+	}
+	s.job.Console.Warn("the application can use HDFS until %s, when its delegation tokens end: if it may run longer, submit with --principal and --keytab",
+		end.Format(time.DateTime))
+	return nil
+}
+
+// keytabInput returns the keytab as a file for the ApplicationMaster, or false if it needs none:
+// in client mode, the driver in this process gets new tokens.
+func (s *submission) keytabInput() (file input, needed bool, err error) {
+	path := s.cluster.identity.keytab
+	if path == "" || config.ClientMode(s.job.Settings) {
+		return input{}, false, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return input{}, false, Usage(err)
+	}
+	return input{path: path, name: launch.KeytabFile, size: info.Size(), secret: true}, true, nil
+}
+
+// login returns how the ApplicationMaster logs in, nil if it has no keytab.
+func (r *request) login() *launch.Login {
+	if r.keytab == nil {
+		return nil
+	}
+	return &launch.Login{Principal: r.principal, FileSystems: slices.Sorted(maps.Keys(r.tokens))}
+}
+
+// Renewal returns what gets new delegation tokens for a driver in this process, through
+// files; nil if the user has not logged in with a keytab.
+func (r *Running) Renewal(files *storage.Files, logger *slog.Logger) *storage.Renewal {
+	identity := r.submission.cluster.identity
+	if identity.keytab == "" {
+		return nil
+	}
+	return &storage.Renewal{
+		Files: files, FileSystems: slices.Sorted(maps.Keys(r.request.tokens)), Principal: identity.kerberos.Principal(), Logger: logger,
+	}
+}
