@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +28,10 @@ import (
 // secured is a cluster with Kerberos, and the programs that tests run there.
 type secured struct {
 	*cluster.Cluster
-	programs string
-	cache    string // alice's ticket cache
+	options   cluster.Options
+	programs  string
+	cache     string // alice's ticket cache
+	submitted int    // how many applications are known to the ResourceManager
 }
 
 // result is how a command ended.
@@ -39,7 +42,7 @@ type result struct {
 
 func TestClusters(t *testing.T) {
 	programs := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs+"/", "../../cmd/yarn-submit", "../../examples/wordcount", "../../examples/pi")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", programs+"/", "../../cmd/yarn-submit", "../../examples/wordcount", "../../examples/pi", "../../integration/programs/steady")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
@@ -48,6 +51,7 @@ func TestClusters(t *testing.T) {
 		"RPC and authentication": {
 			YARN: cluster.Properties{"yarn.log-aggregation-enable": "true"},
 		},
+		// Tokens end soon, see outliveTokens.
 		"REST and privacy": {
 			SPNEGO: true,
 			Core:   cluster.Properties{"hadoop.rpc.protection": "privacy"},
@@ -55,6 +59,9 @@ func TestClusters(t *testing.T) {
 				"dfs.data.transfer.protection":            "privacy",
 				"dfs.encrypt.data.transfer":               "true",
 				"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
+
+				"dfs.namenode.delegation.token.renew-interval": strconv.FormatInt(tokenRenewal.Milliseconds(), 10),
+				"dfs.namenode.delegation.token.max-lifetime":   strconv.FormatInt(tokenLifetime.Milliseconds(), 10),
 			},
 		},
 		"integrity": {
@@ -74,11 +81,15 @@ func TestClusters(t *testing.T) {
 				defer cancel()
 				require.NoError(t, c.Stop(ctx))
 			})
-			s := &secured{Cluster: c, programs: programs, cache: filepath.Join(t.TempDir(), "cache")}
+			s := &secured{Cluster: c, options: options, programs: programs, cache: filepath.Join(t.TempDir(), "cache")}
 			s.refuseWithoutTicket(t)
 			require.NoError(t, c.Kerberos().Init(t.Context(), s.cache, cluster.Alice, cluster.Password))
-			s.countWords(t)
-			s.keepOthersOut(t)
+			if options.SPNEGO {
+				t.Run("while tokens end", s.outliveTokens)
+			} else {
+				s.countWords(t)
+				s.keepOthersOut(t)
+			}
 		})
 	}
 }
@@ -89,7 +100,7 @@ func (s *secured) run(t *testing.T, args ...string) result {
 }
 
 func (s *secured) runWith(t *testing.T, environment []string, args ...string) result {
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, "yarn-submit"), args...)
 	cmd.Env = append(os.Environ(), "HADOOP_CONF_DIR="+s.ConfDir(), "KRB5_CONFIG="+s.Kerberos().Config(), "KRB5CCNAME=FILE:"+s.cache, "HADOOP_USER_NAME=mallory")
@@ -101,6 +112,12 @@ func (s *secured) runWith(t *testing.T, environment []string, args ...string) re
 		require.NoError(t, err)
 	}
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// keytab returns flags of a submission with a user's keytab. The nodes' own krb5.conf does
+// not know the cluster's KDC.
+func (s *secured) keytab(user string) []string {
+	return []string{"--principal", user, "--keytab", s.Keytab(user), "--conf", "yarn.appMasterEnv.KRB5_CONFIG=" + s.Kerberos().Config()}
 }
 
 // files returns HDFS as a user.
@@ -135,8 +152,12 @@ func (s *secured) countWords(t *testing.T) {
 	_, err = io.WriteString(writer, text)
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
-	keytab := []string{"--principal", cluster.Alice, "--keytab", s.Keytab(cluster.Alice)}
-	for mode, login := range map[string][]string{"cluster": nil, "client": keytab} {
+	keytab := s.keytab(cluster.Alice)
+	ticket := []string(nil)
+	if s.shortTokens() {
+		ticket = keytab
+	}
+	for mode, login := range map[string][]string{"cluster": ticket, "client": keytab} {
 		out := "/user/alice/out-" + mode
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "2"}, login...)
 		r := s.run(t, append(args, s.programs+"/wordcount", "/user/alice/text", out)...)
@@ -156,6 +177,7 @@ func (s *secured) countWords(t *testing.T) {
 			}
 		}
 		require.Contains(t, counted, "bee\t400000")
+		s.submitted++
 	}
 }
 
@@ -163,6 +185,7 @@ func (s *secured) countWords(t *testing.T) {
 func (s *secured) keepOthersOut(t *testing.T) {
 	r := s.run(t, "submit", "--detach", "--num-executors", "1", s.programs+"/pi", "9000000")
 	require.Equal(t, 0, r.code, r.stderr)
+	s.submitted++
 	id := strings.TrimSpace(r.stdout)
 	asBob := []string{"BOBBIN_KERBEROS_PRINCIPAL=" + cluster.Bob, "BOBBIN_KERBEROS_KEYTAB=" + s.Keytab(cluster.Bob)}
 	r = s.runWith(t, asBob, "kill", id)
@@ -174,7 +197,7 @@ func (s *secured) keepOthersOut(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	var listed []struct{ ApplicationID, User, State string }
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &listed))
-	require.Len(t, listed, 3)
+	require.Len(t, listed, s.submitted)
 	for _, application := range listed {
 		require.Equal(t, cluster.Alice, application.User)
 	}

@@ -1,0 +1,80 @@
+//go:build integration
+
+package kerberos
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+const (
+	// tokenRenewal and tokenLifetime are how long tokens live without a renewal and at most.
+	tokenRenewal  = 10 * time.Second
+	tokenLifetime = 15 * time.Second
+	// steadyPause is longer than connections to the NameNode are kept.
+	steadyPause  = 11 * time.Second
+	steadyRounds = 5
+)
+
+// outliveTokens runs applications that use HDFS for three times the maximum lifetime of
+// tokens, and at the same time all else that tests do.
+func (s *secured) outliveTokens(t *testing.T) {
+	keytab := s.keytab(cluster.Alice)
+	var long sync.WaitGroup
+	defer long.Wait()
+	steady := func(mode, dir string, rounds int, pause time.Duration, login ...string) result {
+		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "1", "--name", "steady-" + dir}, login...)
+		return s.run(t, append(args, s.programs+"/steady", "/user/alice/"+dir, strconv.Itoa(rounds), pause.String())...)
+	}
+	began := time.Now()
+	results := map[string]result{}
+	var mu sync.Mutex
+	start := func(name string, run func() result) {
+		s.submitted++
+		long.Go(func() {
+			ended := run()
+			mu.Lock()
+			defer mu.Unlock()
+			results[name] = ended
+		})
+	}
+	for _, mode := range []string{"cluster", "client"} {
+		start(mode, func() result { return steady(mode, mode, steadyRounds, steadyPause, keytab...) })
+	}
+	start("no keytab", func() result { return steady("cluster", "ticket", 2, tokenLifetime+time.Second) })
+
+	s.countWords(t)
+	s.hideSecrets(t, "steady-cluster")
+	s.keepOthersOut(t)
+
+	long.Wait()
+	require.Greater(t, time.Since(began), 5*tokenLifetime/2)
+	files := s.files(t, cluster.Alice)
+	for _, mode := range []string{"cluster", "client"} {
+		require.Equal(t, 0, results[mode].code, results[mode].stderr)
+		require.NotContains(t, results[mode].stderr, "delegation tokens end")
+		written, err := files.List(t.Context(), "/user/alice/"+mode)
+		require.NoError(t, err)
+		require.Len(t, written, 3*steadyRounds)
+	}
+	ended := results["no keytab"]
+	assert.NotEqual(t, 0, ended.code)
+	warning, rest, found := strings.Cut(ended.stderr, "\n")
+	for found && !strings.Contains(warning, "delegation tokens end") {
+		warning, rest, found = strings.Cut(rest, "\n")
+	}
+	assert.Contains(t, warning, "submit with --principal and --keytab", ended.stderr)
+	assert.Contains(t, rest, "uploaded", "the warning comes before anything is staged")
+	assert.Contains(t, rest, "after its maximum lifetime (dfs.namenode.delegation.token.max-lifetime): submit with --principal and --keytab")
+}
+
+// shortTokens reports whether delegation tokens end while a test runs.
+func (s *secured) shortTokens() bool { return s.options.SPNEGO }

@@ -1,0 +1,217 @@
+//go:build integration
+
+package kerberos
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/keytab"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// hideSecrets searches all that others could read for secrets of alice's running
+// application of that name, which has a keytab.
+func (s *secured) hideSecrets(t *testing.T, name string) {
+	var id string
+	require.Eventually(t, func() bool {
+		r := s.run(t, "list", "--json", "--state", "RUNNING", "--name", name)
+		var listed []struct{ ApplicationID string }
+		require.NoError(t, json.Unmarshal([]byte(r.stdout), &listed), r.stderr)
+		if len(listed) == 1 {
+			id = listed[0].ApplicationID
+		}
+		return id != "" && len(s.tokenFiles(t, id)) >= 2
+	}, time.Minute, 200*time.Millisecond)
+	secrets := s.secretsOf(t, id)
+
+	_, number, _ := strings.Cut(id, "_")
+	searched := 0
+	directories, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	for _, directory := range directories {
+		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
+		if err != nil || !bytes.Contains(environ, []byte(number)) {
+			continue
+		}
+		searched++
+		secrets.notIn(t, "environment of process "+filepath.Base(directory), environ)
+		if line, err := os.ReadFile(filepath.Join(directory, "cmdline")); err == nil {
+			secrets.notIn(t, "command line of process "+filepath.Base(directory), line)
+		}
+	}
+	require.GreaterOrEqual(t, searched, 2, "an ApplicationMaster and an executor run")
+
+	for where, content := range s.pages(t, id) {
+		secrets.notIn(t, where, content)
+	}
+	status := s.run(t, "status", "--json", id)
+	require.Equal(t, 0, status.code, status.stderr)
+	secrets.notIn(t, "yarn-submit status", []byte(status.stdout+status.stderr))
+
+	logs := 0
+	for _, pattern := range []string{"node-*/containers/*/*/*", "logs/*"} {
+		files, err := filepath.Glob(filepath.Join(s.dir(), pattern))
+		require.NoError(t, err)
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			secrets.notIn(t, file, content)
+			logs++
+		}
+	}
+	require.Greater(t, logs, 6)
+	s.hideKeytab(t, id)
+}
+
+// hideKeytab checks who can read the application's keytab.
+func (s *secured) hideKeytab(t *testing.T, id string) {
+	staged := "/user/alice/.bobbin/staging/" + id + "/" + launch.KeytabFile
+	info, err := s.files(t, cluster.Alice).Stat(t.Context(), staged)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode.Perm())
+	require.Equal(t, cluster.Alice, info.Owner)
+	_, err = s.files(t, cluster.Bob).Open(t.Context(), staged)
+	require.ErrorIs(t, err, fs.ErrPermission)
+
+	original, err := os.ReadFile(s.Keytab(cluster.Alice))
+	require.NoError(t, err)
+	var copies []string
+	locals, err := filepath.Glob(filepath.Join(s.dir(), "node-*/local"))
+	require.NoError(t, err)
+	require.Len(t, locals, 2)
+	for _, local := range locals {
+		require.NoError(t, filepath.WalkDir(local, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return nil // it may have been removed
+			}
+			if info, err := entry.Info(); err != nil || info.Size() != int64(len(original)) {
+				return nil
+			}
+			if content, err := os.ReadFile(path); err == nil && bytes.Equal(content, original) {
+				copies = append(copies, path)
+			}
+			return nil
+		}))
+	}
+	require.Len(t, copies, 1, "only the ApplicationMaster has it")
+	require.Contains(t, copies[0], "appcache/"+id, "it is removed with the application")
+	local, err := os.Stat(copies[0])
+	require.NoError(t, err)
+	require.Zero(t, local.Mode().Perm()&0o077)
+}
+
+func (s *secured) dir() string { return filepath.Dir(s.ConfDir()) }
+
+// tokenFiles returns the credentials files of an application's running containers.
+func (s *secured) tokenFiles(t *testing.T, id string) []string {
+	files, err := filepath.Glob(filepath.Join(s.dir(), "node-*/local/usercache/alice/appcache", id, "container_*/container_tokens"))
+	require.NoError(t, err)
+	return files
+}
+
+// secrets are byte strings that must not be seen, by what they are.
+type secrets map[string][]byte
+
+// secretsOf returns the secrets of an application's containers and alice's keys. It
+// checks that executors have no other ones than they need.
+func (s *secured) secretsOf(t *testing.T, id string) secrets {
+	found := secrets{}
+	masters := 0
+	for _, file := range s.tokenFiles(t, id) {
+		credentials, err := security.ReadCredentialsFile(file)
+		require.NoError(t, err)
+		pass, isThere := credentials.Secret(launch.SecretDriver)
+		if isThere {
+			const magic, size = 8, 32 // offset and size of the secret in a pass
+			found["the executors' secret"] = pass[magic : magic+size]
+		}
+		_, isMaster := credentials.Secret(launch.SecretSpec)
+		if isMaster {
+			masters++
+		}
+		for alias, token := range credentials.Tokens() {
+			found["password of "+token.Kind+" "+alias+" in "+file] = token.Password
+			if !isMaster {
+				require.Equal(t, security.KindHDFS, token.Kind, "of an executor")
+			}
+		}
+	}
+	require.Equal(t, 1, masters)
+	require.Contains(t, found, "the executors' secret")
+	keys, err := keytab.Load(s.Keytab(cluster.Alice))
+	require.NoError(t, err)
+	for _, entry := range keys.Entries {
+		found["key of "+entry.String()] = entry.Key.KeyValue
+	}
+	require.GreaterOrEqual(t, len(found), 4)
+	return found
+}
+
+// notIn checks that content has no secret in any encoding.
+func (s secrets) notIn(t *testing.T, where string, content []byte) {
+	for what, secret := range s {
+		for how, form := range forms(secret) {
+			assert.False(t, bytes.Contains(content, form), "%s, %s, in %s", what, how, where)
+		}
+	}
+}
+
+// forms returns how a secret looks in other encodings, also inside of longer texts.
+func forms(secret []byte) map[string][]byte {
+	text := hex.EncodeToString(secret)
+	all := map[string][]byte{"as it is": secret, "in hexadecimal": []byte(text), "in capital hexadecimal": []byte(strings.ToUpper(text))}
+	for shift, lead := range []int{0, 2, 3} { // characters that depend on the bytes before the secret
+		shifted := append(make([]byte, shift), secret...)
+		shifted = shifted[:len(shifted)/3*3] // the next characters depend on the bytes after it
+		all["in base64"+strings.Repeat("+", shift)] = []byte(base64.RawStdEncoding.EncodeToString(shifted)[lead:])
+		all["in base64url"+strings.Repeat("+", shift)] = []byte(base64.RawURLEncoding.EncodeToString(shifted)[lead:])
+	}
+	return all
+}
+
+// pages returns what web servers say of an application to its owner, by URL.
+func (s *secured) pages(t *testing.T, id string) map[string][]byte {
+	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: cluster.Alice, Keytab: s.Keytab(cluster.Alice), Config: s.Kerberos().Config()})
+	require.NoError(t, err)
+	defer login.Close()
+	client := &http.Client{Transport: login.RoundTripper(http.DefaultTransport)}
+	manager := "http://" + s.ResourceManager().Address(cluster.HTTP)
+	addresses := []string{
+		manager + "/proxy/" + id + "/", manager + "/proxy/" + id + "/api/status",
+		manager + "/ws/v1/cluster/apps/" + id, manager + "/ws/v1/cluster/apps/" + id + "/appattempts", manager + "/cluster/app/" + id,
+	}
+	for _, node := range s.Nodes() {
+		base := "http://" + node.HTTPAddress()
+		addresses = append(addresses, base+"/ws/v1/node/containers", base+"/ws/v1/node/apps/"+id, base+"/node/allContainers", base+"/conf")
+	}
+	pages := map[string][]byte{}
+	for _, address := range addresses {
+		response, err := client.Get(address)
+		require.NoError(t, err)
+		content, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		if !strings.Contains(address, "/node/apps/") { // only one node need have a container
+			require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", address, content)
+		}
+		pages[address] = content
+	}
+	return pages
+}

@@ -1,0 +1,98 @@
+// Command steady uses HDFS for a while, with new connections to the NameNodes in each
+// round, so that tests can let tokens end in between.
+//
+//	steady DIR ROUNDS PAUSE
+//
+// In each round the driver and two tasks each write a file below DIR and read it again.
+// The tasks of the last round run on executors that start then. The rounds are PAUSE
+// apart, which must exceed the 10 s after which idle connections are closed.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+var copyTask = bobbin.Func("copy", func(task *bobbin.Task, name string) (string, error) {
+	return task.ExecutorID(), copyOnce(task, name)
+})
+
+// copyOnce writes a file and reads it again.
+func copyOnce(ctx context.Context, name string) error {
+	files := storage.From(ctx)
+	writer, err := files.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(writer, name); err != nil {
+		return errors.Join(err, writer.Abort())
+	}
+	if err := writer.Close(); err != nil {
+		return err
+	}
+	file, err := files.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(file)
+	if err == nil && string(content) != name {
+		err = fmt.Errorf("%s has the content %q", name, content)
+	}
+	return err
+}
+
+func main() {
+	bobbin.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:]) })
+}
+
+func run(ctx context.Context, arguments []string) error {
+	if len(arguments) != 3 {
+		return errors.New("usage: steady DIR ROUNDS PAUSE")
+	}
+	rounds, err := strconv.Atoi(arguments[1])
+	if err != nil {
+		return err
+	}
+	pause, err := time.ParseDuration(arguments[2])
+	if err != nil {
+		return err
+	}
+	session, err := bobbin.NewSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	for round := 1; round <= rounds; round++ {
+		name := func(who string) string { return fmt.Sprintf("%s/%d-%s", arguments[0], round, who) }
+		if err := copyOnce(ctx, name("driver")); err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		var options []bobbin.Option
+		if round == rounds {
+			options = append(options, bobbin.OnExecutors(bobbin.ResourceProfile{Cores: 2}))
+		}
+		executors, err := copyTask.Run(ctx, session, []string{name("a"), name("b")}, options...)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		fmt.Println("round", round, "on executors", executors)
+		if round == rounds {
+			break
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
