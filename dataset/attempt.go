@@ -48,19 +48,19 @@ func (e *engine) start(run stage.Run) {
 // taskSet returns the task set for an attempt.
 func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	e, s := a.engine, a.state
-	l := e.layout()
+	exchange := s.exchange
+	if exchange == nil {
+		exchange = s.job.exchange
+	}
+	l := e.layout().needed(s.final, exchange)
 	a.addOutputs(l)
 	for _, n := range s.divided { // they may have been cached since
 		delete(l.Cached, n.ref())
 	}
-	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l}
-	exchange := s.exchange
-	if exchange != nil {
-		input.Work = writeShuffle
-	} else {
+	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l, Work: writeShuffle}
+	if s.exchange == nil {
 		j := s.job
 		input.Work, input.Limit, input.Output, input.Saving = j.work, j.limit, j.output, j.saving
-		exchange = j.exchange
 	}
 	if x := exchange; x != nil {
 		input.Reader, input.Exchange = x.node.ref(), x.index

@@ -48,3 +48,28 @@ func within(n *node, visit func(*node)) {
 	}
 	walk(n)
 }
+
+// needed returns the part of the layout that the tasks of a stage need: that of the nodes
+// that they compute, and of the shuffle that they write or sample, if any.
+func (l *layout) needed(final *node, written *exchange) *layout {
+	part := &layout{Partitions: l.Partitions, Sources: map[ref]int{}, Bounds: map[uint64][][]byte{}, Offsets: map[ref][]int64{}, Cached: map[ref]Level{}}
+	add := func(n *node) {
+		copyEntry(part.Sources, l.Sources, n.ref())
+		copyEntry(part.Offsets, l.Offsets, n.ref())
+		copyEntry(part.Cached, l.Cached, n.ref())
+		for _, x := range n.reads {
+			copyEntry(part.Bounds, l.Bounds, x.id())
+		}
+	}
+	within(final, add)
+	if written != nil {
+		add(written.node)
+	}
+	return part
+}
+
+func copyEntry[K comparable, V any](to, from map[K]V, key K) {
+	if value, ok := from[key]; ok {
+		to[key] = value
+	}
+}

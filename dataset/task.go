@@ -219,10 +219,28 @@ func (c *stageCache) decode(common []byte) (*stageWork, error) {
 	}
 	c.byKey[key] = s
 	if c.keys = append(c.keys, key); len(c.keys) > maxStages {
+		oldest := c.byKey[c.keys[0]]
 		delete(c.byKey, c.keys[0])
 		c.keys = c.keys[1:]
+		c.forgetPlans(oldest)
 	}
 	return s, nil
+}
+
+// forgetPlans removes the plans that a stage needed, and that no other stage needs. If a
+// later stage needs one, it is traced again.
+func (c *stageCache) forgetPlans(removed *stageWork) {
+	needed := map[uint64]bool{}
+	for _, s := range c.byKey {
+		for _, input := range s.Plans {
+			needed[input.ID] = true
+		}
+	}
+	for _, input := range removed.Plans {
+		if p := plans.get(input.ID); p != nil && p.retraced && !needed[input.ID] {
+			plans.remove(input.ID)
+		}
+	}
 }
 
 // retrace traces a plan of the driver in this process, unless that was done before.
@@ -233,6 +251,7 @@ func retrace(input planInput) error {
 		if p, _, err = trace(input.ID, input.Definition, input.Arguments); err != nil {
 			return err
 		}
+		p.retraced = true
 		plans.add(p)
 	}
 	return p.mustEqual(input.Fingerprint)
