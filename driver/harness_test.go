@@ -19,10 +19,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
+	"github.com/bobbin-yarn/bobbin/internal/proptest"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
 func TestMain(m *testing.M) {
+	proptest.Checks("30")
 	function.Register("noop", func(context.Context, function.Call) ([]byte, error) { return nil, nil })
 	function.Register("square", func(_ context.Context, call function.Call) ([]byte, error) {
 		n := binary.BigEndian.Uint64(call.Input)

@@ -53,7 +53,7 @@ func TestTheOrderOfRecordsDependsOnTheOutputsOnly(t *testing.T) {
 	}
 	var outputs []Output
 	for m := range 30 {
-		outputs = append(outputs, write(t, executors[m*m%len(executors)].Service, MapID{3, uint64(m), 1}, 2, 0, randomPairs(uint64(m), 20*m*m)))
+		outputs = append(outputs, write(t, executors[m*m%len(executors)].Service, MapID{3, uint64(m), 1}, 2, 0, randomPairs(uint64(m), 4*m*m)))
 	}
 	for partition := range 2 {
 		var want []pair

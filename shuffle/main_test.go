@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -19,15 +18,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
+	"github.com/bobbin-yarn/bobbin/internal/proptest"
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	set := map[string]bool{}
-	flag.Visit(func(f *flag.Flag) { set[f.Name] = true })
-	if !set["rapid.checks"] {
-		_ = flag.Set("rapid.checks", "20") // rapid has defined it
-	}
+	proptest.Checks("20")
 	leaktest.Main(m)
 }
 

@@ -29,7 +29,7 @@ const (
 	// Environment variables: the number of seeds to run, and one seed to run alone.
 	chaosSeedsVariable = "BOBBIN_CHAOS_SEEDS"
 	chaosSeedVariable  = "BOBBIN_CHAOS_SEED"
-	chaosSeeds         = 200
+	chaosSeeds         = 60
 )
 
 func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
