@@ -31,6 +31,9 @@ type Entry struct {
 	Modified    time.Time `json:"modified"`
 }
 
+// DefaultDirectory returns where the logs of a user are, in HDFS, unless eventLog.dir is set.
+func DefaultDirectory(user string) string { return "/user/" + user + "/.bobbin/history" }
+
 // List returns the logs in a directory, the latest first; none if the directory does not
 // exist.
 func List(ctx context.Context, files *storage.Files, directory string) ([]Entry, error) {

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/eventlog"
+	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/interrupt"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+func newHistory(t terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "history [application-id]",
+		Short: "Show applications after their end, from their event logs",
+		Long: `Serve the pages of an application from its event log, on this machine, until
+Ctrl-C. Without an application, list the logs in the directory, the latest first.
+
+The directory is eventLog.dir: in HDFS, or file:///… on this machine. If it is not
+set, .bobbin/history in your home directory in HDFS. A log can be named by its
+path, too. You need the right to read the log.`,
+		Example: "  yarn-submit history application_1700000000000_0001\n  yarn-submit history --dir file:///var/log/bobbin",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return client.Usage(fmt.Errorf("want one application-id at most, got %d arguments: %s", len(args), c.UseLine()))
+			}
+			return nil
+		},
+	}
+	directory := c.Flags().String("dir", "", "`DIR`: the directory of the logs (eventLog.dir)")
+	port := c.Flags().Int("port", 0, "`PORT`: of this machine for the pages (default: a free one)")
+	asJSON := addJSON(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		h, err := openHistory(t, *directory)
+		if err != nil {
+			return err
+		}
+		defer h.close()
+		if len(args) == 0 {
+			return h.list(c.Context(), t, *asJSON)
+		}
+		return h.show(c.Context(), t, args[0], *port, *asJSON)
+	}
+	return c
+}
+
+// historyReader reads event logs with the rights of the user.
+type historyReader struct {
+	identity  *client.Identity
+	files     *storage.Files
+	directory string
+}
+
+func openHistory(t terminal, directory string) (*historyReader, error) {
+	flags := map[string]string{}
+	if directory != "" {
+		flags[config.EventLogDir.Name()] = directory
+	}
+	settings, err := config.FromEnvironment(config.Sources{Flags: flags})
+	if err != nil {
+		return nil, client.Usage(err)
+	}
+	directory = config.EventLogDir.In(settings)
+	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
+	if errors.Is(err, conf.ErrNotConfigured) && directory != "" {
+		hadoop, err = nil, nil
+	}
+	if err != nil {
+		return nil, client.Usage(err)
+	}
+	identity, err := client.Login(hadoop, settings)
+	if err != nil {
+		return nil, err
+	}
+	return &historyReader{
+		identity:  identity,
+		files:     storage.New(identity.Storage(storage.Options{Hadoop: hadoop, Logger: t.logger(false)})),
+		directory: cmp.Or(directory, eventlog.DefaultDirectory(identity.User)),
+	}, nil
+}
+
+func (h *historyReader) close() {
+	_ = h.files.Close() // files were only read
+	h.identity.Close()
+}
+
+func (h *historyReader) list(ctx context.Context, t terminal, asJSON bool) error {
+	logs, err := eventlog.List(ctx, h.files, h.directory)
+	if err != nil {
+		return client.Refused(err)
+	}
+	if asJSON {
+		if logs == nil {
+			logs = []eventlog.Entry{}
+		}
+		return t.printJSON(logs)
+	}
+	if len(logs) == 0 {
+		t.console.Print("no event logs in %s: see eventLog.enabled and eventLog.dir", h.directory)
+		return nil
+	}
+	return printLogs(t.stdout, logs)
+}
+
+func printLogs(w io.Writer, logs []eventlog.Entry) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "APPLICATION\tATTEMPT\tSTATE\tWRITTEN\tBYTES")
+	for _, log := range logs {
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%d\n", log.Application, log.Attempt, log.State, log.Modified.Local().Format(time.DateTime), log.Size)
+	}
+	return table.Flush()
+}
+
+// find returns the path of an application's log: of its latest attempt that has one.
+func (h *historyReader) find(ctx context.Context, named string) (string, error) {
+	if strings.Contains(named, "/") {
+		return named, nil
+	}
+	logs, err := eventlog.List(ctx, h.files, h.directory)
+	if err != nil {
+		return "", client.Refused(err)
+	}
+	var latest *eventlog.Entry
+	for i, log := range logs {
+		if log.Application == named && (latest == nil || log.Attempt > latest.Attempt) {
+			latest = &logs[i]
+		}
+	}
+	if latest == nil {
+		return "", client.Refused(fmt.Errorf("%s has no event log in %s: yarn-submit history lists those that are there, and --dir names another directory", named, h.directory))
+	}
+	return latest.Path, nil
+}
+
+// show serves the pages of an application until the user ends that.
+func (h *historyReader) show(ctx context.Context, t terminal, named string, port int, asJSON bool) error {
+	path, err := h.find(ctx, named)
+	if err != nil {
+		return err
+	}
+	model, truncated, err := eventlog.Load(ctx, h.files, path, events.Limits{})
+	state := model.Snapshot()
+	switch {
+	case err != nil && state.Application.ID == "":
+		return client.Refused(err)
+	case err != nil:
+		t.console.Warn("the log is damaged, what comes before is shown: %v", err)
+	case truncated:
+		t.console.Warn("the log ends within a frame, what comes before is shown: %s", path)
+	}
+	if asJSON {
+		return t.printJSON(state)
+	}
+	if state.Application.State == events.Running {
+		t.console.Print("the log has no end: the application runs, or was killed; it is shown as of %s", state.Latest.Local().Format(time.DateTime))
+	}
+	server, err := ui.ServeLocally(port, ui.New(ui.Options{Snapshot: func() *events.Snapshot { return state }}))
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	t.console.Print("the pages of %s, until Ctrl-C:", state.Application.ID)
+	if _, err := fmt.Fprintln(t.stdout, server.URL()); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !interrupt.IsByHand(cause) {
+		return cause
+	}
+	return nil
+}
