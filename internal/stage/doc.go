@@ -44,7 +44,9 @@
 //     outputs are made again at once, and then the tasks without a result run in a new
 //     attempt. Results of the old one count until then and afterwards.
 //   - If MaxFetchFailures attempts of a stage in a row have a fetch failure, without
-//     any result in between, the jobs that need the stage fail.
+//     any result in between, the jobs that need the stage fail. A failure does not
+//     count if the output was replaced or relocated since, or if another executor of
+//     the host did not answer in these attempts: the host may be lost.
 //   - If a map task runs again and the checksum of its output is another, all that
 //     was computed from the shuffle is dropped, and computed again if it is needed; a
 //     job that has received such results fails. Equal output changes nothing.

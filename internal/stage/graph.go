@@ -206,7 +206,7 @@ func (g *Graph) endJobs(failed JobFailed, selected func(*job) bool) {
 func (g *Graph) dropJob(j *job) {
 	for _, s := range j.stages {
 		if s.jobs--; s.jobs == 0 {
-			s.fetchFailures = 0
+			s.forgetFetchFailures()
 		}
 	}
 	g.unused = append(g.unused, j.stages...)

@@ -39,7 +39,11 @@ type modelStage struct {
 	outputs  []modelOutput
 	results  []bool
 	failures int
+	// silent and silentHosts are executors that did not answer, and their hosts.
+	silent, silentHosts []string
 }
+
+func (s *modelStage) forgetFailures() { s.failures, s.silent, s.silentHosts = 0, nil, nil }
 
 type modelOutput struct {
 	stage.Output
@@ -185,13 +189,13 @@ func (m *model) taskDone(number uint64, task int, output stage.Output) bool {
 	s := a.stage
 	if s.id.Job != 0 {
 		s.results[task] = true
-		s.failures = 0
+		s.forgetFailures()
 		return true
 	}
 	if m.lost[output.Executor] {
 		return false
 	}
-	s.failures = 0
+	s.forgetFailures()
 	before := s.outputs[task]
 	output.Attempt = number
 	s.outputs[task] = modelOutput{Output: output, made: true, last: output.Executor}
@@ -229,8 +233,17 @@ func (m *model) fetchFailed(number uint64, task int, failure stage.FetchFailure,
 	if a == nil {
 		return
 	}
+	counts := true
+	if slices.Contains(a.stage.reads, failure.Shuffle) {
+		counts = current || failure.Map >= len(m.stages[stage.StageID{Shuffle: failure.Shuffle}].outputs)
+	}
 	if current && slices.Contains(a.stage.reads, failure.Shuffle) {
 		output := m.stages[stage.StageID{Shuffle: failure.Shuffle}].outputs[failure.Map]
+		if failure.ExecutorGone {
+			first := !slices.Contains(a.stage.silent, output.Executor)
+			counts = !first || !slices.Contains(a.stage.silentHosts, output.Host)
+			a.stage.silent, a.stage.silentHosts = append(a.stage.silent, output.Executor), append(a.stage.silentHosts, output.Host)
+		}
 		for _, id := range a.stage.reads {
 			read := m.stages[stage.StageID{Shuffle: id}]
 			for i := range read.outputs {
@@ -241,7 +254,7 @@ func (m *model) fetchFailed(number uint64, task int, failure stage.FetchFailure,
 			}
 		}
 	}
-	if a.drained || a.failed {
+	if !counts || a.drained || a.failed {
 		return
 	}
 	a.failed = true
@@ -258,7 +271,7 @@ func (m *model) fail(s *modelStage) {
 			m.mustFail[job] = true
 		}
 	}
-	s.failures = 0
+	s.forgetFailures()
 }
 
 func (m *model) setEnded(number uint64, err error) {

@@ -44,7 +44,7 @@ func (g *Graph) TaskDone(attempt uint64, task int, output Output) (counts bool, 
 		g.outputs.set(s, task, output.Executor, output.Host)
 	}
 	if counts {
-		s.fetchFailures = 0
+		s.forgetFetchFailures()
 	}
 	if changed {
 		g.rollBackReaders(s, task)
@@ -75,8 +75,8 @@ func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Ac
 		return nil
 	}
 	s := a.stage
-	g.dropUnreadable(s, failure)
-	if !a.drained && !a.failed { // the failures of an attempt count as one
+	counts := g.dropUnreadable(s, failure)
+	if counts && !a.drained && !a.failed { // the failures of an attempt count as one
 		a.failed = true
 		s.fetchFailures++
 		if s.fetchFailures >= g.config.MaxFetchFailures {
@@ -86,27 +86,32 @@ func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Ac
 	return g.schedule()
 }
 
-func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) {
+// dropUnreadable drops the outputs that a failure says cannot be read, and reports whether
+// the failure counts: not if the output was replaced or relocated since, and not if the
+// executor is one of several on a host of which one did not answer before.
+func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) (counts bool) {
 	for _, read := range s.parents {
 		if read.id.Shuffle != failure.Shuffle || failure.Map < 0 || failure.Map >= len(read.outputs) {
 			continue
 		}
 		o := read.outputs[failure.Map]
 		if !o.there || o.generation != failure.Generation {
-			return
+			return false
 		}
 		if !failure.ExecutorGone {
 			g.outputs.drop(read, failure.Map)
-			return
+			return true
 		}
+		counts = s.silent.add(o.executor)
 		for _, e := range g.outputs.executors {
 			e.gone = e == o.executor
 		}
 		for _, parent := range s.parents {
 			g.outputs.dropGone(parent)
 		}
-		return
+		return counts
 	}
+	return true
 }
 
 // SetEnded reports that the task set of an attempt has ended, after the reports of

@@ -235,6 +235,31 @@ func TestRules(t *testing.T) {
 			}
 			s.unreadable(2, 4, 1, 0, "run m1 #3 [0]")
 		}},
+		{"fetch failures because of the executors of one host count once", func(t *testing.T) {
+			s := two(t, 1, 1, shuffle(1))
+			gone := func(attempt uint64, next string) {
+				t.Helper()
+				s.unreadable(attempt, 0, 1, 0, fmt.Sprintf("run m1 #%d [0]", attempt+1))
+				_, actions := s.TaskDone(attempt+1, 0, stage.Output{Executor: next, Host: "h"})
+				s.after(actions, fmt.Sprintf("run r1 #%d [0]", attempt+2))
+			}
+			gone(2, "b")
+			for i := range uint64(9) { // from the second on, all on the host h
+				gone(4+2*i, fmt.Sprint("b", i))
+			}
+			gone(22, "b")
+			gone(24, "b") // again: the third that counts
+			s.unreadable(26, 0, 1, 0, "failed j1")
+		}},
+		{"fetch failures of outputs that were relocated do not count", func(t *testing.T) {
+			s := two(t, 1, 1, shuffle(1))
+			for i := range uint64(9) {
+				outputs, _, _ := s.Outputs(1)
+				from, failure := outputs[0].Executor, s.failure(1, 0)
+				s.relocated(0, from, fmt.Sprint("x", i), "")
+				s.after(s.FetchFailed(2+i, 0, failure), fmt.Sprintf("run r1 #%d [0]", 3+i))
+			}
+		}},
 		{"a result in between makes fetch failures no longer in a row", func(t *testing.T) {
 			s := two(t, 1, 2, shuffle(1))
 			for failures := range uint64(3) {

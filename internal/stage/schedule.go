@@ -160,5 +160,5 @@ func (j *job) needs(s *stage) bool {
 // failStage fails the jobs that need the stage.
 func (g *Graph) failStage(s *stage, err error) {
 	g.endJobs(JobFailed{Err: err}, func(j *job) bool { return j.needs(s) })
-	s.fetchFailures = 0
+	s.forgetFetchFailures()
 }

@@ -54,6 +54,7 @@ type stage struct {
 	// fetchFailures is the number of attempts in a row that had a fetch failure,
 	// without any result in between.
 	fetchFailures int
+	silent        silent // executors that did not answer in these attempts
 	// visited is the pass of schedule in which a job needed the stage.
 	visited uint64
 }
@@ -66,6 +67,28 @@ type attempt struct {
 	left    int    // how many are set in pending
 	drained bool   // it starts no more tasks
 	failed  bool   // a fetch failure of the attempt was counted
+}
+
+func (s *stage) forgetFetchFailures() { s.fetchFailures, s.silent = 0, nil }
+
+// silent has the executors that did not answer, by host.
+type silent map[string]map[string]bool
+
+// add adds an executor. It reports whether that is another failure: the executor did not
+// answer before, or none on its host. If a host is lost, its executors are found one
+// after the other.
+func (x *silent) add(e *executor) bool {
+	if *x == nil {
+		*x = silent{}
+	}
+	known := (*x)[e.host]
+	if known == nil {
+		(*x)[e.host] = map[string]bool{e.id: true}
+		return true
+	}
+	again := known[e.id]
+	known[e.id] = true
+	return again
 }
 
 func (s *stage) complete() bool { return s.tasks != unplanned && s.missing == 0 }
