@@ -10,6 +10,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/codec"
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
@@ -46,16 +47,20 @@ func (e *engine) ExecutorDecommissioned(info driver.ExecutorInfo) bool {
 	return true
 }
 
-// handOver moves what an executor stores, and then lets the executor stop.
+// handOver moves what an executor stores, within the time that the settings allow, and
+// then lets the executor stop.
 func (e *engine) handOver(id string) {
 	e.enter()
 	defer e.leave()
 	h := &handover{engine: e, relocations: map[shuffle.MapID]stage.Relocation{}, began: time.Now(), ended: make(chan struct{})}
 	e.post(func() { h.start(id) })
+	timeout := config.HandoverTimeout.In(e.app.Settings)
+	ctx, cancel := context.WithTimeoutCause(e.session.Context(), timeout, fmt.Errorf("it took longer than %s (%v)", config.HandoverTimeout.Name(), timeout))
+	defer cancel()
 	select {
 	case <-h.ended:
-	case <-e.session.Context().Done():
-		e.post(func() { h.cancel(context.Cause(e.session.Context())) })
+	case <-ctx.Done():
+		e.post(func() { h.cancel(context.Cause(ctx)) })
 		<-h.ended
 	}
 	e.app.Driver.EndHandover(id, e)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/role"
 	"github.com/bobbin-yarn/bobbin/storage"
@@ -33,8 +35,17 @@ type executors struct {
 // function adds executors.
 func runWithMore(t *testing.T, f func(ctx context.Context, session *bobbin.Session, more *executors)) {
 	t.Helper()
+	runWithSettings(t, nil, f)
+}
+
+func runWithSettings(t *testing.T, settings map[string]string, f func(ctx context.Context, session *bobbin.Session, more *executors)) {
+	t.Helper()
 	more := &executors{t: t, stop: map[string]context.CancelFunc{}}
-	require.NoError(t, bobbin.RunLocal(t.Context(), "local[1]", func(ctx context.Context) error {
+	all := map[string]string{"master": "local[1]"}
+	maps.Copy(all, settings)
+	given, err := config.FromMap(all)
+	require.NoError(t, err)
+	require.NoError(t, role.RunLocal(t.Context(), given, func(ctx context.Context) error {
 		more.app = role.FromContext(ctx)
 		more.driver = more.app.Driver
 		require.Eventually(t, func() bool { return more.registered() == 1 }, time.Minute, time.Millisecond)
@@ -146,6 +157,44 @@ func TestOutputOfTheLastTaskIsMoved(t *testing.T) {
 		require.NoError(t, <-results)
 		require.Eventually(t, func() bool { return more.registered() == 1 }, time.Minute, time.Millisecond)
 		require.EqualValues(t, 4, slowly.Load())
+	})
+}
+
+var (
+	busy    chan struct{} // closed when the executor "a" runs a task
+	notBusy chan struct{} // closed to end that
+	occupy  = bobbin.Func("occupy", func(task *bobbin.Task, _ int) (int, error) {
+		if task.ExecutorID() == "a" {
+			close(busy)
+			<-notBusy
+			return 0, nil
+		}
+		<-busy
+		return 0, nil
+	})
+)
+
+// The only other executor has no free core: the hand-over ends after a while.
+func TestAHandoverThatCannotBeginEnds(t *testing.T) {
+	busy, notBusy = make(chan struct{}), make(chan struct{})
+	computed.Store(0)
+	runWithSettings(t, map[string]string{"executor.handoverTimeout": "100ms"}, func(ctx context.Context, session *bobbin.Session, more *executors) {
+		sums := countedSums.With(session, counted.With(session, numbers{100, 20}))
+		_, err := sums.Len(ctx)
+		require.NoError(t, err)
+		more.add("a")
+		results := make(chan error, 1)
+		go func() {
+			_, err := occupy.Run(ctx, session, []int{0, 1})
+			results <- err
+		}()
+		<-busy
+		more.leave("driver")
+		close(notBusy)
+		require.NoError(t, <-results)
+		_, err = sums.Len(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 200, computed.Load())
 	})
 }
 

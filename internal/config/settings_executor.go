@@ -35,6 +35,8 @@ var (
 	ExecutorHeartbeat = interval("executor.heartbeatInterval", "10s", "The time between two heartbeats of an executor to the driver.")
 	NetworkTimeout    = interval("network.timeout", "120s", "An executor that sends the driver nothing for this long is lost. "+
 		"At least twice `executor.heartbeatInterval`, better several times that.")
+	HandoverTimeout = interval("executor.handoverTimeout", "10m", "How long other executors may take to take over what a decommissioned executor stores for data sets. "+
+		"What they do not have by then is computed again when it is needed. The deadline of a node that goes or of a preemption may be earlier.")
 	BlockManagerPort = number("blockManager.port", "0", "The port on which an executor, and the driver for broadcast values, serves blocks to the application's other processes. 0 takes a "+
 		"free one. If the port is in use, for example by another executor on the machine, the next ports are tried (`port.maxRetries`).", 0)
 	PortMaxRetries = number("port.maxRetries", "16", "How many ports after `blockManager.port` are tried before the executor fails.", 0)
