@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
@@ -108,6 +109,15 @@ func (s *Service) Directory() (string, error) {
 		return s.directory, err
 	}
 	return s.directory, os.MkdirAll(s.directory, 0o700) // somebody may have removed it
+}
+
+// diskError adds to the error of a full disk what helps.
+func diskError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: free space on the disk of this directory, or give executors directories on larger disks: "+
+			"yarn.nodemanager.local-dirs on YARN, worker.dir on a standalone worker, TMPDIR with a local master", err)
+	}
+	return err
 }
 
 // Remove removes the outputs of a shuffle. What is open can still be read. Outputs of

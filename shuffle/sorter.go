@@ -120,7 +120,7 @@ func (s *Sorter) Spill() error {
 
 func (s *Sorter) fail(err error) error {
 	s.Close()
-	s.err = fmt.Errorf("sort: %w", err)
+	s.err = fmt.Errorf("sort: %w", diskError(err))
 	return s.err
 }
 

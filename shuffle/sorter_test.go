@@ -193,7 +193,8 @@ func TestSorterOnAFullDisk(t *testing.T) {
 		_, _ = rand.NewChaCha8([32]byte{byte(i), byte(i >> 8)}).Read(value) // never fails
 		err = s.Add(uint64(i), value, nil)
 	}
-	require.ErrorContains(t, err, "no space left on device")
+	require.ErrorContains(t, err, full)
+	require.ErrorContains(t, err, "no space left on device: free space")
 	require.Empty(t, mustGlob(t, full))
 	require.Equal(t, err, s.Add(0, nil, nil))
 }

@@ -130,7 +130,7 @@ func (w *Writer) count(partition int, key, value []byte) {
 // fail removes all files and makes err the error of all further calls.
 func (w *Writer) fail(err error) error {
 	w.release()
-	w.err = fmt.Errorf("write map output %s: %w", w.id, err)
+	w.err = fmt.Errorf("write map output %s: %w", w.id, diskError(err))
 	return w.err
 }
 

@@ -153,7 +153,8 @@ func TestAFullDisk(t *testing.T) {
 		value := fmt.Append(nil, random[i%1000].value, i*7919, i*104729)
 		err = w.Add(i%4, value, value)
 	}
-	require.ErrorContains(t, err, "no space left on device")
+	require.ErrorContains(t, err, full)
+	require.ErrorContains(t, err, "no space left on device: free space")
 	require.Empty(t, files(t, s))
 }
 
