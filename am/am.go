@@ -26,6 +26,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
+	"github.com/bobbin-yarn/bobbin/internal/metrics"
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -297,6 +298,7 @@ func (m *applicationMaster) servePage() (*page.Server, error) {
 		Hadoop:      m.Hadoop,
 		ActiveRM:    m.rm.Serving,
 		Status:      m.status,
+		Metrics:     m.addMetrics,
 		Snapshot:    m.snapshot,
 		Kill: func(user string) {
 			select {
@@ -324,6 +326,12 @@ func (m *applicationMaster) snapshot() *events.Snapshot {
 		Time: events.At(m.began), ID: m.ID.Application.String(), Attempt: int(m.ID.Attempt), Name: m.Spec.Name, User: m.Spec.User,
 		Settings: page.Settings(m.Settings),
 	}, m.driver.Endpoint.Status(), m.allocator.Status())
+}
+
+func (m *applicationMaster) addMetrics(set *metrics.Set) {
+	status := m.driver.Endpoint.Status()
+	status.AddMetrics(set)
+	page.AddMetrics(set, m.allocator.Status())
 }
 
 func (m *applicationMaster) load() map[string]int {

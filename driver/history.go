@@ -113,6 +113,8 @@ func (l *loop) status() Status {
 	status.Executors = append(status.Executors, l.history.executors...)
 
 	status.Jobs = append(status.Jobs, l.history.jobs...)
+	all := &values{}
+	all.join(&l.values)
 	for _, id := range slices.Sorted(maps.Keys(l.sets)) {
 		set := l.sets[id]
 		job := set.status(JobRunning)
@@ -120,7 +122,13 @@ func (l *loop) status() Status {
 		job.Counters, job.Gauges = values.copies()
 		job.Metrics = metrics
 		status.Jobs = append(status.Jobs, job)
+		status.Totals.Metrics.join(&set.metrics)
+		all.count(set.values.counters)
+		for name, gauge := range values.gauges {
+			all.gauge(name, gauge)
+		}
 	}
+	status.Values = Values{Counters: all.counters, Gauges: all.gauges}
 	demand := l.scheduler.Demand()
 	status.Totals.Waiting, status.Totals.Running = demand.WaitingTasks, demand.RunningTasks
 	slices.SortStableFunc(status.Jobs, func(a, b JobStatus) int { return cmp.Compare(a.ID, b.ID) })

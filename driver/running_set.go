@@ -140,6 +140,7 @@ func (l *loop) endSet(set *runningSet, err error) {
 	l.cluster.changed = true
 
 	l.values.join(&set.values)
+	l.history.totals.Metrics.join(&set.metrics)
 	status := set.status(endState(err))
 	status.Counters, status.Gauges = set.values.copies()
 	ended := l.now

@@ -20,6 +20,9 @@ type Status struct {
 	// Notes are problems that a person should look at: "job 3 (count) waits: …".
 	Notes  []string `json:"notes,omitempty"`
 	Totals Totals   `json:"totals"`
+	// Values are the program's counters and gauges. Unlike those of Driver.Values, the
+	// counters are without running tasks, so that they do not decrease if one fails.
+	Values Values `json:"values"`
 }
 
 // States of an executor.
@@ -158,6 +161,7 @@ type Totals struct {
 	FailedAttempts  int      `json:"failedAttempts"`
 	ExecutorsLost   int      `json:"executorsLost"`
 	Locality        Locality `json:"locality"`
+	Metrics         Metrics  `json:"metrics"` // of tasks that are done
 }
 
 // KeyValues returns what a summary line says of tasks: pairs such as "tasks=8", separated by spaces.

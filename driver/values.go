@@ -8,8 +8,8 @@ import (
 
 // Values are the counters and gauges of tasks, by name, at one moment.
 type Values struct {
-	Counters map[string]int64
-	Gauges   map[string]GaugeStatus
+	Counters map[string]int64       `json:"counters,omitempty"`
+	Gauges   map[string]GaugeStatus `json:"gauges,omitempty"`
 }
 
 // Values returns the counters and gauges of all jobs: those of tasks that are done,
@@ -129,6 +129,18 @@ func (m *Metrics) add(reported *wire.Metrics) {
 	m.BytesRead += reported.GetBytesRead()
 	m.BytesWritten += reported.GetBytesWritten()
 	m.PeakMemoryBytes = max(m.PeakMemoryBytes, reported.GetPeakMemoryBytes())
+}
+
+// join adds the metrics of other task sets.
+func (m *Metrics) join(other *Metrics) {
+	m.QueueNanos += other.QueueNanos
+	m.DecodeNanos += other.DecodeNanos
+	m.RunNanos += other.RunNanos
+	m.EncodeNanos += other.EncodeNanos
+	m.ResultBytes += other.ResultBytes
+	m.BytesRead += other.BytesRead
+	m.BytesWritten += other.BytesWritten
+	m.PeakMemoryBytes = max(m.PeakMemoryBytes, other.PeakMemoryBytes)
 }
 
 // addProgress records an attempt's latest counters, gauges and metrics.

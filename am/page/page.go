@@ -1,6 +1,6 @@
-// Package page serves an ApplicationMaster's tracking URL: the application's pages and, at
-// StatusPath, its Status as JSON. It answers only YARN's web proxy, for users whom the
-// ACLs admit.
+// Package page serves an ApplicationMaster's tracking URL: the application's pages; at
+// StatusPath its Status as JSON, and at metrics.Path metrics. It answers only YARN's web
+// proxy, for users whom the ACLs admit.
 package page
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/metrics"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
@@ -62,6 +63,7 @@ type Options struct {
 	Hadoop      *conf.Config
 	ActiveRM    func() int // returns the index of the active ResourceManager
 	Status      func() Status
+	Metrics     func(set *metrics.Set) // adds the application's metrics
 	Snapshot    func() *events.Snapshot // what the pages show; see ui.Options
 	// Kill kills the application on behalf of a user, and returns at once.
 	Kill   func(user string)
@@ -89,22 +91,26 @@ func Serve(o Options) (*Server, error) {
 		Origins: gate.origins,
 		Do:      o.Kill,
 	}})
-	return serve(o.BindAddress, func(next http.Handler) http.Handler { return gate.before(viewers.before(next)) }, o.Status, pages)
+	return serve(o.BindAddress, func(next http.Handler) http.Handler { return gate.before(viewers.before(next)) }, o, pages)
 }
 
 // serve starts the server on a free port of host. guard wraps the handler to refuse requests.
-func serve(host string, guard func(http.Handler) http.Handler, status func() Status, pages http.Handler) (*Server, error) {
+func serve(host string, guard func(http.Handler) http.Handler, o Options, pages http.Handler) (*Server, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
-	shown := &cache[Status]{take: status}
+	shown := &cache[Status]{take: o.Status}
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", pages)
 	mux.HandleFunc("GET /"+StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(shown.latest())
 	})
+	mux.Handle("GET "+metrics.Path, metrics.Handler(func(_ context.Context, set *metrics.Set) error {
+		o.Metrics(set)
+		return nil
+	}))
 	s := &Server{listener: listener, server: &http.Server{Handler: guard(mux), ReadHeaderTimeout: headerTimeout}}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -22,6 +22,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/metrics"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
@@ -70,7 +71,7 @@ func TestThePageIsRestricted(t *testing.T) {
 			})
 			require.NoError(t, err)
 			defer server.Close()
-			for _, path := range []string{"", "?page=job&id=3", "?asset=ui.js", StatusPath, "else"} {
+			for _, path := range []string{"", "?page=job&id=3", "?asset=ui.js", StatusPath, "metrics", "else"} {
 				response, err := http.DefaultTransport.RoundTrip(httptest.NewRequest(http.MethodGet, server.URL("127.0.0.1")+path, nil))
 				require.NoError(t, err)
 				require.NoError(t, response.Body.Close())
@@ -96,7 +97,10 @@ func TestTheTrackingURLShowsTheStatus(t *testing.T) {
 	model := events.NewModel(events.Limits{})
 	model.Consume(&events.Batch{Events: []events.Event{&events.ApplicationStarted{Time: events.At(until), ID: "application_1_0001", Name: "nightly counts"}}})
 	pages := ui.New(ui.Options{Snapshot: model.Snapshot})
-	server, err := serve("127.0.0.1", func(page http.Handler) http.Handler { return page }, func() Status { return status }, pages)
+	server, err := serve("127.0.0.1", func(page http.Handler) http.Handler { return page }, Options{
+		Status:  func() Status { return status },
+		Metrics: func(set *metrics.Set) { AddMetrics(set, allocator.Status{Failures: status.Failures}) },
+	}, pages)
 	require.NoError(t, err)
 	defer server.Close()
 
@@ -109,6 +113,10 @@ func TestTheTrackingURLShowsTheStatus(t *testing.T) {
 	var again Status
 	require.NoError(t, json.Unmarshal([]byte(document), &again))
 	require.Equal(t, status, again)
+
+	values, kind := get(t, server.URL("127.0.0.1")+"metrics")
+	require.Equal(t, "text/plain; version=0.0.4; charset=utf-8", kind)
+	require.Contains(t, values, "\nbobbin_executors_ended_total{reason=\"beyond its memory\"} 3\n")
 
 	posted, err := http.Post(server.URL("127.0.0.1"), "text/plain", nil)
 	require.NoError(t, err)

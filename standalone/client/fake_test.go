@@ -30,6 +30,7 @@ type fakeMaster struct {
 	mu       sync.Mutex
 	leader   string // "" if this master leads
 	status   cluster.Status
+	webURL   string
 	statuses int                                   // requests for the status
 	asked    []string                              // workers to decommission
 	change   func(statuses int, s *cluster.Status) // called before each answer with the status; may be nil
@@ -45,7 +46,10 @@ func (m *fakeMaster) Status(context.Context, *protocol.StatusRequest) (*protocol
 	if m.change != nil {
 		m.change(m.statuses, &m.status)
 	}
-	encoded, err := json.Marshal(m.status)
+	encoded, err := json.Marshal(struct {
+		WebURL string `json:"webUrl"`
+		cluster.Status
+	}{m.webURL, m.status})
 	return &protocol.StatusReply{Json: encoded}, err
 }
 

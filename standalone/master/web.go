@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/metrics"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -59,6 +60,11 @@ func (m *Master) listenWeb() (*web, error) {
 	}))
 	mux.HandleFunc("GET /json", m.show("application/json", func(w http.ResponseWriter, s Status) error {
 		return json.NewEncoder(w).Encode(s)
+	}))
+	mux.Handle("GET "+metrics.Path, metrics.Handler(func(ctx context.Context, set *metrics.Set) error {
+		s, err := m.Status(ctx)
+		s.addMetrics(set)
+		return err
 	}))
 	return &web{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}}, nil
 }

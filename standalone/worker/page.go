@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/metrics"
 )
 
 //go:embed page.html
@@ -103,6 +105,11 @@ func routes(directory *workDirectory, status func(context.Context) (Status, erro
 	}
 	mux.HandleFunc("GET /{$}", withStatus(func(w http.ResponseWriter, s Status) { showPage(w, "worker", s) }))
 	mux.HandleFunc("GET "+StatusPath, withStatus(func(w http.ResponseWriter, s Status) { showJSON(w, s) }))
+	mux.Handle("GET "+metrics.Path, metrics.Handler(func(ctx context.Context, set *metrics.Set) error {
+		s, err := status(ctx)
+		s.addMetrics(set)
+		return err
+	}))
 	mux.HandleFunc("GET "+logsPath+"{owner}", func(w http.ResponseWriter, r *http.Request) { showOwner(w, r, directory) })
 	mux.HandleFunc("GET "+logsPath+"{owner}/{process}", func(w http.ResponseWriter, r *http.Request) { showLogs(w, r, directory) })
 	mux.HandleFunc("GET "+logsPath+"{owner}/{process}/{$}", func(w http.ResponseWriter, r *http.Request) { showLogs(w, r, directory) })

@@ -14,7 +14,7 @@ type Status struct {
 	ID             string              `json:"id"`
 	Host           string              `json:"host"`
 	Port           int                 `json:"port"`
-	State          string              `json:"state"`  // running, unregistered, decommissioning, stopping
+	State          string              `json:"state"`  // one of the state constants
 	Reason         string              `json:"reason"` // why it is decommissioning or stopping; else ""
 	Master         string              `json:"master"` // host:port; "" while there is none
 	MasterURL      string              `json:"masterUrl"`
@@ -30,6 +30,14 @@ type Status struct {
 	EndedExecutors []RunStatus         `json:"endedExecutors"` // the latest first
 	EndedDrivers   []RunStatus         `json:"endedDrivers"`
 }
+
+// States of a worker.
+const (
+	stateRunning         = "running"
+	stateUnregistered    = "unregistered"
+	stateDecommissioning = "decommissioning"
+	stateStopping        = "stopping"
+)
 
 // RunStatus is the state of an executor or of one launch of a driver.
 type RunStatus struct {
@@ -53,18 +61,18 @@ func (w *worker) status(ctx context.Context) (Status, error) { return ask(ctx, w
 
 func (w *worker) currentStatus() Status {
 	s := Status{
-		ID: w.id, Host: w.machine.host, Port: w.machine.port, State: "unregistered", Started: w.began,
+		ID: w.id, Host: w.machine.host, Port: w.machine.port, State: stateUnregistered, Started: w.began,
 		Cores: w.machine.cores, Memory: w.machine.memory, Resources: w.machine.resources, Directory: w.directory.path,
 		Executors: []RunStatus{}, Drivers: []RunStatus{}, EndedExecutors: []RunStatus{}, EndedDrivers: []RunStatus{},
 	}
 	if w.current != nil {
-		s.State, s.Master, s.MasterURL = "running", w.current.master, w.current.welcome.GetWebUrl()
+		s.State, s.Master, s.MasterURL = stateRunning, w.current.master, w.current.welcome.GetWebUrl()
 	}
 	if w.decommission != nil {
-		s.State, s.Reason = "decommissioning", w.decommission.reason
+		s.State, s.Reason = stateDecommissioning, w.decommission.reason
 	}
 	if w.stopping != nil {
-		s.State, s.Reason = "stopping", w.stopping.Error()
+		s.State, s.Reason = stateStopping, w.stopping.Error()
 	}
 	for _, r := range w.running {
 		s.CoresUsed += r.cores
