@@ -276,6 +276,7 @@ func (m *applicationMaster) buildAllocator() error {
 		Decommission:  m.driver.Endpoint.Decommission,
 		Progress:      m.driver.Endpoint.Progress,
 		Load:          m.load,
+		Events:        m.driver.Events,
 		Settings:      m.Settings,
 		Hadoop:        m.Hadoop,
 		Racks:         m.Spec.Racks,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
@@ -12,6 +13,9 @@ func driverOf(function func(ctx context.Context) error) func(*am.Attempt) (*am.D
 	return func(attempt *am.Attempt) (*am.Driver, error) {
 		a, err := startDriver(driverOptions{
 			id:       attempt.ID.Application.String(),
+			attempt:  int(attempt.ID.Attempt),
+			name:     attempt.Spec.Name,
+			onYARN:   true,
 			user:     attempt.Spec.User,
 			settings: attempt.Settings,
 			hadoop:   attempt.Hadoop,
@@ -25,8 +29,17 @@ func driverOf(function func(ctx context.Context) error) func(*am.Attempt) (*am.D
 		if err != nil {
 			return nil, err
 		}
-		return &am.Driver{Endpoint: a.Driver, Address: a.address, Pass: a.pass, SetCredentials: a.Driver.SetCredentials, Run: func(ctx context.Context) error {
+		return &am.Driver{Endpoint: endpoint{a.Driver, a}, Address: a.address, Pass: a.pass, SetCredentials: a.Driver.SetCredentials, Events: a.Driver.Events(), Run: func(ctx context.Context) error {
 			return a.run(ctx, ctx, config.AMWaitTime.In(a.Settings), function)
 		}}, nil
 	}
 }
+
+// endpoint is the driver of an ApplicationMaster's process.
+type endpoint struct {
+	*driver.Driver
+	application *Application
+}
+
+// Stop stops the driver and completes the event log.
+func (e endpoint) Stop(ctx context.Context) error { return e.application.stop(ctx) }

@@ -38,6 +38,7 @@ type Application struct {
 	Output      io.Writer // stdout; on a terminal, without damage to the line of progress there
 	Logger      *slog.Logger
 
+	recording      *recording
 	broadcasts     broadcasts
 	host, bind     string    // see driverOptions
 	address        string    // host:port to which executors connect
@@ -69,6 +70,10 @@ func (a *Application) SessionCreated() { a.sessionCreated() }
 // driverOptions are the arguments of startDriver.
 type driverOptions struct {
 	id       string // the application's id
+	attempt  int    // of YARN's attempts; 0 for the only one
+	name     string // the application's; "" for app.name, else the program's
+	master   string // setting master
+	onYARN   bool   // the application runs on YARN
 	user     string // on whose behalf tasks access HDFS
 	settings *config.Config
 	hadoop   *conf.Config // nil if there is no Hadoop configuration
@@ -85,7 +90,7 @@ type driverOptions struct {
 }
 
 // startDriver starts the driver of an application.
-func startDriver(o driverOptions) (*Application, error) {
+func startDriver(o driverOptions) (started *Application, err error) {
 	described, err := pools.Load(o.settings, o.pools)
 	if err != nil {
 		return nil, err
@@ -100,13 +105,20 @@ func startDriver(o driverOptions) (*Application, error) {
 		Services:      o.services,
 		Logger:        o.logger,
 	}
+	recording := startRecording(o)
+	options.Events = recording.recorder
 	if o.hadoop != nil {
 		options.Hadoop = o.hadoop.Map()
 	}
 	a := &Application{
 		ID: o.id, Settings: o.settings, MaxFailures: config.TaskMaxFailures.In(o.settings), Files: o.files, Output: os.Stdout, Logger: o.logger,
-		host: o.host, bind: o.bind, terminal: o.terminal,
+		recording: recording, host: o.host, bind: o.bind, terminal: o.terminal,
 	}
+	defer func() {
+		if err != nil {
+			recording.end(err)
+		}
+	}()
 	if a.terminal != nil {
 		a.Output = a.terminal.stdout
 	}
@@ -144,17 +156,21 @@ func driverAddresses(ctx context.Context, settings *config.Config, managers []st
 // run calls the driver function; see supervise.Run.
 func (a *Application) run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context) error) error {
 	defer a.closeBroadcasts()
-	return supervise.Run(ctx, application, sessionTimeout, func(ctx context.Context, sessionCreated func()) error {
+	err := supervise.Run(ctx, application, sessionTimeout, func(ctx context.Context, sessionCreated func()) error {
 		a.sessionCreated = sessionCreated
 		return function(context.WithValue(storage.With(ctx, a.Files), applicationKey{}, a))
 	})
+	a.recording.returned(ctx, err)
+	return err
 }
 
-// stop stops the executors and then the driver.
+// stop stops the executors and then the driver, and completes the event log.
 func (a *Application) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	return a.Driver.Stop(ctx)
+	err := a.Driver.Stop(ctx)
+	a.recording.close()
+	return err
 }
 
 // capacity is the size of a local master's only executor.

@@ -171,6 +171,7 @@ func (c *clientMode) startDriver(id string, racks map[string]string) (*client.Dr
 	c.manager = remote.NewManager(c.logger)
 	app, err := startDriver(driverOptions{
 		id:       id,
+		onYARN:   true,
 		user:     c.cluster.User(),
 		settings: c.settings,
 		hadoop:   c.cluster.Hadoop(),

@@ -43,7 +43,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	files := storage.New(identity.Storage(storage.Options{Hadoop: hadoop, Logger: logger}))
 	defer func() { err = errors.Join(err, files.Close()) }()
 	a, err := startDriver(driverOptions{
-		id: "local-" + randomHex(), user: identity.User, settings: settings, files: files, terminal: t, logger: logger,
+		id: "local-" + randomHex(), master: master.Text, user: identity.User, settings: settings, files: files, terminal: t, logger: logger,
 	})
 	if err != nil {
 		return err

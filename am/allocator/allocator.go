@@ -13,12 +13,14 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/am/launcher"
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
@@ -30,7 +32,8 @@ import (
 // two heartbeats.
 const releaseAllTimeout = 5 * time.Second
 
-// Options configure an Allocator. Only Load, Racks, Nodes and LogDirectory are optional.
+// Options configure an Allocator. Only Load, Racks, Nodes, LogDirectory and Events are
+// optional.
 type Options struct {
 	ResourceManager ResourceManager
 	Registration    yarn.RegisterRequest
@@ -47,6 +50,7 @@ type Options struct {
 	Racks        map[string]string      // racks of the nodes known at the start, by host
 	Nodes        map[string]launch.Node // resources and labels of these nodes, by host
 	LogDirectory string                 // where to write the list of containers; "" writes none
+	Events       *events.Recorder       // records executors and notes
 	Random       *rand.Rand
 	Logger       *slog.Logger
 }
@@ -268,6 +272,9 @@ func (a *Allocator) receive(working context.Context, now time.Time) (more bool) 
 	s.kill(received.kills, now)
 	for _, launch := range received.launches {
 		if launch.err == nil {
+			if e := s.executors[launch.id]; e != nil && !e.started {
+				a.options.Events.Record(&events.ExecutorLaunched{Time: events.At(now), ID: e.ID})
+			}
 			s.launched(launch.id, now)
 		} else {
 			s.launchFailed(launch.id, launch.err, now)
@@ -386,6 +393,9 @@ func (a *Allocator) apply(working context.Context, response *yarn.AllocateRespon
 		a.options.Logger.Info("launching executor", "executor", e.ID, "container", e.Container.ID,
 			"host", e.host(), "resource", e.Container.Resource)
 		a.containers.started(e)
+		a.options.Events.Record(&events.ExecutorAllocated{
+			Time: events.At(now), ID: e.ID, Host: e.host(), Container: e.Container.ID.String(), Profile: e.Profile.ID,
+		})
 		launches[i] = e.Executor
 	}
 	if len(launches) > 0 {
@@ -472,6 +482,9 @@ func (a *Allocator) publish() {
 	status := a.state.status()
 	a.published.Lock()
 	defer a.published.Unlock()
+	if !slices.Equal(status.Notes, a.published.Notes) {
+		a.options.Events.Record(&events.NotesChanged{Time: events.At(time.Now()), Source: "am", Notes: status.Notes})
+	}
 	a.published.Status = status
 }
 

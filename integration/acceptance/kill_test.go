@@ -103,9 +103,15 @@ func TestCountsAreCorrectAfterApplicationMasterIsKilled(t *testing.T) {
 				h = shared.hold(t, sourcesText(t), when)
 				h.awaitMoment(t)
 			}
+			if when == counting {
+				awaitLogged(t, h.id)
+			}
 			killRole(t, h.id, launch.RoleAM)
 			assertContinues(t, h)
 			assert.Len(t, attempts(t, h.id), 2)
+			if when == counting {
+				assertLogs(t, h.id)
+			}
 		})
 	}
 }

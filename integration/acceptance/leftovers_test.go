@@ -95,8 +95,9 @@ func tree(ctx context.Context, files *storage.Files, directory string) ([]storag
 	return all, nil
 }
 
-// cached matches cached uploads, which may stay, in directories named by their SHA-256.
-var cached = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?)?$`)
+// cached matches what may stay: cached uploads, in directories named by their SHA-256, and
+// event logs.
+var cached = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?|/history(/[^/]*\.jsonl\.zst)?)?$`)
 
 // leftovers returns an error if all tests together have left anything behind.
 func (s *suite) leftovers() error {

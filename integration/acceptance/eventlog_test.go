@@ -1,0 +1,83 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/eventlog"
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+// logOf returns the event log of an attempt of an application; nil if there is none.
+func logOf(ctx context.Context, t *testing.T, id string, attempt int) *eventlog.Entry {
+	t.Helper()
+	entries, err := eventlog.List(ctx, shared.files, home(t)+"/.bobbin/history")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if entry.Application == id && entry.Attempt == attempt {
+			return &entry
+		}
+	}
+	return nil
+}
+
+// history returns what a log says, so far.
+func history(ctx context.Context, t *testing.T, log *eventlog.Entry) *events.Snapshot {
+	t.Helper()
+	model, _, err := eventlog.Load(ctx, shared.files, log.Path, events.Limits{})
+	require.NoError(t, err)
+	return model.Snapshot()
+}
+
+// awaitLogged waits until the log of a held count's first attempt has a finished task.
+func awaitLogged(t *testing.T, id string) {
+	t.Helper()
+	await(t, "the event log of "+id+" has a task", func(ctx context.Context) bool {
+		log := logOf(ctx, t, id, 1)
+		return log != nil && history(ctx, t, log).Totals.Done > 0
+	})
+}
+
+// assertLogs checks the logs of an application whose first ApplicationMaster was killed
+// after awaitLogged, and whose second one has succeeded.
+func assertLogs(t *testing.T, id string) {
+	t.Helper()
+	killed, ended := logOf(t.Context(), t, id, 1), logOf(t.Context(), t, id, 2)
+	require.NotNil(t, killed)
+	require.NotNil(t, ended)
+	assert.Equal(t, events.Running, killed.State)
+	assert.Equal(t, events.Succeeded, ended.State)
+
+	before := history(t.Context(), t, killed)
+	assert.Equal(t, id, before.Application.ID)
+	assert.Equal(t, currentUser(t), before.Application.User)
+	assert.Equal(t, events.Running, before.Application.State)
+	assert.Positive(t, before.Totals.Done)
+	assert.Len(t, before.RunningAttempts(), 2)
+	assert.Equal(t, 2, before.Totals.Registered)
+
+	after := history(t.Context(), t, ended)
+	assert.Equal(t, events.Succeeded, after.Application.State)
+	assert.Equal(t, after.Totals.Tasks, after.Totals.Done)
+	assert.Zero(t, after.Totals.Running)
+	assert.Empty(t, after.Failures)
+	for _, job := range after.Jobs {
+		assert.Equal(t, events.Succeeded, job.State)
+	}
+	require.Len(t, after.Executors, 2)
+	for _, executor := range after.Executors {
+		assert.False(t, executor.Allocated.IsZero())
+		assert.False(t, executor.Launched.Before(executor.Allocated))
+		assert.False(t, executor.Registered.Before(executor.Allocated))
+		assert.True(t, executor.Expected)
+	}
+	summary, err := eventlog.LoadSummary(t.Context(), shared.files, ended.Path)
+	require.NoError(t, err)
+	require.NotNil(t, summary)
+	assert.Equal(t, after.Totals, summary.Totals)
+}

@@ -1,0 +1,134 @@
+package role
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/eventlog"
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+// logTimeout limits how long the end of an application waits for its event log.
+const logTimeout = 5 * time.Second
+
+// recording records an application's events, and writes its event log.
+type recording struct {
+	recorder *events.Recorder
+	log      *eventlog.Log // nil if there is none
+
+	mu     sync.Mutex
+	state  string // of the application
+	err    error  // of the driver function
+	closed bool
+}
+
+// startRecording begins to record an application.
+func startRecording(o driverOptions) *recording {
+	r := &recording{state: events.Killed} // until the driver function returns
+	var consumers []events.Consumer
+	if directory, home := logDirectory(o); directory != "" {
+		r.log = eventlog.Start(eventlog.Options{
+			Files: o.files, Directory: directory, Home: home, Application: o.id, Attempt: max(o.attempt, 1), Logger: o.logger,
+		})
+		consumers = append(consumers, r.log)
+	}
+	r.recorder = events.NewRecorder(events.LiveLimits, consumers...)
+	r.recorder.Record(describe(o))
+	return r
+}
+
+// logDirectory returns where the event log is written; "" if there is none. If home is not
+// "", the log is written only if this directory exists.
+func logDirectory(o driverOptions) (directory, home string) {
+	switch directory = config.EventLogDir.In(o.settings); {
+	case !config.EventLog.In(o.settings) || o.files == nil:
+		return "", ""
+	case directory != "":
+		return directory, ""
+	case !o.onYARN || o.hadoop == nil || !strings.HasPrefix(o.hadoop.DefaultFS(), "hdfs:"):
+		return "", ""
+	}
+	return eventlog.DefaultDirectory(o.user), "/user/" + o.user
+}
+
+func describe(o driverOptions) *events.ApplicationStarted {
+	name := cmp.Or(o.name, config.AppName.In(o.settings), filepath.Base(os.Args[0]))
+	started := &events.ApplicationStarted{
+		Time: events.At(time.Now()), ID: o.id, Attempt: max(o.attempt, 1), Name: name, User: o.user,
+		Master: cmp.Or(o.master, config.Master.In(o.settings)), Mode: config.DeployMode.In(o.settings), Host: o.host, Version: buildVersion(), Go: runtime.Version(),
+	}
+	switch {
+	case o.onYARN:
+		started.Master = cmp.Or(started.Master, "yarn")
+	case o.host == "":
+		started.Mode = "local"
+	}
+	values := o.settings.Map()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		started.Settings = append(started.Settings, events.Setting{Key: key, Value: o.settings.Redact(key, values[key]), Source: o.settings.Source(key)})
+	}
+	return started
+}
+
+// buildVersion returns the version of the program's main module.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// returned notes the result of the driver function, whose context was ctx.
+func (r *recording) returned(ctx context.Context, err error) {
+	state := events.Failed
+	switch {
+	case err == nil:
+		state = events.Succeeded
+	case errors.Is(context.Cause(ctx), context.Canceled):
+		state = events.Killed
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state, r.err = state, err
+}
+
+// end records that the application failed before its driver function was called.
+func (r *recording) end(err error) {
+	r.mu.Lock()
+	r.state, r.err = events.Failed, err
+	r.mu.Unlock()
+	r.close()
+}
+
+// close records the application's end and completes the event log. It does so once.
+func (r *recording) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	r.closed = true
+	ended := &events.ApplicationEnded{Time: events.At(time.Now()), State: r.state}
+	if r.err != nil {
+		ended.Error = r.err.Error()
+	}
+	r.recorder.Record(ended)
+	r.recorder.Close()
+	if r.log == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), logTimeout)
+	defer cancel()
+	r.log.Close(ctx, r.state, r.recorder.Snapshot())
+}
