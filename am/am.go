@@ -300,6 +300,7 @@ func (m *applicationMaster) servePage() (*page.Server, error) {
 		ActiveRM:    m.rm.Serving,
 		Status:      m.status,
 		Metrics:     m.addMetrics,
+		Profile:     m.driver.Endpoint.Profile,
 		Snapshot:    m.snapshot,
 		Kill: func(user string) {
 			select {

@@ -22,6 +22,7 @@ type Endpoint interface {
 	Decommission(ids []string, notice driver.Notice)
 	Status() driver.Status
 	Progress() float32 // finished share of the known tasks, 0 to 1
+	Profile(ctx context.Context, request driver.ProfileRequest) ([]byte, error)
 	Stop(ctx context.Context) error
 }
 

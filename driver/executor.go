@@ -182,6 +182,9 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 	if err := successes.Err(); err != nil && e.link.executor == e {
 		l.lose(e, Loss{Text: fmt.Sprintf("sent what cannot be read (%v)", err), CountsAsFailure: true})
 	}
+	for _, p := range message.GetProfiles() {
+		l.receiveProfile(e, p)
+	}
 	if window := message.GetWindow(); window != nil {
 		l.scheduler.SetWindow(e.id, window.GetTaskSet(), int(window.GetTasks()))
 	}
@@ -246,6 +249,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	}
 	l.history.addExecutor(e.status(), loss.Text, l.now)
 	l.record.executorLost(e.id, loss, l.stopping || e.decommission != nil, l.now)
+	l.loseProfiles(e, loss.Text)
 	l.cluster.changed = true
 	for _, set := range l.sets {
 		delete(set.sentTo, e)

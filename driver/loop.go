@@ -60,6 +60,8 @@ type loop struct {
 	record        recorder
 	values        values            // counters and gauges of ended task sets
 	credentials   *wire.Credentials // the newest delegation tokens; nil if there are none
+	profileOrders map[uint64]profileOrder
+	lastProfile   uint64 // number of the latest order
 
 	success  wire.TaskUpdate // the success that receive is handling; reused for each
 	stopping bool
@@ -89,6 +91,7 @@ func newLoop(d *Driver) *loop {
 		commits:       commit.NewCoordinator(),
 		speculation:   newSpeculationTimer(settings),
 		record:        newRecorder(d.options.Events),
+		profileOrders: map[uint64]profileOrder{},
 	}
 }
 

@@ -57,6 +57,7 @@ func merge(into, message *wire.DriverMessage) {
 	into.Kills = append(into.Kills, message.Kills...)
 	into.Forget = append(into.Forget, message.Forget...)
 	into.Fetches = append(into.Fetches, message.Fetches...)
+	into.Profiles = append(into.Profiles, message.Profiles...)
 	if message.Stop != nil {
 		into.Stop = message.Stop
 	}

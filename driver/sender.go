@@ -176,5 +176,11 @@ func (s *sender) release(e *executor, key string) {
 	message.Release = append(message.Release, key)
 }
 
+// profile asks an executor for a profile of its process.
+func (s *sender) profile(e *executor, request *wire.ProfileRequest) {
+	message := s.messageTo(e)
+	message.Profiles = append(message.Profiles, request)
+}
+
 // validUTF8 replaces invalid UTF-8 in a text, which protobuf would reject.
 func validUTF8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

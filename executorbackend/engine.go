@@ -202,6 +202,9 @@ func (e *engine) handleMessage(message *wire.DriverMessage) {
 	}
 	e.forgetSets(message.GetForget())
 	e.mu.Unlock()
+	for _, request := range message.GetProfiles() {
+		e.running.Go(func() { e.takeProfile(request) })
+	}
 	if attempts := message.GetFetches(); len(attempts) > 0 {
 		e.out.fetch(attempts)
 		e.running.Go(e.out.flushNow)

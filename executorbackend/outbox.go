@@ -27,6 +27,7 @@ type outbox struct {
 	commitRequests []uint64
 	arrivals       []*wire.BarrierArrival
 	credentials    uint64 // version of delegation tokens to acknowledge; 0 for none
+	profiles       []*wire.Profile
 	sending        bool
 	sendStarted    time.Time // when the current send began
 	broken         bool      // a send failed; Recv returns why
@@ -138,6 +139,13 @@ func (o *outbox) arrive(arrival *wire.BarrierArrival) {
 	o.flush()
 }
 
+// sendProfile sends a profile that the driver has asked for.
+func (o *outbox) sendProfile(profile *wire.Profile) {
+	o.mu.Lock()
+	o.profiles = append(o.profiles, profile)
+	o.flush()
+}
+
 // blockedFor returns how long the current send has taken; 0 if nothing is being sent.
 func (o *outbox) blockedFor() time.Duration {
 	o.mu.Lock()
@@ -162,7 +170,7 @@ func (o *outbox) flush() {
 	}
 	o.sending = true
 	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.decommission != nil || len(o.holds) > 0 ||
-		len(o.commitRequests) > 0 || len(o.arrivals) > 0 || len(o.fetches) > 0) {
+		len(o.commitRequests) > 0 || len(o.arrivals) > 0 || len(o.fetches) > 0 || len(o.profiles) > 0) {
 		message, result := o.next(), o.nextFetch()
 		o.sendStarted = time.Now()
 		o.mu.Unlock()
@@ -187,7 +195,7 @@ func (o *outbox) flush() {
 		o.updates = nil
 		o.heartbeat, o.decommission, o.holds = nil, nil, nil
 		o.commitRequests, o.arrivals = nil, nil
-		o.fetches = nil
+		o.fetches, o.profiles = nil, nil
 	}
 }
 
@@ -215,6 +223,9 @@ func (o *outbox) next() *wire.ExecutorMessage {
 		CommitRequests: o.commitRequests, BarrierArrivals: o.arrivals, CredentialsVersion: o.credentials,
 	}
 	o.credentials = 0
+	if len(o.profiles) > 0 { // one in a message: they are large
+		message.Profiles, o.profiles = o.profiles[:1:1], o.profiles[1:]
+	}
 	o.heartbeat, o.decommission, o.released, o.commitRequests, o.arrivals = nil, nil, nil, nil, nil
 	if len(o.holds) > maxHolds {
 		message.Holds, o.holds = o.holds[:maxHolds:maxHolds], o.holds[maxHolds:]

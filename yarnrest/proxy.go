@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
+	"time"
 )
 
 // Proxy returns a page of an application's web server, through the cluster's web
@@ -12,6 +14,11 @@ import (
 // path is the page's path on that web server, such as "/status". If the
 // application has none, the proxy redirects elsewhere, and Proxy fails.
 func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte, error) {
+	return c.ProxyQuery(ctx, applicationID, path, nil, c.requestTimeout)
+}
+
+// ProxyQuery is Proxy with a query and a limit of the time that the answer may take.
+func (c *Client) ProxyQuery(ctx context.Context, applicationID, path string, query url.Values, timeout time.Duration) ([]byte, error) {
 	base := c.webProxy
 	if base == "" {
 		active, err := c.activeBase(ctx)
@@ -20,10 +27,10 @@ func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte,
 		}
 		base = active
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	full := pathOf("/proxy", applicationID) + "/" + strings.TrimPrefix(path, "/")
-	response, err := c.send(ctx, base, request{method: http.MethodGet, path: full, accept: "*/*"})
+	response, err := c.send(ctx, base, request{method: http.MethodGet, path: full, query: query, accept: "*/*"})
 	if err != nil {
 		return nil, fmt.Errorf("asking the web proxy %s: %w", base, err)
 	}

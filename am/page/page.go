@@ -1,6 +1,6 @@
 // Package page serves an ApplicationMaster's tracking URL: the application's pages; at
-// StatusPath its Status as JSON, and at metrics.Path metrics. It answers only YARN's web
-// proxy, for users whom the ACLs admit.
+// StatusPath its Status as JSON, at metrics.Path metrics, and at ProfilePath profiles. It
+// answers only YARN's web proxy, for users whom the ACLs admit.
 package page
 
 import (
@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
@@ -64,6 +65,7 @@ type Options struct {
 	ActiveRM    func() int // returns the index of the active ResourceManager
 	Status      func() Status
 	Metrics     func(set *metrics.Set) // adds the application's metrics
+	Profile     func(context.Context, driver.ProfileRequest) ([]byte, error)
 	Snapshot    func() *events.Snapshot // what the pages show; see ui.Options
 	// Kill kills the application on behalf of a user, and returns at once.
 	Kill   func(user string)
@@ -111,6 +113,7 @@ func serve(host string, guard func(http.Handler) http.Handler, o Options, pages 
 		o.Metrics(set)
 		return nil
 	}))
+	mux.HandleFunc("GET /"+ProfilePath, serveProfile(o.Profile))
 	s := &Server{listener: listener, server: &http.Server{Handler: guard(mux), ReadHeaderTimeout: headerTimeout}}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

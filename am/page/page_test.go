@@ -71,7 +71,7 @@ func TestThePageIsRestricted(t *testing.T) {
 			})
 			require.NoError(t, err)
 			defer server.Close()
-			for _, path := range []string{"", "?page=job&id=3", "?asset=ui.js", StatusPath, "metrics", "else"} {
+			for _, path := range []string{"", "?page=job&id=3", "?asset=ui.js", StatusPath, "metrics", ProfilePath, "else"} {
 				response, err := http.DefaultTransport.RoundTrip(httptest.NewRequest(http.MethodGet, server.URL("127.0.0.1")+path, nil))
 				require.NoError(t, err)
 				require.NoError(t, response.Body.Close())

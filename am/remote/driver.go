@@ -57,11 +57,12 @@ type Driver struct {
 	sequence      uint64                // number of the last report
 	requestStatus bool                  // a request for the driver's status is to be sent
 	confirmFinish bool                  // the confirmation of the driver's finish is to be sent
-	acknowledge   uint64                // version of delegation tokens to acknowledge; 0 for none
-	progress      float32               // the last progress received, 0 to 1
-	status        driver.Status         // the last status received
-	newStatus     chan struct{}         // closed when status is replaced
-	wake          chan struct{}         // holds a token if there is something to send
+	profiles      profiles
+	acknowledge   uint64        // version of delegation tokens to acknowledge; 0 for none
+	progress      float32       // the last progress received, 0 to 1
+	status        driver.Status // the last status received
+	newStatus     chan struct{} // closed when status is replaced
+	wake          chan struct{} // holds a token if there is something to send
 }
 
 // Options describe the driver and the ApplicationMaster that joins it.
@@ -95,6 +96,7 @@ func newDriver(dialer dialer, disconnectIsFailure bool, logger *slog.Logger) *Dr
 	return &Driver{
 		dialer: dialer, disconnectIsFailure: disconnectIsFailure, logger: logger, ended: make(chan struct{}), disconnect: func() {},
 		newStatus: make(chan struct{}), wake: make(chan struct{}, 1), credentials: func([]byte) error { return nil },
+		profiles: profiles{waiting: map[uint64]chan<- *wire.ManagerProfile{}},
 	}
 }
 
@@ -326,9 +328,11 @@ func (r *Driver) outgoing() []*wire.ManagerReport {
 	defer r.mu.Unlock()
 	reports := append([]*wire.ManagerReport(nil), r.reports[r.sent:]...)
 	r.sent = len(r.reports)
-	if r.requestStatus || r.confirmFinish || r.acknowledge != 0 {
-		reports = append(reports, &wire.ManagerReport{RequestStatus: r.requestStatus, Finishing: r.confirmFinish, CredentialsVersion: r.acknowledge})
-		r.requestStatus, r.confirmFinish, r.acknowledge = false, false, 0
+	if r.requestStatus || r.confirmFinish || r.acknowledge != 0 || len(r.profiles.unsent) > 0 {
+		reports = append(reports, &wire.ManagerReport{
+			RequestStatus: r.requestStatus, Finishing: r.confirmFinish, CredentialsVersion: r.acknowledge, Profiles: r.profiles.unsent,
+		})
+		r.requestStatus, r.confirmFinish, r.acknowledge, r.profiles.unsent = false, false, 0, nil
 	}
 	return reports
 }
@@ -365,6 +369,7 @@ func (r *Driver) handle(order *wire.ManagerOrder) {
 		r.sent = max(r.sent-1, 0)
 	}
 	r.progress = order.GetProgress()
+	r.profiles.receive(order.GetProfiles())
 	if order.GetStatus() != nil {
 		status := driver.Status{}
 		if err := json.Unmarshal(order.GetStatus(), &status); err != nil {

@@ -62,6 +62,7 @@ type managerLink struct {
 	wake      chan struct{}      // holds a token if there is something to send
 	pending   *wire.ManagerOrder // to be sent; nil for nothing
 	askStatus bool               // the ApplicationMaster has asked for the driver's status
+	profiles  []*wire.ManagerProfileRequest
 }
 
 // NewManager makes a manager. logger may be nil.
@@ -268,6 +269,10 @@ func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 	}
 	if report.GetRequestStatus() {
 		link.askStatus = true
+		link.signal()
+	}
+	if requests := report.GetProfiles(); len(requests) > 0 {
+		link.profiles = append(link.profiles, requests...)
 		link.signal()
 	}
 	if report.GetFinishing() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -70,6 +71,10 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 func (m *Manager) serve(ctx context.Context, link *managerLink, stream interface {
 	Send(*wire.ManagerOrder) error
 }) error {
+	var profiling sync.WaitGroup
+	defer profiling.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
 	var sent float32 // the last progress
@@ -84,6 +89,9 @@ func (m *Manager) serve(ctx context.Context, link *managerLink, stream interface
 			if order, withStatus = m.takePending(link); withStatus {
 				now := m.driver.Status()
 				snapshot = &now
+			}
+			for _, request := range m.takeProfileRequests(link) {
+				profiling.Go(func() { m.takeProfile(ctx, link, request) })
 			}
 		case <-ticker.C:
 			if progress := m.driver.Progress(); progress != sent {

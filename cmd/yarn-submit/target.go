@@ -60,6 +60,7 @@ type clusterClient interface {
 	Wait(ctx context.Context, id string, options client.WaitOptions) (*client.Report, error)
 	Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.File, io.Reader) error) error
 	FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error
+	Profile(ctx context.Context, id string, o client.ProfileOptions) ([]byte, error)
 	MetricTargets(ctx context.Context) ([]client.MetricTarget, error)
 	// Queues returns nil if the cluster has no queues.
 	Queues(ctx context.Context) ([]string, error)

@@ -310,7 +310,8 @@ type ExecutorMessage struct {
 	// Sent with each message that reports ended attempts.
 	Window *Window `protobuf:"bytes,10,opt,name=window,proto3" json:"window,omitempty"`
 	// Acknowledges DriverMessage.credentials; 0 for none.
-	CredentialsVersion uint64 `protobuf:"varint,11,opt,name=credentials_version,json=credentialsVersion,proto3" json:"credentials_version,omitempty"`
+	CredentialsVersion uint64     `protobuf:"varint,11,opt,name=credentials_version,json=credentialsVersion,proto3" json:"credentials_version,omitempty"`
+	Profiles           []*Profile `protobuf:"bytes,12,rep,name=profiles,proto3" json:"profiles,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -422,6 +423,76 @@ func (x *ExecutorMessage) GetCredentialsVersion() uint64 {
 	return 0
 }
 
+func (x *ExecutorMessage) GetProfiles() []*Profile {
+	if x != nil {
+		return x.Profiles
+	}
+	return nil
+}
+
+// Profile answers a ProfileRequest.
+type Profile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// In the format of pprof, compressed.
+	Content []byte `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	// Why there is none; empty if there is one.
+	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Profile) Reset() {
+	*x = Profile{}
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Profile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Profile) ProtoMessage() {}
+
+func (x *Profile) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Profile.ProtoReflect.Descriptor instead.
+func (*Profile) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Profile) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Profile) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *Profile) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 // Window is how many tasks of a set an executor queues beyond those that run on its
 // cores: as many as it runs in a millisecond, measured with tasks of the set.
 type Window struct {
@@ -434,7 +505,7 @@ type Window struct {
 
 func (x *Window) Reset() {
 	*x = Window{}
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -446,7 +517,7 @@ func (x *Window) String() string {
 func (*Window) ProtoMessage() {}
 
 func (x *Window) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -459,7 +530,7 @@ func (x *Window) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Window.ProtoReflect.Descriptor instead.
 func (*Window) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Window) GetTaskSet() uint64 {
@@ -499,7 +570,7 @@ type Successes struct {
 
 func (x *Successes) Reset() {
 	*x = Successes{}
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -511,7 +582,7 @@ func (x *Successes) String() string {
 func (*Successes) ProtoMessage() {}
 
 func (x *Successes) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -524,7 +595,7 @@ func (x *Successes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Successes.ProtoReflect.Descriptor instead.
 func (*Successes) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Successes) GetAttempts() []byte {
@@ -620,7 +691,7 @@ type Register struct {
 
 func (x *Register) Reset() {
 	*x = Register{}
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -632,7 +703,7 @@ func (x *Register) String() string {
 func (*Register) ProtoMessage() {}
 
 func (x *Register) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -645,7 +716,7 @@ func (x *Register) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Register.ProtoReflect.Descriptor instead.
 func (*Register) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Register) GetExecutorId() string {
@@ -720,7 +791,7 @@ type Addresses struct {
 
 func (x *Addresses) Reset() {
 	*x = Addresses{}
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -732,7 +803,7 @@ func (x *Addresses) String() string {
 func (*Addresses) ProtoMessage() {}
 
 func (x *Addresses) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -745,7 +816,7 @@ func (x *Addresses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Addresses.ProtoReflect.Descriptor instead.
 func (*Addresses) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Addresses) GetAddresses() []string {
@@ -767,7 +838,7 @@ type BarrierArrival struct {
 
 func (x *BarrierArrival) Reset() {
 	*x = BarrierArrival{}
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +850,7 @@ func (x *BarrierArrival) String() string {
 func (*BarrierArrival) ProtoMessage() {}
 
 func (x *BarrierArrival) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +863,7 @@ func (x *BarrierArrival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierArrival.ProtoReflect.Descriptor instead.
 func (*BarrierArrival) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BarrierArrival) GetAttempt() uint64 {
@@ -820,7 +891,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -832,7 +903,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -845,7 +916,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Heartbeat) GetResidentBytes() uint64 {
@@ -882,7 +953,7 @@ type TaskUpdate struct {
 
 func (x *TaskUpdate) Reset() {
 	*x = TaskUpdate{}
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +965,7 @@ func (x *TaskUpdate) String() string {
 func (*TaskUpdate) ProtoMessage() {}
 
 func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +978,7 @@ func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
 func (*TaskUpdate) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskUpdate) GetAttempt() uint64 {
@@ -970,7 +1041,7 @@ type TaskValues struct {
 
 func (x *TaskValues) Reset() {
 	*x = TaskValues{}
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1053,7 @@ func (x *TaskValues) String() string {
 func (*TaskValues) ProtoMessage() {}
 
 func (x *TaskValues) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1066,7 @@ func (x *TaskValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskValues.ProtoReflect.Descriptor instead.
 func (*TaskValues) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TaskValues) GetCounters() map[string]int64 {
@@ -1024,7 +1095,7 @@ type TaskProgress struct {
 
 func (x *TaskProgress) Reset() {
 	*x = TaskProgress{}
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1036,7 +1107,7 @@ func (x *TaskProgress) String() string {
 func (*TaskProgress) ProtoMessage() {}
 
 func (x *TaskProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1049,7 +1120,7 @@ func (x *TaskProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskProgress.ProtoReflect.Descriptor instead.
 func (*TaskProgress) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TaskProgress) GetAttempt() uint64 {
@@ -1089,7 +1160,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1172,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1185,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Failure) GetMessage() string {
@@ -1163,7 +1234,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1246,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1259,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Metrics) GetRunNanos() uint64 {
@@ -1251,8 +1322,8 @@ func (x *Metrics) GetBytesWritten() uint64 {
 //
 // An executor acts on the fields of a message in this order: refused, which ends
 // it; registered; credentials; decommission; release; task_sets; barrier_peers;
-// commit_replies and barrier_releases; recall; launches; kills; forget; fetches;
-// stop, which ends it.
+// commit_replies and barrier_releases; recall; launches; kills; forget; profiles;
+// fetches; stop, which ends it.
 //
 // The driver merges messages that wait for a slow stream, and splits large ones. The
 // order allows both: each field comes after those it needs. With merging, a recall misses
@@ -1281,14 +1352,16 @@ type DriverMessage struct {
 	// All queued attempts are to become RECALLED.
 	Recall bool `protobuf:"varint,21,opt,name=recall,proto3" json:"recall,omitempty"`
 	// The newest ones.
-	Credentials   *Credentials `protobuf:"bytes,22,opt,name=credentials,proto3" json:"credentials,omitempty"`
+	Credentials *Credentials `protobuf:"bytes,22,opt,name=credentials,proto3" json:"credentials,omitempty"`
+	// Profiles of the executor's process to be taken. Each is answered with a Profile.
+	Profiles      []*ProfileRequest `protobuf:"bytes,23,rep,name=profiles,proto3" json:"profiles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DriverMessage) Reset() {
 	*x = DriverMessage{}
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1373,7 @@ func (x *DriverMessage) String() string {
 func (*DriverMessage) ProtoMessage() {}
 
 func (x *DriverMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1386,7 @@ func (x *DriverMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverMessage.ProtoReflect.Descriptor instead.
 func (*DriverMessage) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DriverMessage) GetRegistered() *Registered {
@@ -1421,6 +1494,75 @@ func (x *DriverMessage) GetCredentials() *Credentials {
 	return nil
 }
 
+func (x *DriverMessage) GetProfiles() []*ProfileRequest {
+	if x != nil {
+		return x.Profiles
+	}
+	return nil
+}
+
+type ProfileRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// "cpu", "heap", …: see package profiling.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// How long it takes, in nanoseconds.
+	Nanos         int64 `protobuf:"varint,3,opt,name=nanos,proto3" json:"nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProfileRequest) Reset() {
+	*x = ProfileRequest{}
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProfileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProfileRequest) ProtoMessage() {}
+
+func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProfileRequest.ProtoReflect.Descriptor instead.
+func (*ProfileRequest) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ProfileRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ProfileRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ProfileRequest) GetNanos() int64 {
+	if x != nil {
+		return x.Nanos
+	}
+	return 0
+}
+
 // CommitReply answers one of an attempt's commit_requests.
 type CommitReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1432,7 +1574,7 @@ type CommitReply struct {
 
 func (x *CommitReply) Reset() {
 	*x = CommitReply{}
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1586,7 @@ func (x *CommitReply) String() string {
 func (*CommitReply) ProtoMessage() {}
 
 func (x *CommitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1599,7 @@ func (x *CommitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitReply.ProtoReflect.Descriptor instead.
 func (*CommitReply) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CommitReply) GetAttempt() uint64 {
@@ -1486,7 +1628,7 @@ type BarrierRelease struct {
 
 func (x *BarrierRelease) Reset() {
 	*x = BarrierRelease{}
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1640,7 @@ func (x *BarrierRelease) String() string {
 func (*BarrierRelease) ProtoMessage() {}
 
 func (x *BarrierRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1653,7 @@ func (x *BarrierRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierRelease.ProtoReflect.Descriptor instead.
 func (*BarrierRelease) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BarrierRelease) GetAttempt() uint64 {
@@ -1539,7 +1681,7 @@ type BarrierPeers struct {
 
 func (x *BarrierPeers) Reset() {
 	*x = BarrierPeers{}
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1693,7 @@ func (x *BarrierPeers) String() string {
 func (*BarrierPeers) ProtoMessage() {}
 
 func (x *BarrierPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1706,7 @@ func (x *BarrierPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierPeers.ProtoReflect.Descriptor instead.
 func (*BarrierPeers) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BarrierPeers) GetTaskSet() uint64 {
@@ -1591,7 +1733,7 @@ type BarrierPeer struct {
 
 func (x *BarrierPeer) Reset() {
 	*x = BarrierPeer{}
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1745,7 @@ func (x *BarrierPeer) String() string {
 func (*BarrierPeer) ProtoMessage() {}
 
 func (x *BarrierPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1758,7 @@ func (x *BarrierPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierPeer.ProtoReflect.Descriptor instead.
 func (*BarrierPeer) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BarrierPeer) GetExecutorId() string {
@@ -1641,7 +1783,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1795,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1808,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{22}
 }
 
 type Refused struct {
@@ -1678,7 +1820,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1832,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1845,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Refused) GetReason() string {
@@ -1728,7 +1870,7 @@ type TaskSet struct {
 
 func (x *TaskSet) Reset() {
 	*x = TaskSet{}
-	mi := &file_internal_wire_driver_proto_msgTypes[22]
+	mi := &file_internal_wire_driver_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1740,7 +1882,7 @@ func (x *TaskSet) String() string {
 func (*TaskSet) ProtoMessage() {}
 
 func (x *TaskSet) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[22]
+	mi := &file_internal_wire_driver_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1753,7 +1895,7 @@ func (x *TaskSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSet.ProtoReflect.Descriptor instead.
 func (*TaskSet) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{22}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TaskSet) GetId() uint64 {
@@ -1808,7 +1950,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_internal_wire_driver_proto_msgTypes[23]
+	mi := &file_internal_wire_driver_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +1962,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[23]
+	mi := &file_internal_wire_driver_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +1975,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{23}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Launch) GetAttempt() uint64 {
@@ -1909,7 +2051,7 @@ type KillTask struct {
 
 func (x *KillTask) Reset() {
 	*x = KillTask{}
-	mi := &file_internal_wire_driver_proto_msgTypes[24]
+	mi := &file_internal_wire_driver_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2063,7 @@ func (x *KillTask) String() string {
 func (*KillTask) ProtoMessage() {}
 
 func (x *KillTask) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[24]
+	mi := &file_internal_wire_driver_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2076,7 @@ func (x *KillTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTask.ProtoReflect.Descriptor instead.
 func (*KillTask) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{24}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *KillTask) GetAttempt() uint64 {
@@ -1960,7 +2102,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_driver_proto_msgTypes[25]
+	mi := &file_internal_wire_driver_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2114,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[25]
+	mi := &file_internal_wire_driver_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2127,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{25}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Stop) GetReason() string {
@@ -2007,7 +2149,7 @@ type Decommission struct {
 
 func (x *Decommission) Reset() {
 	*x = Decommission{}
-	mi := &file_internal_wire_driver_proto_msgTypes[26]
+	mi := &file_internal_wire_driver_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2161,7 @@ func (x *Decommission) String() string {
 func (*Decommission) ProtoMessage() {}
 
 func (x *Decommission) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[26]
+	mi := &file_internal_wire_driver_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2174,7 @@ func (x *Decommission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decommission.ProtoReflect.Descriptor instead.
 func (*Decommission) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{26}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Decommission) GetReason() string {
@@ -2078,7 +2220,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"A\n" +
 	"\vCredentials\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x18\n" +
-	"\acontent\x18\x02 \x01(\fR\acontent\"\xa3\x04\n" +
+	"\acontent\x18\x02 \x01(\fR\acontent\"\xd5\x04\n" +
 	"\x0fExecutorMessage\x121\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.bobbin.wire.RegisterR\bregister\x121\n" +
 	"\aupdates\x18\x02 \x03(\v2\x17.bobbin.wire.TaskUpdateR\aupdates\x124\n" +
@@ -2091,7 +2233,12 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\tsuccesses\x18\t \x01(\v2\x16.bobbin.wire.SuccessesR\tsuccesses\x12+\n" +
 	"\x06window\x18\n" +
 	" \x01(\v2\x13.bobbin.wire.WindowR\x06window\x12/\n" +
-	"\x13credentials_version\x18\v \x01(\x04R\x12credentialsVersion\"9\n" +
+	"\x13credentials_version\x18\v \x01(\x04R\x12credentialsVersion\x120\n" +
+	"\bprofiles\x18\f \x03(\v2\x14.bobbin.wire.ProfileR\bprofiles\"I\n" +
+	"\aProfile\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\fR\acontent\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\"9\n" +
 	"\x06Window\x12\x19\n" +
 	"\btask_set\x18\x01 \x01(\x04R\ataskSet\x12\x14\n" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\"\xd8\x02\n" +
@@ -2173,7 +2320,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x11peak_memory_bytes\x18\x17 \x01(\x04R\x0fpeakMemoryBytes\x12\x1d\n" +
 	"\n" +
 	"bytes_read\x18\x18 \x01(\x04R\tbytesRead\x12#\n" +
-	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\xd8\x05\n" +
+	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\x91\x06\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -2192,7 +2339,12 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\rbarrier_peers\x18\f \x03(\v2\x19.bobbin.wire.BarrierPeersR\fbarrierPeers\x12\x18\n" +
 	"\afetches\x18\x14 \x03(\x04R\afetches\x12\x16\n" +
 	"\x06recall\x18\x15 \x01(\bR\x06recall\x12:\n" +
-	"\vcredentials\x18\x16 \x01(\v2\x18.bobbin.wire.CredentialsR\vcredentials\"A\n" +
+	"\vcredentials\x18\x16 \x01(\v2\x18.bobbin.wire.CredentialsR\vcredentials\x127\n" +
+	"\bprofiles\x18\x17 \x03(\v2\x1b.bobbin.wire.ProfileRequestR\bprofiles\"J\n" +
+	"\x0eProfileRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
+	"\x05nanos\x18\x03 \x01(\x03R\x05nanos\"A\n" +
 	"\vCommitReply\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aallowed\x18\x02 \x01(\bR\aallowed\"@\n" +
@@ -2261,92 +2413,96 @@ func file_internal_wire_driver_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_wire_driver_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_internal_wire_driver_proto_goTypes = []any{
 	(TaskState)(0),           // 0: bobbin.wire.TaskState
 	(*BootstrapRequest)(nil), // 1: bobbin.wire.BootstrapRequest
 	(*BootstrapReply)(nil),   // 2: bobbin.wire.BootstrapReply
 	(*Credentials)(nil),      // 3: bobbin.wire.Credentials
 	(*ExecutorMessage)(nil),  // 4: bobbin.wire.ExecutorMessage
-	(*Window)(nil),           // 5: bobbin.wire.Window
-	(*Successes)(nil),        // 6: bobbin.wire.Successes
-	(*Register)(nil),         // 7: bobbin.wire.Register
-	(*Addresses)(nil),        // 8: bobbin.wire.Addresses
-	(*BarrierArrival)(nil),   // 9: bobbin.wire.BarrierArrival
-	(*Heartbeat)(nil),        // 10: bobbin.wire.Heartbeat
-	(*TaskUpdate)(nil),       // 11: bobbin.wire.TaskUpdate
-	(*TaskValues)(nil),       // 12: bobbin.wire.TaskValues
-	(*TaskProgress)(nil),     // 13: bobbin.wire.TaskProgress
-	(*Failure)(nil),          // 14: bobbin.wire.Failure
-	(*Metrics)(nil),          // 15: bobbin.wire.Metrics
-	(*DriverMessage)(nil),    // 16: bobbin.wire.DriverMessage
-	(*CommitReply)(nil),      // 17: bobbin.wire.CommitReply
-	(*BarrierRelease)(nil),   // 18: bobbin.wire.BarrierRelease
-	(*BarrierPeers)(nil),     // 19: bobbin.wire.BarrierPeers
-	(*BarrierPeer)(nil),      // 20: bobbin.wire.BarrierPeer
-	(*Registered)(nil),       // 21: bobbin.wire.Registered
-	(*Refused)(nil),          // 22: bobbin.wire.Refused
-	(*TaskSet)(nil),          // 23: bobbin.wire.TaskSet
-	(*Launch)(nil),           // 24: bobbin.wire.Launch
-	(*KillTask)(nil),         // 25: bobbin.wire.KillTask
-	(*Stop)(nil),             // 26: bobbin.wire.Stop
-	(*Decommission)(nil),     // 27: bobbin.wire.Decommission
-	nil,                      // 28: bobbin.wire.BootstrapReply.PropertiesEntry
-	nil,                      // 29: bobbin.wire.BootstrapReply.HadoopEntry
-	nil,                      // 30: bobbin.wire.BootstrapReply.ResourcesEntry
-	nil,                      // 31: bobbin.wire.Register.LogUrlsEntry
-	nil,                      // 32: bobbin.wire.Register.ResourcesEntry
-	nil,                      // 33: bobbin.wire.TaskValues.CountersEntry
-	nil,                      // 34: bobbin.wire.TaskValues.GaugesEntry
-	nil,                      // 35: bobbin.wire.Launch.ResourcesEntry
+	(*Profile)(nil),          // 5: bobbin.wire.Profile
+	(*Window)(nil),           // 6: bobbin.wire.Window
+	(*Successes)(nil),        // 7: bobbin.wire.Successes
+	(*Register)(nil),         // 8: bobbin.wire.Register
+	(*Addresses)(nil),        // 9: bobbin.wire.Addresses
+	(*BarrierArrival)(nil),   // 10: bobbin.wire.BarrierArrival
+	(*Heartbeat)(nil),        // 11: bobbin.wire.Heartbeat
+	(*TaskUpdate)(nil),       // 12: bobbin.wire.TaskUpdate
+	(*TaskValues)(nil),       // 13: bobbin.wire.TaskValues
+	(*TaskProgress)(nil),     // 14: bobbin.wire.TaskProgress
+	(*Failure)(nil),          // 15: bobbin.wire.Failure
+	(*Metrics)(nil),          // 16: bobbin.wire.Metrics
+	(*DriverMessage)(nil),    // 17: bobbin.wire.DriverMessage
+	(*ProfileRequest)(nil),   // 18: bobbin.wire.ProfileRequest
+	(*CommitReply)(nil),      // 19: bobbin.wire.CommitReply
+	(*BarrierRelease)(nil),   // 20: bobbin.wire.BarrierRelease
+	(*BarrierPeers)(nil),     // 21: bobbin.wire.BarrierPeers
+	(*BarrierPeer)(nil),      // 22: bobbin.wire.BarrierPeer
+	(*Registered)(nil),       // 23: bobbin.wire.Registered
+	(*Refused)(nil),          // 24: bobbin.wire.Refused
+	(*TaskSet)(nil),          // 25: bobbin.wire.TaskSet
+	(*Launch)(nil),           // 26: bobbin.wire.Launch
+	(*KillTask)(nil),         // 27: bobbin.wire.KillTask
+	(*Stop)(nil),             // 28: bobbin.wire.Stop
+	(*Decommission)(nil),     // 29: bobbin.wire.Decommission
+	nil,                      // 30: bobbin.wire.BootstrapReply.PropertiesEntry
+	nil,                      // 31: bobbin.wire.BootstrapReply.HadoopEntry
+	nil,                      // 32: bobbin.wire.BootstrapReply.ResourcesEntry
+	nil,                      // 33: bobbin.wire.Register.LogUrlsEntry
+	nil,                      // 34: bobbin.wire.Register.ResourcesEntry
+	nil,                      // 35: bobbin.wire.TaskValues.CountersEntry
+	nil,                      // 36: bobbin.wire.TaskValues.GaugesEntry
+	nil,                      // 37: bobbin.wire.Launch.ResourcesEntry
 }
 var file_internal_wire_driver_proto_depIdxs = []int32{
-	28, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
-	29, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
-	30, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
+	30, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
+	31, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
+	32, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
 	3,  // 3: bobbin.wire.BootstrapReply.credentials:type_name -> bobbin.wire.Credentials
-	7,  // 4: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
-	11, // 5: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
-	10, // 6: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
-	27, // 7: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
-	9,  // 8: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
-	6,  // 9: bobbin.wire.ExecutorMessage.successes:type_name -> bobbin.wire.Successes
-	5,  // 10: bobbin.wire.ExecutorMessage.window:type_name -> bobbin.wire.Window
-	31, // 11: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
-	32, // 12: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
-	13, // 13: bobbin.wire.Heartbeat.progress:type_name -> bobbin.wire.TaskProgress
-	0,  // 14: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
-	14, // 15: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
-	15, // 16: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
-	12, // 17: bobbin.wire.TaskUpdate.values:type_name -> bobbin.wire.TaskValues
-	33, // 18: bobbin.wire.TaskValues.counters:type_name -> bobbin.wire.TaskValues.CountersEntry
-	34, // 19: bobbin.wire.TaskValues.gauges:type_name -> bobbin.wire.TaskValues.GaugesEntry
-	12, // 20: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
-	15, // 21: bobbin.wire.TaskProgress.metrics:type_name -> bobbin.wire.Metrics
-	21, // 22: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
-	22, // 23: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
-	23, // 24: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
-	24, // 25: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.Launch
-	25, // 26: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
-	26, // 27: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
-	27, // 28: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
-	17, // 29: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
-	18, // 30: bobbin.wire.DriverMessage.barrier_releases:type_name -> bobbin.wire.BarrierRelease
-	19, // 31: bobbin.wire.DriverMessage.barrier_peers:type_name -> bobbin.wire.BarrierPeers
-	3,  // 32: bobbin.wire.DriverMessage.credentials:type_name -> bobbin.wire.Credentials
-	20, // 33: bobbin.wire.BarrierPeers.peers:type_name -> bobbin.wire.BarrierPeer
-	35, // 34: bobbin.wire.Launch.resources:type_name -> bobbin.wire.Launch.ResourcesEntry
-	8,  // 35: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	8,  // 36: bobbin.wire.Launch.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	1,  // 37: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
-	4,  // 38: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
-	2,  // 39: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
-	16, // 40: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
-	39, // [39:41] is the sub-list for method output_type
-	37, // [37:39] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	8,  // 4: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
+	12, // 5: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
+	11, // 6: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
+	29, // 7: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
+	10, // 8: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
+	7,  // 9: bobbin.wire.ExecutorMessage.successes:type_name -> bobbin.wire.Successes
+	6,  // 10: bobbin.wire.ExecutorMessage.window:type_name -> bobbin.wire.Window
+	5,  // 11: bobbin.wire.ExecutorMessage.profiles:type_name -> bobbin.wire.Profile
+	33, // 12: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
+	34, // 13: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
+	14, // 14: bobbin.wire.Heartbeat.progress:type_name -> bobbin.wire.TaskProgress
+	0,  // 15: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
+	15, // 16: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
+	16, // 17: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
+	13, // 18: bobbin.wire.TaskUpdate.values:type_name -> bobbin.wire.TaskValues
+	35, // 19: bobbin.wire.TaskValues.counters:type_name -> bobbin.wire.TaskValues.CountersEntry
+	36, // 20: bobbin.wire.TaskValues.gauges:type_name -> bobbin.wire.TaskValues.GaugesEntry
+	13, // 21: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
+	16, // 22: bobbin.wire.TaskProgress.metrics:type_name -> bobbin.wire.Metrics
+	23, // 23: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
+	24, // 24: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
+	25, // 25: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
+	26, // 26: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.Launch
+	27, // 27: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
+	28, // 28: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
+	29, // 29: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
+	19, // 30: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
+	20, // 31: bobbin.wire.DriverMessage.barrier_releases:type_name -> bobbin.wire.BarrierRelease
+	21, // 32: bobbin.wire.DriverMessage.barrier_peers:type_name -> bobbin.wire.BarrierPeers
+	3,  // 33: bobbin.wire.DriverMessage.credentials:type_name -> bobbin.wire.Credentials
+	18, // 34: bobbin.wire.DriverMessage.profiles:type_name -> bobbin.wire.ProfileRequest
+	22, // 35: bobbin.wire.BarrierPeers.peers:type_name -> bobbin.wire.BarrierPeer
+	37, // 36: bobbin.wire.Launch.resources:type_name -> bobbin.wire.Launch.ResourcesEntry
+	9,  // 37: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	9,  // 38: bobbin.wire.Launch.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	1,  // 39: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
+	4,  // 40: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
+	2,  // 41: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
+	17, // 42: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
+	41, // [41:43] is the sub-list for method output_type
+	39, // [39:41] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_driver_proto_init() }
@@ -2360,7 +2516,7 @@ func file_internal_wire_driver_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_driver_proto_rawDesc), len(file_internal_wire_driver_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -39,8 +39,10 @@ type ManagerReport struct {
 	Finishing bool `protobuf:"varint,6,opt,name=finishing,proto3" json:"finishing,omitempty"`
 	// Acknowledges ManagerOrder.credentials; 0 for none. No sequence.
 	CredentialsVersion uint64 `protobuf:"varint,7,opt,name=credentials_version,json=credentialsVersion,proto3" json:"credentials_version,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Asks for profiles. Has no sequence.
+	Profiles      []*ManagerProfileRequest `protobuf:"bytes,8,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ManagerReport) Reset() {
@@ -122,6 +124,66 @@ func (x *ManagerReport) GetCredentialsVersion() uint64 {
 	return 0
 }
 
+func (x *ManagerReport) GetProfiles() []*ManagerProfileRequest {
+	if x != nil {
+		return x.Profiles
+	}
+	return nil
+}
+
+type ManagerProfileRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// A driver.ProfileRequest.
+	Json          []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ManagerProfileRequest) Reset() {
+	*x = ManagerProfileRequest{}
+	mi := &file_internal_wire_manager_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ManagerProfileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ManagerProfileRequest) ProtoMessage() {}
+
+func (x *ManagerProfileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_manager_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ManagerProfileRequest.ProtoReflect.Descriptor instead.
+func (*ManagerProfileRequest) Descriptor() ([]byte, []int) {
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ManagerProfileRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ManagerProfileRequest) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
+}
+
 type ManagerHello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this protocol. The driver refuses any but its own.
@@ -135,7 +197,7 @@ type ManagerHello struct {
 
 func (x *ManagerHello) Reset() {
 	*x = ManagerHello{}
-	mi := &file_internal_wire_manager_proto_msgTypes[1]
+	mi := &file_internal_wire_manager_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -147,7 +209,7 @@ func (x *ManagerHello) String() string {
 func (*ManagerHello) ProtoMessage() {}
 
 func (x *ManagerHello) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_manager_proto_msgTypes[1]
+	mi := &file_internal_wire_manager_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -160,7 +222,7 @@ func (x *ManagerHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManagerHello.ProtoReflect.Descriptor instead.
 func (*ManagerHello) Descriptor() ([]byte, []int) {
-	return file_internal_wire_manager_proto_rawDescGZIP(), []int{1}
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ManagerHello) GetVersion() uint32 {
@@ -195,7 +257,7 @@ type ExecutorLoss struct {
 
 func (x *ExecutorLoss) Reset() {
 	*x = ExecutorLoss{}
-	mi := &file_internal_wire_manager_proto_msgTypes[2]
+	mi := &file_internal_wire_manager_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -207,7 +269,7 @@ func (x *ExecutorLoss) String() string {
 func (*ExecutorLoss) ProtoMessage() {}
 
 func (x *ExecutorLoss) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_manager_proto_msgTypes[2]
+	mi := &file_internal_wire_manager_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -220,7 +282,7 @@ func (x *ExecutorLoss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorLoss.ProtoReflect.Descriptor instead.
 func (*ExecutorLoss) Descriptor() ([]byte, []int) {
-	return file_internal_wire_manager_proto_rawDescGZIP(), []int{2}
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ExecutorLoss) GetExecutorId() string {
@@ -257,7 +319,7 @@ type ExecutorNotice struct {
 
 func (x *ExecutorNotice) Reset() {
 	*x = ExecutorNotice{}
-	mi := &file_internal_wire_manager_proto_msgTypes[3]
+	mi := &file_internal_wire_manager_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -269,7 +331,7 @@ func (x *ExecutorNotice) String() string {
 func (*ExecutorNotice) ProtoMessage() {}
 
 func (x *ExecutorNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_manager_proto_msgTypes[3]
+	mi := &file_internal_wire_manager_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -282,7 +344,7 @@ func (x *ExecutorNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorNotice.ProtoReflect.Descriptor instead.
 func (*ExecutorNotice) Descriptor() ([]byte, []int) {
-	return file_internal_wire_manager_proto_rawDescGZIP(), []int{3}
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ExecutorNotice) GetExecutorIds() []string {
@@ -325,14 +387,15 @@ type ManagerOrder struct {
 	Status []byte  `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`
 	Finish *Finish `protobuf:"bytes,8,opt,name=finish,proto3" json:"finish,omitempty"`
 	// In place of earlier ones; on a new stream the newest.
-	Credentials   *Credentials `protobuf:"bytes,9,opt,name=credentials,proto3" json:"credentials,omitempty"`
+	Credentials   *Credentials      `protobuf:"bytes,9,opt,name=credentials,proto3" json:"credentials,omitempty"`
+	Profiles      []*ManagerProfile `protobuf:"bytes,10,rep,name=profiles,proto3" json:"profiles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ManagerOrder) Reset() {
 	*x = ManagerOrder{}
-	mi := &file_internal_wire_manager_proto_msgTypes[4]
+	mi := &file_internal_wire_manager_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -344,7 +407,7 @@ func (x *ManagerOrder) String() string {
 func (*ManagerOrder) ProtoMessage() {}
 
 func (x *ManagerOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_manager_proto_msgTypes[4]
+	mi := &file_internal_wire_manager_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -357,7 +420,7 @@ func (x *ManagerOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManagerOrder.ProtoReflect.Descriptor instead.
 func (*ManagerOrder) Descriptor() ([]byte, []int) {
-	return file_internal_wire_manager_proto_rawDescGZIP(), []int{4}
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ManagerOrder) GetWelcome() *ManagerWelcome {
@@ -423,6 +486,76 @@ func (x *ManagerOrder) GetCredentials() *Credentials {
 	return nil
 }
 
+func (x *ManagerOrder) GetProfiles() []*ManagerProfile {
+	if x != nil {
+		return x.Profiles
+	}
+	return nil
+}
+
+// ManagerProfile answers a ManagerProfileRequest.
+type ManagerProfile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// In the format of pprof, compressed.
+	Content []byte `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	// Why there is none; empty if there is one.
+	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ManagerProfile) Reset() {
+	*x = ManagerProfile{}
+	mi := &file_internal_wire_manager_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ManagerProfile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ManagerProfile) ProtoMessage() {}
+
+func (x *ManagerProfile) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_manager_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ManagerProfile.ProtoReflect.Descriptor instead.
+func (*ManagerProfile) Descriptor() ([]byte, []int) {
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ManagerProfile) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ManagerProfile) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *ManagerProfile) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 type ManagerWelcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Higher than the id of any executor of an earlier attempt.
@@ -433,7 +566,7 @@ type ManagerWelcome struct {
 
 func (x *ManagerWelcome) Reset() {
 	*x = ManagerWelcome{}
-	mi := &file_internal_wire_manager_proto_msgTypes[5]
+	mi := &file_internal_wire_manager_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +578,7 @@ func (x *ManagerWelcome) String() string {
 func (*ManagerWelcome) ProtoMessage() {}
 
 func (x *ManagerWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_manager_proto_msgTypes[5]
+	mi := &file_internal_wire_manager_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +591,7 @@ func (x *ManagerWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManagerWelcome.ProtoReflect.Descriptor instead.
 func (*ManagerWelcome) Descriptor() ([]byte, []int) {
-	return file_internal_wire_manager_proto_rawDescGZIP(), []int{5}
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ManagerWelcome) GetNextExecutorId() uint32 {
@@ -478,7 +611,7 @@ type ExecutorRequest struct {
 
 func (x *ExecutorRequest) Reset() {
 	*x = ExecutorRequest{}
-	mi := &file_internal_wire_manager_proto_msgTypes[6]
+	mi := &file_internal_wire_manager_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -490,7 +623,7 @@ func (x *ExecutorRequest) String() string {
 func (*ExecutorRequest) ProtoMessage() {}
 
 func (x *ExecutorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_manager_proto_msgTypes[6]
+	mi := &file_internal_wire_manager_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -503,7 +636,7 @@ func (x *ExecutorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorRequest.ProtoReflect.Descriptor instead.
 func (*ExecutorRequest) Descriptor() ([]byte, []int) {
-	return file_internal_wire_manager_proto_rawDescGZIP(), []int{6}
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExecutorRequest) GetDemands() []*ExecutorDemand {
@@ -532,7 +665,7 @@ type ExecutorDemand struct {
 
 func (x *ExecutorDemand) Reset() {
 	*x = ExecutorDemand{}
-	mi := &file_internal_wire_manager_proto_msgTypes[7]
+	mi := &file_internal_wire_manager_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -544,7 +677,7 @@ func (x *ExecutorDemand) String() string {
 func (*ExecutorDemand) ProtoMessage() {}
 
 func (x *ExecutorDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_manager_proto_msgTypes[7]
+	mi := &file_internal_wire_manager_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -557,7 +690,7 @@ func (x *ExecutorDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorDemand.ProtoReflect.Descriptor instead.
 func (*ExecutorDemand) Descriptor() ([]byte, []int) {
-	return file_internal_wire_manager_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExecutorDemand) GetProfile() *ExecutorProfile {
@@ -603,7 +736,7 @@ type ExecutorProfile struct {
 
 func (x *ExecutorProfile) Reset() {
 	*x = ExecutorProfile{}
-	mi := &file_internal_wire_manager_proto_msgTypes[8]
+	mi := &file_internal_wire_manager_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +748,7 @@ func (x *ExecutorProfile) String() string {
 func (*ExecutorProfile) ProtoMessage() {}
 
 func (x *ExecutorProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_manager_proto_msgTypes[8]
+	mi := &file_internal_wire_manager_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +761,7 @@ func (x *ExecutorProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorProfile.ProtoReflect.Descriptor instead.
 func (*ExecutorProfile) Descriptor() ([]byte, []int) {
-	return file_internal_wire_manager_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ExecutorProfile) GetId() uint32 {
@@ -692,7 +825,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_internal_wire_manager_proto_msgTypes[9]
+	mi := &file_internal_wire_manager_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +837,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_manager_proto_msgTypes[9]
+	mi := &file_internal_wire_manager_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +850,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_internal_wire_manager_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_manager_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Finish) GetSucceeded() bool {
@@ -738,7 +871,7 @@ var File_internal_wire_manager_proto protoreflect.FileDescriptor
 
 const file_internal_wire_manager_proto_rawDesc = "" +
 	"\n" +
-	"\x1binternal/wire/manager.proto\x12\vbobbin.wire\x1a\x1ainternal/wire/driver.proto\"\xbc\x02\n" +
+	"\x1binternal/wire/manager.proto\x12\vbobbin.wire\x1a\x1ainternal/wire/driver.proto\"\xfc\x02\n" +
 	"\rManagerReport\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.bobbin.wire.ManagerHelloR\x05hello\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x121\n" +
@@ -746,7 +879,11 @@ const file_internal_wire_manager_proto_rawDesc = "" +
 	"\anotices\x18\x04 \x03(\v2\x1b.bobbin.wire.ExecutorNoticeR\anotices\x12%\n" +
 	"\x0erequest_status\x18\x05 \x01(\bR\rrequestStatus\x12\x1c\n" +
 	"\tfinishing\x18\x06 \x01(\bR\tfinishing\x12/\n" +
-	"\x13credentials_version\x18\a \x01(\x04R\x12credentialsVersion\"V\n" +
+	"\x13credentials_version\x18\a \x01(\x04R\x12credentialsVersion\x12>\n" +
+	"\bprofiles\x18\b \x03(\v2\".bobbin.wire.ManagerProfileRequestR\bprofiles\";\n" +
+	"\x15ManagerProfileRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04json\x18\x02 \x01(\fR\x04json\"V\n" +
 	"\fManagerHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +
@@ -759,7 +896,7 @@ const file_internal_wire_manager_proto_rawDesc = "" +
 	"\x0eExecutorNotice\x12!\n" +
 	"\fexecutor_ids\x18\x01 \x03(\tR\vexecutorIds\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1a\n" +
-	"\bdeadline\x18\x03 \x01(\x03R\bdeadline\"\xf4\x02\n" +
+	"\bdeadline\x18\x03 \x01(\x03R\bdeadline\"\xad\x03\n" +
 	"\fManagerOrder\x125\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1b.bobbin.wire.ManagerWelcomeR\awelcome\x12\"\n" +
 	"\facknowledged\x18\x02 \x01(\x04R\facknowledged\x126\n" +
@@ -771,7 +908,13 @@ const file_internal_wire_manager_proto_rawDesc = "" +
 	"\bprogress\x18\x06 \x01(\x02R\bprogress\x12\x16\n" +
 	"\x06status\x18\a \x01(\fR\x06status\x12+\n" +
 	"\x06finish\x18\b \x01(\v2\x13.bobbin.wire.FinishR\x06finish\x12:\n" +
-	"\vcredentials\x18\t \x01(\v2\x18.bobbin.wire.CredentialsR\vcredentials\":\n" +
+	"\vcredentials\x18\t \x01(\v2\x18.bobbin.wire.CredentialsR\vcredentials\x127\n" +
+	"\bprofiles\x18\n" +
+	" \x03(\v2\x1b.bobbin.wire.ManagerProfileR\bprofiles\"P\n" +
+	"\x0eManagerProfile\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\fR\acontent\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\":\n" +
 	"\x0eManagerWelcome\x12(\n" +
 	"\x10next_executor_id\x18\x01 \x01(\rR\x0enextExecutorId\"o\n" +
 	"\x0fExecutorRequest\x125\n" +
@@ -816,41 +959,45 @@ func file_internal_wire_manager_proto_rawDescGZIP() []byte {
 	return file_internal_wire_manager_proto_rawDescData
 }
 
-var file_internal_wire_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_internal_wire_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_internal_wire_manager_proto_goTypes = []any{
-	(*ManagerReport)(nil),   // 0: bobbin.wire.ManagerReport
-	(*ManagerHello)(nil),    // 1: bobbin.wire.ManagerHello
-	(*ExecutorLoss)(nil),    // 2: bobbin.wire.ExecutorLoss
-	(*ExecutorNotice)(nil),  // 3: bobbin.wire.ExecutorNotice
-	(*ManagerOrder)(nil),    // 4: bobbin.wire.ManagerOrder
-	(*ManagerWelcome)(nil),  // 5: bobbin.wire.ManagerWelcome
-	(*ExecutorRequest)(nil), // 6: bobbin.wire.ExecutorRequest
-	(*ExecutorDemand)(nil),  // 7: bobbin.wire.ExecutorDemand
-	(*ExecutorProfile)(nil), // 8: bobbin.wire.ExecutorProfile
-	(*Finish)(nil),          // 9: bobbin.wire.Finish
-	nil,                     // 10: bobbin.wire.ExecutorDemand.HostTasksEntry
-	nil,                     // 11: bobbin.wire.ExecutorProfile.ResourcesEntry
-	(*Credentials)(nil),     // 12: bobbin.wire.Credentials
+	(*ManagerReport)(nil),         // 0: bobbin.wire.ManagerReport
+	(*ManagerProfileRequest)(nil), // 1: bobbin.wire.ManagerProfileRequest
+	(*ManagerHello)(nil),          // 2: bobbin.wire.ManagerHello
+	(*ExecutorLoss)(nil),          // 3: bobbin.wire.ExecutorLoss
+	(*ExecutorNotice)(nil),        // 4: bobbin.wire.ExecutorNotice
+	(*ManagerOrder)(nil),          // 5: bobbin.wire.ManagerOrder
+	(*ManagerProfile)(nil),        // 6: bobbin.wire.ManagerProfile
+	(*ManagerWelcome)(nil),        // 7: bobbin.wire.ManagerWelcome
+	(*ExecutorRequest)(nil),       // 8: bobbin.wire.ExecutorRequest
+	(*ExecutorDemand)(nil),        // 9: bobbin.wire.ExecutorDemand
+	(*ExecutorProfile)(nil),       // 10: bobbin.wire.ExecutorProfile
+	(*Finish)(nil),                // 11: bobbin.wire.Finish
+	nil,                           // 12: bobbin.wire.ExecutorDemand.HostTasksEntry
+	nil,                           // 13: bobbin.wire.ExecutorProfile.ResourcesEntry
+	(*Credentials)(nil),           // 14: bobbin.wire.Credentials
 }
 var file_internal_wire_manager_proto_depIdxs = []int32{
-	1,  // 0: bobbin.wire.ManagerReport.hello:type_name -> bobbin.wire.ManagerHello
-	2,  // 1: bobbin.wire.ManagerReport.losses:type_name -> bobbin.wire.ExecutorLoss
-	3,  // 2: bobbin.wire.ManagerReport.notices:type_name -> bobbin.wire.ExecutorNotice
-	5,  // 3: bobbin.wire.ManagerOrder.welcome:type_name -> bobbin.wire.ManagerWelcome
-	6,  // 4: bobbin.wire.ManagerOrder.request:type_name -> bobbin.wire.ExecutorRequest
-	9,  // 5: bobbin.wire.ManagerOrder.finish:type_name -> bobbin.wire.Finish
-	12, // 6: bobbin.wire.ManagerOrder.credentials:type_name -> bobbin.wire.Credentials
-	7,  // 7: bobbin.wire.ExecutorRequest.demands:type_name -> bobbin.wire.ExecutorDemand
-	8,  // 8: bobbin.wire.ExecutorDemand.profile:type_name -> bobbin.wire.ExecutorProfile
-	10, // 9: bobbin.wire.ExecutorDemand.host_tasks:type_name -> bobbin.wire.ExecutorDemand.HostTasksEntry
-	11, // 10: bobbin.wire.ExecutorProfile.resources:type_name -> bobbin.wire.ExecutorProfile.ResourcesEntry
-	0,  // 11: bobbin.wire.Manager.Manage:input_type -> bobbin.wire.ManagerReport
-	4,  // 12: bobbin.wire.Manager.Manage:output_type -> bobbin.wire.ManagerOrder
-	12, // [12:13] is the sub-list for method output_type
-	11, // [11:12] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	2,  // 0: bobbin.wire.ManagerReport.hello:type_name -> bobbin.wire.ManagerHello
+	3,  // 1: bobbin.wire.ManagerReport.losses:type_name -> bobbin.wire.ExecutorLoss
+	4,  // 2: bobbin.wire.ManagerReport.notices:type_name -> bobbin.wire.ExecutorNotice
+	1,  // 3: bobbin.wire.ManagerReport.profiles:type_name -> bobbin.wire.ManagerProfileRequest
+	7,  // 4: bobbin.wire.ManagerOrder.welcome:type_name -> bobbin.wire.ManagerWelcome
+	8,  // 5: bobbin.wire.ManagerOrder.request:type_name -> bobbin.wire.ExecutorRequest
+	11, // 6: bobbin.wire.ManagerOrder.finish:type_name -> bobbin.wire.Finish
+	14, // 7: bobbin.wire.ManagerOrder.credentials:type_name -> bobbin.wire.Credentials
+	6,  // 8: bobbin.wire.ManagerOrder.profiles:type_name -> bobbin.wire.ManagerProfile
+	9,  // 9: bobbin.wire.ExecutorRequest.demands:type_name -> bobbin.wire.ExecutorDemand
+	10, // 10: bobbin.wire.ExecutorDemand.profile:type_name -> bobbin.wire.ExecutorProfile
+	12, // 11: bobbin.wire.ExecutorDemand.host_tasks:type_name -> bobbin.wire.ExecutorDemand.HostTasksEntry
+	13, // 12: bobbin.wire.ExecutorProfile.resources:type_name -> bobbin.wire.ExecutorProfile.ResourcesEntry
+	0,  // 13: bobbin.wire.Manager.Manage:input_type -> bobbin.wire.ManagerReport
+	5,  // 14: bobbin.wire.Manager.Manage:output_type -> bobbin.wire.ManagerOrder
+	14, // [14:15] is the sub-list for method output_type
+	13, // [13:14] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_manager_proto_init() }
@@ -865,7 +1012,7 @@ func file_internal_wire_manager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_manager_proto_rawDesc), len(file_internal_wire_manager_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

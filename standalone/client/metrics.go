@@ -44,3 +44,8 @@ func (s *Cluster) MetricTargets(ctx context.Context) ([]client.MetricTarget, err
 	}
 	return targets, nil
 }
+
+// Profile fails: drivers on a standalone cluster serve no profiles.
+func (s *Cluster) Profile(context.Context, string, client.ProfileOptions) ([]byte, error) {
+	return nil, client.Usagef("profile: the driver of an application on a standalone cluster serves no profiles")
+}

@@ -1,0 +1,95 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// maxProfile bounds the encoded bytes of a profile: the ApplicationMaster accepts
+// messages of at most 4 MiB.
+const maxProfile = 3 << 20
+
+// profiles are requests for profiles that wait for the driver. Driver.mu guards them.
+type profiles struct {
+	last    uint64
+	unsent  []*wire.ManagerProfileRequest
+	waiting map[uint64]chan<- *wire.ManagerProfile // never full
+}
+
+// Profile has the driver take a profile, see driver.Driver.Profile. If the connection
+// to the driver breaks, Profile waits until ctx ends.
+func (r *Driver) Profile(ctx context.Context, request driver.ProfileRequest) ([]byte, error) {
+	encoded, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	reply := make(chan *wire.ManagerProfile, 1)
+	r.mu.Lock()
+	r.profiles.last++
+	id := r.profiles.last
+	r.profiles.waiting[id] = reply
+	r.profiles.unsent = append(r.profiles.unsent, &wire.ManagerProfileRequest{Id: id, Json: encoded})
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.profiles.waiting, id)
+	}()
+	r.signal()
+	select {
+	case got := <-reply:
+		if got.GetError() != "" {
+			return nil, errors.New(got.GetError())
+		}
+		return got.GetContent(), nil
+	case <-r.ended:
+		return nil, driver.ErrStopped
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// receive passes on profiles. The caller holds Driver.mu.
+func (p *profiles) receive(received []*wire.ManagerProfile) {
+	for _, profile := range received {
+		if reply := p.waiting[profile.GetId()]; reply != nil {
+			delete(p.waiting, profile.GetId())
+			reply <- profile
+		}
+	}
+}
+
+// takeProfileRequests removes and returns the requests for profiles.
+func (m *Manager) takeProfileRequests(link *managerLink) []*wire.ManagerProfileRequest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	requests := link.profiles
+	link.profiles = nil
+	return requests
+}
+
+// takeProfile takes a profile and sends it to the ApplicationMaster that asked.
+func (m *Manager) takeProfile(ctx context.Context, link *managerLink, request *wire.ManagerProfileRequest) {
+	reply := &wire.ManagerProfile{Id: request.GetId()}
+	var wanted driver.ProfileRequest
+	err := json.Unmarshal(request.GetJson(), &wanted)
+	if err == nil {
+		reply.Content, err = m.driver.Profile(ctx, wanted)
+	}
+	if err == nil && len(reply.Content) > maxProfile {
+		err = fmt.Errorf("the profile has %d bytes, the most is %d: profile one executor", len(reply.Content), maxProfile)
+	}
+	if err != nil {
+		reply.Content, reply.Error = nil, err.Error()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.link == link {
+		m.send(func(order *wire.ManagerOrder) { order.Profiles = append(order.Profiles, reply) })
+	}
+}

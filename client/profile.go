@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// ProfileOptions say what to profile.
+type ProfileOptions struct {
+	Type     string // cpu, heap, goroutine, mutex or block
+	Duration time.Duration
+	Executor string // id of the executor; "" for those that run most tasks
+	Driver   bool   // the driver's process, and no executor
+}
+
+// profileGrace is how much longer than its duration a profile may take.
+const profileGrace = 30 * time.Second
+
+// Profile takes a profile of a running application, and returns it in the format of go
+// tool pprof. Users who may view the application may profile it.
+func (c *Cluster) Profile(ctx context.Context, id string, o ProfileOptions) ([]byte, error) {
+	if err := CheckApplicationID(id); err != nil {
+		return nil, err
+	}
+	query := url.Values{"type": {o.Type}, "seconds": {strconv.Itoa(int(o.Duration.Seconds()))}}
+	if o.Executor != "" {
+		query.Set("executor", o.Executor)
+	}
+	if o.Driver {
+		query.Set("driver", "true")
+	}
+	profile, err := c.rest.ProxyQuery(ctx, id, "/api/profile", query, o.Duration+profileGrace)
+	if err != nil {
+		return nil, Refused(err)
+	}
+	return profile, nil
+}

@@ -1,0 +1,158 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// maxProfiled is how many executors are profiled together.
+const maxProfiled = 20
+
+// profileGrace is how long an executor may take to send a profile that it has taken.
+const profileGrace = 10 * time.Second
+
+// ProfileRequest says what to profile, and how.
+type ProfileRequest struct {
+	Type     string        `json:"type"`               // one of package profiling's
+	Duration time.Duration `json:"duration"`           // 1 s to 30 s, for types that take time
+	Executor string        `json:"executor,omitempty"` // id of the executor; "" for the 20 that run most tasks
+	Driver   bool          `json:"driver,omitempty"`   // the process of the driver, and no executor
+}
+
+// profileOrder is a profile that an executor was asked for.
+type profileOrder struct {
+	executor *executor
+	replies  chan<- profileReply // never full
+}
+
+type profileReply struct {
+	executor string
+	content  []byte
+	err      error
+}
+
+// Profile takes a profile of executors, or of the driver, and returns it in the format
+// of go tool pprof; those of several executors are merged. Comments in the profile say
+// which executors are in it, and which are not and why. Profile fails if the request is
+// invalid, if no executor answers, if ctx ends, and with ErrStopped.
+func (d *Driver) Profile(ctx context.Context, r ProfileRequest) ([]byte, error) {
+	if err := profiling.Check(r.Type, r.Duration); err != nil {
+		return nil, err
+	}
+	if r.Driver {
+		p, err := profiling.Take(ctx, r.Type, r.Duration)
+		if err != nil {
+			return nil, err
+		}
+		p.Comments = []string{"the driver"}
+		return profiling.Encode(p)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Duration+profileGrace, errors.New("it did not answer in time"))
+	defer cancel()
+	replies := make(chan profileReply, maxProfiled)
+	asked, ok := ask(d, func(l *loop) map[string]uint64 { return l.orderProfiles(r, replies) })
+	switch {
+	case !ok:
+		return nil, ErrStopped
+	case len(asked) == 0 && r.Executor != "":
+		return nil, fmt.Errorf("executor %q is not registered", r.Executor)
+	case len(asked) == 0:
+		return nil, errors.New("no executor is registered")
+	}
+	defer d.do(func(l *loop) {
+		for _, order := range asked {
+			delete(l.profileOrders, order)
+		}
+	})
+	return d.collectProfiles(ctx, asked, replies)
+}
+
+// collectProfiles waits for the profiles of executors, and merges them.
+func (d *Driver) collectProfiles(ctx context.Context, asked map[string]uint64, replies <-chan profileReply) ([]byte, error) {
+	var profiles [][]byte
+	var comments []string
+	failed := func(executor string, err error) {
+		comments = append(comments, fmt.Sprintf("without executor %s: %v", executor, err))
+	}
+	waiting := map[string]bool{}
+	for executor := range asked {
+		waiting[executor] = true
+	}
+	for len(waiting) > 0 {
+		select {
+		case reply := <-replies:
+			delete(waiting, reply.executor)
+			if reply.err != nil {
+				failed(reply.executor, reply.err)
+				continue
+			}
+			profiles = append(profiles, reply.content)
+			comments = append(comments, "executor "+reply.executor)
+		case <-d.ended:
+			return nil, ErrStopped
+		case <-ctx.Done():
+			for executor := range waiting {
+				failed(executor, context.Cause(ctx))
+			}
+			clear(waiting)
+		}
+	}
+	slices.SortFunc(comments, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	if len(profiles) == 0 {
+		return nil, errors.New(comments[0])
+	}
+	return profiling.Merge(profiles, comments)
+}
+
+// orderProfiles asks executors for a profile, and returns the numbers of the orders by
+// executor.
+func (l *loop) orderProfiles(r ProfileRequest, replies chan<- profileReply) map[string]uint64 {
+	var executors []*executor
+	for _, e := range l.executors {
+		if r.Executor == "" || e.id == r.Executor {
+			executors = append(executors, e)
+		}
+	}
+	slices.SortFunc(executors, func(a, b *executor) int {
+		return cmp.Or(cmp.Compare(len(b.attempts), len(a.attempts)), cmp.Compare(a.id, b.id))
+	})
+	asked := map[string]uint64{}
+	for _, e := range executors[:min(len(executors), maxProfiled)] {
+		l.lastProfile++
+		l.profileOrders[l.lastProfile] = profileOrder{executor: e, replies: replies}
+		l.send.profile(e, &wire.ProfileRequest{Id: l.lastProfile, Type: r.Type, Nanos: int64(r.Duration)})
+		asked[e.id] = l.lastProfile
+	}
+	return asked
+}
+
+// receiveProfile passes on a profile that an executor has taken.
+func (l *loop) receiveProfile(e *executor, p *wire.Profile) {
+	order, ordered := l.profileOrders[p.GetId()]
+	if !ordered || order.executor != e {
+		return
+	}
+	delete(l.profileOrders, p.GetId())
+	reply := profileReply{executor: e.id, content: p.GetContent()}
+	if p.GetError() != "" {
+		reply.err = errors.New(p.GetError())
+	}
+	order.replies <- reply
+}
+
+// loseProfiles ends the waiting for the profiles of a lost executor.
+func (l *loop) loseProfiles(e *executor, reason string) {
+	for id, order := range l.profileOrders {
+		if order.executor == e {
+			delete(l.profileOrders, id)
+			order.replies <- profileReply{executor: e.id, err: errors.New("it " + reason)}
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package executorbackend
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// Labels of the samples in an executor's profiles.
+const (
+	executorLabel = "executor"
+	taskSetLabel  = "task_set"
+)
+
+// takeProfile takes a profile of this process and sends it. If the executor stops, the
+// profile ends early.
+func (e *engine) takeProfile(request *wire.ProfileRequest) {
+	reply := &wire.Profile{Id: request.GetId()}
+	content, err := e.profile(request)
+	if err == nil && len(content) > maxProfile {
+		err = fmt.Errorf("it has %d bytes, the most is %d", len(content), maxProfile)
+	}
+	if err != nil {
+		reply.Error = err.Error()
+	} else {
+		reply.Content = content
+	}
+	e.out.sendProfile(reply)
+}
+
+// maxProfile bounds the encoded bytes of a profile, which is sent in one message.
+const maxProfile = 2 * wire.MaxPart
+
+func (e *engine) profile(request *wire.ProfileRequest) ([]byte, error) {
+	p, err := profiling.Take(e.tasksCtx, request.GetType(), time.Duration(request.GetNanos()))
+	if err != nil {
+		return nil, err
+	}
+	profiling.Label(p, executorLabel, e.options.ID)
+	for _, sample := range p.Sample {
+		if label := sample.Label[taskLabel]; len(label) > 0 {
+			delete(sample.Label, taskLabel) // it differs from executor to executor
+			sample.Label[taskSetLabel] = []string{taskSetName(label[0])}
+		}
+	}
+	return profiling.Encode(p)
+}
