@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -9,13 +8,16 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math"
 	"path"
 	"strings"
 
+	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/shuffle"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -98,7 +100,7 @@ func checkpointReader[T any](p *Plan, arguments []byte) (any, error) {
 	n.count = func(l *layout) int { return l.Sources[n.ref()] }
 	of := newOf(p, n, func(x *execution, partition int, emit func(T) bool) {
 		for _, split := range x.splits(n, partition) {
-			if err := readChunks(x.task, split, func(element []byte) (bool, error) {
+			if err := readElements(x.task, split, func(element []byte) (bool, error) {
 				x.measured.RecordsIn++
 				value, err := values.Decode(element)
 				return err == nil && emit(value), err
@@ -113,9 +115,11 @@ func checkpointReader[T any](p *Plan, arguments []byte) (any, error) {
 }
 
 // The files of a checkpoint are parts of an output: one for each task, and then the
-// index. All begin with checkpointMagic. A part has chunks of elements, those of a
-// partition together.
+// index. All begin with checkpointMagic. A part has blocks of records without keys, whose
+// values are the elements; those of a partition follow each other.
 const checkpointMagic = "bobbinCP"
+
+var errRemake = errors.New("remove the checkpoint, and make it again")
 
 // checkpointIndex describes the partitions of a checkpoint.
 type checkpointIndex struct {
@@ -135,7 +139,7 @@ func (c checkpointIndex) write(ctx context.Context, output *storage.Output, part
 	if err != nil {
 		return err
 	}
-	content := binary.BigEndian.AppendUint32([]byte(checkpointMagic), crc32.Checksum(encoded, castagnoli))
+	content := binary.BigEndian.AppendUint32([]byte(checkpointMagic), crc32.ChecksumIEEE(encoded))
 	if _, err := file.Write(append(content, encoded...)); err != nil {
 		return err
 	}
@@ -153,7 +157,7 @@ func readIndex(ctx context.Context, files *storage.Files, path string) (index ch
 		return index, err
 	}
 	rest, ok := bytes.CutPrefix(content, []byte(checkpointMagic))
-	if !ok || len(rest) < 4 || binary.BigEndian.Uint32(rest) != crc32.Checksum(rest[4:], castagnoli) {
+	if !ok || len(rest) < 4 || binary.BigEndian.Uint32(rest) != crc32.ChecksumIEEE(rest[4:]) {
 		return index, errors.New("it is not the index that the last part of a checkpoint is: that is missing or damaged")
 	}
 	return codec.Decode[checkpointIndex](rest[4:])
@@ -203,7 +207,7 @@ func openCheckpoint(ctx context.Context, files *storage.Files, uri string) (part
 			offset += length
 		}
 		if parts[i].Length != offset {
-			return nil, false, fmt.Errorf("%s has %d bytes, but had %d when it was written: %w", parts[i].Path, parts[i].Length, offset, errDamaged)
+			return nil, false, fmt.Errorf("%s has %d bytes, but had %d when it was written: %w", parts[i].Path, parts[i].Length, offset, errRemake)
 		}
 	}
 	return partitions, index.Hashed, nil
@@ -216,20 +220,24 @@ func (s *stageWork) checkpoint(x *execution, partitions span) (elements int64, l
 		return 0, nil, err
 	}
 	defer func() { _ = part.Abort() }() // no effect after Commit
-	file := bufio.NewWriterSize(part, chunkBytes)
-	_, _ = file.WriteString(checkpointMagic) // Flush returns its error
-	w := chunkWriter{out: file}
+	if _, err := part.Write([]byte(checkpointMagic)); err != nil {
+		return 0, nil, err
+	}
+	file := shuffle.NewBlockWriter(part)
+	defer file.Release()
+	begin := int64(0)
 	err = x.over(partitions, func(partition int) {
-		begin := w.written
 		s.final.collect(x, partition, func(element []byte) bool {
 			elements++
-			err := w.add(element)
+			err := file.Add(nil, element)
 			return err == nil || x.fail(err)
 		})
-		if err := w.flush(); err != nil {
+		end, err := file.EndBlock()
+		if err != nil {
 			x.fail(err)
 		}
-		lengths = append(lengths, w.written-begin)
+		lengths = append(lengths, end-begin)
+		begin = end
 	})
 	if err == nil {
 		err = file.Flush()
@@ -238,4 +246,37 @@ func (s *stageWork) checkpoint(x *execution, partitions span) (elements int64, l
 		return 0, nil, err
 	}
 	return elements, lengths, x.task.CommitOutput(part.Commit)
+}
+
+// readElements passes the elements of a partition of a checkpoint to visit, until visit
+// returns false or an error. An element is valid until visit returns.
+func readElements(ctx context.Context, split storage.Split, visit func(element []byte) (more bool, err error)) error {
+	if split.Length == 0 {
+		return nil
+	}
+	file, err := storage.From(ctx).Open(ctx, split.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return permanentError{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	if _, err := file.Seek(split.Offset, io.SeekStart); err != nil {
+		return err
+	}
+	for records, err := range shuffle.ReadBlocks(file, split.String(), split.Length) {
+		if errors.Is(err, block.ErrDamaged) {
+			return permanentError{fmt.Errorf("%w: %w", err, errRemake)}
+		}
+		if err != nil {
+			return err
+		}
+		for _, element, ok := records.Next(); ok; _, element, ok = records.Next() {
+			if more, err := visit(element); !more || err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

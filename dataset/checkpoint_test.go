@@ -127,8 +127,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 		err    string
 	}{
 		{"a part is changed", func(t *testing.T, d string) { change(t, part(d, "part-00001"), flip) }, "part-00001:8+"},
-		{"a part is changed", func(t *testing.T, d string) { change(t, part(d, "part-00001"), flip) }, "it is damaged: remove the checkpoint"},
-		{"a part is cut", func(t *testing.T, d string) { change(t, part(d, "part-00001"), cut) }, "when it was written: it is damaged"},
+		{"a part is changed", func(t *testing.T, d string) { change(t, part(d, "part-00001"), flip) }, "remove the checkpoint, and make it again"},
+		{"a part is cut", func(t *testing.T, d string) { change(t, part(d, "part-00001"), cut) }, "when it was written: remove the checkpoint"},
 		{"a part is missing", func(t *testing.T, d string) { require.NoError(t, os.Remove(part(d, "part-00001"))) }, "part-00001 is missing"},
 		{"the index is missing", func(t *testing.T, d string) { require.NoError(t, os.Remove(part(d, "part-00003"))) }, "not the index"},
 		{"the index is changed", func(t *testing.T, d string) { change(t, part(d, "part-00003"), flip) }, "not the index"},

@@ -48,13 +48,13 @@ func TestBlocksHoldWhatWasWritten(t *testing.T) {
 			pairs = append(pairs, pair{strings.Repeat("k", size%130), string(value)})
 		}
 		var out bytes.Buffer
-		w := newBlockWriter(&out)
+		w := NewBlockWriter(&out)
 		for _, p := range pairs {
 			require.NoError(t, w.add(appendFrame(nil, []byte(p.key), []byte(p.value))))
 		}
 		require.NoError(t, w.endBlock())
 		require.NoError(t, w.flush())
-		w.release()
+		w.Release()
 		read, err := readBlocks(out.Bytes())
 		require.NoError(t, err)
 		require.Equal(t, len(pairs), len(read))
@@ -203,4 +203,35 @@ func BenchmarkRecords(b *testing.B) {
 			encoded = appendBlock(encoded[:0], frames)
 		}
 	})
+}
+
+func TestBlocksOfAStream(t *testing.T) {
+	values := [][]byte{[]byte("a"), {}, bytes.Repeat([]byte("b"), 2*blockSize), []byte("c"), bytes.Repeat([]byte{1}, blockSize)}
+	var out bytes.Buffer
+	w := NewBlockWriter(&out)
+	defer w.Release()
+	for _, value := range values {
+		require.NoError(t, w.Add(nil, value))
+	}
+	end, err := w.EndBlock()
+	require.NoError(t, err)
+	require.NoError(t, w.Flush())
+	require.EqualValues(t, out.Len(), end)
+	read := func(stored []byte) (got [][]byte, err error) {
+		for records, err := range ReadBlocks(bytes.NewReader(stored), "stream", end) {
+			if err != nil {
+				return nil, err
+			}
+			for _, value, ok := records.Next(); ok; _, value, ok = records.Next() {
+				got = append(got, bytes.Clone(value))
+			}
+		}
+		return got, nil
+	}
+	got, err := read(out.Bytes())
+	require.NoError(t, err)
+	require.Equal(t, values, got)
+	_, err = read(out.Bytes()[:end-1])
+	require.ErrorIs(t, err, block.ErrDamaged)
+	require.ErrorContains(t, err, "stream")
 }

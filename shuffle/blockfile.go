@@ -5,35 +5,51 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// encoderBytes is the memory of a blockWriter.
+// encoderBytes is the memory of a BlockWriter.
 const encoderBytes = blockSize + slabSize
 
-// blockWriter collects frames into blocks and writes them to a file.
-type blockWriter struct {
+// BlockWriter collects records into blocks, as those of map outputs, and writes them to
+// a file. It is for one goroutine.
+type BlockWriter struct {
 	file   io.Writer
 	frames []byte // of the block to be written next
 	out    []byte // encoded blocks that are not written to the file yet
 	offset int64  // number of bytes of all blocks before frames
 }
 
-// newBlockWriter returns a blockWriter. The caller must release it.
-func newBlockWriter(file io.Writer) *blockWriter {
-	return &blockWriter{file: file, frames: getBuffer(blockSize)[:0], out: getBuffer(slabSize)[:0]}
+// NewBlockWriter returns a BlockWriter without records. The caller must call Release.
+func NewBlockWriter(file io.Writer) *BlockWriter {
+	return &BlockWriter{file: file, frames: getBuffer(blockSize)[:0], out: getBuffer(slabSize)[:0]}
 }
 
-func (w *blockWriter) release() {
+// Release frees the memory. The BlockWriter cannot be used any more.
+func (w *BlockWriter) Release() {
 	putBuffer(w.frames)
 	putBuffer(w.out)
 	w.frames, w.out = nil, nil
 }
 
+// Add adds a record, and copies its bytes.
+func (w *BlockWriter) Add(key, value []byte) error {
+	size := frameSize(key, value)
+	if size > maxRecord {
+		return fmt.Errorf("a record of %d bytes is too large: the limit is %d", size, maxRecord)
+	}
+	if len(w.frames)+size <= blockSize {
+		w.frames = appendFrame(w.frames, key, value)
+		return nil
+	}
+	return w.add(appendFrame(nil, key, value))
+}
+
 // add adds frames to the same block. If they are larger than one, they are one frame.
-func (w *blockWriter) add(frames []byte) error {
+func (w *BlockWriter) add(frames []byte) error {
 	if len(w.frames)+len(frames) > blockSize {
 		if err := w.endBlock(); err != nil {
 			return err
@@ -46,9 +62,14 @@ func (w *blockWriter) add(frames []byte) error {
 	return nil
 }
 
-// endBlock makes a block of the frames that were added since the last one. w.offset
-// then is its end.
-func (w *blockWriter) endBlock() error {
+// EndBlock makes a block of the records that were added since the last one, and returns
+// the bytes of all blocks.
+func (w *BlockWriter) EndBlock() (offset int64, err error) {
+	err = w.endBlock()
+	return w.offset, err
+}
+
+func (w *BlockWriter) endBlock() error {
 	if len(w.frames) == 0 {
 		return nil
 	}
@@ -57,7 +78,7 @@ func (w *blockWriter) endBlock() error {
 	return err
 }
 
-func (w *blockWriter) write(frames []byte) error {
+func (w *BlockWriter) write(frames []byte) error {
 	before := len(w.out)
 	w.out = appendBlock(w.out, frames)
 	w.offset += int64(len(w.out) - before)
@@ -67,11 +88,31 @@ func (w *blockWriter) write(frames []byte) error {
 	return w.flush()
 }
 
-// flush writes all blocks to the file. The caller calls endBlock first.
-func (w *blockWriter) flush() error {
+// Flush ends the block and writes all blocks to the file.
+func (w *BlockWriter) Flush() error { return errors.Join(w.endBlock(), w.flush()) }
+
+func (w *BlockWriter) flush() error {
 	_, err := w.file.Write(w.out)
 	w.out = w.out[:0]
 	return err
+}
+
+// ReadBlocks yields the records of a BlockWriter's blocks, which have length bytes.
+// name is in errors. The records of a block are valid until the next one is yielded. The
+// sequence ends after an error: one that wraps block.ErrDamaged if the bytes are not
+// those that were written.
+func ReadBlocks(input io.Reader, name string, length int64) iter.Seq2[Records, error] {
+	return func(yield func(Records, error) bool) {
+		r := blockReader{input: bufio.NewReaderSize(input, int(min(length, blockSize))), name: name, left: length}
+		var stored, raw []byte
+		defer func() { putBuffer(stored); putBuffer(raw) }()
+		for {
+			records, err := r.next(&stored, &raw)
+			if err == io.EOF || !yield(records, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // blockReader reads blocks that follow each other.

@@ -137,8 +137,8 @@ func files(t testing.TB, s *Service) (names []string) {
 // blockBytes returns the blocks of records.
 func blockBytes(t testing.TB, pairs []pair) []byte {
 	var out bytes.Buffer
-	w := newBlockWriter(&out)
-	defer w.release()
+	w := NewBlockWriter(&out)
+	defer w.Release()
 	for _, p := range pairs {
 		require.NoError(t, w.add(appendFrame(nil, []byte(p.key), []byte(p.value))))
 	}

@@ -27,8 +27,8 @@ func (w *Writer) createRun(write func(*runWriter) error) (run, error) {
 	if err != nil {
 		return run{}, err
 	}
-	r := runWriter{blocks: newBlockWriter(file), offsets: make([]int64, 1, w.partitions+1)}
-	defer r.blocks.release()
+	r := runWriter{blocks: NewBlockWriter(file), offsets: make([]int64, 1, w.partitions+1)}
+	defer r.blocks.Release()
 	if err = write(&r); err == nil {
 		err = r.end(w.partitions)
 	}
@@ -44,7 +44,7 @@ func (w *Writer) createRun(write func(*runWriter) error) (run, error) {
 
 // runWriter writes the blocks of a run.
 type runWriter struct {
-	blocks  *blockWriter
+	blocks  *BlockWriter
 	offsets []int64 // of the current partition and those before it
 }
 

@@ -241,15 +241,15 @@ func writeSorted(directory string, frames iter.Seq[[]byte]) (path string, bytes 
 	if err != nil {
 		return "", 0, err
 	}
-	blocks := newBlockWriter(file)
-	defer blocks.release()
+	blocks := NewBlockWriter(file)
+	defer blocks.Release()
 	for frame := range frames {
 		if err = blocks.add(frame); err != nil {
 			break
 		}
 	}
 	if err == nil {
-		err = errors.Join(blocks.endBlock(), blocks.flush())
+		err = blocks.Flush()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		_ = os.Remove(file.Name()) // the directory's owner removes what stays
