@@ -2,21 +2,23 @@ package driver_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 )
 
 // benchDriver is a driver with two executors of two cores each, over gRPC and
-// TLS on loopback.
-func benchDriver(b *testing.B) *driver.Driver {
+// TLS on loopback. It records events if recorder is not nil.
+func benchDriver(b *testing.B, recorder *events.Recorder) *driver.Driver {
 	id, err := identity.New()
 	require.NoError(b, err)
-	d, err := driver.New(driver.Options{Identity: id, BindAddress: "127.0.0.1:0"})
+	d, err := driver.New(driver.Options{Identity: id, BindAddress: "127.0.0.1:0", Events: recorder})
 	require.NoError(b, err)
 	served := make(chan error, 2)
 	for _, executor := range []string{"1", "2"} {
@@ -44,20 +46,30 @@ func runNoops(b *testing.B, d *driver.Driver, tasks int) {
 	require.Equal(b, tasks, count)
 }
 
-// BenchmarkTasks measures how many empty tasks run in a second, in sets of 20,000.
+// BenchmarkTasks measures how many empty tasks run in a second, in sets of 20,000, without
+// and with a recorder of events.
 func BenchmarkTasks(b *testing.B) {
-	const tasks = 20_000
-	d := benchDriver(b)
-	runNoops(b, d, tasks)
-	for b.Loop() {
-		runNoops(b, d, tasks)
+	for _, recorded := range []bool{false, true} {
+		b.Run(fmt.Sprintf("recorded=%v", recorded), func(b *testing.B) {
+			const tasks = 20_000
+			var recorder *events.Recorder
+			if recorded {
+				recorder = events.NewRecorder(events.LiveLimits)
+				defer recorder.Close()
+			}
+			d := benchDriver(b, recorder)
+			runNoops(b, d, tasks)
+			for b.Loop() {
+				runNoops(b, d, tasks)
+			}
+			b.ReportMetric(float64(b.N)*tasks/b.Elapsed().Seconds(), "tasks/s")
+		})
 	}
-	b.ReportMetric(float64(b.N)*tasks/b.Elapsed().Seconds(), "tasks/s")
 }
 
 // BenchmarkRoundTrip measures a task set of one task, from Run to its result.
 func BenchmarkRoundTrip(b *testing.B) {
-	d := benchDriver(b)
+	d := benchDriver(b, nil)
 	for b.Loop() {
 		runNoops(b, d, 1)
 	}
