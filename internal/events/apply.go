@@ -130,7 +130,7 @@ func (m *Model) setSubmitted(e *TaskSetSubmitted) {
 		m.jobSubmitted(&JobSubmitted{Time: e.Time, Job: e.Job, Name: e.Name, Pool: e.Pool})
 		j = m.job(e.Job)
 	}
-	m.jobOfSet[e.Set] = e.Job
+	m.sets[e.Set] = setPlace{job: e.Job, index: len(j.Sets)}
 	set := &TaskSet{TaskSetSubmitted: *e, State: Running, version: m.version}
 	set.Counts.Tasks = e.Tasks
 	j.Sets = append(j.Sets, set)

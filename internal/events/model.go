@@ -34,9 +34,15 @@ type Model struct {
 	state    Snapshot
 	notes    map[string][]string // by source
 	byID     map[string]int      // index in state.Executors
-	jobOfSet map[uint64]uint64
+	sets     map[uint64]setPlace // by the id of the task set
 	running  map[attemptKey]Attempt
 	failures failures
+}
+
+// setPlace is where a task set is.
+type setPlace struct {
+	job   uint64
+	index int // in Job.Sets
 }
 
 // attemptKey identifies an attempt.
@@ -55,7 +61,7 @@ func NewModel(limits Limits) *Model {
 		state:    Snapshot{byNumber: map[uint32]int{}},
 		notes:    map[string][]string{},
 		byID:     map[string]int{},
-		jobOfSet: map[uint64]uint64{},
+		sets:     map[uint64]setPlace{},
 		running:  map[attemptKey]Attempt{},
 		failures: failures{},
 	}
@@ -144,19 +150,20 @@ func (m *Model) sum() {
 
 // sumTasks sets the numbers of the job's tasks.
 func (j *Job) sumTasks() {
+	type stage struct{ tasks, done int }
+	stages := map[uint64]stage{} // by id; the first task set of each has all tasks
+	for _, set := range j.Sets {
+		s, known := stages[set.Stage]
+		if !known {
+			s.tasks = set.Tasks
+		}
+		s.done += set.Counts.Done
+		stages[set.Stage] = s
+	}
 	j.Counts.Tasks, j.Counts.Done = 0, 0
-	for i, set := range j.Sets {
-		if slices.ContainsFunc(j.Sets[:i], func(earlier *TaskSet) bool { return set.Stage != 0 && earlier.Stage == set.Stage }) {
-			continue
-		}
-		done := 0
-		for _, attempt := range j.Sets[i:] {
-			if attempt == set || attempt.Stage == set.Stage && set.Stage != 0 {
-				done += attempt.Counts.Done
-			}
-		}
-		j.Counts.Tasks += set.Tasks
-		j.Counts.Done += min(done, set.Tasks)
+	for _, s := range stages {
+		j.Counts.Tasks += s.tasks
+		j.Counts.Done += min(s.done, s.tasks)
 	}
 }
 
@@ -174,20 +181,15 @@ func (m *Model) job(id uint64) *Job {
 
 // set returns a task set to change and its job, nil if it is unknown.
 func (m *Model) set(id uint64) (*Job, *TaskSet) {
-	j := m.job(m.jobOfSet[id])
-	if j == nil {
+	place := m.sets[id]
+	j := m.job(place.job)
+	if j == nil || place.index >= len(j.Sets) || j.Sets[place.index].Set != id {
 		return nil, nil
 	}
-	for i := len(j.Sets) - 1; i >= 0; i-- {
-		if j.Sets[i].Set != id {
-			continue
-		}
-		if j.Sets[i].version != m.version {
-			j.Sets[i] = j.Sets[i].copied(m.version)
-		}
-		return j, j.Sets[i]
+	if s := j.Sets[place.index]; s.version != m.version {
+		j.Sets[place.index] = s.copied(m.version)
 	}
-	return nil, nil
+	return j, j.Sets[place.index]
 }
 
 // executor returns an executor to change. It adds one that is unknown.
@@ -321,7 +323,7 @@ func (m *Model) forgetJobs() {
 		}
 		excess--
 		for _, set := range j.Sets {
-			delete(m.jobOfSet, set.Set)
+			delete(m.sets, set.Set)
 		}
 		return true
 	})

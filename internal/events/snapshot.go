@@ -192,11 +192,14 @@ func (s *Snapshot) UnmarshalJSON(encoded []byte) error {
 	if err := json.Unmarshal(encoded, (*fields)(s)); err != nil {
 		return err
 	}
+	if slices.Contains(s.Executors, nil) || slices.Contains(s.Jobs, nil) || slices.Contains(s.Profiles, nil) || slices.Contains(s.Failures, nil) ||
+		slices.Contains(s.Cached, nil) || slices.Contains(s.Steps, nil) ||
+		slices.ContainsFunc(s.Jobs, func(j *Job) bool { return slices.Contains(j.Sets, nil) }) ||
+		slices.ContainsFunc(s.Failures, func(g *FailureGroup) bool { return slices.Contains(g.Samples, nil) }) {
+		return errors.New("an element of a list is null")
+	}
 	s.byNumber = map[uint32]int{}
 	for i, e := range s.Executors {
-		if e == nil {
-			return errors.New("an executor is null")
-		}
 		for _, number := range e.Numbers {
 			s.byNumber[number] = i
 		}
