@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,21 +28,30 @@ type Identity struct {
 	User     string           // the name in YARN and HDFS
 	kerberos *kerberos.Client // nil on a cluster without Kerberos
 	keytab   string           // path of the keytab that logged in; "" for none
+	real     string           // the name of who logged in and acts for User; "" if User did
 }
 
 // Login returns the identity of this process on a cluster. On one with Kerberos, it
-// logs in by the settings' keytab, or else reads the ticket cache. Close must be
+// logs in by the settings' keytab, or else reads the ticket cache. If the settings or
+// HADOOP_PROXY_USER name another user, the process acts for that one. Close must be
 // called.
 func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
+	proxied := config.ProxyUser.In(settings)
 	if hadoop == nil || !hadoop.SecurityEnabled() {
 		user, err := security.CurrentUser()
 		if err != nil {
 			return nil, Usage(err)
 		}
-		return &Identity{User: user.Effective}, nil
+		return &Identity{User: cmp.Or(proxied, user.Effective)}, nil
+	}
+	proxied = cmp.Or(proxied, os.Getenv("HADOOP_PROXY_USER"))
+	keytab := config.KerberosKeytab.In(settings)
+	if proxied != "" && keytab != "" {
+		return nil, Usagef("a proxy user (%s) and a keytab (%s) do not go together: the application of %[1]s would get the keys of another user; log in with kinit",
+			proxied, keytab)
 	}
 	login, err := kerberos.Open(context.Background(), kerberos.Options{
-		Principal: config.KerberosPrincipal.In(settings), Keytab: config.KerberosKeytab.In(settings),
+		Principal: config.KerberosPrincipal.In(settings), Keytab: keytab,
 	})
 	if err != nil {
 		return nil, Refused(fmt.Errorf("%w; the cluster asks for Kerberos (hadoop.security.authentication in %s)",
@@ -52,11 +62,11 @@ func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 		login.Close()
 		return nil, Usage(err)
 	}
-	if named := os.Getenv("HADOOP_PROXY_USER"); named != "" && named != user {
-		login.Close()
-		return nil, Usagef("HADOOP_PROXY_USER is set to %s: acting for another user is not supported on a cluster with Kerberos", named)
+	identity := &Identity{User: user, kerberos: login, keytab: keytab}
+	if proxied != "" && proxied != user {
+		identity.User, identity.real = proxied, user
 	}
-	return &Identity{User: user, kerberos: login, keytab: config.KerberosKeytab.In(settings)}, nil
+	return identity, nil
 }
 
 func userName(hadoop *conf.Config, login *kerberos.Client) (string, error) {
@@ -79,7 +89,7 @@ func (i *Identity) Secure() bool { return i.kerberos != nil }
 
 // Storage returns options for file systems that this user accesses.
 func (i *Identity) Storage(options storage.Options) storage.Options {
-	options.User, options.Kerberos = i.User, i.kerberos
+	options.User, options.RealUser, options.Kerberos = i.User, i.real, i.kerberos
 	return options
 }
 
@@ -92,7 +102,43 @@ func (i *Identity) http(hadoop *conf.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, Usage(err)
 	}
-	return &http.Client{Transport: i.kerberos.RoundTripper(transport)}, nil
+	transport = i.kerberos.RoundTripper(transport)
+	if i.real != "" {
+		transport = &proxyTransport{RoundTripper: transport, user: i.User}
+	}
+	return &http.Client{Transport: transport}, nil
+}
+
+// proxyTransport makes requests for another user than the one who authenticates.
+type proxyTransport struct {
+	http.RoundTripper
+	user string
+}
+
+// RoundTrip adds the parameter by which Hadoop's web servers know the user.
+func (p *proxyTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	own := request.Clone(request.Context())
+	query := own.URL.Query()
+	query.Set("doAs", p.user)
+	own.URL.RawQuery = query.Encode()
+	return p.RoundTripper.RoundTrip(own)
+}
+
+// CloseIdleConnections closes the idle connections of the transport.
+func (p *proxyTransport) CloseIdleConnections() {
+	if closer, ok := p.RoundTripper.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// explainProxy adds the remedy to err if the cluster does not let the user act for another.
+func (i *Identity) explainProxy(err error) error {
+	// NameNodes, ResourceManagers and web servers say so in the same words.
+	if i.real == "" || err == nil || !strings.Contains(err.Error(), "is not allowed to impersonate") {
+		return err
+	}
+	return fmt.Errorf("%w: %s may act for %s if hadoop.proxyuser.%[2]s.users and hadoop.proxyuser.%[2]s.hosts permit it, "+
+		"in core-site.xml of the NameNodes and ResourceManagers", err, i.real, i.User)
 }
 
 // OpenFiles returns the cluster's file systems for its user. The caller closes them.
@@ -110,7 +156,7 @@ func (c *Cluster) manager(f func(*yarn.RMClient) error) error {
 	if c.identity.Secure() {
 		options.Kerberos = kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)
 	}
-	manager := yarn.NewRMClient(addresses, security.UserGroup{Effective: c.user}, options)
+	manager := yarn.NewRMClient(addresses, security.UserGroup{Effective: c.user, Real: c.identity.real}, options)
 	return errors.Join(f(manager), manager.Close())
 }
 

@@ -63,7 +63,8 @@ func TestLoginToASecureCluster(t *testing.T) {
 	require.NoError(t, os.Setenv("HADOOP_PROXY_USER", "alice"))
 	defer os.Unsetenv("HADOOP_PROXY_USER")
 	_, err = Login(secure(nil), settings("bob"))
-	require.ErrorContains(t, err, "acting for another user is not supported")
+	require.ErrorContains(t, err, "a proxy user (alice) and a keytab")
+	require.Equal(t, ExitUsage, ExitCode(err))
 	_, err = config.FromMap(map[string]string{"kerberos.principal": "bob"})
 	require.ErrorContains(t, err, "go together")
 }

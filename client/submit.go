@@ -176,6 +176,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 	}
 	if err != nil {
 		s.cleanUp(ctx)
+		err = s.cluster.identity.explainProxy(err)
 		if ctx.Err() != nil && s.id == "" {
 			err = Failed(fmt.Errorf("%w; nothing was submitted", context.Cause(ctx)))
 		}

@@ -24,6 +24,8 @@ type Options struct {
 	Hadoop *conf.Config
 	// User is the user name in HDFS; "" means HADOOP_USER_NAME, else the system's user.
 	User string
+	// RealUser is the user name of Kerberos's login if it acts for User; "" if it is User's.
+	RealUser string
 	// Kerberos is the user's login to a cluster with Kerberos; nil if there is none.
 	Kerberos *kerberos.Client
 	// Tokens has delegation tokens of such clusters, which are preferred; may be nil.

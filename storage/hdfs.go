@@ -58,7 +58,7 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	if err != nil {
 		return nil, err
 	}
-	access := namenode.Options{Addresses: addresses, User: options.User, Timeout: options.Timeout, Logger: options.Logger}
+	access := namenode.Options{Addresses: addresses, User: options.User, RealUser: options.RealUser, Timeout: options.Timeout, Logger: options.Logger}
 	service, err := options.authenticate(root, &access)
 	if err != nil {
 		return nil, err

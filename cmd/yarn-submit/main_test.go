@@ -66,7 +66,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"sumbit"}, `unknown command "sumbit", did you mean submit?`},
 		{[]string{"submit"}, "no program to submit"},
 		{[]string{"submit", "--num-executor", "2", "x"}, "unknown flag --num-executor, did you mean --num-executors?"},
-		{[]string{"submit", "--proxy-user", "x", "y"}, "unknown flag --proxy-user"},
+		{[]string{"submit", "--jars", "a.jar", "y"}, "unknown flag --jars"},
 		{[]string{"submit", "--conf", "executor.memroy=1g", "x"}, `unknown key "executor.memroy", did you mean executor.memory?`},
 		{[]string{"submit", "--conf", "spark.executor.memory=1g", "x"}, `write "executor.memory"`},
 		{[]string{"submit", "--conf", "nothing", "x"}, "want key=value"},

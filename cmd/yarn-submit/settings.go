@@ -29,6 +29,7 @@ var settingFlags = []struct{ flag, key, value, usage string }{
 	{"archives", config.Archives.Name(), "FILES", "archives to unpack in every container's working directory"},
 	{"principal", config.KerberosPrincipal.Name(), "PRINCIPAL", "who logs in to Kerberos with --keytab (default: the owner of kinit's ticket cache)"},
 	{"keytab", config.KerberosKeytab.Name(), "FILE", "the file with the principal's keys"},
+	{"proxy-user", config.ProxyUser.Name(), "USER", "the user to submit for, if the cluster permits it"},
 	{"timeout", config.SubmitTimeout.Name(), "TIME", "kill the application when it takes longer, as 30m"},
 	{"idempotency-key", config.IdempotencyKey.Name(), "KEY", "follow the application that was submitted with it, rather than start a second"},
 }

@@ -27,6 +27,7 @@ const kdcName = "kdc"
 const (
 	Alice    = "alice"
 	Bob      = "bob"
+	Gateway  = "gateway" // may act for Alice
 	Password = "geheim"
 )
 
@@ -117,7 +118,7 @@ func (c *Cluster) prepareKerberos(ctx context.Context, nodes []NodeSpec) (daemon
 	if err := kdc.AddKeytab(ctx, c.paths.keytab(servicesKeytab), principals...); err != nil {
 		return fail(err)
 	}
-	for _, user := range []string{Alice, Bob} {
+	for _, user := range []string{Alice, Bob, Gateway} {
 		if err := kdc.AddUser(ctx, user, Password); err != nil {
 			return fail(err)
 		}
@@ -168,6 +169,9 @@ func (p properties) kerberosDaemon() site {
 			// Any user may renew and relay; "rm" renews.
 			"hadoop.proxyuser.rm.hosts":  "*",
 			"hadoop.proxyuser.rm.groups": "*",
+			// A gateway may act for one user.
+			"hadoop.proxyuser." + Gateway + ".hosts": "*",
+			"hadoop.proxyuser." + Gateway + ".users": Alice,
 		},
 		hdfs: Properties{
 			"dfs.namenode.keytab.file":                        keytab,

@@ -27,7 +27,7 @@ type Options struct {
 	// FairScheduler selects YARN's FairScheduler, with the same queues.
 	FairScheduler bool
 	// Kerberos makes the cluster secure: a KDC, Kerberos for all daemons and clients,
-	// and access control lists. Its users are Alice and Bob.
+	// and access control lists. Its users are Alice, Bob and Gateway.
 	Kerberos bool
 	// SPNEGO makes the web servers of a cluster with Kerberos ask for it. Without, they
 	// answer any reader, and the ResourceManager takes no submissions by REST.

@@ -90,6 +90,7 @@ func TestClusters(t *testing.T) {
 				s.countWords(t)
 				s.keepOthersOut(t)
 			}
+			s.actForAnother(t)
 		})
 	}
 }

@@ -43,7 +43,7 @@ var groups = []group{
 	{"Logs", "What is logged, and which log files are kept or aggregated.", []string{"log.", "yarn.log.", "yarn.rolledLog.", "executor.logs."}},
 	{"Event log", "What is kept of an application for the time after its end: see [the event log](event-log.md).", []string{"eventLog."}},
 	{"Security", "Who may see and kill an application, how a user logs in to Kerberos, how the parts of a standalone cluster authenticate, and which values are never shown.", []string{
-		"acls.", "ui.view.acls", "modify.acls", "admin.acls", "kerberos.", "authenticate.", "ssl.", "redaction.",
+		"acls.", "ui.view.acls", "modify.acls", "admin.acls", "submit.proxyUser", "kerberos.", "authenticate.", "ssl.", "redaction.",
 	}},
 	{"Standalone cluster", "Masters and workers of bobbin's own cluster manager, and an application's share of its cores.", []string{
 		"cores.max", "deploy.", "dead.worker.", "worker.",

@@ -24,7 +24,10 @@ var (
 var (
 	KerberosPrincipal = text("kerberos.principal", "", "The principal that logs in to Kerberos with `kerberos.keytab`, for example `alice@EXAMPLE.COM`. If neither is set, "+
 		"the ticket cache is used that `kinit` fills.")
-	KerberosKeytab      = text("kerberos.keytab", "", "A file on this machine with the keys of `kerberos.principal`.")
+	KerberosKeytab = text("kerberos.keytab", "", "A file on this machine with the keys of `kerberos.principal`.")
+	ProxyUser      = text("submit.proxyUser", "", "The user for whom this one submits, lists, kills and reads logs and files. On a cluster with Kerberos its daemons "+
+		"must permit that (`hadoop.proxyuser.<name>.*` in their `core-site.xml`), and `kerberos.keytab` must not be set. "+
+		"If it is not set, `HADOOP_PROXY_USER` in the environment.")
 	KerberosFileSystems = list("kerberos.access.hadoopFileSystems", "", "Further file systems that the application uses on clusters with Kerberos, as `hdfs://nameservice`. "+
 		"It gets a delegation token for each, and for `fs.defaultFS` and the file system of `yarn.stagingDir` in any case.")
 )

@@ -20,8 +20,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// protocol is the Java interface of the RPCs that NameNodes serve to clients.
-const protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
+// Protocol is the Java interface of the RPCs that NameNodes serve to clients.
+const Protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 
 // defaultsValidity is how long the answer to getServerDefaults is cached
 // (dfs.client.server-defaults.validity.period.ms).
@@ -49,6 +49,7 @@ type Caller interface {
 type Options struct {
 	Addresses []string      // host:port of the NameNodes of one name service
 	User      string        // HDFS user on whose behalf the calls are made
+	RealUser  string        // who makes the calls; "" if User does
 	Timeout   time.Duration // how long a call is retried while no NameNode answers
 	Logger    *slog.Logger
 
@@ -72,11 +73,11 @@ type Client struct {
 // New returns a Client. It connects on first use.
 func New(options Options) *Client {
 	rpc := ipc.NewClient(options.Addresses, ipc.Options{
-		Protocol: protocol,
+		Protocol: Protocol,
 		Simple:   !options.Secure,
 		Token:    options.Token,
 		Kerberos: options.Kerberos,
-		User:     security.UserGroup{Effective: options.User},
+		User:     security.UserGroup{Effective: options.User, Real: options.RealUser},
 		Logger:   options.Logger,
 		// This leaves time for another NameNode if the first drops packets.
 		ConnectTimeout: options.Timeout / 3,
