@@ -12,19 +12,20 @@ import (
 
 // request is an application that is ready to be submitted.
 type request struct {
-	settings  *config.Config
-	checked   *preflightResult
-	user      string
-	command   []string // the program as named in the working directory, and its arguments
-	resources []launch.LocalResource
-	hadoop    map[string]string
-	tokens    map[string]string     // delegation tokens, encoded, by file system
-	keytab    *launch.LocalResource // for the ApplicationMaster alone; nil for none
-	principal string                // whose keys the keytab has
-	staging   string                // URI of the application's own directory; "" for none
-	pools     string                // content of the file that describes scheduling pools; "" for none
-	cacheDirs []string              // URIs of the cache entries that the application uses
-	driver    *Driver               // the driver in this process; nil in cluster mode or with an unmanaged ApplicationMaster
+	settings   *config.Config
+	checked    *preflightResult
+	user       string
+	command    []string // the program as named in the working directory, and its arguments
+	resources  []launch.LocalResource
+	hadoop     map[string]string
+	tokens     map[string]string     // delegation tokens, encoded, by file system
+	keepTokens bool                  // the tokens are not the application's own
+	keytab     *launch.LocalResource // for the ApplicationMaster alone; nil for none
+	principal  string                // whose keys the keytab has
+	staging    string                // URI of the application's own directory; "" for none
+	pools      string                // content of the file that describes scheduling pools; "" for none
+	cacheDirs  []string              // URIs of the cache entries that the application uses
+	driver     *Driver               // the driver in this process; nil in cluster mode or with an unmanaged ApplicationMaster
 }
 
 func (r *request) name() string {
@@ -58,6 +59,7 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 		Resource:                        resourceOf(profile.Master(r.settings)),
 		AMNodeLabelExpression:           config.AMLabel.In(r.settings),
 		LogAggregation:                  logAggregation(r.settings),
+		KeepTokens:                      r.keepTokens,
 		AM: yarnrest.ContainerSpec{
 			LocalResources: localResources(r.resources),
 			Environment:    amEnvironment(r.settings, r.user),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -25,14 +26,17 @@ const managerPrincipal = "yarn.resourcemanager.principal"
 
 // Identity is the user who calls a cluster, and how.
 type Identity struct {
-	User     string           // the name in YARN and HDFS
-	kerberos *kerberos.Client // nil on a cluster without Kerberos
-	keytab   string           // path of the keytab that logged in; "" for none
-	real     string           // the name of who logged in and acts for User; "" if User did
+	User     string                // the name in YARN and HDFS
+	secure   bool                  // the cluster asks for Kerberos
+	kerberos *kerberos.Client      // nil without a login to Kerberos
+	keytab   string                // path of the keytab that logged in; "" for none
+	real     string                // the name of who logged in and acts for User; "" if User did
+	tokens   *security.Credentials // from HADOOP_TOKEN_FILE_LOCATION; nil for none
 }
 
 // Login returns the identity of this process on a cluster. On one with Kerberos, it
-// logs in by the settings' keytab, or else reads the ticket cache. If the settings or
+// logs in by the settings' keytab, or else uses the tokens of HADOOP_TOKEN_FILE_LOCATION
+// and the ticket cache, of which one suffices. If the settings or
 // HADOOP_PROXY_USER name another user, the process acts for that one. Close must be
 // called.
 func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
@@ -50,31 +54,60 @@ func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 		return nil, Usagef("a proxy user (%s) and a keytab (%s) do not go together: the application of %[1]s would get the keys of another user; log in with kinit",
 			proxied, keytab)
 	}
+	identity := &Identity{secure: true, keytab: keytab}
+	if keytab == "" && os.Getenv(security.TokenFileVariable) != "" {
+		var err error
+		if identity.tokens, err = security.CredentialsFromEnvironment(); err != nil {
+			return nil, Usage(err)
+		}
+	}
 	login, err := kerberos.Open(context.Background(), kerberos.Options{
 		Principal: config.KerberosPrincipal.In(settings), Keytab: keytab,
 	})
+	if err != nil && identity.tokens != nil {
+		identity.User, err = tokenOwner(hadoop, identity.tokens)
+		return identity, Usage(err)
+	}
 	if err != nil {
 		return nil, Refused(fmt.Errorf("%w; the cluster asks for Kerberos (hadoop.security.authentication in %s)",
 			err, hadoop.Source("hadoop.security.authentication")))
 	}
-	user, err := userName(hadoop, login)
+	user, err := userName(hadoop, login.Principal(), login.Realm())
 	if err != nil {
 		login.Close()
 		return nil, Usage(err)
 	}
-	identity := &Identity{User: user, kerberos: login, keytab: keytab}
+	identity.User, identity.kerberos = user, login
 	if proxied != "" && proxied != user {
 		identity.User, identity.real = proxied, user
 	}
 	return identity, nil
 }
 
-func userName(hadoop *conf.Config, login *kerberos.Client) (string, error) {
-	rules, err := kerberos.ParseRules(hadoop.GetDefault("hadoop.security.auth_to_local", ""), login.Realm())
+// userName returns the name of a principal in YARN and HDFS.
+func userName(hadoop *conf.Config, principal, realm string) (string, error) {
+	rules, err := kerberos.ParseRules(hadoop.GetDefault("hadoop.security.auth_to_local", ""), realm)
 	if err != nil {
 		return "", err
 	}
-	return rules.User(login.Principal())
+	return rules.User(principal)
+}
+
+// tokenOwner returns the user whose HDFS token is among tokens.
+func tokenOwner(hadoop *conf.Config, tokens *security.Credentials) (string, error) {
+	token, found := tokens.TokenOfKind(security.KindHDFS)
+	if !found {
+		return "", fmt.Errorf("there is no Kerberos ticket, and the file that %s names has no token of the kind %s", security.TokenFileVariable, security.KindHDFS)
+	}
+	identifier, err := token.ParseIdentifier()
+	if err != nil {
+		return "", err
+	}
+	_, realm, qualified := strings.Cut(identifier.Owner, "@")
+	if !qualified {
+		return identifier.Owner, nil
+	}
+	return userName(hadoop, identifier.Owner, realm)
 }
 
 // Close ends the login.
@@ -85,11 +118,11 @@ func (i *Identity) Close() {
 }
 
 // Secure reports whether the cluster asks for Kerberos.
-func (i *Identity) Secure() bool { return i.kerberos != nil }
+func (i *Identity) Secure() bool { return i.secure }
 
 // Storage returns options for file systems that this user accesses.
 func (i *Identity) Storage(options storage.Options) storage.Options {
-	options.User, options.RealUser, options.Kerberos = i.User, i.real, i.kerberos
+	options.User, options.RealUser, options.Kerberos, options.Tokens = i.User, i.real, i.kerberos, i.tokens
 	return options
 }
 
@@ -102,12 +135,71 @@ func (i *Identity) http(hadoop *conf.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, Usage(err)
 	}
-	transport = i.kerberos.RoundTripper(transport)
+	managers, err := hadoop.ResourceManagers("yarn.resourcemanager.webapp.address")
+	if err != nil {
+		return nil, Usage(err)
+	}
+	if token, found := i.managerToken(hadoop); found {
+		transport = &tokenTransport{RoundTripper: transport, managers: managers, token: token.EncodeURL()}
+	} else if i.kerberos != nil {
+		transport = i.kerberos.RoundTripper(transport)
+	}
 	if i.real != "" {
 		transport = &proxyTransport{RoundTripper: transport, user: i.User}
 	}
 	return &http.Client{Transport: transport}, nil
 }
+
+// managerToken returns the token of the ResourceManagers, and whether there is one.
+func (i *Identity) managerToken(hadoop *conf.Config) (security.Token, bool) {
+	if i.tokens == nil {
+		return security.Token{}, false
+	}
+	addresses, err := hadoop.ResourceManagers("yarn.resourcemanager.address")
+	if err != nil {
+		return security.Token{}, false
+	}
+	for _, token := range i.tokens.Tokens() {
+		// With several ResourceManagers, the service has all addresses.
+		for service := range strings.SplitSeq(token.Service, ",") {
+			if token.Kind == security.KindRM && slices.ContainsFunc(addresses, func(address string) bool { return sameAddress(address, service) }) {
+				return token, true
+			}
+		}
+	}
+	return security.Token{}, false
+}
+
+// sameAddress reports whether two addresses, host:port, have the same port and a common IP
+// address or the same host.
+func sameAddress(a, b string) bool {
+	if strings.EqualFold(a, b) {
+		return true
+	}
+	x, errX := net.ResolveTCPAddr("tcp", a)
+	y, errY := net.ResolveTCPAddr("tcp", b)
+	return errX == nil && errY == nil && x.Port == y.Port && x.IP.Equal(y.IP)
+}
+
+// tokenTransport authenticates requests to ResourceManagers by a delegation token.
+type tokenTransport struct {
+	http.RoundTripper
+	managers []string // host:port
+	token    string   // encoded
+}
+
+// RoundTrip adds the token to requests to a ResourceManager.
+func (t *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !slices.Contains(t.managers, request.URL.Host) {
+		return t.RoundTripper.RoundTrip(request)
+	}
+	own := request.Clone(request.Context())
+	own.Header.Set("X-Hadoop-Delegation-Token", t.token)
+	return t.RoundTripper.RoundTrip(own)
+}
+
+// CloseIdleConnections closes the idle connections of the transport.
+func (t *tokenTransport) CloseIdleConnections() { closeIdle(t.RoundTripper) }
 
 // proxyTransport makes requests for another user than the one who authenticates.
 type proxyTransport struct {
@@ -125,8 +217,10 @@ func (p *proxyTransport) RoundTrip(request *http.Request) (*http.Response, error
 }
 
 // CloseIdleConnections closes the idle connections of the transport.
-func (p *proxyTransport) CloseIdleConnections() {
-	if closer, ok := p.RoundTripper.(interface{ CloseIdleConnections() }); ok {
+func (p *proxyTransport) CloseIdleConnections() { closeIdle(p.RoundTripper) }
+
+func closeIdle(transport http.RoundTripper) {
+	if closer, ok := transport.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()
 	}
 }
@@ -153,7 +247,12 @@ func (c *Cluster) manager(f func(*yarn.RMClient) error) error {
 		return err
 	}
 	options := yarn.ClientOptions{Logger: c.log, RetryFor: cleanupTimeout}
-	if c.identity.Secure() {
+	if token, found := c.identity.managerToken(c.hadoop); found {
+		options.Token = token
+	} else if c.identity.Secure() && c.identity.kerberos == nil {
+		return Refused(fmt.Errorf("there is no Kerberos ticket, and the file that %s names has no token of the kind %s for %s",
+			security.TokenFileVariable, security.KindRM, strings.Join(addresses, ", ")))
+	} else if c.identity.Secure() {
 		options.Kerberos = kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)
 	}
 	manager := yarn.NewRMClient(addresses, security.UserGroup{Effective: c.user, Real: c.identity.real}, options)

@@ -244,7 +244,7 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	prepared := &request{
 		settings: s.job.Settings, checked: checked, user: s.cluster.user, driver: driver,
 		command: append([]string{"./" + program.Name}, s.job.Args...),
-		pools:   string(poolsFile), resources: resources, hadoop: s.cluster.hadoop.Map(), tokens: tokens, staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
+		pools:   string(poolsFile), resources: resources, hadoop: s.cluster.hadoop.Map(), tokens: tokens, keepTokens: s.cluster.identity.tokens != nil, staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
 	}
 	if last := len(resources) - 1; withKeytab {
 		prepared.resources, prepared.keytab = resources[:last], &resources[last]

@@ -25,9 +25,12 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 	if !c.identity.Secure() {
 		return nil, nil
 	}
-	renewer, err := c.renewer()
-	if err != nil {
-		return nil, Refused(err)
+	renewer := ""
+	if c.identity.kerberos != nil {
+		var err error
+		if renewer, err = c.renewer(); err != nil {
+			return nil, Refused(err)
+		}
 	}
 	tokens := map[string]string{}
 	for _, uri := range append([]string{c.hadoop.DefaultFS(), staging}, config.KerberosFileSystems.In(settings)...) {

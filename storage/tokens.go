@@ -16,16 +16,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
 )
 
-// nameNodePrincipal is the key of the NameNodes' principal.
-const nameNodePrincipal = "dfs.namenode.kerberos.principal"
+// NameNodePrincipal is the key of the principal of NameNodes in Hadoop's configuration.
+const NameNodePrincipal = "dfs.namenode.kerberos.principal"
+
+// NameNodeProtocol is the Java interface of the RPCs that NameNodes serve to clients.
+const NameNodeProtocol = namenode.Protocol
 
 // DelegationToken gets a token with which processes without a Kerberos ticket may use
 // the file system of uri as this user, and that renewer, a principal, may renew. It
-// returns the zero Token if the file system needs none. Its login must be Kerberos.
+// returns the zero Token if the file system needs none. If f uses a token there, it returns
+// that; otherwise the login must be Kerberos.
 func (f *Files) DelegationToken(ctx context.Context, uri, renewer string) (security.Token, error) {
 	system, root, err := f.hdfsOf(uri)
 	if err != nil || system == nil {
 		return security.Token{}, err
+	}
+	if own := system.token.Load(); own != nil {
+		return *own, nil
 	}
 	token, err := system.namenode.DelegationToken(ctx, renewer)
 	if err != nil {
@@ -189,6 +196,6 @@ func (o Options) authenticate(root string, client *namenode.Options) (service st
 		}
 		return "", fmt.Errorf("%s: %w", root, reason)
 	}
-	client.Kerberos = kerberos.ServiceOf(o.Kerberos, o.Hadoop, nameNodePrincipal)
+	client.Kerberos = kerberos.ServiceOf(o.Kerberos, o.Hadoop, NameNodePrincipal)
 	return "", nil
 }

@@ -52,6 +52,8 @@ type SubmissionContext struct {
 	UnmanagedAM                     bool
 	LogAggregation                  *LogAggregation
 	AMNodeLabelExpression           string
+	// KeepTokens is set if the delegation tokens are not to be cancelled at the application's end.
+	KeepTokens bool
 }
 
 // ContainerSpec describes how a container is started (container launch context).
@@ -131,6 +133,9 @@ func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 	optional(m, "attempt-failures-validity-interval", s.AttemptFailuresValidityInterval.Milliseconds())
 	optional(m, "unmanaged-AM", s.UnmanagedAM)
 	optional(m, "am-container-node-label-expression", s.AMNodeLabelExpression)
+	if s.KeepTokens {
+		m["cancel-tokens-when-complete"] = false
+	}
 	if len(s.Tags) > 0 {
 		m["application-tags"] = map[string]any{"tag": s.Tags}
 	}

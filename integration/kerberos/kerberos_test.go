@@ -91,6 +91,9 @@ func TestClusters(t *testing.T) {
 				s.keepOthersOut(t)
 			}
 			s.actForAnother(t)
+			if name == "RPC and authentication" {
+				s.useTokenFile(t)
+			}
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 // Kinds of tokens that YARN and HDFS issue.
 const (
 	KindHDFS      = "HDFS_DELEGATION_TOKEN" // authenticates a user's processes to HDFS
+	KindRM        = "RM_DELEGATION_TOKEN"   // authenticates a user's processes to the ResourceManager
 	KindAMRM      = "YARN_AM_RM_TOKEN"      // authenticates an ApplicationMaster to the ResourceManager
 	KindNM        = "NMToken"               // authenticates an ApplicationMaster to one NodeManager
 	KindContainer = "ContainerToken"        // proves to a NodeManager that a container was allocated

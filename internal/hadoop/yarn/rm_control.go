@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
@@ -19,6 +20,16 @@ func (c *RMClient) NewApplication(ctx context.Context) (ApplicationID, Resource,
 		return ApplicationID{}, Resource{}, errors.New("the ResourceManager answered without a new application's id")
 	}
 	return applicationID(response.GetApplicationId()), resource(response.GetMaximumCapability()), nil
+}
+
+// DelegationToken returns a token, without a service, with which processes without a
+// Kerberos ticket may call the ResourceManager as this user. The login must be Kerberos.
+func (c *RMClient) DelegationToken(ctx context.Context, renewer string) (security.Token, error) {
+	response := &pb.GetDelegationTokenResponse{}
+	if err := c.rpc.Call(ctx, "getDelegationToken", &pb.GetDelegationTokenRequest{Renewer: &renewer}, response); err != nil {
+		return security.Token{}, err
+	}
+	return security.TokenFromProto(response.GetToken()), nil
 }
 
 // KillApplication asks the ResourceManager to end an application, for the reason that

@@ -27,6 +27,8 @@ type Submission struct {
 	NodeLabel   string
 	AM          ContainerLaunchContext
 	LogPatterns *LogPatterns // which log files to aggregate; nil for all
+	// KeepTokens is set if the delegation tokens are not to be cancelled at the application's end.
+	KeepTokens bool
 }
 
 // LogPatterns are Java regular expressions that select the log files to aggregate; "" is
@@ -58,6 +60,9 @@ func (c *RMClient) SubmitApplication(ctx context.Context, s Submission) error {
 		AmContainerResourceRequests: []*pb.ResourceRequest{
 			ResourceRequest{Name: AnyHost, Resource: s.Resource, Containers: 1, RelaxLocality: true, NodeLabel: s.NodeLabel}.proto(),
 		},
+	}
+	if s.KeepTokens {
+		message.CancelTokensWhenComplete = proto.Bool(false)
 	}
 	if s.Priority != nil {
 		message.Priority = &pb.Priority{Priority: s.Priority}

@@ -473,6 +473,94 @@ func (x *GetNewApplicationResponse) GetMaximumCapability() *Resource {
 	return nil
 }
 
+type GetDelegationTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Renewer       *string                `protobuf:"bytes,1,opt,name=renewer" json:"renewer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDelegationTokenRequest) Reset() {
+	*x = GetDelegationTokenRequest{}
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDelegationTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDelegationTokenRequest) ProtoMessage() {}
+
+func (x *GetDelegationTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDelegationTokenRequest.ProtoReflect.Descriptor instead.
+func (*GetDelegationTokenRequest) Descriptor() ([]byte, []int) {
+	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GetDelegationTokenRequest) GetRenewer() string {
+	if x != nil && x.Renewer != nil {
+		return *x.Renewer
+	}
+	return ""
+}
+
+type GetDelegationTokenResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         *pb.Token              `protobuf:"bytes,1,opt,name=token" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDelegationTokenResponse) Reset() {
+	*x = GetDelegationTokenResponse{}
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDelegationTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDelegationTokenResponse) ProtoMessage() {}
+
+func (x *GetDelegationTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDelegationTokenResponse.ProtoReflect.Descriptor instead.
+func (*GetDelegationTokenResponse) Descriptor() ([]byte, []int) {
+	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GetDelegationTokenResponse) GetToken() *pb.Token {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
 type KillApplicationRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ApplicationId *ApplicationId         `protobuf:"bytes,1,opt,name=application_id,json=applicationId" json:"application_id,omitempty"`
@@ -483,7 +571,7 @@ type KillApplicationRequest struct {
 
 func (x *KillApplicationRequest) Reset() {
 	*x = KillApplicationRequest{}
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[5]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +583,7 @@ func (x *KillApplicationRequest) String() string {
 func (*KillApplicationRequest) ProtoMessage() {}
 
 func (x *KillApplicationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[5]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +596,7 @@ func (x *KillApplicationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillApplicationRequest.ProtoReflect.Descriptor instead.
 func (*KillApplicationRequest) Descriptor() ([]byte, []int) {
-	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{5}
+	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *KillApplicationRequest) GetApplicationId() *ApplicationId {
@@ -535,7 +623,7 @@ type KillApplicationResponse struct {
 
 func (x *KillApplicationResponse) Reset() {
 	*x = KillApplicationResponse{}
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[6]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +635,7 @@ func (x *KillApplicationResponse) String() string {
 func (*KillApplicationResponse) ProtoMessage() {}
 
 func (x *KillApplicationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[6]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +648,7 @@ func (x *KillApplicationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillApplicationResponse.ProtoReflect.Descriptor instead.
 func (*KillApplicationResponse) Descriptor() ([]byte, []int) {
-	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{6}
+	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *KillApplicationResponse) GetIsKillCompleted() bool {
@@ -581,7 +669,7 @@ type ApplicationTimeout struct {
 
 func (x *ApplicationTimeout) Reset() {
 	*x = ApplicationTimeout{}
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[7]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +681,7 @@ func (x *ApplicationTimeout) String() string {
 func (*ApplicationTimeout) ProtoMessage() {}
 
 func (x *ApplicationTimeout) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[7]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +694,7 @@ func (x *ApplicationTimeout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplicationTimeout.ProtoReflect.Descriptor instead.
 func (*ApplicationTimeout) Descriptor() ([]byte, []int) {
-	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{7}
+	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ApplicationTimeout) GetType() ApplicationTimeoutType {
@@ -633,7 +721,7 @@ type UpdateApplicationTimeoutsRequest struct {
 
 func (x *UpdateApplicationTimeoutsRequest) Reset() {
 	*x = UpdateApplicationTimeoutsRequest{}
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[8]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -645,7 +733,7 @@ func (x *UpdateApplicationTimeoutsRequest) String() string {
 func (*UpdateApplicationTimeoutsRequest) ProtoMessage() {}
 
 func (x *UpdateApplicationTimeoutsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[8]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -658,7 +746,7 @@ func (x *UpdateApplicationTimeoutsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateApplicationTimeoutsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateApplicationTimeoutsRequest) Descriptor() ([]byte, []int) {
-	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{8}
+	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpdateApplicationTimeoutsRequest) GetApplicationId() *ApplicationId {
@@ -683,7 +771,7 @@ type UpdateApplicationTimeoutsResponse struct {
 
 func (x *UpdateApplicationTimeoutsResponse) Reset() {
 	*x = UpdateApplicationTimeoutsResponse{}
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[9]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +783,7 @@ func (x *UpdateApplicationTimeoutsResponse) String() string {
 func (*UpdateApplicationTimeoutsResponse) ProtoMessage() {}
 
 func (x *UpdateApplicationTimeoutsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[9]
+	mi := &file_internal_hadoop_yarn_pb_application_client_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +796,7 @@ func (x *UpdateApplicationTimeoutsResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use UpdateApplicationTimeoutsResponse.ProtoReflect.Descriptor instead.
 func (*UpdateApplicationTimeoutsResponse) Descriptor() ([]byte, []int) {
-	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{9}
+	return file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP(), []int{11}
 }
 
 var File_internal_hadoop_yarn_pb_application_client_proto protoreflect.FileDescriptor
@@ -737,7 +825,11 @@ const file_internal_hadoop_yarn_pb_application_client_proto_rawDesc = "" +
 	"\x18GetNewApplicationRequest\"\xb2\x01\n" +
 	"\x19GetNewApplicationResponse\x12H\n" +
 	"\x0eapplication_id\x18\x01 \x01(\v2!.bobbin.hadoop.yarn.ApplicationIdR\rapplicationId\x12K\n" +
-	"\x12maximum_capability\x18\x02 \x01(\v2\x1c.bobbin.hadoop.yarn.ResourceR\x11maximumCapability\"\x84\x01\n" +
+	"\x12maximum_capability\x18\x02 \x01(\v2\x1c.bobbin.hadoop.yarn.ResourceR\x11maximumCapability\"5\n" +
+	"\x19GetDelegationTokenRequest\x12\x18\n" +
+	"\arenewer\x18\x01 \x01(\tR\arenewer\"Q\n" +
+	"\x1aGetDelegationTokenResponse\x123\n" +
+	"\x05token\x18\x01 \x01(\v2\x1d.bobbin.hadoop.security.TokenR\x05token\"\x84\x01\n" +
 	"\x16KillApplicationRequest\x12H\n" +
 	"\x0eapplication_id\x18\x01 \x01(\v2!.bobbin.hadoop.yarn.ApplicationIdR\rapplicationId\x12 \n" +
 	"\vdiagnostics\x18\x02 \x01(\tR\vdiagnostics\"E\n" +
@@ -778,7 +870,7 @@ func file_internal_hadoop_yarn_pb_application_client_proto_rawDescGZIP() []byte 
 }
 
 var file_internal_hadoop_yarn_pb_application_client_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_internal_hadoop_yarn_pb_application_client_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_internal_hadoop_yarn_pb_application_client_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_internal_hadoop_yarn_pb_application_client_proto_goTypes = []any{
 	(YarnApplicationState)(0),                 // 0: bobbin.hadoop.yarn.YarnApplicationState
 	(ApplicationTimeoutType)(0),               // 1: bobbin.hadoop.yarn.ApplicationTimeoutType
@@ -787,36 +879,39 @@ var file_internal_hadoop_yarn_pb_application_client_proto_goTypes = []any{
 	(*GetApplicationReportResponse)(nil),      // 4: bobbin.hadoop.yarn.GetApplicationReportResponse
 	(*GetNewApplicationRequest)(nil),          // 5: bobbin.hadoop.yarn.GetNewApplicationRequest
 	(*GetNewApplicationResponse)(nil),         // 6: bobbin.hadoop.yarn.GetNewApplicationResponse
-	(*KillApplicationRequest)(nil),            // 7: bobbin.hadoop.yarn.KillApplicationRequest
-	(*KillApplicationResponse)(nil),           // 8: bobbin.hadoop.yarn.KillApplicationResponse
-	(*ApplicationTimeout)(nil),                // 9: bobbin.hadoop.yarn.ApplicationTimeout
-	(*UpdateApplicationTimeoutsRequest)(nil),  // 10: bobbin.hadoop.yarn.UpdateApplicationTimeoutsRequest
-	(*UpdateApplicationTimeoutsResponse)(nil), // 11: bobbin.hadoop.yarn.UpdateApplicationTimeoutsResponse
-	(*ApplicationId)(nil),                     // 12: bobbin.hadoop.yarn.ApplicationId
-	(FinalApplicationStatus)(0),               // 13: bobbin.hadoop.yarn.FinalApplicationStatus
-	(*ApplicationAttemptId)(nil),              // 14: bobbin.hadoop.yarn.ApplicationAttemptId
-	(*pb.Token)(nil),                          // 15: bobbin.hadoop.security.Token
-	(*Resource)(nil),                          // 16: bobbin.hadoop.yarn.Resource
+	(*GetDelegationTokenRequest)(nil),         // 7: bobbin.hadoop.yarn.GetDelegationTokenRequest
+	(*GetDelegationTokenResponse)(nil),        // 8: bobbin.hadoop.yarn.GetDelegationTokenResponse
+	(*KillApplicationRequest)(nil),            // 9: bobbin.hadoop.yarn.KillApplicationRequest
+	(*KillApplicationResponse)(nil),           // 10: bobbin.hadoop.yarn.KillApplicationResponse
+	(*ApplicationTimeout)(nil),                // 11: bobbin.hadoop.yarn.ApplicationTimeout
+	(*UpdateApplicationTimeoutsRequest)(nil),  // 12: bobbin.hadoop.yarn.UpdateApplicationTimeoutsRequest
+	(*UpdateApplicationTimeoutsResponse)(nil), // 13: bobbin.hadoop.yarn.UpdateApplicationTimeoutsResponse
+	(*ApplicationId)(nil),                     // 14: bobbin.hadoop.yarn.ApplicationId
+	(FinalApplicationStatus)(0),               // 15: bobbin.hadoop.yarn.FinalApplicationStatus
+	(*ApplicationAttemptId)(nil),              // 16: bobbin.hadoop.yarn.ApplicationAttemptId
+	(*pb.Token)(nil),                          // 17: bobbin.hadoop.security.Token
+	(*Resource)(nil),                          // 18: bobbin.hadoop.yarn.Resource
 }
 var file_internal_hadoop_yarn_pb_application_client_proto_depIdxs = []int32{
-	12, // 0: bobbin.hadoop.yarn.ApplicationReport.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
+	14, // 0: bobbin.hadoop.yarn.ApplicationReport.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
 	0,  // 1: bobbin.hadoop.yarn.ApplicationReport.state:type_name -> bobbin.hadoop.yarn.YarnApplicationState
-	13, // 2: bobbin.hadoop.yarn.ApplicationReport.final_status:type_name -> bobbin.hadoop.yarn.FinalApplicationStatus
-	14, // 3: bobbin.hadoop.yarn.ApplicationReport.current_attempt_id:type_name -> bobbin.hadoop.yarn.ApplicationAttemptId
-	15, // 4: bobbin.hadoop.yarn.ApplicationReport.am_rm_token:type_name -> bobbin.hadoop.security.Token
-	12, // 5: bobbin.hadoop.yarn.GetApplicationReportRequest.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
+	15, // 2: bobbin.hadoop.yarn.ApplicationReport.final_status:type_name -> bobbin.hadoop.yarn.FinalApplicationStatus
+	16, // 3: bobbin.hadoop.yarn.ApplicationReport.current_attempt_id:type_name -> bobbin.hadoop.yarn.ApplicationAttemptId
+	17, // 4: bobbin.hadoop.yarn.ApplicationReport.am_rm_token:type_name -> bobbin.hadoop.security.Token
+	14, // 5: bobbin.hadoop.yarn.GetApplicationReportRequest.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
 	2,  // 6: bobbin.hadoop.yarn.GetApplicationReportResponse.report:type_name -> bobbin.hadoop.yarn.ApplicationReport
-	12, // 7: bobbin.hadoop.yarn.GetNewApplicationResponse.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
-	16, // 8: bobbin.hadoop.yarn.GetNewApplicationResponse.maximum_capability:type_name -> bobbin.hadoop.yarn.Resource
-	12, // 9: bobbin.hadoop.yarn.KillApplicationRequest.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
-	1,  // 10: bobbin.hadoop.yarn.ApplicationTimeout.type:type_name -> bobbin.hadoop.yarn.ApplicationTimeoutType
-	12, // 11: bobbin.hadoop.yarn.UpdateApplicationTimeoutsRequest.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
-	9,  // 12: bobbin.hadoop.yarn.UpdateApplicationTimeoutsRequest.timeouts:type_name -> bobbin.hadoop.yarn.ApplicationTimeout
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	14, // 7: bobbin.hadoop.yarn.GetNewApplicationResponse.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
+	18, // 8: bobbin.hadoop.yarn.GetNewApplicationResponse.maximum_capability:type_name -> bobbin.hadoop.yarn.Resource
+	17, // 9: bobbin.hadoop.yarn.GetDelegationTokenResponse.token:type_name -> bobbin.hadoop.security.Token
+	14, // 10: bobbin.hadoop.yarn.KillApplicationRequest.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
+	1,  // 11: bobbin.hadoop.yarn.ApplicationTimeout.type:type_name -> bobbin.hadoop.yarn.ApplicationTimeoutType
+	14, // 12: bobbin.hadoop.yarn.UpdateApplicationTimeoutsRequest.application_id:type_name -> bobbin.hadoop.yarn.ApplicationId
+	11, // 13: bobbin.hadoop.yarn.UpdateApplicationTimeoutsRequest.timeouts:type_name -> bobbin.hadoop.yarn.ApplicationTimeout
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_internal_hadoop_yarn_pb_application_client_proto_init() }
@@ -832,7 +927,7 @@ func file_internal_hadoop_yarn_pb_application_client_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_hadoop_yarn_pb_application_client_proto_rawDesc), len(file_internal_hadoop_yarn_pb_application_client_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

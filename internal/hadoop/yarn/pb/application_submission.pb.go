@@ -104,6 +104,8 @@ type ApplicationSubmissionContext struct {
 	Queue           *string                 `protobuf:"bytes,3,opt,name=queue,def=default" json:"queue,omitempty"`
 	Priority        *Priority               `protobuf:"bytes,4,opt,name=priority" json:"priority,omitempty"`
 	AmContainerSpec *ContainerLaunchContext `protobuf:"bytes,5,opt,name=am_container_spec,json=amContainerSpec" json:"am_container_spec,omitempty"`
+	// Whether the delegation tokens end with the application.
+	CancelTokensWhenComplete *bool `protobuf:"varint,6,opt,name=cancel_tokens_when_complete,json=cancelTokensWhenComplete,def=1" json:"cancel_tokens_when_complete,omitempty"`
 	// 0 for the cluster's default.
 	MaxAppAttempts  *int32    `protobuf:"varint,8,opt,name=max_app_attempts,json=maxAppAttempts" json:"max_app_attempts,omitempty"`
 	Resource        *Resource `protobuf:"bytes,9,opt,name=resource" json:"resource,omitempty"`
@@ -122,6 +124,7 @@ type ApplicationSubmissionContext struct {
 const (
 	Default_ApplicationSubmissionContext_ApplicationName                 = string("N/A")
 	Default_ApplicationSubmissionContext_Queue                           = string("default")
+	Default_ApplicationSubmissionContext_CancelTokensWhenComplete        = bool(true)
 	Default_ApplicationSubmissionContext_ApplicationType                 = string("YARN")
 	Default_ApplicationSubmissionContext_AttemptFailuresValidityInterval = int64(-1)
 )
@@ -189,6 +192,13 @@ func (x *ApplicationSubmissionContext) GetAmContainerSpec() *ContainerLaunchCont
 		return x.AmContainerSpec
 	}
 	return nil
+}
+
+func (x *ApplicationSubmissionContext) GetCancelTokensWhenComplete() bool {
+	if x != nil && x.CancelTokensWhenComplete != nil {
+		return *x.CancelTokensWhenComplete
+	}
+	return Default_ApplicationSubmissionContext_CancelTokensWhenComplete
 }
 
 func (x *ApplicationSubmissionContext) GetMaxAppAttempts() int32 {
@@ -329,13 +339,14 @@ const file_internal_hadoop_yarn_pb_application_submission_proto_rawDesc = "" +
 	"\x0finclude_pattern\x18\x01 \x01(\t:\x02.*R\x0eincludePattern\x12'\n" +
 	"\x0fexclude_pattern\x18\x02 \x01(\tR\x0eexcludePattern\x12=\n" +
 	"\x1brolled_logs_include_pattern\x18\x03 \x01(\tR\x18rolledLogsIncludePattern\x12A\n" +
-	"\x1brolled_logs_exclude_pattern\x18\x04 \x01(\t:\x02.*R\x18rolledLogsExcludePattern\"\xa7\x06\n" +
+	"\x1brolled_logs_exclude_pattern\x18\x04 \x01(\t:\x02.*R\x18rolledLogsExcludePattern\"\xec\x06\n" +
 	"\x1cApplicationSubmissionContext\x12H\n" +
 	"\x0eapplication_id\x18\x01 \x01(\v2!.bobbin.hadoop.yarn.ApplicationIdR\rapplicationId\x12.\n" +
 	"\x10application_name\x18\x02 \x01(\t:\x03N/AR\x0fapplicationName\x12\x1d\n" +
 	"\x05queue\x18\x03 \x01(\t:\adefaultR\x05queue\x128\n" +
 	"\bpriority\x18\x04 \x01(\v2\x1c.bobbin.hadoop.yarn.PriorityR\bpriority\x12V\n" +
-	"\x11am_container_spec\x18\x05 \x01(\v2*.bobbin.hadoop.yarn.ContainerLaunchContextR\x0famContainerSpec\x12(\n" +
+	"\x11am_container_spec\x18\x05 \x01(\v2*.bobbin.hadoop.yarn.ContainerLaunchContextR\x0famContainerSpec\x12C\n" +
+	"\x1bcancel_tokens_when_complete\x18\x06 \x01(\b:\x04trueR\x18cancelTokensWhenComplete\x12(\n" +
 	"\x10max_app_attempts\x18\b \x01(\x05R\x0emaxAppAttempts\x128\n" +
 	"\bresource\x18\t \x01(\v2\x1c.bobbin.hadoop.yarn.ResourceR\bresource\x12/\n" +
 	"\x10application_type\x18\n" +

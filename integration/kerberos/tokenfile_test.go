@@ -1,0 +1,94 @@
+//go:build integration
+
+package kerberos
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// useTokenFile submits without a ticket, with tokens in a file that Java wrote at first.
+func (s *secured) useTokenFile(t *testing.T) {
+	dir := t.TempDir()
+	dtutil := func(args ...string) string {
+		login := []string{"-principal", cluster.Alice, "-keytab", s.Keytab(cluster.Alice)}
+		output, err := s.Tool(t.Context(), "org.apache.hadoop.security.token.DtUtilShell", append(login, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		return string(output)
+	}
+	manager := s.ResourceManager().Address(cluster.RPC)
+	file := filepath.Join(dir, "protobuf")
+	dtutil("get", "hdfs://"+s.NameNode().Address(cluster.RPC), "-format", "protobuf", "-renewer", "rm", file)
+	tokens, err := security.ReadCredentialsFile(file)
+	require.NoError(t, err)
+	token, found := tokens.TokenOfKind(security.KindHDFS)
+	require.True(t, found)
+	identifier, err := token.ParseIdentifier()
+	require.NoError(t, err)
+	require.Equal(t, "rm", identifier.Renewer)
+
+	tokens.SetToken("the ResourceManager", s.managerToken(t, manager))
+	for format, name := range map[security.Format]string{security.Writable: "java", security.Protobuf: "protobuf"} {
+		content, err := tokens.Encode(format)
+		require.NoError(t, err)
+		file = filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, content, 0o600))
+		printed := dtutil("print", file)
+		require.Contains(t, printed, security.KindHDFS)
+		require.Contains(t, printed, security.KindRM)
+		require.Contains(t, printed, manager)
+	}
+
+	environment := []string{"KRB5CCNAME=FILE:" + filepath.Join(dir, "none"), security.TokenFileVariable + "=" + file}
+	r := s.runWith(t, environment, "submit", "--num-executors", "1", s.programs+"/pi", "4")
+	require.Equal(t, 0, r.code, r.stderr)
+	s.submitted++
+
+	// The tokens are not cancelled with the application.
+	hadoop, err := conf.Load(s.ConfDir())
+	require.NoError(t, err)
+	files := storage.New(storage.Options{Hadoop: hadoop, User: cluster.Alice, Tokens: tokens})
+	defer func() { require.NoError(t, files.Close()) }()
+	_, err = files.List(t.Context(), "/user/alice")
+	require.NoError(t, err)
+
+	without := filepath.Join(dir, "without")
+	var content bytes.Buffer
+	alone := &security.Credentials{}
+	alone.SetToken("hdfs", token)
+	_, err = alone.WriteTo(&content)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(without, content.Bytes(), 0o600))
+	environment[1] = security.TokenFileVariable + "=" + without
+	r = s.runWith(t, environment, "submit", s.programs+"/pi", "4")
+	require.Equal(t, 3, r.code, r.stderr)
+	require.Contains(t, r.stderr, "no token of the kind "+security.KindRM)
+}
+
+// managerToken returns alice's token of the ResourceManager.
+func (s *secured) managerToken(t *testing.T, address string) security.Token {
+	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: cluster.Alice, Keytab: s.Keytab(cluster.Alice), Config: s.Kerberos().Config()})
+	require.NoError(t, err)
+	defer login.Close()
+	hadoop, err := conf.Load(s.ConfDir())
+	require.NoError(t, err)
+	client := yarn.NewRMClient([]string{address}, security.UserGroup{Effective: cluster.Alice}, yarn.ClientOptions{
+		Kerberos: kerberos.ServiceOf(login, hadoop, "yarn.resourcemanager.principal"),
+	})
+	defer func() { require.NoError(t, client.Close()) }()
+	token, err := client.DelegationToken(t.Context(), "rm")
+	require.NoError(t, err)
+	token.Service = address
+	return token
+}
