@@ -20,7 +20,7 @@ var commandGroups = []struct {
 }{
 	{"Applications", []string{"submit", "run", "wait", "status", "list", "logs", "history", "kill", "profile", "metrics-sd"}},
 	{"Clusters without Hadoop", []string{"master", "worker", "decommission"}},
-	{"Others", []string{"completion", "help", "version"}},
+	{"Others", []string{"doctor", "completion", "help", "version"}},
 }
 
 const (

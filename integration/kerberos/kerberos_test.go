@@ -90,9 +90,12 @@ func TestClusters(t *testing.T) {
 				s.countWords(t)
 				s.keepOthersOut(t)
 			}
-			s.actForAnother(t)
-			if name == "RPC and authentication" {
-				s.useTokenFile(t)
+			s.askDoctor(t)
+			if byRPC := name == "RPC and authentication"; byRPC || options.SPNEGO {
+				s.actForAnother(t)
+				if byRPC {
+					s.useTokenFile(t)
+				}
 			}
 		})
 	}

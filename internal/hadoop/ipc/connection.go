@@ -83,6 +83,9 @@ func start(h *handshake, gone func(*connection)) *connection {
 	if c.layer != nil {
 		qop = c.layer.QOP()
 	}
+	if c.options.Connected != nil {
+		c.options.Connected(qop)
+	}
 	c.logger.Debug("connected", "token", !h.token.IsZero(), "qop", qop)
 	c.loops.Add(2)
 	go func() { defer c.loops.Done(); c.write() }()

@@ -41,6 +41,9 @@ type Options struct {
 	// Logger receives connections at level Debug, retries at level Info. Default: none.
 	Logger *slog.Logger
 
+	// Connected is called with the protection of each new connection. May be nil.
+	Connected func(qop sasl.QOP)
+
 	// ConnectTimeout limits connecting and authenticating together. Default: 20 s
 	// (ipc.client.connect.timeout).
 	ConnectTimeout time.Duration

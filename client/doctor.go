@@ -1,0 +1,339 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/storage"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// Levels of findings.
+const (
+	LevelOK      = "ok"
+	LevelWarning = "warning"
+	LevelProblem = "problem"
+)
+
+// Finding is the result of one check of Examine.
+type Finding struct {
+	Check  string `json:"check"`            // what was checked, such as "NameNode nn1:8020"
+	Level  string `json:"level"`            // LevelOK, LevelWarning or LevelProblem
+	Found  string `json:"found"`            // what is so, or the cause of the problem
+	Key    string `json:"key,omitempty"`    // the setting, of Hadoop or bobbin, that matters
+	Remedy string `json:"remedy,omitempty"` // what to do; "" if Found says so
+}
+
+const (
+	// doctorTimeout bounds each check.
+	doctorTimeout = 10 * time.Second
+	// notedSkew is the difference of clocks that is a warning, maxSkew the one from which
+	// Kerberos refuses.
+	notedSkew = 30 * time.Second
+	maxSkew   = 5 * time.Minute
+)
+
+// Examine checks whether this machine can submit to the cluster of its Hadoop
+// configuration, and returns what it found, in the order of the checks.
+func Examine(ctx context.Context, settings *config.Config, log *slog.Logger) []Finding {
+	e := &examination{settings: settings, log: log}
+	var err error
+	if e.hadoop, err = conf.FromEnvironment(config.Hadoop.In(settings)); err != nil {
+		e.problem("configuration", err, "", "set HADOOP_CONF_DIR to the cluster's client configuration directory")
+		return e.findings
+	}
+	e.ok("configuration", "fs.defaultFS is %s (%s)", e.hadoop.DefaultFS(), e.hadoop.Source("fs.defaultFS"))
+	e.cluster, err = newCluster(e.hadoop, settings, log)
+	if err != nil {
+		e.problem("login", err, "hadoop.security.authentication", "")
+		return e.findings
+	}
+	defer e.cluster.Close()
+	e.login()
+	e.managers(ctx)
+	e.nameNodes(ctx)
+	e.queues(ctx)
+	e.fileSystem(ctx)
+	return e.findings
+}
+
+// examination collects findings.
+type examination struct {
+	settings *config.Config
+	hadoop   *conf.Config
+	cluster  *Cluster
+	log      *slog.Logger
+	findings []Finding
+}
+
+func (e *examination) ok(check, format string, args ...any) {
+	e.findings = append(e.findings, Finding{Check: check, Level: LevelOK, Found: fmt.Sprintf(format, args...)})
+}
+
+func (e *examination) warn(check, key, remedy, format string, args ...any) {
+	e.findings = append(e.findings, Finding{Check: check, Level: LevelWarning, Found: fmt.Sprintf(format, args...), Key: key, Remedy: remedy})
+}
+
+func (e *examination) problem(check string, err error, key, remedy string) {
+	e.findings = append(e.findings, Finding{Check: check, Level: LevelProblem, Found: err.Error(), Key: key, Remedy: remedy})
+}
+
+// login describes the user and the login to Kerberos.
+func (e *examination) login() {
+	identity := e.cluster.identity
+	switch {
+	case !identity.Secure():
+		e.ok("login", "the user is %s; the cluster asks for no authentication (hadoop.security.authentication)", identity.User)
+		return
+	case identity.kerberos == nil:
+		e.ok("login", "the user is %s, by the tokens in %s; there is no Kerberos ticket", identity.User, security.TokenFileVariable)
+		return
+	}
+	d, err := identity.kerberos.Describe()
+	if err != nil {
+		e.problem("login", err, "", "")
+		return
+	}
+	e.ok("krb5.conf", "%s; the default realm is %s, its KDCs are %s", strings.Join(d.Config, ", "), cmp.Or(d.Realm, "not set"),
+		cmp.Or(strings.Join(d.KDCs, ", "), "found by DNS"))
+	found := fmt.Sprintf("%s from %s, with keys of %s", d.Principal, d.Source, strings.Join(d.Encryption, ", "))
+	if d.KeyVersion != 0 {
+		found += fmt.Sprintf(" (kvno %d)", d.KeyVersion)
+	}
+	if !d.Expires.IsZero() {
+		found += ", until " + d.Expires.Format(time.DateTime)
+	}
+	e.ok("login", "%s; the user in YARN and HDFS is %s", found, identity.User)
+	if identity.real != "" {
+		e.ok("proxy user", "%s acts for %s", identity.real, identity.User)
+	}
+	if !d.Expires.IsZero() && time.Until(d.Expires) < time.Hour {
+		e.warn("login", "", "run kinit, or use --principal with --keytab", "the ticket expires at %s", d.Expires.Format(time.DateTime))
+	}
+}
+
+// managers checks the ResourceManagers' RPC servers and web servers.
+func (e *examination) managers(ctx context.Context) {
+	addresses, err := e.hadoop.ResourceManagers("yarn.resourcemanager.address")
+	if err != nil {
+		e.problem("ResourceManager", err, "yarn.resourcemanager.address", "")
+		return
+	}
+	for _, address := range addresses {
+		options := ipc.Options{Protocol: yarn.ApplicationClientProtocol}
+		if token, found := e.cluster.identity.managerToken(e.hadoop); found {
+			options.Token = token
+		}
+		e.daemon(ctx, "ResourceManager "+address, address, "getClusterMetrics", managerPrincipal, options)
+	}
+	if addresses, err = e.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); err != nil {
+		e.problem("ResourceManager's REST API", err, "yarn.resourcemanager.webapp.address", "")
+		return
+	}
+	for _, address := range addresses {
+		e.web(ctx, address)
+	}
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	if info, err := e.cluster.rest.ClusterInfo(ctx); err != nil {
+		e.problem("version", err, "", "")
+	} else {
+		e.ok("version", "Hadoop %s, since %s", info.HadoopVersion, info.StartedOn.Format(time.DateTime))
+	}
+}
+
+// nameNodes checks the RPC servers of the default file system's NameNodes.
+func (e *examination) nameNodes(ctx context.Context) {
+	root := e.hadoop.DefaultFS()
+	if !strings.HasPrefix(root, "hdfs://") {
+		e.warn("HDFS", "fs.defaultFS", "name the cluster's HDFS", "the default file system %s is not HDFS", root)
+		return
+	}
+	addresses, err := e.hadoop.NameNodes(root)
+	if err != nil {
+		e.problem("NameNode", err, "dfs.namenode.rpc-address", "")
+		return
+	}
+	for _, address := range addresses {
+		e.daemon(ctx, "NameNode "+address, address, "getServerDefaults", storage.NameNodePrincipal, ipc.Options{Protocol: storage.NameNodeProtocol})
+	}
+}
+
+// daemon makes an RPC without arguments, whose result is ignored.
+func (e *examination) daemon(ctx context.Context, check, address, method, key string, options ipc.Options) {
+	identity, protection := e.cluster.identity, sasl.QOP("")
+	options.RetryFor, options.ConnectTimeout, options.CallTimeout = -1, doctorTimeout, doctorTimeout
+	options.Logger = e.log
+	options.Connected = func(qop sasl.QOP) { protection = qop }
+	options.User = security.UserGroup{Effective: identity.User, Real: identity.real}
+	how := "without authentication"
+	switch {
+	case !options.Token.IsZero():
+		how = "with a delegation token"
+	case identity.kerberos != nil:
+		options.Kerberos = kerberos.ServiceOf(identity.kerberos, e.hadoop, key)
+		how = "with Kerberos"
+	case identity.Secure():
+		e.ok(check, "not checked: only a Kerberos ticket would authenticate this check")
+		return
+	default:
+		options.Simple = true
+	}
+	client := ipc.NewClient([]string{address}, options)
+	defer func() { _ = client.Close() }()
+	err := client.Call(ctx, method, &emptypb.Empty{}, &emptypb.Empty{}, ipc.Idempotent())
+	standby := ""
+	if errors.Is(err, ipc.StandbyException) {
+		standby, err = "; it is a standby", nil
+	}
+	if err != nil {
+		e.problem(check, identity.explainProxy(err), key, "")
+		return
+	}
+	if identity.Secure() {
+		how += ", protection " + string(protection)
+	}
+	e.ok(check, "answers %s%s", how, standby)
+}
+
+// web checks whether a ResourceManager's web server asks for SPNEGO, and its clock.
+func (e *examination) web(ctx context.Context, address string) {
+	check, scheme := "REST API "+address, "http://"
+	if e.hadoop.HTTPSOnly() {
+		scheme = "https://"
+	}
+	transport, err := yarnrest.Transport(e.hadoop)
+	if err != nil {
+		e.problem(check, err, "ssl.client.truststore.location", "")
+		return
+	}
+	defer closeIdle(transport)
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+address+"/ws/v1/cluster/info", nil)
+	if err != nil {
+		e.problem(check, err, "yarn.resourcemanager.webapp.address", "")
+		return
+	}
+	sent := time.Now()
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		e.problem(check, err, "yarn.resourcemanager.webapp.address", "")
+		return
+	}
+	_ = response.Body.Close()
+	switch {
+	case response.StatusCode == http.StatusUnauthorized:
+		e.ok(check, "asks for Kerberos (SPNEGO)")
+	case e.cluster.identity.Secure():
+		e.ok(check, "answers any reader; submissions and kills go by RPC")
+	default:
+		e.ok(check, "answers")
+	}
+	if theirs, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		e.clock(check, theirs.Sub(sent))
+	}
+}
+
+func (e *examination) clock(server string, difference time.Duration) {
+	size := difference.Abs().Round(time.Second)
+	switch {
+	case size >= maxSkew && e.cluster.identity.Secure():
+		e.problem("clock", fmt.Errorf("it differs from that of %s by %v, and Kerberos permits five minutes", server, size), "", "set this machine's clock (NTP)")
+	case size >= notedSkew:
+		e.warn("clock", "", "set this machine's clock (NTP)", "it differs from that of %s by %v", server, size)
+	default:
+		e.ok("clock", "it is that of %s", server)
+	}
+}
+
+// queues checks the queue, the nodes and the largest container.
+func (e *examination) queues(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	scheduler, err := e.cluster.rest.Scheduler(ctx)
+	if err != nil {
+		e.problem("queues", err, "", "")
+		return
+	}
+	queue, err := chooseQueue(scheduler, config.Queue.In(e.settings), e.settings.IsSet(config.Queue.Name()), NewConsole(io.Discard))
+	if err != nil {
+		e.problem("queues", err, config.Queue.Name(), "")
+	} else {
+		e.ok("queues", "%s; applications go to %s", leafNames(scheduler), queue)
+	}
+	nodes, err := e.cluster.rest.Nodes(ctx, "RUNNING")
+	switch {
+	case err != nil:
+		e.problem("nodes", err, "", "")
+	case len(nodes) == 0:
+		e.warn("nodes", "", "start NodeManagers", "no node is up: applications wait")
+	default:
+		e.ok("nodes", "%d are up", len(nodes))
+	}
+	application, err := e.cluster.newApplication(ctx)
+	if err != nil {
+		e.problem("largest container", err, "", "")
+		return
+	}
+	largest := application.MaximumAllocation
+	e.ok("largest container", "%d MiB and %d cores", largest.MemoryMB, largest.VCores)
+	if err := checkSizes(e.settings, largest); err != nil {
+		e.problem("largest container", err, "", "")
+	}
+}
+
+// fileSystem checks the staging directory, and gets and cancels a delegation token.
+func (e *examination) fileSystem(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*doctorTimeout)
+	defer cancel()
+	files := e.cluster.OpenFiles()
+	defer func() { _ = files.Close() }()
+	stager, err := newStager(files, e.settings, e.cluster.user, NewConsole(io.Discard))
+	if err == nil {
+		err = stager.makeBase(ctx)
+	}
+	if err != nil {
+		e.problem("staging directory", err, config.StagingDir.Name(), "")
+		return
+	}
+	e.ok("staging directory", "%s", stager.base)
+	if e.cluster.identity.kerberos == nil {
+		return
+	}
+	renewer, err := e.cluster.renewer()
+	if err != nil {
+		e.problem("delegation token", err, managerPrincipal, "")
+		return
+	}
+	token, err := files.DelegationToken(ctx, stager.base, renewer)
+	if err == nil && !token.IsZero() {
+		err = files.CancelToken(ctx, stager.base, token)
+	}
+	if err != nil {
+		e.problem("delegation token", err, storage.NameNodePrincipal, "")
+		return
+	}
+	identifier, err := token.ParseIdentifier()
+	if err != nil {
+		e.problem("delegation token", err, "", "")
+		return
+	}
+	e.ok("delegation token", "got and cancelled; its renewer is %s, and it would end at %s", identifier.Renewer, identifier.MaxDate.Format(time.DateTime))
+}

@@ -1,0 +1,41 @@
+//go:build integration
+
+package kerberos
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+// askDoctor examines a sound cluster, and one to which the user has not logged in.
+func (s *secured) askDoctor(t *testing.T) {
+	r := s.run(t, "doctor", "--json")
+	require.Equal(t, 0, r.code, r.stdout+r.stderr)
+	var findings []client.Finding
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &findings))
+	found := map[string]string{}
+	for _, finding := range findings {
+		require.NotEqual(t, client.LevelProblem, finding.Level, "%+v", finding)
+		found[finding.Check] += finding.Found + "\n"
+	}
+	require.Contains(t, found["login"], "alice@BOBBIN.TEST")
+	require.Contains(t, found["login"], "aes256-cts-hmac-sha1-96")
+	require.Contains(t, found["krb5.conf"], s.Kerberos().Address)
+	require.Contains(t, found["delegation token"], "its renewer is rm")
+	protection := map[string]string{"integrity": "auth-int", "privacy": "auth-conf"}[s.options.Core["hadoop.rpc.protection"]]
+	if protection == "" {
+		protection = "auth"
+	}
+	for _, daemon := range []string{"NameNode " + s.NameNode().Address(cluster.RPC), "ResourceManager " + s.ResourceManager().Address(cluster.RPC)} {
+		require.Contains(t, found[daemon], "answers with Kerberos, protection "+protection)
+	}
+
+	r = s.runWith(t, []string{"KRB5CCNAME=FILE:/nonexistent"}, "doctor")
+	require.Equal(t, 3, r.code, r.stderr)
+	require.Regexp(t, `(?m)^PROBLEM +login +no Kerberos ticket: .*run kinit`, r.stdout)
+}

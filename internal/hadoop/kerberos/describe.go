@@ -1,0 +1,98 @@
+package kerberos
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/keytab"
+)
+
+// Description says what a login uses.
+type Description struct {
+	Config     []string // the files of krb5.conf
+	Realm      string   // the default realm
+	KDCs       []string // of the user's realm, as host:port
+	Source     string   // the ticket cache or the keytab, with its path
+	Principal  string
+	Expires    time.Time // of the ticket; zero with a keytab
+	Encryption []string  // types of the ticket's or the keytab's keys, the strongest first
+	KeyVersion uint32    // the newest of the principal's keys in the keytab; 0 with a ticket cache
+}
+
+// Describe returns what c uses.
+func (c *Client) Describe() (Description, error) {
+	d := Description{Config: c.settings.files, Realm: c.Realm(), Principal: c.Principal(), Expires: c.Expires()}
+	_, realm := splitPrincipal(d.Principal)
+	if _, kdcs, err := c.settings.library.GetKDCs(realm, true); err == nil {
+		for _, address := range kdcs {
+			d.KDCs = append(d.KDCs, address)
+		}
+		slices.Sort(d.KDCs)
+	}
+	var types []int32
+	var err error
+	if c.options.Keytab != "" {
+		d.Source = "the keytab " + c.options.Keytab
+		types, d.KeyVersion, err = c.keytabTypes(d.Principal)
+	} else {
+		types, d.Source, err = c.cacheTypes(realm)
+	}
+	if err != nil {
+		return d, err
+	}
+	slices.SortFunc(types, func(a, b int32) int { return cmp.Compare(strength(b), strength(a)) })
+	for _, id := range slices.Compact(types) {
+		d.Encryption = append(d.Encryption, encryptionName(id))
+	}
+	return d, nil
+}
+
+func (c *Client) keytabTypes(principal string) (types []int32, version uint32, err error) {
+	content, err := os.ReadFile(c.options.Keytab)
+	if err != nil {
+		return nil, 0, err
+	}
+	keys := keytab.New()
+	if err := keys.Unmarshal(content); err != nil {
+		return nil, 0, err
+	}
+	for _, entry := range keys.Entries {
+		if strings.Join(entry.Principal.Components, "/")+"@"+entry.Principal.Realm == principal {
+			types, version = append(types, entry.Key.KeyType), max(version, entry.KVNO)
+		}
+	}
+	return types, version, nil
+}
+
+func (c *Client) cacheTypes(realm string) (types []int32, source string, err error) {
+	path, from, err := c.settings.cacheFile()
+	if err != nil {
+		return nil, "", err
+	}
+	cache, err := readCache(path)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, entry := range cache.GetEntries() {
+		if entry.Server.PrincipalName.PrincipalNameString() == "krbtgt/"+realm {
+			types = append(types, entry.Key.KeyType)
+		}
+	}
+	return types, fmt.Sprintf("the ticket cache %s (%s)", path, from), nil
+}
+
+// encryptionName returns the name of an encryption type as klist -e prints it.
+func encryptionName(id int32) string {
+	names := map[int32]string{
+		16: "des3-cbc-sha1", 17: "aes128-cts-hmac-sha1-96", 18: "aes256-cts-hmac-sha1-96",
+		19: "aes128-cts-hmac-sha256-128", 20: "aes256-cts-hmac-sha384-192", 23: "arcfour-hmac",
+	}
+	if name, known := names[id]; known {
+		return name
+	}
+	return fmt.Sprintf("type %d", id)
+}
