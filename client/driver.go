@@ -22,6 +22,9 @@ type OwnDriver struct {
 	Driver  *driver.Driver
 	// Cluster is set if the executors are other processes, which a cluster starts.
 	Cluster bool
+	// Pages is the address of the application's pages; "" for none. It is printed with the
+	// first progress.
+	Pages string
 }
 
 // Follow calls run and shows the driver's progress until run returns, then how the
@@ -45,9 +48,14 @@ func (o OwnDriver) show(began time.Time, done <-chan struct{}) {
 	shown := &display{console: o.Console, began: began, now: time.Now, state: stateRunning, tasksAt: began}
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
+	pages := o.Pages
 	for {
 		select {
 		case <-ticker.C:
+			if pages != "" {
+				o.Console.Print("pages: %s", pages)
+				pages = ""
+			}
 			shown.update(o.progress())
 			shown.redraw()
 		case <-done:

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,4 +34,18 @@ func TestTheEndOfAnOwnDriver(t *testing.T) {
 		require.Contains(t, out.String(), "  tasks      0 in 0 task sets\n")
 		require.NotContains(t, out.String(), "executors")
 	}
+}
+
+func TestThePagesOfAnOwnDriver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, err := driver.New(driver.Options{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, d.Stop(context.Background())) }()
+		for runs, lines := range map[time.Duration]int{0: 0, time.Minute: 1} {
+			out := &bytes.Buffer{}
+			own := OwnDriver{Console: NewConsole(out), ID: "local-1", Driver: d, Pages: "http://127.0.0.1:1/x/"}
+			require.NoError(t, own.Follow(t.Context(), func() error { time.Sleep(runs); return nil }))
+			require.Equal(t, lines, strings.Count(out.String(), "pages: http://127.0.0.1:1/x/\n"))
+		}
+	})
 }

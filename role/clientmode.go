@@ -210,6 +210,11 @@ func (c *clientMode) drive(alive context.Context) error {
 		defer running.Wait()
 		defer stop()
 	}
+	pages, stop := c.app.servePages()
+	defer stop()
+	if pages != "" {
+		c.console.Print("pages of the driver: %s", pages)
+	}
 	err := c.app.run(alive, alive, config.AMWaitTime.In(c.settings), c.function)
 	if alive.Err() != nil {
 		return err

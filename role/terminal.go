@@ -50,5 +50,7 @@ func (t *terminal) follow(ctx context.Context, a *Application, cluster bool, run
 	if t.console == nil {
 		return run()
 	}
-	return client.OwnDriver{Console: t.console, ID: a.ID, Driver: a.Driver, Cluster: cluster}.Follow(ctx, run)
+	pages, stop := a.servePages()
+	defer stop()
+	return client.OwnDriver{Console: t.console, ID: a.ID, Driver: a.Driver, Cluster: cluster, Pages: pages}.Follow(ctx, run)
 }

@@ -16,7 +16,7 @@ const (
 	passInterval = 100 * time.Millisecond
 	passRows     = 4096
 	// snapshotAge is how long a snapshot is reused.
-	snapshotAge = time.Second
+	snapshotAge = 500 * time.Millisecond
 )
 
 // Consumer receives batches, one after the other. It must not block.
@@ -181,7 +181,7 @@ func (r *Recorder) signal(length int) {
 	}
 }
 
-// Snapshot returns the state of the application, which may be up to a second old. It
+// Snapshot returns the state of the application, which may be half a second old. It
 // returns nil if r is nil.
 func (r *Recorder) Snapshot() *Snapshot {
 	if r == nil {

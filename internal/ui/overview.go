@@ -20,7 +20,8 @@ func overview(v view) content {
 		summary.Progress = &progress{Share: float64(v.Totals.Done) / float64(v.Totals.Tasks), Text: v.progressText()}
 	}
 	c.Sections = append(c.Sections, summary)
-	if len(v.Steps) > 0 {
+	// A command without a job file is a step without a name.
+	if slices.ContainsFunc(v.Steps, func(s *events.Step) bool { return s.Name != "" }) {
 		c.Sections = append(c.Sections, v.stepsSection())
 	}
 	active, ended := split(v.Jobs, func(job *events.Job) bool { return job.Ended.IsZero() })
@@ -55,7 +56,7 @@ func (v view) progressText() string {
 		s += ", " + count(t.Running) + " running"
 	}
 	if left, ok := v.remaining(); ok {
-		s += ", about " + duration(left.Round(time.Second)) + " left of the running jobs"
+		s += ", about " + strings.Replace(duration(max(left.Round(time.Second), time.Second)), ".0 s", " s", 1) + " left of the running jobs"
 	}
 	return s
 }

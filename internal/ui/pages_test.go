@@ -99,7 +99,7 @@ func TestRemainingTime(t *testing.T) {
 		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(4 + i), Executor: 1, Start: micros64(11)})
 	}
 	_, shown := open(t, of(snapshotOf(b)), "")
-	require.Contains(t, shown, "about 40.0 s left", "seven tasks of 10 s and two that are half done, on two cores")
+	require.Contains(t, shown, "about 40 s left", "seven tasks of 10 s and two that are half done, on two cores")
 
 	b.Events = append(b.Events, &events.ApplicationEnded{Time: at(12), State: events.Killed})
 	_, shown = open(t, of(snapshotOf(b)), "")

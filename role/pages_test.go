@@ -1,0 +1,55 @@
+package role
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+func TestPagesForThePersonWhoFollows(t *testing.T) {
+	recorder := events.NewRecorder(events.Limits{})
+	defer recorder.Close()
+	recorder.Record(&events.ApplicationStarted{Time: events.At(time.Now()), Name: "nightly counts"})
+	d, err := driver.New(driver.Options{Events: recorder})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.Stop(t.Context())) }()
+	followed := &terminal{console: client.NewConsole(io.Discard)}
+	with := func(settings map[string]string, terminal *terminal) *Application {
+		values, err := config.FromMap(settings)
+		require.NoError(t, err)
+		return &Application{Settings: values, Driver: d, Logger: slog.New(slog.DiscardHandler), terminal: terminal}
+	}
+	url, stop := with(nil, followed).servePages()
+	require.Eventually(t, func() bool { // a snapshot may be half a second old
+		answer, err := http.Get(url)
+		require.NoError(t, err)
+		page, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return strings.Contains(string(page), "nightly counts")
+	}, 10*time.Second, 10*time.Millisecond)
+	stop()
+	_, err = http.Get(url)
+	require.Error(t, err)
+
+	for name, without := range map[string]*Application{
+		"turned off":              with(map[string]string{"ui.enabled": "false"}, followed),
+		"on a worker":             with(nil, logOnly(slog.New(slog.DiscardHandler))),
+		"in an ApplicationMaster": with(nil, nil),
+		"no such port":            with(map[string]string{"ui.port": "99999"}, followed),
+	} {
+		url, stop := without.servePages()
+		require.Empty(t, url, name)
+		stop()
+	}
+}
