@@ -36,9 +36,16 @@ func (c Control) Hold(moments ...string) error {
 	return nil
 }
 
-// Release lets all tasks continue.
-func (c Control) Release() error {
-	held, err := filepath.Glob(c.held("*"))
+// Release lets the tasks continue that wait at the given moments; at any, if none is given.
+func (c Control) Release(moments ...string) error {
+	var held []string
+	var err error
+	if len(moments) == 0 {
+		held, err = filepath.Glob(c.held("*"))
+	}
+	for _, moment := range moments {
+		held = append(held, c.held(moment))
+	}
 	for _, path := range held {
 		err = errors.Join(err, os.Remove(path))
 	}
@@ -86,6 +93,22 @@ func (c Control) MapSets(operator string) ([]bobbin.Job, error) {
 	return slices.DeleteFunc(sets, func(set bobbin.Job) bool {
 		return !strings.Contains(set.Name, " for "+operator) || strings.Contains(set.Name, "sampled")
 	}), err
+}
+
+// HandedOver reports whether executors that leave have handed over data, and none has to
+// hand over more.
+func (c Control) HandedOver() (bool, error) {
+	sets, err := c.TaskSets()
+	handovers := 0
+	for _, set := range sets {
+		if strings.HasPrefix(set.Name, "data of executor ") {
+			handovers++
+			if set.Done < set.Tasks {
+				return false, err
+			}
+		}
+	}
+	return handovers > 0, err
 }
 
 // Times returns how often each index is among the events.

@@ -45,10 +45,10 @@ func (s *site) startDataflow(t *testing.T, settings map[string]string, held []st
 // temporary is the directory of temporary files of drivers and local clusters.
 func (s *site) temporary() string { return filepath.Join(s.directory, "temporary") }
 
-// release lets tasks continue that wait at any moment.
-func (d *dataflow) release(t *testing.T) {
+// release lets tasks continue that wait at the given moments; at any, if none is given.
+func (d *dataflow) release(t *testing.T, moments ...string) {
 	t.Helper()
-	require.NoError(t, d.control.Release())
+	require.NoError(t, d.control.Release(moments...))
 }
 
 // events returns the moments of a name that tasks have reached.
@@ -125,9 +125,8 @@ func (d *dataflow) assertRuns(t *testing.T, twice ...int) {
 	assert.Equal(t, want, moments.Times(d.events(t, "mapping")), "how often map tasks have run")
 }
 
-// assertResubmitted checks that the map stage was run a second time, for a number of
-// tasks, and not a third time.
-func (d *dataflow) assertResubmitted(t *testing.T, tasks int) {
+// assertMapSets checks how many tasks the attempts of the map stage had.
+func (d *dataflow) assertMapSets(t *testing.T, tasks ...int) {
 	t.Helper()
 	var sizes []int
 	for _, set := range d.mapSets(t, "") {
@@ -135,7 +134,7 @@ func (d *dataflow) assertResubmitted(t *testing.T, tasks int) {
 			sizes = append(sizes, set.Tasks)
 		}
 	}
-	assert.Equal(t, []int{12, tasks}, sizes, "tasks of the map stage's attempts")
+	assert.Equal(t, tasks, sizes, "tasks of the map stage's attempts")
 }
 
 // newDataSite starts a site with three workers, whose executors take each other to be
@@ -219,7 +218,7 @@ func TestDataSetsSurviveExecutors(t *testing.T) {
 			assertSame(t, expected[job], d.result(t))
 			if job == "counts" {
 				d.assertRuns(t, again...)
-				d.assertResubmitted(t, len(lost))
+				d.assertMapSets(t, 12, len(lost))
 			}
 			assertCounters(t, d, lineCount(expected[job]))
 		})
@@ -239,7 +238,7 @@ func TestDataSetsSurviveExecutors(t *testing.T) {
 			assertSame(t, expected[job], text)
 			if job == "counts" {
 				d.assertRuns(t, lost...)
-				d.assertResubmitted(t, len(lost))
+				d.assertMapSets(t, 12, len(lost))
 			}
 			assertCounters(t, d, lineCount(expected[job]))
 		})
@@ -268,7 +267,7 @@ func TestDataSetsSurviveExecutorsThatServe(t *testing.T) {
 		d.release(t)
 		assertSame(t, expected, d.result(t))
 		d.assertRuns(t, lost...)
-		d.assertResubmitted(t, len(lost))
+		d.assertMapSets(t, 12, len(lost))
 		assert.Equal(t, undisturbed.stdout.text(), d.stdout.text())
 	})
 	t.Run("one's worker is killed while all fetch", func(t *testing.T) {
@@ -285,8 +284,11 @@ func TestDataSetsSurviveExecutorsThatServe(t *testing.T) {
 		d.release(t)
 		assertSame(t, expected, d.result(t))
 		d.assertRuns(t, lost...)
-		d.assertResubmitted(t, len(lost))
+		d.assertMapSets(t, 12, len(lost))
 	})
+	t.Run("one is slow while all fetch", func(t *testing.T) { fetchFromSlowExecutor(t, s, expected) })
+	t.Run("one says nothing while all fetch", func(t *testing.T) { fetchFromSilentExecutor(t, s, expected) })
+	t.Run("idle ones leave while others fetch", func(t *testing.T) { fetchFromIdleExecutors(t, s, expected) })
 	t.Run("one is killed while it commits", func(t *testing.T) {
 		smaller := s.startDataflow(t, nil, nil, "counts").result(t)
 		d := s.startDataflow(t, nil, []string{"reduced"}, "counts")
@@ -311,7 +313,7 @@ func TestDataSetsSurviveExecutorsThatServe(t *testing.T) {
 		require.NoError(t, d.command.Process.Signal(syscall.SIGCONT))
 		assertSame(t, smaller, d.result(t))
 		d.assertRuns(t, lost...)
-		d.assertResubmitted(t, len(lost))
+		d.assertMapSets(t, 12, len(lost))
 		assertCounters(t, d, lineCount(smaller))
 	})
 }

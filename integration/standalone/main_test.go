@@ -4,7 +4,8 @@
 // and pauses masters, workers, drivers and executors, and checks the outcome of
 // applications.
 //
-// It needs a real etcd (Debian's package etcd-server). With BOBBIN_TEST_RACE=1
+// It needs a real etcd (Debian's package etcd-server), and root to mount a small file
+// system. With BOBBIN_TEST_RACE=1
 // all programs are built with the race detector.
 package standalone
 

@@ -1,0 +1,152 @@
+//go:build integration
+
+package standalone
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/bobbin-yarn/bobbin/integration/moments"
+)
+
+// slow lets a process run for a tenth of the time, until stop is called.
+func (p process) slow() (stop func()) {
+	ended := make(chan struct{})
+	var slowing sync.WaitGroup
+	slowing.Go(func() {
+		for more := true; more; {
+			_ = syscall.Kill(p.pid, syscall.SIGSTOP) // it may have ended
+			select {
+			case <-ended:
+				more = false
+			case <-time.After(90 * time.Millisecond):
+			}
+			_ = syscall.Kill(p.pid, syscall.SIGCONT)
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	return func() {
+		close(ended)
+		slowing.Wait()
+	}
+}
+
+// fetchFromSlowExecutor slows an executor while others receive map output from it.
+func fetchFromSlowExecutor(t *testing.T, s *site, expected []byte) {
+	d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetching, "counts")...)
+	stop := process{pid: d.awaitEvents(t, "merging", 3)[0].PID}.slow()
+	defer stop()
+	d.release(t)
+	assertSame(t, expected, d.result(t))
+	d.assertRuns(t)
+	d.assertMapSets(t, 12)
+}
+
+// fetchFromSilentExecutor stops an executor while others receive map output from it. Its
+// port still takes connections.
+func fetchFromSilentExecutor(t *testing.T, s *site, expected []byte) {
+	settings := map[string]string{"network.timeout": "5s", "executor.heartbeatInterval": "500ms"}
+	maps.Copy(settings, fetchingSettings)
+	d := s.startDataflow(t, settings, []string{"merging"}, append(fetching, "counts")...)
+	victim := d.awaitEvents(t, "merging", 3)[0].PID
+	lost := moments.IndexesOf(d.events(t, "mapped"), victim)
+	require.NoError(t, syscall.Kill(victim, syscall.SIGSTOP))
+	d.release(t)
+	assertSame(t, expected, d.result(t))
+	d.assertRuns(t, lost...)
+	d.assertMapSets(t, 12, len(lost))
+}
+
+// fetchFromIdleExecutors lets dynamic allocation stop the executors that do not fetch,
+// which others fetch from. They hand over their map outputs first.
+func fetchFromIdleExecutors(t *testing.T, s *site, expected []byte) {
+	settings := map[string]string{
+		"dynamicAllocation.enabled": "true", "dynamicAllocation.initialExecutors": "3",
+		"dynamicAllocation.executorIdleTimeout": "1s", "dynamicAllocation.cachedExecutorIdleTimeout": "1s",
+		"executor.memory": "128m", "shuffle.partitions": "2",
+	}
+	d := s.startDataflow(t, settings, []string{"mapped", "merging"}, append(fetching, "counts")...)
+	s.awaitExecutors(t, 3)
+	d.release(t, "mapped")
+	d.awaitEvents(t, "merging", 1)
+	await(t, "idle executors hand over their data and end", func() bool {
+		done, err := d.control.HandedOver()
+		require.NoError(t, err)
+		return done && len(s.executors()) < 3
+	})
+	d.release(t)
+	got := d.result(t)
+	sortLines(got) // there are other partitions than expected
+	sorted := bytes.Clone(expected)
+	sortLines(sorted)
+	assertSame(t, sorted, got)
+	d.assertRuns(t)
+	d.assertMapSets(t, 12)
+}
+
+// mountSmall mounts a file system of the given size, which takes root, until the test ends.
+func mountSmall(t *testing.T, bytes int64) (directory string) {
+	t.Helper()
+	directory = t.TempDir()
+	require.NoError(t, unix.Mount("tmpfs", directory, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)), "only root may mount a file system")
+	t.Cleanup(func() { assert.NoError(t, unix.Unmount(directory, 0)) })
+	return directory
+}
+
+// assertNoShuffleFiles checks that a directory has no files of shuffles and sorts.
+func assertNoShuffleFiles(t *testing.T, directory string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(directory, func(path string, _ fs.DirEntry, err error) error {
+		assert.False(t, strings.Contains(filepath.Base(path), "shuffle") || strings.HasPrefix(filepath.Base(path), "sort-"), "%s is left", path)
+		return err
+	}))
+}
+
+// TestDataSetsOnFullDisks fills the disk of a worker by map output: first of the only
+// one, then of one among others.
+func TestDataSetsOnFullDisks(t *testing.T) {
+	t.Parallel()
+	info, err := os.Stat(program("dataflow"))
+	require.NoError(t, err)
+	disk := mountSmall(t, info.Size()+4<<20) // the worker stores the program; an output of a map task takes 1.6 MB
+	s := newSite(t, 1, nil)
+	require.NoError(t, os.Symlink(disk, filepath.Join(s.directory, "worker-0")))
+	s.startMasters(t)
+	s.startWorkerAs(t, "127.0.0.81", 2)
+	s.awaitWorkers(t, 1)
+
+	failing := s.startDataflow(t, nil, nil, "groups")
+	require.Equal(t, 1, failing.wait(t, testTimeout), "%s", failing.stderr.text())
+	for _, text := range []string{"/worker-0/", "/bobbin-shuffle-", "no space left on device", "free space", "worker.dir"} {
+		assert.Contains(t, failing.lastLine(), text)
+	}
+	left, err := os.ReadDir(filepath.Dir(failing.out))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+	await(t, "the executor has ended", func() bool { return len(s.executors()) == 0 })
+	assertNoShuffleFiles(t, disk)
+
+	s.startWorkerAs(t, "127.0.0.82", 2)
+	s.startWorkerAs(t, "127.0.0.83", 2)
+	s.awaitWorkers(t, 3)
+	expected := s.startLocal(t, "local[2]", nil, nil, "groups").result(t)
+	d := s.startDataflow(t, nil, nil, "groups")
+	assertSame(t, expected, d.result(t))
+	assertCounters(t, d, lineCount(expected))
+	assert.Contains(t, d.stderr.text(), "no space left on device")
+	await(t, "the executors have ended", func() bool { return len(s.executors()) == 0 })
+	assertNoShuffleFiles(t, disk)
+}
