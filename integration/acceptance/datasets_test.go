@@ -95,6 +95,26 @@ func (d *dataflow) awaitEvents(t *testing.T, moment string, processes int) (pids
 	return pids
 }
 
+// awaitHandover waits until executors that leave have handed over all data.
+func (d *dataflow) awaitHandover(t *testing.T) {
+	t.Helper()
+	await(t, "data is handed over", func(context.Context) bool {
+		done, err := d.control.HandedOver()
+		require.NoError(t, err)
+		return done
+	})
+}
+
+// executorsOn returns the processes of executors on a host.
+func (d *dataflow) executorsOn(host string) (pids []int) {
+	for _, p := range inRole(d.id, launch.RoleExecutor, "dataflow") {
+		if variable(p.environ, "NM_HOST") == host {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
 // assertUndisturbed lets tasks continue, waits for the end, and checks that the output is
 // that of an undisturbed run, byte for byte.
 func (d *dataflow) assertUndisturbed(t *testing.T) {

@@ -21,9 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// disruptionOptions configure a cluster that preempts between queues and expires
-// nodes early, but not before a busy machine sends its heartbeats.
-func disruptionOptions() cluster.Options {
+// preemptionOptions configure a cluster that preempts between queues.
+func preemptionOptions() cluster.Options {
 	options := clusterOptions()
 	const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
 	options.YARN = cluster.Properties{
@@ -32,10 +31,17 @@ func disruptionOptions() cluster.Options {
 		preemption + "max_wait_before_kill":             "3000",
 		preemption + "total_preemption_per_round":       "1.0",
 		preemption + "natural_termination_factor":       "1.0",
-		"yarn.nm.liveness-monitor.expiry-interval-ms":   "25000",
-		"yarn.nodemanager.recovery.enabled":             "true",
-		"yarn.nodemanager.recovery.supervised":          "true",
 	}
+	return options
+}
+
+// disruptionOptions configure a cluster that preempts between queues and expires
+// nodes early, but not before a busy machine sends its heartbeats.
+func disruptionOptions() cluster.Options {
+	options := preemptionOptions()
+	options.YARN["yarn.nm.liveness-monitor.expiry-interval-ms"] = "25000"
+	options.YARN["yarn.nodemanager.recovery.enabled"] = "true"
+	options.YARN["yarn.nodemanager.recovery.supervised"] = "true"
 	return options
 }
 

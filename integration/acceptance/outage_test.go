@@ -102,12 +102,23 @@ func restartedMaster(t *testing.T, own *suite) {
 	assert.Regexp(t, `tasks +2 in 1 task set`, done.stderr)
 }
 
-// TestApplicationSurvivesLossOfANode stops the NodeManager of an executor.
-func TestApplicationSurvivesLossOfANode(t *testing.T) {
+// TestApplicationsSurviveLossOfANode runs its parts in order on one cluster, on whose two
+// nodes executors do not see each other's files as on one host.
+func TestApplicationsSurviveLossOfANode(t *testing.T) {
 	t.Parallel()
-	options := clusterOptions()
-	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.42", Rack: "/one"}, {Host: "127.0.0.43", Rack: "/other"}}
+	options := preemptionOptions()
+	options.Nodes = []cluster.NodeSpec{
+		{Host: "127.0.0.42", Rack: "/one", MemoryMB: 2048, VCores: 16}, {Host: "127.0.0.43", Rack: "/other", MemoryMB: 2048, VCores: 16},
+	}
 	own := ownCluster(t, options)
+	t.Run("executors with map output are preempted", func(t *testing.T) { preemptedMapOutput(t, own) })
+	t.Run("a node with map output is lost", func(t *testing.T) { lostMapOutput(t, own) })
+	t.Run("a NodeManager is stopped", func(t *testing.T) { stoppedNode(t, own) })
+	t.Run("a node with map output is decommissioned", func(t *testing.T) { decommissionedMapOutput(t, own) })
+}
+
+// stoppedNode stops the NodeManager of an executor.
+func stoppedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startOnBoth(t)
 	goes, stays := own.otherNode(t, id)
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -124,4 +135,6 @@ func TestApplicationSurvivesLossOfANode(t *testing.T) {
 	})
 	require.NoError(t, own.put(ctx, signal, nil))
 	assert.Equal(t, 0, running.wait(t).code)
+	require.NoError(t, goes.NodeManager.Start(ctx))
+	require.NoError(t, own.hadoop.WaitReady(ctx))
 }
