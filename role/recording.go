@@ -39,7 +39,7 @@ func startRecording(o driverOptions) *recording {
 	var consumers []events.Consumer
 	if directory, home := logDirectory(o); directory != "" {
 		r.log = eventlog.Start(eventlog.Options{
-			Files: o.files, Directory: directory, Home: home, Application: o.id, Attempt: max(o.attempt, 1), Logger: o.logger,
+			Files: o.files, Directory: directory, Home: home, MaxAge: config.EventLogMaxAge.In(o.settings), Application: o.id, Attempt: max(o.attempt, 1), Logger: o.logger,
 		})
 		consumers = append(consumers, r.log)
 	}

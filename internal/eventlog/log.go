@@ -37,10 +37,11 @@ const (
 // Options describe a Log.
 type Options struct {
 	Files       *storage.Files
-	Directory   string // where the log is written
-	Home        string // if it is not "", the log is written only if this directory exists
-	Application string // the application's id
-	Attempt     int    // its attempt
+	Directory   string        // where the log is written
+	Home        string        // if it is not "", the log is written only if this directory exists
+	MaxAge      time.Duration // logs in the directory that were completed longer ago are removed; 0 keeps all
+	Application string        // the application's id
+	Attempt     int           // its attempt
 	Logger      *slog.Logger
 }
 
@@ -146,6 +147,7 @@ func (l *Log) run(ctx context.Context) {
 		l.fail(err)
 		return
 	}
+	l.removeOld(ctx)
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
 	for {
@@ -193,6 +195,26 @@ func (l *Log) create(ctx context.Context) error {
 	file, err := l.options.Files.Create(ctx, l.path, storage.Overwrite(), storage.Perm(fileMode))
 	l.file = file
 	return err
+}
+
+// removeOld removes old logs. Those that are not complete stay: HDFS does not tell when they
+// were last written.
+func (l *Log) removeOld(ctx context.Context) {
+	if l.options.MaxAge <= 0 {
+		return
+	}
+	logs, err := List(ctx, l.options.Files, l.options.Directory)
+	for _, old := range logs {
+		if old.State == events.Running || time.Since(old.Modified) < l.options.MaxAge {
+			continue
+		}
+		if failure := l.options.Files.Remove(ctx, old.Path); !errors.Is(failure, fs.ErrNotExist) {
+			err = errors.Join(err, failure)
+		}
+	}
+	if err != nil {
+		l.options.Logger.Debug("removing old event logs", "error", err)
+	}
 }
 
 func (l *Log) pathFor(state string) string {

@@ -235,6 +235,31 @@ func TestNoLogWithoutHome(t *testing.T) {
 	require.NoDirExists(t, home)
 }
 
+func TestOldLogsAreRemoved(t *testing.T) {
+	directory := t.TempDir()
+	old := time.Now().Add(-48 * time.Hour)
+	for _, name := range []string{"a.1.failed.jsonl.zst", "b.1.running.jsonl.zst", "notes.txt", "new.1.killed.jsonl.zst"} {
+		path := filepath.Join(directory, name)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		if !strings.HasPrefix(name, "new") {
+			require.NoError(t, os.Chtimes(path, old, old))
+		}
+	}
+	files := storage.New(storage.Options{})
+	defer func() { require.NoError(t, files.Close()) }()
+	log := eventlog.Start(eventlog.Options{
+		Files: files, Directory: directory, MaxAge: 24 * time.Hour, Application: "own", Attempt: 1, Logger: slog.New(slog.DiscardHandler),
+	})
+	log.Close(t.Context(), events.Succeeded, &events.Snapshot{})
+	left, err := os.ReadDir(directory)
+	require.NoError(t, err)
+	var names []string
+	for _, entry := range left {
+		names = append(names, entry.Name())
+	}
+	require.Equal(t, []string{"b.1.running.jsonl.zst", "new.1.killed.jsonl.zst", "notes.txt", "own.1.succeeded.jsonl.zst"}, names)
+}
+
 func TestListIgnoresOtherFiles(t *testing.T) {
 	directory := t.TempDir()
 	for _, name := range []string{"notes.txt", "a.jsonl.zst", "a.b.running.jsonl.zst", "local-1.2.failed.jsonl.zst", "x.1.running.jsonl.zst"} {
