@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/allocation"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -83,11 +84,15 @@ func (o OwnDriver) progress() *Progress {
 	return progress
 }
 
-// wanted returns how many executors the driver requests.
+// wanted returns how many executors the driver requests; if it takes as many as there
+// are, the number that has registered.
 func wanted(status driver.Status) int {
 	count := 0
 	for _, profile := range status.Profiles {
 		count += profile.Wanted
+	}
+	if count >= allocation.Unbounded {
+		return status.Totals.Executors
 	}
 	return count
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/allocation"
 )
 
 func TestTheEndOfAnOwnDriver(t *testing.T) {
@@ -48,4 +49,11 @@ func TestThePagesOfAnOwnDriver(t *testing.T) {
 			require.Equal(t, lines, strings.Count(out.String(), "pages: http://127.0.0.1:1/x/\n"))
 		}
 	})
+}
+
+func TestWantedExecutorsAreNumbersForPeople(t *testing.T) {
+	status := driver.Status{Totals: driver.Totals{Executors: 3}, Profiles: []driver.ProfileStatus{{Wanted: 4}, {ID: 1, Wanted: 1}}}
+	require.Equal(t, 5, wanted(status))
+	status.Profiles[0].Wanted = allocation.Unbounded
+	require.Equal(t, 3, wanted(status), "a standalone cluster starts as many as it can")
 }
