@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -145,40 +147,84 @@ func (h *historyReader) find(ctx context.Context, named string) (string, error) 
 	return latest.Path, nil
 }
 
-// show serves the pages of an application until the user ends that.
+// show serves the pages of an application until the user ends that. It begins with the
+// log's summary, which has no single tasks, and reads the rest meanwhile.
 func (h *historyReader) show(ctx context.Context, t terminal, named string, port int, asJSON bool) error {
 	path, err := h.find(ctx, named)
 	if err != nil {
 		return err
 	}
+	var shown atomic.Pointer[events.Snapshot]
+	var partial atomic.Bool
+	summary, err := eventlog.LoadSummary(ctx, h.files, path)
+	if err != nil || summary == nil || asJSON {
+		state, err := h.load(ctx, t, path)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return t.printJSON(state)
+		}
+		shown.Store(withEnd(state))
+	} else {
+		shown.Store(summary)
+		partial.Store(true)
+	}
+	server, err := ui.ServeLocally(port, ui.New(ui.Options{Snapshot: shown.Load, Partial: partial.Load, Streams: true}))
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	t.console.Print("the pages of %s, until Ctrl-C:", shown.Load().Application.ID)
+	if _, err := fmt.Fprintln(t.stdout, server.URL()); err != nil {
+		return err
+	}
+
+	reading, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var loading sync.WaitGroup
+	defer loading.Wait()
+	if partial.Load() {
+		loading.Go(func() {
+			state, err := h.load(reading, t, path)
+			if err != nil {
+				stop(err)
+				return
+			}
+			shown.Store(withEnd(state))
+			partial.Store(false)
+		})
+	}
+	<-reading.Done()
+	if cause := context.Cause(reading); !interrupt.IsByHand(cause) {
+		return cause
+	}
+	return nil
+}
+
+// load reads a log, and warns if its end is missing.
+func (h *historyReader) load(ctx context.Context, t terminal, path string) (*events.Snapshot, error) {
 	model, truncated, err := eventlog.Load(ctx, h.files, path, events.Limits{})
 	state := model.Snapshot()
 	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	case err != nil && state.Application.ID == "":
-		return client.Refused(err)
+		return nil, client.Refused(err)
 	case err != nil:
 		t.console.Warn("the log is damaged, what comes before is shown: %v", err)
 	case truncated:
 		t.console.Warn("the log ends within a frame, what comes before is shown: %s", path)
 	}
-	if asJSON {
-		return t.printJSON(state)
-	}
+	return state, nil
+}
+
+// withEnd returns a state in which the application does not run. Nothing follows the last
+// event of one whose driver was killed.
+func withEnd(state *events.Snapshot) *events.Snapshot {
 	if state.Application.State == events.Running {
-		t.console.Print("the log has no end: the application runs, or was killed; it is shown as of %s", state.Latest.Local().Format(time.DateTime))
+		state.Application.State, state.Application.Ended = events.Killed, state.Latest
+		state.Application.Error = "The log has no end: the driver was killed, or the application runs and has written nothing later."
 	}
-	server, err := ui.ServeLocally(port, ui.New(ui.Options{Snapshot: func() *events.Snapshot { return state }}))
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	t.console.Print("the pages of %s, until Ctrl-C:", state.Application.ID)
-	if _, err := fmt.Fprintln(t.stdout, server.URL()); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	if cause := context.Cause(ctx); !interrupt.IsByHand(cause) {
-		return cause
-	}
-	return nil
+	return state
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// writeLog writes the event log of an application without jobs.
+// writeLog writes the event log of an application with one task.
 func writeLog(t *testing.T, directory, id string, attempt int) {
 	t.Helper()
 	files := storage.New(storage.Options{})
@@ -27,6 +28,12 @@ func writeLog(t *testing.T, directory, id string, attempt int) {
 	log := eventlog.Start(eventlog.Options{Files: files, Directory: directory, Application: id, Attempt: attempt, Logger: slog.New(slog.DiscardHandler)})
 	r := events.NewRecorder(events.Limits{}, log)
 	r.Record(&events.ApplicationStarted{Time: events.At(time.Now()), ID: id, Attempt: attempt, Name: "count"})
+	r.Record(&events.ExecutorRegistered{Time: events.At(time.Now()), Number: 1, ID: "1", Host: "node1", Cores: 2})
+	r.Record(&events.TaskSetSubmitted{Time: events.At(time.Now()), Set: 1, Job: 1, Name: "count", Tasks: 1})
+	row := events.Attempt{Set: 1, Executor: 1, Start: events.MicrosOf(time.Now())}
+	hasRow := r.Launched(&row)
+	row.Outcome, row.End = events.AttemptSucceeded, row.Start+2_500_000
+	r.Ended(&row, hasRow)
 	r.Record(&events.ApplicationEnded{Time: events.At(time.Now()), State: events.Failed, Error: "no such file"})
 	r.Close()
 	log.Close(context.Background(), events.Failed, r.Snapshot())
@@ -73,29 +80,60 @@ func TestHistoryOfUnknownApplications(t *testing.T) {
 	require.Contains(t, stderr, "application_1700000000000_0001 has no event log in "+directory)
 }
 
-func TestHistoryServesPages(t *testing.T) {
-	directory := t.TempDir()
-	writeLog(t, directory, "local-1", 1)
+// servedHistory serves the pages of what is named, and returns a function that opens a page.
+func servedHistory(t *testing.T, directory, named string) (page func(query string) string) {
+	t.Helper()
 	h, err := openHistory(terminal{console: client.NewConsole(io.Discard)}, "file://"+directory)
 	require.NoError(t, err)
-	defer h.close()
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- h.show(ctx, terminal{stdout: writer, console: client.NewConsole(io.Discard)}, "local-1", 0, false)
+		ended <- h.show(ctx, terminal{stdout: writer, console: client.NewConsole(io.Discard)}, named, 0, false)
 	}()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		h.close()
+	})
 	printed := make([]byte, 200)
 	n, err := reader.Read(printed)
 	require.NoError(t, err)
-	response, err := http.Get(strings.TrimSpace(string(printed[:n])))
+	return func(query string) string {
+		response, err := http.Get(strings.TrimSpace(string(printed[:n])) + query)
+		require.NoError(t, err)
+		page, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		return string(page)
+	}
+}
+
+func TestHistoryServesPages(t *testing.T) {
+	directory := t.TempDir()
+	writeLog(t, directory, "local-1", 1)
+	page := servedHistory(t, directory, "local-1")
+	require.Contains(t, page(""), "no such file", "the summary is there at once")
+	require.Eventually(t, func() bool { return !strings.Contains(page(""), "still being read") }, 10*time.Second, 10*time.Millisecond)
+	require.Contains(t, page("?page=tasks&id=1"), "2.5 s")
+}
+
+func TestHistoryOfAKilledDriver(t *testing.T) {
+	directory := t.TempDir()
+	writeLog(t, directory, "local-1", 1)
+	content, err := os.ReadFile(filepath.Join(directory, "local-1.1.failed.jsonl.zst"))
 	require.NoError(t, err)
-	page, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusOK, response.StatusCode)
-	require.Contains(t, string(page), "no such file")
-	http.DefaultClient.CloseIdleConnections()
-	cancel()
-	require.ErrorIs(t, <-ended, context.Canceled)
+	cut := filepath.Join(directory, "local-2.1.running.jsonl.zst")
+	require.NoError(t, os.WriteFile(cut, content[:len(content)-30], 0o600)) // without its summary
+	page := servedHistory(t, directory, "file://"+cut)
+	require.Contains(t, page(""), `data-live=""`)
+	require.Contains(t, page(""), "no such file")
+
+	model := events.NewModel(events.Limits{})
+	model.Consume(&events.Batch{Events: []events.Event{&events.ApplicationStarted{Time: events.At(time.Unix(7, 0)), ID: "local-3"}}})
+	state := withEnd(model.Snapshot())
+	require.Equal(t, events.Killed, state.Application.State)
+	require.True(t, time.Unix(7, 0).Equal(state.Application.Ended))
 }
