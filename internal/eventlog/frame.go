@@ -39,10 +39,14 @@ func nextFrame(r io.Reader) (frame []byte, size int64, err error) {
 		err = f.blocks()
 		return f.bytes, int64(len(f.bytes)), err
 	case magic&^0xF == skippableMagic:
-		if err = f.read(4); err == nil {
-			err = f.read(int(min(binary.LittleEndian.Uint32(f.bytes[4:]), maxFrame)))
+		if err := f.read(4); err != nil {
+			return nil, int64(len(f.bytes)), err
 		}
-		return nil, int64(len(f.bytes)), err
+		skipped, err := io.CopyN(io.Discard, r, int64(binary.LittleEndian.Uint32(f.bytes[4:])))
+		if errors.Is(err, io.EOF) {
+			err = errTruncated
+		}
+		return nil, int64(len(f.bytes)) + skipped, err
 	default:
 		return nil, 0, fmt.Errorf("bytes %x begin no frame of zstd", f.bytes)
 	}
