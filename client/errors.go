@@ -46,6 +46,17 @@ func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, 
 // Refusedf formats an error and passes it to Refused.
 func Refusedf(format string, args ...any) error { return Refused(fmt.Errorf(format, args...)) }
 
+// examinable is an error whose cause Examine may find.
+type examinable struct{ error }
+
+func (e *examinable) Unwrap() error { return e.error }
+
+// Examinable reports whether Examine (yarn-submit doctor) may find the cause of err.
+func Examinable(err error) bool {
+	_, ok := errors.AsType[*examinable](err)
+	return ok
+}
+
 // ExitCode returns the exit status for err, ExitFailed for an error without a status.
 func ExitCode(err error) int {
 	if err == nil {

@@ -69,8 +69,8 @@ func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 		return identity, Usage(err)
 	}
 	if err != nil {
-		return nil, Refused(fmt.Errorf("%w; the cluster asks for Kerberos (hadoop.security.authentication in %s)",
-			err, hadoop.Source("hadoop.security.authentication")))
+		return nil, Refused(&examinable{fmt.Errorf("%w; the cluster asks for Kerberos (hadoop.security.authentication in %s)",
+			err, hadoop.Source("hadoop.security.authentication"))})
 	}
 	user, err := userName(hadoop, login.Principal(), login.Realm())
 	if err != nil {

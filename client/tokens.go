@@ -29,7 +29,7 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 	if c.identity.kerberos != nil {
 		var err error
 		if renewer, err = c.renewer(); err != nil {
-			return nil, Refused(err)
+			return nil, Refused(&examinable{err})
 		}
 	}
 	tokens := map[string]string{}
@@ -46,7 +46,7 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 		}
 		token, err := files.DelegationToken(ctx, root, renewer)
 		if err != nil {
-			return nil, Refused(err)
+			return nil, Refused(&examinable{err})
 		}
 		if !token.IsZero() {
 			tokens[root] = token.EncodeURL()

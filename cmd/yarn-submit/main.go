@@ -61,6 +61,9 @@ func hint(err error) string {
 	if errors.As(err, &untrusted) {
 		return "; --conf hadoop.ssl.client.truststore.location=FILE does so too"
 	}
+	if client.Examinable(err) {
+		return "; yarn-submit doctor checks configuration, login and cluster"
+	}
 	var unavailable *yarnrest.UnavailableError
 	if !errors.As(err, &unavailable) || unavailable.Service != "ResourceManager" || unavailable.Context != nil {
 		return ""

@@ -147,6 +147,7 @@ func (s *secured) refuseWithoutTicket(t *testing.T) {
 		r := s.run(t, append(append([]string{"submit"}, args...), s.programs+"/pi", "4")...)
 		require.Equal(t, 3, r.code, r.stderr)
 		require.Contains(t, r.stderr, want)
+		require.Contains(t, r.stderr, "yarn-submit doctor")
 	}
 }
 
