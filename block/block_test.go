@@ -245,6 +245,19 @@ func TestBlocksStayInMemoryIfTheDiskCannotBeWritten(t *testing.T) {
 	}
 }
 
+func TestCachedPartitionsExceedNoMemoryIfTheDiskCannotBeWritten(t *testing.T) {
+	store := block.New(block.Options{Memory: 10, Directory: filepath.Join(t.TempDir(), "missing")})
+	defer store.Close()
+	require.NoError(t, store.Put(block.Cached(1, 0, 0), make([]byte, 6), block.MemoryAndDisk))
+	require.ErrorIs(t, store.Put(block.Cached(1, 0, 1), make([]byte, 6), block.MemoryAndDisk), block.ErrNoMemory)
+	require.ErrorIs(t, store.Put(block.Cached(1, 0, 2), make([]byte, 11), block.MemoryAndDisk), block.ErrNoMemory)
+	require.ErrorIs(t, store.Put(block.Cached(1, 0, 3), make([]byte, 1), block.DiskOnly), os.ErrNotExist)
+	require.NoError(t, store.Put(block.TaskResult(1), make([]byte, 6), block.MemoryAndDisk), "a result must not be lost")
+	reader, err := store.Open(block.Cached(1, 0, 0))
+	require.NoError(t, err)
+	reader.Release()
+}
+
 func TestDamagedFiles(t *testing.T) {
 	const size = 3*block.ChunkSize + 17
 	for name, damage := range map[string]func(path string) error{

@@ -25,8 +25,9 @@ func (s *Store) makeRoom(b *entry) (err error) {
 	case !s.overLimit():
 	case b.level == MemoryOnly:
 		return ErrNoMemory
-	case err == nil:
-		_ = s.spill(b) // if it fails, the block stays in memory
+	case err == nil && s.spill(b) == nil:
+	case b.id.IsCached():
+		return ErrNoMemory // it can be computed again; other blocks stay in memory
 	}
 	return nil
 }

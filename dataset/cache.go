@@ -129,11 +129,9 @@ func store[T any](x *execution, id cachedBlock, level Level, values *record.Code
 	if !complete || x.err != nil {
 		return
 	}
-	switch err := x.service.Store().Put(id.id(), elements, level.block()); {
-	case err == nil:
+	// The store logs if a file cannot be written. The partition is then computed again.
+	if x.service.Store().Put(id.id(), elements, level.block()) == nil {
 		x.task.Hold(cacheKey(id.Node))
 		x.cachedBlocks = append(x.cachedBlocks, id)
-	case !errors.Is(err, block.ErrNoMemory) && !errors.Is(err, block.ErrExists):
-		x.fail(err)
 	}
 }

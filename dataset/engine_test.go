@@ -68,6 +68,20 @@ func TestCachedPartitionsAreComputedOnce(t *testing.T) {
 	}
 }
 
+func TestCachedPartitionsThatCannotBeStoredAreComputedAgain(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	computed.Store(0)
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		all := counted.With(session, numbers{100, 4}).Cache(dataset.Disk)
+		for range 2 {
+			n, err := all.Len(ctx)
+			require.NoError(t, err)
+			require.EqualValues(t, 100, n)
+		}
+	})
+	require.EqualValues(t, 200, computed.Load())
+}
+
 func TestAShuffleIsWrittenOnce(t *testing.T) {
 	computed.Store(0)
 	run(t, func(ctx context.Context, session *bobbin.Session) {
