@@ -78,7 +78,7 @@
 				say("The application has ended.");
 				return; // the answer is not the application's
 			} else if (fresh.documentElement.dataset.version === root.dataset.version) {
-				pause = Math.min(1.5 * pause, longest);
+				pause = Math.min(1.25 * pause, longest);
 				say("Live.");
 			} else {
 				show(fresh);
