@@ -243,6 +243,14 @@ func TestDataSetsSurviveExecutors(t *testing.T) {
 			assertCounters(t, d, lineCount(expected[job]))
 		})
 	}
+	t.Run("joined, a key has half of the records: one is killed while all join", func(t *testing.T) {
+		d := s.startDataflow(t, nil, []string{"joining"}, "-hot", "0.5", "-check", "joined")
+		process{pid: d.awaitEvents(t, "joining", 3)[0].PID}.kill()
+		d.release(t)
+		assert.Equal(t, fmt.Sprintf("records\t%d\n", allRecords), string(d.result(t)))
+		assert.Greater(t, d.mapSets(t, "Reduce")[0].Tasks, 15, "the key's records are divided among tasks")
+		assertCounters(t, d, 0)
+	})
 }
 
 // fetching makes the sections of the shuffle of counts larger than what a task

@@ -105,7 +105,9 @@ func written[T any](in *input, elements *dataset.Of[T]) *dataset.Of[T] {
 }
 
 var (
+	joins   atomic.Int64 // how many pairs this process has joined
 	merges  atomic.Int64 // how often this process has merged values of counts
+	joining sync.Once    // the moment of that name
 	merging sync.Once    // the moment of that name
 )
 
@@ -134,12 +136,16 @@ func groups(p *dataset.Plan, in input) *lines {
 	})
 }
 
-// joined joins the records with one record for each key.
+// joined joins the records with one record for each key. Each process reports the moment
+// "joining" at its 1000th pair. All its tasks then wait there.
 func joined(p *dataset.Plan, in input) *lines {
 	all := dataset.Map(dataset.Range(p, 0, int64(in.Keys), in.Partitions), func(i int64) dataset.KV[string, int64] {
 		return dataset.KV[string, int64]{Key: in.key(int(i)), Value: i}
 	})
 	pair := func(key string, value []byte, number int64) []byte {
+		if joins.Add(1) >= 1000 {
+			joining.Do(func() { in.moment(context.Background(), "joining", 0) })
+		}
 		return line(key, number, crc32.ChecksumIEEE(value))
 	}
 	var pairs *lines
