@@ -42,6 +42,7 @@ type follower struct {
 	display  *display
 	times    Times
 	reason   string // why the application waits, as last shown
+	amLogs   string // URL that identifies the latest ApplicationMaster's container; "" if it is unknown
 }
 
 func (c *Cluster) newFollower(id string, interval time.Duration, console *Console) *follower {
@@ -203,7 +204,10 @@ func (f *follower) showState(application *yarnrest.Application) {
 		if host, _, _ := strings.Cut(application.AMHostHTTPAddress, ":"); host != "" {
 			node = "on " + host + ", "
 		}
+		f.amLogs = application.AMContainerLogs
 		f.display.showState(state, node+application.TrackingURL)
+	case f.display.state == stateRunning && f.amLogs != "" && f.amLogs == application.AMContainerLogs:
+		f.display.showState(state, "again: the ResourceManager has restarted")
 	case f.display.state == stateRunning:
 		f.display.reset()
 		f.display.showState(state, "again: the ApplicationMaster failed and is started anew")

@@ -266,6 +266,18 @@ func TestFollowerShowsWhyAnApplicationWaitsAndRestarts(t *testing.T) {
 	look(running())
 	look(state("ACCEPTED"))
 	require.Contains(t, b.output.String(), "ACCEPTED  again: the ApplicationMaster failed")
+
+	withLogs := func(report map[string]any, container string) map[string]any {
+		report["amContainerLogs"] = "http://h1:8042/node/containerlogs/" + container + "/ann"
+		return report
+	}
+	b.output.Reset()
+	look(withLogs(running(), "container_1_0001_02_000001"))
+	look(withLogs(state("ACCEPTED"), "container_1_0001_02_000001"))
+	require.Contains(t, b.output.String(), "ACCEPTED  again: the ResourceManager has restarted")
+	look(withLogs(running(), "container_1_0001_02_000001"))
+	look(withLogs(state("ACCEPTED"), "container_1_0001_03_000001"))
+	require.Contains(t, b.output.String(), "ACCEPTED  again: the ApplicationMaster failed")
 }
 
 func TestSubmitToTheLargestQueueIfNoneIsNamed(t *testing.T) {
