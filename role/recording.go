@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/eventlog"
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/internal/eventlog"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/internal/eventlog"
+	"github.com/bobbin-yarn/bobbin/eventlog"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 

@@ -3,7 +3,7 @@
 // A [Recorder] takes events from the driver's event loop and from other goroutines, in
 // well under 100 ns each, and passes them in a [Batch] to its consumers in a goroutine of
 // its own. One consumer is a [Model], the state that the events describe: it is what
-// pages show. Another is the event log (package internal/eventlog). A log that is read
+// pages show. Another is the event log (package eventlog). A log that is read
 // gives the same batches, so that a Model shows an ended application as it showed the
 // running one.
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/internal/eventlog"
+	"github.com/bobbin-yarn/bobbin/eventlog"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 	"github.com/bobbin-yarn/bobbin/storage"
