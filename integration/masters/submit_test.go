@@ -91,11 +91,12 @@ func (s *submitted) isOver() bool {
 }
 
 // submit starts a program on a master, with small executors that have the test's
-// mark in their environment.
+// mark in their environment. Drivers in the program's process log as others do.
 func (m master) submit(t *testing.T, settings []string, name string, arguments ...string) *submitted {
 	t.Helper()
 	return yarnSubmit(t, m.environment, slices.Concat([]string{"submit"}, m.args,
-		[]string{"--executor-memory", "512m", "--driver-memory", "512m", "--conf", "executorEnv." + markVariable + "=" + mark(t)},
+		[]string{"--executor-memory", "512m", "--driver-memory", "512m", "--conf", "log.level=info",
+			"--conf", "executorEnv." + markVariable + "=" + mark(t)},
 		settings, []string{program(name)}, arguments)...)
 }
 
