@@ -18,7 +18,7 @@ func TestBroadcastComesFromPeers(t *testing.T) {
 	t.Parallel()
 	const size, executors = 64 << 20, 3
 	s := newSite(t, 0, nil)
-	settings := map[string]string{"master": "local-cluster[3,1,512]", "executor.memory": "448m", "executor.cores": "1"}
+	settings := map[string]string{"master": "local-cluster[3,1,512]", "executor.memory": "448m", "executor.cores": "1", "log.level": "info"}
 	a := s.run(t, settings, "spread", fmt.Sprint(size), "9", fmt.Sprint(executors))
 	require.Zero(t, a.wait(t, testTimeout), "%s", a.stderr.text())
 	lines := strings.Split(strings.TrimSpace(a.stdout.text()), "\n")

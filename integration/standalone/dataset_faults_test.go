@@ -121,7 +121,7 @@ func TestDataSetsOnFullDisks(t *testing.T) {
 	t.Parallel()
 	info, err := os.Stat(program("dataflow"))
 	require.NoError(t, err)
-	disk := mountSmall(t, info.Size()+4<<20) // the worker stores the program; an output of a map task takes 1.6 MB
+	disk := mountSmall(t, info.Size()+2<<20) // the worker stores the program; an output of a map task takes 1.6 MB, and an executor writes two at a time
 	s := newSite(t, 1, nil)
 	require.NoError(t, os.Symlink(disk, filepath.Join(s.directory, "worker-0")))
 	s.startMasters(t)
@@ -143,7 +143,9 @@ func TestDataSetsOnFullDisks(t *testing.T) {
 	s.startWorkerAs(t, "127.0.0.83", 2)
 	s.awaitWorkers(t, 3)
 	expected := s.startLocal(t, "local[2]", nil, nil, "groups").result(t)
-	d := s.startDataflow(t, nil, nil, "groups")
+	d := s.startDataflow(t, nil, []string{"mapping"}, "groups")
+	d.awaitEvents(t, "mapping", 6) // all three executors run tasks
+	d.release(t)
 	assertSame(t, expected, d.result(t))
 	assertCounters(t, d, lineCount(expected))
 	assert.Contains(t, d.stderr.text(), "no space left on device")
