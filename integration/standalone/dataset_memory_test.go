@@ -78,7 +78,7 @@ func (s *site) watchPeaks() (stop func() map[int]int64) {
 // TestDataLargerThanMemory reduces, groups, joins and sorts ten times as many bytes as
 // an executor has memory. The memory of the program's own code counts as overhead.
 func TestDataLargerThanMemory(t *testing.T) {
-	const memory, overhead = 56 << 20, 24 << 20
+	const memory, overhead = 48 << 20, 32 << 20
 	s := newSite(t, 0, nil)
 	master := fmt.Sprintf("local-cluster[2,2,%d]", (memory+overhead)>>20)
 	settings := map[string]string{"executor.memory": fmt.Sprintf("%dm", memory>>20), "executor.memoryOverhead": fmt.Sprintf("%dm", overhead>>20)}
