@@ -114,6 +114,7 @@ func TestAHandoverEndsAtTheDeadline(t *testing.T) {
 		require.Empty(t, m.asksToKill())
 		time.Sleep(time.Second)
 		require.Equal(t, "lost 1", <-listener.asked)
+		synctest.Wait() // the driver tells listeners first
 		require.Equal(t, []string{"1"}, m.asksToKill())
 		d.EndHandover("1", listener)
 		require.EqualError(t, <-leaving.err, "executor 1 was given up with its tasks: is preempted")
