@@ -31,17 +31,23 @@ func (l *loop) setCredentials(content []byte) {
 // acknowledgeCredentials records that an executor has delegation tokens.
 func (l *loop) acknowledgeCredentials(e *executor, version uint64) {
 	e.credentials = version
-	if len(l.withoutCredentials()) == 0 {
-		l.logger.Info("all executors have the newest delegation tokens", "version", version, "executors", len(l.executors))
+	for _, other := range l.executors { // in random order, so most calls end early
+		if !l.hasCredentials(other) {
+			return
+		}
 	}
+	l.logger.Info("all executors have the newest delegation tokens", "version", version, "executors", len(l.executors))
 }
+
+// hasCredentials reports whether an executor has acknowledged the newest delegation tokens.
+func (l *loop) hasCredentials(e *executor) bool { return e.credentials == l.credentials.GetVersion() }
 
 // withoutCredentials returns the ids of the executors that have not acknowledged the
 // newest delegation tokens.
 func (l *loop) withoutCredentials() []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(l.executors)) {
-		if l.executors[id].credentials != l.credentials.GetVersion() {
+		if !l.hasCredentials(l.executors[id]) {
 			ids = append(ids, id)
 		}
 	}
