@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// adoptFunction is the name of the function that takes over data of leaving executors.
+// adoptFunction is the name of the function that takes over data of decommissioned executors.
 const adoptFunction = "bobbin/dataset/adopt"
 
 func init() { function.Register(adoptFunction, adopt) }

@@ -60,7 +60,7 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l, Work: writeShuffle}
 	if s.exchange == nil {
 		j := s.job
-		input.Work, input.Limit, input.Output, input.Saving = j.work, j.limit, j.output, j.saving
+		input.Work, input.Limit, input.Output, input.OutputFormat = j.work, j.limit, j.output, j.format
 	}
 	if x := exchange; x != nil {
 		input.Reader, input.Exchange = x.node.ref(), x.index
@@ -279,7 +279,7 @@ func (a *attempt) taskDone(result driver.Result) {
 	case !counts:
 	case s.exchange != nil:
 		if earlier := &s.outputs[result.Index]; earlier.MapID.Shuffle != 0 && earlier.Checksum != output.Output.Checksum {
-			defer e.failJobs(e.saving(s), s, result.Index)
+			defer e.failJobs(e.savingJobs(s), s, result.Index)
 		}
 		s.outputs[result.Index], s.sizes = *output.Output, nil
 	case s.job.deliver != nil:
@@ -293,8 +293,8 @@ func (a *attempt) taskDone(result driver.Result) {
 	e.act(actions)
 }
 
-// saving returns the jobs that have begun to save what they compute from a shuffle.
-func (e *engine) saving(s *stageState) (jobs []*job) {
+// savingJobs returns the jobs that have begun to save what they compute from a shuffle.
+func (e *engine) savingJobs(s *stageState) (jobs []*job) {
 	for _, j := range e.jobs {
 		if j.output != nil && j.begun && reads(j.final, s.exchange) {
 			jobs = append(jobs, j)
@@ -303,9 +303,9 @@ func (e *engine) saving(s *stageState) (jobs []*job) {
 	return jobs
 }
 
-// failJobs fails jobs that have begun to save what they compute from a shuffle, because
-// a map task ran again and its output is not the same. Parts may have been written
-// without a result so far, and the next attempts would keep these parts.
+// failJobs fails jobs that have begun to save what they compute from a shuffle, because a
+// map task ran again and its output differs. A task may have committed a part that was
+// computed from the old output; a retry would keep that part.
 func (e *engine) failJobs(jobs []*job, s *stageState, task int) {
 	for _, j := range jobs {
 		e.act(e.graph.Cancel(j.id, fmt.Errorf("%s is not deterministic: its task %d ran again, as its output was lost, and has other output than before, "+
@@ -324,98 +324,3 @@ func reads(final *node, x *exchange) (found bool) {
 }
 
 var _ driver.Listener = (*attempt)(nil)
-
-// divide decides what each task of a stage computes.
-func (e *engine) divide(s *stageState) []part {
-	l := e.layout()
-	if s.exchange == nil && s.job.chosen != nil {
-		var tasks []part
-		for _, partition := range s.job.chosen {
-			tasks = append(tasks, part{span: span{First: partition, End: partition + 1}})
-		}
-		return tasks
-	}
-	all := span{End: l.count(s.final)}
-	if s.exchange == nil && s.job.partitions != nil {
-		all.First, all.End = min(s.job.partitions.First, all.End), min(s.job.partitions.End, all.End)
-	}
-	sizes := make([]int64, all.End)
-	var total int64
-	for partition := all.First; partition < all.End; partition++ {
-		l.walk(s.final, partition, func(n *node, own int) {
-			if n.shared {
-				return
-			}
-			for _, x := range n.reads {
-				sizes[partition] += e.sizesOf(x).total[own]
-			}
-			switch {
-			case n.source != nil && n.source.checkpoint:
-				for _, split := range e.splits(n, own) {
-					sizes[partition] += split.Length
-				}
-			case len(n.inputs)+len(n.reads) == 0: // another source: its partitions are tasks
-				sizes[partition] = maxTaskBytes
-			}
-		})
-		total += sizes[partition]
-	}
-	return e.splitSkewed(s, l, all, sizes, e.taskBytes(total))
-}
-
-// taskBytes returns about how many bytes each task reads if all together read total.
-func (e *engine) taskBytes(total int64) int64 {
-	return min(max(total/int64(3*e.cores()), minTaskBytes), maxTaskBytes)
-}
-
-const (
-	// minTaskBytes and maxTaskBytes limit how many stored bytes of shuffles a task
-	// reads, if it reads several partitions; and how much a task takes over of a leaving
-	// executor.
-	minTaskBytes = 1 << 20
-	maxTaskBytes = 64 << 20
-)
-
-// spans divides partitions into spans of at most target bytes each, or one
-// partition.
-func spans(all span, sizes []int64, target int64) []span {
-	var tasks []span
-	next := span{First: all.First, End: all.First}
-	var bytes int64
-	for partition := all.First; partition < all.End; partition++ {
-		if next.End > next.First && bytes+sizes[partition] > target {
-			tasks = append(tasks, next)
-			next, bytes = span{First: partition, End: partition}, 0
-		}
-		next.End++
-		bytes += sizes[partition]
-	}
-	if next.End > next.First {
-		tasks = append(tasks, next)
-	}
-	return tasks
-}
-
-const (
-	// sampledPieces is in how many places of a file's split keys are sampled, and
-	// sampledBytes how many bytes are read there.
-	sampledPieces = 16
-	sampledBytes  = 16 << 10
-)
-
-// sampled returns small pieces of splits, evenly spread.
-func sampled(splits []storage.Split) []storage.Split {
-	var pieces []storage.Split
-	for _, split := range splits {
-		if split.Compression != "" || split.Length <= sampledPieces*sampledBytes {
-			pieces = append(pieces, split)
-			continue
-		}
-		for i := range int64(sampledPieces) {
-			piece := split
-			piece.Offset, piece.Length, piece.Last = split.Offset+split.Length*i/sampledPieces, sampledBytes, false
-			pieces = append(pieces, piece)
-		}
-	}
-	return pieces
-}

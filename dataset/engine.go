@@ -15,11 +15,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// engine runs the jobs of a session: it asks package stage what to run, submits it
-// to the driver, and knows what tasks have written where.
+// engine runs the jobs of a session: it asks package stage what to run, submits task
+// sets to the driver, and records which executors store what the tasks wrote.
 //
-// Its state belongs to one goroutine, the loop, which runs while there are jobs or
-// hand-overs. All others post functions to it.
+// One goroutine, the loop, owns the state. It runs while there are jobs or hand-overs.
+// Other goroutines post functions to it.
 type engine struct {
 	app     *role.Application
 	session *bobbin.Session
@@ -28,14 +28,14 @@ type engine struct {
 	posted  []func()
 	wake    chan struct{} // has an element if something was posted
 
-	entering sync.Mutex // held while the loop is started and stopped
-	running  int        // jobs and hand-overs that are being run
-	quit     chan struct{}
-	loop     sync.WaitGroup
+	starting  sync.Mutex // held while the loop is started and stopped
+	loopUsers int        // jobs and hand-overs that need the loop
+	quit      chan struct{}
+	loop      sync.WaitGroup
 
 	handingOver sync.WaitGroup // counts goroutines that wait for hand-overs
 
-	mu        sync.Mutex // guards what follows, which the goroutines of jobs use too
+	mu        sync.Mutex // guards the fields up to summaries, which the goroutines of jobs use too
 	sources   map[ref][][]storage.Split
 	bounds    map[uint64][][]byte
 	offsets   map[ref][]int64
@@ -67,7 +67,7 @@ type executor struct {
 // each registration.
 func (e *executor) name() string { return fmt.Sprintf("%s#%d", e.ID, e.registrations) }
 
-// stays reports whether the executor can be given tasks and data.
+// stays reports whether the executor can get tasks and data.
 func (e *executor) stays() bool { return !e.lost && !e.leaving }
 
 // engines are the engines of the sessions that are open.
@@ -139,21 +139,21 @@ func (e *engine) post(f func()) {
 	}
 }
 
-// enter starts the loop, if it does not run, for a job or a hand-over.
-func (e *engine) enter() {
-	e.entering.Lock()
-	defer e.entering.Unlock()
-	if e.running++; e.running == 1 {
+// startLoop starts the loop if it does not run. The caller must call stopLoop.
+func (e *engine) startLoop() {
+	e.starting.Lock()
+	defer e.starting.Unlock()
+	if e.loopUsers++; e.loopUsers == 1 {
 		e.quit = make(chan struct{})
 		e.loop.Go(e.serve)
 	}
 }
 
-// leave stops the loop and waits for it, unless there are others.
-func (e *engine) leave() {
-	e.entering.Lock()
-	defer e.entering.Unlock()
-	if e.running--; e.running == 0 {
+// stopLoop stops the loop and waits for it, unless another caller of startLoop needs it.
+func (e *engine) stopLoop() {
+	e.starting.Lock()
+	defer e.starting.Unlock()
+	if e.loopUsers--; e.loopUsers == 0 {
 		close(e.quit)
 		e.loop.Wait()
 	}
@@ -222,7 +222,7 @@ func (e *engine) cores() int {
 	return max(registered, 1)
 }
 
-// stageState is what the engine knows of a stage of package stage.
+// stageState is the engine's state of a stage of package stage.
 type stageState struct {
 	id       stage.StageID
 	number   uint64 // its id in events
@@ -232,7 +232,7 @@ type stageState struct {
 	tasks    []part    // what each task computes; nil before it was planned
 	divided  []*node   // data sets of which tasks compute pieces of partitions
 	outputs  []shuffle.Output
-	counted  []bool        // tasks whose counters were added
+	counted  []bool        // by task: its counters were added
 	sizes    *shuffleSizes // sizes of the outputs; nil if outputs have changed since
 }
 
@@ -316,7 +316,7 @@ func (e *engine) uncache(r ref) {
 	})
 }
 
-// forget drops what is known of a plan that nothing refers to any more, and tells
+// forget removes the state of a plan that nothing refers to any more, and tells
 // executors to remove what they store for it.
 func (e *engine) forget(p *Plan) {
 	e.mu.Lock()

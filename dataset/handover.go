@@ -17,22 +17,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// handover moves the outputs and cached partitions that a leaving executor stores to
-// other executors, by a task set that runs there.
+// handover moves the map outputs and cached partitions of an executor that is being
+// decommissioned to other executors, by a task set that runs there.
 type handover struct {
 	engine      *engine
 	from        *executor
 	relocations map[shuffle.MapID]stage.Relocation // of the outputs, without their new executors
 	began       time.Time
 	submission  *driver.Submission // nil before it was submitted
-	outputs     int                // that were moved
+	outputs     int                // number of outputs that were moved
 	bytes       int64              // of these outputs
-	partitions  int                // cached ones that were moved
+	partitions  int                // number of cached partitions that were moved
 	ended       chan struct{}      // closed when it has ended
 }
 
-// errStranded ends hand-overs if no executor is left that could take over data, or the
-// leaving one is lost.
+// errStranded ends a hand-over if no executor can take over the data, or the
+// decommissioned one is lost.
 var errStranded = errors.New("no executor can take over the data")
 
 // ExecutorDecommissioned implements driver.ExecutorListener.
@@ -50,8 +50,8 @@ func (e *engine) ExecutorDecommissioned(info driver.ExecutorInfo) bool {
 // handOver moves what an executor stores, within the time that the settings allow, and
 // then lets the executor stop.
 func (e *engine) handOver(id string) {
-	e.enter()
-	defer e.leave()
+	e.startLoop()
+	defer e.stopLoop()
 	h := &handover{engine: e, relocations: map[shuffle.MapID]stage.Relocation{}, began: time.Now(), ended: make(chan struct{})}
 	e.post(func() { h.start(id) })
 	timeout := config.HandoverTimeout.In(e.app.Settings)
@@ -76,7 +76,7 @@ func (e *engine) canAdopt() bool {
 	return false
 }
 
-// endStranded ends the hand-overs that cannot go on.
+// endStranded cancels the hand-overs that cannot go on.
 func (e *engine) endStranded() {
 	stranded := !e.canAdopt()
 	for h := range e.handovers {
@@ -115,8 +115,8 @@ func (h *handover) cancel(cause error) {
 	}
 }
 
-// taskSet returns the task set that moves all that the executor stores. It goes before
-// jobs, because the executor waits for it.
+// taskSet returns the task set that moves all that the executor stores. It has priority
+// over jobs, because the executor waits for it.
 func (h *handover) taskSet() (driver.TaskSet, error) {
 	spec := driver.TaskSet{
 		Name: fmt.Sprintf("data of executor %s, which leaves", h.from.ID), Function: adoptFunction,
@@ -167,7 +167,7 @@ func (h *handover) findOutputs() (outputs []shuffle.Output) {
 	return outputs
 }
 
-// findCached returns the cached partitions that no executor stores but leaving ones.
+// findCached returns the cached partitions that only decommissioned executors store.
 func (h *handover) findCached() (copies []cachedCopy) {
 	e := h.engine
 	e.mu.Lock()

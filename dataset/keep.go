@@ -56,3 +56,20 @@ func hasBytes(t reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 	return false
 }
+
+// isPlain reports whether values of a type refer to no other memory.
+func isPlain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return isPlain(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !isPlain(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	default:
+		return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
+	}
+}

@@ -1,6 +1,7 @@
 package dataset_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,7 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -354,26 +357,27 @@ func TestPipe(t *testing.T) {
 }
 
 func TestPipeKillsItsCommandWhenTheTaskEnds(t *testing.T) {
-	pids := t.TempDir() + "/pid"
+	path := t.TempDir() + "/pids"
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	pids, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	var pid string
 	run(t, func(ctx context.Context, session *bobbin.Session) {
 		ctx, cancel := context.WithCancelCause(ctx)
-		go func() {
-			for {
-				if content, _ := os.ReadFile(pids); strings.HasSuffix(string(content), "\n") {
-					break
-				}
-				time.Sleep(time.Millisecond)
-			}
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			pid, _ = bufio.NewReader(pids).ReadString('\n')
 			cancel(errors.New("enough"))
-		}()
-		script := "sleep 1000 & echo $! >" + pids + "; wait"
+		})
+		defer reading.Wait()
+		defer pids.Close()
+		script := "sleep 1000 & echo $! >" + path + "; wait"
 		_, err := piped.With(session, command{numbers{10, 1}, []string{"sh", "-c", script}}).Collect(ctx)
 		require.ErrorContains(t, err, "enough")
 	})
-	content, err := os.ReadFile(pids)
-	require.NoError(t, err)
+	require.NotEmpty(t, pid)
 	require.Eventually(t, func() bool {
-		status, err := os.ReadFile("/proc/" + strings.TrimSpace(string(content)) + "/status")
+		status, err := os.ReadFile("/proc/" + strings.TrimSpace(pid) + "/status")
 		return err != nil || strings.Contains(string(status), "State:\tZ")
 	}, 10*time.Second, time.Millisecond, "the child of the command was killed too")
 }

@@ -132,3 +132,16 @@ func Union[T any](first *Of[T], others ...*Of[T]) *Of[T] {
 		sets[set].each(x, own, emit)
 	})
 }
+
+// ForEachPartition calls f with the elements of each partition, for its side effects,
+// such as writing to a database. The data set that it returns is empty: call its Run. f
+// may read the elements once. If f returns an error, the task fails with it, and is
+// retried, so f can be called several times for a partition, even at the same time.
+func ForEachPartition[T any](in *Of[T], f func(task *bobbin.Task, elements iter.Seq[T]) error) *Of[struct{}] {
+	return narrow(in, "ForEachPartition", func(x *execution, partition int, _ func(struct{}) bool) {
+		elements := func(yield func(T) bool) { in.each(x, partition, yield) }
+		if err := f(x.task, elements); err != nil {
+			x.fail(err)
+		}
+	})
+}

@@ -28,7 +28,7 @@ type Plan struct {
 	broadcasts []uint64 // ids of the broadcast values among the arguments
 	nodes      []*node
 	problems   []error
-	retraced   bool // for a task, and not for the driver function
+	retraced   bool // traced for a task, not for the driver function
 }
 
 // Definition is a registered plan function; [Define] returns it.

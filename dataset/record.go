@@ -69,7 +69,8 @@ var levelNames = map[Level]string{
 	MemoryThenDisk2: "memory, then disk; 2 copies", Memory2: "memory; 2 copies", Disk2: "disk; 2 copies",
 }
 
-// recordCaches records how much is stored of the cached data sets that a stage computes.
+// recordCaches records how many partitions each executor stores of the cached data sets
+// that a stage computes.
 func (e *engine) recordCaches(final *node) {
 	recorder := e.app.Driver.Events()
 	if recorder == nil {

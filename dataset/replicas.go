@@ -22,12 +22,12 @@ type replication struct {
 	idle       []chan struct{}     // closed when no set runs
 }
 
-// maxCopyTasks is how many tasks are run to make a second copy. A task makes none if the
-// executor that stores the first one runs it, because others have no free cores.
+// maxCopyTasks is the largest number of tasks for one second copy. A task makes no copy if
+// it runs on the executor that stores the first one, because others have no free cores.
 const maxCopyTasks = 4
 
-// want notes that a partition needs a second copy, unless it has two on executors that
-// stay, or its level asks for one only.
+// want records whether a partition needs a second copy: if its level asks for two, and
+// one usable executor stores it.
 func (r *replication) want(b cachedBlock) {
 	if r.engine.level(b.Node)&twice == 0 || len(r.engine.storing(b)) != 1 {
 		delete(r.wanted, b)
@@ -43,7 +43,7 @@ func (e *engine) level(r ref) Level {
 	return e.levels[r]
 }
 
-// storing returns the executors that store a cached partition and stay.
+// storing returns the usable executors that store a cached partition.
 func (e *engine) storing(b cachedBlock) (executors []*executor) {
 	for id := range e.cached[b] {
 		if x := e.executors[id]; x != nil && x.stays() {
@@ -76,7 +76,7 @@ func (r *replication) start() {
 			continue
 		}
 		from := r.engine.storing(b)[0]
-		to := r.engine.second(from, assigned)
+		to := r.engine.chooseSecond(from, assigned)
 		if to == nil {
 			continue // until there is another executor
 		}
@@ -100,7 +100,7 @@ func (r *replication) start() {
 	r.signal()
 }
 
-// signal tells the jobs that wait that no set runs.
+// signal wakes the callers of awaitCopies if no set runs.
 func (r *replication) signal() {
 	if r.submission != nil {
 		return
@@ -111,10 +111,11 @@ func (r *replication) signal() {
 	r.idle = nil
 }
 
-// second returns the executor that should store the second copy of a partition: one on
-// another host, if there is one, and that with the fewest copies assigned. It is nil if
-// there is no other executor, or they share a process and have no data ports.
-func (e *engine) second(first *executor, assigned map[*executor]int) *executor {
+// chooseSecond returns the executor that should store the second copy of a partition: if
+// possible one on another host, and of these the one with the fewest copies assigned. It
+// returns nil if no other executor is usable, or the executors have no data ports because
+// they share a process.
+func (e *engine) chooseSecond(first *executor, assigned map[*executor]int) *executor {
 	var others []*executor
 	for _, x := range e.executors {
 		if x != first && x.stays() && x.Profile == profile.DefaultID && x.DataAddress != "" && first.DataAddress != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// saving says what the files of a saved data set contain.
-type saving struct {
+// outputFormat describes the files of a saved data set.
+type outputFormat struct {
 	_           struct{} `cbor:",toarray"`
 	Format      Format
 	Compression string
@@ -50,10 +50,10 @@ func Append() SaveOption {
 // elements that are structs.
 func WriteHeader() SaveOption { return func(o *saveOptions) { o.header = true } }
 
-// savingOf returns what the files contain. It fails if elements of type T cannot be
+// outputFormatOf returns the format of the files. It fails if elements of type T cannot be
 // saved in the format, or an option is wrong.
-func savingOf[T any](format Format, options saveOptions) (saving, error) {
-	saved := saving{Format: format, Compression: options.compression}
+func outputFormatOf[T any](format Format, options saveOptions) (outputFormat, error) {
+	saved := outputFormat{Format: format, Compression: options.compression}
 	if _, err := lineEncoder[T](format); err != nil {
 		return saved, err
 	}
@@ -86,11 +86,11 @@ func (s *Of[T]) Save(ctx context.Context, path string, format Format, options ..
 	for _, option := range options {
 		option(&o)
 	}
-	saving, err := savingOf[T](format, o)
+	files, err := outputFormatOf[T](format, o)
 	if err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
 	}
-	suffix, err := storage.CompressionSuffix(saving.Compression)
+	suffix, err := storage.CompressionSuffix(files.Compression)
 	if err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
 	}
@@ -99,23 +99,24 @@ func (s *Of[T]) Save(ctx context.Context, path string, format Format, options ..
 		return err
 	}
 	return e.writeOutput(ctx, path, append(o.output, storage.PartSuffix(suffix)), func(ctx context.Context, output *storage.Output) (int, error) {
-		j := &job{work: saveElements, output: output, saving: saving}
+		j := &job{work: saveElements, output: output, format: files}
 		_, err := runJob(ctx, s, j)
 		return len(j.outputs), err
 	})
 }
 
-// writeOutput makes a directory of the parts that write writes, and counts. If an
-// earlier attempt of the application has made it, writeOutput does nothing.
+// writeOutput makes a directory of the parts that write writes; write returns their
+// number. If an earlier attempt of the application has made the directory, writeOutput
+// does nothing.
 func (e *engine) writeOutput(ctx context.Context, path string, options []storage.OutputOption, write func(ctx context.Context, output *storage.Output) (parts int, err error)) error {
 	uri, err := e.app.Files.Qualify(path)
 	if err != nil {
 		return err
 	}
 	ctx = storage.With(ctx, e.app.Files)
-	output, err := e.app.Files.NewOutput(ctx, path, e.app.ID, append(options, storage.Sequence(e.saves(uri, 0)+1))...)
+	output, err := e.app.Files.NewOutput(ctx, path, e.app.ID, append(options, storage.Sequence(e.addSaved(uri, 0)+1))...)
 	if errors.Is(err, storage.ErrCommitted) {
-		e.saves(uri, 1)
+		e.addSaved(uri, 1)
 		return nil
 	}
 	if err != nil {
@@ -128,13 +129,13 @@ func (e *engine) writeOutput(ctx context.Context, path string, options []storage
 	if err != nil {
 		return errors.Join(err, output.Abort(ctx))
 	}
-	e.saves(uri, 1)
+	e.addSaved(uri, 1)
 	return nil
 }
 
-// saves adds n to the number of outputs that the application has written to a path, and
-// returns it.
-func (e *engine) saves(path string, n int) int {
+// addSaved adds n to the number of outputs that the application has written to a path,
+// and returns the sum.
+func (e *engine) addSaved(path string, n int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.saved[path] += n
@@ -148,14 +149,14 @@ func (s *stageWork) save(x *execution, partitions span) (elements int64, err err
 		return 0, err
 	}
 	defer func() { _ = part.Abort() }() // no effect after Commit
-	compressed, err := storage.Compress(part, s.Saving.Compression)
+	compressed, err := storage.Compress(part, s.OutputFormat.Compression)
 	if err != nil {
 		return 0, err
 	}
 	file := bufio.NewWriterSize(compressed, 256<<10)
-	_, _ = file.Write(s.Saving.Header) // Flush returns its error
+	_, _ = file.Write(s.OutputFormat.Header) // Flush returns its error
 	err = x.over(partitions, func(partition int) {
-		s.final.save(x, s.Saving.Format, partition, func(line []byte) error {
+		s.final.save(x, s.OutputFormat.Format, partition, func(line []byte) error {
 			elements++
 			_, err := file.Write(line)
 			return err

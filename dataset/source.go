@@ -204,6 +204,6 @@ func Generate[T any](p *Plan, partitions int, f func(partition int, yield func(T
 	})
 }
 
-// checkInterval is after how many generated elements a task looks whether it was
-// killed. Tasks that read files or shuffles notice it there.
+// checkInterval is the number of generated elements after which a task checks whether it
+// was killed. In tasks that read files or shuffles, the reads check it.
 const checkInterval = 1024

@@ -50,8 +50,9 @@ type stageInput struct {
 	Reader   ref
 	Limit    int64           // collectElements: how many elements of each partition; sampleKeys: how many keys; 0 means all
 	Output   *storage.Output // saveElements, checkpointElements
-	Saving   saving          // saveElements
-	Layout   layout
+	// OutputFormat is the format of the files of saveElements.
+	OutputFormat outputFormat
+	Layout       layout
 	// Broadcasts are the broadcast values that the functions of the stage may use.
 	Broadcasts []peers.Value
 }

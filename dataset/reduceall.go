@@ -3,10 +3,7 @@ package dataset
 import (
 	"bytes"
 	"fmt"
-	"iter"
 	"slices"
-
-	"github.com/bobbin-yarn/bobbin"
 )
 
 // ReduceAll merges all elements to one, two at a time and in any order: merge must be
@@ -121,17 +118,4 @@ func (t *top[T]) cut() {
 		t.elements[i] = ordered[T]{}
 	}
 	t.elements = t.elements[:min(t.n, len(t.elements))]
-}
-
-// ForEachPartition calls f with the elements of each partition, for its side effects,
-// such as writing to a database. The data set that it returns is empty: call its Run. f
-// may read the elements once. If f returns an error, the task fails with it, and is
-// retried, so f can be called several times for a partition, even at the same time.
-func ForEachPartition[T any](in *Of[T], f func(task *bobbin.Task, elements iter.Seq[T]) error) *Of[struct{}] {
-	return narrow(in, "ForEachPartition", func(x *execution, partition int, _ func(struct{}) bool) {
-		elements := func(yield func(T) bool) { in.each(x, partition, yield) }
-		if err := f(x.task, elements); err != nil {
-			x.fail(err)
-		}
-	})
 }

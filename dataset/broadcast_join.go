@@ -41,7 +41,7 @@ func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], ope
 	pairs := keyedBy[K, W](large.plan, operator)
 	whole := exchanged(small, operator, 1)
 	whole.node.shared, whole.node.blocking = true, true
-	tables := newBroadcast(func(x *execution) map[string][]W {
+	tables := newSharedTable(func(x *execution) map[string][]W {
 		table := map[string][]W{}
 		left := x.memory
 		var buffer []byte
@@ -87,11 +87,11 @@ func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], ope
 	})
 }
 
-// idleBroadcast is how long a process keeps a broadcast table that no task uses.
-const idleBroadcast = 30 * time.Second
+// maxTableIdle is how long a process keeps a table that no task uses.
+const maxTableIdle = 30 * time.Second
 
-// broadcast is a table that the tasks of a process share.
-type broadcast[T any] struct {
+// sharedTable is a table that the tasks of a process share.
+type sharedTable[T any] struct {
 	build    func(x *execution) T
 	building chan struct{} // has an element while a task builds the table
 
@@ -102,13 +102,13 @@ type broadcast[T any] struct {
 	drop  *time.Timer // drops the table if it is idle; nil if it has users
 }
 
-func newBroadcast[T any](build func(x *execution) T) *broadcast[T] {
-	return &broadcast[T]{build: build, building: make(chan struct{}, 1)}
+func newSharedTable[T any](build func(x *execution) T) *sharedTable[T] {
+	return &sharedTable[T]{build: build, building: make(chan struct{}, 1)}
 }
 
 // acquire returns the table, which the first task builds. If ok is false, the execution
 // has failed; else the caller must call release.
-func (b *broadcast[T]) acquire(x *execution) (table T, ok bool) {
+func (b *sharedTable[T]) acquire(x *execution) (table T, ok bool) {
 	select {
 	case b.building <- struct{}{}:
 		defer func() { <-b.building }()
@@ -128,7 +128,7 @@ func (b *broadcast[T]) acquire(x *execution) (table T, ok bool) {
 }
 
 // use returns the table, if it is built, and keeps it until release is called.
-func (b *broadcast[T]) use() (table T, ok bool) {
+func (b *sharedTable[T]) use() (table T, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.built {
@@ -143,13 +143,13 @@ func (b *broadcast[T]) use() (table T, ok bool) {
 }
 
 // release ends the use of the table.
-func (b *broadcast[T]) release() {
+func (b *sharedTable[T]) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.users--; b.users > 0 {
 		return
 	}
-	b.drop = time.AfterFunc(idleBroadcast, func() {
+	b.drop = time.AfterFunc(maxTableIdle, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.users == 0 {

@@ -1,0 +1,143 @@
+package dataset
+
+import (
+	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+)
+
+// A combiner stops merging if more than maxDistinct of the first minCombined records
+// had a new key.
+const (
+	minCombined = 100_000
+	maxDistinct = 0.8
+)
+
+// write merges the values of each key as far as memory allows, and writes the
+// merged values to the shuffle.
+func (a *aggregation[K, V, A]) write(x *execution, s span, out *shuffle.Writer) error {
+	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A]()}
+	defer c.table.Release()
+	add := c.add
+	if a.batched {
+		add = c.batch
+	}
+	var buffer []byte
+	x.over(s, func(partition int) {
+		a.each(x, partition, func(key K, value V) bool {
+			bytes, err := a.key(&buffer, key)
+			if err == nil {
+				err = add(record.Hash(bytes), bytes, value)
+			}
+			return err == nil || x.fail(err)
+		})
+	})
+	if x.err != nil {
+		return x.err
+	}
+	if err := c.addBatch(); err != nil {
+		return err
+	}
+	return c.flush()
+}
+
+// combiner merges values before a shuffle.
+type combiner[K, V, A any] struct {
+	*aggregation[K, V, A]
+	x       *execution
+	out     *shuffle.Writer
+	table   *shuffle.Table[A]
+	records int
+	off     bool // set if values are not merged any more
+	encoded []byte
+
+	// A batch of records that are to be added. Looking up many keys together is
+	// faster, because the processor then waits for several parts of the table at
+	// once.
+	keys   []byte
+	ends   []int
+	hashes []uint64
+	values []V
+}
+
+// maxBatch is the largest number of records in a batch, and maxBatchBytes about the
+// largest size of their keys.
+const (
+	maxBatch      = 256
+	maxBatchBytes = 8 << 10
+)
+
+// batch adds a record to the batch. V must not refer to memory that the caller uses
+// again.
+func (c *combiner[K, V, A]) batch(hash uint64, key []byte, value V) error {
+	c.keys = append(c.keys, key...)
+	c.ends = append(c.ends, len(c.keys))
+	c.hashes = append(c.hashes, hash)
+	c.values = append(c.values, value)
+	if len(c.ends) < maxBatch && len(c.keys) < maxBatchBytes {
+		return nil
+	}
+	return c.addBatch()
+}
+
+// addBatch adds the records of the batch.
+func (c *combiner[K, V, A]) addBatch() error {
+	if !c.off {
+		c.table.Prefetch(c.hashes)
+	}
+	start := 0
+	for i, end := range c.ends {
+		if err := c.add(c.hashes[i], c.keys[start:end], c.values[i]); err != nil {
+			return err
+		}
+		start = end
+	}
+	c.keys, c.ends, c.hashes, c.values = c.keys[:0], c.ends[:0], c.hashes[:0], c.values[:0]
+	return nil
+}
+
+// add merges a value into that of its key, or writes it.
+func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
+	if c.off {
+		var single A
+		c.aggregation.add(&single, value, true)
+		return c.write(hash, key, single, c.out.Add)
+	}
+	merged, first := c.table.Upsert(hash, key)
+	c.aggregation.add(merged, value, first)
+	if c.records++; c.records == minCombined && float64(c.table.Len()) > maxDistinct*minCombined {
+		c.off = true
+		err := c.flush()
+		c.table.Release() // its memory is the writer's now
+		return err
+	}
+	if first && c.table.Bytes() > c.x.memory {
+		return c.flush()
+	}
+	return nil
+}
+
+// write passes a key with its merged value to add.
+func (c *combiner[K, V, A]) write(hash uint64, key []byte, merged A, add func(partition int, key, value []byte) error) (err error) {
+	if c.encoded, err = c.aggregation.values.Append(c.encoded[:0], merged); err != nil {
+		return err
+	}
+	return add(partitionOf(hash, c.x.layout.Partitions), key, c.encoded)
+}
+
+// flush writes all merged values, sorted by hash. That sorts them by partition too, as
+// AddOrdered requires.
+func (c *combiner[K, V, A]) flush() error {
+	if c.table.Len() == 0 {
+		return nil
+	}
+	err := c.out.AddOrdered(func(add func(partition int, key, value []byte) error) error {
+		for entry := range c.table.SortedByHash() {
+			if err := c.write(entry.Hash, entry.Key, *entry.Value, add); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	c.table.Reset()
+	return err
+}

@@ -1,0 +1,72 @@
+package dataset
+
+// divide decides what each task of a stage computes.
+func (e *engine) divide(s *stageState) []part {
+	l := e.layout()
+	if s.exchange == nil && s.job.chosen != nil {
+		var tasks []part
+		for _, partition := range s.job.chosen {
+			tasks = append(tasks, part{span: span{First: partition, End: partition + 1}})
+		}
+		return tasks
+	}
+	all := span{End: l.count(s.final)}
+	if s.exchange == nil && s.job.partitions != nil {
+		all.First, all.End = min(s.job.partitions.First, all.End), min(s.job.partitions.End, all.End)
+	}
+	sizes := make([]int64, all.End)
+	var total int64
+	for partition := all.First; partition < all.End; partition++ {
+		l.walk(s.final, partition, func(n *node, own int) {
+			if n.shared {
+				return
+			}
+			for _, x := range n.reads {
+				sizes[partition] += e.sizesOf(x).total[own]
+			}
+			switch {
+			case n.source != nil && n.source.checkpoint:
+				for _, split := range e.splits(n, own) {
+					sizes[partition] += split.Length
+				}
+			case len(n.inputs)+len(n.reads) == 0: // another source: its partitions are tasks
+				sizes[partition] = maxTaskBytes
+			}
+		})
+		total += sizes[partition]
+	}
+	return e.splitSkewed(s, l, all, sizes, e.taskBytes(total))
+}
+
+// taskBytes returns about how many bytes each task reads if all together read total.
+func (e *engine) taskBytes(total int64) int64 {
+	return min(max(total/int64(3*e.cores()), minTaskBytes), maxTaskBytes)
+}
+
+const (
+	// minTaskBytes and maxTaskBytes limit how many stored bytes of shuffles a task
+	// reads, if it reads several partitions, and how many bytes of a decommissioned
+	// executor a task takes over.
+	minTaskBytes = 1 << 20
+	maxTaskBytes = 64 << 20
+)
+
+// spans divides partitions into spans of at most target bytes each, or one
+// partition.
+func spans(all span, sizes []int64, target int64) []span {
+	var tasks []span
+	next := span{First: all.First, End: all.First}
+	var bytes int64
+	for partition := all.First; partition < all.End; partition++ {
+		if next.End > next.First && bytes+sizes[partition] > target {
+			tasks = append(tasks, next)
+			next, bytes = span{First: partition, End: partition}, 0
+		}
+		next.End++
+		bytes += sizes[partition]
+	}
+	if next.End > next.First {
+		tasks = append(tasks, next)
+	}
+	return tasks
+}

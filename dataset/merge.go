@@ -1,0 +1,143 @@
+package dataset
+
+import (
+	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/shuffle"
+)
+
+// mergeInput merges the values of a partition of an input that is partitioned by
+// key.
+func (a *aggregation[K, V, A]) mergeInput(x *execution, partition int, emit func(KV[K, A]) bool) {
+	merger := newMerger(a, x)
+	defer merger.close()
+	var buffer []byte
+	a.each(x, partition, func(key K, value V) bool {
+		bytes, err := a.key(&buffer, key)
+		if err == nil {
+			merged, first := merger.table.Upsert(record.Hash(bytes), bytes)
+			a.add(merged, value, first)
+			err = merger.spillIfLarge()
+		}
+		return err == nil || x.fail(err)
+	})
+	merger.emit(emit)
+}
+
+// mergeShuffled merges the merged values that the tasks of the previous stage have
+// written.
+func (a *aggregation[K, V, A]) mergeShuffled(x *execution, e *exchange, partition int, emit func(KV[K, A]) bool) {
+	merger := newMerger(a, x)
+	defer merger.close()
+	x.fetch(e, partition, func(key, encoded []byte) error {
+		value, err := a.decode(encoded)
+		if err != nil {
+			return err
+		}
+		merged, first := merger.table.Upsert(record.Hash(key), key)
+		if first {
+			*merged = value
+		} else {
+			*merged = a.merge(*merged, value)
+		}
+		return merger.spillIfLarge()
+	})
+	merger.emit(emit)
+}
+
+// merger merges the values of one partition: in a table, which it spills to a sorter
+// when it is too large.
+type merger[K, V, A any] struct {
+	*aggregation[K, V, A]
+	x       *execution
+	table   *shuffle.Table[A]
+	spilled *shuffle.Sorter // nil before the first spill
+}
+
+func newMerger[K, V, A any](a *aggregation[K, V, A], x *execution) *merger[K, V, A] {
+	return &merger[K, V, A]{aggregation: a, x: x, table: shuffle.NewTable[A]()}
+}
+
+func (m *merger[K, V, A]) close() {
+	m.table.Release()
+	if m.spilled != nil {
+		m.x.closeSorter(m.spilled)
+	}
+}
+
+// spillIfLarge spills the table if it exceeds the task's memory.
+func (m *merger[K, V, A]) spillIfLarge() error {
+	if m.table.Bytes() <= m.x.memory {
+		return nil
+	}
+	return m.spill()
+}
+
+func (m *merger[K, V, A]) spill() (err error) {
+	if m.spilled == nil {
+		if m.spilled, err = m.x.sorter(); err != nil {
+			return err
+		}
+	}
+	var encoded []byte
+	for key, merged := range m.table.All() {
+		if encoded, err = m.values.Append(encoded[:0], *merged); err != nil {
+			return err
+		}
+		if err = m.spilled.Add(record.Hash(key), key, encoded); err != nil {
+			return err
+		}
+	}
+	m.table.Reset()
+	return nil
+}
+
+// emit emits each key with its merged value.
+func (m *merger[K, V, A]) emit(emit func(KV[K, A]) bool) {
+	if m.x.err != nil {
+		return
+	}
+	if m.spilled == nil {
+		// In insertion order, the output would depend on the order in which sections were
+		// fetched.
+		for entry := range m.table.SortedByHash() {
+			key, err := m.keys.Decode(entry.Key)
+			if err != nil {
+				m.x.fail(err)
+				return
+			}
+			if !emit(KV[K, A]{key, *entry.Value}) {
+				return
+			}
+		}
+		return
+	}
+	if err := m.spill(); err != nil {
+		m.x.fail(err)
+		return
+	}
+	sorted := newSortedGroups(m.x, m.spilled)
+	for sorted.nextGroup() {
+		key, err := m.keys.Decode(sorted.key)
+		if err != nil {
+			m.x.fail(err)
+			return
+		}
+		var merged A
+		first := true
+		for encoded := range sorted.values {
+			value, err := m.decode(encoded)
+			if err != nil {
+				m.x.fail(err)
+				return
+			}
+			if first {
+				merged, first = value, false
+			} else {
+				merged = m.merge(merged, value)
+			}
+		}
+		if m.x.err != nil || !emit(KV[K, A]{key, merged}) {
+			return
+		}
+	}
+}

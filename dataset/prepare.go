@@ -1,0 +1,177 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// prepare finds the splits of the sources from which a node is computed, the bounds
+// of the range shuffles, and the numbers of elements that operators need.
+func (e *engine) prepare(ctx context.Context, final *node) error {
+	var nodes []*node
+	within(final, func(n *node) { nodes = append(nodes, n) })
+	for _, n := range nodes {
+		if n.source != nil {
+			if err := e.findSplits(ctx, n); err != nil {
+				return fmt.Errorf("%s: %w", n, err)
+			}
+		}
+		if n.indexed {
+			if err := e.findOffsets(ctx, n); err != nil {
+				return fmt.Errorf("%s: counting the elements of its input: %w", n, err)
+			}
+		}
+		for _, x := range n.reads {
+			if err := e.prepare(ctx, x.input); err != nil {
+				return err
+			}
+			if x.sample != nil {
+				if err := e.findBounds(ctx, x); err != nil {
+					return fmt.Errorf("%s: sampling its keys: %w", n, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (e *engine) findSplits(ctx context.Context, n *node) error {
+	e.mu.Lock()
+	_, known := e.sources[n.ref()]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	partitions, err := n.source.partitions(ctx, e.app.Files)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sources[n.ref()] = partitions
+	return nil
+}
+
+const (
+	// sampledKeys is about how many keys of each range are sampled.
+	sampledKeys = 100
+	// sampledPartitions is the largest number of partitions from which keys are sampled.
+	sampledPartitions = 64
+	// rangeBytes is about the largest number of bytes of the sources in a range of a sort.
+	rangeBytes = 32 << 20
+)
+
+// findBounds samples keys and chooses the bounds of a range shuffle.
+func (e *engine) findBounds(ctx context.Context, x *exchange) error {
+	e.mu.Lock()
+	_, known := e.bounds[x.id()]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	l := e.layout()
+	partitions := l.count(x.input)
+	ranges := max(l.Partitions, int(e.sourceBytes(x.input)/rangeBytes)) // small ones are sorted in the processor's cache
+	j := &job{final: x.input, work: sampleKeys, exchange: x}
+	chosen := min(partitions, sampledPartitions)
+	for i := range chosen {
+		j.chosen = append(j.chosen, i*partitions/chosen)
+	}
+	j.limit = int64(max(sampledKeys*ranges/max(chosen, 1), 1))
+	if err := e.runPrepared(ctx, j); err != nil {
+		return err
+	}
+	var keys [][]byte
+	for _, output := range j.outputs {
+		for key, err := range elementsOf(output.Elements) {
+			if err != nil {
+				return err
+			}
+			keys = append(keys, key)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.bounds[x.id()] = boundsOf(keys, ranges)
+	return nil
+}
+
+// findOffsets counts the elements in each partition of the input of a node.
+func (e *engine) findOffsets(ctx context.Context, n *node) error {
+	e.mu.Lock()
+	_, known := e.offsets[n.ref()]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := e.prepare(ctx, n.inputs[0]); err != nil {
+		return err
+	}
+	j := &job{final: n.inputs[0], work: countPartitions}
+	if err := e.runPrepared(ctx, j); err != nil {
+		return err
+	}
+	offsets := []int64{0}
+	for _, output := range j.outputs {
+		for _, count := range output.Counts {
+			offsets = append(offsets, offsets[len(offsets)-1]+count)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.offsets[n.ref()] = offsets
+	return nil
+}
+
+// sourceBytes returns the size of all files from which a node is computed.
+func (e *engine) sourceBytes(final *node) (bytes int64) {
+	seen := map[*node]bool{}
+	var walk func(n *node)
+	walk = func(n *node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		for _, splits := range e.sources[n.ref()] {
+			for _, split := range splits {
+				bytes += split.Length
+			}
+		}
+		for _, input := range n.inputs {
+			walk(input)
+		}
+		for _, x := range n.reads {
+			walk(x.input)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	walk(final)
+	return bytes
+}
+
+const (
+	// sampledPieces is the number of places in a split of a file from which keys are
+	// sampled, sampledBytes the number of bytes to read at each.
+	sampledPieces = 16
+	sampledBytes  = 16 << 10
+)
+
+// sampled returns small pieces of splits, evenly spread.
+func sampled(splits []storage.Split) []storage.Split {
+	var pieces []storage.Split
+	for _, split := range splits {
+		if split.Compression != "" || split.Length <= sampledPieces*sampledBytes {
+			pieces = append(pieces, split)
+			continue
+		}
+		for i := range int64(sampledPieces) {
+			piece := split
+			piece.Offset, piece.Length, piece.Last = split.Offset+split.Length*i/sampledPieces, sampledBytes, false
+			pieces = append(pieces, piece)
+		}
+	}
+	return pieces
+}

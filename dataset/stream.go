@@ -1,0 +1,101 @@
+package dataset
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin/role"
+)
+
+// Stream yields the elements as tasks finish: in order within a partition, the
+// partitions in any order. If the loop is slow, results wait at executors, so the
+// elements together may be larger than the driver's memory. If the job fails, Stream
+// yields the error and ends. If the loop ends early, the job is cancelled.
+func (s *Of[T]) Stream(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		results := newQueue()
+		j := &job{work: collectElements, deliver: results.add}
+		var failure error
+		var running sync.WaitGroup
+		running.Go(func() {
+			_, failure = runJob(ctx, s, j)
+			results.close()
+		})
+		defer running.Wait()
+		defer cancel()
+		for output := range results.all {
+			role.FromContext(s.session.Context()).HideProgress()
+			for element, err := range decodeElements[T](output.Elements) {
+				if !yield(element, err) || err != nil {
+					return
+				}
+			}
+		}
+		running.Wait()
+		if failure != nil {
+			var none T
+			yield(none, failure)
+		}
+	}
+}
+
+// queue passes results from the loop of an engine to one consumer.
+type queue struct {
+	mu     sync.Mutex
+	list   []queued
+	closed bool
+	ready  chan struct{} // has an element if something has changed
+}
+
+type queued struct {
+	output  taskOutput
+	release func()
+}
+
+func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
+
+func (q *queue) add(output taskOutput, release func()) {
+	q.mu.Lock()
+	q.list = append(q.list, queued{output, release})
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue) signal() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// all yields the results until the queue is closed and empty, and releases each
+// after the loop body.
+func (q *queue) all(yield func(taskOutput) bool) {
+	for range q.ready {
+		q.mu.Lock()
+		list, closed := q.list, q.closed
+		q.list = nil
+		q.mu.Unlock()
+		for i := range list {
+			goOn := yield(list[i].output)
+			list[i].output = taskOutput{}
+			list[i].release()
+			if !goOn {
+				return
+			}
+		}
+		if closed {
+			return
+		}
+	}
+}
