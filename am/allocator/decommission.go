@@ -31,7 +31,7 @@ func (s *state) takeNotices() []notice {
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
 	for _, report := range lostFirst(reports) {
 		if s.topology.report(report) {
-			s.excluded.recompute()
+			s.excluded.invalidate()
 			s.replan()
 		}
 		if report.State == yarn.NodeDecommissioning {

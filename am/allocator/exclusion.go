@@ -69,8 +69,8 @@ func (e *exclusions) want(hosts []string) {
 	}
 }
 
-// recompute marks active as stale, after nodes or the wanted profiles have changed.
-func (e *exclusions) recompute() {
+// invalidate marks active as stale, after nodes or the wanted profiles have changed.
+func (e *exclusions) invalidate() {
 	e.stale = e.stale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
 }
 

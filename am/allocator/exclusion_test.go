@@ -85,7 +85,7 @@ func TestTheUsersExclusionsAreNeverLifted(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, e.hosts())
 	require.Equal(t, []string{"yarn.exclude.nodes leaves no node that can take an executor"}, e.notes())
 	nodes.report(yarn.NodeReport{ID: yarn.NodeID{Host: "c", Port: 1}, State: yarn.NodeRunning})
-	e.recompute()
+	e.invalidate()
 	require.False(t, e.refresh(begin, anyOf(nodes, 3)))
 	require.Empty(t, e.notes(), "there is one again")
 }
@@ -130,7 +130,7 @@ func TestExclusionsWithRandomEvents(t *testing.T) {
 				state := rapid.SampledFrom([]yarn.NodeState{yarn.NodeRunning, yarn.NodeLost}).Draw(t, "state")
 				down[changed] = state == yarn.NodeLost
 				nodes.report(yarn.NodeReport{ID: yarn.NodeID{Host: changed, Port: 1}, State: state})
-				e.recompute()
+				e.invalidate()
 			case 3:
 				e.forget()
 				clear(told)

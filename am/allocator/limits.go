@@ -66,3 +66,9 @@ func (l *limits) checkAll(profiles []*profileState) error {
 	}
 	return nil
 }
+
+// Unfit is the error of Run if an executor needs more than the cluster's largest container.
+type Unfit struct{ error }
+
+// Unwrap returns the error that names the profile and the limit.
+func (u *Unfit) Unwrap() error { return u.error }

@@ -113,7 +113,7 @@ func (s *state) want(request driver.Request, now time.Time) (more bool) {
 			demand = driver.Demand{Profile: p.Profile}
 		}
 		if (demand.Total > 0) != (p.demand.Total > 0) {
-			s.excluded.recompute()
+			s.excluded.invalidate()
 		}
 		p.want(demand)
 		for _, e := range p.surplus() {

@@ -1,6 +1,11 @@
 package allocator
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
 
 // Status is what the status page shows of the allocator.
 type Status struct {
@@ -61,4 +66,26 @@ func (s *state) status() Status {
 		}
 	}
 	return Status{Counts: counts, Failures: s.failures.list(), Exclusions: s.excluded.list(), Notes: notes}
+}
+
+// publish makes Status return the current status.
+func (a *Allocator) publish() {
+	if !a.state.changed {
+		return
+	}
+	a.state.changed = false
+	status := a.state.status()
+	a.published.Lock()
+	defer a.published.Unlock()
+	if !slices.Equal(status.Notes, a.published.Notes) {
+		a.options.Events.Record(&events.NotesChanged{Time: events.At(time.Now()), Source: "am", Notes: status.Notes})
+	}
+	a.published.Status = status
+}
+
+// Status returns the last published status. The caller must not change its slices.
+func (a *Allocator) Status() Status {
+	a.published.Lock()
+	defer a.published.Unlock()
+	return a.published.Status
 }

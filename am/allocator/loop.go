@@ -1,0 +1,306 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/am/launcher"
+	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// releaseAllTimeout bounds ReleaseAll. The ResourceManager confirms releases within
+// two heartbeats.
+const releaseAllTimeout = 5 * time.Second
+
+// Run registers the application and keeps as many executors as the driver requests.
+// It returns nil when ctx ends, or an error if the application cannot go on: a
+// *TooManyFailures, an *Unfit, or the error of a call to the ResourceManager.
+func (a *Allocator) Run(ctx context.Context) error {
+	// Launches and rack look-ups end with Run.
+	working, stop := context.WithCancel(ctx)
+	defer func() {
+		stop()
+		if err := a.launcher.Close(); err != nil {
+			a.options.Logger.Debug("closing the connections to NodeManagers", "error", err)
+		}
+		a.background.Wait()
+		a.publish()
+	}()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	due, last := time.Now(), time.Time{} // times of the next heartbeat and of the last one
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.wake:
+		case <-timer.C:
+		}
+		now := time.Now()
+		more := a.receive(working, now)
+		if err := a.advance(working, now); err != nil {
+			return err
+		}
+		// Send changes pace.initial after the last heartbeat, and requests for more
+		// executors at once. But after a failed heartbeat wait for the whole interval.
+		failing := a.heartbeats.failures > 0
+		if soon := last.Add(a.pace.initial); !failing && due.After(soon) && a.hasChanges() {
+			due = soon
+		}
+		if more && !failing || !now.Before(due) {
+			wait, err := a.heartbeat(working, now)
+			if ctx.Err() != nil {
+				return nil
+			}
+			last = time.Now()
+			if err == nil {
+				err = a.advance(working, last)
+			}
+			if err != nil {
+				return err
+			}
+			due = last.Add(wait)
+		}
+		a.publish()
+		timer.Reset(time.Until(due))
+	}
+}
+
+// advance applies timeouts and reports changes. It fails if too many executors have failed.
+func (a *Allocator) advance(working context.Context, now time.Time) error {
+	a.state.tick(now, a.clusterNodes)
+	a.report(working)
+	return a.state.failures.exhausted(a.state.running(), now)
+}
+
+// hasChanges reports whether there are changes to send to the ResourceManager.
+func (a *Allocator) hasChanges() bool {
+	return len(a.state.releases) > 0 || a.state.excluded.unsent || a.state.hasAskChanges()
+}
+
+// receive applies the mailbox, and reports whether the driver wants more executors than before.
+func (a *Allocator) receive(working context.Context, now time.Time) (more bool) {
+	a.mailbox.Lock()
+	received := a.mailbox.messages
+	a.mailbox.messages = messages{}
+	a.mailbox.Unlock()
+	s := a.state
+	if received.request != nil {
+		more = s.want(*received.request, now)
+		a.lookUpRacks(working)
+	}
+	if received.racks != nil {
+		a.lookingUp = false
+		s.topology.addRacks(received.racks)
+		s.replan()
+		a.lookUpRacks(working)
+	}
+	for _, id := range received.registered {
+		s.registered(id)
+	}
+	for _, contract := range received.contracts {
+		s.negotiate(contract.contract, contract.tasks, now)
+	}
+	s.kill(received.kills, now)
+	for _, launch := range received.launches {
+		if launch.err == nil {
+			if e := s.executors[launch.id]; e != nil && !e.started {
+				a.options.Events.Record(&events.ExecutorLaunched{Time: events.At(now), ID: e.ID})
+			}
+			s.launched(launch.id, now)
+		} else {
+			s.launchFailed(launch.id, launch.err, now)
+		}
+	}
+	return more
+}
+
+// report reports changes of executors to the launcher, the log and the driver.
+func (a *Allocator) report(working context.Context) {
+	for _, e := range a.state.takeWithdrawn() {
+		a.launcher.Stop(working, e.Container.Node, []yarn.ContainerID{e.Container.ID})
+	}
+	for _, ended := range a.state.takeEnded() {
+		level := slog.LevelInfo
+		if ended.reason.failure {
+			level = slog.LevelWarn
+		}
+		e := ended.executor
+		a.options.Logger.Log(working, level, "executor ended", "executor", e.ID, "container", e.Container.ID,
+			"host", e.host(), "status", int(ended.status), "reason", ended.loss.Text)
+		a.containers.completed(e, ended.status)
+		if !a.state.stopped {
+			a.options.ExecutorLost(e.ID, ended.loss)
+		}
+	}
+	for _, n := range a.state.takeNotices() {
+		a.options.Logger.Info("executors will be taken away", "executors", n.ids, "reason", n.notice.Reason, "deadline", n.notice.Deadline)
+		a.options.Decommission(n.ids, n.notice)
+	}
+}
+
+// heartbeat sends a heartbeat, applies the answer, and returns how long to wait
+// before the next one. It fails if the application cannot go on.
+func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Duration, error) {
+	if !a.heartbeats.registered {
+		if err := a.Register(working); err != nil {
+			return a.pace.idle, a.heartbeats.failed(err)
+		}
+	}
+	if err := a.limits.checkAll(a.state.profiles); err != nil {
+		return 0, &Unfit{err}
+	}
+	request := a.heartbeats.unanswered
+	if request == nil {
+		request = a.nextRequest()
+	}
+	response, err := a.heartbeats.send(working, *request)
+	switch {
+	case errors.Is(err, errForgotten):
+		a.state.resendAll()
+		a.pace.change(now)
+		if a.heartbeats.failures == 0 {
+			return 0, a.heartbeats.failed(err)
+		}
+		return a.pace.idle, a.heartbeats.failed(err)
+	case err != nil:
+		return a.pace.idle, a.heartbeats.failed(err)
+	}
+	a.heartbeats.failures = 0
+	// A kill that the driver sent during the heartbeat must precede the report of the
+	// container's end.
+	a.receive(working, time.Now())
+	if a.apply(working, response, time.Now()) || len(request.Asks) > 0 {
+		a.pace.change(now)
+	}
+	return a.pace.next(a.state.toAsk() > 0, now), nil
+}
+
+// Register registers the application with the ResourceManager, in one try.
+func (a *Allocator) Register(ctx context.Context) error {
+	granted, err := a.heartbeats.register(ctx, a.options.Registration)
+	if err != nil {
+		return err
+	}
+	if granted != nil {
+		a.limits.take(granted)
+		a.state.ignoresCores = !granted.ChecksCores
+		a.launcher.SetTokens(granted.NMTokens)
+		a.options.Logger.Info("registered with the ResourceManager", "queue", granted.Queue, "max", granted.MaxResource)
+	}
+	select {
+	case <-a.registered:
+	default:
+		close(a.registered)
+	}
+	return nil
+}
+
+// nextRequest returns a heartbeat with all changes since the last one.
+func (a *Allocator) nextRequest() *yarn.AllocateRequest {
+	request := &yarn.AllocateRequest{Progress: a.options.Progress(), Asks: a.state.changedAsks(), Releases: a.state.takeReleases(time.Now())}
+	request.BlacklistAdd, request.BlacklistRemove = a.state.excluded.changes()
+	return request
+}
+
+// apply applies a heartbeat's answer, and reports whether containers were allocated
+// or have ended.
+func (a *Allocator) apply(working context.Context, response *yarn.AllocateResponse, now time.Time) bool {
+	s := a.state
+	a.launcher.SetTokens(response.NMTokens)
+	a.clusterNodes = int(response.ClusterNodes)
+	s.completed(response.Completed, now)
+	for _, node := range s.nodesChanged(response.UpdatedNodes, now) {
+		a.launcher.NodeLost(node)
+	}
+	if response.Preemption != nil {
+		a.preempt(working, response.Preemption, now)
+	}
+	// Apply exclusions for the ends above before taking containers.
+	s.tick(now, a.clusterNodes)
+	executors := s.take(response.Allocated, now)
+	s.answered()
+	launches := make([]launcher.Executor, len(executors))
+	for i, e := range executors {
+		a.options.Logger.Info("launching executor", "executor", e.ID, "container", e.Container.ID,
+			"host", e.host(), "resource", e.Container.Resource)
+		a.containers.started(e)
+		a.options.Events.Record(&events.ExecutorAllocated{
+			Time: events.At(now), ID: e.ID, Host: e.host(), Container: e.Container.ID.String(), Profile: e.Profile.ID,
+		})
+		launches[i] = e.Executor
+	}
+	if len(launches) > 0 {
+		a.launcher.Launch(working, launches, a.launched)
+	}
+	return len(response.Allocated) > 0 || len(response.Completed) > 0
+}
+
+// launched is called by the launcher with the outcome of a launch.
+func (a *Allocator) launched(id yarn.ContainerID, err error) {
+	a.send(func(m *messages) { m.launches = append(m.launches, launchOutcome{id, err}) })
+}
+
+// preempt acts on the ResourceManager's notice that it will preempt containers.
+func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, now time.Time) {
+	deadline := now.Add(a.preemptionWait)
+	a.state.preempt(notice.Strict, deadline, now)
+	if len(notice.Containers) == 0 {
+		return
+	}
+	c := loadedContract{contract: contract{containers: notice.Containers, resources: notice.Resources, deadline: deadline}}
+	if a.options.Load == nil || working.Err() != nil {
+		a.state.negotiate(c.contract, nil, now)
+		return
+	}
+	a.background.Go(func() {
+		c.tasks = a.options.Load()
+		a.send(func(m *messages) { m.contracts = append(m.contracts, c) })
+	})
+}
+
+// lookUpRacks looks up the unknown racks of hosts that tasks prefer, one look-up at a time.
+func (a *Allocator) lookUpRacks(working context.Context) {
+	if a.racks == nil || a.lookingUp {
+		return
+	}
+	hosts := a.state.hostsWithoutRack()
+	if len(hosts) == 0 {
+		return
+	}
+	a.lookingUp = true
+	a.background.Go(func() {
+		racks := a.racks(working, hosts)
+		a.send(func(m *messages) { m.racks = racks })
+	})
+}
+
+// ReleaseAll releases all containers after Run, and waits for the confirmation or
+// releaseAllTimeout.
+func (a *Allocator) ReleaseAll(ctx context.Context) {
+	select {
+	case <-a.registered:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, releaseAllTimeout)
+	defer cancel()
+	a.state.stop()
+	defer a.publish()
+	for a.state.hasContainers() || a.heartbeats.unanswered != nil {
+		_, err := a.heartbeat(ctx, time.Now())
+		a.report(ctx)
+		if err != nil || ctx.Err() != nil {
+			a.options.Logger.Warn("not all containers are known to have ended; the ResourceManager ends them with the application",
+				"containers", len(a.state.releasing), "error", errors.Join(err, ctx.Err()))
+			return
+		}
+		select {
+		case <-time.After(a.pace.initial):
+		case <-ctx.Done():
+		}
+	}
+}
