@@ -1,6 +1,6 @@
 // Package block stores blocks: bytes with an id. An executor stores results that
-// the driver has yet to fetch, the shared values of task sets, and the keys of
-// data that tasks hold.
+// the driver has yet to fetch, the shared values of task sets, cached partitions of
+// data sets, and the keys of data that tasks hold.
 //
 // A [Store] has a limit on memory. Beyond it, the least recently used blocks that
 // no reader has open leave memory. A block's [Level] decides whether they move to

@@ -1,9 +1,9 @@
 package block
 
-// makeRoom finds room for a new block: blocks that were not used for long leave
-// memory, or the new block goes to a file. The caller holds the lock, which makeRoom
-// releases while it writes. If a file cannot be written, makeRoom writes no further
-// blocks to make room; the next call tries again.
+// makeRoom makes room for a new block: the least recently used blocks leave memory, or
+// the new block goes to a file. The caller holds the lock, which makeRoom releases while
+// it writes. If a file cannot be written, makeRoom evicts no further blocks; the next call
+// tries again.
 func (s *Store) makeRoom(b *entry) (err error) {
 	if b.size == 0 {
 		return nil

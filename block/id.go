@@ -42,8 +42,8 @@ type Level uint8
 
 const (
 	// MemoryAndDisk stores a block in memory, or in a file if the store's memory is full.
-	// The block is never dropped: if the file cannot be written, it stays in memory. But
-	// Put stores no cached partition for which there is no memory then.
+	// The block is never dropped: if the file cannot be written, it stays in memory, even
+	// beyond the limit. For a cached partition, Put fails with ErrNoMemory instead.
 	MemoryAndDisk Level = iota
 	// MemoryOnly stores a block in memory, and drops it if the store's memory is full.
 	MemoryOnly

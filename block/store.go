@@ -71,10 +71,13 @@ func New(options Options) *Store {
 }
 
 // Put stores a block. The caller must not change value afterwards. If memory is
-// full, other blocks leave memory, or this one goes to a file. Put fails with
-// ErrExists if there is a block with this id, with ErrNoMemory if a MemoryOnly
-// block does not fit, or a cached one for which files cannot be written, with ErrClosed,
-// or with the file's error if a DiskOnly block cannot be written. An empty block needs neither memory nor a file.
+// full, other blocks leave memory, or this one goes to a file. An empty block needs
+// neither memory nor a file.
+//
+// Put fails with ErrExists if there is a block with this id, with ErrClosed, and with the
+// file's error if a DiskOnly block cannot be written. It fails with ErrNoMemory if memory
+// is full and the block is MemoryOnly, or a cached partition that cannot be written to a
+// file.
 func (s *Store) Put(id ID, value []byte, level Level) error {
 	b := &entry{id: id, level: level, size: int64(len(value)), sums: checksums(value), inMemory: true, value: value, pins: 1}
 	s.mu.Lock()
