@@ -54,7 +54,7 @@ func (l *loop) exclude(event scheduler.Excluded) {
 		attributes = append(attributes, "executor", event.Executor)
 	}
 	if !event.Application {
-		l.logger.Warn("a job leaves a place alone where its tasks fail", append(attributes, "job", event.TaskSet)...)
+		l.logger.Warn("excluded for a job: too many of its tasks fail there", append(attributes, "job", event.TaskSet)...)
 		return
 	}
 	l.logger.Warn("excluded: too many tasks fail there", append(attributes, "until", event.Until)...)

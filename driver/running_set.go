@@ -35,7 +35,7 @@ type runningSet struct {
 	failedAttempts int
 	launches       int    // attempts launched so far
 	launchesBefore int    // value of launches at the latest blockedCheck
-	blocked        string // why no task is launched, if that may not end by itself; else ""
+	blocked        string // why no task is launched, if the reason may last until a person acts; else ""
 	locality       Locality
 	barrier        *barrier // nil unless this is a barrier set that was launched
 	fetches        fetches
@@ -46,6 +46,27 @@ type runningSet struct {
 
 // submit begins a task set, or ends it at once if it can never run.
 func (l *loop) submit(set *runningSet) {
+	slots := l.configure(set)
+	l.history.totals.Jobs++
+	l.sets[set.id] = set
+	l.record.submitted(set, l.now)
+	var err error
+	switch {
+	case l.stopping:
+		err = ErrStopped
+	case len(set.spec.Tasks) == 0: // it is done
+	default:
+		if err = l.checkFits(set, slots); err == nil {
+			l.schedule(set)
+			return
+		}
+	}
+	l.endSet(set, err)
+}
+
+// configure sets what the set's specification leaves to the settings, and its profile and
+// pool. It returns how many of its tasks an executor can run at a time.
+func (l *loop) configure(set *runningSet) (slots int) {
 	settings := l.d.options.Config
 	set.submitted = l.now
 	set.cpus = set.spec.CPUs
@@ -61,36 +82,35 @@ func (l *loop) submit(set *runningSet) {
 	}
 	set.profile = l.profileOf(&set.spec)
 	set.pool = l.poolOf(&set.spec)
-	slots := set.profile.slots(settings, set.cpus, set.resources)
+	slots = set.profile.slots(settings, set.cpus, set.resources)
 	set.slots = max(1, slots)
 	set.fetches = newFetches(settings, &set.spec)
 	set.sentTo = map[*executor]struct{}{}
 	set.reporting = map[scheduler.AttemptID]*attempt{}
-	l.history.totals.Jobs++
-	l.sets[set.id] = set
-	l.record.submitted(set, l.now)
+	return slots
+}
+
+// checkFits fails if no executor can run a task of the set, or too few can run a barrier
+// set.
+func (l *loop) checkFits(set *runningSet, slots int) error {
 	switch cores := set.profile.Cores; {
-	case l.stopping:
-		l.endSet(set, ErrStopped)
-		return
-	case len(set.spec.Tasks) == 0:
-		l.endSet(set, nil)
-		return
 	case l.isLocal():
 	case set.cpus > cores:
-		l.endSet(set, set.unschedulable(fmt.Sprintf("each takes %d cores, and its executors have %d: lower task.cpus (or what the job says), "+
-			"or raise executor.cores (or what the job's resource profile says)", set.cpus, cores)))
-		return
+		return set.unschedulable(fmt.Sprintf("each takes %d cores, and its executors have %d: lower task.cpus (or what the job says), "+
+			"or raise executor.cores (or what the job's resource profile says)", set.cpus, cores))
 	case slots < 1:
-		l.endSet(set, set.unschedulable(fmt.Sprintf("each takes %v of the resources of its executor, and its executors have %v: lower "+
+		return set.unschedulable(fmt.Sprintf("each takes %v of the resources of its executor, and its executors have %v: lower "+
 			"task.resource.NAME.amount (or what the job says), or raise executor.resource.NAME.amount (or what the job's resource profile says)",
-			amountsText(set.resources), amountsText(config.TaskResourceNames(settings, set.profile.Resources)))))
-		return
+			amountsText(set.resources), amountsText(config.TaskResourceNames(l.d.options.Config, set.profile.Resources))))
 	}
 	if problem := l.barrierTooLarge(set); problem != "" {
-		l.endSet(set, set.unschedulable(problem))
-		return
+		return set.unschedulable(problem)
 	}
+	return nil
+}
+
+// schedule hands a set to the scheduler.
+func (l *loop) schedule(set *runningSet) {
 	set.profile.beginSet()
 	set.scheduled = true
 	withPreferences := 0

@@ -103,7 +103,7 @@ type JobStatus struct {
 	Running        int         `json:"running"`
 	Copies         int         `json:"copies,omitempty"` // speculative attempts launched so far
 	FailedAttempts int         `json:"failedAttempts"`
-	Waits          string      `json:"waits,omitempty"` // why none of its tasks is launched, if a person may have to change something
+	Waits          string      `json:"waits,omitempty"` // why no task is launched, if the reason may last until a person acts
 	Locality       Locality    `json:"locality"`
 	Metrics        Metrics     `json:"metrics"`
 	Submitted      time.Time   `json:"submitted"`

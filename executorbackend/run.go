@@ -62,19 +62,7 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 	if err != nil {
 		return &ExitError{Code: ExitUnableToConnect, Err: err}
 	}
-	connection, err := grpc.NewClient("passthrough:///"+driver, append(access.DialOptions(),
-		grpc.WithNoProxy(),
-		grpc.WithDisableServiceConfig(),
-		grpc.WithReadBufferSize(bufferBytes),
-		grpc.WithWriteBufferSize(bufferBytes),
-		grpc.WithInitialWindowSize(windowBytes),
-		grpc.WithInitialConnWindowSize(windowBytes),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTime}),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: bootstrapBackoff / 4, Multiplier: 1.6, Jitter: 0.2, MaxDelay: bootstrapBackoff},
-			MinConnectTimeout: bootstrapTimeout,
-		}))...)
+	connection, err := dial(driver, access)
 	if err != nil {
 		return exitError(ExitUnableToConnect, "connect to the driver at %s: %w", driver, err)
 	}
@@ -123,6 +111,23 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 		defer x.broadcasts.Close() // the port waits for pieces that it fetches
 	}
 	return x.attach(ctx, client, driver)
+}
+
+// dial returns a connection to the driver, which connects with its first call.
+func dial(driver string, access *identity.Pass) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+driver, append(access.DialOptions(),
+		grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithReadBufferSize(bufferBytes),
+		grpc.WithWriteBufferSize(bufferBytes),
+		grpc.WithInitialWindowSize(windowBytes),
+		grpc.WithInitialConnWindowSize(windowBytes),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTime}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: bootstrapBackoff / 4, Multiplier: 1.6, Jitter: 0.2, MaxDelay: bootstrapBackoff},
+			MinConnectTimeout: bootstrapTimeout,
+		}))...)
 }
 
 func bootstrap(ctx context.Context, client wire.DriverClient, options Options, driver string) (*wire.BootstrapReply, error) {
