@@ -114,8 +114,8 @@ type ExecutorDecommissioned struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 }
 
-// ExecutorLost is an executor that is gone, for whatever reason. If the reason becomes
-// known later, a second event has it.
+// ExecutorLost is an executor that is gone, for any reason. If the reason becomes known
+// later, a second event has it.
 type ExecutorLost struct {
 	Time
 	ID     string `json:"id"`

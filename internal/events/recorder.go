@@ -8,7 +8,7 @@ import (
 const (
 	// MaxRows is how many attempts that start in one second have rows.
 	MaxRows = 20_000
-	// LongAttempt is how long an attempt takes that has a row in any case.
+	// LongAttempt is the duration from which an attempt always has a row.
 	LongAttempt = time.Second
 
 	// passInterval is how long a batch waits for further events before it is passed to
@@ -86,8 +86,8 @@ func (r *Recorder) Record(e Event) {
 	r.signal(len(r.batch.Events))
 }
 
-// Launched records an attempt that starts and is StillRunning. It returns whether the attempt has a row, for
-// Ended.
+// Launched records an attempt that starts and is StillRunning. It reports whether the
+// attempt has a row; the caller passes that to Ended.
 func (r *Recorder) Launched(a *Attempt) (hasRow bool) {
 	if !r.lock() {
 		return false
@@ -130,7 +130,8 @@ func (r *Recorder) add(a *Attempt) {
 	r.signal(len(r.batch.Attempts))
 }
 
-// Measured records what a task has processed. If its attempt has no row, this has none.
+// Measured records what a task has processed. Beyond MaxRows in a batch, measurements are
+// dropped.
 func (r *Recorder) Measured(m Measurement) {
 	if !r.lock() {
 		return
@@ -263,12 +264,12 @@ func (b *Batch) reset() {
 	b.Measurements, b.Memory = b.Measurements[:0], b.Memory[:0]
 }
 
-// quota chooses the attempts that have rows: all, if less than MaxRows start in a second;
-// else every n-th, n by the number of the second before.
+// quota chooses the attempts that have rows: all if fewer than MaxRows started in the
+// second before, else every stride-th, and at most MaxRows in a second.
 type quota struct {
-	second        Micros // that is counted
+	second        Micros // the current second, since 1970
 	started, kept int    // in this second
-	stride        int    // every which attempt is kept
+	stride        int    // every stride-th attempt is kept
 }
 
 // take counts an attempt and reports whether it has a row.

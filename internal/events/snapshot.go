@@ -17,7 +17,7 @@ type Snapshot struct {
 	Application Application      `json:"application"`
 	Totals      Totals           `json:"totals"`
 	Profiles    []*Profile       `json:"profiles"`  // sorted by id
-	Executors   []*Executor      `json:"executors"` // in the order in which they were first heard of
+	Executors   []*Executor      `json:"executors"` // in the order of their first events
 	Jobs        []*Job           `json:"jobs"`      // sorted by id; if there are many, the latest
 	Failures    []*FailureGroup  `json:"failures"`  // in the order of their first failures
 	Exclusions  []Excluded       `json:"exclusions,omitempty"`
