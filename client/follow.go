@@ -98,13 +98,13 @@ type statusPoller struct {
 	group   sync.WaitGroup
 }
 
-func (a *statusPoller) ask(ctx context.Context, rest *yarnrest.Client, id string) {
-	if a.busy {
+func (p *statusPoller) ask(ctx context.Context, rest *yarnrest.Client, id string) {
+	if p.busy {
 		return
 	}
-	a.busy = true
-	a.group.Go(func() {
-		a.answers <- fetchProgress(ctx, rest, id)
+	p.busy = true
+	p.group.Go(func() {
+		p.answers <- fetchProgress(ctx, rest, id)
 	})
 }
 

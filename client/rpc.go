@@ -66,7 +66,7 @@ func rpcSubmission(s *yarnrest.SubmissionContext) (yarn.Submission, error) {
 			LocalResources: map[string]yarn.LocalResource{}, Env: s.AM.Environment, Commands: s.AM.Commands, Tokens: tokens, ACLs: map[yarn.Access]string{},
 		},
 	}
-	// Tokens from elsewhere may have other users.
+	// Other applications may use tokens that were not obtained for this one.
 	submission.KeepTokens = s.KeepTokens
 	for _, kind := range s.Resource.Types {
 		submission.Resource.Others[kind.Name] = kind.Value

@@ -30,7 +30,7 @@ type Identity struct {
 	secure   bool                  // the cluster asks for Kerberos
 	kerberos *kerberos.Client      // nil without a login to Kerberos
 	keytab   string                // path of the keytab that logged in; "" for none
-	real     string                // the name of who logged in and acts for User; "" if User did
+	real     string                // the user who logged in and acts for User; "" if that is User
 	tokens   *security.Credentials // from HADOOP_TOKEN_FILE_LOCATION; nil for none
 }
 

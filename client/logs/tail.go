@@ -56,9 +56,9 @@ func NewTail(line func(file string, text []byte) error, skip func(name string) b
 const listAttempts = 3
 
 // Read passes on the lines written since the last call.
-func (c *Tail) Read(ctx context.Context, source Source) error {
+func (t *Tail) Read(ctx context.Context, source Source) error {
 	for attempt := range listAttempts {
-		err := c.readOnce(ctx, source, attempt)
+		err := t.readOnce(ctx, source, attempt)
 		if !errors.Is(err, ErrShorter) {
 			return err
 		}
@@ -66,23 +66,23 @@ func (c *Tail) Read(ctx context.Context, source Source) error {
 	return nil // the next Read recognizes the file
 }
 
-func (c *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
+func (t *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
 	listed, err := source.List(ctx)
 	if err != nil {
 		return err
 	}
-	listed = slices.DeleteFunc(listed, func(f FileInfo) bool { return c.skip(f.Name) })
+	listed = slices.DeleteFunc(listed, func(f FileInfo) bool { return t.skip(f.Name) })
 	for _, family := range families(listed) {
-		if attempt > 0 || c.looksMoved(family) {
-			if err := c.recognize(ctx, source, family, attempt == listAttempts-1); err != nil {
+		if attempt > 0 || t.looksMoved(family) {
+			if err := t.recognize(ctx, source, family, attempt == listAttempts-1); err != nil {
 				return err
 			}
 		}
-		if err := c.readFiles(ctx, source, family); err != nil {
+		if err := t.readFiles(ctx, source, family); err != nil {
 			return err
 		}
 	}
-	c.LastLines = 0
+	t.LastLines = 0
 	return nil
 }
 
@@ -139,9 +139,9 @@ func age(name, base string) int {
 }
 
 // known returns the files of a family that were read before.
-func (c *Tail) known(family family) []*tailedFile {
+func (t *Tail) known(family family) []*tailedFile {
 	var known []*tailedFile
-	for _, state := range c.files {
+	for _, state := range t.files {
 		if state.base == family.base && state.offset > 0 {
 			known = append(known, state)
 		}
@@ -151,38 +151,38 @@ func (c *Tail) known(family family) []*tailedFile {
 
 // looksMoved reports whether files may have been renamed: a file is shorter than its
 // read part, or a new name has appeared.
-func (c *Tail) looksMoved(family family) bool {
+func (t *Tail) looksMoved(family family) bool {
 	fresh := false
 	for _, file := range family.files {
-		if state := c.files[file.Name]; state == nil {
+		if state := t.files[file.Name]; state == nil {
 			fresh = true
 		} else if file.Size < state.offset {
 			return true
 		}
 	}
-	return fresh && len(c.known(family)) > 0
+	return fresh && len(t.known(family)) > 0
 }
 
 // readFiles reads each file's new part. It fails with ErrShorter if another file has
 // taken its place.
-func (c *Tail) readFiles(ctx context.Context, source Source, family family) error {
+func (t *Tail) readFiles(ctx context.Context, source Source, family family) error {
 	for _, file := range family.files {
-		state := c.files[file.Name]
+		state := t.files[file.Name]
 		if state == nil {
 			state = &tailedFile{name: file.Name, base: family.base}
-			if c.LastLines > 0 {
-				offset, err := StartOfLines(ctx, source, file, c.LastLines)
+			if t.LastLines > 0 {
+				offset, err := StartOfLines(ctx, source, file, t.LastLines)
 				if err != nil {
 					return err
 				}
 				state.offset = offset
 			}
-			c.files[file.Name] = state
+			t.files[file.Name] = state
 		}
 		if file.Size == state.offset {
 			continue
 		}
-		if err := c.readMore(ctx, source, file, state); err != nil {
+		if err := t.readMore(ctx, source, file, state); err != nil {
 			return err
 		}
 	}
@@ -253,9 +253,9 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 // recognize finds renamed or copied files by content. A file with unknown content is
 // new. If a known file is not found, it has ended if final is true; otherwise
 // recognize fails with ErrShorter, so that the files are listed again.
-func (c *Tail) recognize(ctx context.Context, source Source, family family, final bool) error {
+func (t *Tail) recognize(ctx context.Context, source Source, family family, final bool) error {
 	matched := map[string]*tailedFile{}
-	known := c.known(family)
+	known := t.known(family)
 	var unmatched []*tailedFile // not found yet
 	for _, state := range known {
 		i := slices.IndexFunc(family.files, func(file FileInfo) bool { return file.Name == state.name })
@@ -276,7 +276,7 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, fina
 		if matched[file.Name] != nil {
 			continue
 		}
-		state, err := c.findOrigin(ctx, source, file, &unmatched, matched)
+		state, err := t.findOrigin(ctx, source, file, &unmatched, matched)
 		if err != nil {
 			return err
 		}
@@ -288,18 +288,18 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, fina
 		return ErrShorter
 	}
 	for _, gone := range unmatched {
-		if err := c.end(gone); err != nil {
+		if err := t.end(gone); err != nil {
 			return err
 		}
 	}
 	for _, state := range known {
-		delete(c.files, state.name)
+		delete(t.files, state.name)
 	}
 	for _, file := range family.files {
-		delete(c.files, file.Name)
+		delete(t.files, file.Name)
 		if state := matched[file.Name]; state != nil {
 			state.name = file.Name
-			c.files[file.Name] = state
+			t.files[file.Name] = state
 		}
 	}
 	return nil
@@ -307,7 +307,7 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, fina
 
 // findOrigin returns the state of the known file that a file was renamed or copied
 // from, or nil.
-func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unmatched *[]*tailedFile, matched map[string]*tailedFile) (*tailedFile, error) {
+func (t *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unmatched *[]*tailedFile, matched map[string]*tailedFile) (*tailedFile, error) {
 	for i, state := range *unmatched {
 		same, err := isSame(ctx, source, file, state)
 		if err != nil {
@@ -331,7 +331,7 @@ func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unm
 }
 
 // readMore passes on the lines after the part that was read.
-func (c *Tail) readMore(ctx context.Context, source Source, file FileInfo, state *tailedFile) error {
+func (t *Tail) readMore(ctx context.Context, source Source, file FileInfo, state *tailedFile) error {
 	content, err := openAgain(ctx, source, file, state)
 	if err != nil {
 		return err
@@ -341,7 +341,7 @@ func (c *Tail) readMore(ctx context.Context, source Source, file FileInfo, state
 		var n int
 		n, err = content.Read(buffer)
 		if n > 0 {
-			if failure := c.addBytes(state, buffer[:n]); failure != nil {
+			if failure := t.addBytes(state, buffer[:n]); failure != nil {
 				return errors.Join(failure, content.Close())
 			}
 		}
@@ -350,7 +350,7 @@ func (c *Tail) readMore(ctx context.Context, source Source, file FileInfo, state
 }
 
 // addBytes adds piece, a file's next bytes, and passes on the complete lines.
-func (c *Tail) addBytes(state *tailedFile, piece []byte) error {
+func (t *Tail) addBytes(state *tailedFile, piece []byte) error {
 	state.offset += int64(len(piece))
 	state.last = append(state.last, piece...)
 	if over := len(state.last) - signatureBytes; over > 0 {
@@ -361,20 +361,20 @@ func (c *Tail) addBytes(state *tailedFile, piece []byte) error {
 		if !ended {
 			state.partial = append(state.partial, piece...)
 			if len(state.partial) > maxLine {
-				return c.flush(state)
+				return t.flush(state)
 			}
 			return nil
 		}
 		state.partial = append(state.partial, line...)
-		if err := c.flush(state); err != nil {
+		if err := t.flush(state); err != nil {
 			return err
 		}
 		piece = rest
 	}
 }
 
-func (c *Tail) flush(state *tailedFile) error {
-	err := c.line(state.name, bytes.TrimSuffix(state.partial, []byte{'\r'}))
+func (t *Tail) flush(state *tailedFile) error {
+	err := t.line(state.name, bytes.TrimSuffix(state.partial, []byte{'\r'}))
 	state.partial = state.partial[:0]
 	if err != nil {
 		return &WriteError{err}
@@ -383,18 +383,18 @@ func (c *Tail) flush(state *tailedFile) error {
 }
 
 // end passes on the last line if it has no line end.
-func (c *Tail) end(state *tailedFile) error {
+func (t *Tail) end(state *tailedFile) error {
 	if len(state.partial) == 0 {
 		return nil
 	}
-	return c.flush(state)
+	return t.flush(state)
 }
 
 // Close passes on the incomplete last line of each file.
-func (c *Tail) Close() error {
+func (t *Tail) Close() error {
 	var errs []error
-	for _, state := range c.files {
-		errs = append(errs, c.end(state))
+	for _, state := range t.files {
+		errs = append(errs, t.end(state))
 	}
 	return errors.Join(errs...)
 }
