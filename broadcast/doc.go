@@ -1,5 +1,5 @@
-// Package broadcast brings large values from the driver to executors, so that the
-// driver sends each of their bytes about once, to whatever number of executors.
+// Package broadcast brings large values from the driver to executors. The driver sends
+// each of their bytes about once, however many executors there are.
 //
 // The driver has a [Source], which stores each encoded value in pieces of 4 MiB and
 // serves them on a data port of its own. Each executor has a

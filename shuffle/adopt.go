@@ -158,7 +158,8 @@ func (s *Service) openFile(id MapID, suffix string) (transfer.Content, error) {
 	return &section{file: file, size: info.Size()}, nil
 }
 
-// copyIndex copies the index file of a data file with a number of bytes.
+// copyIndex copies an index file. It fails unless the index describes a data file with
+// the given number of bytes.
 func copyIndex(to io.Writer, from whole, bytes int64) error {
 	if from.size > maxIndexFile {
 		return fmt.Errorf("%w: an index cannot have %d bytes", block.ErrDamaged, from.size)

@@ -146,7 +146,7 @@ func (s *Service) removeFiles(data string) {
 	}
 }
 
-// commit makes an output's files of runs, and registers it. If it fails, it removes
+// commit merges runs to the files of an output, and registers the output. If it fails, it removes
 // the output's files. It returns the data file and the offsets of its partitions.
 func (s *Service) commit(id MapID, runs []run, partitions int, budget int64) (path string, offsets []int64, err error) {
 	directory, err := s.Directory()

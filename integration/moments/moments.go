@@ -52,7 +52,7 @@ func (c Control) Release(moments ...string) error {
 	return err
 }
 
-// Events returns the events of a moment.
+// Events returns one Event for each task that has reached a moment.
 func (c Control) Events(moment string) (events []Event, err error) {
 	paths, err := filepath.Glob(filepath.Join(string(c), moment+".*.*.*"))
 	if err != nil {

@@ -23,8 +23,8 @@ func TestKeyDerivation(t *testing.T) {
 	require.Equal(t, "08ee0d8761884f1961c23be8463aa634860c7e1e9d6858bd7ae54be6f3272e3b", hex.EncodeToString(fromSecret(t, secret).private.Public().(ed25519.PublicKey)))
 }
 
-// TestKeyDerivationNeedsMemory: each offline guess of a secret must cost as much
-// memory as a process's start.
+// TestKeyDerivationNeedsMemory: deriving the key must take much memory, so that guessing
+// a secret offline is expensive.
 func TestKeyDerivationNeedsMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

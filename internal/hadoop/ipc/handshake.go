@@ -105,8 +105,8 @@ func (h *handshake) run(ctx context.Context) error {
 }
 
 // sendContext sends the connection context: the protocol and, unless SASL has identified
-// the user, the user. With Kerberos, that is only the user for whom another one, whom
-// Kerberos has identified, makes the calls.
+// the user, the user. With Kerberos, the context names a user only if the authenticated
+// user calls on behalf of another one.
 func (h *handshake) sendContext() error {
 	message := &pb.ConnectionContext{Protocol: &h.options.Protocol}
 	switch user := h.options.User; {

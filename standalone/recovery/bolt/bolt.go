@@ -103,7 +103,7 @@ func (b *backend) check() error {
 		if err != nil {
 			return err
 		}
-		// tx.Check's own goroutine would end the program at a missing page.
+		// If the file is too short, a goroutine of tx.Check would panic, which nothing can recover.
 		if file.Size() < tx.Size() {
 			return damaged(b.path, fmt.Errorf("it has %d bytes of %d", file.Size(), tx.Size()))
 		}
