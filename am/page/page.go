@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/access"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
@@ -80,20 +81,20 @@ func Serve(o Options) (*Server, error) {
 		return nil, err
 	}
 	view, modify := config.ACLs(o.Settings)
-	viewers, modifiers := newAccess(o.Settings, view, o.Owner), newAccess(o.Settings, modify, o.Owner)
+	viewers, modifiers := access.New(o.Settings, view, o.Owner), access.New(o.Settings, modify, o.Owner)
 	if enabled, _ := o.Hadoop.Get("yarn.acl.enable"); enabled == "true" && !config.ACLsEnable.In(o.Settings) {
-		modifiers.all = false // the cluster lets the owner only kill the application
+		modifiers.All = false // the cluster lets the owner only kill the application
 	}
 	snapshots := &cache[*events.Snapshot]{take: o.Snapshot}
 	pages := ui.New(ui.Options{Snapshot: snapshots.latest, Kill: &ui.Kill{
 		User: func(r *http.Request) (string, bool) {
 			user := proxyUser(r)
-			return user, modifiers.allow(r.Context(), user)
+			return user, modifiers.Allow(r.Context(), user)
 		},
 		Origins: gate.origins,
 		Do:      o.Kill,
 	}})
-	return serve(o.BindAddress, func(next http.Handler) http.Handler { return gate.before(viewers.before(next)) }, o, pages)
+	return serve(o.BindAddress, func(next http.Handler) http.Handler { return gate.before(onlyFor(viewers, next)) }, o, pages)
 }
 
 // serve starts the server on a free port of host. guard wraps the handler to refuse requests.

@@ -6,11 +6,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os/user"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/internal/access"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
@@ -43,15 +43,15 @@ func TestViewers(t *testing.T) {
 			settings, err := config.FromMap(test.settings)
 			require.NoError(t, err)
 			view, _ := config.ACLs(settings)
-			v := newAccess(settings, view, "owner")
-			v.groupsOf = func(_ context.Context, user string) ([]string, error) {
+			v := access.New(settings, view, "owner")
+			v.GroupsOf = func(_ context.Context, user string) ([]string, error) {
 				groups, ok := map[string][]string{"reader": {"users", "readers"}, "deputy": {"chiefs"}, "stranger": {"users"}}[user]
 				if !ok {
 					return nil, errors.New("no such user")
 				}
 				return groups, nil
 			}
-			page := v.before(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			page := onlyFor(v, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			ask := func(user string) int {
 				request := httptest.NewRequest(http.MethodGet, "/", nil)
 				if user != "" {
@@ -69,16 +69,4 @@ func TestViewers(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestGroupsOfAUser(t *testing.T) {
-	current, err := user.Current()
-	require.NoError(t, err)
-	primary, err := user.LookupGroupId(current.Gid)
-	require.NoError(t, err)
-	groups, err := groupsOf(t.Context(), current.Username)
-	require.NoError(t, err)
-	require.Contains(t, groups, primary.Name)
-	_, err = groupsOf(t.Context(), "--help")
-	require.Error(t, err)
 }

@@ -1,0 +1,63 @@
+// Package access decides who may see or kill an application.
+package access
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// groupsTimeout bounds the look-up of a user's groups.
+const groupsTimeout = 5 * time.Second
+
+// Access decides which users have a right, like Spark's
+// SecurityManager.checkUIViewPermissions and checkModifyPermissions. Requests without a
+// user name have the right only if all users do.
+type Access struct {
+	All bool // whether all users have the right
+	// GroupsOf returns a user's groups.
+	GroupsOf func(ctx context.Context, user string) ([]string, error)
+
+	users, groups []string
+}
+
+// New gives the right to the owner and those in the list, or to all users if acls.enable
+// is false.
+func New(settings *config.Config, list config.ACL, owner string) *Access {
+	return &Access{
+		All:      !config.ACLsEnable.In(settings) || slices.Contains(list.Users, "*") || slices.Contains(list.Groups, "*"),
+		users:    append(list.Users, owner),
+		groups:   list.Groups,
+		GroupsOf: groupsOf,
+	}
+}
+
+// Allow reports whether a user has the right. The user is "" if the name is unknown.
+func (a *Access) Allow(ctx context.Context, user string) bool {
+	switch {
+	case a.All:
+		return true
+	case user == "":
+		return false
+	case slices.Contains(a.users, user):
+		return true
+	case len(a.groups) == 0:
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, groupsTimeout)
+	defer cancel()
+	groups, err := a.GroupsOf(ctx, user)
+	return err == nil && slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(a.groups, group) })
+}
+
+// groupsOf returns a user's groups. It runs the command id, as Spark's
+// ShellBasedGroupsMappingProvider does: a static program cannot use the machine's
+// directory services (NSS).
+func groupsOf(ctx context.Context, user string) ([]string, error) {
+	names, err := exec.CommandContext(ctx, "id", "-Gn", "--", user).Output()
+	return strings.Fields(string(names)), err
+}
