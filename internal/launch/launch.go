@@ -38,6 +38,9 @@ const (
 	EnvProperties = "BOBBIN_LAUNCH_PROPERTIES"
 	// EnvReport is "json" if yarn-submit's program must print the report on stdout.
 	EnvReport = "BOBBIN_LAUNCH_REPORT"
+	// EnvReportFile is the path of a file to which the driver writes the application's
+	// pages at its end (ui.Report).
+	EnvReportFile = "BOBBIN_LAUNCH_REPORT_FILE"
 )
 
 // Names of bobbin's secrets in a container's credentials.

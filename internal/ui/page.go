@@ -5,10 +5,13 @@ import (
 	"html/template"
 )
 
-//go:embed page.html ui.css ui.js lanes.js icon.svg
+//go:embed page.html report.html ui.css ui.js lanes.js icon.svg
 var files embed.FS
 
-var pages = template.Must(template.ParseFS(files, "page.html"))
+//go:embed report.css
+var reportStyle string
+
+var pages = template.Must(template.ParseFS(files, "page.html", "report.html"))
 
 // content is what one page shows below its navigation.
 type content struct {
