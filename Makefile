@@ -5,7 +5,7 @@ GO ?= go
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate check-generated bench-launch bench-tasks bench-data bench-scale bench-allocator clean
+.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate check-generated bench-launch bench-tasks bench-data bench-scale bench-allocator bench-history clean
 
 all: build
 
@@ -94,6 +94,11 @@ bench-scale:
 # An ApplicationMaster that gets and launches up to 10,000 containers of a simulated cluster of 2,000 nodes.
 bench-allocator:
 	@$(GO) run ./bench/allocator
+
+# yarn-submit history of a million tasks, beside Spark's history server with a log of the same tasks.
+bench-history:
+	@$(MAKE) --silent --no-print-directory build >&2
+	@$(GO) run ./bench/history
 
 clean:
 	rm -rf bin

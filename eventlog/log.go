@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,15 +21,16 @@ const (
 	flushInterval = 5 * time.Second
 	// flushBytes is how many bytes of lines make a frame.
 	flushBytes = 256 << 10
+	// touchInterval is how often a log's time of modification is set: HDFS does not change
+	// that of an open file. runningAge is the age at which a log that is not complete
+	// belongs to an application that was killed.
+	touchInterval = time.Hour
+	runningAge    = 24 * time.Hour
 	// maxPending limits the bytes of lines that wait for a slow file system.
 	maxPending = 16 << 20
-	// summaryJobs is how many jobs, the latest, the summary has.
-	summaryJobs = 1000
 
 	fileMode      fs.FileMode = 0o640
 	directoryMode fs.FileMode = 0o750
-
-	extension = ".jsonl.zst"
 )
 
 // Options describe a Log.
@@ -39,15 +38,33 @@ type Options struct {
 	Files       *storage.Files
 	Directory   string        // where the log is written
 	Home        string        // if it is not "", the log is written only if this directory exists
-	MaxAge      time.Duration // logs in the directory that were completed longer ago are removed; 0 keeps all
+	MaxAge      time.Duration // the user's logs in the directory that were completed longer ago are removed; 0 keeps all
 	Application string        // the application's id
 	Attempt     int           // its attempt
 	Logger      *slog.Logger
 }
 
+// format is what the lines and the names of a kind of log look like. Its methods are not
+// called concurrently.
+type format interface {
+	// begin returns the first lines.
+	begin(application string, attempt int) []byte
+	// add appends the lines of a batch.
+	add(lines []byte, b *events.Batch) []byte
+	// flush appends lines at the end of a frame.
+	flush(lines []byte) []byte
+	// gap appends a line about missing lines of so many bytes.
+	gap(lines []byte, bytes int64) []byte
+	// end returns the last bytes of the file, at an offset.
+	end(encoder *zstd.Encoder, summary *events.Snapshot, offset int64) []byte
+	// name returns the file's name while the application is in a state.
+	name(application string, attempt int, state string) string
+}
+
 // Log writes the log of an attempt of an application.
 type Log struct {
 	options Options
+	format  format
 	encoder *zstd.Encoder
 	wake    chan struct{} // has an element if flushBytes of lines wait
 	closing chan struct{}
@@ -59,35 +76,33 @@ type Log struct {
 	missing int64 // bytes of lines that were dropped since the last write
 	failed  bool  // a write failed: nothing more is written
 
-	launched map[launchKey]events.Attempt // attempts that run and are not in the log yet
-	ended    []events.Attempt             // the result of endedOf; reused
-
 	// The goroutine of run owns these until it has ended.
 	path   string
 	file   *storage.Writer
 	offset int64 // size of the file
 }
 
-// launchKey identifies an attempt.
-type launchKey struct {
-	set          uint64
-	task, number uint32
+// Start begins a log. Errors are logged: the caller must call Close in any case.
+func Start(options Options) *Log { return start(options, newLines()) }
+
+// StartSpark begins a log in the format of Spark, which Spark's history server shows.
+// Options.MaxAge has no effect: that server removes old logs itself.
+func StartSpark(options Options) *Log {
+	options.MaxAge = 0
+	return start(options, newSparkLines())
 }
 
-func keyOf(a *events.Attempt) launchKey { return launchKey{a.Set, a.Task, a.Number} }
-
-// Start begins a log. Errors are logged: the caller must call Close in any case.
-func Start(options Options) *Log {
+func start(options Options, format format) *Log {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Log{
-		options:  options,
-		wake:     make(chan struct{}, 1),
-		closing:  make(chan struct{}),
-		cancel:   cancel,
-		launched: map[launchKey]events.Attempt{},
+		options: options,
+		format:  format,
+		wake:    make(chan struct{}, 1),
+		closing: make(chan struct{}),
+		cancel:  cancel,
 	}
 	l.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault)) // fails only for invalid options
-	l.lines = appendObject(nil, typeLog, header{Version: Version, Application: options.Application, Attempt: options.Attempt})
+	l.lines = format.begin(options.Application, options.Attempt)
 	l.writing.Go(func() { l.run(ctx) })
 	return l
 }
@@ -100,15 +115,7 @@ func (l *Log) Consume(b *events.Batch) {
 		return
 	}
 	before := len(l.lines)
-	for _, e := range b.Events {
-		l.lines = appendObject(l.lines, e.Type(), e)
-	}
-	l.lines = appendSplit(l.lines, typeAttempts, attemptColumns, l.endedOf(b.Attempts))
-	for i := range b.Omitted {
-		l.lines = appendObject(l.lines, typeOmitted, &b.Omitted[i])
-	}
-	l.lines = appendSplit(l.lines, typeMeasurements, measurementColumns, b.Measurements)
-	l.lines = appendSplit(l.lines, typeMemory, memoryColumns, b.Memory)
+	l.lines = l.format.add(l.lines, b)
 	if len(l.lines) > maxPending {
 		l.missing += int64(len(l.lines) - before)
 		l.lines = l.lines[:before]
@@ -121,26 +128,6 @@ func (l *Log) Consume(b *events.Batch) {
 	}
 }
 
-// endedOf returns the attempts that have ended, without those that were recalled before
-// their launch was written. It keeps those that run for takeLaunched.
-func (l *Log) endedOf(attempts []events.Attempt) []events.Attempt {
-	l.ended = l.ended[:0]
-	for i := range attempts {
-		a := &attempts[i]
-		key := keyOf(a)
-		if a.Outcome == events.StillRunning {
-			l.launched[key] = *a
-			continue
-		}
-		_, unwritten := l.launched[key]
-		delete(l.launched, key)
-		if a.Outcome != events.AttemptRecalled || !unwritten {
-			l.ended = append(l.ended, *a)
-		}
-	}
-	return l.ended
-}
-
 // run writes lines until Close is called.
 func (l *Log) run(ctx context.Context) {
 	if err := l.create(ctx); err != nil {
@@ -150,10 +137,16 @@ func (l *Log) run(ctx context.Context) {
 	l.removeOld(ctx)
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
+	touches := time.NewTicker(touchInterval)
+	defer touches.Stop()
 	for {
 		select {
 		case <-l.wake:
 		case <-ticker.C:
+		case now := <-touches.C:
+			if err := l.options.Files.SetTimes(ctx, l.path, time.Time{}, now); err != nil {
+				l.options.Logger.Debug("setting the time of the event log", "error", err)
+			}
 		case <-l.closing:
 			return
 		}
@@ -179,7 +172,7 @@ func (l *Log) fail(err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.failed, l.lines, l.launched = true, nil, nil
+	l.failed, l.lines = true, nil
 }
 
 func (l *Log) create(ctx context.Context) error {
@@ -197,15 +190,23 @@ func (l *Log) create(ctx context.Context) error {
 	return err
 }
 
-// removeOld removes old logs. Those that are not complete stay: HDFS does not tell when they
-// were last written.
+// removeOld removes the user's old logs: those of others in the directory stay. A log that
+// is not complete is old if its application has not set its time for long.
 func (l *Log) removeOld(ctx context.Context) {
 	if l.options.MaxAge <= 0 {
 		return
 	}
-	logs, err := List(ctx, l.options.Files, l.options.Directory)
+	own, err := l.options.Files.Stat(ctx, l.path)
+	var logs []Entry
+	if err == nil {
+		logs, err = List(ctx, l.options.Files, l.options.Directory)
+	}
 	for _, old := range logs {
-		if old.State == events.Running || time.Since(old.Modified) < l.options.MaxAge {
+		age := l.options.MaxAge
+		if old.State == events.Running {
+			age = max(age, runningAge)
+		}
+		if old.Owner != own.Owner || time.Since(old.Modified) < age {
 			continue
 		}
 		if failure := l.options.Files.Remove(ctx, old.Path); !errors.Is(failure, fs.ErrNotExist) {
@@ -218,7 +219,7 @@ func (l *Log) removeOld(ctx context.Context) {
 }
 
 func (l *Log) pathFor(state string) string {
-	return strings.TrimSuffix(l.options.Directory, "/") + "/" + fileName(l.options.Application, l.options.Attempt, state)
+	return strings.TrimSuffix(l.options.Directory, "/") + "/" + l.format.name(l.options.Application, l.options.Attempt, state)
 }
 
 // flush writes what was added since the last flush, as a frame, so that readers see it.
@@ -226,28 +227,18 @@ func (l *Log) flush() error {
 	l.mu.Lock()
 	lines, missing := l.lines, l.missing
 	l.lines, l.missing = nil, 0
-	if running := l.takeLaunched(); len(running) > 0 {
-		lines = appendSplit(lines, typeAttempts, attemptColumns, running)
+	lines = l.format.flush(lines)
+	if missing > 0 {
+		lines = l.format.gap(lines, missing)
 	}
 	l.mu.Unlock()
 	if missing > 0 {
 		l.options.Logger.Warn("the event log has a gap: its file system is too slow", "path", l.path, "bytes", missing)
-		lines = appendObject(lines, typeGap, gap{Bytes: missing})
 	}
 	if len(lines) == 0 {
 		return nil
 	}
 	return l.write(l.encoder.EncodeAll(lines, nil))
-}
-
-// takeLaunched returns the attempts that run and are not in the log yet.
-func (l *Log) takeLaunched() []events.Attempt {
-	var running []events.Attempt
-	for _, a := range l.launched {
-		running = append(running, a)
-	}
-	clear(l.launched)
-	return running
 }
 
 func (l *Log) write(frame []byte) error {
@@ -281,33 +272,13 @@ func (l *Log) complete(ctx context.Context, state string, summary *events.Snapsh
 	if err := l.flush(); err != nil {
 		return err
 	}
-	short := *summary
-	short.Jobs = short.Jobs[max(0, len(short.Jobs)-summaryJobs):]
-	at := l.offset
-	frame := l.encoder.EncodeAll(appendObject(nil, typeSummary, &short), nil)
-	if err := l.write(append(frame, footer(at)...)); err != nil {
-		return err
+	if last := l.format.end(l.encoder, summary, l.offset); len(last) > 0 {
+		if err := l.write(last); err != nil {
+			return err
+		}
 	}
 	if err := l.file.Close(); err != nil {
 		return err
 	}
 	return l.options.Files.Rename(ctx, l.path, l.pathFor(state))
-}
-
-// fileName returns the name of a log, such as
-// "application_1700000000000_0001.1.running.jsonl.zst".
-func fileName(application string, attempt int, state string) string {
-	return fmt.Sprintf("%s.%d.%s%s", application, attempt, state, extension)
-}
-
-// parseName takes a name of fileName apart.
-func parseName(name string) (application string, attempt int, state string, ok bool) {
-	name, ok = strings.CutSuffix(name, extension)
-	parts := strings.Split(name, ".")
-	if !ok || len(parts) < 3 {
-		return "", 0, "", false
-	}
-	state = parts[len(parts)-1]
-	attempt, err := strconv.Atoi(parts[len(parts)-2])
-	return strings.Join(parts[:len(parts)-2], "."), attempt, state, err == nil
 }

@@ -29,6 +29,7 @@ type Entry struct {
 	State       string    `json:"state"` // events.Running if the application runs or was killed
 	Size        int64     `json:"size"`
 	Modified    time.Time `json:"modified"`
+	Owner       string    `json:"owner,omitempty"` // as in storage.Info
 }
 
 // DefaultDirectory returns where the logs of a user are, in HDFS, unless eventLog.dir is set.
@@ -51,7 +52,7 @@ func List(ctx context.Context, files *storage.Files, directory string) ([]Entry,
 			continue
 		}
 		entries = append(entries, Entry{
-			Path: info.Path, Application: application, Attempt: attempt, State: state, Size: info.Size, Modified: info.ModTime,
+			Path: info.Path, Application: application, Attempt: attempt, State: state, Size: info.Size, Modified: info.ModTime, Owner: info.Owner,
 		})
 	}
 	slices.SortFunc(entries, func(a, b Entry) int {
@@ -221,4 +222,39 @@ func decodeFrame(decoder *zstd.Decoder, frame []byte) (*events.Batch, error) {
 		}
 	}
 	return batch, nil
+}
+
+// LoadStart returns the first event of a log. It fails if the log does not begin with that:
+// its application has just started, or the file is damaged.
+func LoadStart(ctx context.Context, files *storage.Files, path string) (*events.ApplicationStarted, error) {
+	file, err := files.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	decoder, err := newDecoder()
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	frame, _, err := nextFrame(bufio.NewReader(file))
+	if err == nil {
+		var batch *events.Batch
+		if batch, err = decodeFrame(decoder, frame); batch != nil && len(batch.Events) > 0 {
+			if started, ok := batch.Events[0].(*events.ApplicationStarted); ok {
+				return started, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s: the log does not begin with the application's start: %w", path, cmp.Or(err, errors.New("its first lines are others")))
+}
+
+// WithEnd returns a state in which the application does not run. Nothing follows the last
+// event of one whose driver was killed.
+func WithEnd(state *events.Snapshot) *events.Snapshot {
+	if state.Application.State == events.Running {
+		state.Application.State, state.Application.Ended = events.Killed, state.Latest
+		state.Application.Error = "The log has no end: the driver was killed, or the application runs and has written nothing later."
+	}
+	return state
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/eventlog"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
 // logTimeout limits how long the end of an application waits for its event log.
@@ -25,7 +28,9 @@ const logTimeout = 5 * time.Second
 // recording records an application's events, and writes its event log.
 type recording struct {
 	recorder *events.Recorder
-	log      *eventlog.Log // nil if there is none
+	logs     []*eventlog.Log
+	report   string // path of the file for the report; "" for none
+	logger   *slog.Logger
 
 	mu     sync.Mutex
 	state  string // of the application
@@ -35,13 +40,22 @@ type recording struct {
 
 // startRecording begins to record an application.
 func startRecording(o driverOptions) *recording {
-	r := &recording{state: events.Killed} // until the driver function returns
+	r := &recording{
+		report: os.Getenv(launch.EnvReportFile), logger: o.logger,
+		state: events.Killed, // until the driver function returns
+	}
+	_ = os.Unsetenv(launch.EnvReportFile) // child processes must not inherit it
 	var consumers []events.Consumer
 	if directory, home := logDirectory(o); directory != "" {
-		r.log = eventlog.Start(eventlog.Options{
+		r.logs = append(r.logs, eventlog.Start(eventlog.Options{
 			Files: o.files, Directory: directory, Home: home, MaxAge: config.EventLogMaxAge.In(o.settings), Application: o.id, Attempt: max(o.attempt, 1), Logger: o.logger,
-		})
-		consumers = append(consumers, r.log)
+		}))
+	}
+	if directory := config.EventLogSparkDir.In(o.settings); directory != "" && config.EventLog.In(o.settings) && o.files != nil {
+		r.logs = append(r.logs, eventlog.StartSpark(eventlog.Options{Files: o.files, Directory: directory, Application: o.id, Attempt: max(o.attempt, 1), Logger: o.logger}))
+	}
+	for _, log := range r.logs {
+		consumers = append(consumers, log)
 	}
 	r.recorder = events.NewRecorder(events.LiveLimits, consumers...)
 	r.recorder.Record(describe(o))
@@ -125,10 +139,22 @@ func (r *recording) close() {
 	}
 	r.recorder.Record(ended)
 	r.recorder.Close()
-	if r.log == nil {
-		return
+	if r.report != "" {
+		if err := r.writeReport(); err != nil {
+			r.logger.Warn("the report of the application is not written", "error", err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), logTimeout)
 	defer cancel()
-	r.log.Close(ctx, r.state, r.recorder.Snapshot())
+	for _, log := range r.logs {
+		log.Close(ctx, r.state, r.recorder.Snapshot())
+	}
+}
+
+func (r *recording) writeReport() error {
+	report, err := ui.Report(r.recorder.Snapshot(), time.Now())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.report, report, 0o644)
 }

@@ -18,7 +18,7 @@ type Info struct {
 	AccessTime time.Time
 	Dir        bool        // whether it is a directory
 	Mode       fs.FileMode // permission bits and, for a directory, fs.ModeDir
-	Owner      string      // name of the owner in HDFS; "" on the local disk
+	Owner      string      // name of the owner in HDFS, number of the owner on a local disk of Linux; else ""
 	BlockSize  int64       // size in bytes of a file's blocks in HDFS; 0 on the local disk
 }
 

@@ -114,6 +114,7 @@ func localInfo(path string, info fs.FileInfo) Info {
 		AccessTime: accessTime(info),
 		Dir:        info.IsDir(),
 		Mode:       info.Mode(),
+		Owner:      owner(info),
 	}
 	if !i.Dir {
 		i.Size = info.Size()

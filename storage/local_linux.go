@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -28,4 +29,11 @@ func accessTime(info fs.FileInfo) time.Time {
 		return time.Unix(stat.Atim.Unix())
 	}
 	return info.ModTime()
+}
+
+func owner(info fs.FileInfo) string {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return strconv.FormatUint(uint64(stat.Uid), 10)
+	}
+	return ""
 }

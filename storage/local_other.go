@@ -10,3 +10,5 @@ import (
 func renameNoReplace(from, to string) error { return renameIfAbsent(from, to) }
 
 func accessTime(info fs.FileInfo) time.Time { return info.ModTime() }
+
+func owner(fs.FileInfo) string { return "" }

@@ -1,0 +1,293 @@
+// Command history measures how fast yarn-submit history shows an application of a million
+// tasks, and how much memory it takes. For comparison it measures Spark's history server
+// with the event log of the same application in Spark's format, as eventLog.spark.dir
+// writes it, and checks that this server counts the same tasks.
+//
+// The times are from the start of the process. yarn-submit is done when the page no longer
+// says that the log is being read; Spark's server when it answers what jobs the
+// application had.
+//
+// Usage, from the module's root, after make build:
+//
+//	go run ./bench/history [-tasks 1000000] [-spark=false]
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/bench/figures"
+	"github.com/bobbin-yarn/bobbin/bench/spark"
+)
+
+const (
+	runs         = 3 // of yarn-submit; the median counts
+	ownTimeout   = time.Minute
+	sparkTimeout = 10 * time.Minute
+)
+
+func main() {
+	tasks := flag.Int("tasks", 1_000_000, "how many tasks the application has")
+	submit := flag.String("submit", "bin/yarn-submit", "the yarn-submit to measure")
+	withSpark := flag.Bool("spark", true, "whether to measure Spark's history server too")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *tasks, *submit, *withSpark); err != nil {
+		fmt.Fprintln(os.Stderr, "bench history:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, tasks int, submit string, withSpark bool) (err error) {
+	var installation *spark.Installation
+	if withSpark {
+		// Report missing software at once.
+		if installation, err = spark.Find(ctx); err != nil {
+			return err
+		}
+	}
+	dir, err := os.MkdirTemp("", "bobbin-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	fmt.Fprintf(os.Stderr, "writing the event logs of %d tasks\n", tasks)
+	written, err := writeLogs(ctx, dir, tasks)
+	if err != nil {
+		return err
+	}
+	if size(written.bobbin) == 0 || size(written.spark) == 0 || written.totals.Done != tasks {
+		return fmt.Errorf("the logs are not complete: %d of %d tasks done", written.totals.Done, tasks)
+	}
+	var first, all, memory []float64
+	for range runs {
+		shown, err := measureOwn(ctx, submit, written.bobbin)
+		if err != nil {
+			return fmt.Errorf("yarn-submit history: %w", err)
+		}
+		fmt.Fprintf(os.Stderr, "yarn-submit: first page after %.2f s, all after %.2f s, %.0f MB\n", shown.first.Seconds(), shown.all.Seconds(), shown.megabytes)
+		first, all, memory = append(first, shown.first.Seconds()), append(all, shown.all.Seconds()), append(memory, shown.megabytes)
+	}
+	printed := []figures.Figure{
+		{Name: "history/log-mb", Value: float64(size(written.bobbin)) / 1e6, Unit: "MB"},
+		{Name: "history/first-page-seconds", Value: figures.Median(first), Unit: "s"},
+		{Name: "history/seconds", Value: figures.Median(all), Unit: "s"},
+		{Name: "history/mb", Value: figures.Median(memory), Unit: "MB"},
+	}
+	if withSpark {
+		seconds, err := measureSpark(ctx, installation, written)
+		if err != nil {
+			return fmt.Errorf("Spark's history server: %w", err)
+		}
+		fmt.Fprintf(os.Stderr, "Spark %s: %.1f s, log of %.1f MB, equal counts\n", spark.Version, seconds, float64(size(written.spark))/1e6)
+		printed = append(printed,
+			figures.Figure{Name: "history/over-spark", Value: seconds / figures.Median(all)},
+			figures.Figure{Name: "history/spark-seconds", Value: seconds, Unit: "s"})
+	}
+	return figures.Print(os.Stdout, printed...)
+}
+
+// shown is how long one run of yarn-submit took.
+type shown struct {
+	first, all time.Duration
+	megabytes  float64 // the most memory that the process had
+}
+
+// measureOwn serves a log by yarn-submit history until all of it is shown.
+func measureOwn(ctx context.Context, submit, path string) (s shown, err error) {
+	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
+	defer cancel()
+	began := time.Now()
+	command := exec.CommandContext(ctx, submit, "history", "--dir", "file://"+filepath.Dir(path), application)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = ownTimeout
+	var messages bytes.Buffer
+	command.Stderr = &messages
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return s, err
+	}
+	if err := command.Start(); err != nil {
+		return s, err
+	}
+	defer func() {
+		cancel()
+		_ = command.Wait() // it was interrupted
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, messages.String())
+		}
+	}()
+	url, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		return s, err
+	}
+	for s.all == 0 {
+		page, err := get(ctx, strings.TrimSpace(url))
+		if err != nil {
+			return s, err
+		}
+		if s.first == 0 {
+			s.first = time.Since(began)
+		}
+		if !bytes.Contains(page, []byte("still being read")) {
+			s.all = time.Since(began)
+		}
+	}
+	s.megabytes, err = peakMemory(command.Process.Pid)
+	return s, err
+}
+
+// get returns what a URL answers. It fails unless the status is 200.
+func get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }() // it was only read
+	content, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	return content, err
+}
+
+var highWater = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
+
+// peakMemory returns the most memory that a process had, in MB.
+func peakMemory(pid int) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	found := highWater.FindSubmatch(status)
+	if found == nil {
+		return 0, errors.New("the memory of the process is unknown")
+	}
+	kilobytes, err := strconv.ParseFloat(string(found[1]), 64)
+	return kilobytes * 1024 / 1e6, err
+}
+
+// sparkJob is a job in the answers of Spark's history server.
+type sparkJob struct {
+	Status            string
+	NumTasks          int
+	NumCompletedTasks int
+	NumFailedTasks    int
+}
+
+// measureSpark returns after how many seconds Spark's history server shows an application.
+// It fails if the server's counts are not those of the log.
+func measureSpark(ctx context.Context, installation *spark.Installation, written logs) (seconds float64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sparkTimeout)
+	defer cancel()
+	port, err := freePort()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	server := installation.HistoryServer(ctx, filepath.Dir(written.spark), port)
+	var messages bytes.Buffer
+	server.Stdout, server.Stderr = &messages, &messages
+	if err := server.Start(); err != nil {
+		return 0, err
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = server.Wait() // it is stopped, or what it wrote says more
+		close(exited)
+	}()
+	defer func() {
+		cancel()
+		<-exited
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, messages.String())
+		}
+	}()
+	base := fmt.Sprintf("http://127.0.0.1:%d/api/v1/applications/%s/1", port, application)
+	var answer []byte
+	for answer == nil {
+		if answer, err = get(ctx, base+"/jobs"); err == nil {
+			break
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-exited:
+			return 0, errors.New("it has ended")
+		case <-ctx.Done():
+			return 0, errors.Join(context.Cause(ctx), err)
+		}
+		answer = nil
+	}
+	seconds = time.Since(began).Seconds()
+	return seconds, checkCounts(ctx, base, answer, written)
+}
+
+// checkCounts compares what Spark's history server answers with the log.
+func checkCounts(ctx context.Context, base string, answer []byte, written logs) error {
+	var all []sparkJob
+	if err := json.Unmarshal(answer, &all); err != nil {
+		return err
+	}
+	var sum sparkJob
+	for _, job := range all {
+		if job.Status != "SUCCEEDED" {
+			return fmt.Errorf("a job is %s", job.Status)
+		}
+		sum.NumTasks += job.NumTasks
+		sum.NumCompletedTasks += job.NumCompletedTasks
+		sum.NumFailedTasks += job.NumFailedTasks
+	}
+	t := written.totals
+	want := sparkJob{NumTasks: t.Tasks, NumCompletedTasks: t.Done, NumFailedTasks: t.FailedAttempts}
+	if sum != want || len(all) != t.Jobs {
+		return fmt.Errorf("it counts %+v in %d jobs, and the log has %+v in %d", sum, len(all), want, t.Jobs)
+	}
+	answer, err := get(ctx, base+"/allexecutors")
+	if err != nil {
+		return err
+	}
+	var tasks []struct{ TotalTasks, FailedTasks int }
+	if err := json.Unmarshal(answer, &tasks); err != nil {
+		return err
+	}
+	total, failed := 0, 0
+	for _, executor := range tasks {
+		total += executor.TotalTasks
+		failed += executor.FailedTasks
+	}
+	if len(tasks) != executors || total != t.Done+t.FailedAttempts || failed != t.FailedAttempts {
+		return fmt.Errorf("it counts %d attempts, %d of them failed, on %d executors, and the log has %d and %d on %d",
+			total, failed, len(tasks), t.Done+t.FailedAttempts, t.FailedAttempts, executors)
+	}
+	return nil
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}

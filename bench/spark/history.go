@@ -1,0 +1,33 @@
+package spark
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// opens are the packages of Java's that Spark accesses by reflection.
+var opens = []string{
+	"java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent", "java.util.concurrent.atomic",
+	"sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar",
+}
+
+// HistoryServer returns the command of a history server on a port of this machine, with the
+// memory that Spark gives it by default, 1 GiB. It shows the event logs in a directory.
+func (p *Installation) HistoryServer(ctx context.Context, logs string, port int) *exec.Cmd {
+	args := []string{
+		"-Xmx1g", "-cp", filepath.Join(p.dir, "pyspark", "jars", "*"),
+		"-Dspark.history.fs.logDirectory=file://" + logs, fmt.Sprintf("-Dspark.history.ui.port=%d", port),
+	}
+	for _, name := range opens {
+		args = append(args, "--add-opens=java.base/"+name+"=ALL-UNNAMED")
+	}
+	command := exec.CommandContext(ctx, filepath.Join(p.javaHome, "bin", "java"), append(args, "org.apache.spark.deploy.history.HistoryServer")...)
+	command.Env = append(withoutSpark(os.Environ()), "SPARK_LOCAL_IP=127.0.0.1")
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = stopTimeout
+	return command
+}

@@ -1,0 +1,121 @@
+package eventlog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+const (
+	// summaryJobs is how many jobs, the latest, the summary has.
+	summaryJobs = 1000
+
+	extension = ".jsonl.zst"
+)
+
+// lines is the format that docs/event-log.md describes.
+type lines struct {
+	launched map[launchKey]events.Attempt // attempts that run and are not in the log yet
+	ended    []events.Attempt             // the result of endedOf; reused
+}
+
+func newLines() *lines { return &lines{launched: map[launchKey]events.Attempt{}} }
+
+// launchKey identifies an attempt.
+type launchKey struct {
+	set          uint64
+	task, number uint32
+}
+
+func keyOf(a *events.Attempt) launchKey { return launchKey{a.Set, a.Task, a.Number} }
+
+func (l *lines) begin(application string, attempt int) []byte {
+	return appendObject(nil, typeLog, header{Version: Version, Application: application, Attempt: attempt})
+}
+
+func (l *lines) add(lines []byte, b *events.Batch) []byte {
+	for _, e := range b.Events {
+		lines = appendObject(lines, e.Type(), e)
+	}
+	lines = appendSplit(lines, typeAttempts, attemptColumns, l.endedOf(b.Attempts))
+	for i := range b.Omitted {
+		lines = appendObject(lines, typeOmitted, &b.Omitted[i])
+	}
+	lines = appendSplit(lines, typeMeasurements, measurementColumns, b.Measurements)
+	return appendSplit(lines, typeMemory, memoryColumns, b.Memory)
+}
+
+// endedOf returns the attempts that have ended, without those that were recalled before
+// their launch was written. It keeps those that run for takeLaunched.
+func (l *lines) endedOf(attempts []events.Attempt) []events.Attempt {
+	l.ended = l.ended[:0]
+	for i := range attempts {
+		a := &attempts[i]
+		key := keyOf(a)
+		if a.Outcome == events.StillRunning {
+			l.launched[key] = *a
+			continue
+		}
+		_, unwritten := l.launched[key]
+		delete(l.launched, key)
+		if a.Outcome != events.AttemptRecalled || !unwritten {
+			l.ended = append(l.ended, *a)
+		}
+	}
+	return l.ended
+}
+
+func (l *lines) flush(lines []byte) []byte {
+	if running := l.takeLaunched(); len(running) > 0 {
+		lines = appendSplit(lines, typeAttempts, attemptColumns, running)
+	}
+	return lines
+}
+
+// takeLaunched returns the attempts that run and are not in the log yet.
+func (l *lines) takeLaunched() []events.Attempt {
+	var running []events.Attempt
+	for _, a := range l.launched {
+		running = append(running, a)
+	}
+	clear(l.launched)
+	return running
+}
+
+func (l *lines) gap(lines []byte, bytes int64) []byte {
+	return appendObject(lines, typeGap, gap{Bytes: bytes})
+}
+
+// end returns the frame with the summary, and the frame that says where that begins.
+func (l *lines) end(encoder *zstd.Encoder, summary *events.Snapshot, offset int64) []byte {
+	short := *summary
+	short.Jobs = short.Jobs[max(0, len(short.Jobs)-summaryJobs):]
+	frame := encoder.EncodeAll(appendObject(nil, typeSummary, &short), nil)
+	return append(frame, footer(offset)...)
+}
+
+func (l *lines) name(application string, attempt int, state string) string {
+	return fileName(application, attempt, state)
+}
+
+// fileName returns the name of a log, such as
+// "application_1700000000000_0001.1.running.jsonl.zst".
+func fileName(application string, attempt int, state string) string {
+	return fmt.Sprintf("%s.%d.%s%s", application, attempt, state, extension)
+}
+
+// parseName takes a name of fileName apart.
+func parseName(name string) (application string, attempt int, state string, ok bool) {
+	name, ok = strings.CutSuffix(name, extension)
+	parts := strings.Split(name, ".")
+	if !ok || len(parts) < 3 {
+		return "", 0, "", false
+	}
+	state = parts[len(parts)-1]
+	attempt, err := strconv.Atoi(parts[len(parts)-2])
+	return strings.Join(parts[:len(parts)-2], "."), attempt, state, err == nil
+}
