@@ -3,8 +3,11 @@ package am
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
@@ -27,10 +30,24 @@ func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary
 	if outcome.killed {
 		request.Status = yarn.FinalKilled
 	}
+	request.TrackingURL = historyURL(m.Settings, m.ID.Application.String(), int(m.ID.Attempt))
 	// If the attempt is still registered, YARN starts another attempt, which needs the files.
 	if m.unregister(ctx, request) {
 		m.removeStaging(ctx)
 	}
+}
+
+// historyURL returns the address of an attempt's pages at the history server; "" if there is
+// none. The paths are those that package historyserver serves.
+func historyURL(settings *config.Config, application string, attempt int) string {
+	server := strings.TrimSuffix(config.HistoryServer.In(settings), "/")
+	if server == "" || !config.EventLog.In(settings) {
+		return ""
+	}
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	return fmt.Sprintf("%s/%s/%d/", server, application, attempt)
 }
 
 // unregister repeats the request until the ResourceManager has stored the final

@@ -42,3 +42,16 @@ func TestUnregisterAfterRestart(t *testing.T) {
 		})
 	})
 }
+
+func TestHistoryURL(t *testing.T) {
+	for address, want := range map[string]string{
+		"": "", "history:18480": "http://history:18480/application_1_0001/2/", "https://proxy/bobbin/": "https://proxy/bobbin/application_1_0001/2/",
+	} {
+		settings, err := config.FromMap(map[string]string{"yarn.historyServer.address": address})
+		require.NoError(t, err)
+		require.Equal(t, want, historyURL(settings, "application_1_0001", 2))
+	}
+	settings, err := config.FromMap(map[string]string{"yarn.historyServer.address": "history:18480", "eventLog.enabled": "false"})
+	require.NoError(t, err)
+	require.Empty(t, historyURL(settings, "application_1_0001", 2), "there is nothing to show")
+}

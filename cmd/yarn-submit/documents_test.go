@@ -101,7 +101,9 @@ func TestCommandLinesOfDocumentsParse(t *testing.T) {
 func parses(args []string) error {
 	root := newRoot(terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)})
 	for _, c := range root.Commands() {
-		c.RunE = func(c *cobra.Command, _ []string) error { return loads(c) }
+		for _, c := range append(c.Commands(), c) {
+			c.RunE = func(c *cobra.Command, _ []string) error { return loads(c) }
+		}
 	}
 	root.SetArgs(args)
 	root.SetOut(io.Discard)

@@ -33,8 +33,14 @@ Ctrl-C. Without an application, list the logs in the directory, the latest first
 
 The directory is eventLog.dir: in HDFS, or file:///… on this machine. If it is not
 set, .bobbin/history in your home directory in HDFS. A log can be named by its
-path, too. You need the right to read the log.`,
-		Example: "  yarn-submit history application_1700000000000_0001\n  yarn-submit history --dir file:///var/log/bobbin",
+path, too. You need the right to read the log.
+
+With --listen, serve all applications of the directory to a team, each to those
+whom its ui.view.acls admit. This server has no login: a proxy in front of it
+authenticates readers and names them in the header of --user-header. Readers
+without a name see the applications that everyone may see.`,
+		Example: "  yarn-submit history application_1700000000000_0001\n  yarn-submit history --dir file:///var/log/bobbin\n" +
+			"  yarn-submit history --dir hdfs:///logs --listen 127.0.0.1:18480",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return client.Usage(fmt.Errorf("want one application-id at most, got %d arguments: %s", len(args), c.UseLine()))
@@ -42,21 +48,33 @@ path, too. You need the right to read the log.`,
 			return nil
 		},
 	}
-	directory := c.Flags().String("dir", "", "`DIR`: the directory of the logs (eventLog.dir)")
+	directory := addLogDirectory(c)
 	port := c.Flags().Int("port", 0, "`PORT`: of this machine for the pages (default: a free one)")
+	team := addTeamServer(c)
 	asJSON := addJSON(c)
+	c.AddCommand(newCompare(t))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		h, err := openHistory(t, *directory)
+		if err := team.check(args); err != nil {
+			return client.Usage(err)
+		}
+		h, err := openHistoryIn(t, *directory)
 		if err != nil {
 			return err
 		}
 		defer h.close()
+		if team.address != "" {
+			return team.serve(c.Context(), t, h)
+		}
 		if len(args) == 0 {
 			return h.list(c.Context(), t, *asJSON)
 		}
 		return h.show(c.Context(), t, args[0], *port, *asJSON)
 	}
 	return c
+}
+
+func addLogDirectory(c *cobra.Command) *string {
+	return c.Flags().String("dir", "", "`DIR`: the directory of the logs (eventLog.dir)")
 }
 
 // historyReader reads event logs with the rights of the user.
@@ -66,7 +84,8 @@ type historyReader struct {
 	directory string
 }
 
-func openHistory(t terminal, directory string) (*historyReader, error) {
+// openHistoryIn opens the logs in the directory that --dir names; "" means eventLog.dir.
+func openHistoryIn(t terminal, directory string) (*historyReader, error) {
 	flags := map[string]string{}
 	if directory != "" {
 		flags[config.EventLogDir.Name()] = directory
@@ -75,7 +94,11 @@ func openHistory(t terminal, directory string) (*historyReader, error) {
 	if err != nil {
 		return nil, client.Usage(err)
 	}
-	directory = config.EventLogDir.In(settings)
+	return openHistory(t, settings)
+}
+
+func openHistory(t terminal, settings *config.Config) (*historyReader, error) {
+	directory := config.EventLogDir.In(settings)
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if errors.Is(err, conf.ErrNotConfigured) && directory != "" {
 		hadoop, err = nil, nil
@@ -165,7 +188,7 @@ func (h *historyReader) show(ctx context.Context, t terminal, named string, port
 		if asJSON {
 			return t.printJSON(state)
 		}
-		shown.Store(withEnd(state))
+		shown.Store(eventlog.WithEnd(state))
 	} else {
 		shown.Store(summary)
 		partial.Store(true)
@@ -191,7 +214,7 @@ func (h *historyReader) show(ctx context.Context, t terminal, named string, port
 				stop(err)
 				return
 			}
-			shown.Store(withEnd(state))
+			shown.Store(eventlog.WithEnd(state))
 			partial.Store(false)
 		})
 	}
@@ -217,14 +240,4 @@ func (h *historyReader) load(ctx context.Context, t terminal, path string) (*eve
 		t.console.Warn("the log ends within a frame, what comes before is shown: %s", path)
 	}
 	return state, nil
-}
-
-// withEnd returns a state in which the application does not run. Nothing follows the last
-// event of one whose driver was killed.
-func withEnd(state *events.Snapshot) *events.Snapshot {
-	if state.Application.State == events.Running {
-		state.Application.State, state.Application.Ended = events.Killed, state.Latest
-		state.Application.Error = "The log has no end: the driver was killed, or the application runs and has written nothing later."
-	}
-	return state
 }

@@ -83,7 +83,7 @@ func TestHistoryOfUnknownApplications(t *testing.T) {
 // servedHistory serves the pages of what is named, and returns a function that opens a page.
 func servedHistory(t *testing.T, directory, named string) (page func(query string) string) {
 	t.Helper()
-	h, err := openHistory(terminal{console: client.NewConsole(io.Discard)}, "file://"+directory)
+	h, err := openHistoryIn(terminal{console: client.NewConsole(io.Discard)}, "file://"+directory)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
@@ -133,7 +133,7 @@ func TestHistoryOfAKilledDriver(t *testing.T) {
 
 	model := events.NewModel(events.Limits{})
 	model.Consume(&events.Batch{Events: []events.Event{&events.ApplicationStarted{Time: events.At(time.Unix(7, 0)), ID: "local-3"}}})
-	state := withEnd(model.Snapshot())
+	state := eventlog.WithEnd(model.Snapshot())
 	require.Equal(t, events.Killed, state.Application.State)
 	require.True(t, time.Unix(7, 0).Equal(state.Application.Ended))
 }

@@ -47,6 +47,9 @@ func (s submission) runInPlace(t terminal) error {
 			return err
 		}
 	}
+	if s.report != "" {
+		environment = append(environment, launch.EnvReportFile+"="+s.report)
+	}
 	// With EnvProperties the program ignores BOBBIN_… variables and the defaults file.
 	encoded, err := json.Marshal(properties)
 	if err != nil {

@@ -244,7 +244,7 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 	}
 	defer remove()
 	report, err := submission{
-		program: program, own: true, args: args, settings: w.settings, target: w.target, json: *w.flags.json, logs: w.flags.logs, verbose: w.flags.verbose,
+		program: program, own: true, args: args, settings: w.settings, target: w.target, json: *w.flags.json, logs: w.flags.logs, verbose: w.flags.verbose, report: w.flags.report,
 	}.run(ctx, t)
 	err = withCommandStatus(report, err)
 	switch {

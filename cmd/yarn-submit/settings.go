@@ -42,6 +42,7 @@ type settingsFlags struct {
 	detach     bool
 	logs       bool
 	supervise  bool
+	report     string                   // path of the file for the pages; "" for none
 	program    string                   // value of yarn.program
 	job        map[string]config.Placed // settings of the job file, by key
 	verbose    bool
@@ -58,6 +59,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	flags.BoolVar(&s.detach, "detach", false, "print only the application's id on stdout and do not follow it, see yarn-submit wait")
 	flags.BoolVar(&s.supervise, "supervise", false, "have a standalone cluster start the driver again when it fails or its worker is lost")
 	flags.BoolVar(&s.logs, "logs", false, "print what driver and executors write while the application is followed, each line after its container's name")
+	flags.StringVar(&s.report, "report", "", "`FILE`: write the application's pages to one HTML file at its end")
 	flags.StringArrayVar(&s.conf, "conf", nil, "`KEY=VALUE`: any setting; may be repeated")
 	flags.StringVar(&s.properties, "properties-file", "", "`FILE`: settings, one \"key value\" a line")
 	flags.BoolVar(&s.verbose, "verbose", false, "print every setting with its source, except secrets, and what happens in detail")
@@ -111,6 +113,11 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	}
 	if s.detach && config.ClientMode(settings) {
 		return nil, client.Usage(errors.New("--detach: in client mode the driver is this process, which cannot leave it: use --deploy-mode cluster"))
+	}
+	if s.report != "" {
+		if s.report, err = checkReport(s.report, settings); err != nil {
+			return nil, client.Usage(err)
+		}
 	}
 	if s.verbose {
 		printSettings(t, settings)

@@ -44,7 +44,7 @@ usage, 3 the cluster could not be reached or refused.`,
 			return err
 		}
 		_, err = submission{
-			program: args[0], args: args[1:], settings: settings, target: target, json: *asJSON, logs: flags.logs, verbose: flags.verbose,
+			program: args[0], args: args[1:], settings: settings, target: target, json: *asJSON, logs: flags.logs, verbose: flags.verbose, report: flags.report,
 		}.run(c.Context(), t)
 		return err
 	}
@@ -61,6 +61,7 @@ type submission struct {
 	json     bool // print the report as JSON at the end
 	logs     bool // print the log lines of the containers
 	verbose  bool
+	report   string // absolute path of the file for the pages; "" for none
 }
 
 // run submits the program, or replaces this process by it if it has to run here. It
@@ -84,6 +85,9 @@ func (s submission) run(ctx context.Context, t terminal) (*client.Report, error)
 	job := s.job(t)
 	defer s.stream(ctx, t, cluster, &job)()
 	report, err := cluster.Submit(ctx, job)
+	if s.report != "" && report != nil {
+		s.writeReport(ctx, t, report.ApplicationID)
+	}
 	if s.json && report != nil {
 		err = errors.Join(err, t.printJSON(report))
 	}

@@ -80,6 +80,12 @@ func ACLs(c *Config) (view, modify ACL) {
 	return with(viewACLs, viewACLGroups), with(modifyACLs, modifyACLGroups)
 }
 
+// IsACL reports whether a key is of a setting that ACLs reads.
+func IsACL(key string) bool {
+	return key == ACLsEnable.Name() || slices.ContainsFunc([]Key[[]string]{viewACLs, viewACLGroups, modifyACLs, modifyACLGroups, adminACLs, adminACLGroups},
+		func(list Key[[]string]) bool { return list.Name() == key })
+}
+
 // ACLsWithoutEffect returns the keys that are set although acls.enable is false.
 func ACLsWithoutEffect(c *Config) []string {
 	if ACLsEnable.In(c) {

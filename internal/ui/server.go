@@ -37,7 +37,7 @@ func ServeLocally(port int, pages *Pages) (*Server, error) {
 	s := &Server{pages: pages, url: "http://" + listener.Addr().String() + path}
 	mux := http.NewServeMux()
 	mux.Handle(path+"{$}", pages)
-	s.server = &http.Server{Handler: local(mux), ReadHeaderTimeout: headerTimeout}
+	s.server = &http.Server{Handler: Local(mux), ReadHeaderTimeout: headerTimeout}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			_ = listener.Close()
@@ -60,9 +60,9 @@ func (s *Server) Close() {
 	s.serving.Wait()
 }
 
-// local refuses requests that name another host than this one. A page of another server
+// Local refuses requests that name another host than this one. A page of another server
 // whose name was changed to lead here (DNS rebinding) sends such requests.
-func local(next http.Handler) http.Handler {
+func Local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocal(r.Host) {
 			protect(w.Header())

@@ -116,15 +116,20 @@ const (
 type FinishRequest struct {
 	Status      FinalStatus
 	Diagnostics string // reason for Status, which YARN shows to the user
+	TrackingURL string // where the application is shown after its end; "" for none
 }
 
 // Finish unregisters the attempt. It returns true once the ResourceManager has stored the
 // final state; else call it again after a pause (Hadoop's client waits 100 ms).
 func (c *AMClient) Finish(ctx context.Context, request FinishRequest) (bool, error) {
 	response := &pb.FinishApplicationMasterResponse{}
-	err := c.rpc.Call(ctx, "finishApplicationMaster", &pb.FinishApplicationMasterRequest{
+	finish := &pb.FinishApplicationMasterRequest{
 		Diagnostics: &request.Diagnostics,
 		FinalStatus: pb.FinalApplicationStatus(request.Status).Enum(),
-	}, response, ipc.Idempotent())
+	}
+	if request.TrackingURL != "" {
+		finish.TrackingUrl = &request.TrackingURL
+	}
+	err := c.rpc.Call(ctx, "finishApplicationMaster", finish, response, ipc.Idempotent())
 	return response.GetIsUnregistered(), err
 }

@@ -254,10 +254,10 @@ func TestExceptionsAreTyped(t *testing.T) {
 
 func TestFinish(t *testing.T) {
 	client, _, requests := newAMServer[pb.FinishApplicationMasterRequest](t, "finishApplicationMaster", &pb.FinishApplicationMasterResponse{IsUnregistered: proto.Bool(true)})
-	done, err := client.Finish(within(t), FinishRequest{Status: FinalFailed, Diagnostics: "it broke"})
+	done, err := client.Finish(within(t), FinishRequest{Status: FinalFailed, Diagnostics: "it broke", TrackingURL: "http://history/1"})
 	require.NoError(t, err)
 	require.True(t, done)
 	same(t, &pb.FinishApplicationMasterRequest{
-		FinalStatus: pb.FinalApplicationStatus_FINAL_STATUS_FAILED.Enum(), Diagnostics: proto.String("it broke"),
+		FinalStatus: pb.FinalApplicationStatus_FINAL_STATUS_FAILED.Enum(), Diagnostics: proto.String("it broke"), TrackingUrl: proto.String("http://history/1"),
 	}, <-requests)
 }

@@ -1,0 +1,369 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+)
+
+const (
+	// similar is the factor up to which two values are not called different.
+	similar = 1.1
+	// leastDifference is the difference of two times that matters at least.
+	leastDifference = 50 * time.Millisecond
+	// mostStages is how many stages are printed, those that differ most.
+	mostStages = 20
+)
+
+func newCompare(t terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "compare [flags] A B",
+		Short: "Compare two applications by their event logs",
+		Long: `Say in what two runs differ: state, times, failures, executors, settings, and for
+each stage its time, tasks, skew and bytes. Stages are matched by their names;
+stages with one name count together. A and B are application ids or paths of
+logs, which are found as yarn-submit history finds them.`,
+		Example: "  yarn-submit history compare application_1700000000000_0001 application_1700000000000_0002",
+		Args:    exactArgs("A", "B"),
+	}
+	directory := addLogDirectory(c)
+	asJSON := addJSON(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		h, err := openHistoryIn(t, *directory)
+		if err != nil {
+			return err
+		}
+		defer h.close()
+		var runs [2]runSummary
+		for i, named := range args {
+			if runs[i], err = h.summarize(c.Context(), t, named); err != nil {
+				return err
+			}
+		}
+		compared := compareRuns(runs[0], runs[1])
+		if *asJSON {
+			return t.printJSON(compared)
+		}
+		return compared.print(t.stdout)
+	}
+	return c
+}
+
+// runSummary is what is compared of an application.
+type runSummary struct {
+	state  *events.Snapshot
+	stages map[string]*stageSums // by name
+}
+
+// stageSums are the sums over the task sets with one name.
+type stageSums struct {
+	wall                 time.Duration // from submission to end, of all of them
+	tasks, failed        int
+	took                 time.Duration // in tasks
+	durations            []time.Duration
+	read, written        int64
+	shuffled, spilled    int64
+	recordsIn, recordOut int64
+}
+
+func (h *historyReader) summarize(ctx context.Context, t terminal, named string) (runSummary, error) {
+	path, err := h.find(ctx, named)
+	if err != nil {
+		return runSummary{}, err
+	}
+	state, err := h.load(ctx, t, path)
+	if err != nil {
+		return runSummary{}, err
+	}
+	return summarizeRun(state), nil
+}
+
+func summarizeRun(state *events.Snapshot) runSummary {
+	r := runSummary{state: state, stages: map[string]*stageSums{}}
+	perSet := map[uint64]*stageSums{}
+	for _, job := range state.Jobs {
+		for _, set := range job.Sets {
+			s := r.stages[set.Name]
+			if s == nil {
+				s = &stageSums{}
+				r.stages[set.Name] = s
+			}
+			perSet[set.Set] = s
+			if !set.Ended.IsZero() {
+				s.wall += set.Ended.Sub(set.Time.Time)
+			}
+			s.tasks += set.Counts.Tasks
+			s.failed += set.Counts.FailedAttempts + set.Counts.LostAttempts
+			s.took += set.Counts.Sums.Took.Duration()
+			s.read += set.Counts.Sums.BytesRead
+			s.written += set.Counts.Sums.BytesWritten
+		}
+	}
+	for a := range state.Attempts() {
+		if s := perSet[a.Set]; s != nil && a.Outcome == events.AttemptSucceeded {
+			s.durations = append(s.durations, a.Took())
+		}
+	}
+	for m := range state.Measurements() {
+		if s := perSet[m.Set]; s != nil {
+			s.shuffled += m.ShuffleWritten
+			s.spilled += m.Spilled
+			s.recordsIn += m.RecordsIn
+			s.recordOut += m.RecordsOut
+		}
+	}
+	for _, s := range r.stages {
+		slices.Sort(s.durations)
+	}
+	return r
+}
+
+// skew returns how many times the median the slowest task took; 0 if it is unknown.
+func (s *stageSums) skew() float64 {
+	if len(s.durations) == 0 {
+		return 0
+	}
+	median := s.durations[len(s.durations)/2]
+	return math.Round(10*float64(s.durations[len(s.durations)-1])/float64(max(median, time.Microsecond))) / 10
+}
+
+// comparison is what history compare prints.
+type comparison struct {
+	A         compared      `json:"a"`
+	B         compared      `json:"b"`
+	Values    []value       `json:"values"`   // all, equal ones too
+	Stages    []stageValues `json:"stages"`   // that differ, the largest difference in time first
+	Facts     []textValue   `json:"facts"`    // such as the state, that differ
+	Settings  []textValue   `json:"settings"` // that differ
+	unchanged int           // stages that do not differ
+}
+
+type compared struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// value is a quantity of both applications.
+type value struct {
+	Name string  `json:"name"`
+	Unit string  `json:"unit,omitempty"` // "s", "B" or "" for a number
+	A    float64 `json:"a"`
+	B    float64 `json:"b"`
+}
+
+type stageValues struct {
+	Name   string  `json:"name"`
+	Only   string  `json:"only,omitempty"` // "a" or "b", if the other has no such stage
+	Values []value `json:"values"`         // that differ
+}
+
+// textValue is a text of both applications.
+type textValue struct {
+	Key string `json:"key"`
+	A   string `json:"a"`
+	B   string `json:"b"`
+}
+
+// differs reports whether a difference matters.
+func (v value) differs() bool {
+	low, high := min(v.A, v.B), max(v.A, v.B)
+	if v.Unit == "s" && high-low < leastDifference.Seconds() {
+		return false
+	}
+	if v.Unit == "" && v.Name != "skew" {
+		return low != high
+	}
+	return high > similar*low
+}
+
+func compareRuns(a, b runSummary) comparison {
+	c := comparison{
+		A: compared{a.state.Application.ID, a.state.Application.Name}, B: compared{b.state.Application.ID, b.state.Application.Name},
+		Stages: []stageValues{},
+	}
+	for _, v := range []struct {
+		name, unit string
+		get        func(*events.Snapshot) float64
+	}{
+		{"time", "s", func(s *events.Snapshot) float64 { return ended(s).Sub(s.Application.Time.Time).Seconds() }},
+		{"time in tasks", "s", func(s *events.Snapshot) float64 { return s.Totals.Sums.Took.Duration().Seconds() }},
+		{"jobs", "", func(s *events.Snapshot) float64 { return float64(s.Totals.Jobs) }},
+		{"tasks", "", func(s *events.Snapshot) float64 { return float64(s.Totals.Tasks) }},
+		{"tasks done", "", func(s *events.Snapshot) float64 { return float64(s.Totals.Done) }},
+		{"failed attempts", "", func(s *events.Snapshot) float64 { return float64(s.Totals.FailedAttempts) }},
+		{"lost attempts", "", func(s *events.Snapshot) float64 { return float64(s.Totals.LostAttempts) }},
+		{"executors", "", func(s *events.Snapshot) float64 { return float64(len(s.Executors)) }},
+		{"cores of executors", "", cores},
+		{"executors lost", "", func(s *events.Snapshot) float64 { return float64(s.Totals.Lost) }},
+		{"read", "B", func(s *events.Snapshot) float64 { return float64(s.Totals.Sums.BytesRead) }},
+		{"written", "B", func(s *events.Snapshot) float64 { return float64(s.Totals.Sums.BytesWritten) }},
+	} {
+		c.Values = append(c.Values, value{v.name, v.unit, v.get(a.state), v.get(b.state)})
+	}
+	c.compareStages(a.stages, b.stages)
+	c.Facts = differences(facts(a.state), facts(b.state))
+	c.Settings = differences(settingsOf(a.state), settingsOf(b.state))
+	return c
+}
+
+func ended(s *events.Snapshot) time.Time {
+	if s.Application.Ended.IsZero() {
+		return s.Latest
+	}
+	return s.Application.Ended
+}
+
+func cores(s *events.Snapshot) float64 {
+	n := 0
+	for _, e := range s.Executors {
+		n += e.Cores
+	}
+	return float64(n)
+}
+
+func (c *comparison) compareStages(a, b map[string]*stageSums) {
+	names := map[string]bool{}
+	for _, stages := range []map[string]*stageSums{a, b} {
+		for name := range stages {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		one, other := a[name], b[name]
+		s := stageValues{Name: name}
+		switch {
+		case one == nil:
+			s.Only, one = "b", &stageSums{}
+		case other == nil:
+			s.Only, other = "a", &stageSums{}
+		}
+		for _, v := range []value{
+			{"time", "s", one.wall.Seconds(), other.wall.Seconds()},
+			{"time in tasks", "s", one.took.Seconds(), other.took.Seconds()},
+			{"tasks", "", float64(one.tasks), float64(other.tasks)},
+			{"failed attempts", "", float64(one.failed), float64(other.failed)},
+			{"skew", "", one.skew(), other.skew()},
+			{"read", "B", float64(one.read), float64(other.read)},
+			{"written", "B", float64(one.written), float64(other.written)},
+			{"shuffle written", "B", float64(one.shuffled), float64(other.shuffled)},
+			{"spilled", "B", float64(one.spilled), float64(other.spilled)},
+			{"records in", "", float64(one.recordsIn), float64(other.recordsIn)},
+			{"records out", "", float64(one.recordOut), float64(other.recordOut)},
+		} {
+			if v.differs() {
+				s.Values = append(s.Values, v)
+			}
+		}
+		if len(s.Values) == 0 && s.Only == "" {
+			c.unchanged++
+			continue
+		}
+		c.Stages = append(c.Stages, s)
+	}
+	slowdown := func(s stageValues) float64 {
+		for _, v := range s.Values {
+			if v.Name == "time in tasks" {
+				return math.Abs(v.B - v.A)
+			}
+		}
+		return 0
+	}
+	slices.SortStableFunc(c.Stages, func(a, b stageValues) int { return cmp.Compare(slowdown(b), slowdown(a)) })
+}
+
+// differences returns the texts that differ, sorted by their keys.
+func differences(a, b map[string]string) []textValue {
+	different := []textValue{}
+	keys := maps.Clone(a)
+	maps.Copy(keys, b)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if a[key] != b[key] {
+			different = append(different, textValue{key, a[key], b[key]})
+		}
+	}
+	return different
+}
+
+func facts(s *events.Snapshot) map[string]string {
+	a := s.Application
+	return map[string]string{"name": a.Name, "state": a.State, "user": a.User, "bobbin": a.Version, "Go": a.Go}
+}
+
+func settingsOf(s *events.Snapshot) map[string]string {
+	values := map[string]string{}
+	for _, setting := range s.Application.Settings {
+		values[setting.Key] = setting.Value
+	}
+	return values
+}
+
+// print writes the comparison as text. Values that differ are marked by their factor.
+func (c *comparison) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(v value, indent string) {
+		factor := ""
+		if v.differs() {
+			factor = "(new)"
+			if v.A != 0 {
+				factor = fmt.Sprintf("x %.3g", v.B/v.A)
+			}
+		}
+		fmt.Fprintf(table, "%s%s\t%s\t%s\t%s\n", indent, v.Name, v.format(v.A), v.format(v.B), factor)
+	}
+	fmt.Fprintf(table, "\t%s\t%s\t\n", printable(c.A.ID), printable(c.B.ID))
+	for _, v := range c.Values {
+		if v.A != 0 || v.B != 0 {
+			row(v, "")
+		}
+	}
+	for _, s := range slices.Concat(c.Facts, c.Settings) {
+		fmt.Fprintf(table, "%s\t%s\t%s\t\n", printable(s.Key), cmp.Or(printable(s.A), "-"), cmp.Or(printable(s.B), "-"))
+	}
+	for _, s := range c.Stages[:min(len(c.Stages), mostStages)] {
+		only := ""
+		if s.Only != "" {
+			only = " (only " + map[string]string{"a": "the first", "b": "the second"}[s.Only] + ")"
+		}
+		fmt.Fprintf(table, "stage %s%s\t\t\t\n", printable(s.Name), only)
+		for _, v := range s.Values {
+			row(v, "  ")
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	more := max(0, len(c.Stages)-mostStages)
+	_, err := fmt.Fprintf(w, "%d stages differ by more than 10 %% in something, %d not%s\n", len(c.Stages), c.unchanged, map[bool]string{true: fmt.Sprintf("; %d are not shown", more)}[more > 0])
+	return err
+}
+
+func (v value) format(n float64) string {
+	switch v.Unit {
+	case "s":
+		return time.Duration(n * float64(time.Second)).Round(time.Millisecond).String()
+	case "B":
+		return fmt.Sprintf("%.1f MiB", n/(1<<20))
+	default:
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+}
+
+// printable returns a text with characters that a terminal would act on as escapes.
+func printable(s string) string {
+	quoted := strconv.Quote(s)
+	if quoted == `"`+s+`"` {
+		return s
+	}
+	return quoted
+}

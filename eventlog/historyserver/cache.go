@@ -1,0 +1,140 @@
+package historyserver
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/eventlog"
+	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
+)
+
+const (
+	// maxOpened is how many applications are in memory.
+	maxOpened = 4
+	// maxAttempts is how many attempts of tasks, the latest, are shown of each: some 100 MB.
+	maxAttempts = 1_000_000
+	// openAge is how long the pages of a log that is not complete are shown as they are.
+	openAge = 10 * time.Second
+)
+
+// cache has the applications that were looked at last.
+type cache struct {
+	options Options
+	closing context.Context
+	cancel  context.CancelFunc
+	reading sync.WaitGroup
+
+	mu     sync.Mutex
+	opened map[string]*opened // by the path of the log
+}
+
+// opened is an application in memory. The summary of its log is shown until all of it has
+// been read.
+type opened struct {
+	cancel  context.CancelFunc
+	created time.Time
+	used    time.Time // guarded by cache.mu
+	ready   chan struct{}
+	shown   atomic.Pointer[events.Snapshot] // set before ready is closed, unless err is
+	partial atomic.Bool
+	err     error
+	pages   *ui.Pages
+}
+
+func newCache(o Options) *cache {
+	c := &cache{options: o, opened: map[string]*opened{}}
+	c.closing, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+func (c *cache) close() {
+	c.cancel()
+	c.reading.Wait()
+}
+
+// pages returns the pages of a log, as soon as there is anything to show.
+func (c *cache) pages(ctx context.Context, entry eventlog.Entry) (*ui.Pages, error) {
+	o := c.open(entry)
+	select {
+	case <-o.ready:
+		return o.pages, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// open returns the application of a log. It begins to read the log if the application is
+// not in memory.
+func (c *cache) open(entry eventlog.Entry) *opened {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if o := c.opened[entry.Path]; o != nil {
+		if !o.failed() && (entry.State != events.Running || now.Sub(o.created) < openAge) {
+			o.used = now
+			return o
+		}
+		c.forget(entry.Path)
+	}
+	for len(c.opened) >= maxOpened {
+		oldest := ""
+		for path, o := range c.opened {
+			if oldest == "" || o.used.Before(c.opened[oldest].used) {
+				oldest = path
+			}
+		}
+		c.forget(oldest)
+	}
+	ctx, cancel := context.WithCancel(c.closing)
+	o := &opened{cancel: cancel, created: now, used: now, ready: make(chan struct{})}
+	o.pages = ui.New(ui.Options{Snapshot: o.shown.Load, Partial: o.partial.Load})
+	c.opened[entry.Path] = o
+	c.reading.Go(func() { c.read(ctx, entry.Path, o) })
+	return o
+}
+
+// forget removes an application from memory. c.mu is locked.
+func (c *cache) forget(path string) {
+	c.opened[path].cancel()
+	c.opened[path].pages.Close()
+	delete(c.opened, path)
+}
+
+// failed reports whether the log could not be read.
+func (o *opened) failed() bool {
+	select {
+	case <-o.ready:
+		return o.err != nil
+	default:
+		return false
+	}
+}
+
+// read reads a log: its summary first, if it has one.
+func (c *cache) read(ctx context.Context, path string, o *opened) {
+	if summary, err := eventlog.LoadSummary(ctx, c.options.Files, path); err == nil && summary != nil {
+		o.shown.Store(summary)
+		o.partial.Store(true)
+		close(o.ready)
+	}
+	model, truncated, err := eventlog.Load(ctx, c.options.Files, path, events.Limits{Attempts: maxAttempts})
+	state := model.Snapshot()
+	if err != nil || truncated {
+		c.options.Logger.Debug("an event log ends early", "path", path, "error", err)
+	}
+	if o.partial.Load() {
+		if err == nil {
+			o.shown.Store(state)
+		}
+		o.partial.Store(false)
+		return
+	}
+	if o.err = err; state.Application.ID != "" {
+		o.err = nil // what was read is shown
+	}
+	o.shown.Store(eventlog.WithEnd(state))
+	close(o.ready)
+}

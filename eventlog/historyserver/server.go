@@ -1,0 +1,239 @@
+// Package historyserver serves the pages of applications from a directory of event logs
+// to the users of a cluster.
+//
+// [New] returns the handler: "/" lists the applications, /ID/ has the pages of an
+// application's latest attempt with a log, and /ID/ATTEMPT/ those of another one. Each log
+// says who may see its application (ui.view.acls). The server has no login of its own: a
+// proxy in front of it authenticates readers and names them in a header.
+package historyserver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/eventlog"
+	"github.com/bobbin-yarn/bobbin/internal/access"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+const (
+	// listAge is how long a list of the logs is reused.
+	listAge = 2 * time.Second
+	// maxListed is how many applications, the latest, are listed.
+	maxListed = 1000
+	// describers is how many logs are opened at a time for the list.
+	describers = 8
+)
+
+// Options describe a Server.
+type Options struct {
+	Files     *storage.Files
+	Directory string // of the logs
+	// UserHeader is the header in which a proxy names the reader; "" if readers have no
+	// names. Readers without a name see the applications that everyone may see.
+	UserHeader string
+	// Proxies are the addresses from which UserHeader is believed.
+	Proxies []netip.Prefix
+	Logger  *slog.Logger
+}
+
+// Server is the handler. Call Close to end what it reads.
+type Server struct {
+	options Options
+	mux     *http.ServeMux
+	opened  *cache
+
+	mu       sync.Mutex
+	entries  []eventlog.Entry
+	listed   time.Time
+	subjects map[string]*subject // by the path of the log
+}
+
+// subject is what a log says of its application at its beginning.
+type subject struct {
+	started *events.ApplicationStarted
+	viewers *access.Access
+}
+
+// New returns the handler of a directory of logs.
+func New(o Options) *Server {
+	s := &Server{options: o, mux: http.NewServeMux(), opened: newCache(o), subjects: map[string]*subject{}}
+	s.mux.Handle("GET /{$}", ui.Index("Applications in "+o.Directory, s.list))
+	for _, pattern := range []string{"GET /{id}", "GET /{id}/{$}", "GET /{id}/{attempt}", "GET /{id}/{attempt}/{$}"} {
+		s.mux.HandleFunc(pattern, s.application)
+	}
+	return s
+}
+
+// Close ends all that the server reads.
+func (s *Server) Close() { s.opened.close() }
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// reader returns the name of the reader; "" if it is unknown.
+func (s *Server) reader(r *http.Request) string {
+	if s.options.UserHeader == "" {
+		return ""
+	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !slices.ContainsFunc(s.options.Proxies, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap().WithZone("")) }) {
+		return ""
+	}
+	return r.Header.Get(s.options.UserHeader)
+}
+
+// logs returns the logs in the directory, the latest first.
+func (s *Server) logs(ctx context.Context) ([]eventlog.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.listed) < listAge {
+		return s.entries, nil
+	}
+	entries, err := eventlog.List(ctx, s.options.Files, s.options.Directory)
+	if err != nil {
+		return nil, err
+	}
+	s.entries, s.listed = entries, time.Now()
+	present := map[string]bool{}
+	for _, entry := range entries {
+		present[entry.Path] = true
+	}
+	for path := range s.subjects {
+		if !present[path] {
+			delete(s.subjects, path)
+		}
+	}
+	return entries, nil
+}
+
+// subjectOf reads the beginning of a log, once.
+func (s *Server) subjectOf(ctx context.Context, path string) (*subject, error) {
+	s.mu.Lock()
+	known := s.subjects[path]
+	s.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	started, err := eventlog.LoadStart(ctx, s.options.Files, path)
+	if err != nil {
+		return nil, err
+	}
+	known = &subject{started: started, viewers: viewersOf(started)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subjects[path] = known
+	return known, nil
+}
+
+// viewersOf returns who may see an application, by the settings in its log. If they cannot
+// be read, only its user may.
+func viewersOf(started *events.ApplicationStarted) *access.Access {
+	values := map[string]string{}
+	for _, setting := range started.Settings {
+		if config.IsACL(setting.Key) {
+			values[setting.Key] = setting.Value
+		}
+	}
+	settings, err := config.FromMap(values)
+	if err != nil {
+		viewers := access.New(config.Default(), config.ACL{}, started.User)
+		viewers.All = false
+		return viewers
+	}
+	view, _ := config.ACLs(settings)
+	return access.New(settings, view, started.User)
+}
+
+// list returns the applications that the reader may see.
+func (s *Server) list(r *http.Request) ([]ui.Listed, error) {
+	entries, err := s.logs(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	entries = entries[:min(len(entries), maxListed)]
+	found := make([]*subject, len(entries))
+	var describing sync.WaitGroup
+	slots := make(chan struct{}, describers)
+	for i, entry := range entries {
+		slots <- struct{}{}
+		describing.Go(func() {
+			defer func() { <-slots }()
+			described, err := s.subjectOf(r.Context(), entry.Path)
+			if err != nil {
+				s.options.Logger.Debug("an event log is not listed", "path", entry.Path, "error", err)
+				return
+			}
+			found[i] = described
+		})
+	}
+	describing.Wait()
+	var all []ui.Listed
+	reader := s.reader(r)
+	for i, entry := range entries {
+		if found[i] == nil || !found[i].viewers.Allow(r.Context(), reader) {
+			continue
+		}
+		all = append(all, ui.Listed{
+			ID: entry.Application, Attempt: entry.Attempt, Name: found[i].started.Name, User: found[i].started.User, State: entry.State,
+			Started: found[i].started.Time.Time, Written: entry.Modified, Link: fmt.Sprintf("%s/%d/", entry.Application, entry.Attempt),
+		})
+	}
+	return all, nil
+}
+
+// application serves a page of an application.
+func (s *Server) application(w http.ResponseWriter, r *http.Request) {
+	entry, err := s.find(r.Context(), r.PathValue("id"), r.PathValue("attempt"))
+	if err != nil {
+		http.Error(w, "The event logs cannot be listed.", http.StatusInternalServerError)
+		s.options.Logger.Warn("listing event logs", "directory", s.options.Directory, "error", err)
+		return
+	}
+	// Readers do not learn whether there is an application that they may not see.
+	refuse := func() {
+		http.Error(w, "There is no event log of such an application, or you may not see it (ui.view.acls).", http.StatusForbidden)
+	}
+	if entry == nil {
+		refuse()
+		return
+	}
+	described, err := s.subjectOf(r.Context(), entry.Path)
+	if err != nil || !described.viewers.Allow(r.Context(), s.reader(r)) {
+		refuse()
+		return
+	}
+	pages, err := s.opened.pages(r.Context(), *entry)
+	if err != nil {
+		http.Error(w, "The event log cannot be read.", http.StatusInternalServerError)
+		s.options.Logger.Warn("reading an event log", "path", entry.Path, "error", err)
+		return
+	}
+	pages.ServeHTTP(w, r)
+}
+
+// find returns the log of an attempt of an application; of the latest one that has a log if
+// attempt is "". It returns nil if there is none.
+func (s *Server) find(ctx context.Context, id, attempt string) (*eventlog.Entry, error) {
+	entries, err := s.logs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var latest *eventlog.Entry
+	for i, entry := range entries {
+		if entry.Application == id && (attempt == "" || strconv.Itoa(entry.Attempt) == attempt) && (latest == nil || entry.Attempt > latest.Attempt) {
+			latest = &entries[i]
+		}
+	}
+	return latest, nil
+}
