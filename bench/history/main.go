@@ -95,7 +95,7 @@ func run(ctx context.Context, tasks int, submit string, withSpark bool) (err err
 	if withSpark {
 		seconds, err := measureSpark(ctx, installation, written)
 		if err != nil {
-			return fmt.Errorf("Spark's history server: %w", err)
+			return fmt.Errorf("the history server of Spark: %w", err)
 		}
 		fmt.Fprintf(os.Stderr, "Spark %s: %.1f s, log of %.1f MB, equal counts\n", spark.Version, seconds, float64(size(written.spark))/1e6)
 		printed = append(printed,
