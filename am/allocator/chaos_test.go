@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,47 +21,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/internal/proptest"
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-const (
-	// Environment variables: the number of seeds to run, and one seed to run alone.
-	chaosSeedsVariable = "BOBBIN_CHAOS_SEEDS"
-	chaosSeedVariable  = "BOBBIN_CHAOS_SEED"
-	chaosSeeds         = 60
-)
-
-func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
-	t.Helper()
-	text, ok := os.LookupEnv(variable)
-	if !ok {
-		return fallback
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	require.NoError(t, err, variable)
-	return n
-}
+// chaosSeeds is the number of seeds that TestChaos tries.
+const chaosSeeds = 60
 
 // TestChaos runs the allocator on simulated clusters with random faults, by seeds.
 // It must not exceed its target for longer than a heartbeat, leak a container or
 // launch on an excluded node. It must ask for failed containers with growing pauses,
 // and end with the right final status.
 func TestChaos(t *testing.T) {
-	first, count := uint64(1), chaosNumber(t, chaosSeedsVariable, chaosSeeds)
-	if one := chaosNumber(t, chaosSeedVariable, 0); one > 0 {
-		first, count = one, 1
-	}
-	for seed := first; seed < first+count; seed++ {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			t.Parallel()
-			defer func() {
-				if t.Failed() {
-					t.Logf("to see it again: %s=%d go test -race -run 'TestChaos$' ./am/allocator", chaosSeedVariable, seed)
-				}
-			}()
-			synctest.Test(t, func(t *testing.T) { newChaos(t, seed).run() })
-		})
-	}
+	proptest.Seeds(t, chaosSeeds, "go test -race -run 'TestChaos$' ./am/allocator", func(t *testing.T, seed uint64) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) { newChaos(t, seed).run() })
+	})
 }
 
 // chaos is one run of TestChaos.

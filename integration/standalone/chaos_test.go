@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,19 +17,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/integration/text"
+	"github.com/bobbin-yarn/bobbin/internal/proptest"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/etcdtest"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 const (
-	// chaosSeedsVariable sets the number of seeds to run, chaosSeedVariable one
-	// seed to run alone, and chaosRoundsVariable the faults in each run.
-	chaosSeedsVariable  = "BOBBIN_CHAOS_SEEDS"
-	chaosSeedVariable   = "BOBBIN_CHAOS_SEED"
+	chaosSeeds  = 1
+	chaosRounds = 12 // faults in each run
+	// chaosRoundsVariable is an environment variable that replaces chaosRounds.
 	chaosRoundsVariable = "BOBBIN_CHAOS_ROUNDS"
-	chaosSeeds          = 1
-	chaosRounds         = 12
 
 	chaosMasters = 2
 	chaosWorkers = 4
@@ -52,37 +49,16 @@ var (
 	executorLimit = "executors have failed one after the other"
 )
 
-func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
-	t.Helper()
-	text, ok := os.LookupEnv(variable)
-	if !ok {
-		return fallback
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	require.NoError(t, err, variable)
-	return n
-}
-
 // TestChaos kills and stops masters, workers, executors, drivers and the store
 // at random (by seed), and decommissions workers, while applications run. Each
 // must succeed, or fail at a limit that the faults may have reached, and no
 // process may be left.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	first, count := uint64(1), chaosNumber(t, chaosSeedsVariable, chaosSeeds)
-	if one := chaosNumber(t, chaosSeedVariable, 0); one > 0 {
-		first, count = one, 1
-	}
-	for seed := first; seed < first+count; seed++ {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			defer func() {
-				if t.Failed() {
-					t.Logf("reproduce with: %s=%d go test -tags integration -run 'TestChaos$' ./integration/standalone", chaosSeedVariable, seed)
-				}
-			}()
-			newChaos(t, seed).run(int(chaosNumber(t, chaosRoundsVariable, chaosRounds)))
-		})
-	}
+	rounds := proptest.Number(t, chaosRoundsVariable, chaosRounds)
+	proptest.Seeds(t, chaosSeeds, "go test -tags integration -run 'TestChaos$' ./integration/standalone", func(t *testing.T, seed uint64) {
+		newChaos(t, seed).run(int(rounds))
+	})
 }
 
 // chaos is one run of TestChaos.

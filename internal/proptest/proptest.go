@@ -1,4 +1,4 @@
-// Package proptest sets how many cases the property tests of a package try.
+// Package proptest sets how many cases property tests and chaos tests try.
 package proptest
 
 import "flag"
