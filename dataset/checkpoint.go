@@ -17,11 +17,11 @@ import (
 const checkpointOf = "checkpoint of "
 
 // Checkpoint computes the elements, writes them to a directory, which must not exist,
-// and returns a data set that reads them there. The result does not depend on the data
-// sets from which s is computed: if executors are lost, its partitions are read again,
-// and what was stored for the others can be removed. It has the same partitions, also
-// those by key. The directory appears when all files are complete. The session does not
-// remove it; only data sets of the application can read it.
+// and returns a data set that reads them there, with the same partitions. If s is
+// partitioned by key, so is the result. If executors are lost, the files are read again:
+// s is not computed again, and outputs of its shuffles can be removed. The directory
+// appears when all files are complete. The session does not remove it; only data sets of
+// the application can read it.
 //
 // If an earlier attempt of the application has written the directory, Checkpoint
 // computes nothing. An application that writes several checkpoints to a directory must
