@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// similar is the factor up to which two values are not called different.
+	// similar is the factor from which two values differ.
 	similar = 1.1
-	// leastDifference is the difference of two times that matters at least.
+	// leastDifference is the smallest difference of two times that counts.
 	leastDifference = 50 * time.Millisecond
 	// mostStages is how many stages are printed, those that differ most.
 	mostStages = 20
@@ -66,15 +66,15 @@ type runSummary struct {
 	stages map[string]*stageSums // by name
 }
 
-// stageSums are the sums over the task sets with one name.
+// stageSums are sums over the task sets with the same name.
 type stageSums struct {
-	wall                 time.Duration // from submission to end, of all of them
-	tasks, failed        int
-	took                 time.Duration // in tasks
-	durations            []time.Duration
-	read, written        int64
-	shuffled, spilled    int64
-	recordsIn, recordOut int64
+	wall                  time.Duration // sum of the times from submission to end
+	tasks, failed         int
+	took                  time.Duration   // sum of the times of attempts
+	durations             []time.Duration // of successful attempts, sorted
+	read, written         int64
+	shuffled, spilled     int64
+	recordsIn, recordsOut int64
 }
 
 func (h *historyReader) summarize(ctx context.Context, t terminal, named string) (runSummary, error) {
@@ -120,7 +120,7 @@ func summarizeRun(state *events.Snapshot) runSummary {
 			s.shuffled += m.ShuffleWritten
 			s.spilled += m.Spilled
 			s.recordsIn += m.RecordsIn
-			s.recordOut += m.RecordsOut
+			s.recordsOut += m.RecordsOut
 		}
 	}
 	for _, s := range r.stages {
@@ -259,7 +259,7 @@ func (c *comparison) compareStages(a, b map[string]*stageSums) {
 			{"shuffle written", "B", float64(one.shuffled), float64(other.shuffled)},
 			{"spilled", "B", float64(one.spilled), float64(other.spilled)},
 			{"records in", "", float64(one.recordsIn), float64(other.recordsIn)},
-			{"records out", "", float64(one.recordOut), float64(other.recordOut)},
+			{"records out", "", float64(one.recordsOut), float64(other.recordsOut)},
 		} {
 			if v.differs() {
 				s.Values = append(s.Values, v)

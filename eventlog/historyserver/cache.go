@@ -14,13 +14,14 @@ import (
 const (
 	// maxOpened is how many applications are in memory.
 	maxOpened = 4
-	// maxAttempts is how many attempts of tasks, the latest, are shown of each: some 100 MB.
+	// maxAttempts is how many attempts of tasks, the latest, are in memory of each
+	// application: some 100 MB.
 	maxAttempts = 1_000_000
-	// openAge is how long the pages of a log that is not complete are shown as they are.
+	// openAge is how long an application that runs is shown before its log is read again.
 	openAge = 10 * time.Second
 )
 
-// cache has the applications that were looked at last.
+// cache has the applications that were shown last.
 type cache struct {
 	options Options
 	closing context.Context
