@@ -158,7 +158,7 @@ func (c *Client) openKeytab(ctx context.Context) error {
 	// The KDC must choose an encryption type of which the keytab has a key.
 	library.LibDefaults.DefaultTktEnctypeIDs = enctypes
 	login := client.NewWithKeytab(name, realm, keys, &library, client.DisablePAFXFAST(true))
-	if err := within(ctx, login.Login); err != nil {
+	if _, err := within(ctx, func() (struct{}, error) { return struct{}{}, login.Login() }); err != nil {
 		return c.explain(err, "log in as "+principal+" with the keytab "+c.options.Keytab, realm)
 	}
 	c.mu.Lock()
@@ -205,27 +205,40 @@ func (c *Client) ticket(ctx context.Context, service string) (ticket messages.Ti
 	c.mu.Lock()
 	library := c.library
 	c.mu.Unlock()
-	err = within(ctx, func() (err error) {
+	type serviceTicket struct {
+		ticket messages.Ticket
+		key    types.EncryptionKey
+	}
+	got, err := within(ctx, func() (got serviceTicket, err error) {
 		c.mu.Lock() // gokrb5 does not lock all of its state
 		defer c.mu.Unlock()
-		ticket, key, err = library.GetServiceTicket(service)
-		return err
+		got.ticket, got.key, err = library.GetServiceTicket(service)
+		return got, err
 	})
 	if err != nil {
 		_, realm := splitPrincipal(c.Principal())
-		return messages.Ticket{}, types.EncryptionKey{}, c.explain(err, "get a ticket for "+service, realm)
+		return ticket, key, c.explain(err, "get a ticket for "+service, realm)
 	}
-	return ticket, key, nil
+	return got.ticket, got.key, nil
 }
 
-// within runs a call of gokrb5, which has timeouts of its own but no context.
-func within(ctx context.Context, call func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- call() }()
+// within returns the result of a call of gokrb5, which has timeouts of its own but no
+// context. If ctx ends first, within returns its cause, and the call's result is dropped.
+func within[T any](ctx context.Context, call func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := call()
+		done <- result{value, err}
+	}()
 	select {
-	case err := <-done:
-		return err
+	case r := <-done:
+		return r.value, r.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		var none T
+		return none, context.Cause(ctx)
 	}
 }
