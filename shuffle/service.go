@@ -146,8 +146,8 @@ func (s *Service) removeFiles(data string) {
 	}
 }
 
-// commit merges runs to the files of an output, and registers the output. If it fails, it removes
-// the output's files. It returns the data file and the offsets of its partitions.
+// commit merges runs to the files of an output, and registers the output. It returns the
+// data file and the offsets of its partitions. If it fails, it removes the files.
 func (s *Service) commit(id MapID, runs []run, partitions int, budget int64) (path string, offsets []int64, err error) {
 	directory, err := s.Directory()
 	if err != nil {
