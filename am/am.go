@@ -22,6 +22,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/allocator"
 	"github.com/bobbin-yarn/bobbin/am/launcher"
 	"github.com/bobbin-yarn/bobbin/am/page"
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
@@ -332,8 +333,8 @@ func (m *applicationMaster) snapshot() *events.Snapshot {
 
 func (m *applicationMaster) addMetrics(set *metrics.Set) {
 	status := m.driver.Endpoint.Status()
-	status.AddMetrics(set)
-	page.AddMetrics(set, m.allocator.Status())
+	driver.MetricTable.AddTo(set, &status)
+	page.MetricTable.AddTo(set, m.allocator.Status())
 }
 
 func (m *applicationMaster) load() map[string]int {

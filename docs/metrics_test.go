@@ -20,7 +20,8 @@ import (
 func TestMetricsHaveTheirTables(t *testing.T) {
 	documented := documents(t)["metrics.md"]
 	for of, families := range map[string][]*metrics.Family{
-		"an application": driver.MetricFamilies, "its containers": page.MetricFamilies, "a master": master.MetricFamilies, "a worker": worker.MetricFamilies,
+		"an application": driver.MetricTable.Families(), "its containers": page.MetricTable.Families(),
+		"a master": master.MetricTable.Families(), "a worker": worker.MetricTable.Families(),
 		"a process": metrics.ProcessFamilies,
 	} {
 		table := "| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n"

@@ -23,7 +23,7 @@ import (
 func exposed(t *testing.T, status *driver.Status) map[string]float64 {
 	t.Helper()
 	set := &metrics.Set{}
-	status.AddMetrics(set)
+	driver.MetricTable.AddTo(set, status)
 	problems, err := promlint.New(bytes.NewReader(set.Bytes())).Lint()
 	require.NoError(t, err)
 	require.Empty(t, problems)

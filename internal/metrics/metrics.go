@@ -1,16 +1,14 @@
 // Package metrics writes metrics in the text format that Prometheus scrapes.
 //
-// A [Family] describes a metric. Who has its values adds them to a [Set], which is made
-// anew for each scrape: nothing is counted here.
+// A [Family] describes a metric, and a [Table] says how its values follow from a state.
+// The values are added to a [Set], which is made anew each time: nothing is counted here.
 package metrics
 
 import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,44 +33,26 @@ type Family struct {
 	Labels []string
 }
 
+// Value is a value of a metric, with the values of the family's labels.
+type Value struct {
+	*Family
+	Number float64
+	Values []string
+}
+
 // Set has the values of metrics at one moment. The zero value is empty.
 type Set struct {
-	text   bytes.Buffer
-	latest *Family
+	values []Value
 }
 
 // Add adds a value with the values of the family's labels. All values of a family must
 // be added one after the other.
 func (s *Set) Add(f *Family, value float64, labels ...string) {
-	if s.latest != f {
-		s.latest = f
-		fmt.Fprintf(&s.text, "# HELP %s %s\n# TYPE %s %s\n", f.Name, helpText.Replace(f.Help), f.Name, f.Type)
-	}
-	s.text.WriteString(f.Name)
-	for i, label := range labels {
-		separator := ","
-		if i == 0 {
-			separator = "{"
-		}
-		fmt.Fprintf(&s.text, `%s%s="%s"`, separator, f.Labels[i], labelValue.Replace(strings.ToValidUTF8(label, "\uFFFD")))
-	}
-	if len(labels) > 0 {
-		s.text.WriteByte('}')
-	}
-	s.text.WriteByte(' ')
-	s.text.WriteString(strconv.FormatFloat(value, 'g', -1, 64))
-	s.text.WriteByte('\n')
+	s.values = append(s.values, Value{Family: f, Number: value, Values: labels})
 }
 
-// Counts are numbers by the value of a label, such as numbers of workers by state.
-type Counts map[string]int
-
-// AddCounts adds the values of a family with one label, sorted by label value.
-func (s *Set) AddCounts(f *Family, counts Counts) {
-	for _, label := range slices.Sorted(maps.Keys(counts)) {
-		s.Add(f, float64(counts[label]), label)
-	}
-}
+// Values returns the values in the order in which they were added.
+func (s *Set) Values() []Value { return s.values }
 
 var (
 	helpText   = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
@@ -80,7 +60,31 @@ var (
 )
 
 // Bytes returns the text of the values.
-func (s *Set) Bytes() []byte { return s.text.Bytes() }
+func (s *Set) Bytes() []byte {
+	var text bytes.Buffer
+	var latest *Family
+	for _, v := range s.values {
+		if v.Family != latest {
+			latest = v.Family
+			fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s %s\n", v.Name, helpText.Replace(v.Help), v.Name, v.Type)
+		}
+		text.WriteString(v.Name)
+		for i, label := range v.Values {
+			separator := ","
+			if i == 0 {
+				separator = "{"
+			}
+			fmt.Fprintf(&text, `%s%s="%s"`, separator, v.Labels[i], labelValue.Replace(strings.ToValidUTF8(label, "\uFFFD")))
+		}
+		if len(v.Values) > 0 {
+			text.WriteByte('}')
+		}
+		text.WriteByte(' ')
+		text.WriteString(strconv.FormatFloat(v.Number, 'g', -1, 64))
+		text.WriteByte('\n')
+	}
+	return text.Bytes()
+}
 
 // collectTimeout bounds how long a scrape waits for the values: less than the 10 s that
 // Prometheus waits by default.

@@ -107,7 +107,7 @@ func routes(directory *workDirectory, status func(context.Context) (Status, erro
 	mux.HandleFunc("GET "+StatusPath, withStatus(func(w http.ResponseWriter, s Status) { showJSON(w, s) }))
 	mux.Handle("GET "+metrics.Path, metrics.Handler(func(ctx context.Context, set *metrics.Set) error {
 		s, err := status(ctx)
-		s.addMetrics(set)
+		MetricTable.AddTo(set, &s)
 		return err
 	}))
 	mux.HandleFunc("GET "+logsPath+"{owner}", func(w http.ResponseWriter, r *http.Request) { showOwner(w, r, directory) })

@@ -1,0 +1,61 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+)
+
+// Metric is a family with a function that adds the values that it has in a state.
+type Metric[S any] struct {
+	Family
+	Values func(state S, add Add)
+}
+
+// Add adds a value with the values of a family's labels.
+type Add func(value float64, labels ...string)
+
+// New returns a metric with labels.
+func New[S any](family Family, values func(state S, add Add)) Metric[S] {
+	return Metric[S]{Family: family, Values: values}
+}
+
+// NewGauge returns a gauge without labels.
+func NewGauge[S any](name, help string, value func(S) float64) Metric[S] {
+	return New(Family{Name: name, Type: Gauge, Help: help}, func(s S, add Add) { add(value(s)) })
+}
+
+// NewCounter returns a counter without labels.
+func NewCounter[S any](name, help string, value func(S) float64) Metric[S] {
+	return New(Family{Name: name, Type: Counter, Help: help}, func(s S, add Add) { add(value(s)) })
+}
+
+// Table has all metrics of a state.
+type Table[S any] []Metric[S]
+
+// AddTo adds the values that the metrics have in a state.
+func (t Table[S]) AddTo(set *Set, state S) {
+	for i := range t {
+		m := &t[i]
+		m.Values(state, func(value float64, labels ...string) { set.Add(&m.Family, value, labels...) })
+	}
+}
+
+// Families returns the families of the metrics.
+func (t Table[S]) Families() []*Family {
+	var families []*Family
+	for i := range t {
+		families = append(families, &t[i].Family)
+	}
+	return families
+}
+
+// AddCounts adds how often each value of a label occurs, sorted by value.
+func AddCounts(add Add, labels []string) {
+	counts := map[string]int{}
+	for _, label := range labels {
+		counts[label]++
+	}
+	for _, label := range slices.Sorted(maps.Keys(counts)) {
+		add(float64(counts[label]), label)
+	}
+}
