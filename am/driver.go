@@ -12,6 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
@@ -22,7 +23,7 @@ type Endpoint interface {
 	Decommission(ids []string, notice driver.Notice)
 	Status() driver.Status
 	Progress() float32 // finished share of the known tasks, 0 to 1
-	Profile(ctx context.Context, request driver.ProfileRequest) ([]byte, error)
+	Profile(ctx context.Context, request profiling.Request) ([]byte, error)
 	Stop(ctx context.Context) error
 }
 

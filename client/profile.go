@@ -2,9 +2,9 @@ package client
 
 import (
 	"context"
-	"net/url"
-	"strconv"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 )
 
 // ProfileOptions say what to profile.
@@ -12,6 +12,7 @@ type ProfileOptions struct {
 	Type     string // cpu, heap, goroutine, mutex or block
 	Duration time.Duration
 	Executor string // id of the executor; "" for those that run most tasks
+	Job      uint64 // only executors that run tasks of this job; 0 for all
 	Driver   bool   // the driver's process, and no executor
 }
 
@@ -24,14 +25,7 @@ func (c *Cluster) Profile(ctx context.Context, id string, o ProfileOptions) ([]b
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
 	}
-	query := url.Values{"type": {o.Type}, "seconds": {strconv.Itoa(int(o.Duration.Seconds()))}}
-	if o.Executor != "" {
-		query.Set("executor", o.Executor)
-	}
-	if o.Driver {
-		query.Set("driver", "true")
-	}
-	profile, err := c.rest.ProxyQuery(ctx, id, "/api/profile", query, o.Duration+profileGrace)
+	profile, err := c.rest.ProxyQuery(ctx, id, "/"+profiling.Path, profiling.Request(o).Values(), o.Duration+profileGrace)
 	if err != nil {
 		return nil, Refused(err)
 	}

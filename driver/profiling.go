@@ -18,14 +18,6 @@ const maxProfiled = 20
 // profileGrace is how long an executor may take to send a profile that it has taken.
 const profileGrace = 10 * time.Second
 
-// ProfileRequest says what to profile, and how.
-type ProfileRequest struct {
-	Type     string        `json:"type"`               // one of package profiling's
-	Duration time.Duration `json:"duration"`           // 1 s to 30 s, for types that take time
-	Executor string        `json:"executor,omitempty"` // id of the executor; "" for the 20 that run most tasks
-	Driver   bool          `json:"driver,omitempty"`   // the process of the driver, and no executor
-}
-
 // profileOrder is a profile that an executor was asked for.
 type profileOrder struct {
 	executor *executor
@@ -42,8 +34,8 @@ type profileReply struct {
 // of go tool pprof; those of several executors are merged. Comments in the profile say
 // which executors are in it, and which are not and why. Profile fails if the request is
 // invalid, if no executor answers, if ctx ends, and with ErrStopped.
-func (d *Driver) Profile(ctx context.Context, r ProfileRequest) ([]byte, error) {
-	if err := profiling.Check(r.Type, r.Duration); err != nil {
+func (d *Driver) Profile(ctx context.Context, r profiling.Request) ([]byte, error) {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	if r.Driver {
@@ -63,6 +55,8 @@ func (d *Driver) Profile(ctx context.Context, r ProfileRequest) ([]byte, error) 
 		return nil, ErrStopped
 	case len(asked) == 0 && r.Executor != "":
 		return nil, fmt.Errorf("executor %q is not registered", r.Executor)
+	case len(asked) == 0 && r.Job != 0:
+		return nil, fmt.Errorf("no executor runs a task of job %d", r.Job)
 	case len(asked) == 0:
 		return nil, errors.New("no executor is registered")
 	}
@@ -113,10 +107,10 @@ func (d *Driver) collectProfiles(ctx context.Context, asked map[string]uint64, r
 
 // orderProfiles asks executors for a profile, and returns the numbers of the orders by
 // executor.
-func (l *loop) orderProfiles(r ProfileRequest, replies chan<- profileReply) map[string]uint64 {
+func (l *loop) orderProfiles(r profiling.Request, replies chan<- profileReply) map[string]uint64 {
 	var executors []*executor
 	for _, e := range l.executors {
-		if r.Executor == "" || e.id == r.Executor {
+		if (r.Executor == "" || e.id == r.Executor) && (r.Job == 0 || e.runs(r.Job)) {
 			executors = append(executors, e)
 		}
 	}
@@ -131,6 +125,16 @@ func (l *loop) orderProfiles(r ProfileRequest, replies chan<- profileReply) map[
 		asked[e.id] = l.lastProfile
 	}
 	return asked
+}
+
+// runs reports whether the executor runs a task of a job, or has one queued.
+func (e *executor) runs(job uint64) bool {
+	for _, a := range e.attempts {
+		if cmp.Or(a.set.spec.Job, a.set.id) == job {
+			return true
+		}
+	}
+	return false
 }
 
 // receiveProfile passes on a profile that an executor has taken.

@@ -30,7 +30,7 @@ func executorsIn(t *testing.T, encoded []byte) (samples map[string]int, comments
 
 func TestProfilesOfExecutorsAreMerged(t *testing.T) {
 	d := start(t, driver.Options{})
-	request := driver.ProfileRequest{Type: profiling.Goroutine, Duration: time.Second}
+	request := profiling.Request{Type: profiling.Goroutine, Duration: time.Second}
 	_, err := d.Profile(t.Context(), request)
 	require.EqualError(t, err, "no executor is registered")
 
@@ -54,10 +54,26 @@ func TestProfilesOfExecutorsAreMerged(t *testing.T) {
 	one.Executor = "3"
 	_, err = d.Profile(t.Context(), one)
 	require.EqualError(t, err, `executor "3" is not registered`)
-	_, err = d.Profile(t.Context(), driver.ProfileRequest{Type: "trace", Duration: time.Second})
+	_, err = d.Profile(t.Context(), profiling.Request{Type: profiling.Heap, Duration: time.Second, Job: 7})
+	require.EqualError(t, err, "no executor runs a task of job 7")
+	ofJob := request
+	napping := make(chan error, 1)
+	go func() {
+		_, err := outcome(t.Context(), d, driver.TaskSet{Name: "naps", Function: "nap", Tasks: []driver.Task{{Input: number(uint64(2 * time.Second))}}})
+		napping <- err
+	}()
+	await(t, d, func(s driver.Status) bool { return s.Totals.Running == 1 })
+	status := d.Status()
+	ofJob.Job = status.Jobs[len(status.Jobs)-1].ID
+	merged, err = d.Profile(t.Context(), ofJob)
+	require.NoError(t, err)
+	samples, _ = executorsIn(t, merged)
+	require.Len(t, samples, 1)
+	require.NoError(t, <-napping)
+	_, err = d.Profile(t.Context(), profiling.Request{Type: "trace", Duration: time.Second})
 	require.ErrorContains(t, err, `"trace" is no type of profile`)
 
-	own, err := d.Profile(t.Context(), driver.ProfileRequest{Type: profiling.Heap, Duration: time.Second, Driver: true})
+	own, err := d.Profile(t.Context(), profiling.Request{Type: profiling.Heap, Duration: time.Second, Driver: true})
 	require.NoError(t, err)
 	samples, comments = executorsIn(t, own)
 	require.Empty(t, samples)
@@ -74,13 +90,13 @@ func TestAnExecutorThatIsLostIsLeftOutOfAProfile(t *testing.T) {
 		err     error
 	}
 	taken := make(chan result, 1)
-	ask := func(r driver.ProfileRequest) {
+	ask := func(r profiling.Request) {
 		go func() {
 			encoded, err := d.Profile(context.Background(), r)
 			taken <- result{encoded, err}
 		}()
 	}
-	ask(driver.ProfileRequest{Type: profiling.Heap, Duration: time.Second})
+	ask(profiling.Request{Type: profiling.Heap, Duration: time.Second})
 	orders := p.recv().GetProfiles()
 	require.Len(t, orders, 1)
 	require.Equal(t, profiling.Heap, orders[0].GetType())
@@ -90,7 +106,7 @@ func TestAnExecutorThatIsLostIsLeftOutOfAProfile(t *testing.T) {
 	_, comments := executorsIn(t, got.profile)
 	require.Equal(t, []string{"executor 1", "without executor 2: it is busy"}, comments)
 
-	ask(driver.ProfileRequest{Type: profiling.Heap, Duration: time.Second, Executor: "2"})
+	ask(profiling.Request{Type: profiling.Heap, Duration: time.Second, Executor: "2"})
 	require.Len(t, p.recv().GetProfiles(), 1)
 	p.leave()
 	got = <-taken

@@ -38,6 +38,16 @@ func TestPagesForThePersonWhoFollows(t *testing.T) {
 		require.NoError(t, answer.Body.Close())
 		return strings.Contains(string(page), "nightly counts")
 	}, 10*time.Second, 10*time.Millisecond)
+	for path, says := range map[string]string{
+		"metrics": "\nbobbin_executors_lost_total 0\n", "api/profile?type=heap&seconds=1": "no executor is registered", "?page=profile&type=heap&seconds=1&driver=true": "go tool pprof",
+	} {
+		answer, err := http.Get(url + path)
+		require.NoError(t, err)
+		content, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Contains(t, string(content), says, path)
+	}
 	stop()
 	_, err = http.Get(url)
 	require.Error(t, err)

@@ -1,6 +1,6 @@
 // Package page serves an ApplicationMaster's tracking URL: the application's pages; at
-// StatusPath its Status as JSON, at metrics.Path metrics, and at ProfilePath profiles. It
-// answers only YARN's web proxy, for users whom the ACLs admit.
+// StatusPath its Status as JSON, at metrics.Path metrics, and at profiling.Path
+// profiles. It answers only YARN's web proxy, for users whom the ACLs admit.
 package page
 
 import (
@@ -14,12 +14,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/access"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
@@ -66,7 +66,7 @@ type Options struct {
 	ActiveRM    func() int // returns the index of the active ResourceManager
 	Status      func() Status
 	Metrics     func(set *metrics.Set) // adds the application's metrics
-	Profile     func(context.Context, driver.ProfileRequest) ([]byte, error)
+	Profile     profiling.Taker
 	Snapshot    func() *events.Snapshot // what the pages show; see ui.Options
 	// Kill kills the application on behalf of a user, and returns at once.
 	Kill   func(user string)
@@ -86,7 +86,7 @@ func Serve(o Options) (*Server, error) {
 		modifiers.All = false // the cluster lets the owner only kill the application
 	}
 	snapshots := &cache[*events.Snapshot]{take: o.Snapshot}
-	pages := ui.New(ui.Options{Snapshot: snapshots.latest, Kill: &ui.Kill{
+	pages := ui.New(ui.Options{Snapshot: snapshots.latest, Profile: o.Profile, Kill: &ui.Kill{
 		User: func(r *http.Request) (string, bool) {
 			user := proxyUser(r)
 			return user, modifiers.Allow(r.Context(), user)
@@ -114,7 +114,7 @@ func serve(host string, guard func(http.Handler) http.Handler, o Options, pages 
 		o.Metrics(set)
 		return nil
 	}))
-	mux.HandleFunc("GET /"+ProfilePath, serveProfile(o.Profile))
+	mux.Handle("GET /"+profiling.Path, profiling.Handler(o.Profile))
 	s := &Server{listener: listener, server: &http.Server{Handler: guard(mux), ReadHeaderTimeout: headerTimeout}}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

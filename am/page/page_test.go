@@ -23,6 +23,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
@@ -71,7 +72,7 @@ func TestThePageIsRestricted(t *testing.T) {
 			})
 			require.NoError(t, err)
 			defer server.Close()
-			for _, path := range []string{"", "?page=job&id=3", "?asset=ui.js", StatusPath, "metrics", ProfilePath, "else"} {
+			for _, path := range []string{"", "?page=job&id=3", "?asset=ui.js", StatusPath, "metrics", profiling.Path, "?page=profile&type=heap&seconds=1", "else"} {
 				response, err := http.DefaultTransport.RoundTrip(httptest.NewRequest(http.MethodGet, server.URL("127.0.0.1")+path, nil))
 				require.NoError(t, err)
 				require.NoError(t, response.Body.Close())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
@@ -23,7 +24,7 @@ type profiles struct {
 
 // Profile has the driver take a profile, see driver.Driver.Profile. If the connection
 // to the driver breaks, Profile waits until ctx ends.
-func (r *Driver) Profile(ctx context.Context, request driver.ProfileRequest) ([]byte, error) {
+func (r *Driver) Profile(ctx context.Context, request profiling.Request) ([]byte, error) {
 	encoded, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (m *Manager) takeProfileRequests(link *managerLink) []*wire.ManagerProfileR
 // takeProfile takes a profile and sends it to the ApplicationMaster that asked.
 func (m *Manager) takeProfile(ctx context.Context, link *managerLink, request *wire.ManagerProfileRequest) {
 	reply := &wire.ManagerProfile{Id: request.GetId()}
-	var wanted driver.ProfileRequest
+	var wanted profiling.Request
 	err := json.Unmarshal(request.GetJson(), &wanted)
 	if err == nil {
 		reply.Content, err = m.driver.Profile(ctx, wanted)

@@ -193,7 +193,7 @@ func (h *historyReader) show(ctx context.Context, t terminal, named string, port
 		shown.Store(summary)
 		partial.Store(true)
 	}
-	server, err := ui.ServeLocally(port, ui.New(ui.Options{Snapshot: shown.Load, Partial: partial.Load, Streams: true}))
+	server, err := ui.ServeLocally(port, ui.New(ui.Options{Snapshot: shown.Load, Partial: partial.Load, Streams: true}), nil)
 	if err != nil {
 		return err
 	}

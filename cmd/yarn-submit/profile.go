@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -18,7 +17,8 @@ func newProfile(t terminal) *cobra.Command {
 		Use:   "profile application-id",
 		Short: "Take a profile of a running application for go tool pprof",
 		Long: `Take a profile of a running application's executors: of the 20 that run most
-tasks, merged, of one with --executor, or of the driver's process with --driver.
+tasks, merged, of those that run a job's tasks with --job, of one with
+--executor, or of the driver's process with --driver.
 The samples have the labels executor and task_set, for pprof's -tagfocus.
 
 Users who may view the application may profile it.`,
@@ -29,17 +29,15 @@ Users who may view the application may profile it.`,
 	var o client.ProfileOptions
 	flags := c.Flags()
 	flags.StringVar(&o.Executor, "executor", "", "`ID`: only this executor")
+	flags.Uint64Var(&o.Job, "job", 0, "`N`: only executors that run tasks of this job, by its number on the pages")
 	flags.BoolVar(&o.Driver, "driver", false, "the driver's process instead of executors")
 	flags.StringVar(&o.Type, "type", profiling.CPU, "`TYPE`: cpu, heap, goroutine, mutex or block; cpu if not given")
 	seconds := flags.Int("seconds", 10, "`N`: over how many seconds, 1 to 30, for cpu, mutex and block; 10 if not given")
 	file := flags.StringP("output", "o", "", "`FILE`: where to write it (default: ID.TYPE.pb.gz)")
 	onCluster(t, c, func(c *cobra.Command, args []string, cluster clusterClient) error {
 		o.Duration = time.Duration(*seconds) * time.Second
-		if err := profiling.Check(o.Type, o.Duration); err != nil {
+		if err := profiling.Request(o).Check(); err != nil {
 			return client.Usage(err)
-		}
-		if o.Driver && o.Executor != "" {
-			return client.Usage(errors.New("--executor and --driver: want one of them"))
 		}
 		if *file == "" {
 			*file = args[0] + "." + o.Type + ".pb.gz"

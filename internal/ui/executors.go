@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 )
 
 func executors(v view) content {
@@ -22,6 +23,8 @@ func executors(v view) content {
 	} {
 		facts = append(facts, fact{Name: strings.ToUpper(state[:1]) + state[1:], Hint: stateHints[state], Cells: []cell{number(states[state])}})
 	}
+	facts = append(facts, v.profileFact("Profile of executors", profiling.Request{})...)
+	facts = append(facts, v.profileFact("Profile of the driver", profiling.Request{Driver: true})...)
 	c := content{Title: "Executors", Sections: []section{{ID: "summary", Facts: facts}}}
 	if running(v.Snapshot) {
 		c.Sections[0].Notes = v.startNotes()
@@ -241,6 +244,7 @@ func executor(v view) (content, bool) {
 		{Name: "Memory limit", Cells: []cell{nonzero(v.memoryLimit(e), size)}},
 		{Name: "Logs", Cells: logLinks(e)},
 	})}
+	summary.Facts = append(summary.Facts, v.executorProfiles(e)...)
 	if e.Reason != "" {
 		n := note{Level: "Why:", Cells: []cell{text(e.Reason)}}
 		if e.State == events.ExecutorIsLost && !e.Expected {

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 )
 
 const (
@@ -47,6 +48,8 @@ type Options struct {
 	Partial func() bool
 	// Streams says that responses are not buffered on their way to the browser.
 	Streams bool
+	// Profile takes profiles of the running application; nil if the pages offer none.
+	Profile profiling.Taker
 	// Kill is nil if the pages do not offer to kill the application.
 	Kill *Kill
 	// Now returns the current time; nil means time.Now.
@@ -59,6 +62,8 @@ type Pages struct {
 	key     []byte // authenticates the tokens of kill
 	closing context.Context
 	close   context.CancelFunc
+
+	profiles profiles
 
 	mu       sync.Mutex
 	version  string               // of the pages in rendered
@@ -104,6 +109,10 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		serveAsset(w, values.Get("asset"))
 	case values.Has("events"):
 		p.stream(w, r)
+	case values.Has("download"):
+		p.serveDownload(w, values.Get("download"))
+	case values.Get("page") == profilePage:
+		p.serveProfile(w, r, query{values})
 	default:
 		p.page(w, r, query{values})
 	}
@@ -178,6 +187,7 @@ type layout struct {
 // state returns what the pages show now, and its version.
 func (p *Pages) state() (view, string) {
 	v := view{partial: p.options.Partial != nil && p.options.Partial()} // asked before: the snapshot may have all by now
+	v.profiles = p.options.Profile != nil
 	v.Snapshot, v.now = p.options.Snapshot(), p.options.Now()
 	return v, version(v.Snapshot, v.now, v.partial)
 }
@@ -242,14 +252,8 @@ func (p *Pages) renderPage(v view, version, token string) (rendering, error) {
 	if !found {
 		shown, status = missing(), http.StatusNotFound
 	}
-	l := layout{
-		content: shown, Version: version, Nav: navigation(name), AsOf: moment(v.now),
-		Icon: assets["icon.svg"].link, Style: assets["ui.css"].link, Scripts: []string{assets["ui.js"].link},
-	}
-	if slices.ContainsFunc(shown.Sections, func(s section) bool { return s.Lanes != "" }) {
-		l.Scripts = append(l.Scripts, assets["lanes.js"].link)
-	}
-	v.describe(&l)
+	l := v.layout(shown, name)
+	l.Version = version
 	if running(v.Snapshot) {
 		l.Token = token
 	}
@@ -260,6 +264,23 @@ func (p *Pages) renderPage(v view, version, token string) (rendering, error) {
 	default:
 		l.Live = "poll"
 	}
+	return l.render(status)
+}
+
+// layout returns the layout of a page, which does not stay current.
+func (v view) layout(shown content, name string) layout {
+	l := layout{
+		content: shown, Nav: navigation(name), AsOf: moment(v.now),
+		Icon: assets["icon.svg"].link, Style: assets["ui.css"].link, Scripts: []string{assets["ui.js"].link},
+	}
+	if slices.ContainsFunc(shown.Sections, func(s section) bool { return s.Lanes != "" }) {
+		l.Scripts = append(l.Scripts, assets["lanes.js"].link)
+	}
+	v.describe(&l)
+	return l
+}
+
+func (l layout) render(status int) (rendering, error) {
 	var page bytes.Buffer
 	err := pages.ExecuteTemplate(&page, "page", l)
 	return rendering{status: status, contentType: "text/html; charset=utf-8", body: page.Bytes()}, err

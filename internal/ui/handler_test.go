@@ -233,7 +233,7 @@ func TestKill(t *testing.T) {
 
 func TestLocalPages(t *testing.T) {
 	pages := New(Options{Snapshot: func() *events.Snapshot { return snapshotOf(busy(plain)) }, Streams: true})
-	server, err := ServeLocally(0, pages)
+	server, err := ServeLocally(0, pages, nil)
 	require.NoError(t, err)
 	defer server.Close()
 	for host, status := range map[string]int{
@@ -274,6 +274,6 @@ func TestLocalPages(t *testing.T) {
 	_, err = io.Copy(io.Discard, stream.Body)
 	_ = err // the stream may end within a message
 
-	_, err = ServeLocally(-1, pages)
+	_, err = ServeLocally(-1, pages, nil)
 	require.Error(t, err)
 }

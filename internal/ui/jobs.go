@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 )
 
 func jobs(v view) content {
@@ -55,6 +56,9 @@ func job(v view) (content, bool) {
 		factOf("Took", duration(v.lasted(j.Time.Time, j.Ended))),
 		factOf("Description", j.Description), factOf("Group", j.Group), factOf("Pool", j.Pool),
 	}, countFacts(j.Counts)...))}
+	if j.State == events.Running {
+		summary.Facts = append(summary.Facts, v.profileFact("Profile", profiling.Request{Job: j.Job})...)
+	}
 	if j.Error != "" {
 		summary.Notes = append(summary.Notes, note{Level: "Ended:", Class: bad, Cells: []cell{text(j.Error)}})
 	}

@@ -26,9 +26,10 @@ type Server struct {
 }
 
 // ServeLocally serves pages on a port of 127.0.0.1; port 0 is any free one. Their path is
-// random, so that other users of this machine cannot guess it. It fails if it cannot
-// listen. Close ends the server and the streams of the pages.
-func ServeLocally(port int, pages *Pages) (*Server, error) {
+// random, so that other users of this machine cannot guess it. others serve GET requests for
+// further paths below it. ServeLocally fails if it cannot listen. Close ends the server and
+// the streams of the pages.
+func ServeLocally(port int, pages *Pages, others map[string]http.Handler) (*Server, error) {
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return nil, fmt.Errorf("the application's pages: %w", err)
@@ -37,6 +38,9 @@ func ServeLocally(port int, pages *Pages) (*Server, error) {
 	s := &Server{pages: pages, url: "http://" + listener.Addr().String() + path}
 	mux := http.NewServeMux()
 	mux.Handle(path+"{$}", pages)
+	for name, handler := range others {
+		mux.Handle("GET "+path+name, handler)
+	}
 	s.server = &http.Server{Handler: Local(mux), ReadHeaderTimeout: headerTimeout}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

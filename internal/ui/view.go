@@ -25,6 +25,7 @@ const (
 	settingsPage  = "settings"
 	eventsPage    = "events"
 	streamPage    = "stream"
+	profilePage   = "profile" // not in contents: see Pages.serveProfile
 )
 
 // contents has the function that makes the content of each page. The function returns
@@ -50,7 +51,7 @@ func always(show func(view) content) func(view) (content, bool) {
 
 // navigation returns the links at the top of a page.
 func navigation(current string) []link {
-	within := map[string]string{jobPage: jobsPage, stagePage: jobsPage, tasksPage: jobsPage, taskPage: jobsPage, executorPage: executorsPage}
+	within := map[string]string{jobPage: jobsPage, stagePage: jobsPage, tasksPage: jobsPage, taskPage: jobsPage, executorPage: executorsPage, profilePage: executorsPage}
 	current = cmp.Or(within[current], current)
 	var links []link
 	for _, page := range []link{
@@ -71,9 +72,10 @@ func missing() content {
 // view is what one request sees: a snapshot, at a time.
 type view struct {
 	*events.Snapshot
-	query   query
-	now     time.Time
-	partial bool // whether the snapshot lacks what is still being read
+	query    query
+	now      time.Time
+	partial  bool // whether the snapshot lacks what is still being read
+	profiles bool // whether the pages offer profiles
 }
 
 // running reports whether the application had not ended.

@@ -1,0 +1,248 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+)
+
+// flame is a flame graph: a box for each function, below its caller and as wide as its
+// share. Coordinates are in units of the drawing, with y from its top.
+type flame struct {
+	Label         string
+	Width, Height int
+	Boxes         []flameBox
+}
+
+type flameBox struct {
+	X, Y, Width, Height float64
+	TextX, TextY        float64
+	Name                string // as much of it as fits
+	Hint                string
+	Color               int // 0 to flameColors-1, by package
+}
+
+const (
+	flameWidth  = 1200
+	flameRow    = 18
+	flameLetter = 6.7 // width of a letter
+	flameColors = 6
+	// flameDepth is how many rows a flame graph has at most, and flameLeast how wide a box
+	// is at least.
+	flameDepth = 100
+	flameLeast = 1
+)
+
+// call is a function in the tree of calls of a profile.
+type call struct {
+	name  string
+	value int64 // of the function and what it calls
+	calls map[string]*call
+}
+
+func (c *call) child(name string) *call {
+	if c.calls == nil {
+		c.calls = map[string]*call{}
+	}
+	if c.calls[name] == nil {
+		c.calls[name] = &call{name: name}
+	}
+	return c.calls[name]
+}
+
+// valueOf returns what a sample counts most usefully: the last of its values.
+func valueOf(s *profile.Sample) int64 {
+	if len(s.Value) == 0 {
+		return 0
+	}
+	return s.Value[len(s.Value)-1]
+}
+
+// stackOf returns the functions of a sample, callers first.
+func stackOf(s *profile.Sample) []string {
+	var names []string
+	for _, location := range slices.Backward(s.Location) {
+		for _, line := range slices.Backward(location.Line) {
+			if line.Function != nil {
+				names = append(names, line.Function.Name)
+			}
+		}
+		if len(location.Line) == 0 {
+			names = append(names, fmt.Sprintf("%#x", location.Address))
+		}
+	}
+	return names
+}
+
+// callsOf returns the tree of calls of a profile. The functions of a task set are below
+// the set's name.
+func callsOf(p *profile.Profile) *call {
+	root := &call{name: "all"}
+	for _, s := range p.Sample {
+		value := valueOf(s)
+		if value <= 0 {
+			continue
+		}
+		root.value += value
+		at := root
+		for _, name := range append(slices.Clone(s.Label["task_set"]), stackOf(s)...) {
+			at = at.child(name)
+			at.value += value
+		}
+	}
+	return root
+}
+
+// flameOf returns the flame graph of a profile; nil if it has no samples.
+func flameOf(p *profile.Profile, label string, format func(int64) string) *flame {
+	root := callsOf(p)
+	if root.value == 0 {
+		return nil
+	}
+	f := &flame{Label: label, Width: flameWidth}
+	f.add(root, root.value, 0, 0, format)
+	return f
+}
+
+// add draws a function and what it calls, in row and right of x.
+func (f *flame) add(c *call, all int64, x float64, row int, format func(int64) string) {
+	width := float64(c.value) / float64(all) * flameWidth
+	if width < flameLeast || row >= flameDepth {
+		return
+	}
+	y := float64(row * flameRow)
+	f.Boxes = append(f.Boxes, flameBox{
+		X: round(x), Y: y, Width: round(width), Height: flameRow - 1, TextX: round(x + 3), TextY: y + flameRow - 5, Name: fitting(visible(shortName(c.name)), width),
+		Hint:  fmt.Sprintf("%s: %s, %s", visible(c.name), format(c.value), percent(c.value, all)),
+		Color: colorOf(c.name),
+	})
+	f.Height = max(f.Height, (row+1)*flameRow)
+	calls := make([]*call, 0, len(c.calls))
+	for _, callee := range c.calls {
+		calls = append(calls, callee)
+	}
+	slices.SortFunc(calls, func(a, b *call) int { return cmp.Or(cmp.Compare(b.value, a.value), strings.Compare(a.name, b.name)) })
+	for _, callee := range calls {
+		f.add(callee, all, x, row+1, format)
+		x += float64(callee.value) / float64(all) * flameWidth
+	}
+}
+
+func round(x float64) float64 { return math.Round(x*10) / 10 }
+
+func percent(part, all int64) string {
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(all, 1)))
+}
+
+// shortName returns a function's name without the path of its package.
+func shortName(name string) string {
+	brackets := strings.IndexByte(name, '[') // type arguments have slashes of their own
+	if brackets < 0 {
+		brackets = len(name)
+	}
+	return name[strings.LastIndexByte(name[:brackets], '/')+1:]
+}
+
+// fitting returns as much of a name as fits into a box; "" if that says nothing.
+func fitting(name string, width float64) string {
+	letters := int((width - 6) / flameLetter)
+	runes := []rune(name)
+	switch {
+	case letters < 3:
+		return ""
+	case len(runes) <= letters:
+		return name
+	}
+	return string(runes[:letters-1]) + "…"
+}
+
+// colorOf returns the color of a function: functions of a package have the same one.
+func colorOf(name string) int {
+	short := shortName(name)
+	packagePath := name[:len(name)-len(short)]
+	if dot := strings.IndexByte(short, '.'); dot >= 0 {
+		packagePath += short[:dot]
+	}
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(packagePath)) // never fails
+	return int(sum.Sum32() % flameColors)
+}
+
+// cost is what a function takes.
+type cost struct {
+	name  string
+	own   int64 // in its own code
+	total int64 // with what it calls
+}
+
+// costsOf returns the functions of a profile, the most costly by themselves first, and the
+// sum over all samples.
+func costsOf(p *profile.Profile) (costs []cost, all int64) {
+	byName := map[string]*cost{}
+	of := func(name string) *cost {
+		if byName[name] == nil {
+			byName[name] = &cost{name: name}
+		}
+		return byName[name]
+	}
+	for _, s := range p.Sample {
+		value := valueOf(s)
+		stack := stackOf(s)
+		if value <= 0 || len(stack) == 0 {
+			continue
+		}
+		all += value
+		of(stack[len(stack)-1]).own += value
+		slices.Sort(stack)
+		for _, name := range slices.Compact(stack) { // a recursive function counts once
+			of(name).total += value
+		}
+	}
+	for _, c := range byName {
+		costs = append(costs, *c)
+	}
+	slices.SortFunc(costs, func(a, b cost) int {
+		return cmp.Or(cmp.Compare(b.own, a.own), cmp.Compare(b.total, a.total), strings.Compare(a.name, b.name))
+	})
+	return costs, all
+}
+
+const (
+	// maxStacks and maxDump bound the text of a goroutine dump.
+	maxStacks = 1000
+	maxDump   = 512 << 10
+)
+
+// dumpOf returns the stacks of a goroutine profile as text, those of most goroutines first.
+func dumpOf(p *profile.Profile) string {
+	stacks := slices.DeleteFunc(slices.Clone(p.Sample), func(s *profile.Sample) bool { return valueOf(s) <= 0 })
+	slices.SortStableFunc(stacks, func(a, b *profile.Sample) int { return cmp.Compare(valueOf(b), valueOf(a)) })
+	var dump strings.Builder
+	for i, s := range stacks {
+		if i == maxStacks || dump.Len() > maxDump {
+			fmt.Fprintf(&dump, "%s\n", plural(len(stacks)-i, "further stack"))
+			break
+		}
+		fmt.Fprintf(&dump, "%s", plural(int(valueOf(s)), "goroutine"))
+		for _, label := range []string{"executor", "task_set"} {
+			if values := s.Label[label]; len(values) > 0 {
+				fmt.Fprintf(&dump, ", %s %s", strings.ReplaceAll(label, "_", " "), strings.Join(values, " "))
+			}
+		}
+		dump.WriteString(":\n")
+		for _, location := range s.Location {
+			for _, line := range location.Line {
+				if line.Function != nil {
+					fmt.Fprintf(&dump, "    %s\n        %s:%d\n", line.Function.Name, line.Function.Filename, line.Line)
+				}
+			}
+		}
+		dump.WriteByte('\n')
+	}
+	return dump.String()
+}
