@@ -101,6 +101,7 @@ func (c *executorContexts) launchContext(executor launcher.Executor) yarn.Contai
 	env[launch.EnvExecutorID] = executor.ID
 	env[launch.EnvProfile] = strconv.Itoa(profile.ID)
 	env[launch.EnvCores] = strconv.Itoa(profile.Cores)
+	env[launch.EnvMemory] = strconv.FormatInt(int64(profile.Memory+profile.Overhead), 10)
 	env[launch.EnvHost] = container.Node.Host
 	env[launch.EnvLogURL] = launch.LogURL(c.scheme, container.NodeHTTPAddress, container.ID.String(), c.user)
 	return yarn.ContainerLaunchContext{Env: escaped(env), Shared: c.shared()}

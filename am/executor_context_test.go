@@ -56,7 +56,7 @@ func TestExecutorEnvironment(t *testing.T) {
 		"executorEnv.GREETING": `say "$hi"`, "executorEnv.WHERE": "{{NM_HOST}}<CPS><LOG_DIR>", "executorEnv.GOMAXPROCS": "1",
 	}, nil))
 	require.Equal(t, map[string]string{
-		launch.EnvExecutorID: "3", launch.EnvProfile: "0", launch.EnvCores: "3", launch.EnvHost: "a1",
+		launch.EnvExecutorID: "3", launch.EnvProfile: "0", launch.EnvCores: "3", launch.EnvHost: "a1", launch.EnvMemory: "1572864000",
 		launch.EnvLogURL: "http://a1:8042/node/containerlogs/" + containerID.String() + "/ann",
 		"GOMEMLIMIT":     "943718400",
 	}, own.Env, "the memory limit is of the program's memory, the user's own GOMAXPROCS stays")

@@ -38,6 +38,7 @@ type executor struct {
 	stored       int    // number of results that it stores until the driver fetches them
 	done         int    // number of attempts that succeeded
 	failed       int    // number of attempts that failed
+	heapProfiled bool   // a heap profile is among its logs
 	decommission *decommission
 	profile      *resourceProfile
 	member       *allocation.Executor // its entry in the pool of dynamic allocation; nil if dynamic allocation is off
@@ -141,6 +142,10 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 	if heartbeat := message.GetHeartbeat(); heartbeat != nil {
 		e.resident = heartbeat.GetResidentBytes()
 		l.record.memory(e, l.now)
+		if heartbeat.GetHeapProfiled() && !e.heapProfiled {
+			e.heapProfiled = true
+			l.record.heapProfiled(e, l.now)
+		}
 		for _, progress := range heartbeat.GetProgress() {
 			if a := e.attempt(progress.GetAttempt()); a != nil && !a.isStored() {
 				a.set.addProgress(a, progress)

@@ -125,6 +125,11 @@ func (r *recorder) memory(e *executor, now time.Time) {
 	r.events.Memory(events.MemorySample{Executor: e.number, Time: events.MicrosOf(now), Resident: int64(e.resident)})
 }
 
+// heapProfiled records that an executor has kept a heap profile.
+func (r *recorder) heapProfiled(e *executor, now time.Time) {
+	r.events.Record(&events.ExecutorHeapProfiled{Time: events.At(now), ID: e.id, Resident: int64(e.resident)})
+}
+
 // launched records an attempt's launch.
 func (r *recorder) launched(a *attempt, launch *scheduler.Launch, now time.Time) {
 	if r.events == nil {
@@ -179,10 +184,10 @@ func (r *recorder) ended(a *attempt, outcome events.Outcome, metrics *wire.Metri
 	}
 	failed := &events.AttemptFailed{
 		Time: events.At(now), Set: row.Set, Task: row.Task, Number: row.Number, Executor: row.Executor,
-		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(),
+		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(), Log: a.failure.GetLog(),
 	}
 	if outcome == events.AttemptLost {
-		failed.Message, failed.Stack = "the executor "+a.lossText, ""
+		failed.Message, failed.Stack, failed.Log = "the executor "+a.lossText, "", ""
 	}
 	r.events.Record(failed)
 }

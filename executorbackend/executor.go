@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
@@ -29,6 +30,8 @@ type executor struct {
 	blocks      *block.Store
 	shuffles    *shuffle.Service
 	broadcasts  *broadcast.Peer
+	// heapProfiled is set when a heap profile was kept, because memory was near the limit.
+	heapProfiled atomic.Bool
 }
 
 // newExecutor returns an executor without blocks. The caller must close it.

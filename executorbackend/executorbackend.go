@@ -36,6 +36,12 @@ type Options struct {
 	// LogURLs are the URLs of the executor's output, by its name, such as stdout.
 	LogURLs map[string]string
 
+	// MemoryLimit is the size of the container in bytes; 0 if nothing enforces one.
+	MemoryLimit int64
+	// HeapProfile is the file in which the executor keeps a heap profile if its memory comes
+	// near the limit; "" for none.
+	HeapProfile string
+
 	// Resources are the addresses of further resources, such as GPUs, by the name
 	// that tasks use. If nil, Run finds them with Discover.
 	Resources map[string][]string

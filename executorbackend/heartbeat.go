@@ -40,7 +40,7 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 				closeStream()
 				return
 			}
-			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Progress: e.progress()}
+			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Progress: e.progress(), HeapProfiled: e.heapProfiled.Load()}
 			// Send in another goroutine, so that this one notices if the send blocks.
 			e.running.Go(func() { e.out.beat(beat) })
 			timer.Reset(interval)

@@ -92,6 +92,7 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 
 	x := newExecutor(options)
 	defer x.close()
+	defer x.startMemoryWatch(ctx)()
 	if options.Shared {
 		x.startServices(nil)
 	} else {

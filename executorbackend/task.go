@@ -57,7 +57,7 @@ func (e *engine) run(t *task) (next *task) {
 	defer func() {
 		returned := update != nil
 		if !returned {
-			update = failed(t.attempt, abnormalEnd(recover()))
+			update = e.withLog(failed(t.attempt, abnormalEnd(recover())))
 		}
 		took := time.Since(began)
 		if e.failedByShutdown(update) {
@@ -133,7 +133,7 @@ func (e *engine) updateOf(t *task, result []byte, failure *wire.Failure) *wire.T
 		if errors.As(context.Cause(t.ctx), &cause) {
 			return killed(t.attempt, cause.reason)
 		}
-		return failed(t.attempt, failure)
+		return e.withLog(failed(t.attempt, failure))
 	case int64(len(result)) > e.maxResult:
 		return failed(t.attempt, &wire.Failure{Permanent: true, Message: fmt.Sprintf(
 			"the task's result takes %d bytes encoded, the most is %d (%s): return less, write large results to files, or raise %s",
@@ -156,6 +156,14 @@ func failed(attempt uint64, failure *wire.Failure) *wire.TaskUpdate {
 	failure.Message = truncate(failure.GetMessage())
 	failure.Stack = truncate(failure.GetStack())
 	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FAILED, Failure: failure}
+}
+
+// withLog adds the end of this process's log to the failure of a task.
+func (e *engine) withLog(update *wire.TaskUpdate) *wire.TaskUpdate {
+	if e.options.replaceable && !update.GetFailure().GetUncounted() {
+		update.Failure.Log = logTail(stderrFile)
+	}
+	return update
 }
 
 func killed(attempt uint64, reason string) *wire.TaskUpdate {

@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -61,6 +63,16 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 	if !ok {
 		return fmt.Errorf("the container's credentials have no secret for the driver")
 	}
+	memory := int64(0)
+	if text, set := os.LookupEnv(launch.EnvMemory); set {
+		if memory, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return fmt.Errorf("%s: %w", launch.EnvMemory, err)
+		}
+	}
+	heapProfile := ""
+	if logs, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ","); logs != "" {
+		heapProfile = filepath.Join(logs, launch.HeapProfile)
+	}
 	resources, err := givenResources()
 	if err != nil {
 		return err
@@ -74,6 +86,10 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 		Cores:   cores,
 		Profile: profile,
 		LogURLs: logURLs(os.Getenv(launch.EnvLogURL)),
+
+		MemoryLimit: memory,
+		HeapProfile: heapProfile,
+
 		Prepare: prepareTasks(tokens, logger, configure),
 
 		Resources: resources,

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// hiddenFiles are log files of the NodeManager, and the container list.
-var hiddenFiles = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.ContainersFile}
+// hiddenFiles are log files of the NodeManager, the container list, and heap profiles.
+var hiddenFiles = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.ContainersFile, launch.HeapProfile}
 
 // containerInfo is a container whose logs can be read.
 type containerInfo struct {

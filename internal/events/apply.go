@@ -85,6 +85,8 @@ func (m *Model) applyToExecutor(event Event) {
 			e.Lost = event.Time.Time
 		}
 		e.State, e.Reason, e.Expected = ExecutorIsLost, event.Reason, event.Expected
+	case *ExecutorHeapProfiled:
+		m.executor(event.ID).HeapProfiled = event.Time.Time
 	}
 }
 

@@ -214,6 +214,15 @@ type AttemptFailed struct {
 	Executor uint32 `json:"executor"`
 	Message  string `json:"message"`
 	Stack    string `json:"stack,omitempty"`
+	Log      string `json:"log,omitempty"` // the end of the executor's log at this time
+}
+
+// ExecutorHeapProfiled is an executor whose memory came near its container's limit. A heap
+// profile is among the container's logs.
+type ExecutorHeapProfiled struct {
+	Time
+	ID       string `json:"id"`
+	Resident int64  `json:"resident"` // memory of the process in bytes
 }
 
 // CacheChanged says how much of a cached data set is stored.
@@ -259,6 +268,7 @@ func (*ExecutorLaunched) Type() string       { return "executorLaunched" }
 func (*ExecutorRegistered) Type() string     { return "executorRegistered" }
 func (*ExecutorDecommissioned) Type() string { return "executorDecommissioned" }
 func (*ExecutorLost) Type() string           { return "executorLost" }
+func (*ExecutorHeapProfiled) Type() string   { return "executorHeapProfiled" }
 func (*Excluded) Type() string               { return "excluded" }
 func (*ExclusionEnded) Type() string         { return "exclusionEnded" }
 func (*JobSubmitted) Type() string           { return "jobSubmitted" }

@@ -101,6 +101,7 @@ type Executor struct {
 	Decommissioned time.Time `json:"decommissioned,omitzero"`
 	Deadline       time.Time `json:"deadline,omitzero"` // of the decommission
 	Lost           time.Time `json:"lost,omitzero"`
+	HeapProfiled   time.Time `json:"heapProfiled,omitzero"` // when memory came near the limit, and a heap profile was kept
 
 	Numbers []uint32 `json:"numbers"` // of its registrations, as in Attempt.Executor
 	// Counts are of its attempts that have rows; Tasks is 0.

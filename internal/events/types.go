@@ -14,6 +14,7 @@ func init() {
 		func() Event { return &ExecutorRegistered{} },
 		func() Event { return &ExecutorDecommissioned{} },
 		func() Event { return &ExecutorLost{} },
+		func() Event { return &ExecutorHeapProfiled{} },
 		func() Event { return &Excluded{} },
 		func() Event { return &ExclusionEnded{} },
 		func() Event { return &JobSubmitted{} },

@@ -24,6 +24,7 @@ const (
 	EnvCores      = "BOBBIN_LAUNCH_CORES"       // the executor's number of cores
 	EnvProfile    = "BOBBIN_LAUNCH_PROFILE"     // id of the executor's resource profile
 	EnvLogURL     = "BOBBIN_LAUNCH_LOG_URL"     // URL of the container's logs on its NodeManager
+	EnvMemory     = "BOBBIN_LAUNCH_MEMORY"      // size of the container in bytes, if the cluster enforces it
 
 	// EnvDriverID is the id of a driver that runs on a standalone cluster.
 	EnvDriverID = "BOBBIN_LAUNCH_DRIVER_ID"
@@ -42,6 +43,10 @@ const (
 	// pages at its end (ui.Report).
 	EnvReportFile = "BOBBIN_LAUNCH_REPORT_FILE"
 )
+
+// HeapProfile is the name of an executor's heap profile among its logs. The executor keeps
+// it when its memory comes near the container's limit.
+const HeapProfile = "heap.pb.gz"
 
 // Names of bobbin's secrets in a container's credentials.
 const (

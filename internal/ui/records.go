@@ -121,6 +121,8 @@ func describe(event events.Event) []cell {
 		return onExecutor(e.ID, e.Reason)
 	case *events.ExecutorLost:
 		return onExecutor(e.ID, firstLine(e.Reason, 300))
+	case *events.ExecutorHeapProfiled:
+		return onExecutor(e.ID, "has "+size(e.Resident)+" of memory, near its limit: a heap profile is among its logs")
 	case *events.Excluded:
 		return []cell{text(cmp.Or(prefixed("executor ", e.Executor), "host "+e.Host) + " after " + plural(e.Failures, "failure"))}
 	case *events.ExclusionEnded:

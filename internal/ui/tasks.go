@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
 func taskURL[N ~int | ~uint32](set uint64, index N) string {
@@ -96,6 +97,9 @@ func logLinks(e *events.Executor) []cell {
 	for _, name := range slices.Sorted(maps.Keys(e.LogURLs)) {
 		cells = append(cells, outside(name, e.LogURLs[name]))
 	}
+	if stderr := e.LogURLs["stderr"]; stderr != "" && !e.HeapProfiled.IsZero() {
+		cells = append(cells, outside("heap profile", strings.TrimSuffix(stderr, "stderr")+launch.HeapProfile))
+	}
 	return cells
 }
 
@@ -160,6 +164,9 @@ func task(v view) (content, bool) {
 			s := section{ID: "failure-" + formatID(failed.Number), Title: fmt.Sprintf("Why attempt %d failed", failed.Number), Text: visible(failed.Message)}
 			if failed.Stack != "" {
 				s.Text += "\n\n" + visible(failed.Stack)
+			}
+			if failed.Log != "" {
+				s.Text += "\n\nThe end of the executor's log at this time:\n\n" + visible(failed.Log)
 			}
 			if e := v.Executor(failed.Executor); e != nil {
 				s.Facts = []fact{{Name: "Executor", Cells: []cell{executorLink(e), text("on " + e.Host)}}}

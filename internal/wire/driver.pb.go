@@ -884,7 +884,10 @@ type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ResidentBytes uint64                 `protobuf:"varint,1,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`
 	// Of all running attempts.
-	Progress      []*TaskProgress `protobuf:"bytes,20,rep,name=progress,proto3" json:"progress,omitempty"`
+	Progress []*TaskProgress `protobuf:"bytes,20,rep,name=progress,proto3" json:"progress,omitempty"`
+	// The executor's memory came near its container's limit, and a heap profile is among
+	// the container's logs.
+	HeapProfiled  bool `protobuf:"varint,21,opt,name=heap_profiled,json=heapProfiled,proto3" json:"heap_profiled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -931,6 +934,13 @@ func (x *Heartbeat) GetProgress() []*TaskProgress {
 		return x.Progress
 	}
 	return nil
+}
+
+func (x *Heartbeat) GetHeapProfiled() bool {
+	if x != nil {
+		return x.HeapProfiled
+	}
+	return false
 }
 
 // TaskUpdate reports the state of one attempt. It is the last update, unless the state is
@@ -1153,7 +1163,9 @@ type Failure struct {
 	// A retry cannot succeed: the function is unknown, for example.
 	Permanent bool `protobuf:"varint,3,opt,name=permanent,proto3" json:"permanent,omitempty"`
 	// The failure does not count towards the task's limit: a denied commit, for example.
-	Uncounted     bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
+	Uncounted bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
+	// The end of the executor's log when the attempt failed; empty if the log is no file.
+	Log           string `protobuf:"bytes,5,opt,name=log,proto3" json:"log,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1214,6 +1226,13 @@ func (x *Failure) GetUncounted() bool {
 		return x.Uncounted
 	}
 	return false
+}
+
+func (x *Failure) GetLog() string {
+	if x != nil {
+		return x.Log
+	}
+	return ""
 }
 
 type Metrics struct {
@@ -2278,10 +2297,11 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\taddresses\x18\x01 \x03(\tR\taddresses\"B\n" +
 	"\x0eBarrierArrival\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x16\n" +
-	"\x06passed\x18\x02 \x01(\rR\x06passed\"i\n" +
+	"\x06passed\x18\x02 \x01(\rR\x06passed\"\x8e\x01\n" +
 	"\tHeartbeat\x12%\n" +
 	"\x0eresident_bytes\x18\x01 \x01(\x04R\rresidentBytes\x125\n" +
-	"\bprogress\x18\x14 \x03(\v2\x19.bobbin.wire.TaskProgressR\bprogress\"\xa0\x02\n" +
+	"\bprogress\x18\x14 \x03(\v2\x19.bobbin.wire.TaskProgressR\bprogress\x12#\n" +
+	"\rheap_profiled\x18\x15 \x01(\bR\fheapProfiled\"\xa0\x02\n" +
 	"\n" +
 	"TaskUpdate\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12,\n" +
@@ -2304,12 +2324,13 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\fTaskProgress\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12/\n" +
 	"\x06values\x18\x02 \x01(\v2\x17.bobbin.wire.TaskValuesR\x06values\x12.\n" +
-	"\ametrics\x18\x03 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\"u\n" +
+	"\ametrics\x18\x03 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\"\x87\x01\n" +
 	"\aFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x14\n" +
 	"\x05stack\x18\x02 \x01(\tR\x05stack\x12\x1c\n" +
 	"\tpermanent\x18\x03 \x01(\bR\tpermanent\x12\x1c\n" +
-	"\tuncounted\x18\x04 \x01(\bR\tuncounted\"\xa0\x02\n" +
+	"\tuncounted\x18\x04 \x01(\bR\tuncounted\x12\x10\n" +
+	"\x03log\x18\x05 \x01(\tR\x03log\"\xa0\x02\n" +
 	"\aMetrics\x12\x1b\n" +
 	"\trun_nanos\x18\x01 \x01(\x04R\brunNanos\x12!\n" +
 	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\x12\x1f\n" +

@@ -1,0 +1,37 @@
+package executorbackend
+
+import (
+	"io"
+	"os"
+	"strings"
+)
+
+// maxLogTail bounds the end of the log that a failure has, in bytes.
+const maxLogTail = 2 << 10
+
+// stderrFile is the file to which this process writes its log.
+const stderrFile = "/proc/self/fd/2"
+
+// logTail returns the last whole lines of a log file; "" if they cannot be read, as with a
+// terminal or a pipe. A failed task's messages are among them.
+func logTail(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return ""
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	start := max(0, info.Size()-maxLogTail)
+	content, err := io.ReadAll(io.NewSectionReader(file, start, maxLogTail))
+	if err != nil {
+		return ""
+	}
+	tail := string(content)
+	if start > 0 {
+		_, tail, _ = strings.Cut(tail, "\n")
+	}
+	return strings.ToValidUTF8(tail, "\uFFFD")
+}

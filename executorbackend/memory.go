@@ -1,0 +1,70 @@
+package executorbackend
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
+)
+
+const (
+	// memoryInterval is the pause between two looks at this process's memory.
+	memoryInterval = time.Second
+	// nearLimit is the share of the limit, in percent, at which a heap profile is kept.
+	nearLimit = 90
+)
+
+// watchMemory keeps a heap profile when the memory of this process,
+// as resident returns it, first comes near the limit. It ends then, or with ctx.
+func (x *executor) watchMemory(ctx context.Context, resident func() uint64) {
+	ticks := time.NewTicker(memoryInterval)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		now := resident()
+		if now < uint64(x.options.MemoryLimit)/100*nearLimit {
+			continue
+		}
+		logger := x.options.Logger.With("executor", x.options.ID, "resident", now, "limit", x.options.MemoryLimit)
+		if err := x.keepHeapProfile(ctx); err != nil {
+			logger.Warn("the executor's memory is near its container's limit, and no heap profile can be kept", "error", err)
+			return
+		}
+		x.heapProfiled.Store(true)
+		logger.Warn("the executor's memory is near its container's limit: a heap profile is kept", "file", x.options.HeapProfile)
+		return
+	}
+}
+
+func (x *executor) keepHeapProfile(ctx context.Context) error {
+	p, err := profiling.Take(ctx, profiling.Heap, 0)
+	if err != nil {
+		return err
+	}
+	encoded, err := profiling.Encode(p)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(x.options.HeapProfile, encoded, 0o640)
+}
+
+// startMemoryWatch runs watchMemory, if there are a limit and a file for the profile, until stop
+// is called.
+func (x *executor) startMemoryWatch(ctx context.Context) (stop func()) {
+	if x.options.MemoryLimit <= 0 || x.options.HeapProfile == "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { x.watchMemory(ctx, residentBytes) })
+	return func() {
+		cancel()
+		watching.Wait()
+	}
+}
