@@ -39,6 +39,7 @@ type Application struct {
 	Logger      *slog.Logger
 
 	recording      *recording
+	telemetry      *telemetry // nil if nothing is pushed to a collector
 	broadcasts     broadcasts
 	host, bind     string    // see driverOptions
 	address        string    // host:port to which executors connect
@@ -95,6 +96,13 @@ func startDriver(o driverOptions) (started *Application, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var pushed *telemetry
+	if pushed, o.settings, err = newTelemetry(o.settings); err != nil {
+		return nil, err
+	}
+	if err := inheritSpan(o.settings); err != nil {
+		return nil, err
+	}
 	options := driver.Options{
 		ApplicationID: o.id,
 		User:          o.user,
@@ -112,12 +120,14 @@ func startDriver(o driverOptions) (started *Application, err error) {
 	}
 	a := &Application{
 		ID: o.id, Settings: o.settings, MaxFailures: config.TaskMaxFailures.In(o.settings), Files: o.files, Output: os.Stdout, Logger: o.logger,
-		recording: recording, host: o.host, bind: o.bind, terminal: o.terminal,
+		recording: recording, telemetry: pushed, host: o.host, bind: o.bind, terminal: o.terminal,
 	}
 	defer func() {
 		if err != nil {
 			recording.end(err)
+			return
 		}
+		a.telemetry.start(a)
 	}()
 	if a.terminal != nil {
 		a.Output = a.terminal.stdout
@@ -164,12 +174,15 @@ func (a *Application) run(ctx, application context.Context, sessionTimeout time.
 	return err
 }
 
-// stop stops the executors and then the driver, and completes the event log.
+// stop stops the executors and then the driver, completes the event log, and pushes the
+// last metrics and the trace.
 func (a *Application) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
+	last := a.metrics()
 	err := a.Driver.Stop(ctx)
 	a.recording.close()
+	a.telemetry.end(ctx, last)
 	return err
 }
 

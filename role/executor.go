@@ -139,6 +139,9 @@ func prepareTasks(tokens *taskTokens, logger *slog.Logger, configure func(*confi
 			return nil, nil, err
 		}
 		configure(settings)
+		if err := inheritSpan(settings); err != nil {
+			return nil, nil, err
+		}
 		var hadoop *conf.Config // nil if the driver has no Hadoop configuration
 		if values := boot.GetHadoop(); len(values) > 0 {
 			hadoop = conf.FromMap(values)

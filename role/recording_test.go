@@ -23,6 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	function.Register("fail", func(context.Context, function.Call) ([]byte, error) { return nil, errors.New("no such file") })
+	function.Register("succeed", func(context.Context, function.Call) ([]byte, error) { return nil, nil })
 	leaktest.Main(m)
 }
 

@@ -220,12 +220,16 @@ func checkValue(key, value string) error {
 type variable struct{ name, value string }
 
 // environmentValues returns the settings in an environment, by key, and an error for each
-// unknown variable. Variables with LaunchPrefix, and confDir, are not settings.
+// unknown variable. Variables with LaunchPrefix, and confDir, are not settings. The trace
+// context of the environment is one.
 func environmentValues(environ []string) (map[string]variable, []error) {
 	found := map[string]variable{}
 	var problems []error
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
+		if _, set := found[traceParentKey]; name == traceParentVariable && !set && traceParent.MatchString(value) { // others are to be ignored
+			found[traceParentKey] = variable{name: name, value: value}
+		}
 		if !ok || !strings.HasPrefix(name, EnvironmentPrefix) || strings.HasPrefix(name, LaunchPrefix) || name == confDir {
 			continue
 		}

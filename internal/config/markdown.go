@@ -42,6 +42,7 @@ var groups = []group{
 	}},
 	{"Logs", "What is logged, and which log files are kept or aggregated.", []string{"log.", "yarn.log.", "yarn.rolledLog.", "executor.logs."}},
 	{"Pages", "What a driver on your machine shows: see [pages](pages.md).", []string{"ui."}},
+	{"Metrics and traces", "What is pushed to an OpenTelemetry collector: see [metrics](metrics.md).", []string{"otlp."}},
 	{"Event log", "What is kept of an application for the time after its end: see [the event log](event-log.md).", []string{"eventLog.", "yarn.historyServer."}},
 	{"Security", "Who may see and kill an application, how a user logs in to Kerberos, how the parts of a standalone cluster authenticate, and which values are never shown.", []string{
 		"acls.", "ui.view.acls", "modify.acls", "admin.acls", "submit.proxyUser", "kerberos.", "authenticate.", "ssl.", "redaction.",

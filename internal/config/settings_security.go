@@ -127,13 +127,13 @@ var redaction = define("redaction.regex", `(?i)secret|passw(or)?d|token|credenti
 
 // Redact returns value, or Redacted if redaction.regex matches the key or the
 // value. The key is that of a setting or the name of an environment variable. The
-// value of redaction.regex itself is not redacted.
+// value of redaction.regex itself is not redacted; that of otlp.headers always is.
 func (c *Config) Redact(key, value string) string {
 	pattern, err := redaction.parse(c.value(redaction.setting))
 	if err != nil { // c has not been checked yet
 		pattern = regexp.MustCompile(redaction.setting.Default)
 	}
-	if value == "" || key == redaction.Name() || !pattern.MatchString(key) && !pattern.MatchString(value) {
+	if value == "" || key == redaction.Name() || key != OTLPHeaders.Name() && !pattern.MatchString(key) && !pattern.MatchString(value) {
 		return value
 	}
 	return Redacted

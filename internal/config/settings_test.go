@@ -107,3 +107,29 @@ func TestRecoverySettingsGoTogether(t *testing.T) {
 		}
 	}
 }
+
+func TestTheTraceOfASubmission(t *testing.T) {
+	const outer, chosen = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203332-01"
+	for name, test := range map[string]struct {
+		environ []string
+		want    string
+	}{
+		"none":               {nil, ""},
+		"of the environment": {[]string{"TRACEPARENT=" + outer}, outer},
+		"no traceparent":     {[]string{"TRACEPARENT=nonsense"}, ""},
+		"chosen before":      {[]string{"BOBBIN_OTLP_TRACE_PARENT=" + chosen, "TRACEPARENT=" + outer}, chosen},
+		"chosen after":       {[]string{"TRACEPARENT=" + outer, "BOBBIN_OTLP_TRACE_PARENT=" + chosen}, chosen},
+	} {
+		c, err := Load(Sources{Environ: test.environ})
+		require.NoError(t, err, name)
+		require.Equal(t, test.want, TraceParent.In(c), name)
+	}
+	for key, value := range map[string]string{"otlp.endpoint": "collector:4318", "otlp.headers": "key", "otlp.traceParent": "nonsense", "otlp.interval": "0"} {
+		_, err := Load(Sources{Flags: map[string]string{key: value}})
+		require.ErrorContains(t, err, key+"=")
+	}
+	c, err := Load(Sources{Flags: map[string]string{"otlp.headers": "authorization=Bearer x=y, Tenant = 7", "otlp.endpoint": "https://c:4318/otlp"}})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"Authorization": "Bearer x=y", "Tenant": "7"}, OTLPHeaders.In(c))
+	require.Equal(t, Redacted, c.Redact("otlp.headers", "tenant=7"))
+}

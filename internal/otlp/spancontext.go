@@ -1,0 +1,75 @@
+package otlp
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// Variable is the environment variable with the SpanContext of a process.
+const Variable = "TRACEPARENT"
+
+// SpanContext identifies a span. Its text is that of a traceparent (W3C Trace Context).
+type SpanContext struct {
+	Trace [16]byte
+	Span  [8]byte
+	Flags byte
+}
+
+const (
+	version = "00"
+	sampled = 1 // in Flags
+)
+
+// ParseSpanContext returns the span that a traceparent identifies. It fails if the text is
+// no traceparent.
+func ParseSpanContext(traceparent string) (c SpanContext, err error) {
+	invalid := fmt.Errorf("%q is no traceparent: want 00-<32 hexadecimal digits>-<16>-<2>", traceparent)
+	parts := strings.Split(traceparent, "-")
+	if len(parts) < 4 || len(parts[0]) != 2 || parts[0] == "ff" || parts[0] == version && len(parts) != 4 || strings.ToLower(traceparent) != traceparent {
+		return c, invalid
+	}
+	var head, flags [1]byte
+	for i, field := range [][]byte{head[:], c.Trace[:], c.Span[:], flags[:]} {
+		if len(parts[i]) != 2*len(field) {
+			return SpanContext{}, invalid
+		}
+		if _, err := hex.Decode(field, []byte(parts[i])); err != nil {
+			return SpanContext{}, invalid
+		}
+	}
+	c.Flags = flags[0]
+	if c.Trace == [16]byte{} || c.Span == [8]byte{} {
+		return SpanContext{}, invalid
+	}
+	return c, nil
+}
+
+// String returns the traceparent.
+func (c SpanContext) String() string {
+	return fmt.Sprintf("%s-%x-%x-%02x", version, c.Trace, c.Span, c.Flags)
+}
+
+// NewSpan returns a new span below the one that a traceparent identifies. Without a valid
+// traceparent the span begins a trace.
+func NewSpan(parent string) SpanContext {
+	c, err := ParseSpanContext(parent)
+	if err != nil {
+		_, _ = rand.Read(c.Trace[:]) // never fails
+		c.Flags = sampled
+	}
+	_, _ = rand.Read(c.Span[:])
+	return c
+}
+
+// below returns the id of a span of the same trace. It follows from the id of c and the
+// name, so that all processes can tell it.
+func (c SpanContext) below(name string) []byte {
+	sum := sha256.New()
+	sum.Write(c.Trace[:])
+	sum.Write(c.Span[:])
+	sum.Write([]byte(name))
+	return sum.Sum(nil)[:len(c.Span)]
+}

@@ -1,0 +1,84 @@
+package role
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/metrics"
+	"github.com/bobbin-yarn/bobbin/internal/otlp"
+)
+
+// lastPushTimeout limits how long the end of an application waits for the last push to its
+// collector.
+const lastPushTimeout = 5 * time.Second
+
+// telemetry pushes an application's metrics and trace to a collector. A nil telemetry
+// pushes nothing.
+type telemetry struct {
+	parent string // traceparent that the submission gave; "" for none
+	span   otlp.SpanContext
+	pusher *otlp.Pusher
+}
+
+// newTelemetry returns the telemetry of an application, nil if nothing is pushed, and the
+// settings for its executors, in which otlp.traceParent is what tasks belong to.
+func newTelemetry(settings *config.Config) (*telemetry, *config.Config, error) {
+	parent := config.TraceParent.In(settings)
+	if config.OTLPEndpoint.In(settings) == "" {
+		return nil, settings, nil
+	}
+	t := &telemetry{parent: parent, span: otlp.NewSpan(parent)}
+	settings, err := settings.With(map[string]string{config.TraceParent.Name(): t.span.String()})
+	return t, settings, err
+}
+
+// start begins to push what is known of the application.
+func (t *telemetry) start(a *Application) {
+	if t == nil {
+		return
+	}
+	t.pusher = otlp.Start(otlp.Options{
+		Endpoint: config.OTLPEndpoint.In(a.Settings),
+		Headers:  config.OTLPHeaders.In(a.Settings),
+		Interval: config.OTLPInterval.In(a.Settings),
+		Span:     t.span,
+		Parent:   t.parent,
+		Metrics:  a.metrics,
+		Snapshot: a.recording.recorder.Snapshot,
+		Logger:   a.Logger,
+	})
+}
+
+// end pushes the last metrics and the trace, once.
+func (t *telemetry) end(ctx context.Context, last *metrics.Set) {
+	if t == nil || t.pusher == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPushTimeout)
+	defer cancel()
+	t.pusher.Close(ctx, last)
+	t.pusher = nil
+}
+
+// metrics returns the metrics of the driver and its process; nil if the driver has stopped.
+func (a *Application) metrics() *metrics.Set {
+	status := a.Driver.Status()
+	if status.Started.IsZero() {
+		return nil
+	}
+	set := &metrics.Set{}
+	driver.MetricTable.AddTo(set, &status)
+	metrics.AddProcess(set)
+	return set
+}
+
+// inheritSpan makes processes that this one starts part of the trace.
+func inheritSpan(settings *config.Config) error {
+	if parent := config.TraceParent.In(settings); parent != "" {
+		return os.Setenv(otlp.Variable, parent)
+	}
+	return nil
+}
