@@ -25,24 +25,47 @@ func (p *Ports) Reserve(host string) (string, error) {
 	if ip == nil || !ip.IsLoopback() {
 		return "", fmt.Errorf("%q is not an IPv4 loopback address (127.x.y.z)", host)
 	}
-	port, err := p.bind([4]byte(ip))
+	port, err := p.bind([4]byte(ip), 0)
 	if err != nil {
 		return "", fmt.Errorf("reserving a port of %s: %w", host, err)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-func (p *Ports) bind(ip [4]byte) (port int, err error) {
+// ReservePrivileged reserves a free port below 1024 as Reserve does. Only root may.
+func (p *Ports) ReservePrivileged(host string) (string, error) {
+	ip := net.ParseIP(host).To4()
+	if ip == nil || !ip.IsLoopback() {
+		return "", fmt.Errorf("%q is not an IPv4 loopback address (127.x.y.z)", host)
+	}
+	var err error
+	for port := 1023; port > 900; port-- { // lower ones have well-known services
+		if _, err = p.bind([4]byte(ip), port); err == nil {
+			return net.JoinHostPort(host, strconv.Itoa(port)), nil
+		}
+	}
+	return "", fmt.Errorf("reserving a port of %s below 1024: %w", host, err)
+}
+
+// bind reserves a port of ip, any free one for 0.
+func (p *Ports) bind(ip [4]byte, wanted int) (port int, err error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		return 0, err
 	}
 	syscall.CloseOnExec(fd)
 	p.sockets = append(p.sockets, fd)
-	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+	reuse := func() error { return syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) }
+	if wanted == 0 {
+		if err := reuse(); err != nil {
+			return 0, err
+		}
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: ip, Port: wanted}); err != nil {
 		return 0, err
 	}
-	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: ip}); err != nil {
+	// Set earlier, the option would let bind share a port that is reserved already.
+	if err := reuse(); err != nil {
 		return 0, err
 	}
 	name, err := syscall.Getsockname(fd)

@@ -1,7 +1,11 @@
 package loopback
 
 import (
+	"errors"
 	"net"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,5 +36,26 @@ func TestOnlyLoopbackIsReserved(t *testing.T) {
 	for _, host := range []string{"10.0.0.1", "::1", "localhost", ""} {
 		_, err := (&Ports{}).Reserve(host)
 		assert.ErrorContains(t, err, "is not an IPv4 loopback address", host)
+	}
+}
+
+func TestReservedPrivilegedPorts(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may bind ports below 1024")
+	}
+	mine, others := &Ports{}, &Ports{}
+	defer func() { require.NoError(t, errors.Join(mine.Release(), others.Release())) }()
+	address, err := mine.ReservePrivileged("127.0.0.1")
+	require.NoError(t, err)
+	other, err := others.ReservePrivileged("127.0.0.1")
+	require.NoError(t, err)
+	assert.NotEqual(t, address, other)
+	for _, reserved := range []string{address, other} {
+		port, err := strconv.Atoi(strings.TrimPrefix(reserved, "127.0.0.1:"))
+		require.NoError(t, err)
+		assert.Less(t, port, 1024)
+		listener, err := net.Listen("tcp", reserved)
+		require.NoError(t, err)
+		require.NoError(t, listener.Close())
 	}
 }
