@@ -56,8 +56,9 @@ type Cluster struct {
 	paths           paths
 	temporary       bool // Stop removes the directory
 	logger          *slog.Logger
-	kdc             *Daemon // nil on a cluster without Kerberos
-	namenode        *Daemon
+	kdc             *Daemon   // nil on a cluster without Kerberos
+	namenode        *Daemon   // of the default file system
+	otherNameNodes  []*Daemon // with Options.HA
 	resourceManager *Daemon
 	nodes           []*Node
 
@@ -67,7 +68,7 @@ type Cluster struct {
 	unlock  func()
 	classes *classArchive // set when the cluster is ready
 
-	administrator *kerberos.Client // set by transport
+	administrator *kerberos.Client // set by webServers
 }
 
 // Node is a host of a cluster.
@@ -143,11 +144,18 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	if err := c.launch(ctx); err != nil {
 		return err
 	}
+	if options.HA {
+		if err := c.Activate(ctx, c.namenode); err != nil {
+			return err
+		}
+	}
 	if err := c.WaitReady(ctx); err != nil {
 		return err
 	}
-	if err := c.makeDirectories(ctx); err != nil {
-		return err
+	for _, namenode := range c.activeNameNodes() {
+		if err := c.makeDirectories(ctx, namenode); err != nil {
+			return err
+		}
 	}
 	c.classes = classes
 	if options.Detached {
@@ -198,15 +206,18 @@ func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoo
 		settings.endpoints[daemon] = addresses
 		return nil
 	}
-	err := errors.Join(
-		reserve(nameNodeName, map[Endpoint]string{RPC: masterHost, HTTP: masterHost}),
-		reserve(resourceManagerName, map[Endpoint]string{RPC: masterHost, HTTP: masterHost, Scheduler: masterHost, Tracker: masterHost, Admin: masterHost}),
-	)
+	err := reserve(resourceManagerName, map[Endpoint]string{RPC: masterHost, HTTP: masterHost, Scheduler: masterHost, Tracker: masterHost, Admin: masterHost})
+	for _, namenode := range options.nameNodes() {
+		err = errors.Join(err, reserve(namenode.daemon, map[Endpoint]string{RPC: masterHost, HTTP: masterHost}))
+	}
 	for i, node := range options.Nodes {
 		err = errors.Join(err,
 			reserve(dataNodeName(i), map[Endpoint]string{RPC: masterHost, Admin: masterHost, HTTP: node.Host}),
 			reserve(nodeManagerName(i), map[Endpoint]string{RPC: node.Host, Localizer: node.Host, HTTP: node.Host}),
 		)
+		if node.PrivilegedPort && err == nil {
+			settings.endpoints[dataNodeName(i)][RPC], err = c.ports.ReservePrivileged(masterHost)
+		}
 	}
 	if err != nil {
 		return err
@@ -231,7 +242,9 @@ func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoo
 			Endpoints: settings.endpoints[name],
 		})
 	}
-	add(nameNodeName, "org.apache.hadoop.hdfs.server.namenode.NameNode")
+	for _, namenode := range options.nameNodes() {
+		add(namenode.daemon, "org.apache.hadoop.hdfs.server.namenode.NameNode")
+	}
 	add(resourceManagerName, "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager")
 	for i := range options.Nodes {
 		add(dataNodeName(i), "org.apache.hadoop.hdfs.server.datanode.DataNode")
@@ -256,6 +269,11 @@ func (c *Cluster) adopt(file *stateFile) {
 	}
 	c.kdc = daemons[kdcName]
 	c.namenode, c.resourceManager = daemons[nameNodeName], daemons[resourceManagerName]
+	for _, name := range []string{secondNameNodeName, westNameNodeName} {
+		if daemon := daemons[name]; daemon != nil {
+			c.otherNameNodes = append(c.otherNameNodes, daemon)
+		}
+	}
 	for i, node := range file.state.Nodes {
 		c.nodes = append(c.nodes, &Node{
 			Host: node.Host, Rack: node.Rack,
@@ -281,7 +299,7 @@ func Attach(dir string) (*Cluster, error) {
 	return c, nil
 }
 
-// launch formats the NameNode's directory and starts all daemons.
+// launch formats the NameNodes' directories and starts all daemons.
 func (c *Cluster) launch(ctx context.Context) error {
 	c.logger.Info("starting the daemons", "dir", c.paths.dir, "nodes", len(c.nodes))
 	for _, daemon := range c.Daemons() {
@@ -310,14 +328,30 @@ func (c *Cluster) launch(ctx context.Context) error {
 	return nil
 }
 
-// format creates the NameNode's empty file system.
+// format creates the NameNodes' empty file systems.
 func (c *Cluster) format(ctx context.Context) error {
-	command := c.namenode.command
-	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], "-format", "-nonInteractive", "-force")...)
-	cmd.Env = c.namenode.environ
+	formatting, ctx := errgroup.WithContext(ctx)
+	for _, namenode := range c.NameNodes() {
+		if namenode.name != secondNameNodeName {
+			formatting.Go(func() error { return namenode.format(ctx) })
+		}
+	}
+	if err := formatting.Wait(); err != nil || len(c.otherNameNodes) == 0 {
+		return err
+	}
+	// The standby has the file system of the active NameNode.
+	return os.CopyFS(c.paths.nameDir(secondNameNodeName), os.DirFS(c.paths.nameDir(nameNodeName)))
+}
+
+// format creates the empty file system of d, a NameNode.
+func (d *Daemon) format(ctx context.Context) error {
+	// The DataNodes of several nameservices accept NameNodes of one cluster only.
+	arguments := append(d.command[1:len(d.command):len(d.command)], "-format", "-clusterid", "bobbin", "-nonInteractive", "-force")
+	cmd := exec.CommandContext(ctx, d.command[0], arguments...)
+	cmd.Env = d.environ
 	output, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("formatting the NameNode's directory: %w\n%s", err, lastLines(output, 25))
+		return fmt.Errorf("formatting the directory of %s: %w\n%s", d.name, err, lastLines(output, 25))
 	}
 	return nil
 }
@@ -339,8 +373,11 @@ func (c *Cluster) detach() error {
 // ConfDir returns the clients' configuration directory, the value for HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return c.paths.client() }
 
-// NameNode returns the NameNode.
+// NameNode returns the NameNode. With Options.HA, that is East's first one.
 func (c *Cluster) NameNode() *Daemon { return c.namenode }
+
+// NameNodes returns all NameNodes: with Options.HA, the two of East and that of West.
+func (c *Cluster) NameNodes() []*Daemon { return append([]*Daemon{c.namenode}, c.otherNameNodes...) }
 
 // ResourceManager returns the ResourceManager.
 func (c *Cluster) ResourceManager() *Daemon { return c.resourceManager }
@@ -353,7 +390,7 @@ func (c *Cluster) Daemons() []*Daemon {
 	if c.namenode == nil {
 		return nil // nothing was prepared yet
 	}
-	daemons := []*Daemon{c.namenode, c.resourceManager}
+	daemons := append(c.NameNodes(), c.resourceManager)
 	if c.kdc != nil {
 		daemons = append([]*Daemon{c.kdc}, daemons...)
 	}
@@ -392,7 +429,9 @@ func (c *Cluster) end(ctx context.Context) error {
 	}
 	errs := []error{nodes.Wait()}
 	if c.namenode != nil {
-		masters.Go(func() error { return c.namenode.Stop(ctx) })
+		for _, namenode := range c.NameNodes() {
+			masters.Go(func() error { return namenode.Stop(ctx) })
+		}
 		masters.Go(func() error { return c.resourceManager.Stop(ctx) })
 	}
 	errs = append(errs, masters.Wait())

@@ -148,7 +148,7 @@ func checkNodes(t *testing.T, c *Cluster) {
 			} `json:"node"`
 		} `json:"nodes"`
 	}
-	require.NoError(t, getJSON(t.Context(), plainTransport(), c.ResourceManager().Address(HTTP), "/ws/v1/cluster/nodes?states=RUNNING&user.name=someone", &answer))
+	require.NoError(t, getJSON(t.Context(), plainWeb(), c.ResourceManager().Address(HTTP), "/ws/v1/cluster/nodes?states=RUNNING&user.name=someone", &answer))
 	require.Len(t, answer.Nodes.Node, 2)
 	byHost := map[string]*Node{}
 	for _, node := range c.Nodes() {
@@ -237,7 +237,7 @@ func blockLocations(t *testing.T, c *Cluster, path string) []blockLocation {
 		}
 	}
 	resource := "/webhdfs/v1" + path + "?op=GETFILEBLOCKLOCATIONS"
-	require.NoError(t, getJSON(t.Context(), plainTransport(), c.NameNode().Address(HTTP), resource, &answer))
+	require.NoError(t, getJSON(t.Context(), plainWeb(), c.NameNode().Address(HTTP), resource, &answer))
 	return answer.BlockLocations.BlockLocation
 }
 
@@ -273,7 +273,7 @@ func runApplication(ctx context.Context, t *testing.T, c *Cluster, command strin
 		App application `json:"app"`
 	}
 	require.Eventually(t, func() bool {
-		err := getJSON(ctx, plainTransport(), rm, "/ws/v1/cluster/apps/"+fresh.ID, &answer)
+		err := getJSON(ctx, plainWeb(), rm, "/ws/v1/cluster/apps/"+fresh.ID, &answer)
 		return err == nil && (answer.App.State == "FAILED" || answer.App.State == "FINISHED" || answer.App.State == "KILLED")
 	}, 5*time.Minute, 100*time.Millisecond, "application %s does not end", fresh.ID)
 	return answer.App

@@ -10,9 +10,10 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// makeDirectories creates /tmp for all users, and the users' home directories, in HDFS.
-func (c *Cluster) makeDirectories(ctx context.Context) error {
-	options, err := c.superuser()
+// makeDirectories creates /tmp for all users, and the users' home directories, in the
+// HDFS of a NameNode.
+func (c *Cluster) makeDirectories(ctx context.Context, namenode *Daemon) error {
+	options, err := c.superuser(namenode)
 	if err != nil {
 		return err
 	}
@@ -22,7 +23,7 @@ func (c *Cluster) makeDirectories(ctx context.Context) error {
 	}
 	client, err := hdfs.NewClient(options)
 	if err != nil {
-		return fmt.Errorf("namenode %s: %w", c.namenode.Address(RPC), err)
+		return fmt.Errorf("namenode %s: %w", namenode.Address(RPC), err)
 	}
 	defer func() { _ = client.Close() }()
 	owners := []string{options.User}

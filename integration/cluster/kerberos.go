@@ -5,11 +5,11 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/colinmarc/hdfs/v2"
@@ -54,11 +54,12 @@ func (c *Cluster) Kerberos() *kdctest.KDC {
 // Keytab returns the path of a user's keytab.
 func (c *Cluster) Keytab(user string) string { return c.paths.keytab(user) }
 
-// transport returns what sends requests to the daemons' web servers, on a cluster with
-// Kerberos as their administrator.
-func (c *Cluster) transport(ctx context.Context) (http.RoundTripper, error) {
-	if c.kdc == nil {
-		return plainTransport(), nil
+// webServers returns how to reach the daemons' web servers, on a cluster with Kerberos as
+// their administrator.
+func (c *Cluster) webServers(ctx context.Context) (web, error) {
+	servers, err := c.paths.webServers()
+	if c.kdc == nil || err != nil {
+		return servers, err
 	}
 	if c.administrator == nil {
 		var err error
@@ -66,16 +67,17 @@ func (c *Cluster) transport(ctx context.Context) (http.RoundTripper, error) {
 			Principal: "HTTP/" + masterHost, Keytab: c.paths.keytab(servicesKeytab), Config: c.Kerberos().Config(),
 		})
 		if err != nil {
-			return nil, err
+			return web{}, err
 		}
 	}
-	return c.administrator.RoundTripper(plainTransport()), nil
+	servers.RoundTripper = c.administrator.RoundTripper(servers.RoundTripper)
+	return servers, nil
 }
 
-// superuser returns the options of a client of HDFS that is its superuser, the
+// superuser returns the options of a client of a NameNode that is its superuser, the
 // NameNode's own principal.
-func (c *Cluster) superuser() (hdfs.ClientOptions, error) {
-	options := hdfs.ClientOptions{Addresses: []string{c.namenode.Address(RPC)}}
+func (c *Cluster) superuser(namenode *Daemon) (hdfs.ClientOptions, error) {
+	options := hdfs.ClientOptions{Addresses: []string{namenode.Address(RPC)}}
 	if c.kdc == nil {
 		account, err := user.Current()
 		if err == nil {
@@ -179,8 +181,8 @@ func (p properties) kerberosDaemon() site {
 			"dfs.web.authentication.kerberos.principal":       "HTTP/_HOST@" + kdctest.Realm,
 			"dfs.web.authentication.kerberos.keytab":          keytab,
 			"dfs.namenode.kerberos.internal.spnego.principal": "HTTP/_HOST@" + kdctest.Realm,
-			// DataNodes listen on ports above 1023 and serve HTTP without TLS.
-			"ignore.secure.ports.for.testing": "true",
+			// Without HTTPS, DataNodes would have to listen on ports below 1024.
+			"ignore.secure.ports.for.testing": strconv.FormatBool(!p.options.HTTPS),
 		},
 		yarn: Properties{
 			"yarn.resourcemanager.keytab":                     keytab,

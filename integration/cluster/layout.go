@@ -15,7 +15,7 @@ import (
 //	client/        the clients' configuration directory
 //	conf/DAEMON/   each daemon's configuration directory
 //	logs/          what each daemon printed
-//	hdfs/, yarn/   the NameNode's and the ResourceManager's data
+//	hdfs/, yarn/   the NameNodes' and the ResourceManager's data
 //	node-N/        a node's blocks, localized files and container logs
 //	tmp/           the daemons' temporary files
 //	classes/       lists of the classes that daemons have loaded, if there is no classArchive
@@ -34,7 +34,8 @@ func (p paths) log4j() string                { return filepath.Join(p.dir, "conf
 func (p paths) log(daemon string) string     { return filepath.Join(p.dir, "logs", daemon+".log") }
 func (p paths) tmp() string                  { return filepath.Join(p.dir, "tmp") }
 func (p paths) classes() string              { return filepath.Join(p.dir, "classes") }
-func (p paths) nameDir() string              { return filepath.Join(p.dir, "hdfs", "name") }
+func (p paths) nameDir(daemon string) string { return filepath.Join(p.dir, "hdfs", daemon) }
+func (p paths) sharedEdits() string          { return filepath.Join(p.dir, "hdfs", "shared") }
 func (p paths) resourceManagerState() string { return filepath.Join(p.dir, "yarn", "state") }
 func (p paths) nodeAttributes() string       { return filepath.Join(p.dir, "yarn", "attributes") }
 func (p paths) node(index int) string        { return filepath.Join(p.dir, fmt.Sprintf("node-%d", index+1)) }
@@ -118,10 +119,17 @@ func (p paths) write(settings properties) error {
 			return err
 		}
 	}
+	if settings.options.HTTPS {
+		if err := p.writeStores(settings.options.Nodes); err != nil {
+			return err
+		}
+	}
 	sites := map[string]site{
 		p.client():                  settings.client(),
-		p.conf(nameNodeName):        settings.daemon(),
 		p.conf(resourceManagerName): settings.resourceManager(),
+	}
+	for _, namenode := range settings.options.nameNodes() {
+		sites[p.conf(namenode.daemon)] = settings.nameNode(namenode)
 	}
 	for i := range settings.options.Nodes {
 		sites[p.conf(dataNodeName(i))] = settings.dataNode(i)
@@ -150,6 +158,8 @@ func (s site) write(dir string) error {
 		"hdfs-site.xml":          s.hdfs,
 		"yarn-site.xml":          s.yarn,
 		"capacity-scheduler.xml": s.capacityScheduler,
+		"ssl-client.xml":         s.sslClient,
+		"ssl-server.xml":         s.sslServer,
 	} {
 		if properties == nil {
 			continue

@@ -26,12 +26,18 @@ type Options struct {
 	CapacityScheduler Properties
 	// FairScheduler selects YARN's FairScheduler, with the same queues.
 	FairScheduler bool
+	// HA gives HDFS two nameservices: East, the default file system, with two NameNodes, of
+	// which the first is active, and West with one.
+	HA bool
 	// Kerberos makes the cluster secure: a KDC, Kerberos for all daemons and clients,
 	// and access control lists. Its users are Alice, Bob and Gateway.
 	Kerberos bool
 	// SPNEGO makes the web servers of a cluster with Kerberos ask for it. Without, they
 	// answer any reader, and the ResourceManager takes no submissions by REST.
 	SPNEGO bool
+	// HTTPS makes all web servers ask for HTTPS, with a certificate that clients know from
+	// the truststore of their ssl-client.xml.
+	HTTPS bool
 	// Detached makes the daemons outlive this process, for Attach. Otherwise they end
 	// with this process, even if it is killed.
 	Detached bool
@@ -51,6 +57,11 @@ type NodeSpec struct {
 	MemoryMB int
 	// VCores is the number of virtual cores for containers. Default: 8.
 	VCores int
+	// HDFS overrides properties in the DataNode's hdfs-site.xml.
+	HDFS Properties
+	// PrivilegedPort makes the DataNode transfer data at a port below 1024. Only root may
+	// start it.
+	PrivilegedPort bool
 }
 
 // DefaultNodes returns the two nodes of the usual cluster.

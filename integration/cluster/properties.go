@@ -10,6 +10,8 @@ import (
 type site struct {
 	core, hdfs, yarn  Properties
 	capacityScheduler Properties // only the ResourceManager's
+	sslClient         Properties // nil without HTTPS
+	sslServer         Properties // of daemons; nil without HTTPS
 }
 
 // properties computes the cluster's configuration.
@@ -21,37 +23,35 @@ type properties struct {
 
 // client returns the configuration of clients.
 func (p properties) client() site {
-	namenode, rm := p.endpoints[nameNodeName], p.endpoints[resourceManagerName]
-	secure := p.kerberos()
+	rm := p.endpoints[resourceManagerName]
+	secure, services, https := p.kerberos(), p.nameservices(), p.https()
 	return site{
-		core: Properties{
-			"fs.defaultFS": "hdfs://" + namenode[RPC],
-		}.with(secure.core, p.options.Core),
+		core: services.core.with(secure.core, p.options.Core),
 		hdfs: Properties{
-			"dfs.namenode.rpc-address":  namenode[RPC],
-			"dfs.namenode.http-address": namenode[HTTP],
-			"dfs.replication":           "1",
+			"dfs.replication": "1",
 			// Blocks are small, so that a test's file spreads over the nodes.
 			"dfs.blocksize": strconv.Itoa(8 << 20),
-		}.with(secure.hdfs, p.options.HDFS),
+		}.with(services.hdfs, secure.hdfs, https.hdfs, p.options.HDFS),
 		yarn: Properties{
 			"yarn.resourcemanager.hostname":                 masterHost,
 			"yarn.resourcemanager.address":                  rm[RPC],
 			"yarn.resourcemanager.scheduler.address":        rm[Scheduler],
 			"yarn.resourcemanager.resource-tracker.address": rm[Tracker],
 			"yarn.resourcemanager.admin.address":            rm[Admin],
-			"yarn.resourcemanager.webapp.address":           rm[HTTP],
+			p.webKey("yarn.resourcemanager.webapp.address"): rm[HTTP],
 			"yarn.resourcemanager.am.max-attempts":          "4",
 			"yarn.scheduler.minimum-allocation-mb":          "128",
 			"yarn.scheduler.maximum-allocation-mb":          "4096",
 			"yarn.scheduler.maximum-allocation-vcores":      "4",
-		}.with(secure.yarn, p.options.YARN),
+		}.with(secure.yarn, https.yarn, p.options.YARN),
+		sslClient: https.sslClient,
 	}
 }
 
 // daemon returns the configuration that all daemons share.
 func (p properties) daemon() site {
 	s := p.client()
+	s.sslServer = p.https().sslServer
 	secure := p.kerberosDaemon()
 	s.core = Properties{
 		"hadoop.tmp.dir": p.paths.tmp(),
@@ -67,7 +67,6 @@ func (p properties) daemon() site {
 		"hadoop.http.authentication.signature.secret.file": p.paths.httpSecret(),
 	}.with(secure.core, s.core)
 	s.hdfs = Properties{
-		"dfs.namenode.name.dir":                                fileURI(p.paths.nameDir()),
 		"dfs.namenode.datanode.registration.ip-hostname-check": "false",
 		"dfs.namenode.fs-limits.min-block-size":                "1024",
 		"dfs.namenode.safemode.extension":                      "0",
@@ -129,12 +128,12 @@ func (p properties) dataNode(index int) site {
 	if p.options.Kerberos {
 		s.hdfs["dfs.datanode.kerberos.principal"] = "dn/" + masterHost + "@" + kdctest.Realm
 	}
-	s.hdfs = s.hdfs.with(Properties{
-		"dfs.datanode.hostname":     host,
-		"dfs.datanode.address":      addresses[RPC],
-		"dfs.datanode.ipc.address":  addresses[Admin],
-		"dfs.datanode.http.address": addresses[HTTP],
-		"dfs.datanode.data.dir":     fileURI(p.paths.dataDir(index)),
+	s.hdfs = s.hdfs.with(p.options.Nodes[index].HDFS, Properties{
+		"dfs.datanode.hostname":               host,
+		"dfs.datanode.address":                addresses[RPC],
+		"dfs.datanode.ipc.address":            addresses[Admin],
+		p.webKey("dfs.datanode.http.address"): addresses[HTTP],
+		"dfs.datanode.data.dir":               fileURI(p.paths.dataDir(index)),
 	})
 	return s
 }
@@ -165,13 +164,13 @@ func (p properties) nodeManager(index int) site {
 		// Used if an option sets yarn.nodemanager.recovery.enabled.
 		"yarn.nodemanager.recovery.dir": p.paths.nodeRecoveryDir(index),
 	}.with(s.yarn, Properties{
-		"yarn.nodemanager.hostname":          node.Host,
-		"yarn.nodemanager.bind-host":         node.Host,
-		"yarn.nodemanager.address":           addresses[RPC],
-		"yarn.nodemanager.localizer.address": addresses[Localizer],
-		"yarn.nodemanager.webapp.address":    addresses[HTTP],
-		"yarn.nodemanager.local-dirs":        p.paths.localDir(index),
-		"yarn.nodemanager.log-dirs":          p.paths.containerLogDir(index),
+		"yarn.nodemanager.hostname":                 node.Host,
+		"yarn.nodemanager.bind-host":                node.Host,
+		"yarn.nodemanager.address":                  addresses[RPC],
+		"yarn.nodemanager.localizer.address":        addresses[Localizer],
+		p.webKey("yarn.nodemanager.webapp.address"): addresses[HTTP],
+		"yarn.nodemanager.local-dirs":               p.paths.localDir(index),
+		"yarn.nodemanager.log-dirs":                 p.paths.containerLogDir(index),
 	})
 	if p.options.Kerberos {
 		// The ResourceManager compares a principal with the address that a NodeManager

@@ -37,11 +37,16 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 
 // missing returns what the cluster lacks to be usable, or nil.
 func (c *Cluster) missing(ctx context.Context) error {
-	transport, err := c.transport(ctx)
+	servers, err := c.webServers(ctx)
 	if err != nil {
 		return err
 	}
-	return missing(ctx, transport, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
+	for _, namenode := range c.activeNameNodes()[1:] {
+		if err := missingStorage(ctx, servers, namenode.Address(HTTP), len(c.nodes), nil); err != nil {
+			return fmt.Errorf("%s: %w", namenode.name, err)
+		}
+	}
+	return missing(ctx, servers, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
 }
 
 // Missing returns what a cluster of so many nodes lacks to be usable, or nil, by the
@@ -49,23 +54,20 @@ func (c *Cluster) missing(ctx context.Context) error {
 // counts only after a heartbeat since that time, because the loss of a killed daemon
 // is noticed some seconds later. Missing works with any cluster.
 func Missing(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
-	return missing(ctx, plainTransport(), nameNode, resourceManager, nodes, started)
+	return missing(ctx, plainWeb(), nameNode, resourceManager, nodes, started)
 }
 
-// plainTransport keeps no idle connections: they would outlive the cluster.
-func plainTransport() http.RoundTripper { return &http.Transport{DisableKeepAlives: true} }
-
-func missing(ctx context.Context, transport http.RoundTripper, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
-	if err := missingStorage(ctx, transport, nameNode, nodes, started); err != nil {
+func missing(ctx context.Context, servers web, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
+	if err := missingStorage(ctx, servers, nameNode, nodes, started); err != nil {
 		return fmt.Errorf("namenode: %w", err)
 	}
-	if err := missingCompute(ctx, transport, resourceManager, nodes, started); err != nil {
+	if err := missingCompute(ctx, servers, resourceManager, nodes, started); err != nil {
 		return fmt.Errorf("resourcemanager: %w", err)
 	}
 	return nil
 }
 
-func missingStorage(ctx context.Context, transport http.RoundTripper, nameNode string, nodes int, started map[string]time.Time) error {
+func missingStorage(ctx context.Context, servers web, nameNode string, nodes int, started map[string]time.Time) error {
 	var answer struct {
 		Beans []struct {
 			Safemode  string // "" when off, else why it is on
@@ -73,7 +75,7 @@ func missingStorage(ctx context.Context, transport http.RoundTripper, nameNode s
 		} `json:"beans"`
 	}
 	query := "/jmx?qry=" + url.QueryEscape("Hadoop:service=NameNode,name=NameNodeInfo")
-	if err := getJSON(ctx, transport, nameNode, query, &answer); err != nil {
+	if err := getJSON(ctx, servers, nameNode, query, &answer); err != nil {
 		return err
 	}
 	if len(answer.Beans) != 1 {
@@ -104,14 +106,14 @@ func missingStorage(ctx context.Context, transport http.RoundTripper, nameNode s
 	return nil
 }
 
-func missingCompute(ctx context.Context, transport http.RoundTripper, resourceManager string, nodes int, started map[string]time.Time) error {
+func missingCompute(ctx context.Context, servers web, resourceManager string, nodes int, started map[string]time.Time) error {
 	// A starting ResourceManager lists nodes before it serves the administration protocol.
 	var info struct {
 		ClusterInfo struct {
 			HAState string `json:"haState"`
 		} `json:"clusterInfo"`
 	}
-	if err := getJSON(ctx, transport, resourceManager, "/ws/v1/cluster/info", &info); err != nil {
+	if err := getJSON(ctx, servers, resourceManager, "/ws/v1/cluster/info", &info); err != nil {
 		return err
 	}
 	if state := info.ClusterInfo.HAState; state != "ACTIVE" {
@@ -125,7 +127,7 @@ func missingCompute(ctx context.Context, transport http.RoundTripper, resourceMa
 			}
 		} `json:"nodes"`
 	}
-	if err := getJSON(ctx, transport, resourceManager, "/ws/v1/cluster/nodes?states=RUNNING", &answer); err != nil {
+	if err := getJSON(ctx, servers, resourceManager, "/ws/v1/cluster/nodes?states=RUNNING", &answer); err != nil {
 		return err
 	}
 	running := 0
@@ -143,13 +145,13 @@ func missingCompute(ctx context.Context, transport http.RoundTripper, resourceMa
 }
 
 // getJSON gets a JSON resource of a daemon's web server.
-func getJSON(ctx context.Context, transport http.RoundTripper, address, resource string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+resource, nil)
+func getJSON(ctx context.Context, servers web, address, resource string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, servers.scheme+"://"+address+resource, nil)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Accept", "application/json")
-	client := http.Client{Transport: transport}
+	client := http.Client{Transport: servers}
 	response, err := client.Do(request)
 	if err != nil {
 		return err
