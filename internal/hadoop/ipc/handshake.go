@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,14 +159,21 @@ func (h *handshake) authenticate(ctx context.Context) (sasl.Mechanism, error) {
 			}
 		case state == pb.SaslMessage_SUCCESS && mechanism != nil:
 			return mechanism, finish(mechanism, message)
-		case state == pb.SaslMessage_SUCCESS && h.token.IsZero():
-			return nil, errors.New("the server does not ask for Kerberos (its security is off), so it cannot be told from an impostor: refused")
 		case state == pb.SaslMessage_SUCCESS:
-			return nil, errors.New("the server does not check tokens (its security is off), so it cannot be told from an impostor: refused")
+			return nil, h.insecure()
 		default:
 			return nil, fmt.Errorf("the server sent SASL message %v out of order", state)
 		}
 	}
+}
+
+// insecure returns the error for a server that believes any client.
+func (h *handshake) insecure() error {
+	neglects := "check tokens"
+	if h.token.IsZero() {
+		neglects = "ask for Kerberos"
+	}
+	return fmt.Errorf("the server does not %s (its security is off), so it cannot be told from an impostor: refused", neglects)
 }
 
 // finish handles the server's success message. It fails if the client has not succeeded.
@@ -212,6 +220,9 @@ func (h *handshake) initiate(ctx context.Context, auths []*pb.SaslMessage_SaslAu
 				Method: auth.Method, Mechanism: auth.Mechanism, Protocol: auth.Protocol, ServerId: auth.ServerId,
 			}},
 		})
+	}
+	if slices.Contains(offered, "SIMPLE") {
+		return nil, h.insecure()
 	}
 	own := "a token"
 	if h.token.IsZero() {
