@@ -41,6 +41,20 @@ func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	return newCluster(hadoop, settings, log)
 }
 
+// HadoopConfig returns this machine's Hadoop configuration, overridden by hadoop.*
+// settings, or nil if there are neither.
+func HadoopConfig(settings *config.Config) (*conf.Config, error) {
+	overrides := config.Hadoop.In(settings)
+	hadoop, err := conf.FromEnvironment(overrides)
+	switch {
+	case !errors.Is(err, conf.ErrNotConfigured):
+		return hadoop, err
+	case len(overrides) > 0:
+		return conf.FromMap(overrides), nil
+	}
+	return nil, nil
+}
+
 func newCluster(hadoop *conf.Config, settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	identity, err := Login(hadoop, settings)
 	if err != nil {

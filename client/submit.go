@@ -221,7 +221,7 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	}
 	notice.Stop()
 	if s.cluster.identity.Secure() && unmanaged(s.job.Settings) {
-		return nil, Usagef("%s=true: an unmanaged ApplicationMaster is not supported on a cluster with Kerberos", config.UnmanagedAM.Name())
+		return nil, Usagef("%s=true: on a cluster with Kerberos the ResourceManager gives an unmanaged ApplicationMaster no token: leave this out", config.UnmanagedAM.Name())
 	}
 	tokens, err := s.cluster.tokens(ctx, s.stager.files, s.job.Settings, s.stager.base)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
-	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/interrupt"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
@@ -86,18 +85,4 @@ func givenSettings() (*config.Config, error) {
 		return nil, fmt.Errorf("%s: %w: only yarn-submit may set it", launch.EnvProperties, err)
 	}
 	return config.FromMap(properties)
-}
-
-// hadoopConfig returns this machine's Hadoop configuration, overridden by hadoop.*
-// settings, or nil if there are neither.
-func hadoopConfig(settings *config.Config) (*conf.Config, error) {
-	overrides := config.Hadoop.In(settings)
-	hadoop, err := conf.FromEnvironment(overrides)
-	switch {
-	case !errors.Is(err, conf.ErrNotConfigured):
-		return hadoop, err
-	case len(overrides) > 0:
-		return conf.FromMap(overrides), nil
-	}
-	return nil, nil
 }

@@ -57,7 +57,7 @@ func TestSettingsOverrideTheHadoopConfiguration(t *testing.T) {
 	}
 	for _, there := range []string{"", directory} {
 		t.Setenv("HADOOP_CONF_DIR", there)
-		hadoop, err := hadoopConfig(settings)
+		hadoop, err := client.HadoopConfig(settings)
 		require.NoError(t, err)
 		require.Equal(t, "hdfs://mine", hadoop.DefaultFS())
 	}

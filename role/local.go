@@ -24,7 +24,7 @@ const (
 // runLocal runs a driver with an executor in this process.
 func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config, t *terminal, function func(ctx context.Context) error) (err error) {
 	logger := t.logger
-	hadoop, err := hadoopConfig(settings)
+	hadoop, err := client.HadoopConfig(settings)
 	if err != nil {
 		return client.Usage(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
@@ -50,31 +51,39 @@ func givenDriverID() (string, error) {
 }
 
 func (s standalone) run(ctx context.Context, settings *config.Config, function func(ctx context.Context) error) (err error) {
-	hadoop, err := hadoopConfig(settings)
+	hadoop, err := client.HadoopConfig(settings)
 	if err != nil {
 		return client.Usage(err)
 	}
 	if settings, err = application.DriverSettings(settings); err != nil {
 		return client.Usage(err)
 	}
-	user, err := security.CurrentUser()
+	identity, err := client.Login(hadoop, settings)
 	if err != nil {
 		return err
 	}
-	files := storage.New(storage.Options{Hadoop: hadoop, User: user.Effective, Logger: s.logger})
+	defer identity.Close()
+	files := storage.New(identity.Storage(storage.Options{Hadoop: hadoop, Logger: s.logger}))
 	defer func() { err = errors.Join(err, files.Close()) }()
 	host, bind, err := driverAddresses(ctx, settings, s.masters)
 	if err != nil {
 		return err
 	}
 	a, err := startDriver(driverOptions{
-		id: application.NewID(time.Now()), user: user.Effective, settings: settings, hadoop: hadoop, files: files,
+		id: application.NewID(time.Now()), user: identity.User, settings: settings, hadoop: hadoop, files: files,
 		host: host, bind: bind, terminal: s.terminal, logger: s.logger,
 	})
 	if err != nil {
 		return err
 	}
-	manager, err := s.register(ctx, a, user.Effective)
+	if identity.Secure() {
+		stop, err := keepTokens(ctx, a, identity, hadoop)
+		if err != nil {
+			return errors.Join(err, a.stop(ctx))
+		}
+		defer stop()
+	}
+	manager, err := s.register(ctx, a, identity.User)
 	if err != nil {
 		return errors.Join(err, a.stop(ctx))
 	}
@@ -98,6 +107,33 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 	}
 	s.finish(ctx, a, manager, err)
 	return err
+}
+
+// keepTokens gives the executors delegation tokens of file systems, and new ones before
+// these end until stop is called.
+func keepTokens(ctx context.Context, a *Application, identity *client.Identity, hadoop *conf.Config) (stop func(), err error) {
+	publish := func(tokens *security.Credentials) {
+		encoded, err := tokens.Encode(security.Writable)
+		if err != nil {
+			a.Logger.Error("delegation tokens cannot be encoded", "error", err)
+			return
+		}
+		a.Driver.SetCredentials(encoded)
+	}
+	renewal := identity.Renewal(a.Files, hadoop, a.Settings, a.Logger)
+	if renewal == nil {
+		publish(identity.FileSystemTokens())
+		return func() {}, nil
+	}
+	tokens, err := renewal.Obtain(ctx)
+	if err != nil || tokens == nil {
+		return func() {}, err
+	}
+	publish(tokens.Credentials)
+	renewing, end := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { renewal.Run(renewing, tokens, publish) })
+	return func() { end(); running.Wait() }, nil
 }
 
 // register registers the application with the cluster's leading master.

@@ -39,6 +39,10 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	if err != nil {
 		return nil, err
 	}
+	description.Credentials, err = s.tokens(ctx, job)
+	if err != nil {
+		return nil, err
+	}
 	job.Console.SetLive("asking the cluster")
 	reply, err := s.masters.Submit(ctx, description, files)
 	job.Console.SetLive("")
@@ -58,6 +62,18 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 		return driverReport(reply, s.user), nil
 	}
 	return s.Wait(ctx, reply.GetDriverId(), client.WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})
+}
+
+// tokens returns the delegation tokens of a job's driver, nil if it needs none, and warns
+// of their end.
+func (s *Cluster) tokens(ctx context.Context, job client.Job) ([]byte, error) {
+	tokens, end, err := client.DriverTokens(ctx, job.Settings, s.log)
+	timeout := config.SubmitTimeout.In(job.Settings)
+	if !end.IsZero() && (timeout == 0 || time.Now().Add(timeout).After(end)) {
+		job.Console.Warn("the driver can use HDFS until %s, when its delegation tokens end: if it may run longer, submit with --principal and "+
+			"--keytab, and have the keytab at the same path on the workers' hosts", end.Format(time.DateTime))
+	}
+	return tokens, err
 }
 
 // driver returns the description of a job's driver, and the files to upload.

@@ -2574,8 +2574,10 @@ type DriverDescription struct {
 	// A second submission of a user with the same key returns the first one's driver.
 	// "" for none.
 	IdempotencyKey string `protobuf:"bytes,12,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Delegation tokens of file systems, as a credentials file of Hadoop. Empty for none.
+	Credentials   []byte `protobuf:"bytes,13,opt,name=credentials,proto3" json:"credentials,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DriverDescription) Reset() {
@@ -2690,6 +2692,13 @@ func (x *DriverDescription) GetIdempotencyKey() string {
 		return x.IdempotencyKey
 	}
 	return ""
+}
+
+func (x *DriverDescription) GetCredentials() []byte {
+	if x != nil {
+		return x.Credentials
+	}
+	return nil
 }
 
 type DriverRequest struct {
@@ -3622,7 +3631,7 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\vdescription\x18\x01 \x01(\v2$.bobbin.standalone.DriverDescriptionR\vdescription\x12\x1e\n" +
 	"\n" +
 	"submission\x18\x02 \x01(\tR\n" +
-	"submission\"\xef\x05\n" +
+	"submission\"\x91\x06\n" +
 	"\x11DriverDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x121\n" +
@@ -3638,7 +3647,8 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\tresources\x18\n" +
 	" \x03(\v23.bobbin.standalone.DriverDescription.ResourcesEntryR\tresources\x12\x1c\n" +
 	"\tsupervise\x18\v \x01(\bR\tsupervise\x12'\n" +
-	"\x0fidempotency_key\x18\f \x01(\tR\x0eidempotencyKey\x1a>\n" +
+	"\x0fidempotency_key\x18\f \x01(\tR\x0eidempotencyKey\x12 \n" +
+	"\vcredentials\x18\r \x01(\fR\vcredentials\x1a>\n" +
 	"\x10EnvironmentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +

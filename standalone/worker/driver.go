@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -172,7 +173,11 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 		userVariables: description.GetEnvironment(),
 		variables:     variables,
 		secrets: func(directory string) (map[string]string, error) {
-			return w.driverSettings(directory, description.GetProperties())
+			settings, err := w.driverSettings(directory, description.GetProperties())
+			if tokens := description.GetCredentials(); err == nil && len(tokens) > 0 {
+				settings[security.TokenFileVariable], err = writeCredentials(directory, tokens)
+			}
+			return settings, err
 		},
 		restarted: again,
 	}, started)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
@@ -41,7 +42,9 @@ func TestADriverGetsTheClustersSettings(t *testing.T) {
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
 	s := m.attached()
-	s.order(m.driverOf(1, false, "environment"))
+	order := m.driverOf(1, false, "environment")
+	order.LaunchDrivers[0].Description.Credentials = []byte("delegation tokens")
+	s.order(order)
 	report := s.driver(protocol.DriverState_DRIVER_FINISHED)
 	require.Equal(t, uint32(1), report.GetLaunch())
 	var entries []string
@@ -53,6 +56,7 @@ func TestADriverGetsTheClustersSettings(t *testing.T) {
 	}
 	require.Equal(t, driver, has[launch.EnvDriverID])
 	require.NotContains(t, has, launch.EnvRole)
+	require.Equal(t, filepath.Join(w.directory, driver, "1", "secret", "credentials"), has[security.TokenFileVariable])
 	properties := map[string]string{}
 	require.NoError(t, json.Unmarshal([]byte(has[launch.EnvProperties]), &properties))
 	require.Equal(t, map[string]string{

@@ -128,24 +128,32 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 		program: command.GetProgram(), files: command.GetFiles(), arguments: command.GetArguments(),
 		cores: int(order.GetCores()), memory: config.Size(profile.GetMemory()), resources: protocol.FromAddresses(order.GetResources()),
 		userVariables: command.GetEnvironment(), variables: variables,
-		secrets: func(directory string) (map[string]string, error) { return writePass(directory, command.GetPass()) },
+		secrets: func(directory string) (map[string]string, error) {
+			path, err := writePass(directory, command.GetPass())
+			return map[string]string{security.TokenFileVariable: path}, err
+		},
 	}, started)
 }
 
-// writePass writes pass, the executor's secret for its driver, into a file that only
-// this user can read, and returns the environment variable with its path.
-func writePass(directory string, pass []byte) (map[string]string, error) {
+// writePass writes pass, the executor's secret for its driver, as writeCredentials does.
+func writePass(directory string, pass []byte) (path string, err error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
 	encoded, err := credentials.Encode(security.Writable)
 	if err != nil {
-		return nil, fmt.Errorf("the executor's credentials: %w", err)
+		return "", fmt.Errorf("the executor's credentials: %w", err)
 	}
-	path := filepath.Join(directory, "credentials")
+	return writeCredentials(directory, encoded)
+}
+
+// writeCredentials writes a process's credentials, encoded, into a file that only this
+// user can read, and returns its path.
+func writeCredentials(directory string, encoded []byte) (path string, err error) {
+	path = filepath.Join(directory, "credentials")
 	if err := os.WriteFile(path, encoded, 0o600); err != nil {
-		return nil, fmt.Errorf("the executor's credentials: %w", err)
+		return "", fmt.Errorf("credentials: %w", err)
 	}
-	return map[string]string{security.TokenFileVariable: path}, nil
+	return path, nil
 }
 
 // launchSpec describes a process that runIn starts.

@@ -1,0 +1,82 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// Processes of a standalone cluster use file systems with delegation tokens, too. No
+// ResourceManager gets or renews these.
+
+// Renewal returns what gets delegation tokens for other processes, of the default file
+// system and those of kerberos.access.hadoopFileSystems. It returns nil if the user has
+// not logged in to Kerberos, or has tokens, which then are for the others (FileSystemTokens).
+func (i *Identity) Renewal(files *storage.Files, hadoop *conf.Config, settings *config.Config, logger *slog.Logger) *storage.Renewal {
+	if i.kerberos == nil || i.tokens != nil {
+		return nil
+	}
+	renewal := &storage.Renewal{Files: files, Principal: i.kerberos.Principal(), Logger: logger}
+	if i.real != "" {
+		renewal.Principal = i.User // a NameNode takes this one for the renewer
+	}
+	for _, uri := range append([]string{hadoop.DefaultFS()}, config.KerberosFileSystems.In(settings)...) {
+		renewal.FileSystems = append(renewal.FileSystems, strings.TrimRight(uri, "/")+"/")
+	}
+	return renewal
+}
+
+// FileSystemTokens returns those tokens of HADOOP_TOKEN_FILE_LOCATION that are for file
+// systems.
+func (i *Identity) FileSystemTokens() *security.Credentials {
+	tokens := &security.Credentials{}
+	if i.tokens != nil {
+		for alias, token := range i.tokens.Tokens() {
+			if token.Kind == security.KindHDFS {
+				tokens.SetToken(alias, token)
+			}
+		}
+	}
+	return tokens
+}
+
+// DriverTokens gets delegation tokens for a driver that runs on another host, as a credentials
+// file of Hadoop, and returns when they end. It returns nil if the driver needs none,
+// because there is no Kerberos or because the driver logs in with a keytab on its host.
+// The end is zero if it is not known.
+func DriverTokens(ctx context.Context, settings *config.Config, logger *slog.Logger) (encoded []byte, end time.Time, err error) {
+	hadoop, err := HadoopConfig(settings)
+	if err != nil {
+		return nil, end, Usage(err)
+	}
+	if hadoop == nil || !hadoop.SecurityEnabled() || config.KerberosKeytab.In(settings) != "" {
+		return nil, end, nil
+	}
+	identity, err := Login(hadoop, settings)
+	if err != nil {
+		return nil, end, err
+	}
+	defer identity.Close()
+	files := storage.New(identity.Storage(storage.Options{Hadoop: hadoop, Logger: logger}))
+	defer func() { err = errors.Join(err, files.Close()) }()
+	tokens := identity.FileSystemTokens()
+	if renewal := identity.Renewal(files, hadoop, settings, logger); renewal != nil {
+		obtained, err := renewal.Obtain(ctx)
+		if err != nil {
+			return nil, end, Refused(&examinable{identity.explainProxy(err)})
+		}
+		if obtained == nil {
+			return nil, end, nil // no file system has tokens
+		}
+		tokens, end = obtained.Credentials, obtained.End
+	}
+	encoded, err = tokens.Encode(security.Writable)
+	return encoded, end, err
+}
