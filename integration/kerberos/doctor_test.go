@@ -4,6 +4,7 @@ package kerberos
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,9 +28,12 @@ func (s *secured) askDoctor(t *testing.T) {
 	require.Contains(t, found["login"], "aes256-cts-hmac-sha1-96")
 	require.Contains(t, found["krb5.conf"], s.Kerberos().Address)
 	require.Contains(t, found["delegation token"], "its renewer is rm")
-	protection := map[string]string{"integrity": "auth-int", "privacy": "auth-conf"}[s.options.Core["hadoop.rpc.protection"]]
-	if protection == "" {
-		protection = "auth"
+	protection := "auth"
+	switch configured := s.options.Core["hadoop.rpc.protection"]; {
+	case strings.Contains(configured, "privacy"):
+		protection = "auth-conf"
+	case configured == "integrity":
+		protection = "auth-int"
 	}
 	for _, daemon := range []string{"NameNode " + s.NameNode().Address(cluster.RPC), "ResourceManager " + s.ResourceManager().Address(cluster.RPC)} {
 		require.Contains(t, found[daemon], "answers with Kerberos, protection "+protection)

@@ -9,10 +9,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,32 +46,7 @@ func TestClusters(t *testing.T) {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	for name, options := range map[string]cluster.Options{
-		// Hadoop's defaults.
-		"RPC and authentication": {
-			YARN: cluster.Properties{"yarn.log-aggregation-enable": "true"},
-		},
-		// Tokens end soon, see outliveTokens.
-		"REST and privacy": {
-			SPNEGO: true,
-			Core:   cluster.Properties{"hadoop.rpc.protection": "privacy"},
-			HDFS: cluster.Properties{
-				"dfs.data.transfer.protection":            "privacy",
-				"dfs.encrypt.data.transfer":               "true",
-				"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
-
-				"dfs.namenode.delegation.token.renew-interval": strconv.FormatInt(tokenRenewal.Milliseconds(), 10),
-				"dfs.namenode.delegation.token.max-lifetime":   strconv.FormatInt(tokenLifetime.Milliseconds(), 10),
-			},
-		},
-		"integrity": {
-			Core: cluster.Properties{"hadoop.rpc.protection": "integrity"},
-			HDFS: cluster.Properties{"dfs.data.transfer.protection": "integrity"},
-		},
-		"privacy by 3DES": {
-			HDFS: cluster.Properties{"dfs.data.transfer.protection": "privacy"},
-		},
-	} {
+	for name, options := range clusters() {
 		t.Run(name, func(t *testing.T) {
 			options.Kerberos = true
 			c, err := cluster.Start(t.Context(), options)
@@ -84,9 +59,18 @@ func TestClusters(t *testing.T) {
 			s := &secured{Cluster: c, options: options, programs: programs, cache: filepath.Join(t.TempDir(), "cache")}
 			s.refuseWithoutTicket(t)
 			require.NoError(t, c.Kerberos().Init(t.Context(), s.cache, cluster.Alice, cluster.Password))
-			if options.SPNEGO {
+			switch {
+			case options.SPNEGO:
 				t.Run("while tokens end", s.outliveTokens)
-			} else {
+				s.requireRolledKeys(t)
+			case options.HA:
+				paused := s.pauseRead(t)
+				s.countWords(t)
+				s.askDoctor(t)
+				s.surviveFailures(t)
+				paused.resume(t)
+				return // there is no KDC any more
+			default:
 				s.countWords(t)
 				s.keepOthersOut(t)
 			}
@@ -95,7 +79,11 @@ func TestClusters(t *testing.T) {
 				s.actForAnother(t)
 				if byRPC {
 					s.useTokenFile(t)
+					s.useStandalone(t)
 				}
+			}
+			if name == "integrity" {
+				s.refuseSimple(t)
 			}
 		})
 	}
@@ -128,13 +116,15 @@ func (s *secured) keytab(user string) []string {
 }
 
 // files returns HDFS as a user.
-func (s *secured) files(t *testing.T, user string) *storage.Files {
+func (s *secured) files(t *testing.T, user string) *storage.Files { return s.openFiles(t, user, nil) }
+
+func (s *secured) openFiles(t *testing.T, user string, logger *slog.Logger) *storage.Files {
 	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: user, Keytab: s.Keytab(user), Config: s.Kerberos().Config()})
 	require.NoError(t, err)
 	t.Cleanup(login.Close)
 	hadoop, err := conf.Load(s.ConfDir())
 	require.NoError(t, err)
-	files := storage.New(storage.Options{Hadoop: hadoop, User: user, Kerberos: login})
+	files := storage.New(storage.Options{Hadoop: hadoop, User: user, Kerberos: login, Logger: logger})
 	t.Cleanup(func() { require.NoError(t, files.Close()) })
 	return files
 }
@@ -151,11 +141,13 @@ func (s *secured) refuseWithoutTicket(t *testing.T) {
 	}
 }
 
-// countWords counts words in HDFS in each mode, with the ticket cache and a keytab.
+// countWords counts words in HDFS in each mode, with the ticket cache and a keytab, and
+// checks what others on the network can read.
 func (s *secured) countWords(t *testing.T) {
+	stop := s.record(t)
 	files := s.files(t, cluster.Alice)
-	text := strings.Repeat("ape bee cat\n", 400000)
-	writer, err := files.Create(t.Context(), "/user/alice/text")
+	text := strings.Repeat(counted, 400000)
+	writer, err := files.Create(t.Context(), "/user/alice/text", storage.BlockSize(blockSize))
 	require.NoError(t, err)
 	_, err = io.WriteString(writer, text)
 	require.NoError(t, err)
@@ -168,11 +160,15 @@ func (s *secured) countWords(t *testing.T) {
 	for mode, login := range map[string][]string{"cluster": ticket, "client": keytab} {
 		out := "/user/alice/out-" + mode
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "2"}, login...)
+		if s.options.HA {
+			out = "hdfs://" + cluster.West + out
+			args = append(args, "--conf", "kerberos.access.hadoopFileSystems=hdfs://"+cluster.West)
+		}
 		r := s.run(t, append(args, s.programs+"/wordcount", "/user/alice/text", out)...)
 		require.Equal(t, 0, r.code, r.stderr)
 		infos, err := files.List(t.Context(), out)
 		require.NoError(t, err)
-		counted := ""
+		counts := ""
 		for _, info := range infos {
 			require.Equal(t, cluster.Alice, info.Owner)
 			if info.Size > 0 {
@@ -181,12 +177,13 @@ func (s *secured) countWords(t *testing.T) {
 				content, err := io.ReadAll(file)
 				require.NoError(t, err)
 				require.NoError(t, file.Close())
-				counted += string(content)
+				counts += string(content)
 			}
 		}
-		require.Contains(t, counted, "bee\t400000")
+		require.Contains(t, counts, "bee\t400000")
 		s.submitted++
 	}
+	stop().requireClear(t, s.inClear())
 }
 
 // keepOthersOut submits as alice an application that bob must not kill.

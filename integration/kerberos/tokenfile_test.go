@@ -4,6 +4,7 @@ package kerberos
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,7 +39,9 @@ func (s *secured) useTokenFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "rm", identifier.Renewer)
 
-	tokens.SetToken("the ResourceManager", s.managerToken(t, manager))
+	managerToken, err := s.managerTokenFor(t.Context(), t, manager)
+	require.NoError(t, err)
+	tokens.SetToken("the ResourceManager", managerToken)
 	for format, name := range map[security.Format]string{security.Writable: "java", security.Protobuf: "protobuf"} {
 		content, err := tokens.Encode(format)
 		require.NoError(t, err)
@@ -76,9 +79,9 @@ func (s *secured) useTokenFile(t *testing.T) {
 	require.Contains(t, r.stderr, "no token of the kind "+security.KindRM)
 }
 
-// managerToken returns alice's token of the ResourceManager.
-func (s *secured) managerToken(t *testing.T, address string) security.Token {
-	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: cluster.Alice, Keytab: s.Keytab(cluster.Alice), Config: s.Kerberos().Config()})
+// managerTokenFor gets alice's token of the ResourceManager.
+func (s *secured) managerTokenFor(ctx context.Context, t *testing.T, address string) (security.Token, error) {
+	login, err := kerberos.Open(ctx, kerberos.Options{Principal: cluster.Alice, Keytab: s.Keytab(cluster.Alice), Config: s.Kerberos().Config()})
 	require.NoError(t, err)
 	defer login.Close()
 	hadoop, err := conf.Load(s.ConfDir())
@@ -87,8 +90,7 @@ func (s *secured) managerToken(t *testing.T, address string) security.Token {
 		Kerberos: kerberos.ServiceOf(login, hadoop, "yarn.resourcemanager.principal"),
 	})
 	defer func() { require.NoError(t, client.Close()) }()
-	token, err := client.DelegationToken(t.Context(), "rm")
-	require.NoError(t, err)
+	token, err := client.DelegationToken(ctx, "rm")
 	token.Service = address
-	return token
+	return token, err
 }

@@ -1,9 +1,9 @@
 // Command steady uses HDFS for a while, with new connections to the NameNodes in each
 // round, so that tests can let tokens end in between.
 //
-//	steady DIR ROUNDS PAUSE
+//	steady DIR,... ROUNDS PAUSE
 //
-// In each round the driver and two tasks each write a file below DIR and read it again.
+// In each round the driver and two tasks each write a file below each DIR and read it again.
 // The tasks of the last round run on executors that start then. The rounds are PAUSE
 // apart, which must exceed the 10 s after which idle connections are closed.
 package main
@@ -15,15 +15,26 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-var copyTask = bobbin.Func("copy", func(task *bobbin.Task, name string) (string, error) {
-	return task.ExecutorID(), copyOnce(task, name)
+var copyTask = bobbin.Func("copy", func(task *bobbin.Task, names []string) (string, error) {
+	return task.ExecutorID(), copyAll(task, names)
 })
+
+// copyAll writes files and reads them again.
+func copyAll(ctx context.Context, names []string) error {
+	for _, name := range names {
+		if err := copyOnce(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // copyOnce writes a file and reads it again.
 func copyOnce(ctx context.Context, name string) error {
@@ -56,7 +67,7 @@ func main() {
 
 func run(ctx context.Context, arguments []string) error {
 	if len(arguments) != 3 {
-		return errors.New("usage: steady DIR ROUNDS PAUSE")
+		return errors.New("usage: steady DIR,... ROUNDS PAUSE")
 	}
 	rounds, err := strconv.Atoi(arguments[1])
 	if err != nil {
@@ -72,15 +83,20 @@ func run(ctx context.Context, arguments []string) error {
 	}
 	defer session.Close()
 	for round := 1; round <= rounds; round++ {
-		name := func(who string) string { return fmt.Sprintf("%s/%d-%s", arguments[0], round, who) }
-		if err := copyOnce(ctx, name("driver")); err != nil {
+		names := func(who string) (all []string) {
+			for dir := range strings.SplitSeq(arguments[0], ",") {
+				all = append(all, fmt.Sprintf("%s/%d-%s", dir, round, who))
+			}
+			return all
+		}
+		if err := copyAll(ctx, names("driver")); err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
 		var options []bobbin.Option
 		if round == rounds {
 			options = append(options, bobbin.OnExecutors(bobbin.ResourceProfile{Cores: 2}))
 		}
-		executors, err := copyTask.Run(ctx, session, []string{name("a"), name("b")}, options...)
+		executors, err := copyTask.Run(ctx, session, [][]string{names("a"), names("b")}, options...)
 		if err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}

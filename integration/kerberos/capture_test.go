@@ -1,0 +1,127 @@
+//go:build integration
+
+package kerberos
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+// spoken are words of the conversations with each daemon that are on the network in clear
+// if they are not encrypted: methods of RPCs, and the text that is counted.
+var spoken = map[string]string{
+	"NameNode":                  "getBlockLocations",
+	"ResourceManager":           "submitApplication",
+	"ResourceManager's AMs":     "allocate",
+	"ResourceManager's workers": "nodeHeartbeat",
+	"NodeManager":               "startContainers",
+	"DataNode 1":                counted,
+	"DataNode 2":                counted,
+}
+
+// counted is a line of the text that countWords counts. Other tests send other ones.
+var counted = "ape bee " + rand.Text()[:8] + "\n"
+
+// capture has what was sent on loopback for a while.
+type capture struct {
+	sockets map[string]string         // names of daemons by address
+	sent    map[string]int            // bytes, by daemon
+	heard   map[string]map[string]int // how often each word was seen, by daemon; "" for all others
+}
+
+// record captures all packets on loopback until stop is called. That needs root.
+func (s *secured) record(t *testing.T) (stop func() *capture) {
+	c := &capture{sent: map[string]int{}, heard: map[string]map[string]int{}, sockets: map[string]string{
+		s.NameNode().Address(cluster.RPC):              "NameNode",
+		s.ResourceManager().Address(cluster.RPC):       "ResourceManager",
+		s.ResourceManager().Address(cluster.Scheduler): "ResourceManager's AMs",
+		s.ResourceManager().Address(cluster.Tracker):   "ResourceManager's workers",
+		s.Nodes()[0].NodeManager.Address(cluster.RPC):  "NodeManager",
+		s.Nodes()[1].NodeManager.Address(cluster.RPC):  "NodeManager",
+		s.Nodes()[0].DataNode.Address(cluster.RPC):     "DataNode 1",
+		s.Nodes()[1].DataNode.Address(cluster.RPC):     "DataNode 2",
+	}}
+	loopback, err := net.InterfaceByName("lo")
+	require.NoError(t, err)
+	const ipv4 = 0x0008 // in network byte order
+	socket, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, ipv4)
+	require.NoError(t, err, "a capture needs root")
+	require.NoError(t, syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_RCVBUFFORCE, 64<<20))
+	pause := syscall.NsecToTimeval((100 * time.Millisecond).Nanoseconds())
+	require.NoError(t, syscall.SetsockoptTimeval(socket, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &pause))
+	require.NoError(t, syscall.Bind(socket, &syscall.SockaddrLinklayer{Protocol: ipv4, Ifindex: loopback.Index}))
+	stopping := make(chan struct{})
+	var receiving sync.WaitGroup
+	receiving.Go(func() {
+		packet := make([]byte, 1<<17)
+		for {
+			n, from, err := syscall.Recvfrom(socket, packet, 0)
+			if link, ok := from.(*syscall.SockaddrLinklayer); err == nil && ok && link.Pkttype != syscall.PACKET_OUTGOING {
+				c.note(packet[:n]) // each packet is also seen as an outgoing one
+			}
+			select {
+			case <-stopping:
+				return
+			default:
+			}
+		}
+	})
+	return func() *capture {
+		close(stopping)
+		receiving.Wait()
+		require.NoError(t, syscall.Close(socket))
+		return c
+	}
+}
+
+// note looks for words in an IPv4 packet.
+func (c *capture) note(packet []byte) {
+	const tcp, addresses, ports = 6, 12, 4 // the protocol; offsets in the header, and sizes
+	if len(packet) < 20 || packet[9] != tcp {
+		return
+	}
+	header := int(packet[0]&0xf) * 4
+	if len(packet) < header+20 {
+		return
+	}
+	segment := packet[header:]
+	payload := segment[min(len(segment), int(segment[12]>>4)*4):]
+	daemon := ""
+	for end := range 2 {
+		ip := net.IP(packet[addresses+4*end : addresses+4*end+4])
+		port := binary.BigEndian.Uint16(segment[ports/2*end:])
+		if name, known := c.sockets[(&net.TCPAddr{IP: ip, Port: int(port)}).String()]; known {
+			daemon = name
+		}
+	}
+	c.sent[daemon] += len(payload)
+	for _, word := range spoken {
+		if bytes.Contains(payload, []byte(word)) {
+			if c.heard[daemon] == nil {
+				c.heard[daemon] = map[string]int{}
+			}
+			c.heard[daemon][word]++
+		}
+	}
+}
+
+// requireClear checks with which daemons other processes spoke in clear. No others may
+// have sent the text that was counted.
+func (c *capture) requireClear(t *testing.T, clear map[string]bool) {
+	for daemon, word := range spoken {
+		assert.NotZero(t, c.sent[daemon], "%s was used", daemon)
+		assert.Equal(t, clear[daemon], c.heard[daemon][word] > 0, "%q in clear at the %s", word, daemon)
+	}
+	assert.Zero(t, c.heard[""][counted], "at other ports")
+}
