@@ -61,12 +61,18 @@ func (x *execution) splits(n *node, partition int) []storage.Split {
 	return splits
 }
 
-// fetch passes the records of a partition of a shuffle to add.
+// fetch passes the records of a partition of a shuffle to add, or those of the task's
+// piece of it.
 func (x *execution) fetch(e *exchange, partition int, add func(key, value []byte) error) {
 	outputs := x.layout.Outputs[e.id()]
 	if e.id() == x.piece.Shuffle {
 		outputs = outputs[x.piece.Maps.First:x.piece.Maps.End]
 	}
+	x.fetchFrom(outputs, partition, add)
+}
+
+// fetchFrom passes the records that outputs have of a partition to add.
+func (x *execution) fetchFrom(outputs []shuffle.Output, partition int, add func(key, value []byte) error) {
 	for i := range outputs {
 		if bytes := outputs[i].Sizes.Of(partition); outputs[i].Host == x.task.Host() {
 			x.measured.LocalBytes += bytes

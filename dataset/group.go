@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"bytes"
+	"cmp"
 	"iter"
 
 	"github.com/bobbin-yarn/bobbin/internal/record"
@@ -93,6 +95,11 @@ func (s *sortedGroups) advance() {
 	if s.record, s.more, err = s.sorter.Next(); err != nil {
 		s.more = s.x.fail(err)
 	}
+}
+
+// compare compares the group's key with another, in the order in which groups are read.
+func (s *sortedGroups) compare(hash uint64, key []byte) int {
+	return cmp.Or(cmp.Compare(s.hash, hash), bytes.Compare(s.key, key))
 }
 
 // inGroup reports whether the next record belongs to the group.

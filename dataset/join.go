@@ -1,13 +1,12 @@
 package dataset
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"iter"
 	"unsafe"
 
 	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
 // Both are the values of a key in two data sets. Each can be read once.
@@ -64,18 +63,23 @@ func FullJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K,
 func join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], operator string, keepLeft, keepRight bool, f func(K, *V, *W) U) *Of[U] {
 	n := &node{operator: operator, blocking: true}
 	c := newCoGrouping(n, left, right)
-	// Each task needs all of the other side, and must know that a value has no partner.
-	if c.left.exchange != nil && !keepRight {
-		n.divisible = append(n.divisible, c.left.exchange)
-	}
-	if c.right.exchange != nil && !keepLeft {
-		n.divisible = append(n.divisible, c.right.exchange)
+	for _, side := range []*exchange{c.left.exchange, c.right.exchange} {
+		if side != nil {
+			n.divisible = append(n.divisible, side)
+		}
 	}
 	joined := newOf(left.plan, n, func(x *execution, partition int, emit func(U) bool) {
 		var lefts buffered[V]
 		var rights buffered[W]
+		leftElsewhere := c.left.elsewhere(x, partition, keepRight)
+		defer leftElsewhere.close()
+		rightElsewhere := c.right.elsewhere(x, partition, keepLeft)
+		defer rightElsewhere.close()
 		c.each(x, partition, func(encodedKey []byte, hasLeft, hasRight bool, l, r *sortedGroups) bool {
-			if !hasLeft && !keepRight || !hasRight && !keepLeft {
+			switch {
+			case !hasLeft && (!keepRight || leftElsewhere.has(r.hash, r.key)):
+				return true
+			case !hasRight && (!keepLeft || rightElsewhere.has(l.hash, l.key)):
 				return true
 			}
 			key, err := c.left.keys.Decode(encodedKey)
@@ -174,7 +178,7 @@ func (c *coGrouping[K, V, W]) each(x *execution, partition int, visit func(key [
 		case !moreRight:
 			order = -1
 		default:
-			order = cmp.Or(cmp.Compare(left.hash, right.hash), bytes.Compare(left.key, right.key))
+			order = left.compare(right.hash, right.key)
 		}
 		key := left.key
 		if order > 0 {
@@ -189,6 +193,65 @@ func (c *coGrouping[K, V, W]) each(x *execution, partition int, visit func(key [
 		if order >= 0 {
 			moreRight = right.nextGroup()
 		}
+	}
+}
+
+// elsewhere says which keys a side of a join has in the pieces of the partition that other
+// tasks read. Values of the other side with such a key have a partner, though this task
+// does not see it. The zero value is for a side that the task reads whole.
+type elsewhere struct {
+	any  bool          // another task decides which values of the other side have no partner
+	keys *sortedGroups // nil if the task reads the side whole
+	more bool          // keys is at a group
+}
+
+// elsewhere returns what the task must know of a side's other pieces, if it needs to know
+// which values of the other side have no partner. The task of the first piece decides that
+// for all pieces: it reads the keys of the others too. The caller must close the result.
+func (side *keyedInput[K, V]) elsewhere(x *execution, partition int, needed bool) *elsewhere {
+	switch {
+	case !needed || side.exchange == nil || side.exchange.id() != x.piece.Shuffle:
+		return &elsewhere{}
+	case x.piece.Maps.First > 0:
+		return &elsewhere{any: true}
+	}
+	sorter, err := x.sorter()
+	if err != nil {
+		x.fail(err)
+		return &elsewhere{}
+	}
+	known := shuffle.NewTable[struct{}]() // so that most keys are sorted once
+	defer known.Release()
+	others := x.layout.Outputs[side.exchange.id()][x.piece.Maps.End:]
+	x.fetchFrom(others, partition, func(key, _ []byte) error {
+		hash := record.Hash(key)
+		if _, first := known.Upsert(hash, key); !first {
+			return nil
+		}
+		if known.Bytes() > x.memory {
+			known.Reset()
+		}
+		return sorter.Add(hash, key, nil)
+	})
+	e := &elsewhere{keys: newSortedGroups(x, sorter)}
+	e.more = e.keys.nextGroup()
+	return e
+}
+
+// has reports whether other pieces have a key. The keys must be asked for in order.
+func (e *elsewhere) has(hash uint64, key []byte) bool {
+	for e.more {
+		if order := e.keys.compare(hash, key); order >= 0 {
+			return order == 0
+		}
+		e.more = e.keys.nextGroup()
+	}
+	return e.any
+}
+
+func (e *elsewhere) close() {
+	if e.keys != nil {
+		e.keys.close()
 	}
 }
 

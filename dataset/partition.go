@@ -69,6 +69,7 @@ func exchanged[T any](in *Of[T], operator string, partitions int) *Of[T] {
 		})
 	}
 	n.reads = []*exchange{e}
+	n.divisible = n.reads
 	return newOf(in.plan, n, func(x *execution, partition int, emit func(T) bool) {
 		x.fetch(e, partition, func(_, encoded []byte) error {
 			element, err := values.Decode(encoded)

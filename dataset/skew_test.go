@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,11 +28,12 @@ const (
 	skewedMaps    = 8
 )
 
+// skewedKey returns the key of a record: 0, or a key that few map tasks have.
 func skewedKey(i int64) int64 {
 	if i%2 == 0 {
 		return 0
 	}
-	return i / 2 % skewedKeys
+	return i * skewedKeys / skewedRecords
 }
 
 // skewedSums has for each key of the join the number of its results, and the sum of the
@@ -127,32 +129,51 @@ func tasksOf(session *bobbin.Session, text string) (tasks int) {
 }
 
 func TestSkewedPartitionsAreDivided(t *testing.T) {
-	for _, c := range []struct {
-		join    string
-		divided bool
-	}{
-		{"Join", true}, {"Join, reversed", true},
-		{"LeftJoin", true}, {"LeftJoin, reversed", false},
-		{"RightJoin", false}, {"RightJoin, reversed", true},
-		{"FullJoin", false},
-	} {
-		t.Run(c.join, func(t *testing.T) {
+	for _, join := range []string{"Join", "Join, reversed", "LeftJoin", "LeftJoin, reversed", "RightJoin", "RightJoin, reversed", "FullJoin"} {
+		t.Run(join, func(t *testing.T) {
 			run(t, func(ctx context.Context, session *bobbin.Session) {
 				tasks := map[bool]int{}
 				for _, byPartition := range []bool{false, true} {
-					got, err := skewedSums.With(session, skew{c.join, byPartition}).Collect(ctx)
+					got, err := skewedSums.With(session, skew{join, byPartition}).Collect(ctx)
 					require.NoError(t, err)
-					require.Equal(t, wantSkewed(c.join), toMap(got))
+					require.Equal(t, wantSkewed(join), toMap(got))
 					tasks[byPartition] = tasksOf(session, " for Reduce ")
 				}
-				if c.divided {
-					require.Equal(t, tasks[true]+3, tasks[false], "tasks")
-				} else {
-					require.Equal(t, tasks[true], tasks[false], "tasks")
-				}
+				require.Equal(t, tasks[true]+3, tasks[false], "tasks")
 			})
 		})
 	}
+}
+
+// frequentElement has the lengths of elements, half of which are the same. These are so long
+// that compression leaves something of them.
+var frequentElement = dataset.Define("frequent element", func(p *dataset.Plan, elements int64) *dataset.Of[int] {
+	frequent := make([]byte, 0, 100<<10)
+	for random := rand.New(rand.NewPCG(1, 1)); len(frequent) < cap(frequent); {
+		frequent = append(frequent, byte(random.Uint32()))
+	}
+	return dataset.Map(dataset.Repartition(dataset.Map(dataset.Range(p, 0, elements, skewedMaps), func(i int64) []byte {
+		if i%2 == 0 {
+			return frequent
+		}
+		return strconv.AppendInt(nil, i, 10)
+	}), 16), func(element []byte) int { return len(element) })
+})
+
+func TestASkewedRepartitionIsDivided(t *testing.T) {
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		got, err := frequentElement.With(session, 320).Collect(ctx)
+		require.NoError(t, err)
+		require.Len(t, got, 320)
+		frequent := 0
+		for _, length := range got {
+			if length == 100<<10 {
+				frequent++
+			}
+		}
+		require.Equal(t, 160, frequent)
+		require.Greater(t, tasksOf(session, "Map "), 4, "the frequent element's partition alone has several tasks")
+	})
 }
 
 // A partition that is stored is whole, whether the data set is cached before or after
