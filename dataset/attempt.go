@@ -235,7 +235,12 @@ func (a *attempt) Ended(err error) {
 		delete(a.engine.attempts, a.number)
 		a.summarize()
 		a.engine.recordCaches(a.state.final)
-		a.engine.act(a.engine.graph.SetEnded(a.number, err))
+		ended := func() { a.engine.act(a.engine.graph.SetEnded(a.number, err)) }
+		if a.engine.losses.pending() {
+			a.engine.afterLosses(silenceDelay, ended) // fetch failures of the attempt may wait there
+		} else {
+			ended()
+		}
 	})
 }
 
@@ -255,7 +260,12 @@ func (a *attempt) taskDone(result driver.Result) {
 		if generations := a.generations[f.Shuffle]; f.Map < uint64(len(generations)) {
 			failure.Generation = generations[f.Map]
 		}
-		e.act(e.graph.FetchFailed(a.number, result.Index, failure))
+		delay := lossDelay
+		if f.Unreachable != "" {
+			delay = silenceDelay
+			e.unreachable(f.Unreachable, silence{to: result.ExecutorID, attempt: a.number})
+		}
+		e.afterLosses(delay, func() { e.act(e.graph.FetchFailed(a.number, result.Index, failure)) })
 		return
 	}
 	a.times = append(a.times, result.RunTime)

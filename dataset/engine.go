@@ -51,6 +51,7 @@ type engine struct {
 	executors map[string]*executor // by the driver's id
 	cached    map[cachedBlock]map[string]bool
 	handovers map[*handover]struct{} // that have submitted their task sets
+	losses    losses
 
 	replication *replication
 }
@@ -60,7 +61,8 @@ type executor struct {
 	driver.ExecutorInfo
 	registrations int // how often it has registered
 	lost          bool
-	leaving       bool // it gets no further tasks
+	leaving       bool             // it gets no further tasks
+	silences      map[silence]bool // since it has registered
 }
 
 // name returns the id by which package stage knows the executor, which changes with
@@ -185,29 +187,8 @@ func (e *engine) ExecutorAdded(info driver.ExecutorInfo) {
 			x = &executor{}
 			e.executors[info.ID] = x
 		}
-		x.ExecutorInfo, x.lost, x.leaving = info, false, false
-		x.registrations++
+		*x = executor{ExecutorInfo: info, registrations: x.registrations + 1}
 		e.replication.start()
-	})
-}
-
-// ExecutorLost implements driver.ExecutorListener.
-func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
-	e.post(func() {
-		x := e.executors[info.ID]
-		if x == nil || x.lost {
-			return
-		}
-		x.lost = true
-		for block, executors := range e.cached {
-			if delete(executors, info.ID); len(executors) == 0 {
-				delete(e.cached, block)
-			}
-			e.replication.want(block)
-		}
-		e.replication.start()
-		e.endStranded()
-		e.act(e.graph.ExecutorLost(x.name(), x.Host, false))
 	})
 }
 

@@ -86,12 +86,12 @@ func (e *engine) endStranded() {
 	}
 }
 
-// start submits the task set. If there is nothing to move, or no executor to move it to,
-// the hand-over ends.
+// start submits the task set. If there is nothing to move, no executor to move it to, or
+// no answer from the executor, the hand-over ends.
 func (h *handover) start(id string) {
 	e := h.engine
 	h.from = e.executors[id]
-	if h.from == nil || h.from.lost || !e.canAdopt() {
+	if h.from == nil || h.from.lost || h.from.unreachable() || !e.canAdopt() {
 		close(h.ended)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -111,6 +112,31 @@ func TestOutputsOfLeavingExecutorsAreMoved(t *testing.T) {
 		collect()
 		require.EqualValues(t, 200, computed.Load())
 		require.EqualValues(t, 50, session.Counter(evenCount))
+	})
+}
+
+func TestExecutorsThatAreLostTogetherCostOneAttempt(t *testing.T) {
+	computed.Store(0)
+	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
+		more.add("a")
+		more.add("b")
+		sums := countedSums.With(session, counted.With(session, numbers{100, 20}))
+		collect := func() {
+			got, err := sums.Collect(ctx)
+			require.NoError(t, err)
+			require.Equal(t, map[int64]int64{0: 1683, 1: 1617, 2: 1650}, toMap(got))
+		}
+		collect()
+		more.lose("a")
+		more.lose("b")
+		collect()
+		attempts := 0
+		for _, summary := range dataset.Summary(session) {
+			if strings.Contains(summary.Name, " for Reduce ") {
+				attempts++
+			}
+		}
+		require.Equal(t, 2, attempts)
 	})
 }
 

@@ -69,6 +69,7 @@ func (e *engine) runPrepared(ctx context.Context, j *job) error {
 
 // submit adds the stages of a job to the graph.
 func (e *engine) submit(j *job) {
+	e.reportLosses() // it need not find out that output is lost
 	e.jobs[j.id] = j
 	result := &stageState{id: stage.StageID{Job: j.id}, number: e.app.Driver.NewID(), final: j.final, job: j}
 	e.stages[result.id] = result

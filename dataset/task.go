@@ -114,6 +114,8 @@ type fetchFailure struct {
 	Map     uint64
 	Attempt uint64
 	Gone    bool // all output of the executor is lost: it does not answer, or files are missing
+	// Unreachable is the executor that did not answer; "" if it did.
+	Unreachable string
 }
 
 // runTask runs one task of a stage. It returns fetch failures as results, because
@@ -150,8 +152,12 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	case errors.As(err, &failed) && ctx.Err() == nil:
 		call.Values.Reset()
 		id := failed.Output.MapID
-		output = taskOutput{Failed: &fetchFailure{Shuffle: id.Shuffle, Map: id.Map, Attempt: id.Attempt,
-			Gone: errors.Is(err, transfer.ErrUnreachable) || errors.Is(err, block.ErrNotFound) || errors.Is(err, os.ErrNotExist)}}
+		failure := &fetchFailure{Shuffle: id.Shuffle, Map: id.Map, Attempt: id.Attempt,
+			Gone: errors.Is(err, block.ErrNotFound) || errors.Is(err, os.ErrNotExist)}
+		if errors.Is(err, transfer.ErrUnreachable) {
+			failure.Gone, failure.Unreachable = true, failed.Output.ExecutorID
+		}
+		output = taskOutput{Failed: failure}
 	case err != nil:
 		return nil, err
 	default:

@@ -19,6 +19,16 @@ func (d *Driver) Decommission(ids []string, notice Notice) {
 	d.do(func(l *loop) { l.decommission(ids, notice) })
 }
 
+// Replace decommissions an executor, for a reason of the driver's user; the cluster manager
+// then starts another. An executor that is not registered is ignored.
+func (d *Driver) Replace(id, reason string) {
+	d.do(func(l *loop) {
+		if e := l.executors[id]; e != nil {
+			l.decommissionOwn(e, reason)
+		}
+	})
+}
+
 // decommission is the state of an executor that is being decommissioned.
 type decommission struct {
 	Notice

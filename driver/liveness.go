@@ -1,52 +1,81 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// liveness finds executors that have sent no message for network.timeout.
+// liveness finds executors that have sent no message for network.timeout. The others of
+// their hosts that have been silent for several heartbeats time out with them, because
+// the hosts are probably lost.
 type liveness struct {
 	timeout time.Duration
+	silence time.Duration // after which an executor has missed heartbeats; at most timeout
 	period  time.Duration // time between two checks
 	next    time.Time     // time of the next check
 }
 
+// missedHeartbeats is how many heartbeats an executor must miss to be called silent.
+const missedHeartbeats = 3
+
 func newLiveness(c *config.Config, now time.Time) liveness {
 	timeout := max(config.NetworkTimeout.In(c), time.Millisecond)
 	period := max(timeout/4, time.Millisecond)
-	return liveness{timeout: timeout, period: period, next: now.Add(period)}
+	silence := min(missedHeartbeats*config.ExecutorHeartbeat.In(c), timeout)
+	return liveness{timeout: timeout, silence: silence, period: period, next: now.Add(period)}
 }
 
 // timedOut returns, once per period, the executors that have timed out; otherwise none.
 func (v *liveness) timedOut(executors map[string]*executor, now time.Time) []*executor {
-	late := now.Sub(v.next)
-	if late < 0 {
+	if now.Before(v.next) {
 		return nil
 	}
+	suspended := v.suspended(now)
 	v.next = now.Add(v.period)
-	if late > v.period {
-		// This process was suspended: messages are unread, so every timeout starts again.
+	if suspended { // messages are unread, so every timeout starts again
 		for _, e := range executors {
 			e.lastHeard = now
 		}
 		return nil
 	}
-	var silent []*executor
+	hosts := map[string]bool{}
 	for _, e := range executors {
 		if now.Sub(e.lastHeard) >= v.timeout {
+			hosts[e.host] = true
+		}
+	}
+	if len(hosts) == 0 {
+		return nil
+	}
+	return v.silent(executors, now, func(e *executor) bool { return hosts[e.host] })
+}
+
+// suspended reports whether this process was suspended since the last check.
+func (v *liveness) suspended(now time.Time) bool { return now.Sub(v.next) > v.period }
+
+// silent returns the selected executors that have missed heartbeats, in the order of
+// their ids.
+func (v *liveness) silent(executors map[string]*executor, now time.Time, selected func(*executor) bool) []*executor {
+	var silent []*executor
+	for _, e := range executors {
+		if selected(e) && now.Sub(e.lastHeard) >= v.silence {
 			silent = append(silent, e)
 		}
 	}
+	slices.SortFunc(silent, func(a, b *executor) int { return cmp.Compare(a.id, b.id) })
 	return silent
 }
 
 // expireExecutors treats silent executors as lost and asks the manager to kill them.
-func (l *loop) expireExecutors() {
+func (l *loop) expireExecutors() { l.expire(l.liveness.timedOut(l.executors, l.now)) }
+
+func (l *loop) expire(silent []*executor) {
 	var ids []string
-	for _, e := range l.liveness.timedOut(l.executors, l.now) {
+	for _, e := range silent {
 		ids = append(ids, e.id)
 		// Count the loss as a failure here: the cluster manager would only report
 		// that the executor was killed.
@@ -54,4 +83,17 @@ func (l *loop) expireExecutors() {
 		l.lose(e, Loss{Text: text, CountsAsFailure: true})
 	}
 	l.cluster.kill(ids)
+}
+
+// Unreachable reports that another executor got no answer from an executor. If the driver
+// has not heard of that one for several heartbeats either, it and the other silent
+// executors of its host are lost now, before network.timeout.
+func (d *Driver) Unreachable(id string) {
+	d.do(func(l *loop) {
+		unreachable := l.executors[id]
+		if unreachable == nil || l.liveness.suspended(l.now) || l.now.Sub(unreachable.lastHeard) < l.liveness.silence {
+			return
+		}
+		l.expire(l.liveness.silent(l.executors, l.now, func(e *executor) bool { return e.host == unreachable.host }))
+	})
 }

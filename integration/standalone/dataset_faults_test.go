@@ -9,6 +9,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -68,6 +70,99 @@ func fetchFromSilentExecutor(t *testing.T, s *site, expected []byte) {
 	assertSame(t, expected, d.result(t))
 	d.assertRuns(t, lost...)
 	d.assertMapSets(t, 12, len(lost))
+}
+
+// fetchFromLostWorker kills a worker, and so its two executors, while others receive map
+// output from them. One attempt makes the outputs of both again.
+func fetchFromLostWorker(t *testing.T, s *site, expected []byte) {
+	settings := map[string]string{"executor.cores": "1"}
+	maps.Copy(settings, fetchingSettings)
+	d := s.startDataflow(t, settings, []string{"merging"}, append(fetching, "counts")...)
+	merging, mapped := d.awaitEvents(t, "merging", 6), d.events(t, "mapped")
+	runs := func(w *daemon, pid int) bool {
+		return strings.Contains(s.environmentOf(pid), filepath.Join(s.directory, w.name)+"/")
+	}
+	at := slices.IndexFunc(s.workers, func(w *daemon) bool { return runs(w, merging[0].PID) })
+	require.GreaterOrEqual(t, at, 0)
+	worker := s.workers[at]
+	var victims, lost []int
+	for _, e := range merging {
+		if runs(worker, e.PID) {
+			victims = append(victims, e.PID)
+			lost = append(lost, moments.IndexesOf(mapped, e.PID)...)
+		}
+	}
+	require.Len(t, victims, 2)
+	worker.kill(t)
+	defer worker.start(t)
+	await(t, "its executors are gone", func() bool {
+		return !slices.ContainsFunc(victims, func(pid int) bool { return s.environmentOf(pid) != "" })
+	})
+	d.release(t)
+	assertSame(t, expected, d.result(t))
+	slices.Sort(lost)
+	d.assertRuns(t, lost...)
+	d.assertMapSets(t, 12, len(lost))
+}
+
+// fetchFromSilentPort makes the data port of an executor say nothing to those that fetch
+// from it. The executor runs tasks and sends heartbeats. If only one other executor gets no
+// answer at first, map tasks can run there once more.
+func fetchFromSilentPort(t *testing.T, s *site, expected []byte) {
+	settings := map[string]string{"network.timeout": "5s", "executor.heartbeatInterval": "500ms"}
+	maps.Copy(settings, fetchingSettings)
+	d := s.startDataflow(t, settings, []string{"mapped.11"}, append(fetching, "counts")...)
+	d.awaitMapped(t, "", 11)
+	mapped := d.awaitEvents(t, "mapped", 12)
+	victim := moments.Busiest(mapped)
+	silencePorts(t, victim)
+	d.release(t)
+	assertSame(t, expected, d.result(t))
+	lost := moments.IndexesOf(mapped, victim)
+	for index, times := range moments.Times(d.events(t, "mapping")) {
+		assert.LessOrEqual(t, times, 3, "task %d", index)
+		assert.Equal(t, slices.Contains(lost, index), times > 1, "only lost map tasks run again: task %d", index)
+	}
+	assert.NotContains(t, d.stderr.text(), "executor lost")
+}
+
+// silencePorts makes a process accept connections and say nothing to them: the kernel
+// drops all data that arrives on connections that its listening sockets accept from now
+// on.
+func silencePorts(t *testing.T, pid int) {
+	t.Helper()
+	process, err := unix.PidfdOpen(pid, 0)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, unix.Close(process)) }()
+	files, err := os.ReadDir(filepath.Join("/proc", itoa(pid), "fd"))
+	require.NoError(t, err)
+	const headerLength = 12 // where a TCP header has its length, in the upper half of the byte, in units of 4 bytes
+	withoutData := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: headerLength},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf0},
+		{Code: unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K, K: 2},
+		{Code: unix.BPF_MISC | unix.BPF_TAX},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_LEN},
+		{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_X, Jt: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 1<<32 - 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+	}
+	silenced := 0
+	for _, file := range files {
+		number, err := strconv.Atoi(file.Name())
+		require.NoError(t, err)
+		copied, err := unix.PidfdGetfd(process, number, 0)
+		if err != nil {
+			continue // it was closed since
+		}
+		if listens, err := unix.GetsockoptInt(copied, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err == nil && listens == 1 {
+			require.NoError(t, unix.SetsockoptSockFprog(copied, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+				&unix.SockFprog{Len: uint16(len(withoutData)), Filter: &withoutData[0]}))
+			silenced++
+		}
+		require.NoError(t, unix.Close(copied))
+	}
+	require.Positive(t, silenced, "the process has no port, or this user may not take its files")
 }
 
 // fetchFromIdleExecutors lets dynamic allocation stop the executors that do not fetch,

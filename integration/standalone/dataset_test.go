@@ -278,24 +278,10 @@ func TestDataSetsSurviveExecutorsThatServe(t *testing.T) {
 		d.assertMapSets(t, 12, len(lost))
 		assert.Equal(t, undisturbed.stdout.text(), d.stdout.text())
 	})
-	t.Run("one's worker is killed while all fetch", func(t *testing.T) {
-		d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetching, "counts")...)
-		victim := d.awaitEvents(t, "merging", 3)[0].PID
-		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
-		for _, w := range s.workers {
-			if strings.Contains(s.environmentOf(victim), w.name) {
-				w.kill(t)
-				defer w.start(t)
-			}
-		}
-		await(t, "its executor is gone", func() bool { return s.environmentOf(victim) == "" })
-		d.release(t)
-		assertSame(t, expected, d.result(t))
-		d.assertRuns(t, lost...)
-		d.assertMapSets(t, 12, len(lost))
-	})
+	t.Run("a worker with two is killed while all fetch", func(t *testing.T) { fetchFromLostWorker(t, s, expected) })
 	t.Run("one is slow while all fetch", func(t *testing.T) { fetchFromSlowExecutor(t, s, expected) })
 	t.Run("one says nothing while all fetch", func(t *testing.T) { fetchFromSilentExecutor(t, s, expected) })
+	t.Run("one's data port says nothing", func(t *testing.T) { fetchFromSilentPort(t, s, expected) })
 	t.Run("idle ones leave while others fetch", func(t *testing.T) { fetchFromIdleExecutors(t, s, expected) })
 	t.Run("one is killed while it commits", func(t *testing.T) {
 		smaller := s.startDataflow(t, nil, nil, "counts").result(t)

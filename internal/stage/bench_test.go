@@ -52,9 +52,9 @@ func BenchmarkShuffle10000x10000(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000, "ns/task")
 }
 
-// BenchmarkExecutorLost loses 1 of 100 executors that have the outputs of 100 shuffles of
+// BenchmarkExecutorsLost loses 1 of 100 executors that have the outputs of 100 shuffles of
 // 10,000 map tasks.
-func BenchmarkExecutorLost(b *testing.B) {
+func BenchmarkExecutorsLost(b *testing.B) {
 	g := mapped(100)
 	lost := 0
 	for b.Loop() {
@@ -63,7 +63,7 @@ func BenchmarkExecutorLost(b *testing.B) {
 			g, lost = mapped(100), 0
 			b.StartTimer()
 		}
-		g.ExecutorLost(fmt.Sprint("executor-", lost), "host", false)
+		g.ExecutorsLost(fmt.Sprint("executor-", lost))
 		lost++
 	}
 }

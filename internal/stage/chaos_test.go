@@ -193,7 +193,7 @@ func chaos(t *testing.T, seed uint64, anyRandom bool, total map[string]int) {
 	for id := range data.specs {
 		c.act(c.Release(id))
 	}
-	c.act(c.ExecutorLost("nobody", "nowhere", false))
+	c.act(c.ExecutorsLost("nobody"))
 	require.Zero(t, c.Known(), "seed %d", seed)
 	for what, count := range c.counts {
 		total[what] += count

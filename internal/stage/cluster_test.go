@@ -286,8 +286,18 @@ func (c *cluster) deliver() {
 	c.act(event())
 }
 
-// kill ends an executor. The tasks that it ran are launched again by their sets.
-func (c *cluster) kill(e *store) {
+// kill ends executors, whose losses are reported together. The tasks that they ran are
+// launched again by their sets.
+func (c *cluster) kill(executors ...*store) {
+	var ids []string
+	for _, e := range executors {
+		c.end(e)
+		ids = append(ids, e.id)
+	}
+	c.later(func() []stage.Action { return c.ExecutorsLost(ids...) })
+}
+
+func (c *cluster) end(e *store) {
 	c.counts["killed"]++
 	e.alive = false
 	c.executors = slices.DeleteFunc(c.executors, func(other *store) bool { return other == e })
@@ -305,18 +315,12 @@ func (c *cluster) kill(e *store) {
 		}
 		c.endSet(t.set)
 	}
-	c.later(func() []stage.Action { return c.ExecutorLost(e.id, e.host, false) })
 }
 
-// killHost ends all executors of a host. One report says so for all of them.
+// killHost ends all executors of a host.
 func (c *cluster) killHost() {
 	host := pick(c, c.executors).host
-	c.later(func() []stage.Action { return c.ExecutorLost("", host, true) })
-	for _, e := range slices.Clone(c.executors) {
-		if e.host == host {
-			c.kill(e)
-		}
-	}
+	c.kill(slices.DeleteFunc(slices.Clone(c.executors), func(e *store) bool { return e.host != host })...)
 }
 
 // decommission hands the outputs of an executor over, then ends it.

@@ -29,8 +29,9 @@
 //     attempt may write different output: on one executor, neither may replace the
 //     other's.
 //  4. On [Drain], start no more tasks of the set; on [Abort], cancel the set.
-//  5. Call [Graph.ExecutorLost] for each lost executor, and [Graph.Relocated] for
-//     each output that a stopping executor has handed over.
+//  5. Call [Graph.ExecutorsLost] for lost executors, together for those that are lost
+//     together, and [Graph.Relocated] for each output that a stopping executor has
+//     handed over.
 //  6. Call [Graph.Release] for each shuffle that no job will read any more.
 //
 // # Rules

@@ -285,11 +285,13 @@ func (m *model) setEnded(number uint64, err error) {
 	}
 }
 
-func (m *model) executorLost(id, host string, hostLost bool) {
-	m.lost[id] = true
+func (m *model) executorsLost(ids []string) {
+	for _, id := range ids {
+		m.lost[id] = true
+	}
 	for _, s := range m.stages {
 		for i, output := range s.outputs {
-			if output.Executor == id || hostLost && output.Executor != "" && output.Host == host {
+			if slices.Contains(ids, output.Executor) {
 				s.outputs[i].Executor = ""
 				m.hasLost[s] = true
 			}

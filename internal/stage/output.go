@@ -1,5 +1,7 @@
 package stage
 
+import "slices"
+
 // Output is where the output of a map task is.
 type Output struct {
 	// Executor is the executor that has the output; "" if the output is missing. The ID
@@ -118,17 +120,18 @@ func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, gen
 	return outputs, s.complete(), s.generation
 }
 
-// ExecutorLost drops all outputs of an executor, and with hostLost those of all
-// executors of its host. Outputs of the lost executor that are reported later do not
-// count. Tasks that ran on it are the business of their task sets. If a host is lost,
-// report that first: then one attempt of a stage makes all its outputs again, and
-// not one for each executor.
-func (g *Graph) ExecutorLost(id, host string, hostLost bool) []Action {
-	g.outputs.lost[id] = g.lastAttempt
+// ExecutorsLost drops all outputs of executors. Outputs of theirs that are reported later
+// do not count. Tasks that ran on them are the business of their task sets. Report
+// executors together that are lost together, such as those of a lost host: then one
+// attempt of a stage makes all their outputs again, and not one for each executor.
+func (g *Graph) ExecutorsLost(ids ...string) []Action {
 	found := false
 	for _, e := range g.outputs.executors {
-		e.gone = e.id == id || hostLost && e.host == host
+		e.gone = slices.Contains(ids, e.id)
 		found = found || e.gone
+	}
+	for _, id := range ids {
+		g.outputs.lost[id] = g.lastAttempt
 	}
 	if found {
 		for _, s := range g.maps {

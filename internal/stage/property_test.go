@@ -240,16 +240,31 @@ func (w *world) setEnded() {
 	w.apply(func() { w.model.setEnded(run.Attempt, err) }, func() []stage.Action { return w.graph.SetEnded(run.Attempt, err) })
 }
 
-func (w *world) executorLost() {
-	id := rapid.SampledFrom(w.executors).Draw(w.T, "executor")
-	hostLost := w.chance(20, "host lost")
-	w.executors = slices.DeleteFunc(w.executors, func(other string) bool { return other == id })
-	if len(w.runs) > 0 {
-		w.lostAt[id] = w.runs[len(w.runs)-1].Attempt
+// executorsLost loses an executor, or all of a host. One attempt of each stage then makes
+// all its outputs again.
+func (w *world) executorsLost() {
+	ids := []string{rapid.SampledFrom(w.executors).Draw(w.T, "executor")}
+	if host := w.hosts[ids[0]]; w.chance(20, "host lost") {
+		ids = slices.DeleteFunc(slices.Clone(w.executors), func(id string) bool { return w.hosts[id] != host })
 	}
-	w.apply(func() { w.model.executorLost(id, w.hosts[id], hostLost) },
-		func() []stage.Action { return w.graph.ExecutorLost(id, w.hosts[id], hostLost) })
-	if len(w.executors) < 2 {
+	w.executors = slices.DeleteFunc(w.executors, func(id string) bool { return slices.Contains(ids, id) })
+	if len(w.runs) > 0 {
+		for _, id := range ids {
+			w.lostAt[id] = w.runs[len(w.runs)-1].Attempt
+		}
+	}
+	w.apply(func() { w.model.executorsLost(ids) }, func() []stage.Action {
+		actions := w.graph.ExecutorsLost(ids...)
+		started := map[stage.StageID]bool{}
+		for _, action := range actions {
+			if run, ok := action.(stage.Run); ok {
+				require.False(w, started[run.Stage], "two attempts of %v", run.Stage)
+				started[run.Stage] = true
+			}
+		}
+		return actions
+	})
+	for len(w.executors) < 2 {
 		w.addExecutor()
 	}
 }
@@ -332,7 +347,7 @@ func TestGraphActsAsItsModel(t *testing.T) {
 		w.submit()
 		often := func(times int, f func()) []func() { return slices.Repeat([]func(){f}, times) }
 		events := slices.Concat(
-			often(8, w.plan), often(24, w.taskDone), often(4, w.fetchFailed), often(2, w.setEnded), often(2, w.executorLost),
+			often(8, w.plan), often(24, w.taskDone), often(4, w.fetchFailed), often(2, w.setEnded), often(2, w.executorsLost),
 			often(2, w.relocated), often(1, w.cancel), often(1, func() { w.release(1 + stage.ShuffleID(rapid.IntRange(0, 5).Draw(t, "shuffle"))) }),
 			often(2, func() {
 				if w.submitted < 8 {
@@ -348,7 +363,7 @@ func TestGraphActsAsItsModel(t *testing.T) {
 		for id := range w.model.specs {
 			w.release(id)
 		}
-		w.apply(func() {}, func() []stage.Action { return w.graph.ExecutorLost("nobody", "nowhere", false) })
+		w.apply(func() {}, func() []stage.Action { return w.graph.ExecutorsLost("nobody") })
 		require.Zero(t, w.graph.Known())
 	})
 }

@@ -17,13 +17,13 @@ func TestRollback(t *testing.T) {
 		{"equal output of a task that ran again changes nothing", func(t *testing.T) {
 			s := two(t, 2, 3, shuffle(1))
 			s.done(2, 0, "", "")
-			s.after(s.ExecutorLost("a", "ha", false), "drain r1 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain r1 #2, run m1 #3 [0]")
 			s.done(3, 0, "c", "run r1 #4 [1 2]")
 		}},
 		{"changed output fails a job that has results", func(t *testing.T) {
 			s := two(t, 2, 3, shuffle(1))
 			s.done(2, 0, "", "")
-			s.after(s.ExecutorLost("a", "ha", false), "drain r1 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain r1 #2, run m1 #3 [0]")
 			s.done(3, 0, "c", "abort r1 #2, failed j1", 99)
 			var changed *stage.ChangedError
 			require.ErrorAs(t, s.err(), &changed)
@@ -32,7 +32,7 @@ func TestRollback(t *testing.T) {
 		}},
 		{"changed output restarts a result stage without results", func(t *testing.T) {
 			s := two(t, 2, 3, shuffle(1))
-			s.after(s.ExecutorLost("a", "ha", false), "drain r1 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain r1 #2, run m1 #3 [0]")
 			s.done(3, 0, "c", "abort r1 #2, run r1 #4 [0 1 2]", 99)
 			s.ignored(2, 0, "", "")
 		}},
@@ -51,7 +51,7 @@ func TestRollback(t *testing.T) {
 			s.Planned(m(3), 2)
 			s.done(4, 1, "b", "")
 			s.submit(2, reads(1), specs, "plan r2")
-			s.after(s.ExecutorLost("a", "ha", false), "run m1 #5 [0]")
+			s.after(s.ExecutorsLost("a"), "run m1 #5 [0]")
 			s.done(5, 0, "c", "rolled back m2, abort m3 #4, rolled back m3, run m2 #6 [0 1], plan r2", 99)
 			s.done(6, 0, "c", "", 98)
 			s.done(6, 1, "c", "run m3 #7 [0 1]", 97)
@@ -67,7 +67,7 @@ func TestRollback(t *testing.T) {
 			s.done(1, 0, "a", "plan m1")
 			s.Planned(m(1), 2)
 			s.done(2, 0, "b", "")
-			s.after(s.ExecutorLost("a", "ha", false), "drain m1 #2, run m2 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain m1 #2, run m2 #3 [0]")
 			s.done(3, 0, "c", "abort m1 #2, rolled back m1, run m1 #4 [0 1]", 99)
 			counts, _ := s.Relocated(stage.Relocation{Shuffle: 1, Attempt: 2, From: "b", Executor: "x"})
 			require.False(t, counts)
@@ -84,14 +84,14 @@ func TestRollback(t *testing.T) {
 			s.done(2, 1, "b", "plan r1")
 			s.Cancel(1, errTask)
 			s.Release(1)
-			s.ExecutorLost("b", "hb", false)
+			s.ExecutorsLost("b")
 			s.submit(2, reads(2), specs, "run m1 #3 [0]")
 			s.done(3, 0, "c", "rolled back m2, run m2 #4 [0 1]", 99)
 		}},
 		{"readers of lost output that may change are aborted", func(t *testing.T) {
 			s := two(t, 2, 3, stage.ShuffleSpec{ID: 1})
 			s.done(2, 0, "", "")
-			s.after(s.ExecutorLost("a", "ha", false), "abort r1 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "abort r1 #2, run m1 #3 [0]")
 			s.ignored(2, 1, "", "")
 			s.done(3, 0, "c", "run r1 #4 [1 2]") // but it has not changed
 		}},
@@ -103,7 +103,7 @@ func TestRollback(t *testing.T) {
 			s.Planned(m(2), 1)
 			s.done(2, 0, "b", "plan r1")
 			s.Planned(r(1), 1)
-			s.after(s.ExecutorLost("b", "hb", false), "abort r1 #3, run m2 #4 [0]")
+			s.after(s.ExecutorsLost("b"), "abort r1 #3, run m2 #4 [0]")
 		}},
 	} {
 		t.Run(rule.name, rule.test)

@@ -32,7 +32,7 @@ func TestRules(t *testing.T) {
 			s.done(2, 0, "b", "plan r1")
 			s.Planned(r(1), 1)
 			s.done(3, 0, "", "done j1")
-			s.after(s.ExecutorLost("a", "ha", false), "")
+			s.after(s.ExecutorsLost("a"), "")
 			s.submit(2, reads(2), specs, "plan r2") // although outputs of m1 are missing
 			s.submit(3, reads(1), specs, "run m1 #4 [0]")
 		}},
@@ -54,14 +54,14 @@ func TestRules(t *testing.T) {
 			s.after(s.Planned(m(1), 1), "run m1 #1 [0]")
 			require.Equal(t, stage.Priority{Job: 5, Stage: 1}, s.actions[0].(stage.Run).Priority)
 			s.Cancel(5, errTask)
-			s.after(s.ExecutorLost("a", "ha", false), "")
+			s.after(s.ExecutorsLost("a"), "")
 			s.after(s.SetEnded(1, nil), "run m1 #2 [0]")
 			require.Equal(t, stage.Priority{Job: 3, Stage: 1}, s.actions[0].(stage.Run).Priority)
 		}},
 		{"only missing tasks run again", func(t *testing.T) {
 			s := two(t, 4, 3, shuffle(1))
 			s.done(2, 1, "", "")
-			s.after(s.ExecutorLost("c", "hc", false), "drain r1 #2, run m1 #3 [2]")
+			s.after(s.ExecutorsLost("c"), "drain r1 #2, run m1 #3 [2]")
 			s.done(3, 2, "d", "run r1 #4 [0 2]")
 		}},
 		{"outputs of a running stage that are lost are made again at once", func(t *testing.T) {
@@ -70,9 +70,9 @@ func TestRules(t *testing.T) {
 			s.Planned(m(1), 4)
 			s.done(1, 0, "a", "")
 			s.done(1, 3, "b", "")
-			s.after(s.ExecutorLost("a", "ha", false), "run m1 #2 [0]")
-			s.after(s.ExecutorLost("b", "hb", false), "run m1 #3 [3]")
-			s.after(s.ExecutorLost("c", "hc", false), "")
+			s.after(s.ExecutorsLost("a"), "run m1 #2 [0]")
+			s.after(s.ExecutorsLost("b"), "run m1 #3 [3]")
+			s.after(s.ExecutorsLost("c"), "")
 			s.done(1, 1, "d", "")
 			s.done(2, 0, "d", "")
 			s.done(3, 3, "d", "")
@@ -82,7 +82,7 @@ func TestRules(t *testing.T) {
 			s := newScript(t)
 			s.submit(1, reads(1), []stage.ShuffleSpec{shuffle(1)}, "plan m1")
 			s.Planned(m(1), 2)
-			s.after(s.ExecutorLost("a", "ha", false), "")
+			s.after(s.ExecutorsLost("a"), "")
 			s.ignored(1, 0, "a", "")
 			s.done(1, 1, "b", "run m1 #2 [0]")
 			s.after(s.SetEnded(1, nil), "")
@@ -94,8 +94,8 @@ func TestRules(t *testing.T) {
 			s.done(1, 0, "a", "plan m2")
 			s.Planned(m(2), 3)
 			s.done(2, 0, "b", "")
-			s.after(s.ExecutorLost("b", "hb", false), "run m2 #3 [0]")
-			s.after(s.ExecutorLost("a", "ha", false), "drain m2 #2, drain m2 #3, run m1 #4 [0]")
+			s.after(s.ExecutorsLost("b"), "run m2 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain m2 #2, drain m2 #3, run m1 #4 [0]")
 			s.done(4, 0, "c", "run m2 #5 [0 1 2]")
 		}},
 		{"a set that ends without an error runs its missing tasks again", func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestRules(t *testing.T) {
 		}},
 		{"running tasks of a drained attempt count", func(t *testing.T) {
 			s := two(t, 2, 3, shuffle(1))
-			s.after(s.ExecutorLost("a", "ha", false), "drain r1 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain r1 #2, run m1 #3 [0]")
 			s.done(2, 0, "", "")
 			s.done(3, 0, "b", "run r1 #4 [1 2]")
 			s.done(2, 1, "", "")    // late, and still missing
@@ -117,13 +117,13 @@ func TestRules(t *testing.T) {
 		}},
 		{"a late result that is the last one aborts the attempt that makes it too", func(t *testing.T) {
 			s := two(t, 2, 1, shuffle(1))
-			s.after(s.ExecutorLost("a", "ha", false), "drain r1 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain r1 #2, run m1 #3 [0]")
 			s.done(3, 0, "b", "run r1 #4 [0]")
 			s.done(2, 0, "", "done j1, abort r1 #4")
 		}},
 		{"a stage that is complete without its parents' lost outputs stops their attempts", func(t *testing.T) {
 			s := two(t, 2, 1, shuffle(1))
-			s.after(s.ExecutorLost("a", "ha", false), "drain r1 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain r1 #2, run m1 #3 [0]")
 			s.done(2, 0, "", "done j1, abort m1 #3")
 		}},
 		{"lost outputs are made again from the first stage that lost some", func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestRules(t *testing.T) {
 			s.done(2, 0, "a", "")
 			s.done(2, 1, "b", "plan r1")
 			s.Planned(r(1), 1)
-			s.after(s.ExecutorLost("a", "ha", false), "drain r1 #3, run m1 #4 [0]")
+			s.after(s.ExecutorsLost("a"), "drain r1 #3, run m1 #4 [0]")
 			s.done(4, 0, "c", "run m2 #5 [0]")
 			s.done(5, 0, "c", "run r1 #6 [0]")
 		}},
@@ -145,7 +145,7 @@ func TestRules(t *testing.T) {
 			s.submit(1, reads(1), []stage.ShuffleSpec{shuffle(1)}, "plan m1")
 			s.Planned(m(1), 1)
 			s.done(1, 0, "a", "plan r1")
-			s.after(s.ExecutorLost("a", "ha", false), "run m1 #2 [0]")
+			s.after(s.ExecutorsLost("a"), "run m1 #2 [0]")
 			s.after(s.Planned(r(1), 5), "")
 			s.done(2, 0, "b", "plan r1")
 			s.after(s.Planned(r(1), 2), "run r1 #3 [0 1]")
@@ -275,7 +275,7 @@ func TestRules(t *testing.T) {
 			for loss := range uint64(9) {
 				executor := fmt.Sprint("x", loss)
 				s.Relocated(stage.Relocation{Shuffle: 1, Attempt: 1 + 2*loss, From: "a", Executor: executor})
-				s.after(s.ExecutorLost(executor, "h", false), fmt.Sprintf("drain r1 #%d, run m1 #%d [0]", 2+2*loss, 3+2*loss))
+				s.after(s.ExecutorsLost(executor), fmt.Sprintf("drain r1 #%d, run m1 #%d [0]", 2+2*loss, 3+2*loss))
 				s.after(s.FetchFailed(2+2*loss, 0, stage.FetchFailure{Shuffle: 1}), "")
 				s.done(3+2*loss, 0, "a", fmt.Sprintf("run r1 #%d [0]", 4+2*loss))
 			}
@@ -324,14 +324,14 @@ func TestRules(t *testing.T) {
 			s.done(1, 0, "a", "plan m2")
 			s.Planned(m(2), 1)
 			s.done(2, 0, "b", "plan r1")
-			s.after(s.ExecutorLost("a", "ha", false), "")
+			s.after(s.ExecutorsLost("a"), "")
 			s.submit(2, reads(1), specs, "run m1 #3 [0]")
 			s.after(s.SetEnded(3, errTask), "failed j2")
 			s.after(s.Planned(r(1), 1), "run r1 #4 [0]")
 		}},
 		{"the failure of a drained set fails no job", func(t *testing.T) {
 			s := two(t, 2, 2, shuffle(1))
-			s.after(s.ExecutorLost("a", "ha", false), "drain r1 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain r1 #2, run m1 #3 [0]")
 			s.after(s.SetEnded(2, errTask), "")
 			s.done(3, 0, "b", "run r1 #4 [0 1]")
 		}},
@@ -342,7 +342,7 @@ func TestRules(t *testing.T) {
 			s.done(1, 0, "a", "")
 			s.done(1, 1, "b", "plan m2")
 			s.Planned(m(2), 2)
-			s.after(s.ExecutorLost("a", "ha", false), "drain m2 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain m2 #2, run m1 #3 [0]")
 			s.done(3, 0, "b", "run m2 #4 [0 1]")
 			s.done(4, 0, "c", "")
 			s.ignored(2, 0, "b", "")
@@ -353,26 +353,26 @@ func TestRules(t *testing.T) {
 			s := newScript(t)
 			s.submit(1, reads(1), []stage.ShuffleSpec{shuffle(1)}, "plan m1")
 			s.Planned(m(1), 2)
-			s.after(s.ExecutorLost("a", "ha", false), "")
+			s.after(s.ExecutorsLost("a"), "")
 			s.ignored(1, 0, "a", "")
 			s.done(1, 1, "b", "run m1 #2 [0]")
 			s.relocated(1, "b", "a", "")
 		}},
-		{"the loss of a host drops the outputs of all its executors", func(t *testing.T) {
+		{"what several executors had is made again by one attempt", func(t *testing.T) {
 			s := newScript(t)
 			s.submit(1, reads(1), []stage.ShuffleSpec{shuffle(1)}, "plan m1")
 			s.Planned(m(1), 4)
-			for task, host := range []string{"h", "g", "h", "g"} {
-				s.TaskDone(1, task, stage.Output{Executor: executorOf(task), Host: host})
+			for task := range 4 {
+				s.TaskDone(1, task, stage.Output{Executor: executorOf(task), Host: "h"})
 			}
-			s.after(s.ExecutorLost("a", "h", true), "run m1 #2 [0 2]")
-			s.after(s.ExecutorLost("b", "g", false), "run m1 #3 [1]")
+			s.after(s.ExecutorsLost("a", "c"), "run m1 #2 [0 2]")
+			s.after(s.ExecutorsLost("b"), "run m1 #3 [1]")
 			require.Equal(t, []int{0, 1, 2}, s.missing(1))
 		}},
 		{"a relocated output survives its executor", func(t *testing.T) {
 			s := two(t, 2, 1, shuffle(1))
 			s.relocated(0, "a", "x", "")
-			s.after(s.ExecutorLost("a", "ha", false), "")
+			s.after(s.ExecutorsLost("a"), "")
 			s.relocated(0, "a", "y", "") // it is on x by now
 			outputs, complete, _ := s.Outputs(1)
 			require.True(t, complete)
@@ -380,9 +380,9 @@ func TestRules(t *testing.T) {
 		}},
 		{"an output whose relocation is reported after the loss is back", func(t *testing.T) {
 			s := two(t, 2, 1, shuffle(1))
-			s.after(s.ExecutorLost("a", "ha", false), "drain r1 #2, run m1 #3 [0]")
+			s.after(s.ExecutorsLost("a"), "drain r1 #2, run m1 #3 [0]")
 			s.relocated(0, "a", "x", "run r1 #4 [0], abort m1 #3")
-			s.after(s.ExecutorLost("x", "hx", false), "drain r1 #4, run m1 #5 [0]")
+			s.after(s.ExecutorsLost("x"), "drain r1 #4, run m1 #5 [0]")
 			s.done(5, 0, "b", "run r1 #6 [0]")
 			s.relocated(0, "a", "y", "") // it was replaced
 			outputs, _, _ := s.Outputs(1)

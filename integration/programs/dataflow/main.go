@@ -10,6 +10,10 @@
 // Each task reports its moments in the directory -control and waits there (see
 // moment). The driver keeps the state of its task sets in the file "status" there, and
 // prints the job's counters at its end.
+//
+// Ports are plain TCP, so that tests can attach filters to them.
+//
+//go:debug multipathtcp=0
 package main
 
 import (
