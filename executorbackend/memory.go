@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// memoryInterval is the pause between two looks at this process's memory.
+	// memoryInterval is the time between two measurements of this process's memory.
 	memoryInterval = time.Second
 	// nearLimit is the share of the limit, in percent, at which a heap profile is kept.
 	nearLimit = 90
 )
 
-// watchMemory keeps a heap profile when the memory of this process,
-// as resident returns it, first comes near the limit. It ends then, or with ctx.
+// watchMemory keeps a heap profile when the memory of this process, as resident returns
+// it, first comes near the limit. It returns then, or when ctx ends.
 func (x *executor) watchMemory(ctx context.Context, resident func() uint64) {
 	ticks := time.NewTicker(memoryInterval)
 	defer ticks.Stop()
@@ -54,8 +54,8 @@ func (x *executor) keepHeapProfile(ctx context.Context) error {
 	return os.WriteFile(x.options.HeapProfile, encoded, 0o640)
 }
 
-// startMemoryWatch runs watchMemory, if there are a limit and a file for the profile, until stop
-// is called.
+// startMemoryWatch runs watchMemory until stop is called, if there are a limit and a file
+// for the profile.
 func (x *executor) startMemoryWatch(ctx context.Context) (stop func()) {
 	if x.options.MemoryLimit <= 0 || x.options.HeapProfile == "" {
 		return func() {}

@@ -24,7 +24,7 @@ type telemetry struct {
 }
 
 // newTelemetry returns the telemetry of an application, nil if nothing is pushed, and the
-// settings for its executors, in which otlp.traceParent is what tasks belong to.
+// settings for its executors, whose otlp.traceParent is the application's span.
 func newTelemetry(settings *config.Config) (*telemetry, *config.Config, error) {
 	parent := config.TraceParent.In(settings)
 	if config.OTLPEndpoint.In(settings) == "" {

@@ -84,8 +84,8 @@ func (p *Pusher) run(ctx context.Context) {
 	}
 }
 
-// Close pushes the last metrics of the application and, as it has ended, its trace. It
-// tries again until ctx ends if the collector is not there. Problems are logged.
+// Close pushes the last metrics of the application and its trace, which needs its end. If
+// the collector does not answer, Close retries until ctx ends. It logs errors.
 func (p *Pusher) Close(ctx context.Context, last *metrics.Set) {
 	p.stop()
 	p.running.Wait()
@@ -98,7 +98,7 @@ func (p *Pusher) Close(ctx context.Context, last *metrics.Set) {
 	}
 }
 
-// retry calls push until it succeeds, ctx ends or trying again is no use.
+// retry calls push until it succeeds, ctx ends, or the collector refuses permanently.
 func retry(ctx context.Context, push func() error) error {
 	for {
 		err := push()
@@ -143,7 +143,7 @@ func (r *refusal) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the collector answered %d %s: %s", r.status, http.StatusText(r.status), r.text))
 }
 
-// temporary reports whether OTLP has clients try again.
+// temporary reports whether OTLP wants clients to retry.
 func (r *refusal) temporary() bool {
 	switch r.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -64,8 +64,8 @@ func NewSpan(parent string) SpanContext {
 	return c
 }
 
-// below returns the id of a span of the same trace. It follows from the id of c and the
-// name, so that all processes can tell it.
+// below returns the id of a span of the same trace. It is a hash of c and the name, so
+// that all processes compute the same id.
 func (c SpanContext) below(name string) []byte {
 	sum := sha256.New()
 	sum.Write(c.Trace[:])

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxJobs is how many jobs have spans, the latest.
+	// maxJobs is how many jobs have spans: the latest ones.
 	maxJobs = 1000
-	// maxFailed is how many failed attempts have spans, and slowest how many others of each
-	// task set.
+	// maxFailed is how many failed attempts of an application have spans, and slowest how
+	// many successful ones of each task set.
 	maxFailed = 200
 	slowest   = 3
 )
@@ -51,7 +51,7 @@ func spansOf(s *events.Snapshot, span SpanContext, parent string) []*tracepb.Spa
 
 func (t *trace) stepID(i int) []byte { return t.span.below(fmt.Sprintf("step %d", i)) }
 
-// addJob adds the spans of a job and its task sets, and notes the ids of these.
+// addJob adds the spans of a job and its task sets, and the ids of these to setIDs.
 func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 	parent := t.span.Span[:]
 	for i, step := range t.state.Steps {
@@ -73,7 +73,8 @@ func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 	}
 }
 
-// addAttempts adds spans of failed attempts and of the slowest others of each task set.
+// addAttempts adds spans of failed attempts, and of the slowest successful ones of each
+// task set.
 func (t *trace) addAttempts(setIDs map[uint64][]byte) {
 	failures := map[[3]uint64]string{} // messages by task set, task and attempt
 	for _, group := range t.state.Failures {
@@ -121,7 +122,7 @@ func (t *trace) addAttempt(a *events.Attempt, parent []byte, state, message stri
 	t.add(t.span.below(fmt.Sprintf("attempt %d %d %d", a.Set, a.Task, a.Number)), parent, fmt.Sprintf("task %d", a.Task), a.Start.Time(), a.End.Time(), state, message, attributes...)
 }
 
-// add adds a span. Without an end it ends with the application.
+// add adds a span. If ended is zero, the span ends with the application.
 func (t *trace) add(id, parent []byte, name string, began, ended time.Time, state, message string, attributes ...*commonpb.KeyValue) {
 	if ended.IsZero() {
 		ended = t.state.Application.Ended

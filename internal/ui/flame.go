@@ -32,8 +32,7 @@ const (
 	flameRow    = 18
 	flameLetter = 6.7 // width of a letter
 	flameColors = 6
-	// flameDepth is how many rows a flame graph has at most, and flameLeast how wide a box
-	// is at least.
+	// flameDepth is the largest number of rows, flameLeast the least width of a box.
 	flameDepth = 100
 	flameLeast = 1
 )
@@ -55,7 +54,7 @@ func (c *call) child(name string) *call {
 	return c.calls[name]
 }
 
-// valueOf returns what a sample counts most usefully: the last of its values.
+// valueOf returns the last of a sample's values, which go tool pprof shows by default.
 func valueOf(s *profile.Sample) int64 {
 	if len(s.Value) == 0 {
 		return 0

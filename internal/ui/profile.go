@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// profileTime is over how long profiles are taken that take time.
+	// profileTime is the duration of profiles that take time.
 	profileTime = 5 * time.Second
 	// maxProfiles is how many profiles are kept for download.
 	maxProfiles = 5
@@ -70,7 +70,8 @@ var profileTypes = []struct{ kind, name, hint string }{
 	{profiling.Block, "blocking", "Where goroutines wait for channels and locks during 5 s"},
 }
 
-// profileFact returns links that take profiles of what r says; nil if that is not possible.
+// profileFact returns links that take profiles of the target of r; nil if that is not
+// possible.
 func (v view) profileFact(name string, r profiling.Request) []fact {
 	if !v.profiles || !running(v.Snapshot) {
 		return nil

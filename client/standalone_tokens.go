@@ -14,18 +14,19 @@ import (
 )
 
 // Processes of a standalone cluster use file systems with delegation tokens, too. No
-// ResourceManager gets or renews these.
+// ResourceManager renews these.
 
-// Renewal returns what gets delegation tokens for other processes, of the default file
-// system and those of kerberos.access.hadoopFileSystems. It returns nil if the user has
-// not logged in to Kerberos, or has tokens, which then are for the others (FileSystemTokens).
+// Renewal returns a Renewal that gets delegation tokens for other processes, of the
+// default file system and those of kerberos.access.hadoopFileSystems. It returns nil if
+// the user has not logged in to Kerberos, or has tokens already: the other processes then
+// use those (FileSystemTokens).
 func (i *Identity) Renewal(files *storage.Files, hadoop *conf.Config, settings *config.Config, logger *slog.Logger) *storage.Renewal {
 	if i.kerberos == nil || i.tokens != nil {
 		return nil
 	}
 	renewal := &storage.Renewal{Files: files, Principal: i.kerberos.Principal(), Logger: logger}
 	if i.real != "" {
-		renewal.Principal = i.User // a NameNode takes this one for the renewer
+		renewal.Principal = i.User // a NameNode compares the renewer with this name
 	}
 	for _, uri := range append([]string{hadoop.DefaultFS()}, config.KerberosFileSystems.In(settings)...) {
 		renewal.FileSystems = append(renewal.FileSystems, strings.TrimRight(uri, "/")+"/")
@@ -47,8 +48,8 @@ func (i *Identity) FileSystemTokens() *security.Credentials {
 	return tokens
 }
 
-// DriverTokens gets delegation tokens for a driver that runs on another host, as a credentials
-// file of Hadoop, and returns when they end. It returns nil if the driver needs none,
+// DriverTokens gets delegation tokens for a driver that runs on another host, as a
+// credentials file of Hadoop, and returns when they end. It returns nil if the driver needs none,
 // because there is no Kerberos or because the driver logs in with a keytab on its host.
 // The end is zero if it is not known.
 func DriverTokens(ctx context.Context, settings *config.Config, logger *slog.Logger) (encoded []byte, end time.Time, err error) {
