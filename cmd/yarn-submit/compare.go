@@ -343,8 +343,11 @@ func (c *comparison) print(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	more := max(0, len(c.Stages)-mostStages)
-	_, err := fmt.Fprintf(w, "%d stages differ by more than 10 %% in something, %d not%s\n", len(c.Stages), c.unchanged, map[bool]string{true: fmt.Sprintf("; %d are not shown", more)}[more > 0])
+	shown := ""
+	if len(c.Stages) > mostStages {
+		shown = fmt.Sprintf(", of which %d are shown", mostStages)
+	}
+	_, err := fmt.Fprintf(w, "stages that differ by more than 10 %% in something: %d%s; others: %d\n", len(c.Stages), shown, c.unchanged)
 	return err
 }
 

@@ -72,7 +72,7 @@ func TestCompareEqualRuns(t *testing.T) {
 	require.Empty(t, compared.Settings)
 	var printed strings.Builder
 	require.NoError(t, compared.print(&printed))
-	require.Contains(t, printed.String(), "0 stages differ by more than 10 % in something, 2 not")
+	require.Contains(t, printed.String(), "stages that differ by more than 10 % in something: 0; others: 2")
 }
 
 func TestHistoryCompare(t *testing.T) {
