@@ -17,6 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -29,10 +30,12 @@ func TestMain(m *testing.M) {
 
 func TestLocalRunWritesItsLog(t *testing.T) {
 	directory := t.TempDir()
+	spark, report := t.TempDir(), filepath.Join(t.TempDir(), "report.html")
 	settings, err := config.FromMap(map[string]string{
-		"master": "local[2]", "app.name": "count", "eventLog.dir": "file://" + directory, "executorEnv.MY_TOKEN": "hush",
+		"master": "local[2]", "app.name": "count", "eventLog.dir": "file://" + directory, "eventLog.spark.dir": "file://" + spark, "executorEnv.MY_TOKEN": "hush",
 	})
 	require.NoError(t, err)
+	t.Setenv(launch.EnvReportFile, report)
 	failure := RunLocal(t.Context(), settings, func(ctx context.Context) error {
 		FromContext(ctx).SessionCreated()
 		for _, err := range FromContext(ctx).Driver.Run(ctx, driver.TaskSet{Name: "fails", Function: "fail", Tasks: make([]driver.Task, 1)}) {
@@ -72,6 +75,14 @@ func TestLocalRunWritesItsLog(t *testing.T) {
 	lines, err := decoder.DecodeAll(content, nil)
 	require.NoError(t, err)
 	require.NotContains(t, string(lines), "hush")
+
+	written, err := filepath.Glob(filepath.Join(spark, "local-*_1.zstd"))
+	require.NoError(t, err)
+	require.Len(t, written, 1, "the log in Spark's format is complete")
+	content, err = os.ReadFile(report)
+	require.NoError(t, err)
+	require.Contains(t, string(content), "no such file")
+	require.NotContains(t, string(content), "hush")
 }
 
 func TestWhereLogsAreWritten(t *testing.T) {
