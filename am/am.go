@@ -144,8 +144,15 @@ func terminated() outcome {
 // killedBy is the outcome after a user killed the application. The error has YARN's words
 // for a killed application.
 func (m *applicationMaster) killedBy(user string) outcome {
-	err := fmt.Errorf("%s was killed by user %s with diagnostic message: on the application's page", m.ID.Application, cmp.Or(user, "unknown"))
-	return outcome{code: ExitTerminated, err: err, killed: true}
+	return outcome{code: ExitTerminated, err: &Killed{Application: m.ID.Application.String(), User: cmp.Or(user, "unknown")}, killed: true}
+}
+
+// Killed is the cause of the driver function's end if a user kills the application on its
+// page.
+type Killed struct{ Application, User string }
+
+func (k *Killed) Error() string {
+	return k.Application + " was killed by user " + k.User + " with diagnostic message: on the application's page"
 }
 
 func outcomeOf(err error) outcome {

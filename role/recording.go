@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/eventlog"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/events"
@@ -106,10 +107,11 @@ func buildVersion() string {
 // returned notes the result of the driver function, whose context was ctx.
 func (r *recording) returned(ctx context.Context, err error) {
 	state := events.Failed
-	switch {
+	var killed *am.Killed
+	switch cause := context.Cause(ctx); {
 	case err == nil:
 		state = events.Succeeded
-	case errors.Is(context.Cause(ctx), context.Canceled):
+	case errors.Is(cause, context.Canceled), errors.As(cause, &killed):
 		state = events.Killed
 	}
 	r.mu.Lock()

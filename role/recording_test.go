@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/eventlog"
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -83,6 +84,20 @@ func TestLocalRunWritesItsLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(content), "no such file")
 	require.NotContains(t, string(content), "hush")
+}
+
+func TestStatesOfApplications(t *testing.T) {
+	for state, test := range map[string]struct{ cause, err error }{
+		events.Succeeded: {nil, nil},
+		events.Failed:    {errors.New("too many executors failed"), errors.New("no result")},
+		events.Killed:    {&am.Killed{Application: "application_1", User: "alice"}, errors.New("no result")},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(test.cause)
+		r := &recording{}
+		r.returned(ctx, test.err)
+		require.Equal(t, state, r.state)
+	}
 }
 
 func TestWhereLogsAreWritten(t *testing.T) {
