@@ -132,6 +132,13 @@ func reportAnchors(v view, parts []reportPart) map[string]string {
 		}
 		anchors[link] = "#" + part.ID
 	}
+	for _, j := range v.mostImportant() {
+		for _, set := range j.Sets {
+			if link := to(stagePage, "id", formatID(set.Set)); anchors[link] == "" {
+				anchors[link] = "#job-" + formatID(j.Job)
+			}
+		}
+	}
 	for _, e := range v.Executors {
 		anchors[to(executorPage, "id", e.ID)] = "#" + executorsPage
 	}
