@@ -15,7 +15,7 @@ const (
 // write merges the values of each key as far as memory allows, and writes the
 // merged values to the shuffle.
 func (a *aggregation[K, V, A]) write(x *execution, s span, out *shuffle.Writer) error {
-	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A]()}
+	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A](), referred: newReferred[A]()}
 	defer c.table.Release()
 	add := c.add
 	if a.batched {
@@ -43,12 +43,13 @@ func (a *aggregation[K, V, A]) write(x *execution, s span, out *shuffle.Writer) 
 // combiner merges values before a shuffle.
 type combiner[K, V, A any] struct {
 	*aggregation[K, V, A]
-	x       *execution
-	out     *shuffle.Writer
-	table   *shuffle.Table[A]
-	records int
-	off     bool // set if values are not merged any more
-	encoded []byte
+	x        *execution
+	out      *shuffle.Writer
+	table    *shuffle.Table[A]
+	referred referred
+	records  int
+	off      bool // set if values are not merged any more
+	encoded  []byte
 
 	// A batch of records that are to be added. Looking up many keys together is
 	// faster, because the processor then waits for several parts of the table at
@@ -110,7 +111,7 @@ func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
 		c.table.Release() // its memory is the writer's now
 		return err
 	}
-	if first && c.table.Bytes() > c.x.memory {
+	if (first || !c.referred.plain) && tooLarge(c.table, &c.referred, c.x.memory) {
 		return c.flush()
 	}
 	return nil
@@ -139,5 +140,6 @@ func (c *combiner[K, V, A]) flush() error {
 		return nil
 	})
 	c.table.Reset()
+	c.referred.reset()
 	return err
 }

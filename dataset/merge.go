@@ -48,13 +48,14 @@ func (a *aggregation[K, V, A]) mergeShuffled(x *execution, e *exchange, partitio
 // when it is too large.
 type merger[K, V, A any] struct {
 	*aggregation[K, V, A]
-	x       *execution
-	table   *shuffle.Table[A]
-	spilled *shuffle.Sorter // nil before the first spill
+	x        *execution
+	table    *shuffle.Table[A]
+	referred referred
+	spilled  *shuffle.Sorter // nil before the first spill
 }
 
 func newMerger[K, V, A any](a *aggregation[K, V, A], x *execution) *merger[K, V, A] {
-	return &merger[K, V, A]{aggregation: a, x: x, table: shuffle.NewTable[A]()}
+	return &merger[K, V, A]{aggregation: a, x: x, table: shuffle.NewTable[A](), referred: newReferred[A]()}
 }
 
 func (m *merger[K, V, A]) close() {
@@ -66,10 +67,10 @@ func (m *merger[K, V, A]) close() {
 
 // spillIfLarge spills the table if it exceeds the task's memory.
 func (m *merger[K, V, A]) spillIfLarge() error {
-	if m.table.Bytes() <= m.x.memory {
-		return nil
+	if tooLarge(m.table, &m.referred, m.x.memory) {
+		return m.spill()
 	}
-	return m.spill()
+	return nil
 }
 
 func (m *merger[K, V, A]) spill() (err error) {
@@ -88,6 +89,7 @@ func (m *merger[K, V, A]) spill() (err error) {
 		}
 	}
 	m.table.Reset()
+	m.referred.reset()
 	return nil
 }
 

@@ -1,0 +1,98 @@
+package dataset
+
+import (
+	"reflect"
+
+	"github.com/bobbin-yarn/bobbin/shuffle"
+)
+
+// referred estimates the memory to which the accumulators of a table refer: slices, strings,
+// maps and what pointers point to. The table itself counts the rest.
+//
+// It measures all accumulators from time to time, and in between goes on as the memory has
+// grown before. A measurement looks at about as many values as records were added since
+// the last one, so it costs each record the same, however large the accumulators are.
+type referred struct {
+	plain bool // the accumulators refer to nothing
+
+	bytes   int64   // at the last measurement
+	visited int     // values that it looked at
+	added   int     // records since then
+	growth  float64 // bytes for each record, as measured
+}
+
+// minMeasured is the least number of records between two measurements.
+const minMeasured = 1024
+
+func newReferred[A any]() referred { return referred{plain: isPlain(reflect.TypeFor[A]())} }
+
+// reset begins anew with an empty table.
+func (r *referred) reset() { *r = referred{plain: r.plain, growth: r.growth} }
+
+// tooLarge counts a record that was merged into an accumulator of a table, and reports
+// whether the table, with what its accumulators refer to, exceeds limit bytes.
+func tooLarge[A any](table *shuffle.Table[A], r *referred, limit int64) bool {
+	if r.plain {
+		return table.Bytes() > limit
+	}
+	if r.added++; r.added >= max(minMeasured, r.visited) {
+		before := r.bytes
+		r.bytes, r.visited = 0, 0
+		for _, accumulator := range table.All() {
+			r.measure(reflect.ValueOf(accumulator).Elem())
+		}
+		r.growth = max(float64(r.bytes-before), 0) / float64(r.added)
+		r.added = 0
+	}
+	return table.Bytes()+r.bytes+int64(r.growth*float64(r.added)) > limit
+}
+
+// measure adds the memory to which a value refers.
+func (r *referred) measure(v reflect.Value) {
+	r.visited++
+	switch v.Kind() {
+	case reflect.String:
+		r.bytes += int64(v.Len())
+	case reflect.Slice:
+		element := v.Type().Elem()
+		r.bytes += int64(v.Cap()) * int64(element.Size())
+		r.measureElements(v, element)
+	case reflect.Array:
+		r.measureElements(v, v.Type().Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Field(i); !isPlain(field.Type()) {
+				r.measure(field)
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			r.bytes += int64(v.Type().Elem().Size())
+			r.measure(v.Elem())
+		}
+	case reflect.Map:
+		key, value := v.Type().Key(), v.Type().Elem()
+		r.bytes += int64(v.Len()) * int64(key.Size()+value.Size()) * 2 // maps are about half full
+		if isPlain(key) && isPlain(value) {
+			return
+		}
+		for entries := v.MapRange(); entries.Next(); {
+			r.measure(entries.Key())
+			r.measure(entries.Value())
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			r.bytes += int64(v.Elem().Type().Size())
+			r.measure(v.Elem())
+		}
+	}
+}
+
+func (r *referred) measureElements(v reflect.Value, element reflect.Type) {
+	if isPlain(element) {
+		return
+	}
+	for i := range v.Len() {
+		r.measure(v.Index(i))
+	}
+}
