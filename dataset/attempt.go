@@ -186,7 +186,7 @@ func (e *engine) addStored(b cachedBlock, executor string) {
 		e.cached[b] = map[string]bool{}
 	}
 	e.cached[b][executor] = true
-	e.replication.want(b)
+	e.replication.update(b)
 }
 
 // executorsOf returns the executors that store cached partitions.

@@ -59,18 +59,18 @@ type engine struct {
 // executor is an executor that has registered.
 type executor struct {
 	driver.ExecutorInfo
-	registrations int // how often it has registered
-	lost          bool
-	leaving       bool             // it gets no further tasks
-	silences      map[silence]bool // since it has registered
+	registrations  int // how often it has registered
+	lost           bool
+	decommissioned bool             // it gets no further tasks
+	silences       map[silence]bool // since it has registered
 }
 
 // name returns the id by which package stage knows the executor, which changes with
 // each registration.
 func (e *executor) name() string { return fmt.Sprintf("%s#%d", e.ID, e.registrations) }
 
-// stays reports whether the executor can get tasks and data.
-func (e *executor) stays() bool { return !e.lost && !e.leaving }
+// usable reports whether the executor can get tasks and data.
+func (e *executor) usable() bool { return !e.lost && !e.decommissioned }
 
 // engines are the engines of the sessions that are open.
 var engines = engineList{bySession: map[*bobbin.Session]*engine{}}
@@ -192,11 +192,11 @@ func (e *engine) ExecutorAdded(info driver.ExecutorInfo) {
 	})
 }
 
-// cores returns how many cores the executors have that stay; 1 if there are none.
+// cores returns the number of cores of usable executors; 1 if there are none.
 func (e *engine) cores() int {
 	registered := 0
 	for _, x := range e.executors {
-		if x.stays() {
+		if x.usable() {
 			registered += x.Cores
 		}
 	}

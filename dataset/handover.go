@@ -31,16 +31,16 @@ type handover struct {
 	ended       chan struct{}      // closed when it has ended
 }
 
-// errStranded ends a hand-over if no executor can take over the data, or the
+// errNoAdopter ends a hand-over if no executor can take over the data, or the
 // decommissioned one is lost.
-var errStranded = errors.New("no executor can take over the data")
+var errNoAdopter = errors.New("no executor can take over the data")
 
 // ExecutorDecommissioned implements driver.ExecutorListener.
 func (e *engine) ExecutorDecommissioned(info driver.ExecutorInfo) bool {
 	e.post(func() {
 		if x := e.executors[info.ID]; x != nil {
-			x.leaving = true
-			e.endStranded()
+			x.decommissioned = true
+			e.cancelStranded()
 		}
 	})
 	e.handingOver.Go(func() { e.handOver(info.ID) })
@@ -69,19 +69,19 @@ func (e *engine) handOver(id string) {
 // canAdopt reports whether any executor can take over data.
 func (e *engine) canAdopt() bool {
 	for _, x := range e.executors {
-		if x.stays() && x.Profile == profile.DefaultID {
+		if x.usable() && x.Profile == profile.DefaultID {
 			return true
 		}
 	}
 	return false
 }
 
-// endStranded cancels the hand-overs that cannot go on.
-func (e *engine) endStranded() {
+// cancelStranded cancels the hand-overs that cannot go on.
+func (e *engine) cancelStranded() {
 	stranded := !e.canAdopt()
 	for h := range e.handovers {
 		if stranded || h.from.lost {
-			h.cancel(errStranded)
+			h.cancel(errNoAdopter)
 		}
 	}
 }

@@ -6,19 +6,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// The engine waits for further losses after the first. The executors of a lost node are
-// lost one after the other, and the tasks that fetch from them fail one after the other,
-// but one attempt of a stage is to make again what all of them had.
+// After a loss, the engine waits for more. The executors of a lost node are lost one after
+// the other, and the tasks that fetch from them fail one after the other, but one attempt
+// of a stage should make all of their outputs again.
 const (
-	// lossDelay is how long it waits after the loss of an executor, and after the loss of
-	// an output.
+	// lossDelay is how long the engine waits after the loss of an executor or an output.
 	lossDelay = 100 * time.Millisecond
-	// silenceDelay is how long it waits if an executor gives no answer, as the task waited
-	// for network.timeout before.
+	// silenceDelay is how long the engine waits after an executor gave a task no answer
+	// within network.timeout.
 	silenceDelay = time.Second
 )
 
-// losses are what was lost in the time that the engine waits. They belong to its loop.
+// losses are the losses on which the engine has not acted yet. Its loop owns them.
 type losses struct {
 	due       time.Time // when the engine acts on them; zero if there are none
 	executors []string  // names of lost executors
@@ -39,10 +38,10 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 			if delete(executors, info.ID); len(executors) == 0 {
 				delete(e.cached, block)
 			}
-			e.replication.want(block)
+			e.replication.update(block)
 		}
 		e.replication.start()
-		e.endStranded()
+		e.cancelStranded()
 		e.losses.executors = append(e.losses.executors, x.name())
 		e.awaitLosses(lossDelay)
 	})
@@ -76,28 +75,29 @@ func (e *engine) reportLosses() {
 	}
 }
 
-// silence is a report that an executor gave no answer: to which other one, and in which
-// attempt of a stage.
+// silence is a report that an executor gave no answer: to another executor, in an attempt
+// of a stage.
 type silence struct {
 	to      string
 	attempt uint64
 }
 
-// maxSilences is how many reports about an executor make the engine replace it. A single
-// one may come from an executor that is cut off itself.
+// maxSilences is the number of reports after which the engine replaces an executor. A
+// single report may come from an executor that is cut off itself.
 const maxSilences = 2
 
-// unreachable records that an executor gave no answer. If nothing was heard of its host for
-// a while, the executors there are lost now. If the executor sends heartbeats, it can run
-// tasks, but others cannot read what they write: after several reports it is replaced.
+// unreachable records that an executor gave no answer. If its host has sent the driver
+// nothing for a while, all executors there are lost now. If the executor sends heartbeats,
+// it can run tasks, but others cannot read their outputs: after maxSilences reports it is
+// replaced.
 func (e *engine) unreachable(id string, report silence) {
 	x := e.executors[id]
-	if x == nil || !x.stays() {
+	if x == nil || !x.usable() {
 		return
 	}
 	e.app.Driver.Unreachable(id)
 	e.afterLosses(silenceDelay, func() {
-		if !x.stays() {
+		if !x.usable() {
 			return
 		}
 		if x.silences == nil {

@@ -26,9 +26,9 @@ type replication struct {
 // it runs on the executor that stores the first one, because others have no free cores.
 const maxCopyTasks = 4
 
-// want records whether a partition needs a second copy: if its level asks for two, and
+// update records whether a partition needs a second copy: if its level asks for two, and
 // one usable executor stores it.
-func (r *replication) want(b cachedBlock) {
+func (r *replication) update(b cachedBlock) {
 	if r.engine.level(b.Node)&twice == 0 || len(r.engine.storing(b)) != 1 {
 		delete(r.wanted, b)
 	} else if _, known := r.wanted[b]; !known {
@@ -46,7 +46,7 @@ func (e *engine) level(r ref) Level {
 // storing returns the usable executors that store a cached partition.
 func (e *engine) storing(b cachedBlock) (executors []*executor) {
 	for id := range e.cached[b] {
-		if x := e.executors[id]; x != nil && x.stays() {
+		if x := e.executors[id]; x != nil && x.usable() {
 			executors = append(executors, x)
 		}
 	}
@@ -65,7 +65,7 @@ func (r *replication) start() {
 	}
 	assigned := map[*executor]int{}
 	for b := range r.wanted {
-		r.want(b) // it may have changed
+		r.update(b) // it may have changed
 		tasks, wanted := r.wanted[b]
 		if !wanted {
 			continue
@@ -118,7 +118,7 @@ func (r *replication) signal() {
 func (e *engine) chooseSecond(first *executor, assigned map[*executor]int) *executor {
 	var others []*executor
 	for _, x := range e.executors {
-		if x != first && x.stays() && x.Profile == profile.DefaultID && x.DataAddress != "" && first.DataAddress != "" {
+		if x != first && x.usable() && x.Profile == profile.DefaultID && x.DataAddress != "" && first.DataAddress != "" {
 			others = append(others, x)
 		}
 	}

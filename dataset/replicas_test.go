@@ -15,7 +15,7 @@ func TestExecutorsOfSecondCopies(t *testing.T) {
 	}
 	first, near, far, farther := x("1", "a"), x("2", "a"), x("3", "b"), x("4", "c")
 	lost, leaving, large, portless := x("5", "d"), x("6", "d"), x("7", "d"), x("8", "d")
-	lost.lost, leaving.leaving, large.Profile, portless.DataAddress = true, true, 1, ""
+	lost.lost, leaving.decommissioned, large.Profile, portless.DataAddress = true, true, 1, ""
 	for _, c := range []struct {
 		name      string
 		executors []*executor
