@@ -73,3 +73,23 @@ func isPlain(t reflect.Type) bool {
 		return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
 	}
 }
+
+// hasRandomOrder reports whether values of a type can contain a map, whose encoding
+// differs from time to time.
+func hasRandomOrder(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Pointer:
+		return hasRandomOrder(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if hasRandomOrder(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return t.Kind() == reflect.Map || t.Kind() == reflect.Interface
+}

@@ -98,6 +98,7 @@ func Sample[T any](in *Of[T], probability float64, seed uint64) *Of[T] {
 		in.each(x, partition, func(element T) bool { return random.Float64() >= probability || emit(element) })
 	})
 	sampled.node.hashed = in.node.hashed
+	sampled.node.values = fmt.Sprintf("probability %v, seed %d", probability, seed)
 	return sampled
 }
 

@@ -34,6 +34,7 @@ type node struct {
 	operator string
 	site     string // file and line of the call of the operator
 	element  string // name of the element type
+	values   string // arguments of the operator that are neither data sets nor functions
 	of       any    // the *Of of this node
 
 	inputs []*node     // data sets that the operator reads, partition by partition

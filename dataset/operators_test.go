@@ -283,6 +283,49 @@ var (
 	})
 )
 
+var (
+	clock     int64 // stands for a clock that a plan function reads
+	clockRead = dataset.Define("clock read", func(p *dataset.Plan, operator string) *dataset.Of[int64] {
+		clock++
+		numbers := dataset.Range(p, 0, 10, 2)
+		switch operator {
+		case "Range":
+			return dataset.Range(p, 0, clock, 2)
+		case "Slice":
+			return dataset.Slice(p, []int64{1, clock}, 1)
+		case "Sample":
+			return dataset.Sample(numbers, 0.5, uint64(clock))
+		case "TopN":
+			return dataset.TopN(numbers, int(clock), func(a, b int64) bool { return a < b })
+		case "Repartition":
+			return dataset.Repartition(numbers, int(clock))
+		case "Coalesce":
+			return dataset.Coalesce(numbers, int(clock))
+		case "Text":
+			return dataset.Map(dataset.Text(p, fmt.Sprint(clock)), func(line []byte) int64 { return int64(len(line)) })
+		case "Pipe":
+			return dataset.Map(dataset.Pipe(dataset.Text(p, "in"), "head", fmt.Sprint(clock)), func(line []byte) int64 { return int64(len(line)) })
+		case "a slice of maps": // no value differs
+			return dataset.Map(dataset.Slice(p, []map[int]int{{1: 2, 3: 4, 5: 6}}, 1), func(m map[int]int) int64 { return int64(len(m)) })
+		}
+		panic(operator)
+	})
+)
+
+func TestPlansWithOtherValuesAreRefused(t *testing.T) {
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		for operator, named := range map[string]string{"Range": "Generate", "Slice": "Generate", "Sample": "", "TopN": "", "Repartition": "", "Coalesce": "", "Text": "", "Pipe": ""} {
+			_, err := clockRead.With(session, operator).Collect(ctx)
+			require.ErrorContains(t, err, "describes another data set each time", operator)
+			require.ErrorContains(t, err, cmp.Or(named, operator)+" at operators_test.go")
+			require.ErrorContains(t, err, "the clock")
+		}
+		got, err := clockRead.With(session, "a slice of maps").Collect(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []int64{3}, got)
+	})
+}
+
 func TestInvalidPlans(t *testing.T) {
 	run(t, func(ctx context.Context, session *bobbin.Session) {
 		_, err := unstable.With(session, numbers{10, 2}).Collect(ctx)

@@ -21,7 +21,7 @@ func Coalesce[T any](in *Of[T], partitions int) *Of[T] {
 		n := min(all, partitions)
 		return span{First: partition * all / n, End: (partition + 1) * all / n}
 	}
-	n := &node{operator: "Coalesce", inputs: []*node{in.node}}
+	n := &node{operator: "Coalesce", inputs: []*node{in.node}, values: fmt.Sprintf("%d partitions", partitions)}
 	n.count = func(l *layout) int { return min(l.count(in.node), partitions) }
 	n.parents = func(l *layout, partition int, visit func(*node, int)) {
 		s := merged(l, partition)
@@ -54,7 +54,7 @@ func Repartition[T any](in *Of[T], partitions int) *Of[T] {
 func exchanged[T any](in *Of[T], operator string, partitions int) *Of[T] {
 	values, err := record.CodecFor[T]()
 	in.plan.reject(operator, err)
-	n := &node{operator: operator, count: func(*layout) int { return partitions }}
+	n := &node{operator: operator, values: fmt.Sprintf("%d partitions", partitions), count: func(*layout) int { return partitions }}
 	e := &exchange{node: n, input: in.node}
 	e.write = func(x *execution, s span, out *shuffle.Writer) error {
 		var encoded []byte

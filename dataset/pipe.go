@@ -37,7 +37,7 @@ func Pipe(in *Of[[]byte], command ...string) *Of[[]byte] {
 	if len(command) == 0 || command[0] == "" {
 		in.plan.reject("Pipe", errors.New("it needs a command"))
 	}
-	return narrow(in, "Pipe", func(x *execution, partition int, emit func([]byte) bool) {
+	piped := narrow(in, "Pipe", func(x *execution, partition int, emit func([]byte) bool) {
 		p, err := startPipe(x.task, command, emit)
 		if err == nil {
 			defer p.end()
@@ -54,6 +54,8 @@ func Pipe(in *Of[[]byte], command ...string) *Of[[]byte] {
 			x.fail(fmt.Errorf("command %q: %w", command, err))
 		}
 	})
+	piped.node.values = fmt.Sprintf("%q", command)
+	return piped
 }
 
 // pipe is a running command. One goroutine writes its stdin and another reads its

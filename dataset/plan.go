@@ -259,6 +259,9 @@ func (p *Plan) fingerprint() []string {
 			inputs[j] = fmt.Sprint(input.ref())
 		}
 		prints[i] = fmt.Sprintf("%s at %s of %s from %v", n.operator, n.site, n.element, inputs)
+		if n.values != "" {
+			prints[i] += " with " + n.values
+		}
 	}
 	return prints
 }

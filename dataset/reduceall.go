@@ -41,7 +41,7 @@ func TopN[T any](in *Of[T], n int, less func(a, b T) bool) *Of[T] {
 	}
 	kept := keeperOf[T](in.plan, "TopN")
 	keepTop := func(in *Of[T]) *Of[T] {
-		node := &node{operator: "TopN", inputs: []*node{in.node}, blocking: true}
+		node := &node{operator: "TopN", inputs: []*node{in.node}, values: fmt.Sprintf("%d elements", n), blocking: true}
 		return newOf(in.plan, node, func(x *execution, partition int, emit func(T) bool) {
 			t := &top[T]{n: n, less: less, kept: kept, memory: x.memory}
 			in.each(x, partition, func(element T) bool {

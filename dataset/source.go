@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
+	"github.com/bobbin-yarn/bobbin/internal/record"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -38,6 +40,7 @@ func newSource(p *Plan, operator, path string, options []ReadOption) *node {
 	if operator != "CSV" && n.source.csv != (csvOptions{}) {
 		p.reject(operator, errors.New("Header, Delimiter and LineRecords are options of CSV"))
 	}
+	n.values = fmt.Sprintf("%q by %d bytes, %v", path, n.source.splitSize, n.source.csv)
 	n.count = func(l *layout) int { return l.Sources[n.ref()] }
 	return n
 }
@@ -163,19 +166,37 @@ const maxHosts = 5
 // Slice returns the elements of a slice, in the given number of partitions. Pass
 // the slice among the plan's arguments; large data should be read from files.
 func Slice[T any](p *Plan, elements []T, partitions int) *Of[T] {
-	return Generate(p, partitions, func(partition int, yield func(T) bool) {
+	slice := Generate(p, partitions, func(partition int, yield func(T) bool) {
 		for _, element := range elements[partition*len(elements)/partitions : (partition+1)*len(elements)/partitions] {
 			if !yield(element) {
 				return
 			}
 		}
 	})
+	slice.node.values += fmt.Sprintf(", %d elements with the hash %x", len(elements), hashOf(elements))
+	return slice
+}
+
+// hashOf returns a hash of the encoded elements; 0 if equal elements can have different
+// encodings, or none.
+func hashOf[T any](elements []T) uint64 {
+	values, err := record.CodecFor[T]()
+	if err != nil || hasRandomOrder(reflect.TypeFor[T](), map[reflect.Type]bool{}) {
+		return 0
+	}
+	var encoded []byte
+	for _, element := range elements {
+		if encoded, err = values.Append(encoded, element); err != nil {
+			return 0 // the tasks report it
+		}
+	}
+	return record.Hash(encoded)
 }
 
 // Range returns the numbers from first to before end, in the given number of
 // partitions.
 func Range(p *Plan, first, end int64, partitions int) *Of[int64] {
-	return Generate(p, partitions, func(partition int, yield func(int64) bool) {
+	numbers := Generate(p, partitions, func(partition int, yield func(int64) bool) {
 		size := max(end-first, 0)
 		from, to := first+size/int64(partitions)*int64(partition), first+size/int64(partitions)*int64(partition+1)
 		if partition == partitions-1 {
@@ -184,6 +205,8 @@ func Range(p *Plan, first, end int64, partitions int) *Of[int64] {
 		for i := from; i < to && yield(i); i++ {
 		}
 	})
+	numbers.node.values += fmt.Sprintf(", %d to %d", first, end)
+	return numbers
 }
 
 // Generate returns the elements that f yields for each partition, from 0 on.
@@ -192,7 +215,7 @@ func Generate[T any](p *Plan, partitions int, f func(partition int, yield func(T
 		p.reject("the source", errNoPartitions)
 		partitions = 1
 	}
-	n := &node{operator: "Generate", count: func(*layout) int { return partitions }}
+	n := &node{operator: "Generate", values: fmt.Sprintf("%d partitions", partitions), count: func(*layout) int { return partitions }}
 	return newOf(p, n, func(x *execution, partition int, emit func(T) bool) {
 		count := 0
 		f(partition, func(element T) bool {
