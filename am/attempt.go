@@ -50,7 +50,7 @@ func attemptFromEnvironment() (*Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := config.FromMap(spec.Properties)
+	settings, err := config.FromSubmission(spec.Properties, spec.Origins)
 	if err != nil {
 		return nil, fmt.Errorf("the submission's configuration: %w: was this program built with another version of bobbin than yarn-submit?", err)
 	}

@@ -34,7 +34,7 @@ type Unmanaged struct {
 // unregisters it. The error is why the application failed. If ctx ends, the caller
 // has to kill the application: Run does not unregister.
 func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, error)) error {
-	settings, err := config.FromMap(u.Spec.Properties)
+	settings, err := config.FromSubmission(u.Spec.Properties, u.Spec.Origins)
 	if err != nil {
 		return err
 	}

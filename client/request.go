@@ -40,7 +40,7 @@ func (r *request) spec() *launch.Spec {
 	// The ApplicationMaster must know the queue that was chosen.
 	properties[config.Queue.Name()] = r.checked.queue
 	return &launch.Spec{
-		Name: r.name(), User: r.user, Properties: properties, Hadoop: r.hadoop, Command: r.command,
+		Name: r.name(), User: r.user, Properties: properties, Origins: r.settings.Origins(), Hadoop: r.hadoop, Command: r.command,
 		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Pools: r.pools, Racks: r.checked.racks, Nodes: r.checked.nodes,
 		Login: r.login(),
 	}

@@ -72,17 +72,33 @@ func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context
 // givenSettings returns yarn-submit's settings for this process, or else those of
 // the environment and the defaults file.
 func givenSettings() (*config.Config, error) {
-	encoded, given := os.LookupEnv(launch.EnvProperties)
+	properties, given, err := givenValues(launch.EnvProperties)
+	if err != nil {
+		return nil, err
+	}
 	if !given {
 		return config.FromEnvironment(config.Sources{})
 	}
-	// The program's child processes must not inherit the settings.
-	if err := os.Unsetenv(launch.EnvProperties); err != nil {
+	origins, _, err := givenValues(launch.EnvOrigins)
+	if err != nil {
 		return nil, err
 	}
-	properties := map[string]string{}
-	if err := json.Unmarshal([]byte(encoded), &properties); err != nil {
-		return nil, fmt.Errorf("%s: %w: only yarn-submit may set it", launch.EnvProperties, err)
+	return config.FromSubmission(properties, origins)
+}
+
+// givenValues returns the values in an environment variable that yarn-submit has set, and
+// whether it has.
+func givenValues(variable string) (values map[string]string, given bool, err error) {
+	encoded, given := os.LookupEnv(variable)
+	if !given {
+		return nil, false, nil
 	}
-	return config.FromMap(properties)
+	// The program's child processes must not inherit the settings.
+	if err := os.Unsetenv(variable); err != nil {
+		return nil, false, err
+	}
+	if err := json.Unmarshal([]byte(encoded), &values); err != nil {
+		return nil, false, fmt.Errorf("%s: %w: only yarn-submit may set it", variable, err)
+	}
+	return values, true, nil
 }

@@ -23,11 +23,16 @@ func TestGivenSettings(t *testing.T) {
 	t.Setenv("BOBBIN_CONF_DIR", directory)
 	t.Setenv("BOBBIN_EXECUTOR_CORES", "7")
 	t.Setenv("BOBBIN_LAUNCH_PROPERTIES", `{"executor.cores":"3","hadoop.a":"b"}`)
+	t.Setenv("BOBBIN_LAUNCH_ORIGINS", `{"executor.cores":"the command line"}`)
 	settings, err := givenSettings()
 	require.NoError(t, err)
+	require.Equal(t, "the command line", settings.Source("executor.cores"))
+	require.Equal(t, "the submission", settings.Source("hadoop.a"))
 	require.Equal(t, map[string]string{"executor.cores": "3", "hadoop.a": "b"}, settings.Map(), "yarn-submit has read the environment and the defaults file")
-	_, set := os.LookupEnv("BOBBIN_LAUNCH_PROPERTIES")
-	require.False(t, set, "it is not for what the program starts")
+	for _, variable := range []string{"BOBBIN_LAUNCH_PROPERTIES", "BOBBIN_LAUNCH_ORIGINS"} {
+		_, set := os.LookupEnv(variable)
+		require.False(t, set, "it is not for what the program starts")
+	}
 	settings, err = givenSettings()
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"executor.cores": "7", "yarn.queue": "batch"}, settings.Map())

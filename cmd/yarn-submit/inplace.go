@@ -51,11 +51,14 @@ func (s submission) runInPlace(t terminal) error {
 		environment = append(environment, launch.EnvReportFile+"="+s.report)
 	}
 	// With EnvProperties the program ignores BOBBIN_… variables and the defaults file.
-	encoded, err := json.Marshal(properties)
-	if err != nil {
-		return client.Usage(err)
+	for name, values := range map[string]map[string]string{launch.EnvProperties: properties, launch.EnvOrigins: s.settings.Origins()} {
+		encoded, err := json.Marshal(values)
+		if err != nil {
+			return client.Usage(err)
+		}
+		environment = append(environment, name+"="+string(encoded))
 	}
-	return replace(t, s.program, append([]string{s.program}, s.args...), append([]string{launch.EnvProperties + "=" + string(encoded)}, environment...))
+	return replace(t, s.program, append([]string{s.program}, s.args...), environment)
 }
 
 // localEnvironment returns the settings' environment variables of the driver and the

@@ -11,6 +11,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -109,18 +110,22 @@ func Load(sources Sources) (*Config, error) {
 	return config, nil
 }
 
-// submission is the Source of values that FromMap got from the submitting process.
+// submission is the Source of values of the submitting process whose source is not known.
 const submission = "the submission"
 
 // FromMap returns the configuration with values that another process got from Map, as a
 // container does with the submitter's.
-func FromMap(values map[string]string) (*Config, error) {
+func FromMap(values map[string]string) (*Config, error) { return FromSubmission(values, nil) }
+
+// FromSubmission returns the configuration with values that another process got from Map,
+// and where that process got them from, as its method Origins says.
+func FromSubmission(values, origins map[string]string) (*Config, error) {
 	source := make(map[string]string, len(values))
 	for key := range values {
 		if err := checkKey(key); err != nil {
 			return nil, err
 		}
-		source[key] = submission
+		source[key] = cmp.Or(origins[key], submission)
 	}
 	return checked(values, source)
 }
@@ -136,6 +141,9 @@ func Default() *Config {
 
 // Map returns the values that were set, by key, without defaults, for FromMap.
 func (c *Config) Map() map[string]string { return maps.Clone(c.rawValues) }
+
+// Origins returns the Source of each value that was set, by key, for FromSubmission.
+func (c *Config) Origins() map[string]string { return maps.Clone(c.source) }
 
 // IsSet reports whether any source sets the key.
 func (c *Config) IsSet(key string) bool {

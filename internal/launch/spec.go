@@ -16,11 +16,12 @@ const MaxSpecBytes = 512 << 10
 // container's credentials: no file to localize, and unreadable for other users.
 type Spec struct {
 	Name       string            `json:"name"`
-	User       string            `json:"user"`             // the user who submitted the application, also in HDFS
-	Properties map[string]string `json:"properties"`       // settings of bobbin that were set, by key
-	Hadoop     map[string]string `json:"hadoop,omitempty"` // Hadoop's keys that were set, with their values
-	Command    []string          `json:"command"`          // the program, as a path relative to the working directory, and its arguments
-	Resources  []LocalResource   `json:"resources"`        // files to localize for every container
+	User       string            `json:"user"`              // the user who submitted the application, also in HDFS
+	Properties map[string]string `json:"properties"`        // settings of bobbin that were set, by key
+	Origins    map[string]string `json:"origins,omitempty"` // where the submitter got Properties from, by key
+	Hadoop     map[string]string `json:"hadoop,omitempty"`  // Hadoop's keys that were set, with their values
+	Command    []string          `json:"command"`           // the program, as a path relative to the working directory, and its arguments
+	Resources  []LocalResource   `json:"resources"`         // files to localize for every container
 	// StagingDir is the URI of the directory with files for this application only, or "".
 	StagingDir string `json:"stagingDir,omitempty"`
 	// Pools is the content of the submitter's file scheduler.allocation.file, or "".

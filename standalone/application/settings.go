@@ -23,7 +23,7 @@ func Properties(settings *config.Config) map[string]string {
 func DriverSettings(settings *config.Config) (*config.Config, error) {
 	properties := Properties(settings)
 	if config.DynamicAllocation.In(settings) {
-		return config.FromMap(properties)
+		return config.FromSubmission(properties, settings.Origins())
 	}
 	if !settings.IsSet(config.ExecutorCores.Name()) {
 		properties[config.ExecutorCores.Name()] = strconv.Itoa(WholeWorker)
@@ -35,5 +35,5 @@ func DriverSettings(settings *config.Config) (*config.Config, error) {
 			properties[config.RegisteredWait.Name()] = "0"
 		}
 	}
-	return config.FromMap(properties)
+	return config.FromSubmission(properties, settings.Origins())
 }
