@@ -27,13 +27,21 @@ func (m *Model) apply(e Event) {
 		if _, set := m.set(e.Set); set != nil {
 			set.Waits = e.Reason
 		}
+	case *TaskSetValues:
+		if _, set := m.set(e.Set); set != nil && set.State == Running {
+			set.Counters, set.Gauges = e.Counters, e.Gauges
+		}
+		return // too many to be in Recent
 	case *AttemptFailed:
 		m.addFailure(e)
 		return // too many to be in Recent
 	case *ProfileAdded:
 		m.profile(e.Profile).ProfileAdded = *e
 	case *ExecutorsRequested:
-		m.profile(e.Profile).Wanted = e.Wanted
+		p := m.profile(e.Profile)
+		if p.Wanted = e.Wanted; e.Wanted > 0 && p.Requested.IsZero() {
+			p.Requested = e.Time.Time
+		}
 	case *CacheChanged:
 		m.cacheChanged(e)
 	case *StepStarted, *StepEnded:

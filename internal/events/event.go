@@ -197,6 +197,15 @@ type TaskSetEnded struct {
 	Gauges         map[string]int64 `json:"gauges,omitempty"` // the largest values
 }
 
+// TaskSetValues has the counters and gauges of a running task set, as of the latest
+// heartbeats. Counters do not include attempts that have failed.
+type TaskSetValues struct {
+	Time
+	Set      uint64           `json:"set"`
+	Counters map[string]int64 `json:"counters,omitempty"`
+	Gauges   map[string]int64 `json:"gauges,omitempty"` // the largest values
+}
+
 // TaskSetWaits says why no task of a set is launched, if a person may have to act on it.
 type TaskSetWaits struct {
 	Time
@@ -275,6 +284,7 @@ func (*JobSubmitted) Type() string           { return "jobSubmitted" }
 func (*JobEnded) Type() string               { return "jobEnded" }
 func (*TaskSetSubmitted) Type() string       { return "taskSetSubmitted" }
 func (*TaskSetEnded) Type() string           { return "taskSetEnded" }
+func (*TaskSetValues) Type() string          { return "taskSetValues" }
 func (*TaskSetWaits) Type() string           { return "taskSetWaits" }
 func (*AttemptFailed) Type() string          { return "attemptFailed" }
 func (*CacheChanged) Type() string           { return "cacheChanged" }

@@ -226,3 +226,32 @@ func randomBatch(t *rapid.T) *events.Batch {
 	}
 	return b
 }
+
+func TestValuesOfARunningTaskSet(t *testing.T) {
+	m := events.NewModel(events.Limits{})
+	m.Consume(&events.Batch{Events: []events.Event{
+		&events.TaskSetSubmitted{Time: at(1), Set: 1, Job: 1, Tasks: 2},
+		&events.TaskSetValues{Time: at(2), Set: 1, Counters: map[string]int64{"words": 5}, Gauges: map[string]int64{"depth": 2}},
+		&events.TaskSetValues{Time: at(2), Set: 9, Counters: map[string]int64{"words": 7}},
+	}})
+	s := m.Snapshot()
+	_, set := s.Set(1)
+	require.Equal(t, map[string]int64{"words": 5}, set.Counters)
+	require.Equal(t, map[string]int64{"depth": 2}, set.Gauges)
+	require.Len(t, s.Recent, 1)
+	m.Consume(&events.Batch{Events: []events.Event{
+		&events.TaskSetEnded{Time: at(3), Set: 1, State: events.Succeeded, Counters: map[string]int64{"words": 6}},
+		&events.TaskSetValues{Time: at(3), Set: 1, Counters: map[string]int64{"words": 5}},
+	}})
+	_, set = m.Snapshot().Set(1)
+	require.Equal(t, map[string]int64{"words": 6}, set.Counters)
+	_, set = s.Set(2)
+	require.Nil(t, set)
+}
+
+func TestStragglers(t *testing.T) {
+	require.True(t, events.Straggles(time.Minute, 10*time.Second))
+	require.False(t, events.Straggles(time.Minute, 20*time.Second))
+	require.False(t, events.Straggles(9*time.Second, time.Millisecond))
+	require.False(t, events.Straggles(time.Minute, 0), "nothing is known of the others")
+}

@@ -24,6 +24,11 @@ type Consumer interface {
 	Consume(*Batch)
 }
 
+// Sink takes events. A Recorder is one.
+type Sink interface {
+	Record(Event)
+}
+
 // Recorder takes events and rows. Its methods are safe for concurrent use. A nil Recorder
 // records nothing. Callers must call Close.
 type Recorder struct {
@@ -37,8 +42,9 @@ type Recorder struct {
 	quota   quota
 	closed  bool
 
-	wake chan struct{} // has an element if the batch has anything
-	full chan struct{} // has an element if the batch has passRows rows
+	wake chan struct{}      // has an element if the batch has anything
+	full chan struct{}      // has an element if the batch has passRows rows
+	asks chan chan struct{} // run passes the batch, and closes the element
 	quit chan struct{}
 	done sync.WaitGroup
 
@@ -57,6 +63,7 @@ func NewRecorder(limits Limits, consumers ...Consumer) *Recorder {
 		omitted:   map[uint64]*Omitted{},
 		wake:      make(chan struct{}, 1),
 		full:      make(chan struct{}, 1),
+		asks:      make(chan chan struct{}),
 		quit:      make(chan struct{}),
 	}
 	r.done.Go(r.run)
@@ -196,6 +203,25 @@ func (r *Recorder) Snapshot() *Snapshot {
 	return r.snapshot
 }
 
+// Newest returns the state with all that was recorded before the call. It returns nil if r
+// is nil.
+func (r *Recorder) Newest() *Snapshot {
+	if r == nil {
+		return nil
+	}
+	passed := make(chan struct{})
+	select {
+	case r.asks <- passed:
+		<-passed
+	case <-r.quit:
+		r.done.Wait()
+	}
+	r.snapshots.Lock()
+	r.snapshot = nil
+	r.snapshots.Unlock()
+	return r.Snapshot()
+}
+
 // Close passes what was recorded to the consumers. Later events are ignored, and the next
 // Snapshot has all others.
 func (r *Recorder) Close() {
@@ -221,19 +247,25 @@ func (r *Recorder) run() {
 	defer timer.Stop()
 	next := &Batch{}
 	for {
+		var asked chan struct{}
 		select {
 		case <-r.wake:
+			timer.Reset(passInterval)
+			select {
+			case <-timer.C:
+			case <-r.full:
+			case asked = <-r.asks:
+			case <-r.quit:
+			}
+		case asked = <-r.asks:
 		case <-r.quit:
 			r.pass(next)
 			return
 		}
-		timer.Reset(passInterval)
-		select {
-		case <-timer.C:
-		case <-r.full:
-		case <-r.quit:
-		}
 		next = r.pass(next)
+		if asked != nil {
+			close(asked)
+		}
 	}
 }
 

@@ -164,3 +164,14 @@ func (p passes) Consume(*events.Batch) {
 	default:
 	}
 }
+
+func TestNewestHasAllThatWasRecorded(t *testing.T) {
+	r := events.NewRecorder(events.Limits{})
+	for i := range 50 {
+		require.Len(t, r.Newest().Steps, i)
+		r.Record(&events.StepStarted{Time: at(0), Step: "a"})
+	}
+	r.Close()
+	require.Len(t, r.Newest().Steps, 50)
+	require.Nil(t, (*events.Recorder)(nil).Newest())
+}

@@ -68,10 +68,33 @@ type Counts struct {
 	Omitted int `json:"omitted,omitempty"`
 }
 
+// MeanTook returns the mean duration of the ended attempts; 0 if none has ended.
+func (c *Counts) MeanTook() time.Duration {
+	ended := c.Done + c.FailedAttempts + c.LostAttempts + c.KilledAttempts
+	if ended == 0 {
+		return 0
+	}
+	return c.Sums.Took.Duration() / time.Duration(ended)
+}
+
+// An attempt straggles if it runs for stragglerFactor times as long as others of its task
+// set, and for at least stragglerTime.
+const (
+	stragglerFactor = 4
+	stragglerTime   = 10 * time.Second
+)
+
+// Straggles reports whether an attempt runs much longer than the mean of ended attempts of
+// its task set, 0 if none has ended.
+func Straggles(runs, mean time.Duration) bool {
+	return mean > 0 && runs >= stragglerTime && runs >= stragglerFactor*mean
+}
+
 // Profile is a resource profile.
 type Profile struct {
 	ProfileAdded
-	Wanted int `json:"wanted"` // how many of its executors the driver wants
+	Wanted    int       `json:"wanted"`             // how many of its executors the driver wants
+	Requested time.Time `json:"requested,omitzero"` // when the driver wanted the first one
 }
 
 // States of an executor.
@@ -177,6 +200,18 @@ func (s *Snapshot) Job(id uint64) *Job {
 
 func findJob(jobs []*Job, id uint64) (index int, found bool) {
 	return slices.BinarySearchFunc(jobs, id, func(j *Job, id uint64) int { return cmp.Compare(j.Job, id) })
+}
+
+// Set returns a task set by its id, and its job; nil if it is unknown or too old.
+func (s *Snapshot) Set(id uint64) (*Job, *TaskSet) {
+	for _, job := range slices.Backward(s.Jobs) { // mostly a late one
+		for _, set := range slices.Backward(job.Sets) {
+			if set.Set == id {
+				return job, set
+			}
+		}
+	}
+	return nil, nil
 }
 
 // Executor returns the executor of a registration's number, nil if it is unknown.

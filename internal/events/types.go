@@ -21,6 +21,7 @@ func init() {
 		func() Event { return &JobEnded{} },
 		func() Event { return &TaskSetSubmitted{} },
 		func() Event { return &TaskSetEnded{} },
+		func() Event { return &TaskSetValues{} },
 		func() Event { return &TaskSetWaits{} },
 		func() Event { return &AttemptFailed{} },
 		func() Event { return &CacheChanged{} },

@@ -17,7 +17,7 @@ func executors(v view) content {
 	for _, e := range v.Executors {
 		states[e.State]++
 	}
-	facts := []fact{{Name: "Wanted", Hint: "By the driver, now", Cells: []cell{number(v.Totals.Wanted)}}}
+	facts := []fact{{Name: "Wanted", Hint: "By the driver, now", Cells: []cell{text(wanted(v.Totals.Wanted))}}}
 	for _, state := range []string{
 		events.ExecutorIsAllocated, events.ExecutorIsLaunched, events.ExecutorIsRegistered, events.ExecutorIsDecommissioning, events.ExecutorIsLost,
 	} {
@@ -60,7 +60,7 @@ func (v view) profilesSection() section {
 		func(p *events.Profile) string { return formatID(p.Profile) },
 		[]column[*events.Profile]{
 			{Name: "Profile", Number: true, Cells: func(p *events.Profile) []cell { return []cell{text(formatID(p.Profile))} }},
-			{Name: "Executors wanted", Number: true, Cells: func(p *events.Profile) []cell { return []cell{number(p.Wanted)} }},
+			{Name: "Executors wanted", Number: true, Cells: func(p *events.Profile) []cell { return []cell{text(wanted(p.Wanted))} }},
 			{Name: "Cores", Hint: "Of each executor", Number: true, Cells: func(p *events.Profile) []cell { return []cell{number(p.Cores)} }},
 			{Name: "Memory", Hint: "Of each executor", Number: true, Cells: func(p *events.Profile) []cell { return []cell{text(size(p.MemoryBytes))} }},
 			{Name: "Overhead", Hint: "Memory of each executor beside Go's heap", Number: true, Cells: func(p *events.Profile) []cell { return []cell{nonzero(p.OverheadBytes, size)} }},
@@ -130,7 +130,7 @@ func (v view) executorTable(name, label, empty string, all []*events.Executor) *
 	return tableOf(v.query, name, label, empty, all, func(e *events.Executor) string { return e.ID }, []column[*events.Executor]{
 		{Name: "Id", Compare: byID, Cells: func(e *events.Executor) []cell { return []cell{executorLink(e)} }},
 		{Name: "Host", Compare: byText(func(e *events.Executor) string { return e.Host }), Cells: func(e *events.Executor) []cell { return []cell{text(e.Host)} }},
-		{Name: "State", Compare: byText(func(e *events.Executor) string { return e.State }), Cells: func(e *events.Executor) []cell {
+		{Name: "State", Wide: name == "lost", Compare: byText(func(e *events.Executor) string { return e.State }), Cells: func(e *events.Executor) []cell {
 			c := stateCell(e.State)
 			if e.State == events.ExecutorIsLost && !e.Expected {
 				c.Class = bad
@@ -151,7 +151,7 @@ func (v view) executorTable(name, label, empty string, all []*events.Executor) *
 			return []cell{after(e.Launched, e.Registered)}
 		}},
 		{Name: "Lost", Cells: func(e *events.Executor) []cell { return []cell{instant(e.Lost)} }},
-		{Name: "Logs", Cells: logLinks},
+		{Name: "Logs", Tight: true, Cells: logLinks},
 	})
 }
 
@@ -185,7 +185,7 @@ func (v view) reasonTable(lost []*events.Executor) *table {
 	})
 	return tableOf(v.query, "reasons", "Reasons", "", all, func(g *lossGroup) string { return g.last.ID }, []column[*lossGroup]{
 		{Name: "Executors", Number: true, Cells: func(g *lossGroup) []cell { return []cell{number(g.count)} }},
-		{Name: "Reason", Cells: func(g *lossGroup) []cell {
+		{Name: "Reason", Wide: true, Cells: func(g *lossGroup) []cell {
 			if g.expected {
 				return []cell{text(g.reason)}
 			}

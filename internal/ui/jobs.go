@@ -18,7 +18,7 @@ func jobs(v view) content {
 func (v view) jobTable(name, label, empty string, all []*events.Job) *table {
 	return tableOf(v.query, name, label, empty, all, func(j *events.Job) string { return formatID(j.Job) }, []column[*events.Job]{
 		{Name: "Job", Number: true, Compare: by(func(j *events.Job) uint64 { return j.Job }), Cells: func(j *events.Job) []cell { return []cell{text(formatID(j.Job))} }},
-		{Name: "Name", Compare: byText(func(j *events.Job) string { return j.Name }), Cells: func(j *events.Job) []cell {
+		{Name: "Name", Wide: true, Compare: byText(func(j *events.Job) string { return j.Name }), Cells: func(j *events.Job) []cell {
 			if j.Description == "" {
 				return []cell{jobLink(j)}
 			}
@@ -70,7 +70,7 @@ func job(v view) (content, bool) {
 		c.Sections = append(c.Sections, v.setSections(j.Sets[0])...)
 		return c, true
 	}
-	c.Sections = append(c.Sections, v.stagesSection(j))
+	c.Sections = append(append(c.Sections, v.stagesSection(j)), valueSections(j.Sets...)...)
 	if groups := v.failuresOf(j.Sets...); len(groups) > 0 {
 		c.Sections = append(c.Sections, v.failureSection(groups))
 	}
@@ -125,7 +125,7 @@ func (v view) stagesSection(j *events.Job) section {
 		},
 		[]column[stageRow]{
 			{Name: "Stage", Number: true, Cells: func(r stageRow) []cell { return []cell{text(formatID(r.plan.Stage))} }},
-			{Name: "Name", Cells: func(r stageRow) []cell {
+			{Name: "Name", Wide: true, Cells: func(r stageRow) []cell {
 				if r.set == nil {
 					return []cell{text(r.plan.Name)}
 				}

@@ -190,7 +190,7 @@ func (r *reduction) set(id uint64) int64 {
 		i = int64(len(r.lanes.Sets))
 		r.index[id] = i
 		s := laneSet{ID: id, Name: "task set " + formatID(id)}
-		if _, set := r.view.set(id); set != nil {
+		if _, set := r.view.Set(id); set != nil {
 			s.Name = visible(cmp.Or(set.Name, s.Name))
 		}
 		r.lanes.Sets = append(r.lanes.Sets, s)

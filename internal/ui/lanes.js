@@ -2,7 +2,7 @@
 
 // Draws the tasks of an application in lanes by core.
 (() => {
-	const labels = 130, height = 16, axis = 24, barFields = 5; // sizes in pixels
+	const labels = 130, height = 16, axis = 24, legend = 22, barFields = 5; // sizes in pixels
 	const outcomes = ["running", "succeeded", "failed", "executor lost", "killed"];
 	const colours = ["#4c8ed9", "#d98a3d", "#5aa866", "#a678c8", "#c7a52c", "#3fa3a3", "#d0709a", "#8a8f5c"];
 	const failed = "#d0303c", killed = "#8b929b";
@@ -42,9 +42,11 @@
 		const shown = canvas();
 		if (!shown || !data) return;
 		const ratio = window.devicePixelRatio || 1, width = shown.clientWidth, tall = data.lanes.length * height + axis;
-		shown.style.height = tall + "px";
+		const rows = legendRows(shown, width);
+		const whole = tall + rows.length * legend;
+		shown.style.height = whole + "px";
 		shown.width = width * ratio;
-		shown.height = tall * ratio;
+		shown.height = whole * ratio;
 		const c = shown.getContext("2d");
 		c.scale(ratio, ratio);
 		const style = getComputedStyle(shown);
@@ -66,6 +68,44 @@
 			c.globalAlpha = 1;
 		});
 		drawAxis(c, style, width, tall, perMicro);
+		rows.forEach((row, i) => row.forEach(({ x, colour, alpha, text }) => {
+			const y = tall + i * legend + legend / 2;
+			c.globalAlpha = alpha;
+			c.fillStyle = colour;
+			c.fillRect(x, y - 5, 10, 10);
+			c.globalAlpha = 1;
+			c.fillStyle = style.color;
+			c.fillText(text, x + 14, y);
+		}));
+	}
+
+	// Returns what the colours mean, in rows that fit: of the first task sets, as many as there
+	// are colours, and of outcomes.
+	function legendRows(shown, width) {
+		const c = shown.getContext("2d"), named = data.sets.slice(0, colours.length), most = 200;
+		c.font = "11px " + getComputedStyle(shown).fontFamily;
+		const entries = named.map((set, i) => ({ colour: colours[i], alpha: 1, text: shortened(c, set.name, most) }));
+		if (data.sets.length > named.length) entries.push({ colour: "transparent", alpha: 1, text: "and " + (data.sets.length - named.length) + " more task sets" });
+		entries.push({ colour: failed, alpha: 1, text: "failed or executor lost" }, { colour: killed, alpha: 1, text: "killed" }, { colour: colours[0], alpha: 0.55, text: "lighter: still running" });
+		const rows = [[]];
+		let x = 8;
+		for (const entry of entries) {
+			const wide = c.measureText(entry.text).width + 30;
+			if (x > 8 && x + wide > width) {
+				rows.push([]);
+				x = 8;
+			}
+			rows.at(-1).push({ ...entry, x });
+			x += wide;
+		}
+		return rows;
+	}
+
+	function shortened(c, text, most) {
+		if (c.measureText(text).width <= most) return text;
+		let end = text.length;
+		while (end > 1 && c.measureText(text.slice(0, end) + "…").width > most) end = Math.floor(end * 0.9);
+		return text.slice(0, end) + "…";
 	}
 
 	function drawAxis(c, style, width, tall, perMicro) {
@@ -90,7 +130,8 @@
 		if (micros < 1e6) return micros / 1000 + " ms";
 		if (micros < 6e7) return +(micros / 1e6).toFixed(3) + " s";
 		const seconds = Math.round(micros / 1e6), pad = (n) => String(n).padStart(2, "0");
-		return Math.floor(seconds / 3600) + ":" + pad(Math.floor(seconds / 60) % 60) + ":" + pad(seconds % 60);
+		if (seconds < 3600) return Math.floor(seconds / 60) + ":" + pad(seconds % 60) + " min";
+		return Math.floor(seconds / 3600) + ":" + pad(Math.floor(seconds / 60) % 60) + ":" + pad(seconds % 60) + " h";
 	}
 
 	// Returns the bar at a position, and the lane's index.

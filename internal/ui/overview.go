@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/allocation"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
@@ -20,6 +21,9 @@ func overview(v view) content {
 		summary.Progress = &progress{Share: float64(v.Totals.Done) / float64(v.Totals.Tasks), Text: v.progressText()}
 	}
 	c.Sections = append(c.Sections, summary)
+	if !running(v.Snapshot) && !v.partial {
+		c.Sections = append(c.Sections, v.costsSection()...)
+	}
 	// A command without a job file is a step without a name.
 	if slices.ContainsFunc(v.Steps, func(s *events.Step) bool { return s.Name != "" }) {
 		c.Sections = append(c.Sections, v.stepsSection())
@@ -35,7 +39,24 @@ func overview(v view) content {
 	slices.Reverse(ended)
 	c.Sections = append(c.Sections, section{ID: "ended", Title: "Last jobs",
 		Table: v.jobTable("ended", "Last jobs", "No job has ended.", ended[:min(len(ended), mostShown)])})
+	var sets []*events.TaskSet
+	for _, job := range v.Jobs {
+		sets = append(sets, job.Sets...)
+	}
+	c.Sections = append(c.Sections, valueSections(sets...)...)
 	return c
+}
+
+// costsSection names what cost an ended application the most time.
+func (v view) costsSection() []section {
+	var notes []note
+	for i, text := range Costs(v.Snapshot, v.now) {
+		notes = append(notes, note{Level: fmt.Sprintf("%d.", i+1), Cells: []cell{{Text: visible(text)}}})
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	return []section{{ID: "costs", Title: "What took the most time", Notes: notes}}
 }
 
 func split[T any](all []T, first func(T) bool) (yes, no []T) {
@@ -52,7 +73,7 @@ func split[T any](all []T, first func(T) bool) (yes, no []T) {
 func (v view) progressText() string {
 	t := v.Totals
 	s := fmt.Sprintf("%s of %s done", count(t.Done), plural(t.Tasks, "task"))
-	if t.Running > 0 {
+	if t.Running > 0 && running(v.Snapshot) {
 		s += ", " + count(t.Running) + " running"
 	}
 	if left, ok := v.remaining(); ok {
@@ -83,7 +104,7 @@ func (v view) remaining() (time.Duration, bool) {
 			}
 			// Half of each running task is done, on average.
 			tasks := max(float64(left)-float64(set.Counts.Running)/2, float64(left)/2)
-			work += time.Duration(tasks * float64(meanTook(set)))
+			work += time.Duration(tasks * float64(set.Counts.MeanTook()))
 			attempts += set.Counts.Running
 		}
 	}
@@ -93,24 +114,17 @@ func (v view) remaining() (time.Duration, bool) {
 	return work / time.Duration(attempts), true
 }
 
-// meanTook returns the mean duration of the ended attempts of a task set, at least one of which has ended.
-func meanTook(set *events.TaskSet) time.Duration {
-	c := set.Counts
-	return c.Sums.Took.Duration() / time.Duration(max(1, c.Done+c.FailedAttempts+c.LostAttempts+c.KilledAttempts))
-}
-
 func (v view) totals() []fact {
 	t := v.Totals
-	held := 0
-	for _, e := range v.Executors {
-		if e.State != events.ExecutorIsLost {
-			held += e.Cores
-		}
-	}
-	facts := []fact{
+	present := []fact{
 		{Name: "Cores busy", Hint: "Cores of registered executors that run tasks", Cells: []cell{share(float64(t.CoresBusy), float64(t.Cores), fmt.Sprintf("%s of %s", count(t.CoresBusy), count(t.Cores)))}},
-		{Name: "Executors registered", Hint: "Of those that the driver wants now", Cells: []cell{text(fmt.Sprintf("%s of %s", count(t.Registered), count(t.Wanted)))}},
+		{Name: "Executors registered", Hint: "Of those that the driver wants now", Cells: []cell{text(v.registeredText())}},
 		{Name: "Cores wanted", Hint: "Of all executors that the driver wants now", Cells: []cell{nonzero(v.coresWanted(), count)}},
+	}
+	if !running(v.Snapshot) {
+		present = []fact{{Name: "Executors", Hint: "All that registered", Cells: []cell{number(v.everRegistered())}}}
+	}
+	facts := append(present, []fact{
 		{Name: "Executors lost", Hint: "That were not told to stop", Cells: []cell{failures(t.Lost)}},
 		{Name: "Failed attempts", Cells: []cell{failures(t.FailedAttempts)}},
 		{Name: "Lost attempts", Hint: "Whose executors were lost", Cells: []cell{failures(t.LostAttempts)}},
@@ -118,11 +132,43 @@ func (v view) totals() []fact {
 		{Name: "Time in tasks", Cells: []cell{nonzero(int64(t.Sums.Took), func(n int64) string { return duration(events.Micros(n).Duration()) })}},
 		{Name: "Read", Cells: []cell{nonzero(t.Sums.BytesRead, size)}},
 		{Name: "Written", Cells: []cell{nonzero(t.Sums.BytesWritten, size)}},
-	}
+	}...)
 	return noZero(facts)
 }
 
+// everRegistered returns how many executors have registered, including lost ones.
+func (v view) everRegistered() int {
+	n := 0
+	for _, e := range v.Executors {
+		if !e.Registered.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// wanted formats how many executors are wanted.
+func wanted(n int) string {
+	if n >= allocation.Unbounded {
+		return "as many as the cluster has room for"
+	}
+	return count(n)
+}
+
+// registeredText says how many of the wanted executors have registered. A local master has
+// an executor that nothing asks for.
+func (v view) registeredText() string {
+	if v.Totals.Wanted == 0 || v.Totals.Wanted >= allocation.Unbounded {
+		return count(v.Totals.Registered)
+	}
+	return count(v.Totals.Registered) + " of " + count(v.Totals.Wanted)
+}
+
+// coresWanted returns the cores of all wanted executors; 0 if their number is not limited.
 func (v view) coresWanted() int {
+	if v.Totals.Wanted >= allocation.Unbounded {
+		return 0
+	}
 	cores := 0
 	for _, profile := range v.Profiles {
 		cores += profile.Wanted * profile.Cores
@@ -149,9 +195,8 @@ func (v view) attention() []note {
 	for _, problem := range v.Notes {
 		notes = append(notes, note{Level: "Note:", Class: warn, Cells: []cell{text(problem)}})
 	}
-	if running(v.Snapshot) {
+	if running(v.Snapshot) && v.Totals.Registered == 0 {
 		notes = append(notes, v.startNotes()...)
-		notes = append(notes, v.stragglerNotes()...)
 	}
 	if worst := v.worstFailure(); worst != nil {
 		notes = append(notes, note{Level: "Failures:", Class: bad, Cells: []cell{
@@ -163,15 +208,21 @@ func (v view) attention() []note {
 			linked(plural(v.Totals.Lost, "executor"), to(executorsPage)), text("lost. The last one: " + firstLine(v.lastLoss(), 300)),
 		}})
 	}
+	if running(v.Snapshot) {
+		notes = append(notes, v.stragglerNotes()...)
+		if v.Totals.Registered > 0 {
+			notes = append(notes, v.startNotes()...)
+		}
+	}
 	if v.Totals.Omitted > 0 {
 		notes = append(notes, note{Level: "Sampled:", Cells: []cell{text("There were too many tasks in a second to keep each. All counts include them, and all failures are kept.")}})
 	}
 	return notes
 }
 
-// startNotes says why nothing runs although executors are wanted.
+// startNotes says why fewer executors run than are wanted.
 func (v view) startNotes() []note {
-	if v.Totals.Registered > 0 || v.Totals.Wanted == 0 {
+	if v.Totals.Registered >= v.Totals.Wanted || v.Totals.Wanted >= allocation.Unbounded {
 		return nil
 	}
 	states := map[string]int{}
@@ -185,19 +236,14 @@ func (v view) startNotes() []note {
 	case states[events.ExecutorIsAllocated] > 0:
 		why = plural(states[events.ExecutorIsAllocated], "container") + " allocated, and not launched yet: the node loads the program's files."
 	default:
-		why = "The cluster has given no container yet. If that takes long, the queue is full or executors are larger than any node allows: see the queue in the ResourceManager's pages, executor.memory and executor.cores."
+		why = "The cluster has given no container for them yet. If that takes long, the queue is full or executors are larger than any node allows: see the queue in the ResourceManager's pages, executor.memory and executor.cores."
 	}
-	return []note{{Level: "Waits for executors:", Class: warn, Cells: []cell{
-		linked(plural(v.Totals.Wanted, "executor")+" wanted", to(executorsPage)), text(why),
-	}}}
+	asked, class := plural(v.Totals.Wanted, "executor")+" wanted", warn
+	if v.Totals.Registered > 0 { // tasks run
+		asked, class = v.registeredText()+" wanted executors have registered.", ""
+	}
+	return []note{{Level: "Waits for executors:", Class: class, Cells: []cell{linked(asked, to(executorsPage)), text(why)}}}
 }
-
-// A running attempt is a straggler if it runs for stragglerFactor times as long as the
-// typical attempt of its task set, and for at least stragglerTime.
-const (
-	stragglerFactor = 4
-	stragglerTime   = 10 * time.Second
-)
 
 func (v view) stragglerNotes() []note {
 	type slow struct {
@@ -206,7 +252,7 @@ func (v view) stragglerNotes() []note {
 	}
 	slowest := map[uint64]slow{}
 	for _, attempt := range v.RunningAttempts() {
-		if runs := v.now.Sub(attempt.Start.Time()); runs >= stragglerTime && runs > slowest[attempt.Set].runs {
+		if runs := v.now.Sub(attempt.Start.Time()); runs > slowest[attempt.Set].runs {
 			slowest[attempt.Set] = slow{attempt, runs}
 		}
 	}
@@ -214,12 +260,12 @@ func (v view) stragglerNotes() []note {
 	for _, job := range v.Jobs {
 		for _, set := range job.Sets {
 			found, ok := slowest[set.Set]
-			if !ok || set.Counts.Done == 0 || found.runs < stragglerFactor*meanTook(set) {
+			if !ok || !events.Straggles(found.runs, set.Counts.MeanTook()) {
 				continue
 			}
 			notes = append(notes, note{Level: "Slow:", Class: warn, Cells: []cell{
 				linked(fmt.Sprintf("Task %d of %s", found.attempt.Task, set.Name), taskURL(set.Set, found.attempt.Task)),
-				text(fmt.Sprintf("runs for %s; the mean of the ended ones is %s.", duration(found.runs), duration(meanTook(set)))),
+				text(fmt.Sprintf("runs for %s; the mean of the ended ones is %s.", duration(found.runs), duration(set.Counts.MeanTook()))),
 			}})
 		}
 	}
@@ -267,14 +313,17 @@ func (v view) failureSection(groups []*events.FailureGroup) section {
 		},
 		[]column[*events.FailureGroup]{
 			{Name: "Attempts", Number: true, Compare: by(func(g *events.FailureGroup) int { return g.Count }), Cells: func(g *events.FailureGroup) []cell { return []cell{number(g.Count)} }},
-			{Name: "Message", Cells: func(g *events.FailureGroup) []cell { return []cell{text(firstLine(g.Message, 400))} }},
+			{Name: "Message", Wide: true, Cells: func(g *events.FailureGroup) []cell { return []cell{text(firstLine(g.Message, 400))} }},
 			{Name: "First", Compare: by(func(g *events.FailureGroup) int64 { return g.First.UnixNano() }), Cells: func(g *events.FailureGroup) []cell { return []cell{instant(g.First)} }},
 			{Name: "Last", Compare: by(func(g *events.FailureGroup) int64 { return g.Last.UnixNano() }), Cells: func(g *events.FailureGroup) []cell { return []cell{instant(g.Last)} }},
 			{Name: "Hosts", Cells: func(g *events.FailureGroup) []cell { return []cell{text(v.hosts(g))} }},
-			{Name: "Tasks", Hint: "Some of the tasks that failed so", Cells: func(g *events.FailureGroup) []cell {
+			{Name: "Tasks", Hint: "Some of the tasks that failed so", Tight: true, Cells: func(g *events.FailureGroup) []cell {
 				var cells []cell
 				for _, failed := range g.Samples {
-					c := linked(fmt.Sprintf("%d of set %d", failed.Task, failed.Set), taskURL(failed.Set, failed.Task))
+					c := linked(formatID(failed.Task), taskURL(failed.Set, failed.Task))
+					if len(g.Sets) > 1 {
+						c.Text += " (set " + formatID(failed.Set) + ")"
+					}
 					if len(cells) < 3 && !slices.Contains(cells, c) {
 						cells = append(cells, c)
 					}

@@ -24,7 +24,7 @@ func storage(v view) content {
 		func(d *events.CachedDataset) string { return d.ID },
 		[]column[*events.CachedDataset]{
 			{Name: "Id", Compare: byText(func(d *events.CachedDataset) string { return d.ID }), Cells: func(d *events.CachedDataset) []cell { return []cell{text(d.ID)} }},
-			{Name: "Name", Compare: byText(func(d *events.CachedDataset) string { return d.Name }), Cells: func(d *events.CachedDataset) []cell { return []cell{text(d.Name)} }},
+			{Name: "Name", Wide: true, Compare: byText(func(d *events.CachedDataset) string { return d.Name }), Cells: func(d *events.CachedDataset) []cell { return []cell{text(d.Name)} }},
 			{Name: "Level", Cells: func(d *events.CachedDataset) []cell { return []cell{text(d.Level)} }},
 			{Name: "Partitions stored", Hint: "More than all: some are stored by several executors", Cells: func(d *events.CachedDataset) []cell {
 				return []cell{share(float64(stored(d)), float64(d.Partitions), count(stored(d))+" / "+count(d.Partitions))}
@@ -46,7 +46,7 @@ func settings(v view) content {
 			func(s events.Setting) string { return s.Key },
 			[]column[events.Setting]{
 				{Name: "Key", Compare: byText(func(s events.Setting) string { return s.Key }), Cells: func(s events.Setting) []cell { return []cell{text(s.Key)} }},
-				{Name: "Value", Cells: func(s events.Setting) []cell { return []cell{text(s.Value)} }},
+				{Name: "Value", Wide: true, Cells: func(s events.Setting) []cell { return []cell{text(s.Value)} }},
 				{Name: "From", Compare: byText(func(s events.Setting) string { return s.Source }), Cells: func(s events.Setting) []cell { return []cell{text(s.Source)} }},
 			})},
 	}}
@@ -70,7 +70,7 @@ func eventLog(v view) content {
 		[]column[entry]{
 			{Name: "Time", Cells: func(e entry) []cell { return []cell{instant(e.event.When())} }},
 			{Name: "Event", Compare: byText(func(e entry) string { return e.event.Type() }), Cells: func(e entry) []cell { return []cell{text(words(e.event.Type()))} }},
-			{Name: "What", Cells: func(e entry) []cell { return describe(e.event) }},
+			{Name: "What", Wide: true, Cells: func(e entry) []cell { return describe(e.event) }},
 		})}}}
 }
 
@@ -110,7 +110,7 @@ func describe(event events.Event) []cell {
 	case *events.ProfileAdded:
 		return []cell{text(fmt.Sprintf("Resource profile %d: %s, %s", e.Profile, plural(e.Cores, "core"), size(e.MemoryBytes)))}
 	case *events.ExecutorsRequested:
-		return []cell{text(fmt.Sprintf("%s of profile %d wanted", plural(e.Wanted, "executor"), e.Profile))}
+		return []cell{text(fmt.Sprintf("Executors of profile %d wanted: %s", e.Profile, wanted(e.Wanted)))}
 	case *events.ExecutorAllocated:
 		return onExecutor(e.ID, strings.TrimSpace("on "+e.Host+" "+e.Container))
 	case *events.ExecutorLaunched:

@@ -13,7 +13,7 @@ import (
 // stage shows a task set: an attempt of a stage, or all of a Func.Run.
 func stage(v view) (content, bool) {
 	id, ok := v.query.id("id")
-	j, set := v.set(id)
+	j, set := v.Set(id)
 	if !ok || set == nil {
 		return content{}, false
 	}
@@ -76,10 +76,7 @@ func (v view) setSections(set *events.TaskSet) []section {
 			section{ID: "slowest", Title: "Slowest tasks", Table: v.attemptTable("slowest", "Slowest tasks", slowest[:min(len(slowest), mostShown)])},
 			v.executorShares(ended))
 	}
-	if facts := valueFacts(set); len(facts) > 0 {
-		sections = append(sections, section{ID: "counters", Title: "Counters", Facts: facts})
-	}
-	return sections
+	return append(sections, valueSections(set)...)
 }
 
 // distribution shows how long tasks took, and how much each processed.
@@ -249,14 +246,29 @@ func (v view) executorShares(ended []*events.Attempt) section {
 		})}
 }
 
-// valueFacts returns a task set's counters and gauges.
-func valueFacts(set *events.TaskSet) []fact {
+// valueSections shows the sums of task sets' counters and their largest gauges, if there are
+// any.
+func valueSections(sets ...*events.TaskSet) []section {
+	counters, gauges := map[string]int64{}, map[string]int64{}
+	for _, set := range sets {
+		for name, n := range set.Counters {
+			counters[name] += n
+		}
+		for name, n := range set.Gauges {
+			if largest, known := gauges[name]; !known || n > largest {
+				gauges[name] = n
+			}
+		}
+	}
 	var facts []fact
-	for _, name := range slices.Sorted(maps.Keys(set.Counters)) {
-		facts = append(facts, fact{Name: visible(name), Cells: []cell{number(set.Counters[name])}})
+	for _, name := range slices.Sorted(maps.Keys(counters)) {
+		facts = append(facts, fact{Name: visible(name), Cells: []cell{number(counters[name])}})
 	}
-	for _, name := range slices.Sorted(maps.Keys(set.Gauges)) {
-		facts = append(facts, fact{Name: visible(name), Hint: "The largest value of any attempt", Cells: []cell{number(set.Gauges[name])}})
+	for _, name := range slices.Sorted(maps.Keys(gauges)) {
+		facts = append(facts, fact{Name: visible(name), Hint: "The largest value of any attempt", Cells: []cell{number(gauges[name])}})
 	}
-	return facts
+	if len(facts) == 0 {
+		return nil
+	}
+	return []section{{ID: "counters", Title: "Counters", Facts: facts}}
 }

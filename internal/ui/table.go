@@ -63,16 +63,30 @@ type row struct {
 }
 
 type tableCell struct {
-	Number bool
-	Cells  []cell
+	Class string // "number", "wide", "tight" or ""
+	Cells []cell
 }
 
 // column describes a column of a table of items of type T.
 type column[T any] struct {
 	Name, Hint string
 	Number     bool                // whether it is aligned as a number and sorted with the largest first
+	Wide       bool                // whether it has names, which need room
+	Tight      bool                // whether its cells stay on one line
 	Compare    func(a, b T) int    // nil if the table cannot be sorted by the column
 	Cells      func(item T) []cell // the cells of all items empty: the column is left out
+}
+
+func (c *column[T]) class() string {
+	switch {
+	case c.Number:
+		return "number"
+	case c.Wide:
+		return "wide"
+	case c.Tight:
+		return "tight"
+	}
+	return ""
 }
 
 // tableOf returns a table of items. Name is unique in the page: the table's query
@@ -130,7 +144,7 @@ func tableOf[T any](q query, name, label, empty string, items []T, id func(T) st
 		for i, column := range columns {
 			cells := column.Cells(item)
 			used[i] = used[i] || slices.ContainsFunc(cells, func(c cell) bool { return c.Text != "" })
-			row.Cells = append(row.Cells, tableCell{Number: column.Number, Cells: cells})
+			row.Cells = append(row.Cells, tableCell{Class: column.class(), Cells: cells})
 		}
 		t.Rows = append(t.Rows, row)
 	}

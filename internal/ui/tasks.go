@@ -50,8 +50,8 @@ func (v view) attemptTable(name, label string, attempts []*events.Attempt) *tabl
 			{Name: "Task", Number: true, Compare: by(func(a *events.Attempt) uint32 { return a.Task }), Cells: func(a *events.Attempt) []cell {
 				return []cell{linked(formatID(a.Task), taskURL(a.Set, a.Task))}
 			}},
-			{Name: "Of", Cells: func(a *events.Attempt) []cell {
-				if _, set := v.set(a.Set); set != nil && v.query.get("page") == executorPage {
+			{Name: "Of", Wide: true, Cells: func(a *events.Attempt) []cell {
+				if _, set := v.Set(a.Set); set != nil && v.query.get("page") == executorPage {
 					return []cell{setLink(set)}
 				}
 				return nil
@@ -84,7 +84,7 @@ func (v view) attemptTable(name, label string, attempts []*events.Attempt) *tabl
 			{Name: "Read", Number: true, Compare: by(func(a *events.Attempt) int64 { return a.BytesRead }), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(a.BytesRead, size)} }},
 			{Name: "Written", Number: true, Compare: by(func(a *events.Attempt) int64 { return a.BytesWritten }), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(a.BytesWritten, size)} }},
 			{Name: "Result", Number: true, Compare: by(func(a *events.Attempt) int64 { return a.ResultBytes }), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(a.ResultBytes, size)} }},
-			{Name: "Logs", Cells: func(a *events.Attempt) []cell { return logLinks(v.Executor(a.Executor)) }},
+			{Name: "Logs", Tight: true, Cells: func(a *events.Attempt) []cell { return logLinks(v.Executor(a.Executor)) }},
 		})
 }
 
@@ -106,7 +106,7 @@ func logLinks(e *events.Executor) []cell {
 // tasks lists all attempts of a task set, those that run first.
 func tasks(v view) (content, bool) {
 	id, ok := v.query.id("id")
-	j, set := v.set(id)
+	j, set := v.Set(id)
 	if !ok || set == nil {
 		return content{}, false
 	}
@@ -133,7 +133,7 @@ func lowered(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 func task(v view) (content, bool) {
 	id, ok := v.query.id("set")
 	index, ok2 := v.query.id("index")
-	j, set := v.set(id)
+	j, set := v.Set(id)
 	if !ok || !ok2 || set == nil || index >= uint64(set.Tasks) && !v.knows(id, index) {
 		return content{}, false
 	}

@@ -146,18 +146,6 @@ func classOf(state string) string {
 
 func stateCell(state string) cell { return classed(cmp.Or(state, events.Running), classOf(state)) }
 
-// set returns a task set by its id, and its job; nil if it is unknown.
-func (v view) set(id uint64) (*events.Job, *events.TaskSet) {
-	for _, job := range v.Jobs {
-		for _, set := range job.Sets {
-			if set.Set == id {
-				return job, set
-			}
-		}
-	}
-	return nil, nil
-}
-
 // id returns a number in the query.
 func (q query) id(key string) (uint64, bool) {
 	n, err := strconv.ParseUint(q.get(key), 10, 64)
