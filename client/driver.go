@@ -8,6 +8,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/allocation"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -69,7 +70,7 @@ func (o OwnDriver) show(began time.Time, done <-chan struct{}) {
 func (o OwnDriver) progress() *Progress {
 	status := o.Driver.Status()
 	totals := status.Totals
-	progress := &Progress{State: stateRunning, Notes: status.Notes, Tasks: TaskCounts{
+	progress := &Progress{State: stateRunning, Notes: status.Notes, Slowest: status.Slowest, Tasks: TaskCounts{
 		Total: totals.Done + totals.Running + totals.Waiting, Done: totals.Done, Running: totals.Running, Failed: totals.FailedAttempts,
 	}}
 	if o.Cluster {
@@ -77,7 +78,7 @@ func (o OwnDriver) progress() *Progress {
 	}
 	for _, job := range status.Jobs {
 		progress.TaskSets = append(progress.TaskSets, TaskSet{
-			ID: job.ID, Name: job.Name, Stage: job.Stage, State: job.State,
+			ID: job.ID, Name: job.Name, Stage: job.Stage, State: job.State, Waits: job.Waits,
 			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
 		})
 	}
@@ -104,6 +105,7 @@ func (o OwnDriver) printEnd(ctx context.Context, began time.Time, failure error)
 	if o.Cluster {
 		summary += fmt.Sprintf(" executors=%d lost_executors=%d", wanted(status), status.Totals.ExecutorsLost)
 	}
+	summary += driver.CostsKeyValue(ui.Costs(o.Driver.Events().Newest(), time.Now()))
 	report := &Report{
 		ApplicationID: o.ID, State: stateFinished, FinalStatus: string(yarnrest.StatusSucceeded),
 		Times: Times{Submitted: began, Finished: time.Now()},

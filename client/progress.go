@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
 // Progress is an ApplicationMaster's progress, from the path api/status below its
@@ -23,6 +24,8 @@ type Progress struct {
 	Notes    []string   `json:"notes,omitempty"`
 	Tasks    TaskCounts `json:"tasks"`
 	TaskSets []TaskSet  `json:"taskSets"`
+	// Slowest are the task attempts that have run longest.
+	Slowest []driver.SlowTask `json:"slowest,omitempty"`
 	// Details are the executors, including lost ones.
 	Details []ExecutorDetail `json:"executorDetails,omitempty"`
 }
@@ -58,6 +61,7 @@ type TaskSet struct {
 	// Stage is the task set's place in a job of several; nil if the set is a job itself.
 	Stage *driver.StagePlace `json:"stage,omitempty"`
 	State string             `json:"state,omitempty"`
+	Waits string             `json:"waits,omitempty"` // why none of its tasks is launched
 	TaskCounts
 }
 
@@ -132,6 +136,31 @@ func (s *Progress) runsTasks() bool {
 	return set.Done < set.Total
 }
 
+// waits says why the application has no executor; "" if it has one or wants none.
+func (c *ExecutorCounts) waits() string {
+	switch {
+	case c.Requested == 0 || c.Running > 0:
+		return ""
+	case c.Launching > 0:
+		return "containers are starting"
+	case c.Pending > 0:
+		return "the cluster has given no container yet"
+	default:
+		return "none has registered yet"
+	}
+}
+
+// slowText describes a task attempt that runs.
+func slowText(t driver.SlowTask) string {
+	text := fmt.Sprintf("task %d of %s runs for %s on %s (executor %s)", t.Task, oneLine(t.Name), Seconds(millis(t.RunMillis)), t.Host, t.Executor)
+	if t.MeanMillis > 0 {
+		text += "; the mean is " + Seconds(millis(t.MeanMillis))
+	}
+	return text
+}
+
+func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
 func (s *Progress) executors() string {
 	text := fmt.Sprintf("%d of %s", s.Executors.Running, withNoun(s.Executors.Requested, "executor"))
 	if s.Executors.Failed > 0 {
@@ -169,9 +198,19 @@ type display struct {
 	tasks      string // as last shown
 	tasksAt    time.Time
 	notes      []string // as last shown
+	waits      string   // why there is no executor, as last shown
+	waitsSince time.Time
+	slow       map[slowTask]bool // that were shown
+	slowAt     time.Time
 }
 
-// taskLinePause is the minimum time between two lines about tasks.
+// slowTask identifies a task attempt.
+type slowTask struct {
+	set          uint64
+	task, number uint32
+}
+
+// taskLinePause is the minimum time between two lines about tasks, and about slow ones.
 const taskLinePause = 5 * time.Second
 
 // line prints a line that begins with the time since the submission.
@@ -190,7 +229,8 @@ func (p *display) showState(state, note string) {
 
 // reset discards the progress that an earlier ApplicationMaster reported.
 func (p *display) reset() {
-	p.latest, p.registered, p.failed, p.tasks, p.notes = nil, 0, 0, "", nil
+	p.latest, p.registered, p.failed, p.tasks, p.notes, p.waits, p.slow = nil, 0, 0, "", nil, "", nil
+	p.waitsSince, p.slowAt = time.Time{}, time.Time{}
 }
 
 func (p *display) update(s *Progress) {
@@ -208,11 +248,41 @@ func (p *display) update(s *Progress) {
 		}
 	}
 	p.notes = s.Notes
+	p.showWait(s.Executors.waits())
+	p.showSlow(s.Slowest)
 	if text := s.tasks(); s.Tasks.Total > 0 && text != p.tasks && !p.console.isLive() {
 		if p.now().Sub(p.tasksAt) >= taskLinePause {
 			p.line("%s", text)
 			p.tasks, p.tasksAt = text, p.now()
 		}
+	}
+}
+
+// showWait shows why there has been no executor for waitReasonDelay.
+func (p *display) showWait(why string) {
+	switch {
+	case why == "":
+		p.waits, p.waitsSince = "", time.Time{}
+	case p.waitsSince.IsZero():
+		p.waitsSince = p.now()
+	case why != p.waits && p.now().Sub(p.waitsSince) >= waitReasonDelay:
+		p.waits = why
+		p.line("waiting for executors: %s", why)
+	}
+}
+
+// showSlow shows a task attempt that runs much longer than others, each once.
+func (p *display) showSlow(slowest []driver.SlowTask) {
+	for _, t := range slowest {
+		key := slowTask{t.Set, t.Task, t.Number}
+		if p.slow[key] || p.now().Sub(p.slowAt) < taskLinePause || !events.Straggles(millis(t.RunMillis), millis(t.MeanMillis)) {
+			continue
+		}
+		if p.slow == nil {
+			p.slow = map[slowTask]bool{}
+		}
+		p.slow[key], p.slowAt = true, p.now()
+		p.line("slow: %s", slowText(t))
 	}
 }
 

@@ -141,3 +141,25 @@ func TestAProgramPrintsBesideTheLiveLine(t *testing.T) {
 	p.redraw()
 	require.Equal(t, []string{"a result", ""}, screen(out.String()), "the program may print when no task runs")
 }
+
+func TestWhyThereIsNoExecutor(t *testing.T) {
+	out := &bytes.Buffer{}
+	p, after := testDisplay(NewConsole(out))
+	for _, executors := range []string{`{"requested":2,"pending":2}`, `{"requested":2,"pending":2}`, `{"requested":2,"pending":1,"launching":1}`, `{"requested":2,"running":1}`} {
+		p.update(progressOf(t, `{"executors":`+executors+`}`))
+		after(waitReasonDelay)
+	}
+	require.Equal(t, "   5.0s  waiting for executors: the cluster has given no container yet\n"+
+		"  10.0s  waiting for executors: containers are starting\n  15.0s  1 of 2 executors\n", out.String())
+}
+
+func TestSlowTasksAreShownOnce(t *testing.T) {
+	out := &bytes.Buffer{}
+	p, after := testDisplay(NewConsole(out))
+	slow := `{"slowest":[{"set":1,"name":"sum","task":17,"executor":"3","host":"node1","runMillis":45000,"meanMillis":5000},{"set":1,"name":"sum","task":18,"runMillis":9000,"meanMillis":5000}]}`
+	for range 3 {
+		p.update(progressOf(t, slow))
+		after(taskLinePause)
+	}
+	require.Equal(t, "   0.0s  slow: task 17 of sum runs for 45.0s on node1 (executor 3); the mean is 5.0s\n", out.String())
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -89,6 +90,7 @@ func (s *Progress) rows(now time.Time) []row {
 	}
 	rows = append(rows, list("ended", endLines(s.Failures))...)
 	rows = append(rows, list("excluded", exclusionLines(s.Exclusions, now))...)
+	rows = append(rows, list("slowest", slowLines(s.Slowest))...)
 	return append(rows, list("notes", s.Notes)...)
 }
 
@@ -115,6 +117,15 @@ func (c ExecutorCounts) words() string {
 		}
 	}
 	return words
+}
+
+// slowLines returns one line for each task attempt.
+func slowLines(slowest []driver.SlowTask) []string {
+	lines := make([]string, len(slowest))
+	for i, t := range slowest {
+		lines[i] = slowText(t)
+	}
+	return lines
 }
 
 // endLines returns one line for each reason for which executors have ended.

@@ -115,8 +115,12 @@ func summaryRows(pairs map[string]string) []row {
 	if run, ok := take("run"); ok {
 		rows = append(rows, row{"run", run})
 	}
+	costs, hasCosts := take("costs")
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
 		rows = append(rows, row{strings.ReplaceAll(key, "_", " "), rest[key]})
+	}
+	if hasCosts {
+		rows = append(rows, list("cost most", strings.Split(costs, "\n"))...)
 	}
 	return rows
 }

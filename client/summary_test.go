@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/driver"
 )
 
 func TestSummaryLine(t *testing.T) {
@@ -19,6 +21,12 @@ func TestSummaryLine(t *testing.T) {
 	}, summaryRows(pairs))
 	require.Equal(t, int64(32), numbers(pairs)["tasks"])
 	require.Equal(t, "12.3s", numbers(pairs)["run"])
+}
+
+func TestSummaryOfCosts(t *testing.T) {
+	line := "summary: tasks=1" + driver.CostsKeyValue([]string{"waiting for executors 2.1 s", `skew in stage 7: "a" b=c`}) + " run=1.0s"
+	require.Equal(t, []row{{"tasks", "1"}, {"run", "1.0s"}, {"cost most", "waiting for executors 2.1 s"}, {"", `skew in stage 7: "a" b=c`}}, summaryRows(parseSummary(line)))
+	require.Empty(t, driver.CostsKeyValue(nil))
 }
 
 func TestSummaryLineWithUnexpectedContent(t *testing.T) {

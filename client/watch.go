@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -167,10 +168,17 @@ func (r *Report) page(now time.Time, problem string) []string {
 		return lines
 	}
 	lines = append(lines, "executors "+p.Executors.words())
+	if why := p.Executors.waits(); why != "" {
+		lines = append(lines, "waiting for executors: "+why)
+	}
 	lines = append(lines, p.Notes...)
 	if len(p.TaskSets) > 0 {
 		lines = append(lines, "")
 		lines = append(lines, taskSetLines(p.TaskSets)...)
+	}
+	if len(p.Slowest) > 0 {
+		lines = append(lines, "", "SLOWEST")
+		lines = append(lines, slowLines(p.Slowest)...)
 	}
 	if len(p.Details) > 0 {
 		lines = append(lines, "")
@@ -186,17 +194,38 @@ func (r *Report) page(now time.Time, problem string) []string {
 // barWidth is the width of a task set's progress bar.
 const barWidth = 30
 
-// taskSetLines returns a table of the task sets, newest first.
+// maxEndedSets is how many ended task sets a page shows.
+const maxEndedSets = 8
+
+// taskSetLines returns a table of the task sets: the unfinished ones and the latest others,
+// newest first.
 func taskSetLines(sets []TaskSet) []string {
-	cells := [][]string{{"TASK SET", "STATE", "", "DONE", "RUNNING", "FAILED"}}
-	for i := len(sets) - 1; i >= 0; i-- {
-		set := sets[i]
+	cells := [][]string{{"TASK SET", "STATE", "", "DONE", "RUNNING", "FAILED", ""}}
+	ended := 0
+	for _, set := range slices.Backward(sets) {
+		if set.hasEnded() {
+			if ended++; ended > maxEndedSets {
+				continue
+			}
+		}
+		waits := set.Waits
+		if waits != "" {
+			waits = "waits: " + waits
+		}
 		cells = append(cells, []string{
-			set.Name, set.State, strings.ReplaceAll(bar(set.Done, set.Total, barWidth), " ", "."), fmt.Sprintf("%d/%d", set.Done, set.Total),
-			fmt.Sprint(set.Running), fmt.Sprint(set.Failed),
+			set.title(), set.State, strings.ReplaceAll(bar(set.Done, set.Total, barWidth), " ", "."), fmt.Sprintf("%d/%d", set.Done, set.Total),
+			fmt.Sprint(set.Running), fmt.Sprint(set.Failed), waits,
 		})
 	}
 	return columns(cells)
+}
+
+// title names the task set, with its stage if the job has several.
+func (s *TaskSet) title() string {
+	if s.Stage == nil {
+		return s.Name
+	}
+	return fmt.Sprintf("%s, stage %d of %d: %s", s.Stage.Name, s.Stage.Number, s.Stage.Of, s.Name)
 }
 
 // executorLines returns a table of the executors, lost ones last.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/driver"
 )
 
 // reports returns a function that returns the reports and errors in turn.
@@ -97,4 +99,23 @@ func TestPageListsLostExecutorsLast(t *testing.T) {
 	require.Contains(t, page, "trouble\n")
 	require.Less(t, strings.Index(page, "h2"), strings.Index(page, "h1"))
 	require.Contains(t, page, "21.0 MB")
+}
+
+func TestPageShowsStagesSlowTasksAndWhatIsWaitedFor(t *testing.T) {
+	p := busy()
+	p.Executors = ExecutorCounts{Requested: 2, Pending: 2}
+	p.TaskSets = nil
+	for i := range 20 {
+		p.TaskSets = append(p.TaskSets, TaskSet{Name: fmt.Sprintf("ended%02d", i), State: "succeeded", TaskCounts: TaskCounts{Total: 1, Done: 1}})
+	}
+	p.TaskSets = append(p.TaskSets,
+		TaskSet{Name: "map at main.go:7", Stage: &driver.StagePlace{Job: 3, Name: "join", Number: 2, Of: 3}, State: "running", TaskCounts: TaskCounts{Total: 4, Running: 1}},
+		TaskSet{Name: "huge", State: "running", Waits: "no executor has 8 cores", TaskCounts: TaskCounts{Total: 4}})
+	p.Slowest = []driver.SlowTask{{Name: "map at main.go:7", Task: 3, Executor: "1", Host: "h1", RunMillis: 1500}}
+	page := strings.Join(watched("RUNNING", "UNDEFINED", p).page(time.Now(), ""), "\n")
+	require.Contains(t, page, "waiting for executors: the cluster has given no container yet\n")
+	require.Regexp(t, `huge +running .* waits: no executor has 8 cores\njoin, stage 2 of 3: map at main.go:7 +running`, page)
+	require.Contains(t, page, "SLOWEST\ntask 3 of map at main.go:7 runs for 1.5s on h1 (executor 1)\n")
+	require.Contains(t, page, "ended19")
+	require.NotContains(t, page, "ended11", "the latest ended sets are enough")
 }

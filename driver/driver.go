@@ -143,6 +143,7 @@ func (d *Driver) ExecutorLost(id string, loss Loss) {
 // Status returns a snapshot of the driver; after the driver has stopped, the zero Status.
 func (d *Driver) Status() Status {
 	status, _ := ask(d, (*loop).status)
+	status.Slowest = slowest(d.options.Events.Snapshot(), time.Now())
 	return status
 }
 

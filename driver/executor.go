@@ -151,6 +151,7 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 				a.set.addProgress(a, progress)
 			}
 		}
+		l.recordValues()
 	}
 	if version := message.GetCredentialsVersion(); version != 0 {
 		l.acknowledgeCredentials(e, version)

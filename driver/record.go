@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"maps"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/events"
@@ -21,7 +22,11 @@ type recorder struct {
 	registered uint32           // number of the executor that registered last
 	wanted     map[int]int      // numbers of executors in the latest ExecutorsRequested, by profile
 	profiles   map[int]bool     // profiles with a ProfileAdded
+	valued     time.Time        // when recordValues recorded last
 }
+
+// valuesInterval is the shortest time between two records of the running task sets' values.
+const valuesInterval = 2 * time.Second
 
 func newRecorder(r *events.Recorder) recorder {
 	return recorder{events: r, wanted: map[int]int{}, profiles: map[int]bool{}}
@@ -93,17 +98,31 @@ func (r *recorder) setEnded(set *runningSet, state string, err error, now time.T
 	if err != nil {
 		ended.Error = err.Error()
 	}
-	var gauges map[string]GaugeStatus
-	ended.Counters, gauges = set.values.copies()
-	for name, gauge := range gauges {
-		if ended.Gauges == nil {
-			ended.Gauges = map[string]int64{}
-		}
-		ended.Gauges[name] = gauge.Peak
-	}
+	ended.Counters, ended.Gauges = set.values.peaks()
 	r.events.Record(ended)
 	if set.spec.Job == 0 {
 		r.events.Record(&events.JobEnded{Time: events.At(now), Job: set.id, State: state, Error: ended.Error})
+	}
+}
+
+// recordValues records the counters and gauges of the running task sets that have changed,
+// at most once in valuesInterval.
+func (l *loop) recordValues() {
+	r := &l.record
+	if r.events == nil || l.now.Sub(r.valued) < valuesInterval {
+		return
+	}
+	r.valued = l.now
+	for _, set := range l.sets {
+		values, _ := set.current()
+		counters, gauges := values.peaks()
+		if before := set.recorded; before == nil && len(counters)+len(gauges) == 0 ||
+			before != nil && maps.Equal(counters, before.Counters) && maps.Equal(gauges, before.Gauges) {
+			continue
+		}
+		recorded := &events.TaskSetValues{Time: events.At(l.now), Set: set.id, Counters: counters, Gauges: gauges}
+		set.recorded = recorded
+		r.events.Record(recorded)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
@@ -42,6 +43,7 @@ type runningSet struct {
 	values         values // counters and gauges of tasks that are done
 	metrics        Metrics
 	reporting      map[scheduler.AttemptID]*attempt // unfinished attempts that have reported progress
+	recorded       *events.TaskSetValues            // the latest; nil for none
 }
 
 // submit begins a task set, or ends it at once if it can never run.

@@ -2,8 +2,11 @@ package driver
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
@@ -20,6 +23,11 @@ type Status struct {
 	// Notes are problems that a person should look at: "job 3 (count) waits: …".
 	Notes  []string `json:"notes,omitempty"`
 	Totals Totals   `json:"totals"`
+	// Slowest are the task attempts that have run longest, of those that are recorded.
+	Slowest []SlowTask `json:"slowest,omitempty"`
+	// Costs name what cost the most time. Only a driver that has ended the application and
+	// sends its status to an ApplicationMaster sets them.
+	Costs []string `json:"costs,omitempty"`
 	// Values are the program's counters and gauges. Unlike those of Driver.Values, the
 	// counters are without running tasks, so that they do not decrease if one fails.
 	Values Values `json:"values"`
@@ -125,6 +133,41 @@ type GaugeStatus struct {
 	Peak     int64 `json:"peak"` // the largest value of any attempt, running or ended
 }
 
+// SlowTask is a task attempt that runs.
+type SlowTask struct {
+	Set        uint64 `json:"set"`  // id of its task set
+	Name       string `json:"name"` // of the task set
+	Task       uint32 `json:"task"` // its index
+	Number     uint32 `json:"number"`
+	Executor   string `json:"executor"`
+	Host       string `json:"host"`
+	RunMillis  int64  `json:"runMillis"`            // since its launch
+	MeanMillis int64  `json:"meanMillis,omitempty"` // mean time of the task set's ended attempts; 0 if none has ended
+}
+
+// maxSlowest is how many elements Status.Slowest has at most.
+const maxSlowest = 5
+
+// slowest returns the attempts of a snapshot that have run longest. It accepts nil.
+func slowest(s *events.Snapshot, now time.Time) []SlowTask {
+	if s == nil {
+		return nil
+	}
+	var slow []SlowTask
+	running := s.RunningAttempts()
+	for _, a := range running[:min(len(running), maxSlowest)] {
+		task := SlowTask{Set: a.Set, Task: a.Task, Number: a.Number, RunMillis: max(0, now.Sub(a.Start.Time()).Milliseconds())}
+		if _, set := s.Set(a.Set); set != nil {
+			task.Name, task.MeanMillis = set.Name, set.Counts.MeanTook().Milliseconds()
+		}
+		if e := s.Executor(a.Executor); e != nil {
+			task.Executor, task.Host = e.ID, e.Host
+		}
+		slow = append(slow, task)
+	}
+	return slow
+}
+
 // Locality counts launched attempts by the level of locality at which they ran.
 type Locality struct {
 	ProcessLocal int `json:"processLocal"`
@@ -168,6 +211,15 @@ type Totals struct {
 func (t Totals) KeyValues() string {
 	return fmt.Sprintf("task_sets=%d tasks=%d failed_attempts=%d process_local=%d node_local=%d no_pref=%d rack_local=%d any=%d",
 		t.Jobs, t.Done, t.FailedAttempts, t.Locality.ProcessLocal, t.Locality.NodeLocal, t.Locality.NoPref, t.Locality.RackLocal, t.Locality.Any)
+}
+
+// CostsKeyValue returns what a summary line says of costs: " costs=" and the quoted costs,
+// one a line; "" without any.
+func CostsKeyValue(costs []string) string {
+	if len(costs) == 0 {
+		return ""
+	}
+	return " costs=" + strconv.Quote(strings.Join(costs, "\n"))
 }
 
 // Progress returns the fraction of the known tasks that are done, 0 to 1.

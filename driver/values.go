@@ -103,6 +103,17 @@ func (v *values) copies() (counters map[string]int64, gauges map[string]GaugeSta
 	return maps.Clone(v.counters), maps.Clone(v.gauges)
 }
 
+// peaks returns copies of the counters and of the gauges' largest values; nil for none.
+func (v *values) peaks() (counters, gauges map[string]int64) {
+	for name, gauge := range v.gauges {
+		if gauges == nil {
+			gauges = map[string]int64{}
+		}
+		gauges[name] = gauge.Peak
+	}
+	return maps.Clone(v.counters), gauges
+}
+
 // Metrics are sums over attempts whose results count, and running attempts so far.
 type Metrics struct {
 	QueueNanos  uint64 `json:"queueNanos"`  // from the arrival of the launch at the executor until a core was free there

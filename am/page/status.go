@@ -25,11 +25,13 @@ type Status struct {
 	// Exclusions are the hosts on which no executor may run, sorted by host.
 	Exclusions []allocator.Exclusion `json:"exclusions"`
 	// Notes are problems for users, such as "yarn.exclude.nodes leaves no node".
-	Notes    []string         `json:"notes,omitempty"`
-	Tasks    TaskCounts       `json:"tasks"`
-	Locality driver.Locality  `json:"locality"`
-	TaskSets []TaskSetCounts  `json:"taskSets"`
-	Details  []ExecutorDetail `json:"executorDetails"`
+	Notes    []string        `json:"notes,omitempty"`
+	Tasks    TaskCounts      `json:"tasks"`
+	Locality driver.Locality `json:"locality"`
+	TaskSets []TaskSetCounts `json:"taskSets"`
+	// Slowest are the task attempts that have run longest.
+	Slowest []driver.SlowTask `json:"slowest,omitempty"`
+	Details []ExecutorDetail  `json:"executorDetails"`
 }
 
 // TaskCounts has numbers of tasks; Failed counts their failed attempts.
@@ -50,6 +52,7 @@ type TaskSetCounts struct {
 	// Stage is the task set's place in a job of several; nil if the set is a job itself.
 	Stage *driver.StagePlace `json:"stage,omitempty"`
 	State string             `json:"state"`
+	Waits string             `json:"waits,omitempty"` // why none of its tasks is launched
 	TaskCounts
 	Counters map[string]int64              `json:"counters,omitempty"`
 	Gauges   map[string]driver.GaugeStatus `json:"gauges,omitempty"`
@@ -99,12 +102,13 @@ func NewStatus(application Application, driver driver.Status, allocated allocato
 		},
 		Locality: totals.Locality,
 		TaskSets: []TaskSetCounts{},
+		Slowest:  driver.Slowest,
 		Details:  []ExecutorDetail{},
 	}
 	status.Executors.Running = totals.Executors
 	for _, job := range driver.Jobs {
 		status.TaskSets = append(status.TaskSets, TaskSetCounts{
-			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, Stage: job.Stage, State: job.State,
+			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, Stage: job.Stage, State: job.State, Waits: job.Waits,
 			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
 			Counters:   job.Counters, Gauges: job.Gauges, Metrics: job.Metrics,
 		})
