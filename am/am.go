@@ -326,16 +326,15 @@ func (m *applicationMaster) status() page.Status {
 	}, m.driver.Endpoint.Status(), m.allocator.Status())
 }
 
-// snapshot returns what the pages show: what the driver has recorded or, if the driver
-// runs elsewhere, what its status says.
+// snapshot returns what the pages show.
 func (m *applicationMaster) snapshot() *events.Snapshot {
-	if recorded := m.driver.Events.Snapshot(); recorded != nil {
+	if recorded := m.driver.Snapshot(); recorded != nil {
 		return recorded
 	}
-	return page.NewSnapshot(events.ApplicationStarted{
+	// A driver in another process has not answered yet.
+	return &events.Snapshot{Latest: m.began, Application: events.Application{State: events.Running, ApplicationStarted: events.ApplicationStarted{
 		Time: events.At(m.began), ID: m.ID.Application.String(), Attempt: int(m.ID.Attempt), Name: m.Spec.Name, User: m.Spec.User,
-		Settings: page.Settings(m.Settings),
-	}, m.driver.Endpoint.Status(), m.allocator.Status())
+	}}}
 }
 
 func (m *applicationMaster) addMetrics(set *metrics.Set) {

@@ -32,8 +32,13 @@ type Driver struct {
 	Endpoint Endpoint
 	Address  string // host:port to which executors connect
 	Pass     []byte // secret with which executors authenticate to the driver
-	// Events records the application's events. It is nil for a driver in another process.
-	Events *events.Recorder
+	// Events takes what the ApplicationMaster records.
+	Events events.Sink
+	// Snapshot returns the application's state, without single tasks if the driver is in
+	// another process; nil if it is not known.
+	Snapshot func() *events.Snapshot
+	// Costs returns what cost the application the most time, at its end.
+	Costs func() []string
 	// Join connects to a driver in another process, and returns the lowest executor id
 	// that earlier attempts did not use. It is nil for a driver in this process.
 	Join func(ctx context.Context) (firstID int, err error)
@@ -68,7 +73,10 @@ func remoteDriver(attempt *Attempt) (*Driver, error) {
 		DisconnectIsFailure: config.AMTreatDisconnectAsFailed.In(attempt.Settings),
 		Logger:              attempt.Logger,
 	})
-	return &Driver{Endpoint: d, Address: address, Pass: secret, Join: d.Join, Run: d.Run, ReceiveCredentials: d.ReceiveCredentials}, nil
+	return &Driver{
+		Endpoint: d, Address: address, Pass: secret, Join: d.Join, Run: d.Run, ReceiveCredentials: d.ReceiveCredentials,
+		Events: d, Snapshot: d.Snapshot, Costs: func() []string { return d.Status().Costs },
+	}, nil
 }
 
 // driverExit returns the exit code for a driver's error.

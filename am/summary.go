@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/am/allocator"
+	"github.com/bobbin-yarn/bobbin/driver"
 )
 
 // summary returns numbers of tasks and executors for the diagnostics, in one line.
@@ -20,7 +21,7 @@ func (m *applicationMaster) summary() string {
 	if excluded := formatHosts(executors.Exclusions); excluded != "" {
 		line += " excluded=" + strconv.Quote(excluded)
 	}
-	return line + fmt.Sprintf(" run=%.1fs", time.Since(m.began).Seconds())
+	return line + driver.CostsKeyValue(m.driver.Costs()) + fmt.Sprintf(" run=%.1fs", time.Since(m.began).Seconds())
 }
 
 // maxDiagnostics bounds a failure's diagnostics, in bytes, below the

@@ -29,7 +29,7 @@ func driverOf(function func(ctx context.Context) error) func(*am.Attempt) (*am.D
 		if err != nil {
 			return nil, err
 		}
-		return &am.Driver{Endpoint: endpoint{a.Driver, a}, Address: a.address, Pass: a.pass, SetCredentials: a.Driver.SetCredentials, Events: a.Driver.Events(), Run: func(ctx context.Context) error {
+		return &am.Driver{Endpoint: endpoint{a.Driver, a}, Address: a.address, Pass: a.pass, SetCredentials: a.Driver.SetCredentials, Events: a.Driver.Events(), Snapshot: a.Driver.Events().Snapshot, Costs: a.costs, Run: func(ctx context.Context) error {
 			return a.run(ctx, ctx, config.AMWaitTime.In(a.Settings), function)
 		}}, nil
 	}

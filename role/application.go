@@ -22,6 +22,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/route"
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -173,6 +174,9 @@ func (a *Application) run(ctx, application context.Context, sessionTimeout time.
 	a.recording.returned(ctx, err)
 	return err
 }
+
+// costs returns what cost the application the most time so far.
+func (a *Application) costs() []string { return ui.Costs(a.Driver.Events().Newest(), time.Now()) }
 
 // stop stops the executors and then the driver, completes the event log, and pushes the
 // last metrics and the trace.

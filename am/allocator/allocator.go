@@ -43,7 +43,7 @@ type Options struct {
 	Racks        map[string]string      // racks of the nodes known at the start, by host
 	Nodes        map[string]launch.Node // resources and labels of these nodes, by host
 	LogDirectory string                 // where to write the list of containers; "" writes none
-	Events       *events.Recorder       // records executors and notes
+	Events       events.Sink            // takes events of executors and notes; may be nil
 	Random       *rand.Rand
 	Logger       *slog.Logger
 }
@@ -101,6 +101,9 @@ type loadedContract struct {
 
 // New makes an allocator, which asks for executor.instances until the driver's first request.
 func New(o Options) *Allocator {
+	if o.Events == nil {
+		o.Events = (*events.Recorder)(nil) // records nothing
+	}
 	settings := o.Settings
 	idle := config.Heartbeat.In(settings)
 	a := &Allocator{

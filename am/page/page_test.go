@@ -181,31 +181,3 @@ func TestWhoMayKill(t *testing.T) {
 		})
 	}
 }
-
-func TestSnapshotOfAStatus(t *testing.T) {
-	lost := time.Unix(50, 0)
-	s := NewSnapshot(events.ApplicationStarted{ID: "application_1_0001", Name: "counts"}, driver.Status{
-		Executors: []driver.ExecutorStatus{
-			{ID: "1", Host: "a", State: driver.ExecutorRegistered, Cores: 2, Running: 1, ResidentBytes: 5, LastHeard: lost},
-			{ID: "2", Host: "b", State: driver.ExecutorLost, Lost: &lost, LossText: "gone"},
-		},
-		Jobs: []driver.JobStatus{
-			{ID: 3, Name: "load", State: driver.JobRunning, Total: 9, Done: 4, Running: 1, Waits: "too large", Locality: driver.Locality{NodeLocal: 5}},
-			{ID: 4, Name: "count", State: driver.JobFailed, Ended: &lost, Error: "broken", Gauges: map[string]driver.GaugeStatus{"depth": {Peak: 8}}},
-		},
-		Profiles: []driver.ProfileStatus{{Cores: 2, MemoryBytes: 7, Wanted: 3}}, Notes: []string{"of the driver"},
-		Totals: driver.Totals{Executors: 1, Cores: 2, Running: 1, Waiting: 4, Done: 4, ExecutorsLost: 1},
-	}, allocator.Status{Counts: allocator.Counts{Requested: 3}, Notes: []string{"of the allocator"}, Exclusions: []allocator.Exclusion{{Host: "bad", Until: &lost}}})
-	require.Equal(t, []string{"of the allocator", "of the driver"}, s.Notes)
-	require.Equal(t, 9, s.Totals.Tasks)
-	require.Equal(t, 3, s.Totals.Wanted)
-	require.Equal(t, "gone", s.Executors[1].Reason)
-	require.Equal(t, "too large", s.Job(3).Sets[0].Waits)
-	require.Equal(t, map[string]int64{"depth": 8}, s.Job(4).Sets[0].Gauges)
-	pages := ui.New(ui.Options{Snapshot: func() *events.Snapshot { return s }})
-	for query, says := range map[string]string{"": "too large", "page=job&id=3": "node 5", "page=executors": "gone", "page=job&id=4": "broken"} {
-		answer := httptest.NewRecorder()
-		pages.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?"+query, nil))
-		require.Contains(t, answer.Body.String(), says, query)
-	}
-}

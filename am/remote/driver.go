@@ -62,6 +62,7 @@ type Driver struct {
 	progress      float32       // the last progress received, 0 to 1
 	status        driver.Status // the last status received
 	newStatus     chan struct{} // closed when status is replaced
+	snapshots     snapshots
 	wake          chan struct{} // holds a token if there is something to send
 }
 
@@ -95,7 +96,7 @@ func NewDriver(o Options) *Driver {
 func newDriver(dialer dialer, disconnectIsFailure bool, logger *slog.Logger) *Driver {
 	return &Driver{
 		dialer: dialer, disconnectIsFailure: disconnectIsFailure, logger: logger, ended: make(chan struct{}), disconnect: func() {},
-		newStatus: make(chan struct{}), wake: make(chan struct{}, 1), credentials: func([]byte) error { return nil },
+		newStatus: make(chan struct{}), snapshots: snapshots{next: make(chan struct{})}, wake: make(chan struct{}, 1), credentials: func([]byte) error { return nil },
 		profiles: profiles{waiting: map[uint64]chan<- *wire.ManagerProfile{}},
 	}
 }
@@ -157,7 +158,7 @@ func (r *Driver) report(add func(*wire.ManagerReport)) {
 }
 
 func full(report *wire.ManagerReport) bool {
-	return len(report.GetLosses())+len(report.GetNotices()) >= maxReportItems
+	return len(report.GetLosses())+len(report.GetNotices())+len(report.GetEvents()) >= maxReportItems
 }
 
 func (r *Driver) signal() {
@@ -328,11 +329,11 @@ func (r *Driver) outgoing() []*wire.ManagerReport {
 	defer r.mu.Unlock()
 	reports := append([]*wire.ManagerReport(nil), r.reports[r.sent:]...)
 	r.sent = len(r.reports)
-	if r.requestStatus || r.confirmFinish || r.acknowledge != 0 || len(r.profiles.unsent) > 0 {
+	if r.requestStatus || r.snapshots.request || r.confirmFinish || r.acknowledge != 0 || len(r.profiles.unsent) > 0 {
 		reports = append(reports, &wire.ManagerReport{
-			RequestStatus: r.requestStatus, Finishing: r.confirmFinish, CredentialsVersion: r.acknowledge, Profiles: r.profiles.unsent,
+			RequestStatus: r.requestStatus, RequestSnapshot: r.snapshots.request, Finishing: r.confirmFinish, CredentialsVersion: r.acknowledge, Profiles: r.profiles.unsent,
 		})
-		r.requestStatus, r.confirmFinish, r.acknowledge, r.profiles.unsent = false, false, 0, nil
+		r.requestStatus, r.snapshots.request, r.confirmFinish, r.acknowledge, r.profiles.unsent = false, false, false, 0, nil
 	}
 	return reports
 }
@@ -370,6 +371,11 @@ func (r *Driver) handle(order *wire.ManagerOrder) {
 	}
 	r.progress = order.GetProgress()
 	r.profiles.receive(order.GetProfiles())
+	if encoded := order.GetSnapshot(); encoded != nil {
+		if err := r.snapshots.receive(encoded); err != nil {
+			r.logger.Warn("the application's state cannot be read", "error", err)
+		}
+	}
 	if order.GetStatus() != nil {
 		status := driver.Status{}
 		if err := json.Unmarshal(order.GetStatus(), &status); err != nil {

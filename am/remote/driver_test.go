@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,6 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
@@ -44,9 +47,13 @@ func startDriver(t *testing.T, settings map[string]string) *clientDriver {
 	d := &clientDriver{settings: set, manager: NewManager(logger), pass: pass, credentials: make(chan string, 10)}
 	d.Driver, err = driver.New(driver.Options{
 		Config: set, Identity: access, BindAddress: "127.0.0.1:0", Manager: d.manager, Services: d.manager.Register, Logger: logger,
+		Events: events.NewRecorder(events.LiveLimits),
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Stop(context.Background())) })
+	t.Cleanup(func() {
+		require.NoError(t, d.Stop(context.Background()))
+		d.Events().Close()
+	})
 	return d
 }
 
@@ -340,5 +347,43 @@ func TestAMachineThatDoesNotAnswerIsRetried(t *testing.T) {
 			require.ErrorIs(t, gone.cause, test.err)
 			require.InDelta(t, test.givenUp, time.Since(began), float64(time.Second))
 		})
+	}
+}
+
+// TestEventsAndStateCrossTheLink checks that the driver records what the ApplicationMaster
+// knows, and that the ApplicationMaster shows what the driver has recorded.
+func TestEventsAndStateCrossTheLink(t *testing.T) {
+	d := startDriver(t, nil)
+	r, _, _ := d.join(t, 1, (&cutter{}).dial)
+	r.Record(&events.ExecutorAllocated{Time: events.At(time.Unix(5, 0)), ID: "4", Host: "h", Container: "c"})
+	d.Events().Record(&events.TaskSetSubmitted{Time: events.At(time.Unix(6, 0).UTC()), Set: 3, Job: 3, Name: "count", Tasks: 8})
+	var state *events.Snapshot
+	require.Eventually(t, func() bool {
+		state = r.Snapshot()
+		return state != nil && len(state.Executors) == 1 && len(state.Jobs) == 1
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, "h", state.Executors[0].Host)
+	require.Equal(t, events.ExecutorIsAllocated, state.Executors[0].State)
+	require.Equal(t, "count", state.Job(3).Sets[0].Name)
+	require.Contains(t, state.Recent, events.Event(&events.TaskSetSubmitted{Time: events.At(time.Unix(6, 0).UTC()), Set: 3, Job: 3, Name: "count", Tasks: 8}))
+	require.Empty(t, slices.Collect(state.Attempts()), "single tasks stay where they are")
+	require.Same(t, state, r.Snapshot(), "it is reused")
+}
+
+func TestDamagedEventsAndSnapshots(t *testing.T) {
+	for _, encoded := range []string{"", "{", `{"type":"jobs"}`, `{"type":"jobEnded"}`, `{"type":"jobEnded","event":[]}`, "null"} {
+		_, err := decodeEvent([]byte(encoded))
+		require.Error(t, err, encoded)
+	}
+	compressed := func(text string) []byte {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write([]byte(text))
+		require.NoError(t, w.Close())
+		return b.Bytes()
+	}
+	for _, encoded := range [][]byte{nil, []byte("{}"), compressed(""), compressed("{}"), compressed(`{"state":{"jobs":[null]}}`), compressed(`{"state":{},"recent":[{}]}`)} {
+		_, err := decodeSnapshot(encoded)
+		require.Error(t, err, string(encoded))
 	}
 }

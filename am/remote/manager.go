@@ -62,6 +62,7 @@ type managerLink struct {
 	wake      chan struct{}      // holds a token if there is something to send
 	pending   *wire.ManagerOrder // to be sent; nil for nothing
 	askStatus bool               // the ApplicationMaster has asked for the driver's status
+	askState  bool               // the ApplicationMaster has asked for the application's state
 	profiles  []*wire.ManagerProfileRequest
 }
 
@@ -135,6 +136,13 @@ func (m *Manager) Finish(ctx context.Context, failure error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// hasFinished reports whether Finish was called.
+func (m *Manager) hasFinished() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.finish != nil
 }
 
 // send calls add on the next order if an ApplicationMaster is connected; attach
@@ -271,6 +279,10 @@ func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 		link.askStatus = true
 		link.signal()
 	}
+	if report.GetRequestSnapshot() {
+		link.askState = true
+		link.signal()
+	}
 	if requests := report.GetProfiles(); len(requests) > 0 {
 		link.profiles = append(link.profiles, requests...)
 		link.signal()
@@ -302,19 +314,29 @@ func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 	for _, loss := range report.GetLosses() {
 		m.driver.ExecutorLost(loss.GetExecutorId(), driver.Loss{Text: loss.GetText(), CountsAsFailure: loss.GetCountsAsFailure()})
 	}
+	for _, encoded := range report.GetEvents() {
+		event, err := decodeEvent(encoded)
+		if err != nil {
+			m.logger.Warn("an event of the ApplicationMaster cannot be read", "error", err)
+			continue
+		}
+		m.driver.Events().Record(event)
+	}
 	for _, notice := range report.GetNotices() {
 		m.driver.Decommission(notice.GetExecutorIds(), decodeNotice(notice))
 	}
 }
 
-// takePending returns the order to send, nil for none, and whether to add the driver's status.
-func (m *Manager) takePending(link *managerLink) (order *wire.ManagerOrder, withStatus bool) {
+// takePending returns the order to send, nil for none, and whether to add the driver's
+// status and the application's state.
+func (m *Manager) takePending(link *managerLink) (order *wire.ManagerOrder, withStatus, withState bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	order, link.pending = link.pending, nil
 	withStatus, link.askStatus = link.askStatus || order.GetFinish() != nil, false
-	if order == nil && withStatus {
+	withState, link.askState = link.askState, false
+	if order == nil && (withStatus || withState) {
 		order = &wire.ManagerOrder{}
 	}
-	return order, withStatus
+	return order, withStatus, withState
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
@@ -85,9 +86,19 @@ func (m *Manager) serve(ctx context.Context, link *managerLink, stream interface
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-link.wake:
-			withStatus := false
-			if order, withStatus = m.takePending(link); withStatus {
+			var withStatus, withState bool
+			order, withStatus, withState = m.takePending(link)
+			if state := m.driver.Events().Snapshot(); withState && state != nil {
+				var err error
+				if order.Snapshot, err = encodeSnapshot(state); err != nil {
+					return err
+				}
+			}
+			if withStatus {
 				now := m.driver.Status()
+				if m.hasFinished() {
+					now.Costs = ui.Costs(m.driver.Events().Newest(), time.Now())
+				}
 				snapshot = &now
 			}
 			for _, request := range m.takeProfileRequests(link) {

@@ -28,7 +28,7 @@ const (
 type ManagerReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Hello *ManagerHello          `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
-	// Numbers the attempt's reports of losses and notices from 1. Reports that were not
+	// Numbers the attempt's reports of losses, notices and events from 1. Reports that were not
 	// acknowledged are sent again on the next stream.
 	Sequence uint64            `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Losses   []*ExecutorLoss   `protobuf:"bytes,3,rep,name=losses,proto3" json:"losses,omitempty"`
@@ -40,9 +40,13 @@ type ManagerReport struct {
 	// Acknowledges ManagerOrder.credentials; 0 for none. No sequence.
 	CredentialsVersion uint64 `protobuf:"varint,7,opt,name=credentials_version,json=credentialsVersion,proto3" json:"credentials_version,omitempty"`
 	// Asks for profiles. Has no sequence.
-	Profiles      []*ManagerProfileRequest `protobuf:"bytes,8,rep,name=profiles,proto3" json:"profiles,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Profiles []*ManagerProfileRequest `protobuf:"bytes,8,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	// Events that the driver is to record, each as JSON: {"type": …, "event": …}.
+	Events [][]byte `protobuf:"bytes,9,rep,name=events,proto3" json:"events,omitempty"`
+	// Asks for the application's state. Has no sequence.
+	RequestSnapshot bool `protobuf:"varint,10,opt,name=request_snapshot,json=requestSnapshot,proto3" json:"request_snapshot,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ManagerReport) Reset() {
@@ -129,6 +133,20 @@ func (x *ManagerReport) GetProfiles() []*ManagerProfileRequest {
 		return x.Profiles
 	}
 	return nil
+}
+
+func (x *ManagerReport) GetEvents() [][]byte {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ManagerReport) GetRequestSnapshot() bool {
+	if x != nil {
+		return x.RequestSnapshot
+	}
+	return false
 }
 
 type ManagerProfileRequest struct {
@@ -387,8 +405,10 @@ type ManagerOrder struct {
 	Status []byte  `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`
 	Finish *Finish `protobuf:"bytes,8,opt,name=finish,proto3" json:"finish,omitempty"`
 	// In place of earlier ones; on a new stream the newest.
-	Credentials   *Credentials      `protobuf:"bytes,9,opt,name=credentials,proto3" json:"credentials,omitempty"`
-	Profiles      []*ManagerProfile `protobuf:"bytes,10,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	Credentials *Credentials      `protobuf:"bytes,9,opt,name=credentials,proto3" json:"credentials,omitempty"`
+	Profiles    []*ManagerProfile `protobuf:"bytes,10,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	// The application's state without single tasks, when requested: JSON, compressed by gzip.
+	Snapshot      []byte `protobuf:"bytes,11,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -489,6 +509,13 @@ func (x *ManagerOrder) GetCredentials() *Credentials {
 func (x *ManagerOrder) GetProfiles() []*ManagerProfile {
 	if x != nil {
 		return x.Profiles
+	}
+	return nil
+}
+
+func (x *ManagerOrder) GetSnapshot() []byte {
+	if x != nil {
+		return x.Snapshot
 	}
 	return nil
 }
@@ -871,7 +898,7 @@ var File_internal_wire_manager_proto protoreflect.FileDescriptor
 
 const file_internal_wire_manager_proto_rawDesc = "" +
 	"\n" +
-	"\x1binternal/wire/manager.proto\x12\vbobbin.wire\x1a\x1ainternal/wire/driver.proto\"\xfc\x02\n" +
+	"\x1binternal/wire/manager.proto\x12\vbobbin.wire\x1a\x1ainternal/wire/driver.proto\"\xbf\x03\n" +
 	"\rManagerReport\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.bobbin.wire.ManagerHelloR\x05hello\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x121\n" +
@@ -880,7 +907,10 @@ const file_internal_wire_manager_proto_rawDesc = "" +
 	"\x0erequest_status\x18\x05 \x01(\bR\rrequestStatus\x12\x1c\n" +
 	"\tfinishing\x18\x06 \x01(\bR\tfinishing\x12/\n" +
 	"\x13credentials_version\x18\a \x01(\x04R\x12credentialsVersion\x12>\n" +
-	"\bprofiles\x18\b \x03(\v2\".bobbin.wire.ManagerProfileRequestR\bprofiles\";\n" +
+	"\bprofiles\x18\b \x03(\v2\".bobbin.wire.ManagerProfileRequestR\bprofiles\x12\x16\n" +
+	"\x06events\x18\t \x03(\fR\x06events\x12)\n" +
+	"\x10request_snapshot\x18\n" +
+	" \x01(\bR\x0frequestSnapshot\";\n" +
 	"\x15ManagerProfileRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04json\x18\x02 \x01(\fR\x04json\"V\n" +
@@ -896,7 +926,7 @@ const file_internal_wire_manager_proto_rawDesc = "" +
 	"\x0eExecutorNotice\x12!\n" +
 	"\fexecutor_ids\x18\x01 \x03(\tR\vexecutorIds\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1a\n" +
-	"\bdeadline\x18\x03 \x01(\x03R\bdeadline\"\xad\x03\n" +
+	"\bdeadline\x18\x03 \x01(\x03R\bdeadline\"\xc9\x03\n" +
 	"\fManagerOrder\x125\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1b.bobbin.wire.ManagerWelcomeR\awelcome\x12\"\n" +
 	"\facknowledged\x18\x02 \x01(\x04R\facknowledged\x126\n" +
@@ -910,7 +940,8 @@ const file_internal_wire_manager_proto_rawDesc = "" +
 	"\x06finish\x18\b \x01(\v2\x13.bobbin.wire.FinishR\x06finish\x12:\n" +
 	"\vcredentials\x18\t \x01(\v2\x18.bobbin.wire.CredentialsR\vcredentials\x127\n" +
 	"\bprofiles\x18\n" +
-	" \x03(\v2\x1b.bobbin.wire.ManagerProfileR\bprofiles\"P\n" +
+	" \x03(\v2\x1b.bobbin.wire.ManagerProfileR\bprofiles\x12\x1a\n" +
+	"\bsnapshot\x18\v \x01(\fR\bsnapshot\"P\n" +
 	"\x0eManagerProfile\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\fR\acontent\x12\x14\n" +

@@ -1,0 +1,148 @@
+package remote
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// snapshotAge is how long a received snapshot is reused.
+const snapshotAge = time.Second
+
+// maxRecent is how many of its latest events a snapshot is sent with.
+const maxRecent = 200
+
+// snapshots is what an ApplicationMaster knows of the application's state, which the driver
+// keeps. Driver.mu guards it.
+type snapshots struct {
+	request  bool             // a request is to be sent
+	latest   *events.Snapshot // nil if none was received
+	received time.Time        // when latest was
+	next     chan struct{}    // closed when latest is replaced
+}
+
+// Snapshot returns the application's state without single tasks, or the last known one
+// after statusTimeout. It returns nil if none is known.
+func (r *Driver) Snapshot() *events.Snapshot {
+	r.mu.Lock()
+	latest, next := r.snapshots.latest, r.snapshots.next
+	fresh := latest != nil && time.Since(r.snapshots.received) < snapshotAge
+	r.snapshots.request = r.snapshots.request || !fresh
+	r.mu.Unlock()
+	if fresh {
+		return latest
+	}
+	r.signal()
+	timer := time.NewTimer(statusTimeout)
+	defer timer.Stop()
+	select {
+	case <-next:
+	case <-r.ended:
+	case <-timer.C:
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.snapshots.latest
+}
+
+// receive replaces the latest snapshot.
+func (s *snapshots) receive(encoded []byte) error {
+	latest, err := decodeSnapshot(encoded)
+	if err != nil {
+		return err
+	}
+	s.latest, s.received = latest, time.Now()
+	close(s.next)
+	s.next = make(chan struct{})
+	return nil
+}
+
+// Record sends an event to the driver, which records it.
+func (r *Driver) Record(e events.Event) {
+	encoded, err := encodeEvent(e)
+	if err != nil {
+		r.logger.Error("an event cannot be encoded", "type", e.Type(), "error", err)
+		return
+	}
+	r.report(func(report *wire.ManagerReport) { report.Events = append(report.Events, encoded) })
+}
+
+// typed is the JSON of an event with its type.
+type typed struct {
+	Type  string          `json:"type"`
+	Event json.RawMessage `json:"event"`
+}
+
+func encodeEvent(e events.Event) ([]byte, error) {
+	encoded, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(typed{e.Type(), encoded})
+}
+
+func decodeEvent(encoded []byte) (events.Event, error) {
+	var t typed
+	if err := json.Unmarshal(encoded, &t); err != nil {
+		return nil, err
+	}
+	e := events.New(t.Type)
+	if e == nil {
+		return nil, fmt.Errorf("an event of the unknown type %q", t.Type)
+	}
+	return e, json.Unmarshal(t.Event, e)
+}
+
+// stateJSON is a snapshot with its latest events.
+type stateJSON struct {
+	State  *events.Snapshot  `json:"state"`
+	Recent []json.RawMessage `json:"recent"`
+}
+
+func encodeSnapshot(s *events.Snapshot) ([]byte, error) {
+	state := stateJSON{State: s}
+	for _, e := range s.Recent[max(0, len(s.Recent)-maxRecent):] {
+		encoded, err := encodeEvent(e)
+		if err != nil {
+			return nil, err
+		}
+		state.Recent = append(state.Recent, encoded)
+	}
+	var encoded bytes.Buffer
+	compressed, err := gzip.NewWriterLevel(&encoded, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(json.NewEncoder(compressed).Encode(state), compressed.Close()); err != nil {
+		return nil, err
+	}
+	return encoded.Bytes(), nil
+}
+
+func decodeSnapshot(encoded []byte) (*events.Snapshot, error) {
+	compressed, err := gzip.NewReader(bytes.NewReader(encoded))
+	if err != nil {
+		return nil, err
+	}
+	var state stateJSON
+	if err := json.NewDecoder(compressed).Decode(&state); err != nil {
+		return nil, err
+	}
+	if state.State == nil {
+		return nil, errors.New("a snapshot without a state")
+	}
+	for _, encoded := range state.Recent {
+		e, err := decodeEvent(encoded)
+		if err != nil {
+			return nil, err
+		}
+		state.State.Recent = append(state.State.Recent, e)
+	}
+	return state.State, nil
+}
