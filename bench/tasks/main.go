@@ -8,7 +8,11 @@
 //
 // Usage, from the module's root, after make build:
 //
-//	go run ./bench/tasks [-runs 2] [-spark=false]
+//	go run ./bench/tasks [-runs 2] [-spark=false] [-viewers 50]
+//
+// With -viewers each run of bobbin is followed by one that so many people watch: they look
+// at its pages through the ResourceManager's proxy, and it writes an event log. The other
+// runs then write none. The figure tasks/watched is the share of the rate that is left.
 package main
 
 import (
@@ -37,6 +41,9 @@ const (
 	tasksInSet = 20_000
 	sustained  = 5 * time.Second
 	roundTrips = 2000
+	// sustainedWatched is sustained for runs with and without viewers: they load a page every
+	// two seconds.
+	sustainedWatched = 20 * time.Second
 
 	runTimeout   = 2 * time.Minute
 	sparkTimeout = 20 * time.Minute
@@ -46,19 +53,21 @@ func main() {
 	runs := flag.Int("runs", 2, "how often bobbin is measured; Spark's turn comes after the first")
 	submit := flag.String("submit", "bin/yarn-submit", "the yarn-submit to measure")
 	withSpark := flag.Bool("spark", true, "whether to measure Spark too")
+	viewers := flag.Int("viewers", 0, "how many people watch every second run; 0 for no such runs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, options{runs: *runs, submit: *submit, spark: *withSpark}); err != nil {
+	if err := run(ctx, options{runs: *runs, submit: *submit, spark: *withSpark, viewers: *viewers}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench tasks:", err)
 		os.Exit(1)
 	}
 }
 
 type options struct {
-	runs   int
-	submit string // path of yarn-submit
-	spark  bool
+	runs    int
+	submit  string // path of yarn-submit
+	spark   bool
+	viewers int // of every second run
 }
 
 // bench is one run of the benchmark.
@@ -96,16 +105,23 @@ func run(ctx context.Context, o options) (err error) {
 
 // measure runs bobbin and Spark in turn and prints the figures.
 func (b *bench) measure(ctx context.Context) error {
-	var rates, trips []float64
+	var rates, trips, watched []float64
 	sparkRate := 0.0
 	for i := range b.runs {
-		result, err := b.bobbin(ctx)
+		result, err := b.bobbin(ctx, "--conf", "eventLog.enabled="+strconv.FormatBool(b.viewers == 0))
 		if err != nil {
 			return fmt.Errorf("bobbin: %w", err)
 		}
 		fmt.Fprintf(os.Stderr, "bobbin: %.0f tasks/s, round trip %.3f ms\n", result.TasksPerSecond, result.RoundTripMillis)
 		rates = append(rates, result.TasksPerSecond)
 		trips = append(trips, result.RoundTripMillis)
+		if b.viewers > 0 {
+			if result, err = b.watched(ctx); err != nil {
+				return fmt.Errorf("bobbin, watched: %w", err)
+			}
+			fmt.Fprintf(os.Stderr, "bobbin, watched by %d: %.0f tasks/s, round trip %.3f ms\n", b.viewers, result.TasksPerSecond, result.RoundTripMillis)
+			watched = append(watched, result.TasksPerSecond)
+		}
 		if i == 0 && b.spark {
 			if sparkRate, err = b.sparkRate(ctx); err != nil {
 				return fmt.Errorf("spark: %w", err)
@@ -119,6 +135,9 @@ func (b *bench) measure(ctx context.Context) error {
 			figures.Figure{Name: "tasks/over-spark", Value: rate / sparkRate},
 			figures.Figure{Name: "tasks/spark-per-second", Value: sparkRate, Unit: "1/s"})
 	}
+	if b.viewers > 0 {
+		printed = append(printed, figures.Figure{Name: "tasks/watched", Value: figures.Median(watched) / rate})
+	}
 	printed = append(printed, figures.Figure{Name: "tasks/round-trip-ms", Value: figures.Median(trips), Unit: "ms"})
 	return figures.Print(os.Stdout, printed...)
 }
@@ -129,14 +148,18 @@ type noops struct {
 	RoundTripMillis float64
 }
 
-// bobbin runs the application with the empty tasks.
-func (b *bench) bobbin(ctx context.Context) (noops, error) {
+// bobbin runs the application with the empty tasks, with further flags of submit.
+func (b *bench) bobbin(ctx context.Context, flags ...string) (noops, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	file := filepath.Join(b.dir, "noops.json")
-	err := b.hadoop.Submit(ctx, b.submit, "--num-executors", strconv.Itoa(executors),
+	lasts := sustained
+	if b.viewers > 0 {
+		lasts = sustainedWatched
+	}
+	err := b.hadoop.Submit(ctx, b.submit, append(flags, "--num-executors", strconv.Itoa(executors),
 		"--executor-cores", strconv.Itoa(executorCores), "--driver-cores", strconv.Itoa(driverCores),
-		b.program, file, strconv.Itoa(tasksInSet), strconv.Itoa(int(sustained.Seconds())), strconv.Itoa(roundTrips))
+		b.program, file, strconv.Itoa(tasksInSet), strconv.Itoa(int(lasts.Seconds())), strconv.Itoa(roundTrips))...)
 	if err != nil {
 		return noops{}, err
 	}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+const (
+	// viewPause is the time between two requests of a viewer, as the pages' script has it
+	// behind a proxy.
+	viewPause   = 1500 * time.Millisecond
+	viewTimeout = 10 * time.Second
+)
+
+// viewed are the pages that viewers look at, each viewer at one.
+var viewed = []string{"overview", "jobs", "executors", "stream", "events"}
+
+// watched runs the application with an event log, while viewers look at its pages.
+func (b *bench) watched(ctx context.Context) (noops, error) {
+	logs := filepath.Join(b.dir, "logs")
+	if err := os.MkdirAll(logs, 0o777); err != nil {
+		return noops{}, err
+	}
+	watching, stop := context.WithCancel(ctx)
+	var views atomic.Int64
+	var viewers sync.WaitGroup
+	viewers.Go(func() { b.view(watching, &views) })
+	result, err := b.bobbin(ctx, "--conf", "eventLog.enabled=true", "--conf", "eventLog.dir=file://"+logs)
+	stop()
+	viewers.Wait()
+	if err != nil {
+		return noops{}, err
+	}
+	if views.Load() == 0 {
+		return noops{}, fmt.Errorf("the viewers saw no page")
+	}
+	fmt.Fprintf(os.Stderr, "%d pages were shown\n", views.Load())
+	return result, nil
+}
+
+// view waits for the application and lets viewers look at it until ctx ends.
+func (b *bench) view(ctx context.Context, views *atomic.Int64) {
+	for ctx.Err() == nil {
+		running, err := b.hadoop.REST.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{yarnrest.StateRunning}})
+		if err != nil || len(running) == 0 {
+			pause(ctx, viewPause/10)
+			continue
+		}
+		var viewers sync.WaitGroup
+		for i := range b.viewers {
+			viewers.Go(func() {
+				pause(ctx, viewPause*time.Duration(i)/time.Duration(b.viewers)) // they do not all come at once
+				b.look(ctx, running[0].ID, viewed[i%len(viewed)], views)
+			})
+		}
+		viewers.Wait()
+	}
+}
+
+var pageVersion = regexp.MustCompile(`data-version="([^"]*)"`)
+
+// look shows a page as a browser does: it asks again for what is newer than what is shown.
+func (b *bench) look(ctx context.Context, id, page string, views *atomic.Int64) {
+	query := url.Values{"page": {page}}
+	for ctx.Err() == nil {
+		body, err := b.hadoop.REST.ProxyQuery(ctx, id, "/", query, viewTimeout)
+		if err == nil {
+			views.Add(1)
+			if found := pageVersion.FindSubmatch(body); found != nil {
+				query.Set("since", string(found[1]))
+			}
+			if page == "stream" {
+				_, _ = b.hadoop.REST.ProxyQuery(ctx, id, "/", url.Values{"data": {"stream"}}, viewTimeout)
+			}
+		}
+		pause(ctx, viewPause)
+	}
+}
+
+// pause waits for d or ctx's end.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
