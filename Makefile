@@ -5,7 +5,7 @@ GO ?= go
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate check-generated bench-launch bench-tasks bench-data bench-scale bench-allocator bench-history clean
+.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate pictures check-generated bench-launch bench-tasks bench-data bench-scale bench-allocator bench-history clean
 
 all: build
 
@@ -66,6 +66,10 @@ generate:
 	$(GO) run ./internal/configdoc > docs/configuration.md
 	$(GO) generate ./jobfile
 
+# Makes docs/pictures: the pages of a made-up application. Needs Chromium.
+pictures:
+	$(GO) run ./integration/cmd/pictures
+
 check-generated: generate
 	git diff --exit-code -- '*.pb.go' docs/configuration.md jobfile/job.schema.json
 
@@ -76,10 +80,11 @@ bench-launch:
 	@$(GO) run ./bench/launch
 
 # Empty tasks a second on a real cluster, beside Spark's. Installs pyspark from PyPI into a directory of its own if it is
-# missing. Prints JSON as bench-launch does, and so does bench-scale.
+# missing. Prints JSON as bench-launch does, and so does bench-scale. BENCH_TASKS="-spark=false -viewers 50" measures what
+# people who watch and an event log cost.
 bench-tasks:
 	@$(MAKE) --silent --no-print-directory build >&2
-	@$(GO) run ./bench/tasks
+	@$(GO) run ./bench/tasks $(BENCH_TASKS)
 
 # Word count, sort, join and PageRank as data sets on a real cluster, beside Spark's, and beside a program that does them
 # in memory. Takes half an hour; BENCH_DATA="-megabytes 64 -only sort -spark=false" takes less.

@@ -36,6 +36,7 @@ type Browser struct {
 	loaded   chan struct{} // has an element if a page was loaded since Open
 	requests []string
 	problems []string
+	dialogs  int
 }
 
 // message is a command, its response or an event.
@@ -204,6 +205,7 @@ func (b *Browser) observe(m message) {
 		default:
 		}
 	case "Page.javascriptDialogOpening":
+		b.dialogs++
 		b.send("Page.handleJavaScriptDialog", map[string]any{"accept": true}, nil)
 	case "Network.requestWillBeSent":
 		b.requests = append(b.requests, event.Request.URL)
@@ -271,7 +273,7 @@ func (b *Browser) call(ctx context.Context, method string, params, result any) e
 // of earlier pages.
 func (b *Browser) Open(ctx context.Context, url string) error {
 	b.mu.Lock()
-	b.requests, b.problems = nil, nil
+	b.requests, b.problems, b.dialogs = nil, nil, 0
 	select {
 	case <-b.loaded:
 	default:
@@ -329,6 +331,33 @@ func (b *Browser) Problems() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string(nil), b.problems...)
+}
+
+// Dialogs returns how many dialogs, such as of alert, the page has shown since Open. Each was
+// accepted.
+func (b *Browser) Dialogs() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.dialogs
+}
+
+// Press presses and releases a key, such as "Tab".
+func (b *Browser) Press(ctx context.Context, key string) error {
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		pressed := map[string]any{"type": kind, "key": key, "code": key}
+		if key == "Tab" {
+			pressed["windowsVirtualKeyCode"] = 9
+		}
+		if err := b.call(ctx, "Input.dispatchKeyEvent", pressed, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Prefer sets the colour scheme that pages are asked for: "light" or "dark".
+func (b *Browser) Prefer(ctx context.Context, scheme string) error {
+	return b.call(ctx, "Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
 // Resize sets the page's size in pixels.

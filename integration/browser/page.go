@@ -1,0 +1,93 @@
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The sizes of a desktop's window and of a narrow phone, in pixels.
+const (
+	DesktopWidth, DesktopHeight = 1280, 900
+	PhoneWidth, PhoneHeight     = 360, 740
+)
+
+//go:embed contrast.js
+var contrast string
+
+// CheckPage opens a page of an application and checks that it is whole: it was not
+// redirected, loaded its style and its script, requested nothing outside of prefix,
+// complained about nothing, showed no dialog, and fits into a narrow window. taken, if it is
+// not nil, is called with the page in the window of a desktop and in that of a phone.
+func (b *Browser) CheckPage(ctx context.Context, prefix, query string, taken func(window string) error) error {
+	var problems []error
+	complain := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("%s: %w", query, fmt.Errorf(format, args...)))
+	}
+	address := prefix + query
+	if err := b.Resize(ctx, DesktopWidth, DesktopHeight); err != nil {
+		return err
+	}
+	if err := b.Open(ctx, address); err != nil {
+		return err
+	}
+	var seen struct {
+		Address, Title, Nav, Border string
+	}
+	if err := b.Evaluate(ctx, `({
+		address: location.href, title: document.querySelector("h1").textContent, nav: document.querySelector("nav a[aria-current]").textContent,
+		border: getComputedStyle(document.querySelector("header")).borderBottomStyle,
+	})`, &seen); err != nil {
+		return fmt.Errorf("%s is no page of an application: %w", address, err)
+	}
+	if seen.Address != address {
+		complain("the browser was led to %s", seen.Address)
+	}
+	if seen.Title == "Not found" || seen.Nav == "" {
+		complain("the page has the title %q, and %q is current", seen.Title, seen.Nav)
+	}
+	if seen.Border != "solid" {
+		complain("the style sheet is not used")
+	}
+	var low []string
+	if err := b.Evaluate(ctx, contrast, &low); err != nil {
+		return err
+	}
+	for _, text := range low {
+		complain("low contrast: %s", text)
+	}
+	if taken != nil {
+		problems = append(problems, taken("desktop"))
+	}
+	if err := b.Resize(ctx, PhoneWidth, PhoneHeight); err != nil {
+		return err
+	}
+	var width float64
+	if err := b.Evaluate(ctx, "document.documentElement.scrollWidth", &width); err != nil {
+		return err
+	}
+	if width > PhoneWidth {
+		complain("the page is %v pixels wide, %d are there", width, PhoneWidth)
+	}
+	if taken != nil {
+		problems = append(problems, taken("phone"))
+	}
+	requests := b.Requests()
+	for _, request := range requests {
+		if !strings.HasPrefix(request, prefix+"?") && request != prefix {
+			complain("the page requests %s", request)
+		}
+	}
+	if len(requests) < 3 {
+		complain("the page requests %v: want itself, its style and its script", requests)
+	}
+	for _, problem := range b.Problems() {
+		complain("%s", problem)
+	}
+	if n := b.Dialogs(); n > 0 {
+		complain("the page shows %d dialogs", n)
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,121 @@
+//go:build integration
+
+package browser
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/ui"
+	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
+)
+
+// open starts a browser.
+func open(t *testing.T) *Browser {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	b, err := Start(ctx, DesktopWidth, DesktopHeight)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, b.Close()) })
+	return b
+}
+
+// serve serves the pages of a state, and returns their address.
+func serve(t *testing.T, snapshot func() *events.Snapshot) string {
+	t.Helper()
+	server, err := ui.ServeLocally(0, ui.New(ui.Options{Snapshot: snapshot, Streams: true, Now: func() time.Time { return uitest.Later }, Kill: &ui.Kill{
+		User: func(*http.Request) (string, bool) { return "ann", true },
+	}}), nil)
+	require.NoError(t, err)
+	t.Cleanup(server.Close)
+	return server.URL()
+}
+
+// TestHostileNames shows all pages of an application whose jobs, hosts, errors, files and
+// users have names that would run scripts, load files or hide text if pages were careless.
+func TestHostileNames(t *testing.T) {
+	b := open(t)
+	all := uitest.Snapshot(uitest.Busy(func(name string) string { return strings.Join(uitest.Hostile, " ") + name }))
+	hostile := serve(t, func() *events.Snapshot { return all })
+	for name, query := range uitest.EveryPage {
+		if query == "" {
+			query = "page=overview"
+		}
+		require.NoError(t, b.CheckPage(t.Context(), hostile, "?"+query, nil), name)
+	}
+}
+
+// TestPages shows all pages in both colour schemes, before and after the application's end.
+func TestPages(t *testing.T) {
+	b := open(t)
+	batch := uitest.Busy(uitest.Plain)
+	address := serve(t, func() *events.Snapshot { return uitest.Snapshot(batch) })
+	for _, scheme := range []string{"light", "dark"} {
+		require.NoError(t, b.Prefer(t.Context(), scheme))
+		for name, query := range uitest.EveryPage {
+			if query == "" {
+				query = "page=overview"
+			}
+			require.NoError(t, b.CheckPage(t.Context(), address, "?"+query, nil), "%s, %s", name, scheme)
+		}
+	}
+}
+
+// TestKeyboard reaches everything with the Tab key.
+func TestKeyboard(t *testing.T) {
+	b := open(t)
+	state := uitest.Snapshot(uitest.Busy(uitest.Plain))
+	require.NoError(t, b.Open(t.Context(), serve(t, func() *events.Snapshot { return state })+"?page=stream"))
+	reached := map[string]bool{}
+	for range 60 {
+		require.NoError(t, b.Press(t.Context(), "Tab"))
+		var focused struct {
+			Name    string
+			Visible bool
+		}
+		require.NoError(t, b.Evaluate(t.Context(), `(() => {
+			const e = document.activeElement, box = e.getBoundingClientRect();
+			return { name: e.nodeName === "CANVAS" ? "canvas" : e.getAttribute("role") || e.textContent, visible: e === document.body || getComputedStyle(e).outlineStyle !== "none" && box.right > 0 };
+		})()`, &focused))
+		assert.True(t, focused.Visible, "it is not shown that %q has the focus", focused.Name)
+		reached[focused.Name] = true // after the last one, the body has the focus
+	}
+	for _, name := range []string{"Skip to the content", "Overview", "Executors", "Zoom in", "canvas", "region", "Kill the application"} {
+		assert.Contains(t, reached, name)
+	}
+}
+
+// TestProgressIsShownAtOnce follows an application without a proxy between.
+func TestProgressIsShownAtOnce(t *testing.T) {
+	b := open(t)
+	recorder := events.NewRecorder(events.LiveLimits)
+	defer recorder.Close()
+	recorder.Record(&events.ApplicationStarted{Time: events.At(time.Now()), ID: "application_1_0001", Name: "counts"})
+	recorder.Record(&events.TaskSetSubmitted{Time: events.At(time.Now()), Set: 1, Job: 1, Name: "count", Tasks: 2})
+	address := serve(t, recorder.Snapshot)
+	require.NoError(t, b.Open(t.Context(), address))
+	shows := func(text string) func() bool {
+		return func() bool {
+			var page string
+			require.NoError(t, b.Evaluate(t.Context(), "document.body.innerText", &page))
+			return strings.Contains(page, text)
+		}
+	}
+	require.Eventually(t, shows("0 of 2 tasks done"), 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, shows("Live."), 10*time.Second, 20*time.Millisecond)
+	for done := range uint32(2) {
+		now := events.MicrosOf(time.Now())
+		recorder.Ended(&events.Attempt{Set: 1, Task: done, Outcome: events.AttemptSucceeded, Start: now, End: now}, true)
+		began := time.Now()
+		require.Eventually(t, shows([]string{"1 of 2 tasks done", "2 of 2 tasks done"}[done]), 10*time.Second, 20*time.Millisecond)
+		assert.Less(t, time.Since(began), time.Second)
+	}
+}
