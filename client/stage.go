@@ -235,13 +235,15 @@ func (s *stager) makeBase(ctx context.Context) error {
 
 // checkBase fails if another user owns or can write to the user's directory for
 // bobbin's files, which containers execute as this user, and with fs.ErrNotExist if
-// it does not exist. It accepts an unknown owner, which only local disks report.
+// it does not exist. It accepts any owner on a local disk, whose accounts may have other
+// names than the cluster's.
 func (s *stager) checkBase(ctx context.Context) error {
 	info, err := s.files.Stat(ctx, s.base)
 	if err != nil {
 		return err
 	}
-	if info.Owner != "" && info.Owner != s.user || info.Mode.Perm()&0o022 != 0 {
+	local := strings.HasPrefix(s.base, "file:")
+	if !local && info.Owner != "" && info.Owner != s.user || info.Mode.Perm()&0o022 != 0 {
 		return fmt.Errorf("the staging directory %s belongs to %s with mode %04o, so others could change what runs as %s: "+
 			"have it belong to %[4]s with mode 0700, or name another place with --conf yarn.stagingDir=hdfs:///…",
 			s.base, info.Owner, info.Mode.Perm(), s.user)
