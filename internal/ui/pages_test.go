@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/bobbin-yarn/bobbin/internal/events"
+	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
 )
 
 func TestPagesSay(t *testing.T) {
@@ -46,6 +47,12 @@ func TestPagesSay(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatSlowTasksHaveProcessed(t *testing.T) {
+	batch, _ := uitest.Nightly()
+	_, shown := open(t, of(snapshotOf(batch)), "page=stage&id=5")
+	require.Regexp(t, `Slowest tasks .* Records in Shuffle read Spilled .* 17 0 succeeded 5 node2.example.org [a-z]+ [0-9:]+ 9.8 s .* 310 MiB 103 MiB`, shown)
 }
 
 func TestAnApplicationOfWhichNothingIsKnown(t *testing.T) {

@@ -73,7 +73,7 @@ func (v view) setSections(set *events.TaskSet) []section {
 		slowest := slices.Clone(succeeded)
 		slices.SortFunc(slowest, func(a, b *events.Attempt) int { return cmp.Compare(b.Took(), a.Took()) })
 		sections = append(sections,
-			section{ID: "slowest", Title: "Slowest tasks", Table: v.attemptTable("slowest", "Slowest tasks", slowest[:min(len(slowest), mostShown)])},
+			section{ID: "slowest", Title: "Slowest tasks", Table: v.measuredTable("slowest", "Slowest tasks", slowest[:min(len(slowest), mostShown)], v.measurements(set.Set))},
 			v.executorShares(ended))
 	}
 	return append(sections, valueSections(set)...)

@@ -35,6 +35,33 @@ func (v view) took(a *events.Attempt) time.Duration {
 
 // attemptTable lists attempts, with links to their tasks, executors and logs.
 func (v view) attemptTable(name, label string, attempts []*events.Attempt) *table {
+	return v.measuredTable(name, label, attempts, nil)
+}
+
+// measurements returns what the tasks of a task set have processed, by task.
+func (v view) measurements(set uint64) map[uint32]*events.Measurement {
+	tasks := map[uint32]*events.Measurement{}
+	for m := range v.Measurements() {
+		if m.Set == set {
+			tasks[m.Task] = m
+		}
+	}
+	return tasks
+}
+
+// measuredTable is attemptTable of one task set, with what its tasks have processed.
+func (v view) measuredTable(name, label string, attempts []*events.Attempt, measured map[uint32]*events.Measurement) *table {
+	processed := func(get func(*events.Measurement) int64) func(*events.Attempt) int64 {
+		return func(a *events.Attempt) int64 {
+			if m := measured[a.Task]; m != nil {
+				return get(m)
+			}
+			return 0
+		}
+	}
+	recordsIn := processed(func(m *events.Measurement) int64 { return m.RecordsIn })
+	shuffleRead := processed(func(m *events.Measurement) int64 { return m.ShuffleLocal + m.ShuffleRemote })
+	spilled := processed(func(m *events.Measurement) int64 { return m.Spilled })
 	host := func(a *events.Attempt) string {
 		if e := v.Executor(a.Executor); e != nil {
 			return e.Host
@@ -83,6 +110,9 @@ func (v view) attemptTable(name, label string, attempts []*events.Attempt) *tabl
 			{Name: "Run", Number: true, Compare: by(func(a *events.Attempt) events.Micros { return a.Run }), Cells: phase(func(a *events.Attempt) events.Micros { return a.Run })},
 			{Name: "Read", Number: true, Compare: by(func(a *events.Attempt) int64 { return a.BytesRead }), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(a.BytesRead, size)} }},
 			{Name: "Written", Number: true, Compare: by(func(a *events.Attempt) int64 { return a.BytesWritten }), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(a.BytesWritten, size)} }},
+			{Name: "Records in", Number: true, Compare: by(recordsIn), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(recordsIn(a), count)} }},
+			{Name: "Shuffle read", Number: true, Compare: by(shuffleRead), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(shuffleRead(a), size)} }},
+			{Name: "Spilled", Hint: "Written to disk because memory was full", Number: true, Compare: by(spilled), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(spilled(a), size)} }},
 			{Name: "Result", Number: true, Compare: by(func(a *events.Attempt) int64 { return a.ResultBytes }), Cells: func(a *events.Attempt) []cell { return []cell{nonzero(a.ResultBytes, size)} }},
 			{Name: "Logs", Tight: true, Cells: func(a *events.Attempt) []cell { return logLinks(v.Executor(a.Executor)) }},
 		})
