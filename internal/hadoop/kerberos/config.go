@@ -2,8 +2,10 @@ package kerberos
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/jcmturner/gokrb5/v8/config"
+	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 )
 
 const (
@@ -51,17 +54,32 @@ func loadSettings(files string) (*settings, error) {
 		}
 	}
 	var err error
-	if s.library, err = config.NewFromString(lines.text()); err != nil {
-		var unsupported config.UnsupportedDirective
-		if !errors.As(err, &unsupported) {
-			return nil, fmt.Errorf("%s: %w", strings.Join(s.files, ", "), err)
-		}
+	if s.library, err = parseConfig(lines.text()); err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(s.files, ", "), err)
 	}
+	s.library.LibDefaults.DefaultTGSEnctypeIDs = lines.encryptionTypes("default_tgs_enctypes")
+	s.library.LibDefaults.DefaultTktEnctypeIDs = lines.encryptionTypes("default_tkt_enctypes")
 	s.cacheName = lines.value("default_ccache_name")
 	if lines.value("dns_lookup_kdc") == "" {
 		s.library.LibDefaults.DNSLookupKDC = true // as in MIT's library
 	}
 	return s, nil
+}
+
+// parseConfig reads a krb5.conf that includes no files. gokrb5 panics at some malformed
+// lines.
+func parseConfig(text string) (library *config.Config, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			library, err = nil, fmt.Errorf("malformed: %v", reason)
+		}
+	}()
+	library, err = config.NewFromString(text)
+	var unsupported config.UnsupportedDirective
+	if errors.As(err, &unsupported) {
+		err = nil
+	}
+	return library, err
 }
 
 // sections collects the lines of krb5.conf's sections from several files, because
@@ -85,7 +103,12 @@ func (s *sections) read(name string, depth int) error {
 		return err
 	}
 	defer file.Close()
-	scanner := bufio.NewScanner(file)
+	return s.parse(name, file, depth)
+}
+
+// parse adds the lines of a file, and of the files that it includes.
+func (s *sections) parse(name string, content io.Reader, depth int) error {
+	scanner := bufio.NewScanner(content)
 	section := ""
 	nested := 0 // open braces within libdefaults
 	for scanner.Scan() {
@@ -174,4 +197,40 @@ func (s *sections) value(key string) string {
 	}
 	_, value, _ := strings.Cut(lines[at], "=")
 	return strings.TrimSpace(value)
+}
+
+// aesTypes are the encryption types of Context, in MIT's order, by the names that
+// krb5.conf may have for them; other types are not asked for.
+var aesTypes = []struct {
+	id    int32
+	names []string
+}{
+	{etypeID.AES256_CTS_HMAC_SHA1_96, []string{"aes256-cts-hmac-sha1-96", "aes256-cts", "aes256-sha1", "aes", "default"}},
+	{etypeID.AES128_CTS_HMAC_SHA1_96, []string{"aes128-cts-hmac-sha1-96", "aes128-cts", "aes128-sha1", "aes", "default"}},
+	{etypeID.AES256_CTS_HMAC_SHA384_192, []string{"aes256-cts-hmac-sha384-192", "aes256-sha2", "aes", "default"}},
+	{etypeID.AES128_CTS_HMAC_SHA256_128, []string{"aes128-cts-hmac-sha256-128", "aes128-sha2", "aes", "default"}},
+}
+
+// encryptionTypes returns the AES types that a key of libdefaults lists, or else
+// permitted_enctypes; all of them if neither is set or names any.
+func (s *sections) encryptionTypes(key string) (ids []int32) {
+	list := cmp.Or(s.value(key), s.value("permitted_enctypes"))
+	for _, word := range strings.FieldsFunc(strings.ToLower(list), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
+		name, without := strings.CutPrefix(word, "-")
+		for _, kind := range aesTypes {
+			switch {
+			case !slices.Contains(kind.names, strings.TrimPrefix(name, "+")):
+			case without:
+				ids = slices.DeleteFunc(ids, func(id int32) bool { return id == kind.id })
+			case !slices.Contains(ids, kind.id):
+				ids = append(ids, kind.id)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		for _, kind := range aesTypes {
+			ids = append(ids, kind.id)
+		}
+	}
+	return ids
 }

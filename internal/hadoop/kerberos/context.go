@@ -57,8 +57,7 @@ func (c *Client) NewContext(ctx context.Context, service string) (*Context, []by
 	if err != nil {
 		return nil, nil, err
 	}
-	encryption, err := crypto.GetEtype(key.KeyType)
-	if err != nil {
+	if _, err := crypto.GetEtype(key.KeyType); err != nil {
 		return nil, nil, fmt.Errorf("kerberos: the ticket for %s: %w", service, err)
 	}
 	c.mu.Lock()
@@ -68,7 +67,8 @@ func (c *Client) NewContext(ctx context.Context, service string) (*Context, []by
 	if x.authenticator, err = types.NewAuthenticator(user.Domain(), user.CName()); err != nil {
 		return nil, nil, err
 	}
-	if err := x.authenticator.GenerateSeqNumberAndSubKey(key.KeyType, encryption.GetKeyByteSize()); err != nil {
+	// gokrb5 states a wrong size for keys of aes256-cts-hmac-sha384-192.
+	if err := x.authenticator.GenerateSeqNumberAndSubKey(key.KeyType, len(key.KeyValue)); err != nil {
 		return nil, nil, err
 	}
 	wanted := gssapi.ContextFlagMutual | gssapi.ContextFlagReplay | gssapi.ContextFlagSequence | gssapi.ContextFlagConf | gssapi.ContextFlagInteg

@@ -142,16 +142,3 @@ func TestImpostors(t *testing.T) {
 	_, _, err = x.Unwrap(nil)
 	require.ErrorContains(t, err, "not established")
 }
-
-func FuzzUnwrap(f *testing.F) {
-	key := types.EncryptionKey{KeyType: 18, KeyValue: make([]byte, 32)}
-	encryption, err := crypto.GetEtype(key.KeyType)
-	require.NoError(f, err)
-	f.Add([]byte{5, 4, 1, 0xff, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})
-	f.Add(append([]byte{5, 4, 3, 0xff, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 64)...))
-	f.Fuzz(func(t *testing.T, token []byte) {
-		x := &Context{key: key, encryption: encryption, established: true}
-		_, _, err := x.Unwrap(token)
-		require.Error(t, err)
-	})
-}

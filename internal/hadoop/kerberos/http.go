@@ -1,11 +1,13 @@
 package kerberos
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -101,15 +103,26 @@ func (r *roundTripper) send(request *http.Request, server, authorization string)
 	return response, nil
 }
 
-// negotiateToken returns a SPNEGO token for the web server on host.
+// negotiateToken returns a SPNEGO token for the web server on host, by that name or one
+// that DNS has for it.
 func (c *Client) negotiateToken(ctx context.Context, host string) ([]byte, error) {
 	_, token, err := c.NewContext(ctx, "HTTP/"+strings.ToLower(host))
 	if unknownService(err) {
-		for _, name := range canonicalNames(ctx, host) {
-			if _, other, otherErr := c.NewContext(ctx, withHost("HTTP/"+hostPattern, name)); otherErr == nil {
+		names := canonicalNames(ctx, host)
+		tried := []string{"HTTP/" + strings.ToLower(host)}
+		for _, name := range names {
+			service := withHost("HTTP/"+hostPattern, name)
+			if slices.Contains(tried, service) {
+				continue
+			}
+			tried = append(tried, service)
+			if _, other, otherErr := c.NewContext(ctx, service); otherErr == nil {
 				token, err = other, nil
 				break
 			}
+		}
+		if err != nil {
+			err = fmt.Errorf("%w; tried %s, as DNS names the host %s", err, strings.Join(tried, ", "), cmp.Or(strings.Join(names, ", "), "nothing else"))
 		}
 	}
 	if err != nil {

@@ -170,3 +170,32 @@ func TestConfigOfSeveralFiles(t *testing.T) {
 	_, err = loadSettings("")
 	require.ErrorContains(t, err, "include one another")
 }
+
+func TestEncryptionTypesOfTheConfiguration(t *testing.T) {
+	const aes256, aes128, sha384, sha256 = 18, 17, 20, 19
+	for text, want := range map[string][]int32{
+		"":                                 {aes256, aes128, sha384, sha256},
+		"permitted_enctypes = aes256-sha2": {sha384},
+		"permitted_enctypes = aes -aes128-cts, -aes256-sha2":                                    {aes256, sha256},
+		"default_tgs_enctypes = AES128-CTS-HMAC-SHA256-128\npermitted_enctypes = aes256-cts":    {sha256},
+		"default_tgs_enctypes = DEFAULT +rc4 -aes256-cts-hmac-sha1-96\nallow_weak_crypto = yes": {aes128, sha384, sha256},
+		"default_tgs_enctypes = arcfour-hmac":                                                   {aes256, aes128, sha384, sha256},
+	} {
+		config := filepath.Join(t.TempDir(), "krb5.conf")
+		require.NoError(t, os.WriteFile(config, []byte("[libdefaults]\n"+text+"\n"), 0o600))
+		s, err := loadSettings(config)
+		require.NoError(t, err)
+		require.Equal(t, want, s.library.LibDefaults.DefaultTGSEnctypeIDs, text)
+	}
+}
+
+// TestServiceWithKeysOfOneType asks for tickets of services that have only one key.
+func TestServiceWithKeysOfOneType(t *testing.T) {
+	kdc, keytab := startKDC(t)
+	for name, encryption := range jdkEncryptions {
+		require.NoError(t, kdc.Admin(t.Context(), "addprinc -randkey -e "+encryption+":normal nn/"+name+"\n"))
+		x, _, err := openWith(t, kdc, keytab, encryption).NewContext(t.Context(), "nn/"+name)
+		require.NoError(t, err)
+		require.Equal(t, encryption, encryptionName(x.sessionKey.KeyType))
+	}
+}

@@ -168,24 +168,72 @@ func Start(t testing.TB) *KDC {
 	if _, err := tool("krb5kdc"); err != nil && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}
+	k, err := New(t.Context(), t.TempDir(), freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.serve(t)
+	t.Setenv("KRB5_CONFIG", k.Config())
+	return k
+}
+
+// Shifted runs a second KDC of the same realm, whose clock differs by an offset such as
+// "+10m", until the test ends. It needs Debian's package libfaketime, and skips the test
+// without it, but not in CI.
+func (k *KDC) Shifted(t testing.TB, offset string) *KDC {
+	t.Helper()
+	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(libraries) == 0 {
+		const missing = "no libfaketime: install Debian's package libfaketime"
+		if os.Getenv("CI") == "" {
+			t.Skip(missing)
+		}
+		t.Fatal(missing)
+	}
+	shifted := &KDC{Dir: t.TempDir(), Address: freeAddress(t)}
+	_, port, err := net.SplitHostPort(k.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shiftedPort, err := net.SplitHostPort(shifted.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{k.Config(): shifted.Config(), k.profile(): shifted.profile()} {
+		content, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, []byte(strings.ReplaceAll(string(content), ":"+port, ":"+shiftedPort)), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	shifted.serve(t, "LD_PRELOAD="+libraries[0], "FAKETIME="+offset)
+	return shifted
+}
+
+// freeAddress returns an address of loopback at which nothing listens.
+func freeAddress(t testing.TB) string {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := free.Addr().String()
-	_ = free.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	k, err := New(ctx, t.TempDir(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer free.Close()
+	return free.Addr().String()
+}
+
+// serve runs the KDC with further environment variables until the test ends, and returns
+// when it listens.
+func (k *KDC) serve(t testing.TB, environ ...string) {
 	command, err := k.Command()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), k.Environ()...)
+	cmd.Env = append(append(os.Environ(), k.Environ()...), environ...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -193,13 +241,16 @@ func Start(t testing.TB) *KDC {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for ctx.Err() == nil {
-		if conn, err := net.Dial("tcp", address); err == nil {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		if conn, err := net.Dial("tcp", k.Address); err == nil {
 			_ = conn.Close()
-			break
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the KDC does not listen at %s", k.Address)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Setenv("KRB5_CONFIG", k.Config())
-	return k
 }
