@@ -72,7 +72,7 @@ func cacheDirs(files []staged, cache string) []string {
 // times of its entries.
 func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.Time, error) {
 	limit := time.Now().Add(-maxAge)
-	waiting, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{
+	waiting, err := c.apps.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{
 		yarnrest.StateNew, yarnrest.StateNewSaving, yarnrest.StateSubmitted, yarnrest.StateAccepted,
 	}})
 	if err != nil {

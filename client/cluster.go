@@ -13,10 +13,12 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -27,7 +29,11 @@ type Cluster struct {
 	user     string
 	types    []string // the application types that List selects
 	rest     *yarnrest.Client
+	apps     Applications
 	log      *slog.Logger
+
+	opening sync.Mutex
+	rpc     *yarn.RMClient // opened by manager; nil before
 }
 
 // Connect loads the environment's Hadoop configuration, overridden by the settings'
@@ -67,6 +73,10 @@ func newCluster(hadoop *conf.Config, settings *config.Config, log *slog.Logger) 
 		}
 		c := &Cluster{hadoop: hadoop, identity: identity, user: identity.User, types: types(settings), log: log}
 		if c.rest, err = yarnrest.FromConf(hadoop, options); err == nil {
+			c.apps = c.rest
+			if identity.Secure() {
+				c.apps = &rpcApplications{manager: c.manager, nodes: c.rest.Nodes}
+			}
 			return c, nil
 		}
 	}
@@ -100,12 +110,20 @@ func (c *Cluster) User() string { return c.user }
 // REST returns the client of the cluster's ResourceManagers.
 func (c *Cluster) REST() *yarnrest.Client { return c.rest }
 
+// Applications returns what answers questions about the cluster's applications.
+func (c *Cluster) Applications() Applications { return c.apps }
+
 // Logger returns the logger given to Connect.
 func (c *Cluster) Logger() *slog.Logger { return c.log }
 
 // Close closes the connections to the cluster.
 func (c *Cluster) Close() {
 	c.rest.CloseIdleConnections()
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	if c.rpc != nil {
+		_ = c.rpc.Close() // always nil
+	}
 	c.identity.Close()
 }
 
@@ -150,7 +168,7 @@ func (u *unknownError) Unwrap() error { return u.answer }
 // NoticeSilence prints a message unless stop is called within answerNotice.
 func (c *Cluster) NoticeSilence(console *Console) (stop func()) {
 	timer := time.AfterFunc(answerNotice, func() {
-		if managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); !c.rest.HasAnswered() {
+		if managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); !c.rest.HasAnswered() && !c.apps.HasAnswered() {
 			console.Print("no answer yet, trying on: %s", strings.Join(managers, ", "))
 		}
 	})

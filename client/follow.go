@@ -36,7 +36,8 @@ type Times struct {
 
 // follower polls one application and shows its progress.
 type follower struct {
-	rest     *yarnrest.Client
+	apps     Applications
+	rest     *yarnrest.Client // asks ApplicationMasters
 	id       string
 	interval time.Duration // time between two polls, after the first ones
 	display  *display
@@ -48,7 +49,7 @@ type follower struct {
 func (c *Cluster) newFollower(id string, interval time.Duration, console *Console) *follower {
 	now := time.Now()
 	return &follower{
-		rest: c.rest, id: id, interval: interval, times: Times{Submitted: now},
+		apps: c.apps, rest: c.rest, id: id, interval: interval, times: Times{Submitted: now},
 		display: &display{console: console, began: now, now: time.Now},
 	}
 }
@@ -129,7 +130,7 @@ func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progr
 func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	began := time.Now()
 	for warned := false; ; warned = true {
-		application, err := f.rest.Application(ctx, f.id)
+		application, err := f.apps.Application(ctx, f.id)
 		var unavailable *yarnrest.UnavailableError
 		switch {
 		case err == nil:

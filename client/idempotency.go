@@ -74,7 +74,7 @@ func (c *Cluster) applicationForKey(ctx context.Context, key string) (*yarnrest.
 // applicationsWithKey lists the user's applications with a key, the oldest first.
 func (c *Cluster) applicationsWithKey(ctx context.Context, key string) ([]yarnrest.Application, error) {
 	tag := tagOf(key)
-	all, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, Tags: []string{tag}})
+	all, err := c.apps.Applications(ctx, yarnrest.Filter{User: c.user, Tags: []string{tag}})
 	if err != nil {
 		return nil, Refused(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
 	}
@@ -118,7 +118,7 @@ func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.App
 }
 
 func (s *submission) killDuplicate(ctx context.Context, other *yarnrest.Application) error {
-	if err := s.cluster.rest.Kill(ctx, s.id, "gives way to "+other.ID+", which was submitted before with the same idempotency key"); err != nil {
+	if err := s.cluster.killApplication(ctx, s.id, "gives way to "+other.ID+", which was submitted before with the same idempotency key"); err != nil {
 		return Refused(fmt.Errorf("%s is to give way to %s of the same idempotency key, stop it with yarn-submit kill %[1]s: %[3]w", s.id, other.ID, err))
 	}
 	s.job.Console.Print("%s gives way to %s", s.id, other.ID)

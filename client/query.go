@@ -18,7 +18,7 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
 	}
-	application, err := c.rest.Application(ctx, id)
+	application, err := c.apps.Application(ctx, id)
 	if err != nil {
 		return nil, UnknownApplication(id, err)
 	}
@@ -35,7 +35,7 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 
 // hasEnded reports whether an application has ended or is unknown.
 func (c *Cluster) hasEnded(ctx context.Context, id string) (bool, error) {
-	state, err := c.rest.State(ctx, id)
+	state, err := c.apps.State(ctx, id)
 	if errors.Is(err, yarnrest.ErrNotFound) {
 		return true, nil
 	}
@@ -53,7 +53,7 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	for {
-		application, err := c.rest.Application(ctx, id)
+		application, err := c.apps.Application(ctx, id)
 		if err != nil {
 			return nil, UnknownApplication(id, err)
 		}
@@ -137,7 +137,7 @@ func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, erro
 		}
 		filter.States = append(filter.States, yarnrest.ApplicationState(state))
 	}
-	applications, err := c.rest.Applications(ctx, filter)
+	applications, err := c.apps.Applications(ctx, filter)
 	if err != nil {
 		return nil, Refused(err)
 	}

@@ -21,7 +21,11 @@ func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.Sub
 	if err != nil {
 		return err
 	}
-	return c.manager(func(manager *yarn.RMClient) error { return manager.SubmitApplication(ctx, submission) })
+	manager, err := c.manager()
+	if err != nil {
+		return err
+	}
+	return manager.SubmitApplication(ctx, submission)
 }
 
 // refusalMessage returns the ResourceManager's message if it refused an application, or "".

@@ -3,8 +3,8 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -240,45 +240,50 @@ func (c *Cluster) OpenFiles() *storage.Files {
 	return storage.New(c.identity.Storage(storage.Options{Hadoop: c.hadoop, Logger: c.log}))
 }
 
-// manager calls f with a client of the ResourceManager's RPCs.
-func (c *Cluster) manager(f func(*yarn.RMClient) error) error {
+// manager returns the client of the ResourceManager's RPCs. Close closes it.
+func (c *Cluster) manager() (*yarn.RMClient, error) {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	if c.rpc != nil {
+		return c.rpc, nil
+	}
 	addresses, err := c.hadoop.ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
-		return err
+		return nil, Usage(err)
 	}
 	options := yarn.ClientOptions{Logger: c.log, RetryFor: cleanupTimeout}
 	if token, found := c.identity.managerToken(c.hadoop); found {
 		options.Token = token
 	} else if c.identity.Secure() && c.identity.kerberos == nil {
-		return Refused(fmt.Errorf("there is no Kerberos ticket, and the file that %s names has no token of the kind %s for %s",
+		return nil, Refused(fmt.Errorf("there is no Kerberos ticket, and the file that %s names has no token of the kind %s for %s",
 			security.TokenFileVariable, security.KindRM, strings.Join(addresses, ", ")))
 	} else if c.identity.Secure() {
 		options.Kerberos = kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)
 	}
-	manager := yarn.NewRMClient(addresses, security.UserGroup{Effective: c.user, Real: c.identity.real}, options)
-	return errors.Join(f(manager), manager.Close())
+	c.rpc = yarn.NewRMClient(addresses, security.UserGroup{Effective: c.user, Real: c.identity.real}, options)
+	return c.rpc, nil
 }
 
-// The calls that change something are made by RPC on a cluster with Kerberos: with
-// Hadoop's default filter, a ResourceManager's REST API refuses them even to users
-// with a ticket.
+// On a cluster with Kerberos, calls that change something are RPCs: with Hadoop's
+// default filter, a ResourceManager's REST API refuses them even to users with a ticket.
 
 func (c *Cluster) newApplication(ctx context.Context) (*yarnrest.NewApplication, error) {
 	if !c.identity.Secure() {
 		return c.rest.NewApplication(ctx)
 	}
-	application := &yarnrest.NewApplication{}
-	err := c.manager(func(manager *yarn.RMClient) error {
-		id, maximum, err := manager.NewApplication(ctx)
-		application.ID = id.String()
-		application.MaximumAllocation = yarnrest.Resource{MemoryMB: maximum.MemoryMB, VCores: int(maximum.VCores)}
-		for name, value := range maximum.Others {
-			application.MaximumAllocation.Types = append(application.MaximumAllocation.Types, yarnrest.ResourceType{Name: name, Value: value})
-		}
-		slices.SortFunc(application.MaximumAllocation.Types, func(a, b yarnrest.ResourceType) int { return strings.Compare(a.Name, b.Name) })
-		return err
-	})
-	return application, err
+	manager, err := c.manager()
+	if err != nil {
+		return nil, err
+	}
+	id, maximum, err := manager.NewApplication(ctx)
+	if err != nil {
+		return nil, err
+	}
+	largest := yarnrest.Resource{MemoryMB: maximum.MemoryMB, VCores: int(maximum.VCores)}
+	for _, name := range slices.Sorted(maps.Keys(maximum.Others)) {
+		largest.Types = append(largest.Types, yarnrest.ResourceType{Name: name, Value: maximum.Others[name]})
+	}
+	return &yarnrest.NewApplication{ID: id.String(), MaximumAllocation: largest}, nil
 }
 
 func (c *Cluster) killApplication(ctx context.Context, id, reason string) error {
@@ -289,7 +294,11 @@ func (c *Cluster) killApplication(ctx context.Context, id, reason string) error 
 	if err != nil {
 		return err
 	}
-	return c.manager(func(manager *yarn.RMClient) error { return manager.KillApplication(ctx, parsed, reason) })
+	manager, err := c.manager()
+	if err != nil {
+		return err
+	}
+	return restError(manager.KillApplication(ctx, parsed, reason))
 }
 
 func (c *Cluster) setLifetime(ctx context.Context, id string, lifetime time.Duration) error {
@@ -300,7 +309,9 @@ func (c *Cluster) setLifetime(ctx context.Context, id string, lifetime time.Dura
 	if err != nil {
 		return err
 	}
-	return c.manager(func(manager *yarn.RMClient) error {
-		return manager.LimitLifetime(ctx, parsed, time.Now().Add(lifetime))
-	})
+	manager, err := c.manager()
+	if err != nil {
+		return err
+	}
+	return manager.LimitLifetime(ctx, parsed, time.Now().Add(lifetime))
 }

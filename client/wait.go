@@ -27,7 +27,7 @@ func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, 
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
 	}
-	application, err := c.rest.Application(ctx, id)
+	application, err := c.apps.Application(ctx, id)
 	if err != nil {
 		return nil, UnknownApplication(id, err)
 	}

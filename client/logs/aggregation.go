@@ -101,7 +101,7 @@ func joinSome(names []string, kind string) string {
 // function returns false for all nodes once the ResourceManager reports the end of
 // log aggregation.
 func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
-	application, err := a.cluster.rest.Application(ctx, a.id)
+	application, err := a.cluster.apps.Application(ctx, a.id)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

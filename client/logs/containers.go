@@ -21,7 +21,7 @@ func (r *reader) list(ctx context.Context, known bool) error {
 	attempts := attemptsOf(r.archive.containers())
 	if known {
 		var err error
-		if attempts, err = r.cluster.rest.Attempts(ctx, r.id); err != nil {
+		if attempts, err = r.cluster.apps.Attempts(ctx, r.id); err != nil {
 			return client.UnknownApplication(r.id, err)
 		}
 	}
@@ -68,7 +68,7 @@ func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAt
 	if attempt.ID == "" {
 		return nil // an attempt that attemptsOf made
 	}
-	live, err := r.cluster.rest.Containers(ctx, r.id, attempt.ID)
+	live, err := r.cluster.apps.Containers(ctx, r.id, attempt.ID)
 	var gone *yarnrest.RemoteError
 	if err != nil && !errors.As(err, &gone) {
 		r.console.Warn("the ResourceManager does not list the live containers: %v", err)

@@ -85,7 +85,7 @@ func (f *fakeYARN) cluster(more map[string]string) *Reader {
 	rest, err := yarnrest.FromConf(hadoop, yarnrest.Options{User: "ann"})
 	require.NoError(f.t, err)
 	f.t.Cleanup(rest.CloseIdleConnections)
-	return &Reader{hadoop: hadoop, user: "ann", rest: rest, log: slog.New(slog.DiscardHandler), openFiles: func() *storage.Files {
+	return &Reader{hadoop: hadoop, user: "ann", apps: rest, rest: rest, log: slog.New(slog.DiscardHandler), openFiles: func() *storage.Files {
 		return storage.New(storage.Options{Hadoop: hadoop, User: "ann"})
 	}}
 }

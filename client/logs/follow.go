@@ -92,7 +92,7 @@ func (f *follower) follow(ctx context.Context) error {
 // application requests the application's report until the ResourceManager answers.
 func (f *follower) application(ctx context.Context) (*yarnrest.Application, error) {
 	for warned := false; ; warned = true {
-		application, err := f.cluster.rest.Application(ctx, f.id)
+		application, err := f.cluster.apps.Application(ctx, f.id)
 		var unreachable *yarnrest.UnavailableError
 		if err == nil || !errors.As(err, &unreachable) || ctx.Err() != nil {
 			if err != nil {
@@ -109,7 +109,7 @@ func (f *follower) application(ctx context.Context) (*yarnrest.Application, erro
 // discover finds ApplicationMasters' and running containers; container lists name
 // ended executors.
 func (f *follower) discover(ctx context.Context) error {
-	attempts, err := f.cluster.rest.Attempts(ctx, f.id)
+	attempts, err := f.cluster.apps.Attempts(ctx, f.id)
 	var unreachable *yarnrest.UnavailableError
 	if errors.As(err, &unreachable) {
 		return nil // the next poll reports it
@@ -131,7 +131,7 @@ func (f *follower) discover(ctx context.Context) error {
 		if i < len(attempts)-1 {
 			continue
 		}
-		live, err := f.cluster.rest.Containers(ctx, f.id, attempt.ID)
+		live, err := f.cluster.apps.Containers(ctx, f.id, attempt.ID)
 		if err != nil && ctx.Err() != nil {
 			return err
 		}

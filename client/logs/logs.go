@@ -31,7 +31,8 @@ import (
 type Reader struct {
 	hadoop *conf.Config
 	user   string
-	rest   *yarnrest.Client
+	apps   client.Applications
+	rest   *yarnrest.Client // asks NodeManagers
 	log    *slog.Logger
 
 	openFiles func() *storage.Files
@@ -39,7 +40,7 @@ type Reader struct {
 
 // Of returns a reader of the cluster's logs, usable until the cluster is closed.
 func Of(cluster *client.Cluster) *Reader {
-	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), rest: cluster.REST(), log: cluster.Logger(), openFiles: cluster.OpenFiles}
+	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), apps: cluster.Applications(), rest: cluster.REST(), log: cluster.Logger(), openFiles: cluster.OpenFiles}
 }
 
 // Selection says which logs to read.

@@ -60,7 +60,6 @@ type reader struct {
 	aggregation *aggregation
 
 	ended        bool     // the application has ended
-	hidden       bool     // the ResourceManager hides the application's containers
 	archive      *archive // nil if HDFS was not searched yet
 	containers   []*readContainer
 	listed       map[string]*readContainer
@@ -83,13 +82,12 @@ type readContainer struct {
 }
 
 func (r *reader) read(ctx context.Context) error {
-	application, err := r.cluster.rest.Application(ctx, r.id)
+	application, err := r.cluster.apps.Application(ctx, r.id)
 	known := err == nil
 	if err != nil && !errors.Is(err, yarnrest.ErrNotFound) {
 		return client.UnknownApplication(r.id, err)
 	}
 	r.ended = !known || application.State.Ended()
-	r.hidden = known && application.Started.IsZero() && r.cluster.hadoop.SecurityEnabled()
 	if known {
 		r.aggregation.user = application.User
 	}
@@ -331,9 +329,6 @@ func (r *reader) conclude() error {
 	switch {
 	case r.selection.Container != "" && !matched && len(names) > 0:
 		return client.Refusedf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, joinSome(names, "containers"))
-	case !matched && r.hidden:
-		return client.Refusedf("the ResourceManager does not tell which containers %s has, as its REST API does not ask who reads (hadoop.http.filter.initializers) "+
-			"and yarn.acl.enable is true; aggregated logs can be read after its end", r.id)
 	case !matched:
 		return client.Refusedf("%s has no container yet, so no logs", r.id)
 	case r.fileCount == 0:
@@ -375,7 +370,7 @@ func (r *reader) readRest(ctx context.Context) error {
 		return nil
 	}
 	if !r.ended {
-		application, err := r.cluster.rest.Application(ctx, r.id)
+		application, err := r.cluster.apps.Application(ctx, r.id)
 		if err != nil || !application.State.Ended() {
 			return nil // conclude warns of missing logs
 		}
