@@ -90,6 +90,13 @@ var clusterCauses = []struct {
 		"a staged file was replaced after the submission: $1; submit again"},
 	{regexp.MustCompile(`File does not exist: (\S+)`), "a staged file was removed before the containers could fetch it: $1; submit again"},
 	{regexp.MustCompile(`Permission denied: user=([^,\s]+), access=(\w+), inode="([^"]+)"`), "user $1 may not $2 $3 in HDFS"},
+	{regexp.MustCompile(`HDFS_DELEGATION_TOKEN owner=[^)]*\) (?:is expired|can't be found in cache)`),
+		"YARN could not fetch the application's files to start its ApplicationMaster, as the submission's delegation tokens have ended " +
+			"(dfs.namenode.delegation.token.max-lifetime): submit it again; YARN can start it later only if the ResourceManager " +
+			"may get new tokens (yarn.resourcemanager.proxy-user-privileges.enabled)"},
+	{regexp.MustCompile(`Failed to renew token: Kind: HDFS_DELEGATION_TOKEN`),
+		"the ResourceManager may not renew the submission's delegation token: its renewer must be the ResourceManager " +
+			"(yarn.resourcemanager.principal, hadoop.security.auth_to_local); yarn-submit doctor shows the renewer"},
 	{regexp.MustCompile(`ApplicationMaster for attempt (\S+) timed out`),
 		"the ApplicationMaster ($1) stopped reporting: its node may be down, or the program hangs (yarn.am.liveness-monitor.expiry-interval-ms of the cluster)"},
 	{regexp.MustCompile(`(?m)^((?:panic|fatal error): .+)$`), "the ApplicationMaster crashed: $1"},

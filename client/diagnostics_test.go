@@ -29,6 +29,8 @@ const (
 	queueDenied   = "org.apache.hadoop.security.AccessControlException: User ann does not have permission to submit application_1_0001 to queue root.batch"
 	full          = "org.apache.hadoop.security.AccessControlException: Queue root.batch already has 100 applications, cannot accept submission of application: application_1_0001"
 	otherCPU      = "Failing this attempt.Diagnostics: [x]Exception from container-launch.\n/bin/bash: line 1: ./app: cannot execute binary file: Exec format error\n"
+	tokenEnded    = "Application application_1_0001 failed 4 times due to AM Container for appattempt_1_0001_000004 exited with  exitCode: -1000\nFailing this attempt.Diagnostics: [x]token (token for alice: HDFS_DELEGATION_TOKEN owner=alice@R, renewer=rm, realUser=, issueDate=1, maxDate=2, sequenceNumber=3, masterKeyId=2) can't be found in cache\n"
+	notRenewed    = "Failed to submit application_1_0001 to YARN : Failed to renew token: Kind: HDFS_DELEGATION_TOKEN, Service: 127.0.0.1:8020, Ident: (token for alice: …)"
 	notLaunchedAM = "Application application_1_0001 failed 1 times due to Error launching appattempt_1_0001_000001. Got exception: java.net.ConnectException: Call From a to b failed on connection exception\n\tat java.base/…"
 )
 
@@ -50,6 +52,10 @@ func TestExplainDiagnosticsOfYARN(t *testing.T) {
 		{queueDenied, "user ann may not submit to queue root.batch: name another with --queue (yarn.queue), or ask for access"},
 		{full, "the queue root.batch is full (100 applications): try again later or name another with --queue"},
 		{otherCPU, "the nodes cannot execute the program (cannot execute binary file): it was built for another processor; set yarn.platform to that of the nodes"},
+		{tokenEnded, "YARN could not fetch the application's files to start its ApplicationMaster, as the submission's delegation tokens have ended " +
+			"(dfs.namenode.delegation.token.max-lifetime): submit it again; YARN can start it later only if the ResourceManager may get new tokens (yarn.resourcemanager.proxy-user-privileges.enabled)"},
+		{notRenewed, "the ResourceManager may not renew the submission's delegation token: its renewer must be the ResourceManager " +
+			"(yarn.resourcemanager.principal, hadoop.security.auth_to_local); yarn-submit doctor shows the renewer"},
 		{notLaunchedAM, "YARN could not start the ApplicationMaster (appattempt_1_0001_000001): java.net.ConnectException: Call From a to b failed on connection exception"},
 	} {
 		why := explain(stateFailed, test.diagnostics)

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,6 +125,9 @@ func (e *examination) login() {
 	if identity.real != "" {
 		e.ok("proxy user", "%s acts for %s", identity.real, identity.User)
 	}
+	if !slices.ContainsFunc(d.Encryption, func(name string) bool { return strings.HasPrefix(name, "aes") }) {
+		e.warn("login", "permitted_enctypes in krb5.conf", "get a keytab or ticket with AES keys", "no key is of an AES type, which Hadoop's servers and KDCs may refuse")
+	}
 	if !d.Expires.IsZero() && time.Until(d.Expires) < time.Hour {
 		e.warn("login", "", "run kinit, or use --principal with --keytab", "the ticket expires at %s", d.Expires.Format(time.DateTime))
 	}
@@ -209,15 +214,20 @@ func (e *examination) daemon(ctx context.Context, check, address, method, key st
 	if identity.Secure() {
 		how += ", protection " + string(protection)
 	}
+	if host, _, err := net.SplitHostPort(address); err == nil && options.Kerberos != nil {
+		how += "; " + key + " for it is " + cmp.Or(options.Kerberos.Pattern, options.Kerberos.Name(host))
+	}
 	e.ok(check, "answers %s%s", how, standby)
 }
 
-// web checks whether a ResourceManager's web server asks for SPNEGO, and its clock.
+// web checks whether a ResourceManager's web server asks for SPNEGO and accepts the
+// user's ticket, and its clock.
 func (e *examination) web(ctx context.Context, address string) {
 	check, scheme := "REST API "+address, "http://"
 	if e.hadoop.HTTPSOnly() {
 		scheme = "https://"
 	}
+	const key = "yarn.resourcemanager.webapp.address"
 	transport, err := yarnrest.Transport(e.hadoop)
 	if err != nil {
 		e.problem(check, err, "ssl.client.truststore.location", "")
@@ -226,28 +236,45 @@ func (e *examination) web(ctx context.Context, address string) {
 	defer closeIdle(transport)
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+address+"/ws/v1/cluster/info", nil)
-	if err != nil {
-		e.problem(check, err, "yarn.resourcemanager.webapp.address", "")
-		return
+	get := func(transport http.RoundTripper) (*http.Response, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+address+"/ws/v1/cluster/info", nil)
+		if err != nil {
+			return nil, err
+		}
+		response, err := transport.RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return response, err
 	}
 	sent := time.Now()
-	response, err := transport.RoundTrip(request)
+	response, err := get(transport)
 	if err != nil {
-		e.problem(check, err, "yarn.resourcemanager.webapp.address", "")
+		e.problem(check, err, key, "")
 		return
-	}
-	_ = response.Body.Close()
-	switch {
-	case response.StatusCode == http.StatusUnauthorized:
-		e.ok(check, "asks for Kerberos (SPNEGO)")
-	case e.cluster.identity.Secure():
-		e.ok(check, "answers any reader; submissions and kills go by RPC")
-	default:
-		e.ok(check, "answers")
 	}
 	if theirs, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		e.clock(check, theirs.Sub(sent))
+	}
+	login := e.cluster.identity.kerberos
+	switch asks := response.StatusCode == http.StatusUnauthorized; {
+	case asks && login != nil:
+		response, err := get(login.RoundTripper(transport))
+		switch {
+		case err != nil:
+			e.problem(check, fmt.Errorf("it asks for Kerberos (SPNEGO): %w", err), key, "")
+		case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
+			e.problem(check, fmt.Errorf("it asks for Kerberos (SPNEGO), and refuses the ticket of %s with %s", login.Principal(), response.Status),
+				"yarn.resourcemanager.webapp.spnego-principal", "the server's keytab must have the key of HTTP/<its host>, and its clock must be right")
+		default:
+			e.ok(check, "asks for Kerberos (SPNEGO), and accepts %s", login.Principal())
+		}
+	case asks:
+		e.ok(check, "asks for Kerberos (SPNEGO)")
+	case e.cluster.identity.Secure():
+		e.ok(check, "answers any reader; what concerns applications goes by RPC")
+	default:
+		e.ok(check, "answers")
 	}
 }
 
@@ -286,6 +313,7 @@ func (e *examination) queues(ctx context.Context) {
 		e.warn("nodes", "", "start NodeManagers", "no node is up: applications wait")
 	default:
 		e.ok("nodes", "%d are up", len(nodes))
+		e.nodeManagers(ctx, nodes[:min(len(nodes), platformSample)])
 	}
 	application, err := e.cluster.newApplication(ctx)
 	if err != nil {
@@ -299,41 +327,21 @@ func (e *examination) queues(ctx context.Context) {
 	}
 }
 
-// fileSystem checks the staging directory, and gets and cancels a delegation token.
-func (e *examination) fileSystem(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*doctorTimeout)
-	defer cancel()
-	files := e.cluster.OpenFiles()
-	defer func() { _ = files.Close() }()
-	stager, err := newStager(files, e.settings, e.cluster.user, NewConsole(io.Discard))
-	if err == nil {
-		err = stager.makeBase(ctx)
+// nodeManagers checks whether this machine reaches the web servers of some nodes.
+func (e *examination) nodeManagers(ctx context.Context, nodes []yarnrest.Node) {
+	var silent []string
+	var reason error
+	for _, node := range nodes {
+		_, err := e.cluster.nodePlatform(ctx, node)
+		var refusal *yarnrest.RemoteError
+		if err != nil && !errors.As(err, &refusal) {
+			silent, reason = append(silent, node.HTTPAddress), err
+		}
 	}
-	if err != nil {
-		e.problem("staging directory", err, config.StagingDir.Name(), "")
+	if len(silent) > 0 {
+		e.warn("NodeManagers", "yarn.nodemanager.webapp.address", "let this machine reach these ports: yarn-submit logs reads running containers' logs there",
+			"%d of %d asked do not answer (%s): %v", len(silent), len(nodes), strings.Join(silent, ", "), reason)
 		return
 	}
-	e.ok("staging directory", "%s", stager.base)
-	if e.cluster.identity.kerberos == nil {
-		return
-	}
-	renewer, err := e.cluster.renewer()
-	if err != nil {
-		e.problem("delegation token", err, managerPrincipal, "")
-		return
-	}
-	token, err := files.DelegationToken(ctx, stager.base, renewer)
-	if err == nil && !token.IsZero() {
-		err = files.CancelToken(ctx, stager.base, token)
-	}
-	if err != nil {
-		e.problem("delegation token", err, storage.NameNodePrincipal, "")
-		return
-	}
-	identifier, err := token.ParseIdentifier()
-	if err != nil {
-		e.problem("delegation token", err, "", "")
-		return
-	}
-	e.ok("delegation token", "got and cancelled; its renewer is %s, and it would end at %s", identifier.Renewer, identifier.MaxDate.Format(time.DateTime))
+	e.ok("NodeManagers", "the web servers of the %d asked answer", len(nodes))
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 func TestDoctorWithoutACluster(t *testing.T) {
@@ -44,4 +46,41 @@ func TestDoctorComparesClocks(t *testing.T) {
 		e.clock("rm", difference)
 		require.Equal(t, want, e.findings[0].Level, difference)
 	}
+}
+
+func TestDoctorWritesAndReadsABlock(t *testing.T) {
+	f := newFakeYARN(t) // its file system is the local disk
+	settings, err := config.FromMap(map[string]string{"yarn.stagingDir": "file://" + t.TempDir()})
+	require.NoError(t, err)
+	e := &examination{cluster: f.cluster(nil), settings: settings, log: slog.New(slog.DiscardHandler)}
+	e.hadoop = e.cluster.hadoop
+	e.fileSystem(t.Context())
+	require.Len(t, e.findings, 2, "there are no delegation tokens")
+	require.Equal(t, Finding{Check: "block", Level: LevelOK, Found: "written and read; dfs.data.transfer.protection is not set"}, e.findings[1])
+	files := e.cluster.OpenFiles()
+	defer files.Close()
+	left, err := files.List(t.Context(), config.StagingDir.In(settings)+"/"+e.cluster.user+"/.bobbin")
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	e.findings = nil
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	e.block(ended, files, t.TempDir())
+	require.Equal(t, LevelProblem, e.findings[0].Level)
+	require.Equal(t, "dfs.data.transfer.protection", e.findings[0].Key)
+	require.Contains(t, e.findings[0].Remedy, "reach the datanodes")
+}
+
+func TestDoctorFindsNodesThatDoNotAnswer(t *testing.T) {
+	f := newFakeYARN(t)
+	e := &examination{cluster: f.cluster(nil)}
+	e.nodeManagers(t.Context(), []yarnrest.Node{{HTTPAddress: f.address()}})
+	require.Equal(t, LevelOK, e.findings[0].Level, "%+v", e.findings)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	e.nodeManagers(ended, []yarnrest.Node{{HTTPAddress: f.address()}, {HTTPAddress: "127.0.0.1:1"}})
+	require.Equal(t, LevelWarning, e.findings[1].Level)
+	require.Contains(t, e.findings[1].Found, "2 of 2 asked do not answer")
+	require.Equal(t, "yarn.nodemanager.webapp.address", e.findings[1].Key)
 }

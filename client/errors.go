@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 // Exit statuses of yarn-submit.
@@ -51,10 +54,26 @@ type examinable struct{ error }
 
 func (e *examinable) Unwrap() error { return e.error }
 
-// Examinable reports whether Examine (yarn-submit doctor) may find the cause of err.
+// Exceptions of servers that do not accept how the user authenticates, or for whom.
+const (
+	saslException          ipc.ErrorClass = "javax.security.sasl.SaslException"
+	authorizationException ipc.ErrorClass = "org.apache.hadoop.security.authorize.AuthorizationException"
+)
+
+// Examinable reports whether Examine (yarn-submit doctor) may find the cause of err: of a
+// failed login, or of a daemon that does not answer or does not accept the user.
 func Examinable(err error) bool {
-	_, ok := errors.AsType[*examinable](err)
-	return ok
+	if _, found := errors.AsType[*examinable](err); found {
+		return true
+	}
+	if silent, found := errors.AsType[*yarnrest.UnavailableError](err); found {
+		return silent.Service == "ResourceManager" && silent.Context == nil
+	}
+	if _, answered := errors.AsType[*ipc.RemoteError](err); answered {
+		return errors.Is(err, saslException) || errors.Is(err, authorizationException) || errors.Is(err, ipc.InvalidToken)
+	}
+	_, failed := errors.AsType[*ipc.CallError](err)
+	return failed && !errors.Is(err, context.Canceled)
 }
 
 // ExitCode returns the exit status for err, ExitFailed for an error without a status.

@@ -48,11 +48,39 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 		if err != nil {
 			return nil, Refused(&examinable{err})
 		}
+		if err := c.checkRenewer(root, token); err != nil {
+			return nil, Refused(&examinable{err})
+		}
 		if !token.IsZero() {
 			tokens[root] = token.EncodeURL()
 		}
 	}
 	return tokens, nil
+}
+
+// checkRenewer fails if the ResourceManager may not renew a token that another process
+// has got: it would take the application, and then fail it.
+func (c *Cluster) checkRenewer(root string, token security.Token) error {
+	identifier, err := token.ParseIdentifier()
+	if c.identity.tokens == nil || err != nil {
+		return nil
+	}
+	principal := c.hadoop.GetDefault(managerPrincipal, "")
+	_, realm, qualified := strings.Cut(principal, "@")
+	if !qualified && identifier.Renewer != "" {
+		return nil // the ResourceManager's name is not known
+	}
+	if c.identity.kerberos != nil {
+		realm = c.identity.kerberos.Realm()
+	}
+	manager := "a name that is not known here"
+	if qualified {
+		if manager, err = userName(c.hadoop, principal, realm); err != nil || manager == identifier.Renewer {
+			return err
+		}
+	}
+	return fmt.Errorf("the delegation token of %s in the file that %s names has the renewer %q, so the ResourceManager (%s by %s and hadoop.security.auth_to_local) "+
+		"may not renew it, and would fail the application: get the token with that renewer", root, security.TokenFileVariable, identifier.Renewer, manager, managerPrincipal)
 }
 
 // fileSystemRoot returns scheme://host of a URI.

@@ -61,13 +61,13 @@ func hint(err error) string {
 	if errors.As(err, &untrusted) {
 		return "; --conf hadoop.ssl.client.truststore.location=FILE does so too"
 	}
-	if client.Examinable(err) {
-		return "; yarn-submit doctor checks configuration, login and cluster"
-	}
 	var unavailable *yarnrest.UnavailableError
 	if !errors.As(err, &unavailable) || unavailable.Service != "ResourceManager" || unavailable.Context != nil {
+		if client.Examinable(err) {
+			return "; yarn-submit doctor checks configuration, login and cluster"
+		}
 		return ""
 	}
-	return fmt.Sprintf("; is a ResourceManager running there? yarn-site.xml in HADOOP_CONF_DIR=%s names its address (yarn.resourcemanager.webapp.address, or yarn.resourcemanager.hostname)",
+	return fmt.Sprintf("; is a ResourceManager running there? yarn-site.xml in HADOOP_CONF_DIR=%s names its address (yarn.resourcemanager.webapp.address, or yarn.resourcemanager.hostname); yarn-submit doctor checks it",
 		os.Getenv("HADOOP_CONF_DIR"))
 }

@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// fileSystem checks the staging directory, writes and reads a block there, and gets and
+// cancels a delegation token.
+func (e *examination) fileSystem(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*doctorTimeout)
+	defer cancel()
+	files := e.cluster.OpenFiles()
+	defer func() { _ = files.Close() }()
+	stager, err := newStager(files, e.settings, e.cluster.user, NewConsole(io.Discard))
+	if err == nil {
+		err = stager.makeBase(ctx)
+	}
+	if err != nil {
+		e.problem("staging directory", err, config.StagingDir.Name(), "")
+		return
+	}
+	e.ok("staging directory", "%s", stager.base)
+	e.block(ctx, files, stager.base)
+	e.token(ctx, files, stager.base)
+}
+
+// block writes, reads and removes a file in dir: only datanodes have blocks.
+func (e *examination) block(ctx context.Context, files *storage.Files, dir string) {
+	const check, key = "block", "dfs.data.transfer.protection"
+	err := copyBlock(ctx, files, dir+"/doctor-"+rand.Text())
+	if err != nil {
+		e.problem(check, fmt.Errorf("a block cannot be written and read: %w", err), key,
+			"this machine must reach the datanodes, at the addresses that the NameNode names (dfs.client.use.datanode.hostname), with the cluster's "+
+				key+" and dfs.encrypt.data.transfer")
+		return
+	}
+	e.ok(check, "written and read; %s is %s", key, e.hadoop.GetDefault(key, "not set"))
+}
+
+// copyBlock writes a file, reads it again and removes it.
+func copyBlock(ctx context.Context, files *storage.Files, name string) (err error) {
+	const content = "yarn-submit doctor"
+	writer, err := files.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doctorTimeout)
+		defer cancel()
+		if removing := files.Remove(ctx, name); !errors.Is(removing, fs.ErrNotExist) {
+			err = errors.Join(err, removing)
+		}
+	}()
+	if _, err := io.WriteString(writer, content); err != nil {
+		return errors.Join(err, writer.Abort())
+	}
+	if err := writer.Close(); err != nil {
+		return err
+	}
+	file, err := files.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	read, err := io.ReadAll(file)
+	if err = errors.Join(err, file.Close()); err == nil && string(read) != content {
+		err = fmt.Errorf("%d bytes were written, and other ones read", len(content))
+	}
+	return err
+}
+
+// token gets and cancels a delegation token of the file system of uri, or checks the one
+// of HADOOP_TOKEN_FILE_LOCATION.
+func (e *examination) token(ctx context.Context, files *storage.Files, uri string) {
+	const check = "delegation token"
+	if !e.cluster.identity.Secure() {
+		return
+	}
+	renewer, given := "", e.cluster.identity.tokens != nil
+	var err error
+	if e.cluster.identity.kerberos != nil {
+		if renewer, err = e.cluster.renewer(); err != nil {
+			e.problem(check, err, managerPrincipal, "")
+			return
+		}
+	}
+	token, err := files.DelegationToken(ctx, uri, renewer)
+	switch {
+	case err != nil:
+	case token.IsZero():
+		return
+	case given:
+		err = e.cluster.checkRenewer(uri, token)
+	default:
+		err = files.CancelToken(ctx, uri, token)
+	}
+	if err != nil {
+		e.problem(check, err, managerPrincipal, "")
+		return
+	}
+	identifier, err := token.ParseIdentifier()
+	if err != nil {
+		e.problem(check, err, "", "")
+		return
+	}
+	end := identifier.MaxDate.Format(time.DateTime)
+	if given {
+		e.ok(check, "that of %s; its renewer is %s, and it ends at %s", security.TokenFileVariable, identifier.Renewer, end)
+		return
+	}
+	e.ok(check, "got and cancelled; its renewer is %s, and it would end at %s", identifier.Renewer, end)
+}
