@@ -81,9 +81,16 @@ func Serve(o Options) (*Server, error) {
 		return nil, err
 	}
 	view, modify := config.ACLs(o.Settings)
+	enabled, _ := o.Hadoop.Get("yarn.acl.enable")
+	own := enabled == "true" && !config.ACLsEnable.In(o.Settings) // the cluster admits the owner only
+	if own {
+		// A proxy that does not authenticate gives all readers one name.
+		view.Users = append(view.Users, o.Hadoop.GetDefault("hadoop.http.staticuser.user", "dr.who"))
+	}
 	viewers, modifiers := access.New(o.Settings, view, o.Owner), access.New(o.Settings, modify, o.Owner)
-	if enabled, _ := o.Hadoop.Get("yarn.acl.enable"); enabled == "true" && !config.ACLsEnable.In(o.Settings) {
-		modifiers.All = false // the cluster lets the owner only kill the application
+	if own {
+		viewers.All = !o.Hadoop.SecurityEnabled()
+		modifiers.All = false
 	}
 	snapshots := &cache[*events.Snapshot]{take: o.Snapshot}
 	pages := ui.New(ui.Options{Snapshot: snapshots.latest, Profile: o.Profile, Kill: &ui.Kill{

@@ -181,3 +181,45 @@ func TestWhoMayKill(t *testing.T) {
 		})
 	}
 }
+
+func TestWhoMaySeeThePageOfASecureCluster(t *testing.T) {
+	secure := map[string]string{"hadoop.security.authentication": "kerberos", "yarn.acl.enable": "true"}
+	for name, test := range map[string]struct {
+		settings, hadoop map[string]string
+		allowed, refused []string
+	}{
+		"YARN's lists are off": {nil, map[string]string{"hadoop.security.authentication": "kerberos"}, []string{"owner", "stranger", ""}, nil},
+		// dr.who is each reader whom the proxy does not authenticate.
+		"no lists":         {nil, secure, []string{"owner", "dr.who"}, []string{"stranger", ""}},
+		"lists":            {map[string]string{"acls.enable": "true", "ui.view.acls": "viewer"}, secure, []string{"owner", "viewer"}, []string{"stranger", "", "dr.who"}},
+		"without Kerberos": {nil, map[string]string{"yarn.acl.enable": "true"}, []string{"owner", "stranger", ""}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings, err := config.FromMap(test.settings)
+			require.NoError(t, err)
+			hadoop := map[string]string{"yarn.resourcemanager.webapp.address": "127.0.0.1:80"}
+			maps.Copy(hadoop, test.hadoop)
+			server, err := Serve(Options{
+				BindAddress: "127.0.0.1", Owner: "owner", Settings: settings, ActiveRM: func() int { return 0 }, Logger: slog.New(slog.DiscardHandler),
+				Hadoop: conf.FromMap(hadoop), Snapshot: events.NewModel(events.Limits{}).Snapshot,
+			})
+			require.NoError(t, err)
+			defer server.Close()
+			see := func(user string) int {
+				request, err := http.NewRequest(http.MethodGet, server.URL("127.0.0.1"), nil)
+				require.NoError(t, err)
+				request.AddCookie(&http.Cookie{Name: proxyUserCookie, Value: url.QueryEscape(user)})
+				answer, err := http.DefaultClient.Do(request)
+				require.NoError(t, err)
+				defer answer.Body.Close()
+				return answer.StatusCode
+			}
+			for _, user := range test.allowed {
+				require.Equal(t, http.StatusOK, see(user), user)
+			}
+			for _, user := range test.refused {
+				require.Equal(t, http.StatusForbidden, see(user), user)
+			}
+		})
+	}
+}

@@ -11,7 +11,8 @@ import (
 // administrators.
 var (
 	ACLsEnable = boolean("acls.enable", "false", "Whether the lists below, beside the application's own user, say who may see the application and kill it. The application's page "+
-		"checks them against the user that YARN's web proxy names. The cluster checks them if it has `yarn.acl.enable`, and always admits its administrators.")
+		"checks them against the user that YARN's web proxy names. The cluster checks them if it has `yarn.acl.enable`, and always admits its administrators. "+
+		"If this is false and a cluster with Kerberos has `yarn.acl.enable`, the page is the user's alone.")
 	viewACLs        = list("ui.view.acls", "", "Users who may see the application and its logs. `*` for all.")
 	viewACLGroups   = list("ui.view.acls.groups", "", "Groups whose users may see the application and its logs. `*` for all.")
 	modifyACLs      = list("modify.acls", "", "Users who may kill the application. `*` for all.")
