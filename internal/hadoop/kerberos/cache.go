@@ -1,6 +1,7 @@
 package kerberos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,31 +16,58 @@ import (
 
 const cacheVariable = "KRB5CCNAME"
 
-// cacheFile returns the path of the user's ticket cache, and where its name comes from.
-func (s *settings) cacheFile() (path, from string, err error) {
-	name, from := os.Getenv(cacheVariable), cacheVariable
+// loadCache reads the user's ticket cache, and returns how it is called and where that
+// name comes from.
+func (s *settings) loadCache() (cache *credentials.CCache, name, from string, err error) {
+	name, from = s.nameOfCache()
+	if kept, byDaemon := strings.CutPrefix(name, kcmPrefix); byDaemon {
+		content, err := readKCM(cmp.Or(s.kcmSocket, kcmSocket), kept)
+		if err != nil {
+			return nil, name, from, fmt.Errorf("%s: %w", name, err)
+		}
+		cache, err = parseCache(name, content)
+		return cache, name, from, err
+	}
+	if name, err = cacheFile(name, from); err != nil {
+		return nil, name, from, err
+	}
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return nil, name, from, err
+	}
+	cache, err = parseCache(name, content)
+	return cache, name, from, err
+}
+
+// nameOfCache returns the name of the user's ticket cache, and where that comes from.
+func (s *settings) nameOfCache() (name, from string) {
+	name, from = os.Getenv(cacheVariable), cacheVariable
 	if name == "" {
 		name, from = s.cacheName, "default_ccache_name in "+strings.Join(s.files, ", ")
 	}
 	if name == "" {
 		name, from = "FILE:/tmp/krb5cc_%{uid}", "the default"
 	}
-	name = expandParameters(name)
+	return expandParameters(name), from
+}
+
+// cacheFile returns the path of the ticket cache of that name.
+func cacheFile(name, from string) (string, error) {
 	kind, rest, typed := strings.Cut(name, ":")
 	if !typed || strings.HasPrefix(name, "/") {
-		return name, from, nil
+		return name, nil
 	}
 	switch kind {
 	case "FILE":
-		return rest, from, nil
+		return rest, nil
 	case "DIR":
 		path, err := primaryOf(rest)
 		if err != nil {
-			err = fmt.Errorf("the ticket cache %s (%s): %w", name, from, err)
+			return "", fmt.Errorf("the ticket cache %s (%s): %w", name, from, err)
 		}
-		return path, from, err
+		return path, nil
 	}
-	return "", from, fmt.Errorf("the ticket cache is %s (%s), and bobbin reads caches of the types FILE and DIR only: "+
+	return "", fmt.Errorf("the ticket cache is %s (%s), and bobbin reads caches of the types FILE, DIR and KCM only: "+
 		"export %s=FILE:$HOME/.krb5cc and run kinit, or use --principal with --keytab", name, from, cacheVariable)
 }
 
@@ -68,20 +96,16 @@ func expandParameters(name string) string {
 	).Replace(name)
 }
 
-// readCache reads a ticket cache. gokrb5 panics if a file is truncated.
-func readCache(path string) (cache *credentials.CCache, err error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
+// parseCache reads the content of a ticket cache. gokrb5 panics if it is truncated.
+func parseCache(name string, content []byte) (cache *credentials.CCache, err error) {
 	defer func() {
 		if recover() != nil {
-			cache, err = nil, fmt.Errorf("%s is no complete ticket cache: run kinit again", path)
+			cache, err = nil, fmt.Errorf("%s is no complete ticket cache: run kinit again", name)
 		}
 	}()
-	cache = &credentials.CCache{Path: path}
-	if err := cache.Unmarshal(data); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	cache = &credentials.CCache{Path: name}
+	if err := cache.Unmarshal(content); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return cache, nil
 }

@@ -28,6 +28,7 @@ const (
 type settings struct {
 	files     []string // that were read
 	cacheName string   // default_ccache_name, with its parameters
+	kcmSocket string   // kcm_socket
 	library   *config.Config
 }
 
@@ -59,7 +60,7 @@ func loadSettings(files string) (*settings, error) {
 	}
 	s.library.LibDefaults.DefaultTGSEnctypeIDs = lines.encryptionTypes("default_tgs_enctypes")
 	s.library.LibDefaults.DefaultTktEnctypeIDs = lines.encryptionTypes("default_tkt_enctypes")
-	s.cacheName = lines.value("default_ccache_name")
+	s.cacheName, s.kcmSocket = lines.value("default_ccache_name"), lines.value("kcm_socket")
 	if lines.value("dns_lookup_kdc") == "" {
 		s.library.LibDefaults.DNSLookupKDC = true // as in MIT's library
 	}
@@ -142,6 +143,10 @@ func (s *sections) parse(name string, content io.Reader, depth int) error {
 				}
 				continue
 			}
+			// The first value counts, and not the last one as for gokrb5.
+			if key, _, _ := strings.Cut(line, "="); s.find(strings.TrimSpace(key)) >= 0 {
+				continue
+			}
 		}
 		s.byName[section] = append(s.byName[section], line)
 	}
@@ -185,17 +190,21 @@ func (s *sections) text() string {
 	return b.String()
 }
 
-// value returns the first value of a key in libdefaults, or "".
-func (s *sections) value(key string) string {
-	lines := s.byName["libdefaults"]
-	at := slices.IndexFunc(lines, func(line string) bool {
+// find returns the index of a key's line in libdefaults, or -1.
+func (s *sections) find(key string) int {
+	return slices.IndexFunc(s.byName["libdefaults"], func(line string) bool {
 		name, _, found := strings.Cut(line, "=")
 		return found && strings.EqualFold(strings.TrimSpace(name), key)
 	})
+}
+
+// value returns the value of a key in libdefaults, or "".
+func (s *sections) value(key string) string {
+	at := s.find(key)
 	if at < 0 {
 		return ""
 	}
-	_, value, _ := strings.Cut(lines[at], "=")
+	_, value, _ := strings.Cut(s.byName["libdefaults"][at], "=")
 	return strings.TrimSpace(value)
 }
 

@@ -69,11 +69,7 @@ func (c *Client) keytabTypes(principal string) (types []int32, version uint32, e
 }
 
 func (c *Client) cacheTypes(realm string) (types []int32, source string, err error) {
-	path, from, err := c.settings.cacheFile()
-	if err != nil {
-		return nil, "", err
-	}
-	cache, err := readCache(path)
+	cache, path, from, err := c.settings.loadCache()
 	if err != nil {
 		return nil, "", err
 	}

@@ -23,7 +23,7 @@ var remedies = map[int32]string{
 		"get a new keytab",
 	errorcode.KRB_AP_ERR_SKEW:         "the clocks of this machine and the KDC differ by more than five minutes: set this machine's clock (NTP)",
 	errorcode.KRB_AP_ERR_TKT_EXPIRED:  "the ticket has expired: run kinit",
-	errorcode.KRB_AP_ERR_TKT_NYV:      "the ticket is not yet valid: check this machine's clock",
+	errorcode.KRB_AP_ERR_TKT_NYV:      "the ticket is not yet valid; the clocks of this machine and the KDC differ by more than five minutes: set this machine's clock (NTP)",
 	errorcode.KDC_ERR_ETYPE_NOSUPP:    "the KDC and the client have no encryption type in common: the keytab needs an AES key",
 	errorcode.KDC_ERR_CLIENT_REVOKED:  "the account is locked or has expired",
 	errorcode.KDC_ERR_KEY_EXPIRED:     "the password has expired: change it with kpasswd",

@@ -110,11 +110,12 @@ func TestCachesThatCannotBeRead(t *testing.T) {
 	content, err := os.ReadFile(whole)
 	require.NoError(t, err)
 	for n := range len(content) {
-		_, _ = readCacheOf(t, content[:n])
+		_, _ = parseCache("cache", content[:n])
 	}
-	t.Setenv(cacheVariable, "KCM:0")
+	t.Setenv(cacheVariable, "KEYRING:persistent:0")
 	_, err = Open(t.Context(), Options{})
-	require.ErrorContains(t, err, "reads caches of the types FILE and DIR only")
+	require.ErrorContains(t, err, "the ticket cache is KEYRING:persistent:0 (KRB5CCNAME), and bobbin reads caches of the types FILE, DIR and KCM only: "+
+		"export KRB5CCNAME=FILE:$HOME/.krb5cc and run kinit")
 
 	// A collection.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "primary"), []byte("tkt1\n"), 0o600))
@@ -125,12 +126,6 @@ func TestCachesThatCannotBeRead(t *testing.T) {
 		require.NoError(t, err)
 		client.Close()
 	}
-}
-
-func readCacheOf(t *testing.T, content []byte) (any, error) {
-	path := filepath.Join(t.TempDir(), "cache")
-	require.NoError(t, os.WriteFile(path, content, 0o600))
-	return readCache(path)
 }
 
 func TestConfigOfSeveralFiles(t *testing.T) {
@@ -156,10 +151,16 @@ func TestConfigOfSeveralFiles(t *testing.T) {
 	require.Len(t, s.library.Realms, 2)
 	require.Equal(t, "TWO", s.library.ResolveRealm("a.two.example.com"))
 	t.Setenv(cacheVariable, "")
-	path, from, err := s.cacheFile()
-	require.NoError(t, err)
-	require.Regexp(t, `^/run/\d+/cc$`, path)
+	name, from := s.nameOfCache()
+	require.Regexp(t, `^FILE:/run/\d+/cc$`, name)
 	require.Contains(t, from, main)
+
+	// The first of several values counts.
+	other := write("other", "[libdefaults]\n default_realm = TWO\n default_realm = THREE\n")
+	t.Setenv(configVariable, other+":"+main)
+	s, err = loadSettings("")
+	require.NoError(t, err)
+	require.Equal(t, "TWO", s.library.LibDefaults.DefaultRealm)
 
 	// One of several files may be missing.
 	t.Setenv(configVariable, dir+"/none:"+main)

@@ -98,11 +98,10 @@ func splitPrincipal(principal string) (name, realm string) {
 }
 
 func (c *Client) openCache() error {
-	path, from, err := c.settings.cacheFile()
-	if err != nil {
-		return err
+	cache, path, from, err := c.settings.loadCache()
+	if path == "" {
+		return err // there is no such cache
 	}
-	cache, err := readCache(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no Kerberos ticket: there is no ticket cache %s (%s): run kinit, or use --principal with --keytab", path, from)
 	}
