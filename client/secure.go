@@ -75,7 +75,7 @@ func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 	user, err := userName(hadoop, login.Principal(), login.Realm())
 	if err != nil {
 		login.Close()
-		return nil, Usage(err)
+		return nil, Refused(&examinable{err})
 	}
 	identity.User, identity.kerberos = user, login
 	if proxied != "" && proxied != user {
