@@ -16,12 +16,12 @@ import (
 
 // The tests share their application with others.
 var (
-	later     = uitest.Later
-	at, plain = uitest.At, uitest.Plain
-	busy         = uitest.Busy
-	everyPage    = uitest.EveryPage
-	snapshotOf   = uitest.Snapshot
-	hostile      = uitest.Hostile
+	later      = uitest.Later
+	at, plain  = uitest.At, uitest.Plain
+	busy       = uitest.Busy
+	everyPage  = uitest.EveryPage
+	snapshotOf = uitest.Snapshot
+	hostile    = uitest.Hostile
 )
 
 func micros64(seconds float64) events.Micros { return events.MicrosOf(at(seconds).Time) }
