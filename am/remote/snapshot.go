@@ -15,7 +15,7 @@ import (
 // snapshotAge is how long a received snapshot is reused.
 const snapshotAge = time.Second
 
-// maxRecent is how many of its latest events a snapshot is sent with.
+// maxRecent is the largest number of recent events that are sent with a snapshot.
 const maxRecent = 200
 
 // snapshots is what an ApplicationMaster knows of the application's state, which the driver
