@@ -90,7 +90,7 @@ var clusterCauses = []struct {
 		"a staged file was replaced after the submission: $1; submit again"},
 	{regexp.MustCompile(`File does not exist: (\S+)`), "a staged file was removed before the containers could fetch it: $1; submit again"},
 	{regexp.MustCompile(`Permission denied: user=([^,\s]+), access=(\w+), inode="([^"]+)"`), "user $1 may not $2 $3 in HDFS"},
-	{regexp.MustCompile(`HDFS_DELEGATION_TOKEN owner=[^)]*\) (?:is expired|can't be found in cache)`),
+	{regexp.MustCompile(`HDFS_DELEGATION_TOKEN owner=[^)]*\) (?:is expired|can't be found in cache)|Token \S* has expired, current time:`),
 		"YARN could not fetch the application's files to start its ApplicationMaster, as the submission's delegation tokens have ended " +
 			"(dfs.namenode.delegation.token.max-lifetime): submit it again; YARN can start it later only if the ResourceManager " +
 			"may get new tokens (yarn.resourcemanager.proxy-user-privileges.enabled)"},

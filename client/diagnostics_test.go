@@ -30,6 +30,7 @@ const (
 	full          = "org.apache.hadoop.security.AccessControlException: Queue root.batch already has 100 applications, cannot accept submission of application: application_1_0001"
 	otherCPU      = "Failing this attempt.Diagnostics: [x]Exception from container-launch.\n/bin/bash: line 1: ./app: cannot execute binary file: Exec format error\n"
 	tokenEnded    = "Application application_1_0001 failed 4 times due to AM Container for appattempt_1_0001_000004 exited with  exitCode: -1000\nFailing this attempt.Diagnostics: [x]token (token for alice: HDFS_DELEGATION_TOKEN owner=alice@R, renewer=rm, realUser=, issueDate=1, maxDate=2, sequenceNumber=3, masterKeyId=2) can't be found in cache\n"
+	tokenExpired  = "Application application_1_0006 failed 2 times (global limit =4; local limit is =2) due to AM Container for appattempt_1_0006_000002 exited with  exitCode: -1000\nFailing this attempt.Diagnostics: [2026-11-23 12:04:06.266]Token  has expired, current time: 2026-11-23 12:04:06,252+0000 expected renewal time: 2026-11-23 12:04:04,591+0000\n"
 	notRenewed    = "Failed to submit application_1_0001 to YARN : Failed to renew token: Kind: HDFS_DELEGATION_TOKEN, Service: 127.0.0.1:8020, Ident: (token for alice: …)"
 	notLaunchedAM = "Application application_1_0001 failed 1 times due to Error launching appattempt_1_0001_000001. Got exception: java.net.ConnectException: Call From a to b failed on connection exception\n\tat java.base/…"
 )
@@ -53,6 +54,8 @@ func TestExplainDiagnosticsOfYARN(t *testing.T) {
 		{full, "the queue root.batch is full (100 applications): try again later or name another with --queue"},
 		{otherCPU, "the nodes cannot execute the program (cannot execute binary file): it was built for another processor; set yarn.platform to that of the nodes"},
 		{tokenEnded, "YARN could not fetch the application's files to start its ApplicationMaster, as the submission's delegation tokens have ended " +
+			"(dfs.namenode.delegation.token.max-lifetime): submit it again; YARN can start it later only if the ResourceManager may get new tokens (yarn.resourcemanager.proxy-user-privileges.enabled)"},
+		{tokenExpired, "YARN could not fetch the application's files to start its ApplicationMaster, as the submission's delegation tokens have ended " +
 			"(dfs.namenode.delegation.token.max-lifetime): submit it again; YARN can start it later only if the ResourceManager may get new tokens (yarn.resourcemanager.proxy-user-privileges.enabled)"},
 		{notRenewed, "the ResourceManager may not renew the submission's delegation token: its renewer must be the ResourceManager " +
 			"(yarn.resourcemanager.principal, hadoop.security.auth_to_local); yarn-submit doctor shows the renewer"},
