@@ -27,13 +27,10 @@ func clusters() map[string]cluster.Options {
 		"REST and privacy": {
 			SPNEGO: true,
 			Core:   cluster.Properties{"hadoop.rpc.protection": "privacy"},
-			HDFS: cluster.Properties{
+			HDFS: withShortTokens(cluster.Properties{
 				"dfs.data.transfer.protection": "privacy",
 				"dfs.encrypt.data.transfer":    "true",
-
-				"dfs.namenode.delegation.token.renew-interval": strconv.FormatInt(tokenRenewal.Milliseconds(), 10),
-				"dfs.namenode.delegation.token.max-lifetime":   strconv.FormatInt(tokenLifetime.Milliseconds(), 10),
-			},
+			}),
 			YARN: cluster.Properties{
 				"yarn.am.liveness-monitor.expiry-interval-ms":                            "10000",
 				"yarn.nm.liveness-monitor.expiry-interval-ms":                            "10000",
@@ -46,11 +43,13 @@ func clusters() map[string]cluster.Options {
 				cluster.Properties{"dfs.encrypt.data.transfer.algorithm": "3des"},
 			),
 		},
-		// As production has it: DataNodes above port 1023 must have HTTPS.
+		// As production has it: DataNodes above port 1023 must have HTTPS. The ResourceManager
+		// gets tokens for users, which end soon here.
 		"integrity": {
 			HTTPS: true,
 			Core:  cluster.Properties{"hadoop.rpc.protection": "integrity"},
-			HDFS:  cluster.Properties{"dfs.data.transfer.protection": "privacy,integrity"},
+			HDFS:  withShortTokens(cluster.Properties{"dfs.data.transfer.protection": "privacy,integrity"}),
+			YARN:  cluster.Properties{"yarn.resourcemanager.proxy-user-privileges.enabled": "true"},
 			Nodes: nodes(cluster.Properties{"dfs.data.transfer.protection": "integrity"}, cluster.Properties{"dfs.data.transfer.protection": "privacy"}),
 		},
 		// Daemons that offer several protections, and parts of which fail.

@@ -28,6 +28,13 @@ func (s *secured) askDoctor(t *testing.T) {
 	require.Contains(t, found["login"], "aes256-cts-hmac-sha1-96")
 	require.Contains(t, found["krb5.conf"], s.Kerberos().Address)
 	require.Contains(t, found["delegation token"], "its renewer is rm")
+	require.Contains(t, found["block"], "written and read")
+	require.Contains(t, found["NodeManagers"], "answer")
+	rest := "answers any reader"
+	if s.options.SPNEGO {
+		rest = "asks for Kerberos (SPNEGO), and accepts alice@BOBBIN.TEST"
+	}
+	require.Contains(t, found["REST API "+s.ResourceManager().Address(cluster.HTTP)], rest)
 	protection := "auth"
 	switch configured := s.options.Core["hadoop.rpc.protection"]; {
 	case strings.Contains(configured, "privacy"):

@@ -7,7 +7,6 @@ package kerberos
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"os"
@@ -59,32 +58,36 @@ func TestClusters(t *testing.T) {
 			s := &secured{Cluster: c, options: options, programs: programs, cache: filepath.Join(t.TempDir(), "cache")}
 			s.refuseWithoutTicket(t)
 			require.NoError(t, c.Kerberos().Init(t.Context(), s.cache, cluster.Alice, cluster.Password))
-			switch {
-			case options.SPNEGO:
+			switch name {
+			case "RPC and authentication":
+				s.refuseBadLogins(t)
+				s.countWords(t)
+				s.keepOthersOut(t)
+				s.useCommands(t)
+				s.actForAnother(t)
+				s.useTokenFile(t)
+				s.useStandalone(t)
+			case "REST and privacy":
 				t.Run("while tokens end", s.outliveTokens)
 				s.requireRolledKeys(t)
-			case options.HA:
+				s.actForAnother(t)
+			case "integrity":
+				restarting := s.startRestarting(t)
+				s.countWords(t)
+				s.keepOthersOut(t)
+				s.recoverMaster(t, restarting)
+				s.askDoctor(t)
+				s.refuseSimple(t)
+				return // the cluster is not secure any more
+			case "nameservices":
 				paused := s.pauseRead(t)
 				s.countWords(t)
 				s.askDoctor(t)
 				s.surviveFailures(t)
 				paused.resume(t)
 				return // there is no KDC any more
-			default:
-				s.countWords(t)
-				s.keepOthersOut(t)
 			}
 			s.askDoctor(t)
-			if byRPC := name == "RPC and authentication"; byRPC || options.SPNEGO {
-				s.actForAnother(t)
-				if byRPC {
-					s.useTokenFile(t)
-					s.useStandalone(t)
-				}
-			}
-			if name == "integrity" {
-				s.refuseSimple(t)
-			}
 		})
 	}
 }
@@ -95,11 +98,17 @@ func (s *secured) run(t *testing.T, args ...string) result {
 }
 
 func (s *secured) runWith(t *testing.T, environment []string, args ...string) result {
+	return s.runIn(t, "", environment, args...)
+}
+
+// runIn is runWith in a directory, if that is not "".
+func (s *secured) runIn(t *testing.T, directory string, environment []string, args ...string) result {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, "yarn-submit"), args...)
 	cmd.Env = append(os.Environ(), "HADOOP_CONF_DIR="+s.ConfDir(), "KRB5_CONFIG="+s.Kerberos().Config(), "KRB5CCNAME=FILE:"+s.cache, "HADOOP_USER_NAME=mallory")
 	cmd.Env = append(cmd.Env, environment...)
+	cmd.Dir = directory
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -127,18 +136,6 @@ func (s *secured) openFiles(t *testing.T, user string, logger *slog.Logger) *sto
 	files := storage.New(storage.Options{Hadoop: hadoop, User: user, Kerberos: login, Logger: logger})
 	t.Cleanup(func() { require.NoError(t, files.Close()) })
 	return files
-}
-
-func (s *secured) refuseWithoutTicket(t *testing.T) {
-	for want, args := range map[string][]string{
-		"no Kerberos ticket: there is no ticket cache": {},
-		"has no key of carol@BOBBIN.TEST":              {"--principal", "carol", "--keytab", s.Keytab(cluster.Alice)},
-	} {
-		r := s.run(t, append(append([]string{"submit"}, args...), s.programs+"/pi", "4")...)
-		require.Equal(t, 3, r.code, r.stderr)
-		require.Contains(t, r.stderr, want)
-		require.Contains(t, r.stderr, "yarn-submit doctor")
-	}
 }
 
 // countWords counts words in HDFS in each mode, with the ticket cache and a keytab, and
@@ -184,26 +181,4 @@ func (s *secured) countWords(t *testing.T) {
 		s.submitted++
 	}
 	stop().requireClear(t, s.inClear())
-}
-
-// keepOthersOut submits as alice an application that bob must not kill.
-func (s *secured) keepOthersOut(t *testing.T) {
-	r := s.run(t, "submit", "--detach", "--num-executors", "1", s.programs+"/pi", "9000000")
-	require.Equal(t, 0, r.code, r.stderr)
-	s.submitted++
-	id := strings.TrimSpace(r.stdout)
-	asBob := []string{"BOBBIN_KERBEROS_PRINCIPAL=" + cluster.Bob, "BOBBIN_KERBEROS_KEYTAB=" + s.Keytab(cluster.Bob)}
-	r = s.runWith(t, asBob, "kill", id)
-	require.NotEqual(t, 0, r.code)
-	require.Contains(t, r.stderr, "bob")
-	r = s.run(t, "kill", id)
-	require.Equal(t, 0, r.code, r.stderr)
-	r = s.run(t, "list", "--json")
-	require.Equal(t, 0, r.code, r.stderr)
-	var listed []struct{ ApplicationID, User, State string }
-	require.NoError(t, json.Unmarshal([]byte(r.stdout), &listed))
-	require.Len(t, listed, s.submitted)
-	for _, application := range listed {
-		require.Equal(t, cluster.Alice, application.User)
-	}
 }

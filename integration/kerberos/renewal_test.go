@@ -29,13 +29,18 @@ const (
 func (s *secured) outliveTokens(t *testing.T) {
 	keytab := s.keytab(cluster.Alice)
 	var long sync.WaitGroup
-	defer long.Wait()
+	results := map[string]result{}
+	defer func() {
+		long.Wait()
+		if t.Failed() {
+			t.Logf("%+v", results)
+		}
+	}()
 	steady := func(mode, dir string, rounds int, pause time.Duration, login ...string) result {
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "1", "--name", "steady-" + dir}, login...)
 		return s.run(t, append(args, s.programs+"/steady", "/user/alice/"+dir, strconv.Itoa(rounds), pause.String())...)
 	}
 	began := time.Now()
-	results := map[string]result{}
 	var mu sync.Mutex
 	start := func(name string, run func() result) {
 		s.submitted++
@@ -53,7 +58,10 @@ func (s *secured) outliveTokens(t *testing.T) {
 
 	s.countWords(t)
 	s.hideSecrets(t, "steady-cluster")
+	restarted := s.startRestarting(t)
 	s.keepOthersOut(t)
+	s.useCommands(t)
+	s.failWithoutPrivileges(t, restarted)
 
 	long.Wait()
 	require.Greater(t, time.Since(began), 5*tokenLifetime/2)
@@ -76,5 +84,14 @@ func (s *secured) outliveTokens(t *testing.T) {
 	assert.Contains(t, rest, "after its maximum lifetime (dfs.namenode.delegation.token.max-lifetime): submit with --principal and --keytab")
 }
 
+const maxLifetimeKey = "dfs.namenode.delegation.token.max-lifetime"
+
+// withShortTokens adds that delegation tokens end while a test runs.
+func withShortTokens(p cluster.Properties) cluster.Properties {
+	p["dfs.namenode.delegation.token.renew-interval"] = strconv.FormatInt(tokenRenewal.Milliseconds(), 10)
+	p[maxLifetimeKey] = strconv.FormatInt(tokenLifetime.Milliseconds(), 10)
+	return p
+}
+
 // shortTokens reports whether delegation tokens end while a test runs.
-func (s *secured) shortTokens() bool { return s.options.SPNEGO }
+func (s *secured) shortTokens() bool { return s.options.HDFS[maxLifetimeKey] != "" }

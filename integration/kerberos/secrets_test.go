@@ -30,15 +30,16 @@ import (
 // application of that name, which has a keytab.
 func (s *secured) hideSecrets(t *testing.T, name string) {
 	var id string
+	var r result
 	require.Eventually(t, func() bool {
-		r := s.run(t, "list", "--json", "--state", "RUNNING", "--name", name)
+		r = s.run(t, "list", "--json", "--state", "RUNNING", "--name", name)
 		var listed []struct{ ApplicationID string }
 		require.NoError(t, json.Unmarshal([]byte(r.stdout), &listed), r.stderr)
 		if len(listed) == 1 {
 			id = listed[0].ApplicationID
 		}
 		return id != "" && len(s.tokenFiles(t, id)) >= 2
-	}, time.Minute, 200*time.Millisecond)
+	}, time.Minute, 200*time.Millisecond, "%+v", &r)
 	secrets := s.secretsOf(t, id)
 
 	_, number, _ := strings.Cut(id, "_")

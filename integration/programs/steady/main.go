@@ -39,7 +39,7 @@ func copyAll(ctx context.Context, names []string) error {
 // copyOnce writes a file and reads it again.
 func copyOnce(ctx context.Context, name string) error {
 	files := storage.From(ctx)
-	writer, err := files.Create(ctx, name)
+	writer, err := files.Create(ctx, name, storage.Overwrite()) // an earlier attempt may have written it
 	if err != nil {
 		return err
 	}

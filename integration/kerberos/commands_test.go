@@ -1,0 +1,71 @@
+//go:build integration
+
+package kerberos
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+// useCommands runs commands as tasks in a detached application, and asks all that can be
+// asked about it.
+func (s *secured) useCommands(t *testing.T) {
+	login := []string(nil)
+	if s.shortTokens() {
+		login = s.keytab(cluster.Alice)
+	}
+	run := append([]string{
+		"run", "--detach", "--collect", "*.txt=out", "--num-executors", "1", "--tasks", "2", "--name", "commands", "--idempotency-key", "once",
+	}, login...)
+	run = append(run, "--", "sh", "-c", "echo said {index}; echo {index} > {index}.txt")
+	r := s.run(t, run...)
+	require.Equal(t, 0, r.code, r.stderr)
+	s.submitted++
+	id := strings.TrimSpace(r.stdout)
+	r = s.run(t, run...)
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Equal(t, id, strings.TrimSpace(r.stdout), "it has the same idempotency key")
+
+	workspace := t.TempDir()
+	r = s.runIn(t, workspace, nil, "wait", "--collect", "*.txt=out", id)
+	require.Equal(t, 0, r.code, r.stderr)
+	for name, want := range map[string]string{"out/0/0.txt": "0\n", "out/1/1.txt": "1\n"} {
+		content, err := os.ReadFile(filepath.Join(workspace, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(content))
+	}
+
+	r = s.run(t, "logs", id)
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stdout, "said 0")
+	require.Contains(t, r.stdout, "said 1")
+	r = s.run(t, "status", "--json", id)
+	require.Equal(t, 0, r.code, r.stderr)
+	var status struct {
+		User, State, FinalStatus string
+		Times                    struct{ Submitted, Finished time.Time }
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &status))
+	require.Equal(t, cluster.Alice, status.User)
+	require.Equal(t, "FINISHED SUCCEEDED", status.State+" "+status.FinalStatus)
+	require.False(t, status.Times.Submitted.IsZero())
+	require.True(t, status.Times.Finished.After(status.Times.Submitted))
+	r = s.run(t, "list", "--json", "--name", "commands", "--state", "FINISHED")
+	require.Equal(t, 0, r.code, r.stderr)
+	var listed []struct {
+		ApplicationID string
+		Started       time.Time
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &listed))
+	require.Len(t, listed, 1)
+	require.Equal(t, id, listed[0].ApplicationID)
+	require.True(t, status.Times.Submitted.Equal(listed[0].Started))
+}

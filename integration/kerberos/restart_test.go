@@ -1,0 +1,107 @@
+//go:build integration
+
+package kerberos
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// restarting is an application with a keytab whose ApplicationMaster is killed when the
+// submission's tokens have ended.
+type restarting struct {
+	id, dir string
+	ended   time.Time // when these tokens have ended
+}
+
+// startRestarting submits it. It runs until it is killed.
+func (s *secured) startRestarting(t *testing.T) restarting {
+	const dir = "/user/alice/restarted"
+	args := append([]string{"submit", "--detach", "--num-executors", "1", "--name", "restarted", "--conf", "yarn.maxAppAttempts=2"}, s.keytab(cluster.Alice)...)
+	r := s.run(t, append(args, s.programs+"/steady", dir, "2", "10m")...)
+	require.Equal(t, 0, r.code, r.stderr)
+	s.submitted++
+	return restarting{strings.TrimSpace(r.stdout), dir, time.Now().Add(tokenLifetime)}
+}
+
+// killMaster kills the ApplicationMaster after the tokens' end, and removes the copy of the
+// keytab on its node, so that YARN must fetch it again from HDFS.
+func (s *secured) killMaster(t *testing.T, a restarting) {
+	s.awaitFiles(t, a, time.Time{})
+	time.Sleep(time.Until(a.ended))
+	_, number, _ := strings.Cut(a.id, "_")
+	copies := 0
+	caches, err := filepath.Glob(filepath.Join(s.dir(), "node-*/local/usercache/alice/appcache", a.id, "filecache"))
+	require.NoError(t, err)
+	for _, cache := range caches {
+		require.NoError(t, filepath.WalkDir(cache, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Name() == launch.KeytabFile {
+				copies++
+				err = os.Remove(path)
+			}
+			return err
+		}))
+	}
+	require.Equal(t, 1, copies)
+	master := []byte("CONTAINER_ID=container_" + number + "_01_000001\x00")
+	killed := 0
+	directories, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	for _, directory := range directories {
+		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
+		if err != nil || !bytes.Contains(environ, master) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(directory))
+		require.NoError(t, err)
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	require.Positive(t, killed)
+}
+
+// awaitFiles waits until driver and tasks have written their files of the first round after
+// a time.
+func (s *secured) awaitFiles(t *testing.T, a restarting, after time.Time) {
+	files := s.files(t, cluster.Alice)
+	require.Eventually(t, func() bool {
+		for _, name := range []string{"driver", "a", "b"} {
+			info, err := files.Stat(t.Context(), a.dir+"/1-"+name)
+			if err != nil || !info.ModTime.After(after) {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 100*time.Millisecond)
+}
+
+// recoverMaster checks that a second ApplicationMaster goes on, as the ResourceManager may get new
+// tokens for YARN.
+func (s *secured) recoverMaster(t *testing.T, a restarting) {
+	s.killMaster(t, a)
+	s.awaitFiles(t, a, time.Now())
+	r := s.run(t, "kill", a.id)
+	require.Equal(t, 0, r.code, r.stderr)
+}
+
+// failWithoutPrivileges checks that the application fails, as the ResourceManager may not.
+func (s *secured) failWithoutPrivileges(t *testing.T, a restarting) {
+	s.killMaster(t, a)
+	r := s.run(t, "wait", a.id)
+	require.Equal(t, 1, r.code, r.stderr)
+	require.Contains(t, r.stderr, "YARN could not fetch the application's files to start its ApplicationMaster, as the submission's delegation tokens have ended")
+	require.Contains(t, r.stderr, "yarn.resourcemanager.proxy-user-privileges.enabled")
+}
