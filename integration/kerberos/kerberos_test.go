@@ -24,6 +24,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
+// releaseVariable chooses the Hadoop release.
+const releaseVariable = "BOBBIN_TEST_HADOOP_VERSION"
+
 // secured is a cluster with Kerberos, and the programs that tests run there.
 type secured struct {
 	*cluster.Cluster
@@ -45,9 +48,11 @@ func TestClusters(t *testing.T) {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
+	release := os.Getenv(releaseVariable)
+	require.NoError(t, os.Unsetenv(releaseVariable)) // yarn-submit refuses settings that it does not know
 	for name, options := range clusters() {
 		t.Run(name, func(t *testing.T) {
-			options.Kerberos = true
+			options.Kerberos, options.HadoopVersion = true, release
 			c, err := cluster.Start(t.Context(), options)
 			require.NoError(t, err)
 			t.Cleanup(func() {

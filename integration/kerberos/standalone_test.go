@@ -3,6 +3,8 @@
 package kerberos
 
 import (
+	"bytes"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
@@ -75,4 +78,14 @@ func (s *secured) useStandalone(t *testing.T) {
 			require.Contains(t, r.stderr, "the driver can use HDFS until")
 		}
 	}
+	// What the master and the worker keep and log has no tokens, which have the owner's name.
+	owner := []byte(cluster.Alice + "@" + kdctest.Realm)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		assert.False(t, bytes.Contains(content, owner), path)
+		return err
+	}))
 }
