@@ -32,13 +32,13 @@ func TestPagesSay(t *testing.T) {
 		"stage":           {"Stage 4: reduce", "1 of 8 tasks done, 3 running", "Longest running", "cannot open part-0", "node2.example (3)"},
 		"task set":        {"Task set 1: load words", "All attempts"},
 		"tasks":           {"Attempts of task set 1: load words", "0 0 succeeded 1 node1.example node", "stderr"},
-		"task":            {"Task 5 of stage 4: reduce", "Why attempt 0 failed", "cannot open part-0", "main.load /src/main.go:12", "stderr"},
+		"task":            {"Task 5 of stage 4: reduce", "Why attempt 0 failed", "cannot open part-0", "main.load /src/main.go:12", "The end of the executor's log at this time: level=ERROR msg=part", "stderr"},
 		"executors":       {"Wanted 6", "Allocated 1", "Registered 2", "Decommissioning 1", "Lost 1", "killed by YARN: beyond its memory", "the node is being decommissioned", "+1.5 s", "1.6 GiB", "Excluded after failures", "gpu 1"},
-		"executor":        {"Executor 1", "container_1_0007_01_000001", "Memory limit 2.4 GiB", "Memory at most 1.6 GiB", "stderr"},
+		"executor":        {"Executor 1", "container_1_0007_01_000001", "Memory limit 2.4 GiB", "Memory at most 1.6 GiB", "stderr", "heap profile"},
 		"lost executor":   {"Why: killed by YARN: beyond its memory"},
 		"storage":         {"words", "memory", "6 / 8"},
 		"settings":        {"executor.memory 2g job.yaml:3:10", "Mode cluster", "Go go1.26"},
-		"events":          {"Job submitted", "Task set 7 reduce with 8 tasks", "Executor 4 killed by YARN: beyond its memory"},
+		"events":          {"Job submitted", "Task set 7 reduce with 8 tasks", "Executor 4 killed by YARN: beyond its memory", "Executor 1 has 2.0 GiB of memory, near its limit"},
 	} {
 		t.Run(page, func(t *testing.T) {
 			_, shown := open(t, pages, everyPage[page])

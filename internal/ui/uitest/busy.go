@@ -105,7 +105,7 @@ func Busy(name func(string) string) *events.Batch {
 	record(&events.TaskSetEnded{Time: At(89), Set: 6, State: events.Succeeded, Done: 8})
 	for i := range 3 {
 		record(&events.AttemptFailed{
-			Time: At(96), Set: 7, Task: 5, Number: uint32(i), Executor: 2, Message: name(fmt.Sprintf("cannot open part-%d", i)), Stack: name("main.load\n\t/src/main.go:12"),
+			Time: At(96), Set: 7, Task: 5, Number: uint32(i), Executor: 2, Message: name(fmt.Sprintf("cannot open part-%d", i)), Stack: name("main.load\n\t/src/main.go:12"), Log: name("level=ERROR msg=part"),
 		})
 		b.Attempts = append(b.Attempts, events.Attempt{Set: 7, Task: 5, Number: uint32(i), Executor: 2, Outcome: events.AttemptError, Start: micros(95), End: micros(96)})
 	}
@@ -116,6 +116,7 @@ func Busy(name func(string) string) *events.Batch {
 		&events.JobSubmitted{Time: At(320), Job: 9, Name: name("broken")},
 		&events.JobEnded{Time: At(330), Job: 9, State: events.Failed, Error: name("task 3 failed 4 times")},
 	)
+	record(&events.ExecutorHeapProfiled{Time: At(340), ID: "1", Resident: 2 << 30})
 	for i := range 20 {
 		b.Memory = append(b.Memory, events.MemorySample{Executor: 1, Time: micros(float64(10 + i*10)), Resident: int64(100+i*80) << 20})
 	}
