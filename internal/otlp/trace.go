@@ -39,6 +39,9 @@ func spansOf(s *events.Snapshot, span SpanContext, parent string) []*tracepb.Spa
 	t.add(span.Span[:], t.parent, cmp.Or(a.Name, a.ID), a.Time.Time, a.Ended, a.State, a.Error,
 		number("bobbin.tasks", int64(s.Totals.Tasks)), number("bobbin.attempts.failed", int64(s.Totals.FailedAttempts)), number("bobbin.executors.lost", int64(s.Totals.Lost)))
 	for i, step := range s.Steps {
+		if step.Name == "" {
+			continue // the only one: a command without a job file
+		}
 		t.add(t.stepID(i), span.Span[:], "step "+step.Name, step.Started, step.Ended, step.State, step.Error)
 	}
 	setIDs := map[uint64][]byte{} // by task set
@@ -55,7 +58,7 @@ func (t *trace) stepID(i int) []byte { return t.span.below(fmt.Sprintf("step %d"
 func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 	parent := t.span.Span[:]
 	for i, step := range t.state.Steps {
-		if step.Name == job.Name && !job.Time.Time.Before(step.Started) && (step.Ended.IsZero() || !job.Time.Time.After(step.Ended)) {
+		if step.Name != "" && step.Name == job.Name && !job.Time.Time.Before(step.Started) && (step.Ended.IsZero() || !job.Time.Time.After(step.Ended)) {
 			parent = t.stepID(i)
 		}
 	}
