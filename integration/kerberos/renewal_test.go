@@ -53,6 +53,12 @@ func (s *secured) outliveTokens(t *testing.T) {
 	}
 	for _, mode := range []string{"cluster", "client"} {
 		start(mode, func() result { return steady(mode, mode, steadyRounds, steadyPause, keytab...) })
+		// The others find its program in HDFS: three uploads at a time, encrypted by 3DES, may
+		// take longer than a token lives before the ResourceManager renews it.
+		require.Eventually(t, func() bool {
+			r := s.run(t, "list", "--json", "--name", "steady-"+mode)
+			return strings.Contains(r.stdout, "application_")
+		}, time.Minute, 100*time.Millisecond)
 	}
 	start("no keytab", func() result { return steady("cluster", "ticket", 2, tokenLifetime+time.Second) })
 
