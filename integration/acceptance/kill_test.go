@@ -8,6 +8,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -103,14 +104,15 @@ func TestCountsAreCorrectAfterApplicationMasterIsKilled(t *testing.T) {
 				h = shared.hold(t, sourcesText(t), when)
 				h.awaitMoment(t)
 			}
+			var shown time.Time
 			if when == counting {
-				awaitLogged(t, h.id)
+				shown = awaitLogged(t, h.id)
 			}
 			killRole(t, h.id, launch.RoleAM)
 			assertContinues(t, h)
 			assert.Len(t, attempts(t, h.id), 2)
 			if when == counting {
-				assertLogs(t, h.id)
+				assertLogs(t, h.id, shown)
 			}
 		})
 	}

@@ -5,7 +5,9 @@ package acceptance
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/am/page"
+	"github.com/bobbin-yarn/bobbin/eventlog/historyserver"
 	"github.com/bobbin-yarn/bobbin/integration/browser"
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
@@ -108,10 +111,21 @@ func TestPagesInClientMode(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
+// hostileName is an application's name that would run a script if a page did not escape it.
+const hostileName = `<b onclick="x()">"waves"</b><script>document.title = "pwned"</script><img src=x onerror='document.title = "pwned"'>`
+
 func TestPagesInABrowser(t *testing.T) {
 	t.Parallel()
 	first, second := output(t)+"-first", output(t)+"-second"
-	running, id := shared.submit(t, "--num-executors", "2", "--name", `<b>"waves"`, program("trouble"), "waves", "3", first, second)
+	logs := historyserver.New(historyserver.Options{Files: shared.files, Directory: home(t) + "/.bobbin/history", Logger: slog.New(slog.DiscardHandler)})
+	team := httptest.NewServer(logs)
+	t.Cleanup(func() {
+		team.Close()
+		logs.Close()
+	})
+	report := filepath.Join(t.TempDir(), "report.html")
+	running, id := shared.submit(t, "--num-executors", "2", "--name", hostileName, "--report", report,
+		"--conf", "yarn.historyServer.address="+team.URL, program("trouble"), "waves", "3", first, second)
 	status := awaitTasks(t, id, 2)
 	require.Len(t, status.TaskSets, 1)
 	job := fmt.Sprint(status.TaskSets[0].ID)
@@ -182,4 +196,77 @@ func TestPagesInABrowser(t *testing.T) {
 	assert.Contains(t, ended.lastLine(), id+" was killed by user ")
 	assert.Equal(t, yarnrest.StatusKilled, application(t, id).FinalStatus)
 	assertNothingLeft(t, id)
+	assertPagesAfterTheEnd(t, b, proxied, team.URL+"/"+id+"/1/", job)
+	assertReport(t, b, report)
+}
+
+// assertPagesAfterTheEnd checks that YARN's link to an application leads to its pages at
+// the history server, and that all of these are whole.
+func assertPagesAfterTheEnd(t *testing.T, b *browser.Browser, link, pages, job string) {
+	t.Helper()
+	require.NoError(t, b.Open(t.Context(), link))
+	var address, title, state string
+	require.NoError(t, b.Evaluate(t.Context(), "location.href", &address))
+	assert.Equal(t, pages, strings.TrimSuffix(address, "?"))
+	for _, query := range []string{
+		"", "?page=stream", "?page=jobs", "?page=job&id=" + job, "?page=stage&id=" + job, "?page=tasks&id=" + job, "?page=task&set=" + job + "&index=0",
+		"?page=executors", "?page=storage", "?page=settings", "?page=events",
+	} {
+		require.NoError(t, b.Open(t.Context(), pages+query))
+		require.NoError(t, b.Evaluate(t.Context(), "document.title", &title))
+		assert.True(t, strings.HasSuffix(title, ": "+hostileName), title)
+		require.NoError(t, b.Evaluate(t.Context(), `document.querySelector(".state").textContent`, &state))
+		assert.Equal(t, "killed", state)
+		for _, request := range b.Requests() {
+			assert.True(t, strings.HasPrefix(request, pages), request)
+		}
+		assert.Empty(t, b.Problems(), query)
+	}
+}
+
+// assertReport opens a report from disk, and from a server that forbids all but the page
+// itself, and checks that its name does nothing and that it is readable.
+func assertReport(t *testing.T, b *browser.Browser, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(content)
+	}))
+	defer strict.Close()
+	for _, address := range []string{"file://" + path, strict.URL + "/"} {
+		for _, width := range []int{1280, 360} {
+			require.NoError(t, b.Resize(t.Context(), width, 900))
+			require.NoError(t, b.Open(t.Context(), address))
+			var seen struct {
+				Title, Text, Number, Border string
+				Bar                         string
+				Progress                    float64
+			}
+			require.NoError(t, b.Evaluate(t.Context(), `({
+				title: document.title, text: document.body.innerText,
+				number: getComputedStyle(document.querySelector("td[align=right]")).textAlign,
+				border: getComputedStyle(document.querySelector(".scroll td")).borderBottomStyle,
+				bar: getComputedStyle(document.querySelector("svg rect:last-of-type") || document.body).fill,
+				progress: document.querySelector("progress").getBoundingClientRect().width,
+			})`, &seen))
+			assert.Equal(t, hostileName+": killed", seen.Title)
+			for _, text := range []string{hostileName, "3 of 3 tasks done", "Executors", "yarn.historyServer.address", "Job submitted"} {
+				assert.Contains(t, seen.Text, text)
+			}
+			assert.Contains(t, seen.Number, "right")
+			assert.Contains(t, []string{"solid", "inset"}, seen.Border)
+			assert.Equal(t, "rgb(76, 142, 217)", seen.Bar)
+			assert.Greater(t, seen.Progress, 20.)
+			requests := b.Requests()
+			assert.Subset(t, []string{address, strict.URL + "/favicon.ico"}, requests, "it loads nothing")
+			for _, problem := range b.Problems() {
+				assert.Contains(t, problem, "inline style", "only the style sheet is missing")
+				assert.NotContains(t, address, "file://")
+			}
+			takePicture(t, b, fmt.Sprintf("report-%s-%d", address[:4], width))
+		}
+	}
 }
