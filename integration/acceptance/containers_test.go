@@ -192,6 +192,29 @@ func accessLists(t *testing.T, own *suite) {
 	}
 	assert.Contains(t, pageAt(t, proxied+"?user.name=stranger"), `the user "stranger" may not see this application`)
 	assert.Contains(t, pageAt(t, proxied), `may not see this application`, "who has no name here")
+	root := strings.TrimSuffix(proxied, page.StatusPath)
+	for query, says := range map[string]string{
+		"?page=jobs": "Jobs", "?page=profile&type=heap&seconds=1": "Flame graph", "metrics?": "bobbin_executors", "api/profile?type=heap&seconds=1": "\x1f\x8b",
+	} {
+		assert.Contains(t, pageAt(t, root+query+"&user.name=viewer"), says, query)
+		assert.Contains(t, pageAt(t, root+query+"&user.name=stranger"), `the user "stranger" may not see this application`, query)
+		assert.Contains(t, pageAt(t, root+query), `may not see this application`, query)
+	}
+	assert.NotContains(t, pageAt(t, root+"?user.name=viewer"), "data-token", "a viewer may not kill")
+	killPage := func(as, token string) int {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, root+"?action=kill"+as, strings.NewReader(token))
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	_, token, _ := strings.Cut(pageAt(t, root+"?user.name="+currentUser(t)), `data-token="`)
+	token, _, _ = strings.Cut(token, `"`)
+	require.Regexp(t, "^[0-9a-f]{64}$", token)
+	for _, as := range []string{"&user.name=viewer", "&user.name=stranger", ""} { // the last has no name
+		assert.Equal(t, http.StatusForbidden, killPage(as, token), as)
+	}
 	assert.Equal(t, 3, as("stranger", "kill", id).code)
 	assert.Equal(t, 3, as("viewer", "kill", id).code)
 	assert.Equal(t, 0, as("ender", "kill", id).code)

@@ -4,12 +4,18 @@ package acceptance
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/pprof/profile"
@@ -21,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
 // scrape reads the metrics of an application where metrics-sd says that they are.
@@ -52,6 +59,73 @@ func scrape(t *testing.T, id string) map[string]*dto.MetricFamily {
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	require.NoError(t, err)
 	return families
+}
+
+// startProcess starts a process that the test ends, and returns what it writes.
+func startProcess(t *testing.T, path string, args ...string) *transcript {
+	t.Helper()
+	command := exec.Command(path, args...)
+	said := &transcript{t: t}
+	command.Stdout, command.Stderr = said, said
+	command.Env = append(os.Environ(), "HADOOP_CONF_DIR="+shared.hadoop.ConfDir())
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait() // with the signal's exit status
+		if t.Failed() {
+			t.Logf("%s says:\n%s", path, said)
+		}
+	})
+	return said
+}
+
+// freeAddress returns a loopback address on which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// scrapedByPrometheus starts a Prometheus, which finds the cluster's applications by
+// metrics-sd, and waits until it knows how many executors an application wants.
+func scrapedByPrometheus(t *testing.T, id string) (wanted string) {
+	t.Helper()
+	path, err := exec.LookPath("prometheus")
+	require.NoError(t, err, "install Prometheus")
+	listed, served := freeAddress(t), freeAddress(t)
+	startProcess(t, filepath.Join(shared.programs, "yarn-submit"), "metrics-sd", "--listen", listed)
+	directory := t.TempDir()
+	settings := filepath.Join(directory, "prometheus.yml")
+	require.NoError(t, os.WriteFile(settings, fmt.Appendf(nil, `
+global: {scrape_interval: 2s, scrape_timeout: 2s}
+scrape_configs:
+  - job_name: bobbin
+    http_sd_configs: [{url: "http://%s/", refresh_interval: 5s}]
+`, listed), 0o644))
+	startProcess(t, path, "--config.file="+settings, "--storage.tsdb.path="+filepath.Join(directory, "data"), "--web.listen-address="+served)
+	query := "http://" + served + "/api/v1/query?" + url.Values{"query": {`bobbin_executors_wanted{application_id="` + id + `",application="pi",job="bobbin"}`}}.Encode()
+	await(t, "Prometheus scrapes "+id, func(ctx context.Context) bool {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, query, nil)
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		var found struct {
+			Data struct {
+				Result []struct{ Value [2]any }
+			}
+		}
+		if json.NewDecoder(answer.Body).Decode(&found) != nil || len(found.Data.Result) != 1 {
+			return false
+		}
+		wanted = fmt.Sprint(found.Data.Result[0].Value[1])
+		return true
+	})
+	return wanted
 }
 
 // takeProfile takes a profile with yarn-submit.
@@ -103,6 +177,7 @@ func TestARunningApplicationIsObserved(t *testing.T) {
 	assert.EqualValues(t, 1, families["bobbin_task_sets_submitted_total"].GetMetric()[0].GetCounter().GetValue())
 	assert.Contains(t, families, "bobbin_containers")
 	assert.Contains(t, families, "process_cpu_seconds_total")
+	assert.Equal(t, "2", scrapedByPrometheus(t, id))
 
 	cpu, said := takeProfile(t, id, "--seconds", "3")
 	assert.Contains(t, said, "executor 1, executor 2; read it with go tool pprof")
@@ -112,6 +187,13 @@ func TestARunningApplicationIsObserved(t *testing.T) {
 	for executor, nanos := range executors {
 		assert.Greater(t, nanos, int64(1e8), executor)
 	}
+	graph := pageAt(t, "http://"+shared.hadoop.ResourceManager().Address(cluster.HTTP)+"/proxy/"+id+"?page=profile&type=cpu&seconds=3")
+	assert.Contains(t, graph, "executor 1, executor 2", "the flame graph is of both")
+	_, busiest, _ := strings.Cut(graph, `<section id="functions">`)
+	_, busiest, _ = strings.Cut(busiest, "<tbody>")
+	busiest, _, _ = strings.Cut(busiest, "</tr>")
+	assert.Contains(t, busiest, "main.", "the task function is what takes most")
+	assert.Regexp(t, `<rect [^>]*><title>main\.`, graph)
 	goroutines, said := takeProfile(t, id, "--type", "goroutine", "--executor", "2")
 	assert.Contains(t, said, "executor 2;")
 	assert.NotEmpty(t, goroutines.Sample)

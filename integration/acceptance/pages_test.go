@@ -145,6 +145,17 @@ func TestPagesInABrowser(t *testing.T) {
 	require.NoError(t, b.Open(t.Context(), proxied+"?page=settings"))
 	assert.Regexp(t, `executor\.instances\s+2\s+the command line`, textOf(t, b))
 
+	// A profile is a page, too, which does not stay current.
+	require.NoError(t, b.Resize(t.Context(), 1280, 900))
+	require.NoError(t, b.Open(t.Context(), proxied+"?page=profile&type=goroutine&seconds=1"))
+	var dump, fill string
+	require.NoError(t, b.Evaluate(t.Context(), `document.querySelector("#goroutines pre").textContent`, &dump))
+	require.NoError(t, b.Evaluate(t.Context(), `getComputedStyle(document.querySelector(".flame rect")).fill`, &fill))
+	assert.Contains(t, dump, "executorbackend.")
+	assert.NotEqual(t, "rgb(0, 0, 0)", fill, "the policy admits the colors")
+	assert.Empty(t, b.Problems())
+	takePicture(t, b, "profile")
+
 	// The page shows progress without being loaded again.
 	require.NoError(t, b.Open(t.Context(), proxied+"?page=job&id="+job))
 	require.NoError(t, b.Evaluate(t.Context(), `window.kept = true`, nil))
