@@ -32,11 +32,11 @@ func clusters() map[string]cluster.Options {
 				"dfs.encrypt.data.transfer":    "true",
 			}),
 			YARN: cluster.Properties{
-				"yarn.am.liveness-monitor.expiry-interval-ms":                            "10000",
-				"yarn.nm.liveness-monitor.expiry-interval-ms":                            "10000",
-				"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs":     "31",
-				"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs": "31",
-				"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs":        "31",
+				"yarn.am.liveness-monitor.expiry-interval-ms":                            "13000",
+				"yarn.nm.liveness-monitor.expiry-interval-ms":                            "13000",
+				"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs":     "40",
+				"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs": "40",
+				"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs":        "40",
 			},
 			Nodes: nodes(
 				cluster.Properties{"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"},

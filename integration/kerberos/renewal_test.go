@@ -17,11 +17,11 @@ import (
 
 const (
 	// tokenRenewal and tokenLifetime are how long tokens live without a renewal and at most.
-	tokenRenewal  = 10 * time.Second
-	tokenLifetime = 15 * time.Second
+	tokenRenewal  = 20 * time.Second
+	tokenLifetime = 30 * time.Second
 	// steadyPause is longer than connections to the NameNode are kept.
 	steadyPause  = 11 * time.Second
-	steadyRounds = 5
+	steadyRounds = 8
 )
 
 // outliveTokens runs applications that use HDFS for three times the maximum lifetime of
