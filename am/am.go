@@ -332,7 +332,7 @@ func (m *applicationMaster) snapshot() *events.Snapshot {
 		return recorded
 	}
 	// A driver in another process has not answered yet.
-	return &events.Snapshot{Latest: m.began, Application: events.Application{State: events.Running, ApplicationStarted: events.ApplicationStarted{
+	return &events.Snapshot{Latest: m.began, Application: events.Application{State: events.StateRunning, ApplicationStarted: events.ApplicationStarted{
 		Time: events.At(m.began), ID: m.ID.Application.String(), Attempt: int(m.ID.Attempt), Name: m.Spec.Name, User: m.Spec.User,
 	}}}
 }

@@ -275,7 +275,7 @@ func (p *display) showWait(why string) {
 func (p *display) showSlow(slowest []driver.SlowTask) {
 	for _, t := range slowest {
 		key := slowTask{t.Set, t.Task, t.Number}
-		if p.slow[key] || p.now().Sub(p.slowAt) < taskLinePause || !events.Straggles(millis(t.RunMillis), millis(t.MeanMillis)) {
+		if p.slow[key] || p.now().Sub(p.slowAt) < taskLinePause || !events.IsStraggling(millis(t.RunMillis), millis(t.MeanMillis)) {
 			continue
 		}
 		if p.slow == nil {

@@ -104,7 +104,7 @@ func (e *engine) run(ctx context.Context) error {
 			case state == blocked:
 				states[i] = blocked
 				e.logger.Warn("step skipped", "step", steps[i].Name, "needs", need)
-				e.recordEnd(steps[i], events.Skipped, "it needs step "+need+", which has failed")
+				e.recordEnd(steps[i], events.StateSkipped, "it needs step "+need+", which has failed")
 				e.results.skip(i, need)
 			}
 		}
@@ -117,17 +117,17 @@ func (e *engine) run(ctx context.Context) error {
 		case end.err == nil:
 			states[end.step] = passed
 			e.logger.Info("step succeeded", "step", step.Name)
-			e.recordEnd(step, events.Succeeded, "")
+			e.recordEnd(step, events.StateSucceeded, "")
 		case step.AllowFailure && ctx.Err() == nil:
 			states[end.step] = passed
 			e.logger.Warn("step failed, which the job allows", "step", step.Name, "error", end.err)
-			e.recordEnd(step, events.Failed, end.err.Error())
+			e.recordEnd(step, events.StateFailed, end.err.Error())
 		default:
 			states[end.step] = blocked
 			failures[end.step] = end.err
 			order = append(order, end.step)
 			e.logger.Error("step failed", "step", step.Name, "error", end.err)
-			e.recordEnd(step, events.Failed, end.err.Error())
+			e.recordEnd(step, events.StateFailed, end.err.Error())
 		}
 	}
 	if len(order) == 0 {

@@ -44,13 +44,13 @@ func (e *engine) recordJob(j *job, result *stageState) {
 }
 
 func (e *engine) recordJobEnd(j *job, err error) {
-	ended := &events.JobEnded{Time: events.At(time.Now()), Job: uint64(j.id), State: events.Succeeded}
+	ended := &events.JobEnded{Time: events.At(time.Now()), Job: uint64(j.id), State: events.StateSucceeded}
 	if err != nil {
 		ended.Error = err.Error()
-		ended.State = events.Failed
+		ended.State = events.StateFailed
 		cancelled := func(target error) bool { return errors.Is(err, target) }
 		if j.ctx.Err() != nil || slices.ContainsFunc([]error{driver.ErrCancelled, driver.ErrStopped, context.Canceled}, cancelled) {
-			ended.State = events.Cancelled
+			ended.State = events.StateCancelled
 		}
 	}
 	e.app.Driver.Events().Record(ended)

@@ -177,7 +177,7 @@ func (l *loop) taskDone(a *attempt) {
 	l.endCommit(a, true)
 	if a.progress = nil; a.awaitsBarrierSet {
 		delete(l.attempts, a.id)
-		l.record.ended(a, events.AttemptSucceeded, update.GetMetrics(), l.now)
+		l.record.ended(a, events.OutcomeSucceeded, update.GetMetrics(), l.now)
 	}
 	if size := int64(len(result.Value)); size > 0 {
 		if err := set.receiveResult(size); err != nil {
@@ -204,7 +204,7 @@ func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 	switch {
 	case a.awaitsBarrierSet: // another attempt of its barrier set has failed
 		delete(l.attempts, a.id)
-		l.record.ended(a, events.AttemptKilled, a.result.GetMetrics(), l.now)
+		l.record.ended(a, events.OutcomeKilled, a.result.GetMetrics(), l.now)
 	case a.failure != nil:
 		l.countFailure(a)
 		a.reportFailure(failures)

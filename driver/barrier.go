@@ -108,7 +108,7 @@ func (l *loop) dropBarrier(set *runningSet) {
 	for _, id := range set.barrier.attempts {
 		if a := l.attempts[id]; a != nil && a.awaitsBarrierSet {
 			delete(l.attempts, id)
-			l.record.ended(a, events.AttemptKilled, a.result.GetMetrics(), l.now)
+			l.record.ended(a, events.OutcomeKilled, a.result.GetMetrics(), l.now)
 		}
 	}
 	set.barrier = nil

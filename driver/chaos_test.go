@@ -160,12 +160,12 @@ func requireRecorded(t require.TestingT, totals driver.Totals, s *events.Snapsho
 	require.Empty(t, s.RunningAttempts())
 	require.Zero(t, s.Totals.Registered)
 	for _, job := range s.Jobs {
-		require.Equal(t, events.Succeeded, job.State)
+		require.Equal(t, events.StateSucceeded, job.State)
 		require.Equal(t, job.Counts.Tasks, job.Counts.Done)
 		require.Zero(t, job.Counts.Running)
 	}
 	for _, e := range s.Executors {
-		require.Equal(t, events.ExecutorIsLost, e.State)
+		require.Equal(t, events.ExecutorStateLost, e.State)
 		require.Zero(t, e.Counts.Running, "executor %s", e.ID)
 	}
 	launched := 0

@@ -266,7 +266,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	for _, a := range attempts {
 		a.countEnd()
 		a.lossText = loss.Text
-		l.record.ended(a, events.AttemptLost, nil, l.now)
+		l.record.ended(a, events.OutcomeExecutorLost, nil, l.now)
 		if !l.scheduler.RunningSinceLaunch(a.id) {
 			continue // the task may not have been running, so the loss is not its failure
 		}

@@ -162,15 +162,15 @@ func (r *recorder) launched(a *attempt, launch *scheduler.Launch, now time.Time)
 func localityOf(level scheduler.Locality) uint8 {
 	switch level {
 	case scheduler.ProcessLocal:
-		return events.LocalProcess
+		return events.LocalityProcess
 	case scheduler.NodeLocal:
-		return events.LocalNode
+		return events.LocalityNode
 	case scheduler.NoPref:
-		return events.NoPreference
+		return events.LocalityNoPreference
 	case scheduler.RackLocal:
-		return events.LocalRack
+		return events.LocalityRack
 	}
-	return events.AnyHost
+	return events.LocalityAny
 }
 
 // row returns the attempt's row, as far as the attempt has come.
@@ -186,8 +186,8 @@ func (r *recorder) ended(a *attempt, outcome events.Outcome, metrics *wire.Metri
 	if r.events == nil {
 		return
 	}
-	if outcome != events.AttemptRecalled && (a.killed || a.set.ended) {
-		outcome = events.AttemptKilled
+	if outcome != events.OutcomeRecalled && (a.killed || a.set.ended) {
+		outcome = events.OutcomeKilled
 	}
 	row := a.row()
 	row.Outcome, row.End = outcome, events.MicrosOf(now)
@@ -198,14 +198,14 @@ func (r *recorder) ended(a *attempt, outcome events.Outcome, metrics *wire.Metri
 		row.BytesRead, row.BytesWritten = int64(metrics.GetBytesRead()), int64(metrics.GetBytesWritten())
 	}
 	r.events.Ended(&row, a.hasRow)
-	if outcome != events.AttemptError && outcome != events.AttemptLost {
+	if outcome != events.OutcomeFailed && outcome != events.OutcomeExecutorLost {
 		return
 	}
 	failed := &events.AttemptFailed{
 		Time: events.At(now), Set: row.Set, Task: row.Task, Number: row.Number, Executor: row.Executor,
 		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(), Log: a.failure.GetLog(),
 	}
-	if outcome == events.AttemptLost {
+	if outcome == events.OutcomeExecutorLost {
 		failed.Message, failed.Stack, failed.Log = "the executor "+a.lossText, "", ""
 	}
 	r.events.Record(failed)
@@ -217,14 +217,14 @@ func (r *recorder) updated(a *attempt, update *wire.TaskUpdate, now time.Time) {
 	switch update.GetState() {
 	case wire.TaskState_TASK_STATE_FINISHED:
 		if !a.awaitsBarrierSet {
-			r.ended(a, events.AttemptSucceeded, a.result.GetMetrics(), now)
+			r.ended(a, events.OutcomeSucceeded, a.result.GetMetrics(), now)
 		}
 	case wire.TaskState_TASK_STATE_RECALLED:
-		r.ended(a, events.AttemptRecalled, nil, now)
+		r.ended(a, events.OutcomeRecalled, nil, now)
 	case wire.TaskState_TASK_STATE_KILLED:
-		r.ended(a, events.AttemptKilled, update.GetMetrics(), now)
+		r.ended(a, events.OutcomeKilled, update.GetMetrics(), now)
 	default:
-		r.ended(a, events.AttemptError, update.GetMetrics(), now)
+		r.ended(a, events.OutcomeFailed, update.GetMetrics(), now)
 	}
 }
 

@@ -44,14 +44,14 @@ var attemptColumns = []column[events.Attempt]{
 const otherColumn = "other"
 
 func getOther(a *events.Attempt) int64 {
-	if a.Outcome == events.StillRunning {
+	if a.Outcome == events.OutcomeRunning {
 		return 0
 	}
 	return int64(a.End - phasesEnd(a))
 }
 
 func setOther(a *events.Attempt, other int64) {
-	if a.Outcome != events.StillRunning {
+	if a.Outcome != events.OutcomeRunning {
 		a.End = phasesEnd(a) + events.Micros(other)
 	}
 }

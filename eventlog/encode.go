@@ -31,8 +31,8 @@ type header struct {
 	Attempt     int    `json:"attempt"`
 }
 
-// gap is a line where lines are missing, because the file system was too slow.
-type gap struct {
+// missingLines is a line where lines are missing, because the file system was too slow.
+type missingLines struct {
 	Bytes int64 `json:"bytes"` // size of the missing lines
 }
 

@@ -17,13 +17,13 @@ const (
 	extension = ".jsonl.zst"
 )
 
-// lines is the format that docs/event-log.md describes.
-type lines struct {
+// jsonLines is the format that docs/event-log.md describes.
+type jsonLines struct {
 	launched map[launchKey]events.Attempt // attempts that run and are not in the log yet
 	ended    []events.Attempt             // the result of endedOf; reused
 }
 
-func newLines() *lines { return &lines{launched: map[launchKey]events.Attempt{}} }
+func newLines() *jsonLines { return &jsonLines{launched: map[launchKey]events.Attempt{}} }
 
 // launchKey identifies an attempt.
 type launchKey struct {
@@ -33,11 +33,11 @@ type launchKey struct {
 
 func keyOf(a *events.Attempt) launchKey { return launchKey{a.Set, a.Task, a.Number} }
 
-func (l *lines) begin(application string, attempt int) []byte {
+func (l *jsonLines) begin(application string, attempt int) []byte {
 	return appendObject(nil, typeLog, header{Version: Version, Application: application, Attempt: attempt})
 }
 
-func (l *lines) add(lines []byte, b *events.Batch) []byte {
+func (l *jsonLines) add(lines []byte, b *events.Batch) []byte {
 	for _, e := range b.Events {
 		lines = appendObject(lines, e.Type(), e)
 	}
@@ -51,25 +51,25 @@ func (l *lines) add(lines []byte, b *events.Batch) []byte {
 
 // endedOf returns the attempts that have ended, without those that were recalled before
 // their launch was written. It keeps those that run for takeLaunched.
-func (l *lines) endedOf(attempts []events.Attempt) []events.Attempt {
+func (l *jsonLines) endedOf(attempts []events.Attempt) []events.Attempt {
 	l.ended = l.ended[:0]
 	for i := range attempts {
 		a := &attempts[i]
 		key := keyOf(a)
-		if a.Outcome == events.StillRunning {
+		if a.Outcome == events.OutcomeRunning {
 			l.launched[key] = *a
 			continue
 		}
 		_, unwritten := l.launched[key]
 		delete(l.launched, key)
-		if a.Outcome != events.AttemptRecalled || !unwritten {
+		if a.Outcome != events.OutcomeRecalled || !unwritten {
 			l.ended = append(l.ended, *a)
 		}
 	}
 	return l.ended
 }
 
-func (l *lines) flush(lines []byte) []byte {
+func (l *jsonLines) flush(lines []byte) []byte {
 	if running := l.takeLaunched(); len(running) > 0 {
 		lines = appendSplit(lines, typeAttempts, attemptColumns, running)
 	}
@@ -77,7 +77,7 @@ func (l *lines) flush(lines []byte) []byte {
 }
 
 // takeLaunched returns the attempts that run and are not in the log yet.
-func (l *lines) takeLaunched() []events.Attempt {
+func (l *jsonLines) takeLaunched() []events.Attempt {
 	var running []events.Attempt
 	for _, a := range l.launched {
 		running = append(running, a)
@@ -86,19 +86,19 @@ func (l *lines) takeLaunched() []events.Attempt {
 	return running
 }
 
-func (l *lines) gap(lines []byte, bytes int64) []byte {
-	return appendObject(lines, typeGap, gap{Bytes: bytes})
+func (l *jsonLines) gap(lines []byte, bytes int64) []byte {
+	return appendObject(lines, typeGap, missingLines{Bytes: bytes})
 }
 
 // end returns the frame with the summary, and the frame that says where that begins.
-func (l *lines) end(encoder *zstd.Encoder, summary *events.Snapshot, offset int64) []byte {
+func (l *jsonLines) end(encoder *zstd.Encoder, summary *events.Snapshot, offset int64) []byte {
 	short := *summary
 	short.Jobs = short.Jobs[max(0, len(short.Jobs)-summaryJobs):]
 	frame := encoder.EncodeAll(appendObject(nil, typeSummary, &short), nil)
 	return append(frame, footer(offset)...)
 }
 
-func (l *lines) name(application string, attempt int, state string) string {
+func (l *jsonLines) name(application string, attempt int, state string) string {
 	return fileName(application, attempt, state)
 }
 

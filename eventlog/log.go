@@ -36,13 +36,13 @@ const (
 
 // Options describe a Log.
 type Options struct {
-	Files       *storage.Files
-	Directory   string        // where the log is written
-	Home        string        // if it is not "", the log is written only if this directory exists
-	MaxAge      time.Duration // the user's logs in the directory that were completed longer ago are removed; 0 keeps all
-	Application string        // the application's id
-	Attempt     int           // its attempt
-	Logger      *slog.Logger
+	Files        *storage.Files
+	Directory    string        // where the log is written
+	RequiredHome string        // if it is not "", the log is written only if this directory exists
+	MaxAge       time.Duration // the user's logs in the directory that were completed longer ago are removed; 0 keeps all
+	Application  string        // the application's id
+	Attempt      int           // its attempt
+	Logger       *slog.Logger
 }
 
 // format is what the lines and the names of a kind of log look like. Its methods are not
@@ -70,7 +70,7 @@ type Log struct {
 	wake    chan struct{} // has an element if flushBytes of lines wait
 	closing chan struct{}
 	cancel  context.CancelFunc
-	writing sync.WaitGroup
+	running sync.WaitGroup
 
 	mu      sync.Mutex
 	lines   []byte
@@ -104,7 +104,7 @@ func start(options Options, format format) *Log {
 	}
 	l.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault)) // fails only for invalid options
 	l.lines = format.begin(options.Application, options.Attempt)
-	l.writing.Go(func() { l.run(ctx) })
+	l.running.Go(func() { l.run(ctx) })
 	return l
 }
 
@@ -164,7 +164,7 @@ var errNoHome = errors.New("the user has no home directory")
 // fail ends the log after an error.
 func (l *Log) fail(err error) {
 	if errors.Is(err, errNoHome) {
-		l.options.Logger.Info("no event log is written, as the user has no home directory: see eventLog.dir", "home", l.options.Home)
+		l.options.Logger.Info("no event log is written, as the user has no home directory: see eventLog.dir", "home", l.options.RequiredHome)
 	} else {
 		l.options.Logger.Warn("the event log ends here: the history of this application is not complete", "path", l.path, "error", err)
 	}
@@ -177,15 +177,15 @@ func (l *Log) fail(err error) {
 }
 
 func (l *Log) create(ctx context.Context) error {
-	if l.options.Home != "" {
-		if exists, err := l.options.Files.Exists(ctx, l.options.Home); err != nil || !exists {
+	if l.options.RequiredHome != "" {
+		if exists, err := l.options.Files.Exists(ctx, l.options.RequiredHome); err != nil || !exists {
 			return cmp.Or(err, errNoHome)
 		}
 	}
 	if err := l.options.Files.MkdirAll(ctx, l.options.Directory, directoryMode); err != nil {
 		return err
 	}
-	l.path = l.pathFor(events.Running)
+	l.path = l.pathFor(events.StateRunning)
 	file, err := l.options.Files.Create(ctx, l.path, storage.Overwrite(), storage.Perm(fileMode))
 	l.file = file
 	return err
@@ -204,7 +204,7 @@ func (l *Log) removeOld(ctx context.Context) {
 	}
 	for _, old := range logs {
 		age := l.options.MaxAge
-		if old.State == events.Running {
+		if old.State == events.StateRunning {
 			age = max(age, runningAge)
 		}
 		if old.Owner != own.Owner || time.Since(old.Modified) < age {
@@ -259,7 +259,7 @@ func (l *Log) Close(ctx context.Context, state string, summary *events.Snapshot)
 	defer l.cancel()
 	defer stop()
 	close(l.closing)
-	l.writing.Wait()
+	l.running.Wait()
 	if l.failed {
 		return
 	}

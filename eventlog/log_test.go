@@ -50,7 +50,7 @@ func record(r *events.Recorder, tasks int) {
 	now := events.MicrosOf(start)
 	for task := range uint32(tasks) {
 		now += events.Micros(random.IntN(200))
-		a := events.Attempt{Set: 1, Task: task, Executor: uint32(1 + random.IntN(4)), Locality: events.NoPreference, Start: now}
+		a := events.Attempt{Set: 1, Task: task, Executor: uint32(1 + random.IntN(4)), Locality: events.LocalityNoPreference, Start: now}
 		r.Launched(&a)
 		if int(task) == tasks-1 {
 			break
@@ -60,10 +60,10 @@ func record(r *events.Recorder, tasks int) {
 		a.ResultBytes, a.PeakMemory = 8, int64(20<<20+random.IntN(16)*(64<<10))
 		a.End = a.Start + a.Queue + a.Decode + a.Run + a.Encode + events.Micros(200+random.IntN(200))
 		if task%100 == 50 {
-			a.Outcome = events.AttemptError
+			a.Outcome = events.OutcomeFailed
 			r.Record(&events.AttemptFailed{Time: events.At(a.End.Time()), Set: 1, Task: task, Executor: a.Executor, Message: "no such file"})
 		} else {
-			a.Outcome = events.AttemptSucceeded
+			a.Outcome = events.OutcomeSucceeded
 		}
 		r.Ended(&a, true)
 	}
@@ -81,12 +81,12 @@ func write(t testing.TB, directory string, tasks int) (path string, state *event
 	r := events.NewRecorder(events.Limits{}, log)
 	record(r, tasks)
 	r.Close()
-	log.Close(context.Background(), events.Succeeded, r.Snapshot())
+	log.Close(context.Background(), events.StateSucceeded, r.Snapshot())
 	require.Empty(t, warnings.String())
 	entries, err := eventlog.List(context.Background(), files, directory)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
-	require.Equal(t, events.Succeeded, entries[0].State)
+	require.Equal(t, events.StateSucceeded, entries[0].State)
 	require.Equal(t, "application_1", entries[0].Application)
 	require.Equal(t, 1, entries[0].Attempt)
 	return strings.TrimPrefix(entries[0].Path, "file://"), r.Snapshot()
@@ -241,7 +241,7 @@ func TestFailingLogDoesNoHarm(t *testing.T) {
 	r := events.NewRecorder(events.Limits{}, log)
 	record(r, 1000)
 	r.Close()
-	log.Close(context.Background(), events.Succeeded, r.Snapshot())
+	log.Close(context.Background(), events.StateSucceeded, r.Snapshot())
 	require.Contains(t, logged.String(), "the event log ends here")
 	require.Equal(t, 1000-1-10, r.Snapshot().Totals.Done)
 }
@@ -251,9 +251,9 @@ func TestNoLogWithoutHome(t *testing.T) {
 	files := storage.New(storage.Options{})
 	defer func() { require.NoError(t, files.Close()) }()
 	log := eventlog.Start(eventlog.Options{
-		Files: files, Directory: home + "/history", Home: home, Application: "a", Attempt: 1, Logger: slog.New(slog.DiscardHandler),
+		Files: files, Directory: home + "/history", RequiredHome: home, Application: "a", Attempt: 1, Logger: slog.New(slog.DiscardHandler),
 	})
-	log.Close(context.Background(), events.Succeeded, &events.Snapshot{})
+	log.Close(context.Background(), events.StateSucceeded, &events.Snapshot{})
 	require.NoDirExists(t, home)
 }
 
@@ -277,7 +277,7 @@ func TestOldLogsAreRemoved(t *testing.T) {
 	log := eventlog.Start(eventlog.Options{
 		Files: files, Directory: directory, MaxAge: 24 * time.Hour, Application: "own", Attempt: 1, Logger: slog.New(slog.DiscardHandler),
 	})
-	log.Close(t.Context(), events.Succeeded, &events.Snapshot{})
+	log.Close(t.Context(), events.StateSucceeded, &events.Snapshot{})
 	left, err := os.ReadDir(directory)
 	require.NoError(t, err)
 	var names []string

@@ -129,8 +129,8 @@ func Load(ctx context.Context, files *storage.Files, path string, limits events.
 	return model, truncated, err
 }
 
-// decoded is the content of a frame.
-type decoded struct {
+// decodedFrame is the content of a frame.
+type decodedFrame struct {
 	offset int64
 	batch  *events.Batch
 	err    error
@@ -147,7 +147,7 @@ func Read(ctx context.Context, log io.Reader, path string, consumer events.Consu
 	defer decoder.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	// Several frames are decoded at the same time; the channel has them in their order.
-	frames := make(chan chan decoded, runtime.GOMAXPROCS(0))
+	frames := make(chan chan decodedFrame, runtime.GOMAXPROCS(0))
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer cancel()
@@ -171,7 +171,7 @@ func Read(ctx context.Context, log io.Reader, path string, consumer events.Consu
 }
 
 // readFrames reads frames until one fails, and decodes each in a goroutine.
-func readFrames(ctx context.Context, log io.Reader, decoder *zstd.Decoder, frames chan<- chan decoded) {
+func readFrames(ctx context.Context, log io.Reader, decoder *zstd.Decoder, frames chan<- chan decodedFrame) {
 	var decoding sync.WaitGroup
 	defer decoding.Wait()
 	buffered := bufio.NewReaderSize(log, 1<<20)
@@ -181,20 +181,20 @@ func readFrames(ctx context.Context, log io.Reader, decoder *zstd.Decoder, frame
 		if errors.Is(err, io.EOF) && size == 0 {
 			return
 		}
-		result := make(chan decoded, 1)
+		result := make(chan decodedFrame, 1)
 		select {
 		case frames <- result:
 		case <-ctx.Done():
 			return
 		}
 		if err != nil {
-			result <- decoded{offset: offset, err: err}
+			result <- decodedFrame{offset: offset, err: err}
 			return
 		}
 		at := offset
 		decoding.Go(func() {
 			batch, err := decodeFrame(decoder, frame)
-			result <- decoded{offset: at, batch: batch, err: err}
+			result <- decodedFrame{offset: at, batch: batch, err: err}
 		})
 		offset += size
 	}
@@ -252,8 +252,8 @@ func LoadStart(ctx context.Context, files *storage.Files, path string) (*events.
 // WithEnd returns a state in which the application does not run. Nothing follows the last
 // event of one whose driver was killed.
 func WithEnd(state *events.Snapshot) *events.Snapshot {
-	if state.Application.State == events.Running {
-		state.Application.State, state.Application.Ended = events.Killed, state.Latest
+	if state.Application.State == events.StateRunning {
+		state.Application.State, state.Application.Ended = events.StateKilled, state.Latest
 		state.Application.Error = "The log has no end: the driver was killed, or the application runs and has written nothing later."
 	}
 	return state

@@ -67,7 +67,7 @@ func (f *sparkLines) add(lines []byte, b *events.Batch) []byte {
 		f.measured[launchKey{set: m.Set, task: m.Task}] = m
 	}
 	for i := range b.Attempts {
-		if a := &b.Attempts[i]; a.Outcome != events.StillRunning && a.Outcome != events.AttemptRecalled {
+		if a := &b.Attempts[i]; a.Outcome != events.OutcomeRunning && a.Outcome != events.OutcomeRecalled {
 			lines = f.attempt(lines, a)
 		}
 	}
@@ -222,7 +222,7 @@ func (f *sparkLines) attempt(lines []byte, a *events.Attempt) []byte {
 	}
 	f.tasks++
 	task := sparkTask{
-		ID: f.tasks, Index: a.Task, Attempt: a.Number, Partition: a.Task, Launched: milliseconds(a.Start), Locality: sparkLocalities[min(a.Locality, events.AnyHost)],
+		ID: f.tasks, Index: a.Task, Attempt: a.Number, Partition: a.Task, Launched: milliseconds(a.Start), Locality: sparkLocalities[min(a.Locality, events.LocalityAny)],
 		Speculative: a.Speculative, Accumulables: []struct{}{},
 	}
 	if e := f.executors[a.Executor]; e != nil {
@@ -230,8 +230,8 @@ func (f *sparkLines) attempt(lines []byte, a *events.Attempt) []byte {
 	}
 	lines = appendSpark(lines, sparkTaskStart{sparkType("TaskStart"), set.stage.ID, set.stage.Attempt, task})
 	task.Finished = max(milliseconds(a.End), 1)
-	task.Failed = a.Outcome == events.AttemptError || a.Outcome == events.AttemptLost
-	task.Killed = a.Outcome == events.AttemptKilled
+	task.Failed = a.Outcome == events.OutcomeFailed || a.Outcome == events.OutcomeExecutorLost
+	task.Killed = a.Outcome == events.OutcomeKilled
 	end := sparkTaskEnd{
 		sparkEvent: sparkType("TaskEnd"), Stage: set.stage.ID, Attempt: set.stage.Attempt, Type: "ShuffleMapTask",
 		Reason: f.reason(a, task.Executor), Task: task, ExecutorMetrics: map[string]int64{}, Metrics: f.metrics(a),
@@ -252,7 +252,7 @@ func (f *sparkLines) reason(a *events.Attempt, executor string) any {
 		message, stack = failed.Message, failed.Stack
 	}
 	switch a.Outcome {
-	case events.AttemptError:
+	case events.OutcomeFailed:
 		return struct {
 			Reason      string     `json:"Reason"`
 			Class       string     `json:"Class Name"`
@@ -261,14 +261,14 @@ func (f *sparkLines) reason(a *events.Attempt, executor string) any {
 			FullStack   string     `json:"Full Stack Trace"`
 			updates
 		}{"ExceptionFailure", "error", message, []struct{}{}, message + "\n" + stack, updates{[]struct{}{}}}
-	case events.AttemptLost:
+	case events.OutcomeExecutorLost:
 		return struct {
 			Reason   string `json:"Reason"`
 			Executor string `json:"Executor ID"`
 			ByApp    bool   `json:"Exit Caused By App"`
 			Loss     string `json:"Loss Reason"`
 		}{"ExecutorLostFailure", executor, true, message}
-	case events.AttemptKilled:
+	case events.OutcomeKilled:
 		return struct {
 			Reason string `json:"Reason"`
 			Why    string `json:"Kill Reason"`
@@ -288,7 +288,7 @@ func (f *sparkLines) metrics(a *events.Attempt) sparkMetrics {
 	}
 	m.Input.Bytes, m.Output.Bytes = a.BytesRead, a.BytesWritten
 	measured := f.measured[launchKey{set: a.Set, task: a.Task}]
-	if measured == nil || a.Outcome != events.AttemptSucceeded {
+	if measured == nil || a.Outcome != events.OutcomeSucceeded {
 		return m
 	}
 	m.DiskSpilled = measured.Spilled
@@ -311,7 +311,7 @@ func (f *sparkLines) ending(lines []byte, e events.Event) []byte {
 	case *events.TaskSetEnded:
 		if set := f.sets[e.Set]; set != nil {
 			set.stage.Completed = max(e.Time.Time.UnixMilli(), 1)
-			if e.State != events.Succeeded {
+			if e.State != events.StateSucceeded {
 				set.stage.Failure = cmp.Or(e.Error, e.State)
 			}
 			set.stage.Accumulables = accumulables(e)
@@ -371,7 +371,7 @@ func (f *sparkLines) jobEnded(lines []byte, e *events.JobEnded) []byte {
 		Exception *exception `json:"Exception,omitempty"`
 	}
 	ended := result{Result: "JobSucceeded"}
-	if e.State != events.Succeeded {
+	if e.State != events.StateSucceeded {
 		ended = result{Result: "JobFailed", Exception: &exception{Message: cmp.Or(e.Error, e.State), Stack: []struct{}{}}}
 	}
 	return appendSpark(lines, struct {
@@ -391,7 +391,7 @@ func (f *sparkLines) end(*zstd.Encoder, *events.Snapshot, int64) []byte { return
 
 func (f *sparkLines) name(application string, attempt int, state string) string {
 	name := fmt.Sprintf("%s_%d%s", application, attempt, sparkExtension)
-	if state == events.Running {
+	if state == events.StateRunning {
 		name += ".inprogress"
 	}
 	return name

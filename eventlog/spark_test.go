@@ -36,7 +36,7 @@ func sparkEvents(t *testing.T, batches ...*events.Batch) []map[string]any {
 	for _, b := range batches {
 		log.Consume(b)
 	}
-	log.Close(context.Background(), events.Succeeded, &events.Snapshot{})
+	log.Close(context.Background(), events.StateSucceeded, &events.Snapshot{})
 	require.Empty(t, warnings.String())
 	compressed, err := os.ReadFile(filepath.Join(directory, "application_1_2.zstd"))
 	require.NoError(t, err)
@@ -60,27 +60,27 @@ func TestSparkFormat(t *testing.T) {
 			&events.ExecutorRegistered{Time: at(time.Second), Number: 7, ID: "1", Host: "node1", Cores: 2},
 			&events.JobSubmitted{Time: at(time.Second), Job: 1, Name: "sum"},
 			&events.TaskSetSubmitted{Time: at(time.Second), Set: 1, Job: 1, Name: "sum", Tasks: 1},
-			&events.TaskSetEnded{Time: at(3 * time.Second), Set: 1, State: events.Succeeded, Counters: map[string]int64{"words": 5}},
-			&events.JobEnded{Time: at(3 * time.Second), Job: 1, State: events.Succeeded},
+			&events.TaskSetEnded{Time: at(3 * time.Second), Set: 1, State: events.StateSucceeded, Counters: map[string]int64{"words": 5}},
+			&events.JobEnded{Time: at(3 * time.Second), Job: 1, State: events.StateSucceeded},
 			&events.JobSubmitted{Time: at(4 * time.Second), Job: 2, Name: "sort", Stages: []events.StagePlan{{Stage: 3, Name: "map"}, {Stage: 4, Name: "reduce", Parents: []uint64{3}}}},
 			&events.TaskSetSubmitted{Time: at(4 * time.Second), Set: 5, Job: 2, Stage: 3, Name: "map", Tasks: 2},
 			&events.AttemptFailed{Time: at(5 * time.Second), Set: 5, Task: 1, Executor: 7, Message: "no such file", Stack: "main.go:1"},
 		},
 		Attempts: []events.Attempt{
 			{Set: 1, Executor: 7, Start: micros(time.Second)},
-			{Set: 1, Executor: 7, Outcome: events.AttemptSucceeded, Locality: events.LocalNode, Start: micros(time.Second), End: micros(2 * time.Second), Run: 990_000, BytesRead: 10},
-			{Set: 5, Task: 0, Executor: 7, Outcome: events.AttemptSucceeded, Start: micros(4 * time.Second), End: micros(5 * time.Second)},
-			{Set: 5, Task: 1, Executor: 7, Outcome: events.AttemptError, Start: micros(4 * time.Second), End: micros(5 * time.Second)},
-			{Set: 5, Task: 1, Number: 1, Executor: 7, Outcome: events.AttemptRecalled, Start: micros(5 * time.Second), End: micros(5 * time.Second)},
+			{Set: 1, Executor: 7, Outcome: events.OutcomeSucceeded, Locality: events.LocalityNode, Start: micros(time.Second), End: micros(2 * time.Second), Run: 990_000, BytesRead: 10},
+			{Set: 5, Task: 0, Executor: 7, Outcome: events.OutcomeSucceeded, Start: micros(4 * time.Second), End: micros(5 * time.Second)},
+			{Set: 5, Task: 1, Executor: 7, Outcome: events.OutcomeFailed, Start: micros(4 * time.Second), End: micros(5 * time.Second)},
+			{Set: 5, Task: 1, Number: 1, Executor: 7, Outcome: events.OutcomeRecalled, Start: micros(5 * time.Second), End: micros(5 * time.Second)},
 		},
 		Measurements: []events.Measurement{{Set: 5, Task: 0, RecordsIn: 100, RecordsOut: 10, ShuffleWritten: 1000}},
 	}, &events.Batch{Events: []events.Event{
-		&events.TaskSetEnded{Time: at(6 * time.Second), Set: 5, State: events.Failed, Error: "task 1 failed"},
+		&events.TaskSetEnded{Time: at(6 * time.Second), Set: 5, State: events.StateFailed, Error: "task 1 failed"},
 		&events.TaskSetSubmitted{Time: at(6 * time.Second), Set: 6, Job: 2, Stage: 3, Name: "map", Tasks: 1},
-		&events.TaskSetEnded{Time: at(6 * time.Second), Set: 6, State: events.Cancelled},
-		&events.JobEnded{Time: at(7 * time.Second), Job: 2, State: events.Failed, Error: "task 1 failed"},
+		&events.TaskSetEnded{Time: at(6 * time.Second), Set: 6, State: events.StateCancelled},
+		&events.JobEnded{Time: at(7 * time.Second), Job: 2, State: events.StateFailed, Error: "task 1 failed"},
 		&events.ExecutorLost{Time: at(8 * time.Second), ID: "1", Reason: "told to stop", Expected: true},
-		&events.ApplicationEnded{Time: at(8 * time.Second), State: events.Failed},
+		&events.ApplicationEnded{Time: at(8 * time.Second), State: events.StateFailed},
 	}})
 	var kinds []string
 	of := map[string][]map[string]any{}

@@ -43,13 +43,13 @@ type recording struct {
 func startRecording(o driverOptions) *recording {
 	r := &recording{
 		report: os.Getenv(launch.EnvReportFile), logger: o.logger,
-		state: events.Killed, // until the driver function returns
+		state: events.StateKilled, // until the driver function returns
 	}
 	_ = os.Unsetenv(launch.EnvReportFile) // child processes must not inherit it
 	var consumers []events.Consumer
 	if directory, home := logDirectory(o); directory != "" {
 		r.logs = append(r.logs, eventlog.Start(eventlog.Options{
-			Files: o.files, Directory: directory, Home: home, MaxAge: config.EventLogMaxAge.In(o.settings), Application: o.id, Attempt: max(o.attempt, 1), Logger: o.logger,
+			Files: o.files, Directory: directory, RequiredHome: home, MaxAge: config.EventLogMaxAge.In(o.settings), Application: o.id, Attempt: max(o.attempt, 1), Logger: o.logger,
 		}))
 	}
 	if directory := config.EventLogSparkDir.In(o.settings); directory != "" && config.EventLog.In(o.settings) && o.files != nil {
@@ -106,13 +106,13 @@ func buildVersion() string {
 
 // returned notes the result of the driver function, whose context was ctx.
 func (r *recording) returned(ctx context.Context, err error) {
-	state := events.Failed
+	state := events.StateFailed
 	var killed *am.Killed
 	switch cause := context.Cause(ctx); {
 	case err == nil:
-		state = events.Succeeded
+		state = events.StateSucceeded
 	case errors.Is(cause, context.Canceled), errors.As(cause, &killed):
-		state = events.Killed
+		state = events.StateKilled
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func (r *recording) returned(ctx context.Context, err error) {
 // end records that the application failed before its driver function was called.
 func (r *recording) end(err error) {
 	r.mu.Lock()
-	r.state, r.err = events.Failed, err
+	r.state, r.err = events.StateFailed, err
 	r.mu.Unlock()
 	r.close()
 }

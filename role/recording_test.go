@@ -53,17 +53,17 @@ func TestLocalRunWritesItsLog(t *testing.T) {
 	logs, err := eventlog.List(t.Context(), files, directory)
 	require.NoError(t, err)
 	require.Len(t, logs, 1)
-	require.Equal(t, events.Failed, logs[0].State)
+	require.Equal(t, events.StateFailed, logs[0].State)
 	model, truncated, err := eventlog.Load(t.Context(), files, logs[0].Path, events.Limits{})
 	require.NoError(t, err)
 	require.False(t, truncated)
 	s := model.Snapshot()
 	require.Equal(t, "count", s.Application.Name)
 	require.Equal(t, "local[2]", s.Application.Master)
-	require.Equal(t, events.Failed, s.Application.State)
+	require.Equal(t, events.StateFailed, s.Application.State)
 	require.Contains(t, s.Application.Error, "no such file")
 	require.Len(t, s.Jobs, 1)
-	require.Equal(t, events.Failed, s.Jobs[0].State)
+	require.Equal(t, events.StateFailed, s.Jobs[0].State)
 	require.Len(t, s.Failures, 1)
 	require.Equal(t, "no such file", s.Failures[0].Message)
 	require.Contains(t, s.Application.Settings, events.Setting{Key: "executorEnv.MY_TOKEN", Value: config.Redacted, Source: "the submission"})
@@ -88,9 +88,9 @@ func TestLocalRunWritesItsLog(t *testing.T) {
 
 func TestStatesOfApplications(t *testing.T) {
 	for state, test := range map[string]struct{ cause, err error }{
-		events.Succeeded: {nil, nil},
-		events.Failed:    {errors.New("too many executors failed"), errors.New("no result")},
-		events.Killed:    {&am.Killed{Application: "application_1", User: "alice"}, errors.New("no result")},
+		events.StateSucceeded: {nil, nil},
+		events.StateFailed:    {errors.New("too many executors failed"), errors.New("no result")},
+		events.StateKilled:    {&am.Killed{Application: "application_1", User: "alice"}, errors.New("no result")},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(test.cause)

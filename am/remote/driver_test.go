@@ -363,7 +363,7 @@ func TestEventsAndStateCrossTheLink(t *testing.T) {
 		return state != nil && len(state.Executors) == 1 && len(state.Jobs) == 1
 	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, "h", state.Executors[0].Host)
-	require.Equal(t, events.ExecutorIsAllocated, state.Executors[0].State)
+	require.Equal(t, events.ExecutorStateAllocated, state.Executors[0].State)
 	require.Equal(t, "count", state.Job(3).Sets[0].Name)
 	require.Contains(t, state.Recent, events.Event(&events.TaskSetSubmitted{Time: events.At(time.Unix(6, 0).UTC()), Set: 3, Job: 3, Name: "count", Tasks: 8}))
 	require.Empty(t, slices.Collect(state.Attempts()), "single tasks stay where they are")

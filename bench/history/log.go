@@ -47,7 +47,7 @@ func writeLogs(ctx context.Context, dir string, tasks int) (logs, error) {
 	closing, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
 	for _, log := range w.logs {
-		log.Close(closing, events.Succeeded, state)
+		log.Close(closing, events.StateSucceeded, state)
 	}
 	return logs{
 		bobbin: filepath.Join(own.Directory, application+".1.succeeded.jsonl.zst"), spark: filepath.Join(spark.Directory, application+"_1.zstd"), totals: state.Totals,
@@ -89,10 +89,10 @@ func (w *writer) write(ctx context.Context, tasks int) error {
 			}
 		}
 		w.now = w.now.Add(time.Second)
-		w.record(&events.TaskSetEnded{Time: events.At(w.now), Set: id, State: events.Succeeded, Done: size})
-		w.record(&events.JobEnded{Time: events.At(w.now), Job: id, State: events.Succeeded})
+		w.record(&events.TaskSetEnded{Time: events.At(w.now), Set: id, State: events.StateSucceeded, Done: size})
+		w.record(&events.JobEnded{Time: events.At(w.now), Job: id, State: events.StateSucceeded})
 	}
-	w.record(&events.ApplicationEnded{Time: events.At(w.now), State: events.Succeeded})
+	w.record(&events.ApplicationEnded{Time: events.At(w.now), State: events.StateSucceeded})
 	w.deliver()
 	return nil
 }
@@ -105,15 +105,15 @@ func (w *writer) task(set uint64, index uint32) {
 		a := events.Attempt{
 			Set: set, Task: index, Number: number, Executor: uint32(1 + w.random.IntN(executors)), Locality: uint8(w.random.IntN(3)), Start: events.MicrosOf(w.now),
 			Queue: events.Micros(w.random.IntN(30)), Decode: events.Micros(w.random.IntN(5)), Run: 9000 + events.Micros(w.random.IntN(2000)), Encode: events.Micros(w.random.IntN(3)),
-			ResultBytes: 8, BytesRead: int64(w.random.IntN(1 << 20)), PeakMemory: int64(20<<20 + w.random.IntN(16)*(64<<10)), Outcome: events.AttemptSucceeded,
+			ResultBytes: 8, BytesRead: int64(w.random.IntN(1 << 20)), PeakMemory: int64(20<<20 + w.random.IntN(16)*(64<<10)), Outcome: events.OutcomeSucceeded,
 		}
 		a.End = a.Start + a.Queue + a.Decode + a.Run + a.Encode + events.Micros(200+w.random.IntN(200))
 		if failed && number == 0 {
-			a.Outcome = events.AttemptError
+			a.Outcome = events.OutcomeFailed
 			w.record(&events.AttemptFailed{Time: events.At(a.End.Time()), Set: set, Task: index, Executor: a.Executor, Message: "no such file"})
 		}
 		w.batch.Attempts = append(w.batch.Attempts, a)
-		if a.Outcome == events.AttemptSucceeded {
+		if a.Outcome == events.OutcomeSucceeded {
 			return
 		}
 	}

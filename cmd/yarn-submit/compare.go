@@ -111,7 +111,7 @@ func summarizeRun(state *events.Snapshot) runSummary {
 		}
 	}
 	for a := range state.Attempts() {
-		if s := perSet[a.Set]; s != nil && a.Outcome == events.AttemptSucceeded {
+		if s := perSet[a.Set]; s != nil && a.Outcome == events.OutcomeSucceeded {
 			s.durations = append(s.durations, a.Took())
 		}
 	}

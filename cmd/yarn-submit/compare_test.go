@@ -32,18 +32,18 @@ func runOf(factor int, setting string, failed int) runSummary {
 					took *= events.Micros(factor)
 				}
 			}
-			a := events.Attempt{Set: set + 1, Task: task, Executor: 1, Outcome: events.AttemptSucceeded, Start: events.MicrosOf(began), BytesRead: 100 << 20}
+			a := events.Attempt{Set: set + 1, Task: task, Executor: 1, Outcome: events.OutcomeSucceeded, Start: events.MicrosOf(began), BytesRead: 100 << 20}
 			a.End = a.Start + took
 			b.Attempts = append(b.Attempts, a)
 		}
 	}
 	for range failed {
-		b.Attempts = append(b.Attempts, events.Attempt{Set: 2, Executor: 1, Outcome: events.AttemptError, Start: events.MicrosOf(began), End: events.MicrosOf(began)})
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 2, Executor: 1, Outcome: events.OutcomeFailed, Start: events.MicrosOf(began), End: events.MicrosOf(began)})
 	}
 	b.Events = append(b.Events,
-		&events.TaskSetEnded{Time: after(10 * time.Second), Set: 1, State: events.Succeeded},
-		&events.TaskSetEnded{Time: after(time.Duration(factor) * 10 * time.Second), Set: 2, State: events.Succeeded},
-		&events.ApplicationEnded{Time: after(time.Duration(factor) * 10 * time.Second), State: events.Succeeded})
+		&events.TaskSetEnded{Time: after(10 * time.Second), Set: 1, State: events.StateSucceeded},
+		&events.TaskSetEnded{Time: after(time.Duration(factor) * 10 * time.Second), Set: 2, State: events.StateSucceeded},
+		&events.ApplicationEnded{Time: after(time.Duration(factor) * 10 * time.Second), State: events.StateSucceeded})
 	model := events.NewModel(events.Limits{})
 	model.Consume(b)
 	return summarizeRun(model.Snapshot())

@@ -32,11 +32,11 @@ func writeLog(t *testing.T, directory, id string, attempt int) {
 	r.Record(&events.TaskSetSubmitted{Time: events.At(time.Now()), Set: 1, Job: 1, Name: "count", Tasks: 1})
 	row := events.Attempt{Set: 1, Executor: 1, Start: events.MicrosOf(time.Now())}
 	hasRow := r.Launched(&row)
-	row.Outcome, row.End = events.AttemptSucceeded, row.Start+2_500_000
+	row.Outcome, row.End = events.OutcomeSucceeded, row.Start+2_500_000
 	r.Ended(&row, hasRow)
-	r.Record(&events.ApplicationEnded{Time: events.At(time.Now()), State: events.Failed, Error: "no such file"})
+	r.Record(&events.ApplicationEnded{Time: events.At(time.Now()), State: events.StateFailed, Error: "no such file"})
 	r.Close()
-	log.Close(context.Background(), events.Failed, r.Snapshot())
+	log.Close(context.Background(), events.StateFailed, r.Snapshot())
 }
 
 func TestHistoryListsLogs(t *testing.T) {
@@ -134,6 +134,6 @@ func TestHistoryOfAKilledDriver(t *testing.T) {
 	model := events.NewModel(events.Limits{})
 	model.Consume(&events.Batch{Events: []events.Event{&events.ApplicationStarted{Time: events.At(time.Unix(7, 0)), ID: "local-3"}}})
 	state := eventlog.WithEnd(model.Snapshot())
-	require.Equal(t, events.Killed, state.Application.State)
+	require.Equal(t, events.StateKilled, state.Application.State)
 	require.True(t, time.Unix(7, 0).Equal(state.Application.Ended))
 }

@@ -17,8 +17,8 @@ const (
 	// maxAttempts is how many attempts of tasks, the latest, are in memory of each
 	// application: some 100 MB.
 	maxAttempts = 1_000_000
-	// openAge is how long an application that runs is shown before its log is read again.
-	openAge = 10 * time.Second
+	// maxRunningAge is how long an application that runs is shown before its log is read again.
+	maxRunningAge = 10 * time.Second
 )
 
 // cache has the applications that were shown last.
@@ -29,12 +29,12 @@ type cache struct {
 	reading sync.WaitGroup
 
 	mu     sync.Mutex
-	opened map[string]*opened // by the path of the log
+	opened map[string]*openedLog // by the path of the log
 }
 
-// opened is an application in memory. The summary of its log is shown until all of it has
+// openedLog is an application in memory. The summary of its log is shown until all of it has
 // been read.
-type opened struct {
+type openedLog struct {
 	cancel  context.CancelFunc
 	created time.Time
 	used    time.Time // guarded by cache.mu
@@ -46,7 +46,7 @@ type opened struct {
 }
 
 func newCache(o Options) *cache {
-	c := &cache{options: o, opened: map[string]*opened{}}
+	c := &cache{options: o, opened: map[string]*openedLog{}}
 	c.closing, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -69,12 +69,12 @@ func (c *cache) pages(ctx context.Context, entry eventlog.Entry) (*ui.Pages, err
 
 // open returns the application of a log. It begins to read the log if the application is
 // not in memory.
-func (c *cache) open(entry eventlog.Entry) *opened {
+func (c *cache) open(entry eventlog.Entry) *openedLog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	if o := c.opened[entry.Path]; o != nil {
-		if !o.failed() && (entry.State != events.Running || now.Sub(o.created) < openAge) {
+		if !o.failed() && (entry.State != events.StateRunning || now.Sub(o.created) < maxRunningAge) {
 			o.used = now
 			return o
 		}
@@ -90,7 +90,7 @@ func (c *cache) open(entry eventlog.Entry) *opened {
 		c.forget(oldest)
 	}
 	ctx, cancel := context.WithCancel(c.closing)
-	o := &opened{cancel: cancel, created: now, used: now, ready: make(chan struct{})}
+	o := &openedLog{cancel: cancel, created: now, used: now, ready: make(chan struct{})}
 	o.pages = ui.New(ui.Options{Snapshot: o.shown.Load, Partial: o.partial.Load})
 	c.opened[entry.Path] = o
 	c.reading.Go(func() { c.read(ctx, entry.Path, o) })
@@ -105,7 +105,7 @@ func (c *cache) forget(path string) {
 }
 
 // failed reports whether the log could not be read.
-func (o *opened) failed() bool {
+func (o *openedLog) failed() bool {
 	select {
 	case <-o.ready:
 		return o.err != nil
@@ -115,7 +115,7 @@ func (o *opened) failed() bool {
 }
 
 // read reads a log: its summary first, if it has one.
-func (c *cache) read(ctx context.Context, path string, o *opened) {
+func (c *cache) read(ctx context.Context, path string, o *openedLog) {
 	if summary, err := eventlog.LoadSummary(ctx, c.options.Files, path); err == nil && summary != nil {
 		o.shown.Store(summary)
 		o.partial.Store(true)

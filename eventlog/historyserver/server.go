@@ -27,12 +27,12 @@ import (
 )
 
 const (
-	// listAge is how long a list of the logs is reused.
-	listAge = 2 * time.Second
+	// maxListAge is how long a list of the logs is reused.
+	maxListAge = 2 * time.Second
 	// maxListed is how many applications, the latest, are listed.
 	maxListed = 1000
-	// describers is how many logs are opened at a time for the list.
-	describers = 8
+	// concurrentReads is how many logs are opened at a time for the list.
+	concurrentReads = 8
 )
 
 // Options describe a Server.
@@ -56,18 +56,18 @@ type Server struct {
 	mu       sync.Mutex
 	entries  []eventlog.Entry
 	listed   time.Time
-	subjects map[string]*subject // by the path of the log
+	subjects map[string]*logStart // by the path of the log
 }
 
-// subject is what a log says of its application at its beginning.
-type subject struct {
+// logStart is what a log says of its application at its beginning.
+type logStart struct {
 	started *events.ApplicationStarted
 	viewers *access.Access
 }
 
 // New returns the handler of a directory of logs.
 func New(o Options) *Server {
-	s := &Server{options: o, mux: http.NewServeMux(), opened: newCache(o), subjects: map[string]*subject{}}
+	s := &Server{options: o, mux: http.NewServeMux(), opened: newCache(o), subjects: map[string]*logStart{}}
 	s.mux.Handle("GET /{$}", ui.Index("Applications in "+o.Directory, s.list))
 	for _, pattern := range []string{"GET /{id}", "GET /{id}/{$}", "GET /{id}/{attempt}", "GET /{id}/{attempt}/{$}"} {
 		s.mux.HandleFunc(pattern, s.application)
@@ -97,7 +97,7 @@ func (s *Server) reader(r *http.Request) string {
 func (s *Server) logs(ctx context.Context) ([]eventlog.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.listed) < listAge {
+	if time.Since(s.listed) < maxListAge {
 		return s.entries, nil
 	}
 	entries, err := eventlog.List(ctx, s.options.Files, s.options.Directory)
@@ -118,7 +118,7 @@ func (s *Server) logs(ctx context.Context) ([]eventlog.Entry, error) {
 }
 
 // subjectOf reads the beginning of a log, once.
-func (s *Server) subjectOf(ctx context.Context, path string) (*subject, error) {
+func (s *Server) subjectOf(ctx context.Context, path string) (*logStart, error) {
 	s.mu.Lock()
 	known := s.subjects[path]
 	s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Server) subjectOf(ctx context.Context, path string) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	known = &subject{started: started, viewers: viewersOf(started)}
+	known = &logStart{started: started, viewers: viewersOf(started)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subjects[path] = known
@@ -156,15 +156,15 @@ func viewersOf(started *events.ApplicationStarted) *access.Access {
 }
 
 // list returns the applications that the reader may see.
-func (s *Server) list(r *http.Request) ([]ui.Listed, error) {
+func (s *Server) list(r *http.Request) ([]ui.ListedApplication, error) {
 	entries, err := s.logs(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	entries = entries[:min(len(entries), maxListed)]
-	found := make([]*subject, len(entries))
+	found := make([]*logStart, len(entries))
 	var describing sync.WaitGroup
-	slots := make(chan struct{}, describers)
+	slots := make(chan struct{}, concurrentReads)
 	for i, entry := range entries {
 		slots <- struct{}{}
 		describing.Go(func() {
@@ -178,13 +178,13 @@ func (s *Server) list(r *http.Request) ([]ui.Listed, error) {
 		})
 	}
 	describing.Wait()
-	var all []ui.Listed
+	var all []ui.ListedApplication
 	reader := s.reader(r)
 	for i, entry := range entries {
 		if found[i] == nil || !found[i].viewers.Allow(r.Context(), reader) {
 			continue
 		}
-		all = append(all, ui.Listed{
+		all = append(all, ui.ListedApplication{
 			ID: entry.Application, Attempt: entry.Attempt, Name: found[i].started.Name, User: found[i].started.User, State: entry.State,
 			Started: found[i].started.Time.Time, Written: entry.Modified, Link: fmt.Sprintf("%s/%d/", entry.Application, entry.Attempt),
 		})

@@ -34,12 +34,12 @@ func writeLog(t *testing.T, files *storage.Files, directory, id string, attempt 
 	}
 	r.Record(started)
 	r.Record(&events.TaskSetSubmitted{Time: events.At(time.Now()), Set: 1, Job: 1, Name: fmt.Sprintf("job of attempt %d", attempt), Tasks: 1})
-	if state != events.Running {
+	if state != events.StateRunning {
 		r.Record(&events.ApplicationEnded{Time: events.At(time.Now()), State: state})
 	}
 	r.Close()
 	log.Close(context.Background(), state, r.Snapshot())
-	if state == events.Running { // Close has written a summary, which a killed driver has not
+	if state == events.StateRunning { // Close has written a summary, which a killed driver has not
 		path := filepath.Join(directory, fmt.Sprintf("%s.%d.running.jsonl.zst", id, attempt))
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -85,10 +85,10 @@ const (
 func TestEachLogSaysWhoMaySeeIt(t *testing.T) {
 	f := newFixture(t, Options{UserHeader: "X-Remote-User", Proxies: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}})
 	acls := map[string]string{"acls.enable": "true"}
-	writeLog(t, f.files, f.directory, "application_1_0001", 1, events.Succeeded, nil)
-	writeLog(t, f.files, f.directory, "application_1_0002", 1, events.Succeeded, acls)
-	writeLog(t, f.files, f.directory, "application_1_0003", 1, events.Running, map[string]string{"acls.enable": "true", "ui.view.acls": "bob"})
-	writeLog(t, f.files, f.directory, "application_1_0004", 1, events.Succeeded, map[string]string{"acls.enable": "maybe"}) // cannot be read
+	writeLog(t, f.files, f.directory, "application_1_0001", 1, events.StateSucceeded, nil)
+	writeLog(t, f.files, f.directory, "application_1_0002", 1, events.StateSucceeded, acls)
+	writeLog(t, f.files, f.directory, "application_1_0003", 1, events.StateRunning, map[string]string{"acls.enable": "true", "ui.view.acls": "bob"})
+	writeLog(t, f.files, f.directory, "application_1_0004", 1, events.StateSucceeded, map[string]string{"acls.enable": "maybe"}) // cannot be read
 	for _, test := range []struct {
 		from, reader string
 		sees         string
@@ -121,8 +121,8 @@ func TestEachLogSaysWhoMaySeeIt(t *testing.T) {
 
 func TestAttemptsHaveTheirPages(t *testing.T) {
 	f := newFixture(t, Options{})
-	writeLog(t, f.files, f.directory, "application_1_0001", 1, events.Running, nil)
-	writeLog(t, f.files, f.directory, "application_1_0001", 2, events.Failed, nil)
+	writeLog(t, f.files, f.directory, "application_1_0001", 1, events.StateRunning, nil)
+	writeLog(t, f.files, f.directory, "application_1_0001", 2, events.StateFailed, nil)
 	require.Contains(t, f.ask("/application_1_0001/?page=jobs", stranger, "").Body.String(), "job of attempt 2")
 	require.Contains(t, f.ask("/application_1_0001/1/?page=jobs", stranger, "").Body.String(), "job of attempt 1")
 	require.Contains(t, f.ask("/application_1_0001/1/", stranger, "").Body.String(), "The log has no end")
@@ -135,7 +135,7 @@ func TestFewApplicationsAreInMemory(t *testing.T) {
 	f := newFixture(t, Options{})
 	for i := range 2 * maxOpened {
 		id := fmt.Sprintf("application_1_000%d", i+1)
-		writeLog(t, f.files, f.directory, id, 1, events.Succeeded, nil)
+		writeLog(t, f.files, f.directory, id, 1, events.StateSucceeded, nil)
 	}
 	for i := range 2 * maxOpened {
 		id := fmt.Sprintf("application_1_000%d", i+1)

@@ -77,25 +77,25 @@ func assertLogs(t *testing.T, id string, shown time.Time) {
 	killed, ended := logOf(t.Context(), t, id, 1), logOf(t.Context(), t, id, 2)
 	require.NotNil(t, killed)
 	require.NotNil(t, ended)
-	assert.Equal(t, events.Running, killed.State)
-	assert.Equal(t, events.Succeeded, ended.State)
+	assert.Equal(t, events.StateRunning, killed.State)
+	assert.Equal(t, events.StateSucceeded, ended.State)
 
 	before := history(t.Context(), t, killed)
 	assert.Equal(t, id, before.Application.ID)
 	assert.Equal(t, currentUser(t), before.Application.User)
-	assert.Equal(t, events.Running, before.Application.State)
+	assert.Equal(t, events.StateRunning, before.Application.State)
 	assert.Positive(t, before.Totals.Done)
 	assert.False(t, before.Latest.Before(shown), "what the pages showed is not lost")
 	assert.Len(t, before.RunningAttempts(), 2)
 	assert.Equal(t, 2, before.Totals.Registered)
 
 	after := history(t.Context(), t, ended)
-	assert.Equal(t, events.Succeeded, after.Application.State)
+	assert.Equal(t, events.StateSucceeded, after.Application.State)
 	assert.Equal(t, after.Totals.Tasks, after.Totals.Done)
 	assert.Zero(t, after.Totals.Running)
 	assert.Empty(t, after.Failures)
 	for _, job := range after.Jobs {
-		assert.Equal(t, events.Succeeded, job.State)
+		assert.Equal(t, events.StateSucceeded, job.State)
 	}
 	require.Len(t, after.Executors, 2)
 	for _, executor := range after.Executors {

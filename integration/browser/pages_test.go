@@ -113,7 +113,7 @@ func TestProgressIsShownAtOnce(t *testing.T) {
 	require.Eventually(t, shows("Live."), 10*time.Second, 20*time.Millisecond)
 	for done := range uint32(2) {
 		now := events.MicrosOf(time.Now())
-		recorder.Ended(&events.Attempt{Set: 1, Task: done, Outcome: events.AttemptSucceeded, Start: now, End: now}, true)
+		recorder.Ended(&events.Attempt{Set: 1, Task: done, Outcome: events.OutcomeSucceeded, Start: now, End: now}, true)
 		began := time.Now()
 		require.Eventually(t, shows([]string{"1 of 2 tasks done", "2 of 2 tasks done"}[done]), 10*time.Second, 20*time.Millisecond)
 		assert.Less(t, time.Since(began), time.Second)

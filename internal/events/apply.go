@@ -9,10 +9,10 @@ import (
 
 // apply adds an event to the state.
 func (m *Model) apply(e Event) {
-	m.seen(MicrosOf(e.When()))
+	m.updateLatest(MicrosOf(e.When()))
 	switch e := e.(type) {
 	case *ApplicationStarted:
-		m.state.Application = Application{ApplicationStarted: *e, State: Running}
+		m.state.Application = Application{ApplicationStarted: *e, State: StateRunning}
 	case *ApplicationEnded:
 		m.state.Application.State, m.state.Application.Ended, m.state.Application.Error = e.State, e.Time.Time, e.Error
 	case *JobSubmitted:
@@ -25,10 +25,10 @@ func (m *Model) apply(e Event) {
 		m.setEnded(e)
 	case *TaskSetWaits:
 		if _, set := m.set(e.Set); set != nil {
-			set.Waits = e.Reason
+			set.WaitReason = e.Reason
 		}
 	case *TaskSetValues:
-		if _, set := m.set(e.Set); set != nil && set.State == Running {
+		if _, set := m.set(e.Set); set != nil && set.State == StateRunning {
 			set.Counters, set.Gauges = e.Counters, e.Gauges
 		}
 		return // too many to be in Recent
@@ -71,28 +71,28 @@ func (m *Model) applyToExecutor(event Event) {
 	case *ExecutorAllocated:
 		e := m.executor(event.ID)
 		e.Host, e.Container, e.Profile, e.Allocated = event.Host, event.Container, event.Profile, event.Time.Time
-		e.State = cmp.Or(e.State, ExecutorIsAllocated)
+		e.State = cmp.Or(e.State, ExecutorStateAllocated)
 	case *ExecutorLaunched:
 		e := m.executor(event.ID)
 		e.Launched = event.Time.Time
-		if e.State == ExecutorIsAllocated || e.State == "" {
-			e.State = ExecutorIsLaunched
+		if e.State == ExecutorStateAllocated || e.State == "" {
+			e.State = ExecutorStateLaunched
 		}
 	case *ExecutorRegistered:
 		e := m.executor(event.ID)
 		m.state.byNumber[event.Number] = m.byID[event.ID]
 		e.Numbers = append(e.Numbers, event.Number)
 		e.Host, e.Cores, e.Profile, e.LogURLs = event.Host, event.Cores, event.Profile, event.LogURLs
-		e.State, e.Reason, e.Expected, e.Registered, e.Lost = ExecutorIsRegistered, "", false, event.Time.Time, time.Time{}
+		e.State, e.Reason, e.Expected, e.Registered, e.Lost = ExecutorStateRegistered, "", false, event.Time.Time, time.Time{}
 	case *ExecutorDecommissioned:
 		e := m.executor(event.ID)
-		e.State, e.Reason, e.Decommissioned, e.Deadline = ExecutorIsDecommissioning, event.Reason, event.Time.Time, event.Deadline
+		e.State, e.Reason, e.Decommissioned, e.Deadline = ExecutorStateDecommissioning, event.Reason, event.Time.Time, event.Deadline
 	case *ExecutorLost:
 		e := m.executor(event.ID)
-		if e.State != ExecutorIsLost {
+		if e.State != ExecutorStateLost {
 			e.Lost = event.Time.Time
 		}
-		e.State, e.Reason, e.Expected = ExecutorIsLost, event.Reason, event.Expected
+		e.State, e.Reason, e.Expected = ExecutorStateLost, event.Reason, event.Expected
 	case *ExecutorHeapProfiled:
 		m.executor(event.ID).HeapProfiled = event.Time.Time
 	}
@@ -116,7 +116,7 @@ func (m *Model) jobSubmitted(e *JobSubmitted) {
 		return
 	}
 	i, _ := findJob(m.state.Jobs, e.Job)
-	m.state.Jobs = slices.Insert(m.state.Jobs, i, &Job{JobSubmitted: *e, State: Running, version: m.version})
+	m.state.Jobs = slices.Insert(m.state.Jobs, i, &Job{JobSubmitted: *e, State: StateRunning, modelVersion: m.version})
 	m.state.Totals.Jobs++
 	m.state.Totals.JobsRunning++
 	m.forgetJobs()
@@ -124,7 +124,7 @@ func (m *Model) jobSubmitted(e *JobSubmitted) {
 
 func (m *Model) jobEnded(e *JobEnded) {
 	if j := m.job(e.Job); j != nil {
-		if j.State == Running {
+		if j.State == StateRunning {
 			m.state.Totals.JobsRunning--
 		}
 		j.State, j.Ended, j.Error = e.State, e.Time.Time, e.Error
@@ -140,8 +140,8 @@ func (m *Model) setSubmitted(e *TaskSetSubmitted) {
 		m.jobSubmitted(&JobSubmitted{Time: e.Time, Job: e.Job, Name: e.Name, Pool: e.Pool})
 		j = m.job(e.Job)
 	}
-	m.sets[e.Set] = setPlace{job: e.Job, index: len(j.Sets)}
-	set := &TaskSet{TaskSetSubmitted: *e, State: Running, version: m.version}
+	m.sets[e.Set] = setPosition{job: e.Job, index: len(j.Sets)}
+	set := &TaskSet{TaskSetSubmitted: *e, State: StateRunning, modelVersion: m.version}
 	set.Counts.Tasks = e.Tasks
 	j.Sets = append(j.Sets, set)
 	m.state.Totals.Tasks += e.Tasks
@@ -149,7 +149,7 @@ func (m *Model) setSubmitted(e *TaskSetSubmitted) {
 
 func (m *Model) setEnded(e *TaskSetEnded) {
 	if _, set := m.set(e.Set); set != nil {
-		set.State, set.Ended, set.Error, set.Waits = e.State, e.Time.Time, e.Error, ""
+		set.State, set.Ended, set.Error, set.WaitReason = e.State, e.Time.Time, e.Error, ""
 		set.Counters, set.Gauges = e.Counters, e.Gauges
 	}
 }
@@ -170,11 +170,11 @@ func (m *Model) cacheChanged(e *CacheChanged) {
 func (m *Model) stepChanged(event Event) {
 	switch event := event.(type) {
 	case *StepStarted:
-		m.state.Steps = append(m.state.Steps, &Step{Name: event.Step, State: Running, Started: event.Time.Time})
+		m.state.Steps = append(m.state.Steps, &Step{Name: event.Step, State: StateRunning, Started: event.Time.Time})
 	case *StepEnded:
-		for i, step := range slices.Backward(m.state.Steps) {
-			if step.Name == event.Step {
-				ended := *step
+		for i, s := range slices.Backward(m.state.Steps) {
+			if s.Name == event.Step {
+				ended := *s
 				ended.State, ended.Ended, ended.Error = event.State, event.Time.Time, event.Error
 				m.state.Steps[i] = &ended
 				return
@@ -185,8 +185,8 @@ func (m *Model) stepChanged(event Event) {
 }
 
 const (
-	// maxGroups is how many groups of failures are told apart; further messages share one.
-	maxGroups = 500
+	// maxFailureGroups is how many groups of failures are told apart; further messages share one.
+	maxFailureGroups = 500
 	// maxFailureSamples is how many failures a group has in Samples.
 	maxFailureSamples = 20
 	otherFailures     = "other failures"
@@ -195,8 +195,8 @@ const (
 // failures has the index in Snapshot.Failures of each group.
 type failures map[string]int
 
-// groupOf returns what messages of a group have in common: digits do not count.
-func groupOf(message string) string {
+// failureGroupKey returns what messages of a group have in common: digits do not count.
+func failureGroupKey(message string) string {
 	first, _, _ := strings.Cut(message, "\n")
 	var b strings.Builder
 	digit := false
@@ -215,9 +215,9 @@ func groupOf(message string) string {
 }
 
 func (m *Model) addFailure(e *AttemptFailed) {
-	group, message := groupOf(e.Message), e.Message
+	group, message := failureGroupKey(e.Message), e.Message
 	i, known := m.failures[group]
-	if !known && len(m.failures) >= maxGroups {
+	if !known && len(m.failures) >= maxFailureGroups {
 		group, message = otherFailures, otherFailures
 		i, known = m.failures[group]
 	}
@@ -225,11 +225,11 @@ func (m *Model) addFailure(e *AttemptFailed) {
 		i = len(m.state.Failures)
 		m.failures[group] = i
 		m.state.Failures = append(m.state.Failures, &FailureGroup{
-			Message: message, First: e.Time.Time, Sets: map[uint64]int{}, Executors: map[string]int{}, version: m.version,
+			Message: message, First: e.Time.Time, Sets: map[uint64]int{}, Executors: map[string]int{}, modelVersion: m.version,
 		})
 	}
 	g := m.state.Failures[i]
-	if g.version != m.version {
+	if g.modelVersion != m.version {
 		g = g.copied(m.version)
 		m.state.Failures[i] = g
 	}

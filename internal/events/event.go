@@ -53,12 +53,12 @@ type ApplicationEnded struct {
 
 // States of applications, jobs and task sets.
 const (
-	Running   = "running"
-	Succeeded = "succeeded"
-	Failed    = "failed"
-	Cancelled = "cancelled" // a job or task set that was cancelled
-	Killed    = "killed"    // an application that was told to stop
-	Skipped   = "skipped"   // a step that needs a failed one
+	StateRunning   = "running"
+	StateSucceeded = "succeeded"
+	StateFailed    = "failed"
+	StateCancelled = "cancelled" // a job or task set that was cancelled
+	StateKilled    = "killed"    // an application that was told to stop
+	StateSkipped   = "skipped"   // a step that needs a failed one
 )
 
 // ProfileAdded describes a resource profile when the first job uses it.

@@ -30,17 +30,17 @@ type Model struct {
 	limits Limits
 
 	mu       sync.Mutex
-	version  version // of objects that no snapshot has
+	version  modelVersion // of objects that no snapshot has
 	state    Snapshot
-	notes    map[string][]string // by source
-	byID     map[string]int      // index in state.Executors
-	sets     map[uint64]setPlace // by the id of the task set
+	notes    map[string][]string    // by source
+	byID     map[string]int         // index in state.Executors
+	sets     map[uint64]setPosition // by the id of the task set
 	running  map[attemptKey]Attempt
 	failures failures
 }
 
-// setPlace is where a task set is.
-type setPlace struct {
+// setPosition is where a task set is.
+type setPosition struct {
 	job   uint64
 	index int // in Job.Sets
 }
@@ -57,11 +57,11 @@ func keyOf(a *Attempt) attemptKey { return attemptKey{set: a.Set, task: a.Task, 
 func NewModel(limits Limits) *Model {
 	return &Model{
 		limits:   limits,
-		version:  version{1},
+		version:  modelVersion{1},
 		state:    Snapshot{byNumber: map[uint32]int{}},
 		notes:    map[string][]string{},
 		byID:     map[string]int{},
-		sets:     map[uint64]setPlace{},
+		sets:     map[uint64]setPosition{},
 		running:  map[attemptKey]Attempt{},
 		failures: failures{},
 	}
@@ -75,7 +75,7 @@ func (m *Model) Consume(b *Batch) {
 		m.apply(e)
 	}
 	for i := range b.Attempts {
-		if a := &b.Attempts[i]; a.Outcome == StillRunning {
+		if a := &b.Attempts[i]; a.Outcome == OutcomeRunning {
 			m.launched(a)
 		} else {
 			m.ended(a)
@@ -99,7 +99,7 @@ func (m *Model) Consume(b *Batch) {
 func (m *Model) Snapshot() *Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sum()
+	m.updateTotals()
 	s := m.state
 	s.Profiles = slices.Clone(s.Profiles)
 	s.Executors = slices.Clone(s.Executors)
@@ -122,17 +122,17 @@ func (m *Model) Snapshot() *Snapshot {
 	return &s
 }
 
-// sum computes what is not counted event by event.
-func (m *Model) sum() {
+// updateTotals computes what is not counted event by event.
+func (m *Model) updateTotals() {
 	totals := &m.state.Totals
 	totals.Cores, totals.CoresBusy, totals.Registered, totals.Wanted, totals.Lost = 0, 0, 0, 0, 0
 	for _, e := range m.state.Executors {
 		switch e.State {
-		case ExecutorIsRegistered, ExecutorIsDecommissioning:
+		case ExecutorStateRegistered, ExecutorStateDecommissioning:
 			totals.Registered++
 			totals.Cores += e.Cores
 			totals.CoresBusy += min(e.Counts.Running, e.Cores)
-		case ExecutorIsLost:
+		case ExecutorStateLost:
 			if !e.Expected {
 				totals.Lost++
 			}
@@ -142,7 +142,7 @@ func (m *Model) sum() {
 		totals.Wanted += p.Wanted
 	}
 	for _, j := range m.state.Jobs {
-		if j.version == m.version {
+		if j.modelVersion == m.version {
 			j.sumTasks()
 		}
 	}
@@ -173,7 +173,7 @@ func (m *Model) job(id uint64) *Job {
 	if !found {
 		return nil
 	}
-	if j := m.state.Jobs[i]; j.version != m.version {
+	if j := m.state.Jobs[i]; j.modelVersion != m.version {
 		m.state.Jobs[i] = j.copied(m.version)
 	}
 	return m.state.Jobs[i]
@@ -186,7 +186,7 @@ func (m *Model) set(id uint64) (*Job, *TaskSet) {
 	if j == nil || place.index >= len(j.Sets) || j.Sets[place.index].Set != id {
 		return nil, nil
 	}
-	if s := j.Sets[place.index]; s.version != m.version {
+	if s := j.Sets[place.index]; s.modelVersion != m.version {
 		j.Sets[place.index] = s.copied(m.version)
 	}
 	return j, j.Sets[place.index]
@@ -198,13 +198,13 @@ func (m *Model) executor(id string) *Executor {
 	if !known {
 		i = len(m.state.Executors)
 		m.byID[id] = i
-		m.state.Executors = append(m.state.Executors, &Executor{ID: id, version: m.version})
+		m.state.Executors = append(m.state.Executors, &Executor{ID: id, modelVersion: m.version})
 	}
 	return m.ownExecutor(i)
 }
 
 func (m *Model) ownExecutor(i int) *Executor {
-	if e := m.state.Executors[i]; e.version != m.version {
+	if e := m.state.Executors[i]; e.modelVersion != m.version {
 		m.state.Executors[i] = e.copied(m.version)
 	}
 	return m.state.Executors[i]
@@ -223,25 +223,25 @@ func (m *Model) counts(set uint64, executor uint32, f func(*Counts)) {
 }
 
 func (m *Model) launched(a *Attempt) {
-	m.seen(a.Start)
+	m.updateLatest(a.Start)
 	m.running[keyOf(a)] = *a
 	m.counts(a.Set, a.Executor, func(c *Counts) { c.launched(a, 1) })
 }
 
 func (c *Counts) launched(a *Attempt, n int) {
 	c.Running += n
-	c.Sums.Localities[min(a.Locality, AnyHost)] += n
+	c.Sums.Localities[min(a.Locality, LocalityAny)] += n
 	if a.Speculative {
-		c.Copies += n
+		c.SpeculativeCopies += n
 	}
 }
 
 func (m *Model) ended(a *Attempt) {
-	m.seen(a.End)
+	m.updateLatest(a.End)
 	key := keyOf(a)
 	_, running := m.running[key]
 	delete(m.running, key)
-	if a.Outcome == AttemptRecalled {
+	if a.Outcome == OutcomeRecalled {
 		if running {
 			m.counts(a.Set, a.Executor, func(c *Counts) { c.launched(a, -1) })
 		}
@@ -253,7 +253,7 @@ func (m *Model) ended(a *Attempt) {
 		}
 		c.ended(a)
 	})
-	if _, set := m.set(a.Set); set != nil && a.Outcome == AttemptSucceeded {
+	if _, set := m.set(a.Set); set != nil && a.Outcome == OutcomeSucceeded {
 		set.Took.count(a.End - a.Start)
 	}
 	m.state.attempts.add(a)
@@ -263,11 +263,11 @@ func (c *Counts) ended(a *Attempt) {
 	c.Running--
 	c.Sums.add(a)
 	switch a.Outcome {
-	case AttemptSucceeded:
+	case OutcomeSucceeded:
 		c.Done++
-	case AttemptKilled:
+	case OutcomeKilled:
 		c.KilledAttempts++
-	case AttemptLost:
+	case OutcomeExecutorLost:
 		c.LostAttempts++
 	default:
 		c.FailedAttempts++
@@ -287,7 +287,7 @@ func (m *Model) omitted(o *Omitted) {
 }
 
 func (m *Model) memory(sample *MemorySample) {
-	m.seen(sample.Time)
+	m.updateLatest(sample.Time)
 	i, known := m.state.byNumber[sample.Executor]
 	if !known {
 		return
@@ -303,8 +303,8 @@ func (m *Model) memory(sample *MemorySample) {
 	e.Memory = append(e.Memory, *sample)
 }
 
-// seen notes the time of an event or a row.
-func (m *Model) seen(at Micros) {
+// updateLatest notes the time of an event or a row.
+func (m *Model) updateLatest(at Micros) {
 	if at > MicrosOf(m.state.Latest) {
 		m.state.Latest = at.Time()
 	}
@@ -318,7 +318,7 @@ func (m *Model) forgetJobs() {
 	// Removing many at once makes the cost for each job small.
 	excess := len(m.state.Jobs) - m.limits.Jobs*9/10
 	m.state.Jobs = slices.DeleteFunc(m.state.Jobs, func(j *Job) bool {
-		if excess == 0 || j.State == Running {
+		if excess == 0 || j.State == StateRunning {
 			return false
 		}
 		excess--

@@ -21,7 +21,7 @@ func at(after time.Duration) events.Time { return events.At(start.Add(after)) }
 func attempt(set uint64, task uint32, outcome events.Outcome) events.Attempt {
 	begun := events.MicrosOf(start)
 	return events.Attempt{
-		Set: set, Task: task, Executor: 1, Outcome: outcome, Locality: events.LocalNode, Start: begun, End: begun + 10_000, Run: 9000, BytesRead: 5,
+		Set: set, Task: task, Executor: 1, Outcome: outcome, Locality: events.LocalityNode, Start: begun, End: begun + 10_000, Run: 9000, BytesRead: 5,
 	}
 }
 
@@ -46,13 +46,13 @@ func fold(batches ...*events.Batch) *events.Snapshot {
 }
 
 func TestAttemptsAreCounted(t *testing.T) {
-	failed := attempt(1, 1, events.AttemptError)
-	running := attempt(1, 2, events.StillRunning)
+	failed := attempt(1, 1, events.OutcomeFailed)
+	running := attempt(1, 2, events.OutcomeRunning)
 	running.End = 0
 	s := fold(&events.Batch{
 		Events: append(submitted(1, 4), registered(1, "7"),
 			&events.AttemptFailed{Time: at(time.Second), Set: 1, Task: 1, Message: "no file 17"}),
-		Attempts: []events.Attempt{running, failed, attempt(1, 0, events.AttemptSucceeded)},
+		Attempts: []events.Attempt{running, failed, attempt(1, 0, events.OutcomeSucceeded)},
 	})
 	job := s.Job(1)
 	require.Len(t, job.Sets, 1)
@@ -62,7 +62,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 		require.Equal(t, 1, counts.Running)
 		require.Equal(t, 1, counts.FailedAttempts)
 		require.Equal(t, int64(10), counts.Sums.BytesRead)
-		require.Equal(t, 3, counts.Sums.Localities[events.LocalNode])
+		require.Equal(t, 3, counts.Sums.Localities[events.LocalityNode])
 	}
 	require.Equal(t, 1, s.Totals.CoresBusy)
 	require.Equal(t, 2, s.Totals.Cores)
@@ -75,17 +75,17 @@ func TestAttemptsAreCounted(t *testing.T) {
 func TestRowsAfterTheEndOfTheirJobCount(t *testing.T) {
 	s := fold(
 		&events.Batch{Events: append(submitted(1, 1),
-			&events.TaskSetEnded{Time: at(1), Set: 1, State: events.Succeeded}, &events.JobEnded{Time: at(1), Job: 1, State: events.Succeeded})},
-		&events.Batch{Attempts: []events.Attempt{attempt(1, 0, events.AttemptSucceeded)}})
+			&events.TaskSetEnded{Time: at(1), Set: 1, State: events.StateSucceeded}, &events.JobEnded{Time: at(1), Job: 1, State: events.StateSucceeded})},
+		&events.Batch{Attempts: []events.Attempt{attempt(1, 0, events.OutcomeSucceeded)}})
 	require.Equal(t, 1, s.Job(1).Counts.Done)
-	require.Equal(t, events.Succeeded, s.Job(1).State)
+	require.Equal(t, events.StateSucceeded, s.Job(1).State)
 	require.Zero(t, s.Totals.JobsRunning)
 }
 
 func TestRecalledAttemptsDoNotCount(t *testing.T) {
-	launched := attempt(1, 0, events.StillRunning)
+	launched := attempt(1, 0, events.OutcomeRunning)
 	s := fold(&events.Batch{Events: submitted(1, 1), Attempts: []events.Attempt{launched}},
-		&events.Batch{Attempts: []events.Attempt{attempt(1, 0, events.AttemptRecalled)}})
+		&events.Batch{Attempts: []events.Attempt{attempt(1, 0, events.OutcomeRecalled)}})
 	require.Zero(t, s.Totals.Running)
 	require.Zero(t, s.Totals.Sums)
 	require.Empty(t, slices.Collect(s.Attempts()))
@@ -98,7 +98,7 @@ func TestStagesThatRunAgainCountOnce(t *testing.T) {
 	s := fold(&events.Batch{
 		Events: []events.Event{&events.JobSubmitted{Time: at(0), Job: 1, Stages: []events.StagePlan{{Stage: 2}}}, set(3, 2), set(4, 1)},
 		Attempts: []events.Attempt{
-			attempt(3, 0, events.AttemptSucceeded), attempt(3, 1, events.AttemptSucceeded), attempt(4, 1, events.AttemptSucceeded),
+			attempt(3, 0, events.OutcomeSucceeded), attempt(3, 1, events.OutcomeSucceeded), attempt(4, 1, events.OutcomeSucceeded),
 		},
 	})
 	require.Equal(t, 2, s.Job(1).Counts.Tasks)
@@ -114,7 +114,7 @@ func TestFailuresAreGroupedByMessage(t *testing.T) {
 	}
 	failures = append(failures, &events.AttemptFailed{Time: at(time.Hour), Set: 1, Task: 99, Message: "the executor left"})
 	s := fold(&events.Batch{Events: append(append(submitted(1, 100), registered(1, "7")), failures...),
-		Attempts: []events.Attempt{attempt(1, 99, events.AttemptLost)}})
+		Attempts: []events.Attempt{attempt(1, 99, events.OutcomeExecutorLost)}})
 	require.Len(t, s.Failures, 2)
 	group := s.Failures[0]
 	require.Equal(t, 30, group.Count)
@@ -136,7 +136,7 @@ func TestExecutorsLives(t *testing.T) {
 	}, Memory: []events.MemorySample{{Executor: 1, Time: 5, Resident: 100}}})
 	require.Len(t, s.Executors, 2)
 	one, two := s.Executors[0], s.Executors[1]
-	require.Equal(t, events.ExecutorIsLost, one.State)
+	require.Equal(t, events.ExecutorStateLost, one.State)
 	require.True(t, one.Expected)
 	require.Equal(t, start.Add(1), one.Allocated)
 	require.Equal(t, start.Add(5), one.Lost)
@@ -148,9 +148,9 @@ func TestExecutorsLives(t *testing.T) {
 func TestLimits(t *testing.T) {
 	m := events.NewModel(events.Limits{Jobs: 10, Attempts: 2000})
 	for id := uint64(1); id <= 100; id++ {
-		b := &events.Batch{Events: append(submitted(id, 100), &events.JobEnded{Time: at(1), Job: id, State: events.Succeeded})}
+		b := &events.Batch{Events: append(submitted(id, 100), &events.JobEnded{Time: at(1), Job: id, State: events.StateSucceeded})}
 		for task := range uint32(100) {
-			b.Attempts = append(b.Attempts, attempt(id, task, events.AttemptSucceeded))
+			b.Attempts = append(b.Attempts, attempt(id, task, events.OutcomeSucceeded))
 		}
 		m.Consume(b)
 	}
@@ -200,8 +200,8 @@ func randomBatch(t *rapid.T) *events.Batch {
 		b.Events = append(b.Events, rapid.SampledFrom([]events.Event{
 			&events.JobSubmitted{Time: at(0), Job: id("job")},
 			&events.TaskSetSubmitted{Time: at(0), Set: id("set"), Job: id("job"), Stage: id("stage"), Tasks: 10},
-			&events.TaskSetEnded{Time: at(0), Set: id("set"), State: events.Failed},
-			&events.JobEnded{Time: at(0), Job: id("job"), State: events.Failed},
+			&events.TaskSetEnded{Time: at(0), Set: id("set"), State: events.StateFailed},
+			&events.JobEnded{Time: at(0), Job: id("job"), State: events.StateFailed},
 			&events.AttemptFailed{Time: at(0), Set: id("set"), Task: uint32(id("task")), Message: fmt.Sprint("e", id("message"))},
 			&events.ExecutorRegistered{Time: at(0), Number: uint32(id("number")), ID: fmt.Sprint(id("executor"))},
 			&events.ExecutorLost{Time: at(0), ID: fmt.Sprint(id("executor"))},
@@ -215,11 +215,11 @@ func randomBatch(t *rapid.T) *events.Batch {
 		}).Draw(t, "event"))
 	}
 	for range rapid.IntRange(0, 700).Draw(t, "rows") {
-		a := attempt(id("set"), uint32(id("task")), events.AttemptSucceeded)
+		a := attempt(id("set"), uint32(id("task")), events.OutcomeSucceeded)
 		b.Attempts = append(b.Attempts, a)
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "launches") {
-		b.Attempts = append(b.Attempts, attempt(id("set"), uint32(id("task")), events.StillRunning))
+		b.Attempts = append(b.Attempts, attempt(id("set"), uint32(id("task")), events.OutcomeRunning))
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "samples") {
 		b.Memory = append(b.Memory, events.MemorySample{Executor: uint32(id("number")), Time: 1, Resident: 2})
@@ -240,7 +240,7 @@ func TestValuesOfARunningTaskSet(t *testing.T) {
 	require.Equal(t, map[string]int64{"depth": 2}, set.Gauges)
 	require.Len(t, s.Recent, 1)
 	m.Consume(&events.Batch{Events: []events.Event{
-		&events.TaskSetEnded{Time: at(3), Set: 1, State: events.Succeeded, Counters: map[string]int64{"words": 6}},
+		&events.TaskSetEnded{Time: at(3), Set: 1, State: events.StateSucceeded, Counters: map[string]int64{"words": 6}},
 		&events.TaskSetValues{Time: at(3), Set: 1, Counters: map[string]int64{"words": 5}},
 	}})
 	_, set = m.Snapshot().Set(1)
@@ -250,8 +250,8 @@ func TestValuesOfARunningTaskSet(t *testing.T) {
 }
 
 func TestStragglers(t *testing.T) {
-	require.True(t, events.Straggles(time.Minute, 10*time.Second))
-	require.False(t, events.Straggles(time.Minute, 20*time.Second))
-	require.False(t, events.Straggles(9*time.Second, time.Millisecond))
-	require.False(t, events.Straggles(time.Minute, 0), "nothing is known of the others")
+	require.True(t, events.IsStraggling(time.Minute, 10*time.Second))
+	require.False(t, events.IsStraggling(time.Minute, 20*time.Second))
+	require.False(t, events.IsStraggling(9*time.Second, time.Millisecond))
+	require.False(t, events.IsStraggling(time.Minute, 0), "nothing is known of the others")
 }

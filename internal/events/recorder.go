@@ -11,10 +11,10 @@ const (
 	// LongAttempt is the duration from which an attempt always has a row.
 	LongAttempt = time.Second
 
-	// passInterval is how long a batch waits for further events before it is passed to
+	// flushInterval is how long a batch waits for further events before it is passed to
 	// the consumers, unless it has passRows rows.
-	passInterval = 100 * time.Millisecond
-	passRows     = 4096
+	flushInterval = 100 * time.Millisecond
+	flushRows     = 4096
 	// snapshotAge is how long a snapshot is reused.
 	snapshotAge = 500 * time.Millisecond
 )
@@ -35,18 +35,18 @@ type Recorder struct {
 	model     *Model
 	consumers []Consumer
 
-	mu      sync.Mutex
-	batch   *Batch // what was recorded since the last pass
-	omitted map[uint64]*Omitted
-	recent  *Omitted // the element of omitted that was used last
-	quota   quota
-	closed  bool
+	mu          sync.Mutex
+	batch       *Batch // what was recorded since the last pass
+	omitted     map[uint64]*Omitted
+	lastOmitted *Omitted // the element of omitted that was used last
+	quota       rowQuota
+	closed      bool
 
-	wake chan struct{}      // has an element if the batch has anything
-	full chan struct{}      // has an element if the batch has passRows rows
-	asks chan chan struct{} // run passes the batch, and closes the element
-	quit chan struct{}
-	done sync.WaitGroup
+	wake          chan struct{}      // has an element if the batch has anything
+	full          chan struct{}      // has an element if the batch has passRows rows
+	flushRequests chan chan struct{} // run passes the batch, and closes the element
+	quit          chan struct{}
+	done          sync.WaitGroup
 
 	snapshots sync.Mutex // guards what follows
 	snapshot  *Snapshot
@@ -57,14 +57,14 @@ type Recorder struct {
 // consumers.
 func NewRecorder(limits Limits, consumers ...Consumer) *Recorder {
 	r := &Recorder{
-		model:     NewModel(limits),
-		consumers: consumers,
-		batch:     &Batch{},
-		omitted:   map[uint64]*Omitted{},
-		wake:      make(chan struct{}, 1),
-		full:      make(chan struct{}, 1),
-		asks:      make(chan chan struct{}),
-		quit:      make(chan struct{}),
+		model:         NewModel(limits),
+		consumers:     consumers,
+		batch:         &Batch{},
+		omitted:       map[uint64]*Omitted{},
+		wake:          make(chan struct{}, 1),
+		full:          make(chan struct{}, 1),
+		flushRequests: make(chan chan struct{}),
+		quit:          make(chan struct{}),
 	}
 	r.done.Go(r.run)
 	return r
@@ -103,7 +103,7 @@ func (r *Recorder) Launched(a *Attempt) (hasRow bool) {
 	if !r.quota.take(a.Start) {
 		omitted := r.omittedOf(a.Set)
 		omitted.Launched++
-		omitted.Sums.Localities[min(a.Locality, AnyHost)]++
+		omitted.Sums.Localities[min(a.Locality, LocalityAny)]++
 		return false
 	}
 	r.add(a)
@@ -121,14 +121,14 @@ func (r *Recorder) Ended(a *Attempt, hasRow bool) {
 		return
 	}
 	omitted := r.omittedOf(a.Set)
-	if a.Outcome == AttemptSucceeded && a.Took() < LongAttempt {
+	if a.Outcome == OutcomeSucceeded && a.Took() < LongAttempt {
 		omitted.Ended++
 		omitted.Took.count(a.End - a.Start)
 		omitted.Sums.add(a)
 		return
 	}
 	omitted.Launched-- // the row counts the launch, too
-	omitted.Sums.Localities[min(a.Locality, AnyHost)]--
+	omitted.Sums.Localities[min(a.Locality, LocalityAny)]--
 	r.add(a)
 }
 
@@ -161,15 +161,15 @@ func (r *Recorder) Memory(s MemorySample) {
 }
 
 func (r *Recorder) omittedOf(set uint64) *Omitted {
-	if r.recent == nil || r.recent.Set != set {
-		r.recent = r.omitted[set]
-		if r.recent == nil {
-			r.recent = &Omitted{Set: set}
-			r.omitted[set] = r.recent
+	if r.lastOmitted == nil || r.lastOmitted.Set != set {
+		r.lastOmitted = r.omitted[set]
+		if r.lastOmitted == nil {
+			r.lastOmitted = &Omitted{Set: set}
+			r.omitted[set] = r.lastOmitted
 			r.signal(len(r.omitted))
 		}
 	}
-	return r.recent
+	return r.lastOmitted
 }
 
 // signal wakes the goroutine of run when a list of the batch has its first element, and
@@ -181,7 +181,7 @@ func (r *Recorder) signal(length int) {
 		case r.wake <- struct{}{}:
 		default:
 		}
-	case passRows:
+	case flushRows:
 		select {
 		case r.full <- struct{}{}:
 		default:
@@ -211,7 +211,7 @@ func (r *Recorder) Newest() *Snapshot {
 	}
 	passed := make(chan struct{})
 	select {
-	case r.asks <- passed:
+	case r.flushRequests <- passed:
 		<-passed
 	case <-r.quit:
 		r.done.Wait()
@@ -243,35 +243,35 @@ func (r *Recorder) Close() {
 
 // run passes batches until the recorder is closed.
 func (r *Recorder) run() {
-	timer := time.NewTimer(passInterval)
+	timer := time.NewTimer(flushInterval)
 	defer timer.Stop()
 	next := &Batch{}
 	for {
 		var asked chan struct{}
 		select {
 		case <-r.wake:
-			timer.Reset(passInterval)
+			timer.Reset(flushInterval)
 			select {
 			case <-timer.C:
 			case <-r.full:
-			case asked = <-r.asks:
+			case asked = <-r.flushRequests:
 			case <-r.quit:
 			}
-		case asked = <-r.asks:
+		case asked = <-r.flushRequests:
 		case <-r.quit:
-			r.pass(next)
+			r.flushBatch(next)
 			return
 		}
-		next = r.pass(next)
+		next = r.flushBatch(next)
 		if asked != nil {
 			close(asked)
 		}
 	}
 }
 
-// pass puts an empty batch in place of the current one, passes this one on, and returns
+// flushBatch puts an empty batch in place of the current one, passes this one on, and returns
 // it emptied.
-func (r *Recorder) pass(empty *Batch) *Batch {
+func (r *Recorder) flushBatch(empty *Batch) *Batch {
 	r.mu.Lock()
 	batch := r.batch
 	r.batch = empty
@@ -279,7 +279,7 @@ func (r *Recorder) pass(empty *Batch) *Batch {
 		batch.Omitted = append(batch.Omitted, *omitted)
 	}
 	clear(r.omitted)
-	r.recent = nil
+	r.lastOmitted = nil
 	r.mu.Unlock()
 	r.model.Consume(batch)
 	for _, consumer := range r.consumers {
@@ -296,16 +296,16 @@ func (b *Batch) reset() {
 	b.Measurements, b.Memory = b.Measurements[:0], b.Memory[:0]
 }
 
-// quota chooses the attempts that have rows: all if fewer than MaxRows started in the
+// rowQuota chooses the attempts that have rows: all if fewer than MaxRows started in the
 // second before, else every stride-th, and at most MaxRows in a second.
-type quota struct {
+type rowQuota struct {
 	second        Micros // the current second, since 1970
 	started, kept int    // in this second
 	stride        int    // every stride-th attempt is kept
 }
 
 // take counts an attempt and reports whether it has a row.
-func (q *quota) take(start Micros) bool {
+func (q *rowQuota) take(start Micros) bool {
 	if second := start / 1e6; second != q.second {
 		if second != q.second+1 {
 			q.started = 0

@@ -27,8 +27,8 @@ func (c *counter) Consume(b *events.Batch) {
 	c.events += len(b.Events)
 	for _, a := range b.Attempts {
 		switch a.Outcome {
-		case events.StillRunning:
-		case events.AttemptError:
+		case events.OutcomeRunning:
+		case events.OutcomeFailed:
 			c.failed++
 		default:
 			c.ended++
@@ -60,7 +60,7 @@ func TestEverythingArrivesBeforeClose(t *testing.T) {
 
 func TestNilRecorderRecordsNothing(t *testing.T) {
 	var r *events.Recorder
-	a := attempt(1, 1, events.AttemptSucceeded)
+	a := attempt(1, 1, events.OutcomeSucceeded)
 	r.Record(&events.StepStarted{})
 	require.False(t, r.Launched(&a))
 	r.Ended(&a, false)
@@ -79,13 +79,13 @@ func TestManyAttemptsAreSampled(t *testing.T) {
 	}
 	long := 0
 	for task := range uint32(tasks) {
-		a := attempt(1, task, events.StillRunning)
+		a := attempt(1, task, events.OutcomeRunning)
 		a.Start += events.Micros(task) * 2_000_000 / tasks // in two seconds
 		hasRow := r.Launched(&a)
-		a.Outcome = events.AttemptSucceeded
+		a.Outcome = events.OutcomeSucceeded
 		switch {
 		case task%1000 == 7:
-			a.Outcome = events.AttemptError
+			a.Outcome = events.OutcomeFailed
 		case task%1000 == 8:
 			a.End = a.Start + 1_500_000
 			long++
@@ -104,7 +104,7 @@ func TestManyAttemptsAreSampled(t *testing.T) {
 	require.Equal(t, tasks-tasks/1000, counts.Done)
 	require.Equal(t, c.omitted, counts.Omitted)
 	require.Zero(t, counts.Running)
-	require.Equal(t, tasks, counts.Sums.Localities[events.LocalNode])
+	require.Equal(t, tasks, counts.Sums.Localities[events.LocalityNode])
 	sum := 0
 	for _, n := range s.Job(1).Sets[0].Took {
 		sum += n
@@ -130,16 +130,16 @@ func BenchmarkTask(b *testing.B) {
 			consumed := make(passes, 1)
 			r := events.NewRecorder(events.LiveLimits, consumed)
 			defer r.Close()
-			a := attempt(1, 0, events.AttemptSucceeded)
+			a := attempt(1, 0, events.OutcomeSucceeded)
 			gap := events.Micros(time.Second.Microseconds()) / events.Micros(rate.perSecond)
 			rows := 0
 			for b.Loop() {
 				a.Task++
 				a.Start += gap
 				a.End = a.Start + 1000
-				a.Outcome = events.StillRunning
+				a.Outcome = events.OutcomeRunning
 				hasRow := r.Launched(&a)
-				a.Outcome = events.AttemptSucceeded
+				a.Outcome = events.OutcomeSucceeded
 				r.Ended(&a, hasRow)
 				if hasRow {
 					rows += 2

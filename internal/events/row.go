@@ -24,12 +24,12 @@ type Outcome uint8
 
 // Outcomes of attempts.
 const (
-	StillRunning     Outcome = iota
-	AttemptSucceeded         // its result counts
-	AttemptError             // its function failed
-	AttemptLost              // its executor was lost
-	AttemptKilled            // the driver killed it: another attempt was faster, or the job ended
-	AttemptRecalled          // it was queued at its executor and taken back before it started
+	OutcomeRunning      Outcome = iota
+	OutcomeSucceeded            // its result counts
+	OutcomeFailed               // its function failed
+	OutcomeExecutorLost         // its executor was lost
+	OutcomeKilled               // the driver killed it: another attempt was faster, or the job ended
+	OutcomeRecalled             // it was queued at its executor and taken back before it started
 )
 
 // Attempt is a row: one attempt of a task.
@@ -61,12 +61,12 @@ func (a *Attempt) Took() time.Duration { return (a.End - a.Start).Duration() }
 
 // Levels of locality.
 const (
-	LocalProcess uint8 = iota
-	LocalNode
-	NoPreference
-	LocalRack
-	AnyHost
-	localities
+	LocalityProcess uint8 = iota
+	LocalityNode
+	LocalityNoPreference
+	LocalityRack
+	LocalityAny
+	localityCount
 )
 
 // Measurement is a row: what a task of a data set's stage has processed. Bytes of shuffles
@@ -102,16 +102,16 @@ type Omitted struct {
 
 // Sums are sums over attempts.
 type Sums struct {
-	Took         Micros          `json:"took,omitempty"`
-	Queue        Micros          `json:"queue,omitempty"`
-	Decode       Micros          `json:"decode,omitempty"`
-	Run          Micros          `json:"run,omitempty"`
-	Encode       Micros          `json:"encode,omitempty"`
-	ResultBytes  int64           `json:"resultBytes,omitempty"`
-	BytesRead    int64           `json:"bytesRead,omitempty"`
-	BytesWritten int64           `json:"bytesWritten,omitempty"`
-	PeakMemory   int64           `json:"peakMemory,omitempty"` // the largest one
-	Localities   [localities]int `json:"localities,omitzero"`  // launched attempts, by level
+	Took         Micros             `json:"took,omitempty"`
+	Queue        Micros             `json:"queue,omitempty"`
+	Decode       Micros             `json:"decode,omitempty"`
+	Run          Micros             `json:"run,omitempty"`
+	Encode       Micros             `json:"encode,omitempty"`
+	ResultBytes  int64              `json:"resultBytes,omitempty"`
+	BytesRead    int64              `json:"bytesRead,omitempty"`
+	BytesWritten int64              `json:"bytesWritten,omitempty"`
+	PeakMemory   int64              `json:"peakMemory,omitempty"` // the largest one
+	Localities   [localityCount]int `json:"localities,omitzero"`  // launched attempts, by level
 }
 
 func (s *Sums) add(a *Attempt) {

@@ -55,14 +55,14 @@ type Totals struct {
 
 // Counts are numbers of tasks and attempts, and sums over ended attempts.
 type Counts struct {
-	Tasks          int  `json:"tasks"`
-	Done           int  `json:"done"`
-	Running        int  `json:"running"`                // attempts that have not ended
-	FailedAttempts int  `json:"failedAttempts"`         // their functions failed
-	LostAttempts   int  `json:"lostAttempts,omitempty"` // their executors were lost
-	KilledAttempts int  `json:"killedAttempts,omitempty"`
-	Copies         int  `json:"copies,omitempty"` // speculative attempts
-	Sums           Sums `json:"sums"`
+	Tasks             int  `json:"tasks"`
+	Done              int  `json:"done"`
+	Running           int  `json:"running"`                // attempts that have not ended
+	FailedAttempts    int  `json:"failedAttempts"`         // their functions failed
+	LostAttempts      int  `json:"lostAttempts,omitempty"` // their executors were lost
+	KilledAttempts    int  `json:"killedAttempts,omitempty"`
+	SpeculativeCopies int  `json:"copies,omitempty"` // speculative attempts
+	Sums              Sums `json:"sums"`
 	// Omitted is how many ended attempts have no row, because too many started in a
 	// second. The other fields include them.
 	Omitted int `json:"omitted,omitempty"`
@@ -84,9 +84,9 @@ const (
 	stragglerTime   = 10 * time.Second
 )
 
-// Straggles reports whether an attempt runs much longer than the mean of ended attempts of
+// IsStraggling reports whether an attempt runs much longer than the mean of ended attempts of
 // its task set, 0 if none has ended.
-func Straggles(runs, mean time.Duration) bool {
+func IsStraggling(runs, mean time.Duration) bool {
 	return mean > 0 && runs >= stragglerTime && runs >= stragglerFactor*mean
 }
 
@@ -99,11 +99,11 @@ type Profile struct {
 
 // States of an executor.
 const (
-	ExecutorIsAllocated       = "allocated"
-	ExecutorIsLaunched        = "launched"
-	ExecutorIsRegistered      = "registered"
-	ExecutorIsDecommissioning = "decommissioning"
-	ExecutorIsLost            = "lost"
+	ExecutorStateAllocated       = "allocated"
+	ExecutorStateLaunched        = "launched"
+	ExecutorStateRegistered      = "registered"
+	ExecutorStateDecommissioning = "decommissioning"
+	ExecutorStateLost            = "lost"
 )
 
 // Executor is an executor, from its allocation on. Times are zero if they are unknown.
@@ -131,7 +131,7 @@ type Executor struct {
 	Counts Counts `json:"counts"`
 	// Memory is the memory of its process over time, thinned out.
 	Memory []MemorySample `json:"memory,omitempty"`
-	version
+	modelVersion
 }
 
 // Job is a Func.Run or an action on a data set.
@@ -146,22 +146,22 @@ type Job struct {
 	// Counts are sums over Sets, except that a task that runs again in a later task set of
 	// its stage counts once in Tasks and Done.
 	Counts Counts `json:"counts"`
-	version
+	modelVersion
 }
 
 // TaskSet is one submission to the scheduler: all tasks of a Func.Run, or an attempt of a
 // stage.
 type TaskSet struct {
 	TaskSetSubmitted
-	State    string           `json:"state"`
-	Ended    time.Time        `json:"ended,omitzero"`
-	Error    string           `json:"error,omitempty"`
-	Waits    string           `json:"waits,omitempty"` // why no task is launched
-	Counts   Counts           `json:"counts"`
-	Took     Histogram        `json:"took"` // of successful attempts
-	Counters map[string]int64 `json:"counters,omitempty"`
-	Gauges   map[string]int64 `json:"gauges,omitempty"`
-	version
+	State      string           `json:"state"`
+	Ended      time.Time        `json:"ended,omitzero"`
+	Error      string           `json:"error,omitempty"`
+	WaitReason string           `json:"waits,omitempty"` // why no task is launched
+	Counts     Counts           `json:"counts"`
+	Took       Histogram        `json:"took"` // of successful attempts
+	Counters   map[string]int64 `json:"counters,omitempty"`
+	Gauges     map[string]int64 `json:"gauges,omitempty"`
+	modelVersion
 }
 
 // FailureGroup has failures with the same message, except for digits.
@@ -173,7 +173,7 @@ type FailureGroup struct {
 	Sets      map[uint64]int   `json:"sets"`      // number of failures by task set
 	Executors map[string]int   `json:"executors"` // number of failures by executor
 	Samples   []*AttemptFailed `json:"samples"`   // the first failures
-	version
+	modelVersion
 }
 
 // CachedDataset is a data set that executors store.
@@ -253,35 +253,35 @@ func (s *Snapshot) Measurements() iter.Seq[*Measurement] { return s.measurements
 // RunningAttempts returns the attempts that run, in the order of their starts.
 func (s *Snapshot) RunningAttempts() []Attempt { return s.running }
 
-// version is the version of a Model's state that an object of it belongs to. The Model
+// modelVersion is the version of a Model's state that an object of it belongs to. The Model
 // copies an object of an older version, which snapshots may have, before it changes it.
-type version struct {
+type modelVersion struct {
 	version uint64
 }
 
-func (e *Executor) copied(v version) *Executor {
+func (e *Executor) copied(v modelVersion) *Executor {
 	c := *e
-	c.version = v
+	c.modelVersion = v
 	c.Numbers = slices.Clone(e.Numbers)
 	return &c
 }
 
-func (j *Job) copied(v version) *Job {
+func (j *Job) copied(v modelVersion) *Job {
 	c := *j
-	c.version = v
+	c.modelVersion = v
 	c.Sets = slices.Clone(j.Sets)
 	return &c
 }
 
-func (s *TaskSet) copied(v version) *TaskSet {
+func (s *TaskSet) copied(v modelVersion) *TaskSet {
 	c := *s
-	c.version = v
+	c.modelVersion = v
 	return &c
 }
 
-func (g *FailureGroup) copied(v version) *FailureGroup {
+func (g *FailureGroup) copied(v modelVersion) *FailureGroup {
 	c := *g
-	c.version = v
+	c.modelVersion = v
 	c.Sets, c.Executors = maps.Clone(g.Sets), maps.Clone(g.Executors)
 	return &c
 }

@@ -77,21 +77,21 @@ func ended() *events.Snapshot {
 		&events.StepStarted{Time: at(1), Step: "load"},
 		&events.JobSubmitted{Time: at(2), Job: 1, Name: "load"},
 		&events.TaskSetSubmitted{Time: at(2), Set: 1, Job: 1, Name: "load", Tasks: 8},
-		&events.TaskSetEnded{Time: at(20), Set: 1, State: events.Succeeded, Done: 8},
-		&events.JobEnded{Time: at(20), Job: 1, State: events.Succeeded},
-		&events.StepEnded{Time: at(21), Step: "load", State: events.Succeeded},
+		&events.TaskSetEnded{Time: at(20), Set: 1, State: events.StateSucceeded, Done: 8},
+		&events.JobEnded{Time: at(20), Job: 1, State: events.StateSucceeded},
+		&events.StepEnded{Time: at(21), Step: "load", State: events.StateSucceeded},
 		&events.JobSubmitted{Time: at(30), Job: 2, Name: "count", Stages: []events.StagePlan{{Stage: 3, Name: "map"}}},
 		&events.TaskSetSubmitted{Time: at(31), Set: 4, Job: 2, Stage: 3, Name: "map", Tasks: 1},
 		&events.AttemptFailed{Time: at(33), Set: 4, Task: 0, Executor: 1, Message: "no such file"},
-		&events.TaskSetEnded{Time: at(33), Set: 4, State: events.Failed},
-		&events.JobEnded{Time: at(33), Job: 2, State: events.Failed, Error: "task 0 failed"},
-		&events.ApplicationEnded{Time: at(40), State: events.Failed, Error: "the job failed"},
+		&events.TaskSetEnded{Time: at(33), Set: 4, State: events.StateFailed},
+		&events.JobEnded{Time: at(33), Job: 2, State: events.StateFailed, Error: "task 0 failed"},
+		&events.ApplicationEnded{Time: at(40), State: events.StateFailed, Error: "the job failed"},
 	}}
 	for i := range 8 {
-		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(i), Executor: 1, Outcome: events.AttemptSucceeded,
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(i), Executor: 1, Outcome: events.OutcomeSucceeded,
 			Start: events.MicrosOf(at(2).Time), End: events.MicrosOf(at(3 + float64((i*5)%8)).Time)})
 	}
-	b.Attempts = append(b.Attempts, events.Attempt{Set: 4, Executor: 1, Outcome: events.AttemptError, Start: events.MicrosOf(at(31).Time), End: events.MicrosOf(at(33).Time)})
+	b.Attempts = append(b.Attempts, events.Attempt{Set: 4, Executor: 1, Outcome: events.OutcomeFailed, Start: events.MicrosOf(at(31).Time), End: events.MicrosOf(at(33).Time)})
 	model.Consume(b)
 	return model.Snapshot()
 }

@@ -102,7 +102,7 @@ func (p *Pusher) Close(ctx context.Context, last *metrics.Set) {
 func retry(ctx context.Context, push func() error) error {
 	for {
 		err := push()
-		var refused *refusal
+		var refused *statusError
 		if err == nil || errors.As(err, &refused) && !refused.temporary() {
 			return err
 		}
@@ -133,18 +133,18 @@ func (p *Pusher) pushTrace(ctx context.Context) error {
 	}}})
 }
 
-// refusal is a collector's answer with another status than 200.
-type refusal struct {
+// statusError is a collector's answer with another status than 200.
+type statusError struct {
 	status int
 	text   string
 }
 
-func (r *refusal) Error() string {
+func (r *statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the collector answered %d %s: %s", r.status, http.StatusText(r.status), r.text))
 }
 
 // temporary reports whether OTLP wants clients to retry.
-func (r *refusal) temporary() bool {
+func (r *statusError) temporary() bool {
 	switch r.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
@@ -173,7 +173,7 @@ func (p *Pusher) post(ctx context.Context, path string, message proto.Message) e
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if answer.StatusCode != http.StatusOK {
-		return &refusal{status: answer.StatusCode, text: strings.ToValidUTF8(string(content), "\uFFFD")}
+		return &statusError{status: answer.StatusCode, text: strings.ToValidUTF8(string(content), "\uFFFD")}
 	}
 	return err
 }

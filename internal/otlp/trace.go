@@ -90,12 +90,12 @@ func (t *trace) addAttempts(setIDs map[uint64][]byte) {
 	for a := range t.state.Attempts() {
 		switch {
 		case setIDs[a.Set] == nil:
-		case a.Outcome == events.AttemptError || a.Outcome == events.AttemptLost:
+		case a.Outcome == events.OutcomeFailed || a.Outcome == events.OutcomeExecutorLost:
 			if failed++; failed <= maxFailed {
 				message := cmp.Or(failures[[3]uint64{a.Set, uint64(a.Task), uint64(a.Number)}], "the attempt failed")
-				t.addAttempt(a, setIDs[a.Set], events.Failed, message)
+				t.addAttempt(a, setIDs[a.Set], events.StateFailed, message)
 			}
-		case a.Outcome == events.AttemptSucceeded:
+		case a.Outcome == events.OutcomeSucceeded:
 			of := slow[a.Set]
 			if len(of) == slowest {
 				if a.Took() <= of[0].Took() {
@@ -109,7 +109,7 @@ func (t *trace) addAttempts(setIDs map[uint64][]byte) {
 	}
 	for set, attempts := range slow {
 		for _, a := range attempts {
-			t.addAttempt(a, setIDs[set], events.Succeeded, "")
+			t.addAttempt(a, setIDs[set], events.StateSucceeded, "")
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (t *trace) add(id, parent []byte, name string, began, ended time.Time, stat
 		StartTimeUnixNano: uint64(began.UnixNano()), EndTimeUnixNano: uint64(max(began.UnixNano(), ended.UnixNano())), Attributes: attributes,
 		Status: &tracepb.Status{},
 	}
-	if state == events.Failed || state == events.Killed || state == events.Cancelled {
+	if state == events.StateFailed || state == events.StateKilled || state == events.StateCancelled {
 		span.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR, Message: valid(cmp.Or(message, state))}
 	}
 	t.spans = append(t.spans, span)

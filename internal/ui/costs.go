@@ -22,8 +22,8 @@ const (
 	spillBytes = 100 << 20
 )
 
-// delay is a reason why an application did not end sooner.
-type delay struct {
+// costEstimate is a reason why an application did not end sooner.
+type costEstimate struct {
 	text string
 	lost time.Duration // how much sooner it would have ended, about
 }
@@ -38,14 +38,14 @@ func Costs(s *events.Snapshot, now time.Time) []string {
 	v := view{Snapshot: s, now: now}
 	began, ended := s.Application.Time.Time, v.end(s.Application.Ended)
 	least := max(leastCost, ended.Sub(began)/leastCostShare)
-	costs := []delay{v.executorCost(ended)}
+	costs := []costEstimate{v.executorCost(ended)}
 	if use := v.coreUse(ended); use.cores > 0 {
 		skew := v.skewCost()
 		overhead := use.overheadCost(v.Totals.Counts)
 		costs = append(costs, use.betweenCost(), v.failureCost(use.cores), v.spillCost(use.executors), skew, overhead, use.idleCost(skew.lost+overhead.lost))
 	}
-	costs = slices.DeleteFunc(costs, func(c delay) bool { return c.lost < least })
-	slices.SortStableFunc(costs, func(a, b delay) int { return int(b.lost - a.lost) })
+	costs = slices.DeleteFunc(costs, func(c costEstimate) bool { return c.lost < least })
+	slices.SortStableFunc(costs, func(a, b costEstimate) int { return int(b.lost - a.lost) })
 	var texts []string
 	for _, c := range costs[:min(len(costs), mostCosts)] {
 		texts = append(texts, c.text)
@@ -54,7 +54,7 @@ func Costs(s *events.Snapshot, now time.Time) []string {
 }
 
 // executorCost is the time from the first request for executors until one registered.
-func (v view) executorCost(ended time.Time) delay {
+func (v view) executorCost(ended time.Time) costEstimate {
 	var requested, registered time.Time
 	for _, p := range v.Profiles {
 		if !p.Requested.IsZero() && (requested.IsZero() || p.Requested.Before(requested)) {
@@ -62,7 +62,7 @@ func (v view) executorCost(ended time.Time) delay {
 		}
 	}
 	if requested.IsZero() {
-		return delay{}
+		return costEstimate{}
 	}
 	for _, e := range v.Executors {
 		if !e.Registered.IsZero() && (registered.IsZero() || e.Registered.Before(registered)) {
@@ -73,7 +73,7 @@ func (v view) executorCost(ended time.Time) delay {
 		registered = ended
 	}
 	waited := registered.Sub(requested)
-	return delay{"waiting for executors " + duration(waited), waited}
+	return costEstimate{"waiting for executors " + duration(waited), waited}
 }
 
 // coreUse is how the cores of executors were used.
@@ -149,21 +149,21 @@ func (v view) inJobs(from, to time.Time) time.Duration {
 }
 
 // betweenCost is the time in which executors were there and no job ran.
-func (u coreUse) betweenCost() delay {
+func (u coreUse) betweenCost() costEstimate {
 	lost := u.lasted - u.inJobs
-	return delay{"no job ran for " + duration(lost) + ": the driver function did other work", lost}
+	return costEstimate{"no job ran for " + duration(lost) + ": the driver function did other work", lost}
 }
 
 // overheadCost is the time of attempts outside of their functions and beyond the wait for a
 // core, as far as cores were idle meanwhile.
-func (u coreUse) overheadCost(c events.Counts) delay {
+func (u coreUse) overheadCost(c events.Counts) costEstimate {
 	outside := (c.Sums.Took - c.Sums.Queue - c.Sums.Run).Duration()
 	attempts := c.Done + c.FailedAttempts + c.LostAttempts + c.KilledAttempts
 	if outside <= 0 || attempts == 0 {
-		return delay{}
+		return costEstimate{}
 	}
 	idle := max(0, u.held-c.Sums.Run.Duration())
-	return delay{
+	return costEstimate{
 		fmt.Sprintf("starting and ending %s, %s each", plural(attempts, "task attempt"), duration(outside/time.Duration(attempts))),
 		time.Duration(float64(min(outside, idle)) / u.cores),
 	}
@@ -171,10 +171,10 @@ func (u coreUse) overheadCost(c events.Counts) delay {
 
 // idleCost is the time that is lost with idle cores while jobs ran, beyond what other costs
 // explain.
-func (u coreUse) idleCost(explained time.Duration) delay {
+func (u coreUse) idleCost(explained time.Duration) costEstimate {
 	lost := time.Duration(float64(max(0, u.held-u.busy))/u.cores) - explained
 	busy := u.busy.Seconds() / max(u.inJobs.Seconds(), 1e-3)
-	return delay{fmt.Sprintf("idle cores: %s of %s ran tasks on average while jobs ran", meanText(busy), meanText(u.cores)), lost}
+	return costEstimate{fmt.Sprintf("idle cores: %s of %s ran tasks on average while jobs ran", meanText(busy), meanText(u.cores)), lost}
 }
 
 // meanText formats a mean number, below 10 with a decimal.
@@ -186,35 +186,35 @@ func meanText(n float64) string {
 }
 
 // failureCost is the time in attempts that failed or lost their executors.
-func (v view) failureCost(cores float64) delay {
+func (v view) failureCost(cores float64) costEstimate {
 	var took time.Duration
 	for a := range v.Attempts() {
-		if a.Outcome == events.AttemptError || a.Outcome == events.AttemptLost {
+		if a.Outcome == events.OutcomeFailed || a.Outcome == events.OutcomeExecutorLost {
 			took += a.Took() - a.Queue.Duration()
 		}
 	}
 	n := v.Totals.FailedAttempts + v.Totals.LostAttempts
-	return delay{plural(n, "failed or lost attempt") + " ran for " + duration(took), time.Duration(float64(took) / cores)}
+	return costEstimate{plural(n, "failed or lost attempt") + " ran for " + duration(took), time.Duration(float64(took) / cores)}
 }
 
 // spillCost is the time to spill records and to read them again.
-func (v view) spillCost(executors float64) delay {
+func (v view) spillCost(executors float64) costEstimate {
 	var spilled int64
 	for m := range v.Measurements() {
 		spilled += m.Spilled
 	}
-	return delay{"spilled " + size(spilled) + " to disk", time.Duration(float64(spilled) / spillBytes / executors * float64(time.Second))}
+	return costEstimate{"spilled " + size(spilled) + " to disk", time.Duration(float64(spilled) / spillBytes / executors * float64(time.Second))}
 }
 
 // skewCost is the longest time that a task set ran only because of skewed tasks.
-func (v view) skewCost() delay {
+func (v view) skewCost() costEstimate {
 	perSet := map[uint64][]*events.Attempt{}
 	for a := range v.Attempts() {
-		if a.Outcome == events.AttemptSucceeded {
+		if a.Outcome == events.OutcomeSucceeded {
 			perSet[a.Set] = append(perSet[a.Set], a)
 		}
 	}
-	var worst delay
+	var worst costEstimate
 	for id, attempts := range perSet {
 		if len(attempts) < 3 {
 			continue
@@ -247,7 +247,7 @@ func (v view) skewCost() delay {
 			name = firstLine(lowered(setTitle(set)), 60)
 		}
 		own, median := longest.End-longest.Start-longest.Queue, quantile(took, .5)
-		worst = delay{fmt.Sprintf("skew in %s: task %d took %s, %.1f times the median", name, longest.Task, micros(int64(own)), float64(own)/float64(max(median, 1))), lost}
+		worst = costEstimate{fmt.Sprintf("skew in %s: task %d took %s, %.1f times the median", name, longest.Task, micros(int64(own)), float64(own)/float64(max(median, 1))), lost}
 	}
 	return worst
 }

@@ -19,12 +19,12 @@ func costly(rest ...events.Event) *events.Batch {
 
 // succeeded returns an attempt that used its core from begin to end.
 func succeeded(task uint32, begin, end float64) events.Attempt {
-	return events.Attempt{Set: 1, Task: task, Executor: 1, Outcome: events.AttemptSucceeded, Start: micros64(begin), End: micros64(end), Run: micros64(end) - micros64(begin)}
+	return events.Attempt{Set: 1, Task: task, Executor: 1, Outcome: events.OutcomeSucceeded, Start: micros64(begin), End: micros64(end), Run: micros64(end) - micros64(begin)}
 }
 
 func TestCosts(t *testing.T) {
 	job := []events.Event{&events.JobSubmitted{Time: at(2.5), Job: 1}, &events.TaskSetSubmitted{Time: at(2.5), Set: 1, Job: 1, Stage: 7, Name: "sum", Tasks: 8}}
-	whole := append(job, &events.JobEnded{Time: at(100), Job: 1, State: events.Succeeded})
+	whole := append(job, &events.JobEnded{Time: at(100), Job: 1, State: events.StateSucceeded})
 	for name, test := range map[string]struct {
 		batch *events.Batch
 		want  []string
@@ -44,7 +44,7 @@ func TestCosts(t *testing.T) {
 		"idle cores": {&events.Batch{Events: costly(whole...).Events, Attempts: []events.Attempt{succeeded(0, 2.5, 100)}},
 			[]string{"idle cores: 1 of 2 ran tasks on average while jobs ran", "waiting for executors 2.0 s"}},
 		"failures": {&events.Batch{Events: costly(whole...).Events, Attempts: []events.Attempt{
-			succeeded(0, 2.5, 100), {Set: 1, Task: 1, Executor: 1, Outcome: events.AttemptError, Start: micros64(2.5), End: micros64(62.5)}, succeeded(1, 62.5, 100),
+			succeeded(0, 2.5, 100), {Set: 1, Task: 1, Executor: 1, Outcome: events.OutcomeFailed, Start: micros64(2.5), End: micros64(62.5)}, succeeded(1, 62.5, 100),
 		}}, []string{"1 failed or lost attempt ran for 60.0 s", "starting and ending 3 task attempts, 20.0 s each", "waiting for executors 2.0 s"}},
 		"spill": {&events.Batch{Events: costly(whole...).Events, Attempts: []events.Attempt{succeeded(0, 2.5, 100), succeeded(1, 2.5, 100)},
 			Measurements: []events.Measurement{{Set: 1, Spilled: 1 << 30}}}, []string{"spilled 1.0 GiB to disk", "waiting for executors 2.0 s"}},
@@ -62,7 +62,7 @@ func TestCosts(t *testing.T) {
 func TestAnEndedApplicationNamesItsCosts(t *testing.T) {
 	_, shown := open(t, of(snapshotOf(costly())), "")
 	require.NotContains(t, shown, "What took the most time")
-	_, shown = open(t, of(snapshotOf(costly(&events.ApplicationEnded{Time: at(100), State: events.Succeeded}))), "")
+	_, shown = open(t, of(snapshotOf(costly(&events.ApplicationEnded{Time: at(100), State: events.StateSucceeded}))), "")
 	require.Contains(t, shown, "What took the most time 1. no job ran for 97.5 s: the driver function did other work 2. waiting for executors 2.0 s")
 }
 

@@ -19,7 +19,7 @@ func executors(v view) content {
 	}
 	facts := []fact{{Name: "Wanted", Hint: "By the driver, now", Cells: []cell{text(wanted(v.Totals.Wanted))}}}
 	for _, state := range []string{
-		events.ExecutorIsAllocated, events.ExecutorIsLaunched, events.ExecutorIsRegistered, events.ExecutorIsDecommissioning, events.ExecutorIsLost,
+		events.ExecutorStateAllocated, events.ExecutorStateLaunched, events.ExecutorStateRegistered, events.ExecutorStateDecommissioning, events.ExecutorStateLost,
 	} {
 		facts = append(facts, fact{Name: strings.ToUpper(state[:1]) + state[1:], Hint: stateHints[state], Cells: []cell{number(states[state])}})
 	}
@@ -32,7 +32,7 @@ func executors(v view) content {
 	if len(v.Profiles) > 0 {
 		c.Sections = append(c.Sections, v.profilesSection())
 	}
-	present, lost := split(v.Executors, func(e *events.Executor) bool { return e.State != events.ExecutorIsLost })
+	present, lost := split(v.Executors, func(e *events.Executor) bool { return e.State != events.ExecutorStateLost })
 	c.Sections = append(c.Sections, section{ID: "present", Title: "Present", Table: v.executorTable("present", "Executors", "No executor is there.", present)})
 	if len(lost) > 0 {
 		slices.SortStableFunc(lost, func(a, b *events.Executor) int { return b.Lost.Compare(a.Lost) })
@@ -48,11 +48,11 @@ func executors(v view) content {
 
 // stateHints explain the states of executors.
 var stateHints = map[string]string{
-	events.ExecutorIsAllocated:       "Containers that the cluster gave and whose process does not run yet",
-	events.ExecutorIsLaunched:        "Processes that have not registered with the driver yet",
-	events.ExecutorIsRegistered:      "Executors that get tasks",
-	events.ExecutorIsDecommissioning: "Executors that finish what they run and get no further tasks",
-	events.ExecutorIsLost:            "Executors that are gone, for whatever reason",
+	events.ExecutorStateAllocated:       "Containers that the cluster gave and whose process does not run yet",
+	events.ExecutorStateLaunched:        "Processes that have not registered with the driver yet",
+	events.ExecutorStateRegistered:      "Executors that get tasks",
+	events.ExecutorStateDecommissioning: "Executors that finish what they run and get no further tasks",
+	events.ExecutorStateLost:            "Executors that are gone, for whatever reason",
 }
 
 func (v view) profilesSection() section {
@@ -132,7 +132,7 @@ func (v view) executorTable(name, label, empty string, all []*events.Executor) *
 		{Name: "Host", Compare: byText(func(e *events.Executor) string { return e.Host }), Cells: func(e *events.Executor) []cell { return []cell{text(e.Host)} }},
 		{Name: "State", Wide: name == "lost", Compare: byText(func(e *events.Executor) string { return e.State }), Cells: func(e *events.Executor) []cell {
 			c := stateCell(e.State)
-			if e.State == events.ExecutorIsLost && !e.Expected {
+			if e.State == events.ExecutorStateLost && !e.Expected {
 				c.Class = bad
 			}
 			return []cell{c, classed(firstLine(e.Reason, 200), dim)}
@@ -247,7 +247,7 @@ func executor(v view) (content, bool) {
 	summary.Facts = append(summary.Facts, v.executorProfiles(e)...)
 	if e.Reason != "" {
 		n := note{Level: "Why:", Cells: []cell{text(e.Reason)}}
-		if e.State == events.ExecutorIsLost && !e.Expected {
+		if e.State == events.ExecutorStateLost && !e.Expected {
 			n.Class = bad
 		}
 		summary.Notes = []note{n}

@@ -11,9 +11,9 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// flame is a flame graph: a box for each function, below its caller and as wide as its
+// flameGraph is a flame graph: a box for each function, below its caller and as wide as its
 // share. Coordinates are in units of the drawing, with y from its top.
-type flame struct {
+type flameGraph struct {
 	Label         string
 	Width, Height int
 	Boxes         []flameBox
@@ -98,18 +98,18 @@ func callsOf(p *profile.Profile) *call {
 }
 
 // flameOf returns the flame graph of a profile; nil if it has no samples.
-func flameOf(p *profile.Profile, label string, format func(int64) string) *flame {
+func flameOf(p *profile.Profile, label string, format func(int64) string) *flameGraph {
 	root := callsOf(p)
 	if root.value == 0 {
 		return nil
 	}
-	f := &flame{Label: label, Width: flameWidth}
+	f := &flameGraph{Label: label, Width: flameWidth}
 	f.add(root, root.value, 0, 0, format)
 	return f
 }
 
 // add draws a function and what it calls, in row and right of x.
-func (f *flame) add(c *call, all int64, x float64, row int, format func(int64) string) {
+func (f *flameGraph) add(c *call, all int64, x float64, row int, format func(int64) string) {
 	width := float64(c.value) / float64(all) * flameWidth
 	if width < flameLeast || row >= flameDepth {
 		return

@@ -129,8 +129,8 @@ func instant(t time.Time) cell {
 // moment formats a time with its date and zone.
 func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
-// outside returns a link to another server; only its text if the URL is not of the web.
-func outside(s, address string) cell {
+// externalLink returns a link to another server; only its text if the URL is not of the web.
+func externalLink(s, address string) cell {
 	c := text(s)
 	if parsed, err := url.Parse(address); err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Host != "" {
 		c.Link, c.Outside = address, true

@@ -66,8 +66,8 @@ type Pages struct {
 	profiles profiles
 
 	mu       sync.Mutex
-	version  string               // of the pages in rendered
-	rendered map[string]rendering // by query and token
+	version  string                  // of the pages in rendered
+	rendered map[string]renderedPage // by query and token
 }
 
 // New returns a handler of GET and PUT requests for "/".
@@ -207,8 +207,8 @@ func (p *Pages) page(w http.ResponseWriter, r *http.Request, q query) {
 	write(w, rendered.status, rendered.contentType, rendered.body)
 }
 
-// rendering is a page, or data for one, as it was rendered.
-type rendering struct {
+// renderedPage is a page, or data for one, as it was rendered.
+type renderedPage struct {
 	status      int
 	contentType string
 	body        []byte
@@ -218,31 +218,31 @@ type rendering struct {
 const maxRenderings = 100
 
 // render returns what a user with this token asked for. It renders each version once.
-func (p *Pages) render(v view, version, token string) (rendering, error) {
+func (p *Pages) render(v view, version, token string) (renderedPage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if version != p.version || len(p.rendered) >= maxRenderings {
-		p.version, p.rendered = version, map[string]rendering{}
+		p.version, p.rendered = version, map[string]renderedPage{}
 	}
 	key := v.query.with() + "\n" + token
 	if known, ok := p.rendered[key]; ok {
 		return known, nil
 	}
-	var r rendering
+	var drawn renderedPage
 	var err error
 	if v.query.get("data") == streamPage {
-		r = rendering{status: http.StatusOK, contentType: "application/json"}
-		r.body, err = json.Marshal(v.lanesOf())
+		drawn = renderedPage{status: http.StatusOK, contentType: "application/json"}
+		drawn.body, err = json.Marshal(v.lanesOf())
 	} else {
-		r, err = p.renderPage(v, version, token)
+		drawn, err = p.renderPage(v, version, token)
 	}
 	if err == nil {
-		p.rendered[key] = r
+		p.rendered[key] = drawn
 	}
-	return r, err
+	return drawn, err
 }
 
-func (p *Pages) renderPage(v view, version, token string) (rendering, error) {
+func (p *Pages) renderPage(v view, version, token string) (renderedPage, error) {
 	name := cmp.Or(v.query.get("page"), overviewPage)
 	shown, found := content{}, false
 	if show := contents[name]; show != nil {
@@ -280,10 +280,10 @@ func (v view) layout(shown content, name string) layout {
 	return l
 }
 
-func (l layout) render(status int) (rendering, error) {
+func (l layout) render(status int) (renderedPage, error) {
 	var page bytes.Buffer
 	err := pages.ExecuteTemplate(&page, "page", l)
-	return rendering{status: status, contentType: "text/html; charset=utf-8", body: page.Bytes()}, err
+	return renderedPage{status: status, contentType: "text/html; charset=utf-8", body: page.Bytes()}, err
 }
 
 // stream sends the version whenever it changes, until the browser goes or Close is called.

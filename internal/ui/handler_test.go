@@ -77,7 +77,7 @@ func TestAPageIsSentOnlyIfItHasChanged(t *testing.T) {
 	require.Less(t, len(same), 200)
 	require.Contains(t, same, `data-version="`+first+`"`)
 
-	model.Consume(&events.Batch{Events: []events.Event{&events.JobEnded{Time: at(601), Job: 8, State: events.Cancelled}}})
+	model.Consume(&events.Batch{Events: []events.Event{&events.JobEnded{Time: at(601), Job: 8, State: events.StateCancelled}}})
 	_, shown := open(t, pages, "page=jobs&since="+first)
 	require.Contains(t, shown, "cancelled")
 	require.NotEqual(t, first, version("page=jobs&since="+first))
@@ -101,7 +101,7 @@ func TestARunningTasksTimeIsRenewed(t *testing.T) {
 
 func TestAnEndedApplicationIsNotLive(t *testing.T) {
 	b := busy(plain)
-	b.Events = append(b.Events, &events.ApplicationEnded{Time: at(500), State: events.Failed, Error: "too many executors failed"})
+	b.Events = append(b.Events, &events.ApplicationEnded{Time: at(500), State: events.StateFailed, Error: "too many executors failed"})
 	pages := New(Options{Snapshot: func() *events.Snapshot { return snapshotOf(b) }, Streams: true, Now: func() time.Time { return later },
 		Kill: &Kill{User: func(*http.Request) (string, bool) { return "ann", true }}})
 	answer := ask(pages, http.MethodGet, "", "").Body.String()
@@ -112,7 +112,7 @@ func TestAnEndedApplicationIsNotLive(t *testing.T) {
 
 func TestAHistoryIsLiveWhileItIsRead(t *testing.T) {
 	b := busy(plain)
-	b.Events = append(b.Events, &events.ApplicationEnded{Time: at(500), State: events.Succeeded})
+	b.Events = append(b.Events, &events.ApplicationEnded{Time: at(500), State: events.StateSucceeded})
 	partial := true
 	pages := New(Options{Snapshot: func() *events.Snapshot { return snapshotOf(b) }, Streams: true, Partial: func() bool { return partial }, Now: func() time.Time { return later }})
 	loading := ask(pages, http.MethodGet, "", "").Body.String()

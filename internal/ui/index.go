@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Listed is an application in an index.
-type Listed struct {
+// ListedApplication is an application in an index.
+type ListedApplication struct {
 	ID, Name, User string
 	Attempt        int
 	State          string
@@ -19,7 +19,7 @@ type Listed struct {
 
 // Index returns the handler of a page that lists the applications which list returns for
 // a request.
-func Index(title string, list func(r *http.Request) ([]Listed, error)) http.Handler {
+func Index(title string, list func(r *http.Request) ([]ListedApplication, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())
 		values := r.URL.Query()
@@ -45,14 +45,14 @@ func Index(title string, list func(r *http.Request) ([]Listed, error)) http.Hand
 	})
 }
 
-func indexTable(q query, all []Listed) *table {
-	return tableOf(q, "applications", "Applications", "There is no application that you may see.", all, func(a Listed) string { return fmt.Sprintf("%s-%d", a.ID, a.Attempt) }, []column[Listed]{
-		{Name: "Application", Compare: byText(func(a Listed) string { return a.ID }), Cells: func(a Listed) []cell { return []cell{linked(a.ID, a.Link)} }},
-		{Name: "Attempt", Number: true, Cells: func(a Listed) []cell { return []cell{number(a.Attempt)} }},
-		{Name: "Name", Compare: byText(func(a Listed) string { return a.Name }), Cells: func(a Listed) []cell { return []cell{text(a.Name)} }},
-		{Name: "User", Compare: byText(func(a Listed) string { return a.User }), Cells: func(a Listed) []cell { return []cell{text(a.User)} }},
-		{Name: "State", Compare: byText(func(a Listed) string { return a.State }), Cells: func(a Listed) []cell { return []cell{stateCell(a.State)} }},
-		{Name: "Started", Compare: func(a, b Listed) int { return a.Started.Compare(b.Started) }, Cells: func(a Listed) []cell { return []cell{text(moment(a.Started))} }},
-		{Name: "Written", Hint: "When its log was last written", Compare: func(a, b Listed) int { return a.Written.Compare(b.Written) }, Cells: func(a Listed) []cell { return []cell{text(moment(a.Written))} }},
+func indexTable(q query, all []ListedApplication) *table {
+	return tableOf(q, "applications", "Applications", "There is no application that you may see.", all, func(a ListedApplication) string { return fmt.Sprintf("%s-%d", a.ID, a.Attempt) }, []column[ListedApplication]{
+		{Name: "Application", Compare: byText(func(a ListedApplication) string { return a.ID }), Cells: func(a ListedApplication) []cell { return []cell{linked(a.ID, a.Link)} }},
+		{Name: "Attempt", Number: true, Cells: func(a ListedApplication) []cell { return []cell{number(a.Attempt)} }},
+		{Name: "Name", Compare: byText(func(a ListedApplication) string { return a.Name }), Cells: func(a ListedApplication) []cell { return []cell{text(a.Name)} }},
+		{Name: "User", Compare: byText(func(a ListedApplication) string { return a.User }), Cells: func(a ListedApplication) []cell { return []cell{text(a.User)} }},
+		{Name: "State", Compare: byText(func(a ListedApplication) string { return a.State }), Cells: func(a ListedApplication) []cell { return []cell{stateCell(a.State)} }},
+		{Name: "Started", Compare: func(a, b ListedApplication) int { return a.Started.Compare(b.Started) }, Cells: func(a ListedApplication) []cell { return []cell{text(moment(a.Started))} }},
+		{Name: "Written", Hint: "When its log was last written", Compare: func(a, b ListedApplication) int { return a.Written.Compare(b.Written) }, Cells: func(a ListedApplication) []cell { return []cell{text(moment(a.Written))} }},
 	})
 }

@@ -56,7 +56,7 @@ func job(v view) (content, bool) {
 		factOf("Took", duration(v.lasted(j.Time.Time, j.Ended))),
 		factOf("Description", j.Description), factOf("Group", j.Group), factOf("Pool", j.Pool),
 	}, countFacts(j.Counts)...))}
-	if j.State == events.Running {
+	if j.State == events.StateRunning {
 		summary.Facts = append(summary.Facts, v.profileFact("Profile", profiling.Request{Job: j.Job})...)
 	}
 	if j.Error != "" {
@@ -210,7 +210,7 @@ func countFacts(c events.Counts) []fact {
 		{Name: "Failed attempts", Cells: []cell{failures(c.FailedAttempts)}},
 		{Name: "Lost attempts", Hint: "Whose executors were lost", Cells: []cell{failures(c.LostAttempts)}},
 		{Name: "Killed attempts", Hint: "That another attempt or the job's end made superfluous", Cells: []cell{nonzero(c.KilledAttempts, count)}},
-		{Name: "Speculative attempts", Cells: []cell{nonzero(c.Copies, count)}},
+		{Name: "Speculative attempts", Cells: []cell{nonzero(c.SpeculativeCopies, count)}},
 		{Name: "Time in tasks", Cells: []cell{nonzero(int64(c.Sums.Took), func(n int64) string { return duration(events.Micros(n).Duration()) })}},
 		{Name: "Read", Cells: []cell{nonzero(c.Sums.BytesRead, size)}},
 		{Name: "Written", Cells: []cell{nonzero(c.Sums.BytesWritten, size)}},

@@ -85,14 +85,14 @@ func (v view) lanesOf() lanes {
 	if err != nil || columns < 1 || columns > maxColumns {
 		columns = maxColumns / 4
 	}
-	reduce := reduction{lanes: &l, width: max((l.To-l.From)/events.Micros(columns), 1), index: map[uint64]int64{}, view: v}
+	reduce := laneDrawer{lanes: &l, width: max((l.To-l.From)/events.Micros(columns), 1), index: map[uint64]int64{}, view: v}
 	for _, e := range v.Executors {
 		for _, attempts := range perCore(perExecutor[e], e.Cores) {
 			if len(l.Lanes) == maxLanes {
 				l.Omitted++
 				continue
 			}
-			l.Lanes = append(l.Lanes, lane{Executor: visible(e.ID), Host: visible(e.Host), Bars: reduce.bars(attempts)})
+			l.Lanes = append(l.Lanes, lane{Executor: visible(e.ID), Host: visible(e.Host), Bars: reduce.draw(attempts)})
 		}
 	}
 	return l
@@ -124,8 +124,8 @@ func perCore(attempts []coreTime, cores int) [][]coreTime {
 	var all [][]coreTime
 	for _, a := range attempts {
 		best := -1
-		for i, one := range all {
-			end := one[len(one)-1].end
+		for i, end := range all {
+			end := end[len(end)-1].end
 			if end <= a.begin {
 				best = i
 				break
@@ -143,15 +143,15 @@ func perCore(attempts []coreTime, cores int) [][]coreTime {
 	return all
 }
 
-// reduction turns attempts into bars that are not much shorter than width.
-type reduction struct {
+// laneDrawer turns attempts into bars that are not much shorter than width.
+type laneDrawer struct {
 	lanes *lanes
 	view  view
 	width events.Micros
 	index map[uint64]int64 // of a task set in lanes.Sets
 }
 
-func (r *reduction) bars(attempts []coreTime) []int64 {
+func (r *laneDrawer) draw(attempts []coreTime) []int64 {
 	bars := []int64{}
 	for _, a := range attempts {
 		begin, end := max(a.begin, r.lanes.From), min(a.end, r.lanes.To)
@@ -176,7 +176,7 @@ func (r *reduction) bars(attempts []coreTime) []int64 {
 
 // worse returns the outcome of two attempts that share a bar.
 func worse(a, b int64) int64 {
-	for _, outcome := range []events.Outcome{events.AttemptError, events.AttemptLost} {
+	for _, outcome := range []events.Outcome{events.OutcomeFailed, events.OutcomeExecutorLost} {
 		if a == int64(outcome) || b == int64(outcome) {
 			return int64(outcome)
 		}
@@ -184,7 +184,7 @@ func worse(a, b int64) int64 {
 	return max(a, b)
 }
 
-func (r *reduction) set(id uint64) int64 {
+func (r *laneDrawer) set(id uint64) int64 {
 	i, known := r.index[id]
 	if !known {
 		i = int64(len(r.lanes.Sets))
@@ -198,8 +198,8 @@ func (r *reduction) set(id uint64) int64 {
 	return i
 }
 
-// use is how much of an executor's cores tasks had.
-type use struct {
+// executorUse is how much of an executor's cores tasks had.
+type executorUse struct {
 	executor *events.Executor
 	attempts int
 	busy     time.Duration
@@ -208,7 +208,7 @@ type use struct {
 
 // stream shows every task in lanes by core and, without a script, how busy each executor was.
 func stream(v view) content {
-	perExecutor := map[*events.Executor]*use{}
+	perExecutor := map[*events.Executor]*executorUse{}
 	add := func(a *events.Attempt, took time.Duration) {
 		e := v.Executor(a.Executor)
 		if e == nil {
@@ -216,7 +216,7 @@ func stream(v view) content {
 		}
 		u := perExecutor[e]
 		if u == nil {
-			u = &use{executor: e, lasted: v.lasted(e.Registered, e.Lost)}
+			u = &executorUse{executor: e, lasted: v.lasted(e.Registered, e.Lost)}
 			perExecutor[e] = u
 		}
 		u.attempts++
@@ -228,8 +228,8 @@ func stream(v view) content {
 	for _, a := range v.RunningAttempts() {
 		add(&a, v.took(&a))
 	}
-	used := slices.SortedFunc(maps.Values(perExecutor), func(a, b *use) int { return byID(a.executor, b.executor) })
-	part := func(u *use) float64 {
+	used := slices.SortedFunc(maps.Values(perExecutor), func(a, b *executorUse) int { return byID(a.executor, b.executor) })
+	part := func(u *executorUse) float64 {
 		return u.busy.Seconds() / max(u.lasted.Seconds()*float64(max(1, u.executor.Cores)), 1e-6)
 	}
 	c := content{Title: "Stream"}
@@ -237,14 +237,14 @@ func stream(v view) content {
 		c.Sections = append(c.Sections, section{ID: "lanes", Lanes: "?data=stream"})
 	}
 	c.Sections = append(c.Sections, section{ID: "use", Title: "How busy the executors were", Table: tableOf(v.query, "use", "Use of executors", "No task has been launched.", used,
-		func(u *use) string { return u.executor.ID },
-		[]column[*use]{
-			{Name: "Executor", Compare: func(a, b *use) int { return byID(a.executor, b.executor) }, Cells: func(u *use) []cell { return []cell{executorLink(u.executor)} }},
-			{Name: "Host", Compare: byText(func(u *use) string { return u.executor.Host }), Cells: func(u *use) []cell { return []cell{text(u.executor.Host)} }},
-			{Name: "Cores", Number: true, Cells: func(u *use) []cell { return []cell{number(u.executor.Cores)} }},
-			{Name: "Attempts", Number: true, Compare: by(func(u *use) int { return u.attempts }), Cells: func(u *use) []cell { return []cell{number(u.attempts)} }},
-			{Name: "Time in tasks", Number: true, Compare: by(func(u *use) time.Duration { return u.busy }), Cells: func(u *use) []cell { return []cell{text(duration(u.busy))} }},
-			{Name: "Busy", Hint: "Of its cores, since it registered", Compare: by(part), Cells: func(u *use) []cell {
+		func(u *executorUse) string { return u.executor.ID },
+		[]column[*executorUse]{
+			{Name: "Executor", Compare: func(a, b *executorUse) int { return byID(a.executor, b.executor) }, Cells: func(u *executorUse) []cell { return []cell{executorLink(u.executor)} }},
+			{Name: "Host", Compare: byText(func(u *executorUse) string { return u.executor.Host }), Cells: func(u *executorUse) []cell { return []cell{text(u.executor.Host)} }},
+			{Name: "Cores", Number: true, Cells: func(u *executorUse) []cell { return []cell{number(u.executor.Cores)} }},
+			{Name: "Attempts", Number: true, Compare: by(func(u *executorUse) int { return u.attempts }), Cells: func(u *executorUse) []cell { return []cell{number(u.attempts)} }},
+			{Name: "Time in tasks", Number: true, Compare: by(func(u *executorUse) time.Duration { return u.busy }), Cells: func(u *executorUse) []cell { return []cell{text(duration(u.busy))} }},
+			{Name: "Busy", Hint: "Of its cores, since it registered", Compare: by(part), Cells: func(u *executorUse) []cell {
 				return []cell{share(part(u), 1, fmt.Sprintf("%.0f %%", min(100, 100*part(u))))}
 			}},
 		})})

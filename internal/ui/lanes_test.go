@@ -33,7 +33,7 @@ func TestLanes(t *testing.T) {
 	second := int64(1_000_000)
 	attempt := func(task uint32, outcome events.Outcome, begin, end float64) events.Attempt {
 		a := events.Attempt{Set: 1, Task: task, Executor: 1, Outcome: outcome, Start: micros64(begin)}
-		if outcome != events.StillRunning {
+		if outcome != events.OutcomeRunning {
 			a.End = micros64(end)
 		}
 		return a
@@ -44,18 +44,18 @@ func TestLanes(t *testing.T) {
 			&events.TaskSetSubmitted{Time: at(0), Set: 1, Job: 1, Name: "count", Tasks: 9},
 		},
 		Attempts: []events.Attempt{
-			attempt(0, events.AttemptSucceeded, 0, 10), attempt(1, events.AttemptError, 0, 5), attempt(2, events.AttemptSucceeded, 5, 20), attempt(3, events.StillRunning, 10, 0),
+			attempt(0, events.OutcomeSucceeded, 0, 10), attempt(1, events.OutcomeFailed, 0, 5), attempt(2, events.OutcomeSucceeded, 5, 20), attempt(3, events.OutcomeRunning, 10, 0),
 		},
 	})
 	l := lanesFor(t, s, "")
 	require.Equal(t, []laneSet{{1, "count"}}, l.Sets)
 	require.Len(t, l.Lanes, 2)
-	require.Equal(t, [][]int64{{0, 10 * second, 0, 0, int64(events.AttemptSucceeded)}, {10 * second, 590 * second, 0, 3, int64(events.StillRunning)}}, l.Lanes[0].bars())
-	require.Equal(t, [][]int64{{0, 5 * second, 0, 1, int64(events.AttemptError)}, {5 * second, 15 * second, 0, 2, int64(events.AttemptSucceeded)}}, l.Lanes[1].bars())
+	require.Equal(t, [][]int64{{0, 10 * second, 0, 0, int64(events.OutcomeSucceeded)}, {10 * second, 590 * second, 0, 3, int64(events.OutcomeRunning)}}, l.Lanes[0].bars())
+	require.Equal(t, [][]int64{{0, 5 * second, 0, 1, int64(events.OutcomeFailed)}, {5 * second, 15 * second, 0, 2, int64(events.OutcomeSucceeded)}}, l.Lanes[1].bars())
 
 	part := lanesFor(t, s, fmt.Sprintf("from=%d&to=%d", micros64(4), micros64(8)))
-	require.Equal(t, [][]int64{{0, 4 * second, 0, 0, int64(events.AttemptSucceeded)}}, part.Lanes[0].bars())
-	require.Equal(t, [][]int64{{0, 1 * second, 0, 1, int64(events.AttemptError)}, {1 * second, 3 * second, 0, 2, int64(events.AttemptSucceeded)}}, part.Lanes[1].bars())
+	require.Equal(t, [][]int64{{0, 4 * second, 0, 0, int64(events.OutcomeSucceeded)}}, part.Lanes[0].bars())
+	require.Equal(t, [][]int64{{0, 1 * second, 0, 1, int64(events.OutcomeFailed)}, {1 * second, 3 * second, 0, 2, int64(events.OutcomeSucceeded)}}, part.Lanes[1].bars())
 
 	for _, query := range []string{"from=x", "from=9&to=1", "from=-1", "to=99999999999999999999", "columns=0", "columns=1e9"} {
 		require.Equal(t, l, lanesFor(t, s, query), query)
@@ -75,7 +75,7 @@ func TestLanesShowAllTime(t *testing.T) {
 				now += rapid.Float64Range(0, 3).Draw(t, "pause")
 				took := rapid.Float64Range(0.000002, 5).Draw(t, "took")
 				b.Attempts = append(b.Attempts, events.Attempt{
-					Set: uint64(i%3 + 1), Task: uint32(core*100 + i), Executor: 1, Outcome: events.AttemptSucceeded, Start: micros64(now), End: micros64(now + took),
+					Set: uint64(i%3 + 1), Task: uint32(core*100 + i), Executor: 1, Outcome: events.OutcomeSucceeded, Start: micros64(now), End: micros64(now + took),
 				})
 				now += took + 0.000002
 			}
@@ -109,7 +109,7 @@ func TestBarsOfManyAttemptsAreFew(t *testing.T) {
 	}
 	for i := range 200_000 {
 		begin := float64(i/200) * 0.1
-		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(i), Executor: uint32(i%50 + 1), Outcome: events.AttemptSucceeded, Start: micros64(begin), End: micros64(begin + 0.09)})
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(i), Executor: uint32(i%50 + 1), Outcome: events.OutcomeSucceeded, Start: micros64(begin), End: micros64(begin + 0.09)})
 	}
 	l := lanesFor(t, snapshotOf(b), "columns=1000")
 	require.Len(t, l.Lanes, 200)

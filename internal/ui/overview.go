@@ -128,7 +128,7 @@ func (v view) totals() []fact {
 		{Name: "Executors lost", Hint: "That were not told to stop", Cells: []cell{failures(t.Lost)}},
 		{Name: "Failed attempts", Cells: []cell{failures(t.FailedAttempts)}},
 		{Name: "Lost attempts", Hint: "Whose executors were lost", Cells: []cell{failures(t.LostAttempts)}},
-		{Name: "Speculative attempts", Cells: []cell{nonzero(t.Copies, count)}},
+		{Name: "Speculative attempts", Cells: []cell{nonzero(t.SpeculativeCopies, count)}},
 		{Name: "Time in tasks", Cells: []cell{nonzero(int64(t.Sums.Took), func(n int64) string { return duration(events.Micros(n).Duration()) })}},
 		{Name: "Read", Cells: []cell{nonzero(t.Sums.BytesRead, size)}},
 		{Name: "Written", Cells: []cell{nonzero(t.Sums.BytesWritten, size)}},
@@ -187,8 +187,8 @@ func (v view) attention() []note {
 	}
 	for _, job := range v.Jobs {
 		for _, set := range job.Sets {
-			if set.Waits != "" && set.Ended.IsZero() {
-				notes = append(notes, note{Level: "Waits:", Class: warn, Cells: []cell{jobLink(job), text(set.Waits)}})
+			if set.WaitReason != "" && set.Ended.IsZero() {
+				notes = append(notes, note{Level: "Waits:", Class: warn, Cells: []cell{jobLink(job), text(set.WaitReason)}})
 			}
 		}
 	}
@@ -231,10 +231,10 @@ func (v view) startNotes() []note {
 	}
 	var why string
 	switch {
-	case states[events.ExecutorIsLaunched] > 0:
-		why = plural(states[events.ExecutorIsLaunched], "executor") + " launched, and not registered with the driver yet. If that takes long, read the executors' logs: maybe nodes cannot reach the driver's address (driver.host)."
-	case states[events.ExecutorIsAllocated] > 0:
-		why = plural(states[events.ExecutorIsAllocated], "container") + " allocated, and not launched yet: the node loads the program's files."
+	case states[events.ExecutorStateLaunched] > 0:
+		why = plural(states[events.ExecutorStateLaunched], "executor") + " launched, and not registered with the driver yet. If that takes long, read the executors' logs: maybe nodes cannot reach the driver's address (driver.host)."
+	case states[events.ExecutorStateAllocated] > 0:
+		why = plural(states[events.ExecutorStateAllocated], "container") + " allocated, and not launched yet: the node loads the program's files."
 	default:
 		why = "The cluster has given no container for them yet. If that takes long, the queue is full or executors are larger than any node allows: see the queue in the ResourceManager's pages, executor.memory and executor.cores."
 	}
@@ -260,7 +260,7 @@ func (v view) stragglerNotes() []note {
 	for _, job := range v.Jobs {
 		for _, set := range job.Sets {
 			found, ok := slowest[set.Set]
-			if !ok || !events.Straggles(found.runs, set.Counts.MeanTook()) {
+			if !ok || !events.IsStraggling(found.runs, set.Counts.MeanTook()) {
 				continue
 			}
 			notes = append(notes, note{Level: "Slow:", Class: warn, Cells: []cell{
@@ -282,7 +282,7 @@ func (v view) worstFailure() *events.FailureGroup {
 func (v view) lastLoss() string {
 	var last *events.Executor
 	for _, e := range v.Executors {
-		if e.State == events.ExecutorIsLost && !e.Expected && (last == nil || e.Lost.After(last.Lost)) {
+		if e.State == events.ExecutorStateLost && !e.Expected && (last == nil || e.Lost.After(last.Lost)) {
 			last = e
 		}
 	}

@@ -33,7 +33,7 @@ type section struct {
 	Notes    []note
 	Facts    []fact
 	Chart    *chart
-	Flame    *flame
+	Flame    *flameGraph
 	Lanes    string // link to the data of the drawing of lanes; "" for none
 	Table    *table
 	Text     string // preformatted text, such as a stack trace

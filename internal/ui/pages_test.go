@@ -104,7 +104,7 @@ func TestRemainingTime(t *testing.T) {
 		&events.TaskSetSubmitted{Time: at(1), Set: 1, Job: 1, Name: "n", Tasks: 13},
 	}}
 	for i := range 4 {
-		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(i), Executor: 1, Outcome: events.AttemptSucceeded, Start: micros64(1), End: micros64(11)})
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(i), Executor: 1, Outcome: events.OutcomeSucceeded, Start: micros64(1), End: micros64(11)})
 	}
 	for i := range 2 {
 		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(4 + i), Executor: 1, Start: micros64(11)})
@@ -112,7 +112,7 @@ func TestRemainingTime(t *testing.T) {
 	_, shown := open(t, of(snapshotOf(b)), "")
 	require.Contains(t, shown, "about 40 s left", "seven tasks of 10 s and two that are half done, on two cores")
 
-	b.Events = append(b.Events, &events.ApplicationEnded{Time: at(12), State: events.Killed})
+	b.Events = append(b.Events, &events.ApplicationEnded{Time: at(12), State: events.StateKilled})
 	_, shown = open(t, of(snapshotOf(b)), "")
 	require.NotContains(t, shown, "left")
 }
@@ -170,7 +170,7 @@ func TestALogIsLinkedOnTheWebOnly(t *testing.T) {
 	for address, linked := range map[string]bool{
 		"http://a:8042/x": true, "https://a/x": true, "javascript:alert(1)": false, "data:text/html,x": false, "/x": false, "http:x": false, "": false, "%": false,
 	} {
-		require.Equal(t, linked, outside("log", address).Link != "", address)
+		require.Equal(t, linked, externalLink("log", address).Link != "", address)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestEveryLinkLeadsToAPage(t *testing.T) {
 func TestTables(t *testing.T) {
 	b := &events.Batch{Events: []events.Event{&events.TaskSetSubmitted{Time: at(0), Set: 1, Job: 1, Name: "n", Tasks: 250}}}
 	for i := range 250 {
-		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(i), Executor: 1, Outcome: events.AttemptSucceeded, Start: micros64(0), End: micros64(1 + float64(i*37%250))})
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 1, Task: uint32(i), Executor: 1, Outcome: events.OutcomeSucceeded, Start: micros64(0), End: micros64(1 + float64(i*37%250))})
 	}
 	pages := of(snapshotOf(b))
 	rows := func(query string) (first, last string, n int, pager string) {

@@ -220,7 +220,7 @@ func (p *Pages) serveDownload(w http.ResponseWriter, number string) {
 
 // executorProfiles returns the links that profile an executor, if it is there.
 func (v view) executorProfiles(e *events.Executor) []fact {
-	if e.State != events.ExecutorIsRegistered && e.State != events.ExecutorIsDecommissioning {
+	if e.State != events.ExecutorStateRegistered && e.State != events.ExecutorStateDecommissioning {
 		return nil
 	}
 	return v.profileFact("Profile", profiling.Request{Executor: e.ID})

@@ -111,7 +111,7 @@ func reportParts(v view) []reportPart {
 func (v view) mostImportant() []*events.Job {
 	all := slices.Clone(v.Jobs)
 	rank := func(j *events.Job) int {
-		if j.State == events.Failed || j.Counts.FailedAttempts+j.Counts.LostAttempts > 0 {
+		if j.State == events.StateFailed || j.Counts.FailedAttempts+j.Counts.LostAttempts > 0 {
 			return 0
 		}
 		return 1

@@ -91,10 +91,10 @@ func TestReportsHaveALimit(t *testing.T) {
 			&events.JobSubmitted{Time: at(1), Job: id, Name: fmt.Sprint("job ", id, " ", long), Description: long, Stages: []events.StagePlan{{Stage: 5000 + id, Name: long}}},
 			&events.TaskSetSubmitted{Time: at(1), Set: 9000 + id, Job: id, Stage: 5000 + id, Name: long, Tasks: 100},
 			&events.AttemptFailed{Time: at(2), Set: 9000 + id, Executor: 1, Message: fmt.Sprint(long, job), Stack: long},
-			&events.TaskSetEnded{Time: at(3), Set: 9000 + id, State: events.Failed, Error: long, Counters: map[string]int64{long: 1}},
-			&events.JobEnded{Time: at(3), Job: id, State: events.Failed, Error: long},
+			&events.TaskSetEnded{Time: at(3), Set: 9000 + id, State: events.StateFailed, Error: long, Counters: map[string]int64{long: 1}},
+			&events.JobEnded{Time: at(3), Job: id, State: events.StateFailed, Error: long},
 		)
-		b.Attempts = append(b.Attempts, events.Attempt{Set: 9000 + id, Executor: 1, Outcome: events.AttemptError, Start: micros64(1), End: micros64(2)})
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 9000 + id, Executor: 1, Outcome: events.OutcomeFailed, Start: micros64(1), End: micros64(2)})
 	}
 	_, shown := reportOf(t, snapshotOf(b))
 	require.Contains(t, shown, "Left out: a report has at most 1 MiB.")

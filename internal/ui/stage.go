@@ -45,10 +45,10 @@ func pathTo(j *events.Job, set *events.TaskSet) []link {
 }
 
 func waits(set *events.TaskSet) []note {
-	if set.Waits == "" || !set.Ended.IsZero() {
+	if set.WaitReason == "" || !set.Ended.IsZero() {
 		return nil
 	}
-	return []note{{Level: "Waits:", Class: warn, Cells: []cell{text(set.Waits)}}}
+	return []note{{Level: "Waits:", Class: warn, Cells: []cell{text(set.WaitReason)}}}
 }
 
 // setSections returns what is known of a task set's tasks.
@@ -57,7 +57,7 @@ func (v view) setSections(set *events.TaskSet) []section {
 	for a := range v.Attempts() {
 		if a.Set == set.Set {
 			ended = append(ended, a)
-			if a.Outcome == events.AttemptSucceeded {
+			if a.Outcome == events.OutcomeSucceeded {
 				succeeded = append(succeeded, a)
 			}
 		}
@@ -206,12 +206,12 @@ func (v view) executorShares(ended []*events.Attempt) section {
 			perNumber[a.Executor] = s
 		}
 		switch a.Outcome {
-		case events.AttemptSucceeded:
+		case events.OutcomeSucceeded:
 			s.succeeded++
 			s.took += a.Took()
 			s.slowest = max(s.slowest, a.Took())
 			s.read += a.BytesRead
-		case events.AttemptError, events.AttemptLost:
+		case events.OutcomeFailed, events.OutcomeExecutorLost:
 			s.failed++
 		default:
 			s.other++

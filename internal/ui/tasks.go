@@ -18,11 +18,11 @@ func taskURL[N ~int | ~uint32](set uint64, index N) string {
 
 // outcomes are the words for the outcomes of attempts.
 var outcomes = map[events.Outcome]cell{
-	events.StillRunning:     {Text: "running"},
-	events.AttemptSucceeded: {Text: "succeeded", Class: good},
-	events.AttemptError:     {Text: "failed", Class: bad},
-	events.AttemptLost:      {Text: "executor lost", Class: bad},
-	events.AttemptKilled:    {Text: "killed", Class: warn},
+	events.OutcomeRunning:      {Text: "running"},
+	events.OutcomeSucceeded:    {Text: "succeeded", Class: good},
+	events.OutcomeFailed:       {Text: "failed", Class: bad},
+	events.OutcomeExecutorLost: {Text: "executor lost", Class: bad},
+	events.OutcomeKilled:       {Text: "killed", Class: warn},
 }
 
 // took returns how long an attempt took, or has run.
@@ -125,10 +125,10 @@ func logLinks(e *events.Executor) []cell {
 	}
 	var cells []cell
 	for _, name := range slices.Sorted(maps.Keys(e.LogURLs)) {
-		cells = append(cells, outside(name, e.LogURLs[name]))
+		cells = append(cells, externalLink(name, e.LogURLs[name]))
 	}
 	if stderr := e.LogURLs["stderr"]; stderr != "" && !e.HeapProfiled.IsZero() {
-		cells = append(cells, outside("heap profile", strings.TrimSuffix(stderr, "stderr")+launch.HeapProfile))
+		cells = append(cells, externalLink("heap profile", strings.TrimSuffix(stderr, "stderr")+launch.HeapProfile))
 	}
 	return cells
 }

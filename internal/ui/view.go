@@ -80,7 +80,7 @@ type view struct {
 
 // running reports whether the application had not ended.
 func running(s *events.Snapshot) bool {
-	return s.Application.State == "" || s.Application.State == events.Running
+	return s.Application.State == "" || s.Application.State == events.StateRunning
 }
 
 // end returns the end of something that may run: ended, or now.
@@ -108,7 +108,7 @@ func (v view) describe(l *layout) {
 	l.Application = visible(cmp.Or(a.Name, a.ID))
 	state := a.State
 	if running(v.Snapshot) {
-		state = events.Running
+		state = events.StateRunning
 	}
 	l.State, l.StateClass = state, classOf(state)
 	var parts []string
@@ -133,18 +133,18 @@ func attemptText(attempt int) string {
 // classOf returns the class of a state's text.
 func classOf(state string) string {
 	switch state {
-	case events.Succeeded, events.ExecutorIsRegistered:
+	case events.StateSucceeded, events.ExecutorStateRegistered:
 		return good
-	case events.Failed:
+	case events.StateFailed:
 		return bad
-	case events.Cancelled, events.Killed, events.ExecutorIsDecommissioning:
+	case events.StateCancelled, events.StateKilled, events.ExecutorStateDecommissioning:
 		return warn
 	default:
 		return ""
 	}
 }
 
-func stateCell(state string) cell { return classed(cmp.Or(state, events.Running), classOf(state)) }
+func stateCell(state string) cell { return classed(cmp.Or(state, events.StateRunning), classOf(state)) }
 
 // id returns a number in the query.
 func (q query) id(key string) (uint64, bool) {

@@ -55,7 +55,7 @@ func Busy(name func(string) string) *events.Batch {
 		&events.ExecutorsRequested{Time: At(1), Wanted: 6},
 		&events.NotesChanged{Time: At(2), Source: "am", Notes: []string{name("yarn.exclude.nodes leaves two nodes")}},
 		&events.StepStarted{Time: At(3), Step: name("load")},
-		&events.StepEnded{Time: At(60), Step: name("load"), State: events.Succeeded},
+		&events.StepEnded{Time: At(60), Step: name("load"), State: events.StateSucceeded},
 		&events.StepStarted{Time: At(61), Step: name("count")},
 	)
 	for i := range 5 {
@@ -81,12 +81,12 @@ func Busy(name func(string) string) *events.Batch {
 			took = 25 // skewed
 		}
 		b.Attempts = append(b.Attempts, events.Attempt{
-			Set: 1, Task: uint32(i), Executor: uint32(i%4 + 1), Outcome: events.AttemptSucceeded, Locality: events.LocalNode, Start: micros(11), End: micros(11 + took),
+			Set: 1, Task: uint32(i), Executor: uint32(i%4 + 1), Outcome: events.OutcomeSucceeded, Locality: events.LocalityNode, Start: micros(11), End: micros(11 + took),
 			Queue: 2000, Decode: 100, Run: events.Micros(took*1e6) - 5000, Encode: 300, ResultBytes: 100, BytesRead: int64(i) << 20, PeakMemory: 300 << 20,
 		})
 	}
-	record(&events.TaskSetEnded{Time: At(50), Set: 1, State: events.Succeeded, Done: 40, Counters: map[string]int64{name("words"): 123456}, Gauges: map[string]int64{name("depth"): 7}},
-		&events.JobEnded{Time: At(50), Job: 1, State: events.Succeeded},
+	record(&events.TaskSetEnded{Time: At(50), Set: 1, State: events.StateSucceeded, Done: 40, Counters: map[string]int64{name("words"): 123456}, Gauges: map[string]int64{name("depth"): 7}},
+		&events.JobEnded{Time: At(50), Job: 1, State: events.StateSucceeded},
 
 		&events.JobSubmitted{Time: At(70), Job: 2, Name: name("count words"), Stages: []events.StagePlan{
 			{Stage: 3, Name: name("map")}, {Stage: 4, Name: name("reduce"), Parents: []uint64{3}}, {Stage: 5, Name: name("sort"), Parents: []uint64{4}},
@@ -95,26 +95,26 @@ func Busy(name func(string) string) *events.Batch {
 		&events.TaskSetSubmitted{Time: At(90), Set: 7, Job: 2, Stage: 4, Name: name("reduce"), Tasks: 8, CPUs: 1},
 	)
 	for i := range 8 {
-		b.Attempts = append(b.Attempts, events.Attempt{Set: 6, Task: uint32(i), Executor: 1, Outcome: events.AttemptSucceeded, Start: micros(71), End: micros(75)})
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 6, Task: uint32(i), Executor: 1, Outcome: events.OutcomeSucceeded, Start: micros(71), End: micros(75)})
 		b.Measurements = append(b.Measurements, events.Measurement{Set: 6, Task: uint32(i), RecordsIn: 1000, RecordsOut: 10, ShuffleWritten: 5 << 20, Spilled: 1 << 20})
 	}
 	for i := range 3 {
 		b.Attempts = append(b.Attempts, events.Attempt{Set: 7, Task: uint32(i + 1), Executor: 2, Start: micros(95), Speculative: i == 2})
 	}
-	b.Attempts = append(b.Attempts, events.Attempt{Set: 7, Task: 0, Executor: 2, Outcome: events.AttemptSucceeded, Start: micros(91), End: micros(94)})
-	record(&events.TaskSetEnded{Time: At(89), Set: 6, State: events.Succeeded, Done: 8})
+	b.Attempts = append(b.Attempts, events.Attempt{Set: 7, Task: 0, Executor: 2, Outcome: events.OutcomeSucceeded, Start: micros(91), End: micros(94)})
+	record(&events.TaskSetEnded{Time: At(89), Set: 6, State: events.StateSucceeded, Done: 8})
 	for i := range 3 {
 		record(&events.AttemptFailed{
 			Time: At(96), Set: 7, Task: 5, Number: uint32(i), Executor: 2, Message: name(fmt.Sprintf("cannot open part-%d", i)), Stack: name("main.load\n\t/src/main.go:12"), Log: name("level=ERROR msg=part"),
 		})
-		b.Attempts = append(b.Attempts, events.Attempt{Set: 7, Task: 5, Number: uint32(i), Executor: 2, Outcome: events.AttemptError, Start: micros(95), End: micros(96)})
+		b.Attempts = append(b.Attempts, events.Attempt{Set: 7, Task: 5, Number: uint32(i), Executor: 2, Outcome: events.OutcomeFailed, Start: micros(95), End: micros(96)})
 	}
 	record(
 		&events.JobSubmitted{Time: At(300), Job: 8, Name: name("waiting")},
 		&events.TaskSetSubmitted{Time: At(300), Set: 8, Job: 8, Name: name("waiting"), Tasks: 3, CPUs: 1},
 		&events.TaskSetWaits{Time: At(310), Set: 8, Reason: name("no executor has 8 cores: raise executor.cores")},
 		&events.JobSubmitted{Time: At(320), Job: 9, Name: name("broken")},
-		&events.JobEnded{Time: At(330), Job: 9, State: events.Failed, Error: name("task 3 failed 4 times")},
+		&events.JobEnded{Time: At(330), Job: 9, State: events.StateFailed, Error: name("task 3 failed 4 times")},
 	)
 	record(&events.ExecutorHeapProfiled{Time: At(340), ID: "1", Resident: 2 << 30})
 	for i := range 20 {

@@ -85,7 +85,7 @@ func Nightly() (batch *events.Batch, now events.Time) {
 		}
 		n.measure(a, in/170, 21_000, in, 0, in/3)
 	}}, &events.TaskSetSubmitted{Job: 1, Stage: 3, Name: "sum counts"})
-	n.record(&events.JobEnded{Time: At(end), Job: 1, State: events.Succeeded})
+	n.record(&events.JobEnded{Time: At(end), Job: 1, State: events.StateSucceeded})
 
 	n.record(&events.JobSubmitted{Time: At(end + .4), Job: 6, Name: "links at main.go:67", Description: "rank pages by links", Stages: []events.StagePlan{
 		{Stage: 7, Name: "read links"}, {Stage: 8, Name: "rank", Parents: []uint64{7}}, {Stage: 9, Name: "write ranks", Parents: []uint64{8}},
@@ -176,28 +176,28 @@ func (n *nightly) run(s stage, submitted *events.TaskSetSubmitted) (end float64)
 			continue // it waits
 		}
 		took := s.took(next.task)
-		a := events.Attempt{Set: s.set, Task: uint32(next.task), Number: uint32(next.attempt), Executor: c.executor, Start: micros(start), Locality: events.LocalNode}
+		a := events.Attempt{Set: s.set, Task: uint32(next.task), Number: uint32(next.attempt), Executor: c.executor, Start: micros(start), Locality: events.LocalityNode}
 		if n.rand.IntN(9) == 0 {
-			a.Locality = events.LocalRack
+			a.Locality = events.LocalityRack
 		}
-		a.Outcome, a.End = events.AttemptSucceeded, micros(start+took)
+		a.Outcome, a.End = events.OutcomeSucceeded, micros(start+took)
 		switch {
 		case start+took > c.until:
 			took = c.until - start
-			a.Outcome, a.End = events.AttemptLost, micros(c.until)
+			a.Outcome, a.End = events.OutcomeExecutorLost, micros(c.until)
 			queue = append([]pending{{next.task, next.attempt + 1, c.until}}, queue...)
 			n.fail(&a, c.until, "the executor was killed by YARN: beyond its memory", "")
 		case s.fails != nil && s.fails(next.task, next.attempt):
 			took /= 3
-			a.Outcome, a.End = events.AttemptError, micros(start+took)
+			a.Outcome, a.End = events.OutcomeFailed, micros(start+took)
 			queue = append(queue, pending{next.task, next.attempt + 1, start + took})
 			n.fail(&a, start+took, fmt.Sprintf("open hdfs://prod/links/part-%05d.gz: no datanode has block blk_10737%05d", next.task, next.task*7),
 				"main.readLinks\n\t/src/nightly/links.go:58\ndataset.(*stageTask).run\n\t/src/dataset/task.go:131")
 		case start+took > s.now:
-			a.Outcome, a.End = events.StillRunning, 0
+			a.Outcome, a.End = events.OutcomeRunning, 0
 		}
 		n.cores[i].free = start + took + .004
-		if a.Outcome == events.AttemptSucceeded {
+		if a.Outcome == events.OutcomeSucceeded {
 			done++
 			end = max(end, start+took)
 			a.Queue, a.Decode, a.Encode, a.ResultBytes, a.PeakMemory = 900, 300, 250, 180, 700<<20+n.rand.Int64N(300<<20)
@@ -207,7 +207,7 @@ func (n *nightly) run(s stage, submitted *events.TaskSetSubmitted) (end float64)
 		n.batch.Attempts = append(n.batch.Attempts, a)
 	}
 	if done == s.tasks {
-		n.record(&events.TaskSetEnded{Time: At(end), Set: s.set, State: events.Succeeded, Done: done, Counters: s.counters})
+		n.record(&events.TaskSetEnded{Time: At(end), Set: s.set, State: events.StateSucceeded, Done: done, Counters: s.counters})
 	}
 	return end
 }
