@@ -58,17 +58,17 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 				l.releaseFromBarrier(set.barrier, set.barrier.succeeded(a.index))
 			}
 		}
-		outcome.Result, outcome.Took = scheduler.Succeeded, coreTime(update.GetMetrics())
+		outcome.Result, outcome.Took = scheduler.ResultSucceeded, coreTime(update.GetMetrics())
 	case wire.TaskState_TASK_STATE_RECALLED:
-		outcome.Result = scheduler.Recalled
+		outcome.Result = scheduler.ResultRecalled
 	case wire.TaskState_TASK_STATE_KILLED:
-		outcome.Result, outcome.Reason = scheduler.Killed, update.GetFailure().GetMessage()
+		outcome.Result, outcome.Reason = scheduler.ResultKilled, update.GetFailure().GetMessage()
 	default:
 		a.executor.failed++
 		if a.failure = update.GetFailure(); a.failure == nil {
 			a.failure = &wire.Failure{Message: "the executor gave no reason"}
 		}
-		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), CountsAsFailure: !a.failure.GetUncounted()}
+		outcome = scheduler.Outcome{Result: scheduler.ResultFailed, Reason: a.failure.GetMessage(), CountsAsFailure: !a.failure.GetUncounted()}
 	}
 	a.countEnd()
 	l.record.updated(a, update, l.now)
@@ -130,8 +130,8 @@ func (l *loop) act(events []scheduler.Event) {
 		case scheduler.TaskSetFailed:
 			if a := l.attempts[event.Attempt]; !a.set.ended {
 				l.countFailure(a)
-				a.reportFailure(event.Failures)
-				l.endSet(a.set, a.set.taskError(a.index, event.Failures, a.executor, a.failure))
+				a.reportFailure(event.FailureCount)
+				l.endSet(a.set, a.set.taskError(a.index, event.FailureCount, a.executor, a.failure))
 			}
 		case scheduler.TaskSetAborted:
 			if set := l.sets[event.TaskSet]; set != nil {

@@ -210,7 +210,7 @@ func (l *loop) checkBlocked() (next time.Time) {
 		if set.launches == set.launchesBefore && l.now.Sub(set.submitted) >= blockedInterval && checks < maxBlockedChecks {
 			checks++
 			switch wait, reason := l.scheduler.WhyWaiting(id); wait {
-			case scheduler.NotBlocked, scheduler.AllBusy, scheduler.WaitingForLocality: // these states end by themselves
+			case scheduler.WaitNone, scheduler.WaitAllBusy, scheduler.WaitForLocality: // these states end by themselves
 			default:
 				set.blocked = reason
 				l.logger.Warn("job waits", "job", id, "name", set.spec.Name, "reason", reason)

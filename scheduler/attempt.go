@@ -26,19 +26,19 @@ const (
 
 // attempt is a launched attempt of a task, until its outcome is known.
 type attempt struct {
-	id             AttemptID
-	set            *taskSet
-	executor       *executor
-	index          int32
-	state          attemptState
-	needsCopy      bool     // waits for its speculative copy to be launched
-	previous, next *attempt // neighbours in the executor's queue; nil if the attempt is not queued
-	// since is the time, on the scheduler's clock, at which the attempt was queued or, if
+	id                   AttemptID
+	set                  *taskSet
+	executor             *executor
+	index                int32
+	state                attemptState
+	needsSpeculativeCopy bool     // waits for its speculative copy to be launched
+	previous, next       *attempt // neighbours in the executor's queue; nil if the attempt is not queued
+	// stateSince is the time, on the scheduler's clock, at which the attempt was queued or, if
 	// it has cores, got them. took is how long it ran; 0 until its result is pending.
-	since, took       time.Duration
-	other             *attempt             // the other running attempt of the task (its speculative copy or its original), or nil
-	resources         resource.Reservation // GPUs and the like that the attempt has reserved at its executor
-	inSet, inExecutor int32                // indexes in set.running and executor.running
+	stateSince, runTime         time.Duration
+	otherAttempt                *attempt             // the other running attempt of the task (its speculative copy or its original), or nil
+	resources                   resource.Reservation // GPUs and the like that the attempt has reserved at its executor
+	indexInSet, indexInExecutor int32                // indexes in set.running and executor.running
 }
 
 // byID returns attempts sorted by id.
@@ -65,22 +65,22 @@ func (t *attempts) launch(set *taskSet, index int32, e *executor, locality Local
 	t.start(set, index, e, Launch{Number: number, Locality: locality, Queued: queued})
 }
 
-// launchCopy launches a speculative copy of an attempt.
-func (t *attempts) launchCopy(original *attempt, e *executor) {
+// launchSpeculativeCopy launches a speculative copy of an attempt.
+func (t *attempts) launchSpeculativeCopy(original *attempt, e *executor) {
 	set, number := original.set, 1
 	if h := set.histories[original.index]; h != nil {
 		number += h.attempts
 	}
-	original.cancelCopy()
+	original.cancelSpeculativeCopy()
 	a := t.start(set, original.index, e, Launch{Number: number, Locality: set.locality(original.index, e), Speculative: true})
-	a.other, original.other = original, a
+	a.otherAttempt, original.otherAttempt = original, a
 }
 
 func (t *attempts) start(set *taskSet, index int32, e *executor, l Launch) *attempt {
 	t.last++
 	a := &attempt{
-		id: t.last, set: set, index: index, executor: e, since: t.clock.elapsed,
-		inSet: int32(len(set.running)), inExecutor: int32(len(e.running)),
+		id: t.last, set: set, index: index, executor: e, stateSince: t.clock.elapsed,
+		indexInSet: int32(len(set.running)), indexInExecutor: int32(len(e.running)),
 	}
 	t.byID[a.id] = a
 	set.running = append(set.running, a)
@@ -123,7 +123,7 @@ func (t *attempts) free(a *attempt) {
 	}
 	for first := e.queue.first; first != nil && first.set.cpus <= e.free; first = e.queue.first {
 		e.queue.remove(first)
-		first.state, first.since = attemptDequeued, t.clock.elapsed
+		first.state, first.stateSince = attemptDequeued, t.clock.elapsed
 		t.reserve(first)
 	}
 	if e.available {
@@ -137,21 +137,21 @@ func (t *attempts) remove(a *attempt) {
 	set.profile.demand.RunningTasks--
 
 	last := set.running[len(set.running)-1]
-	set.running[a.inSet], last.inSet = last, a.inSet
+	set.running[a.indexInSet], last.indexInSet = last, a.indexInSet
 	set.running[len(set.running)-1] = nil
 	set.running = set.running[:len(set.running)-1]
 
 	last = e.running[len(e.running)-1]
-	e.running[a.inExecutor], last.inExecutor = last, a.inExecutor
+	e.running[a.indexInExecutor], last.indexInExecutor = last, a.indexInExecutor
 	e.running[len(e.running)-1] = nil
 	e.running = e.running[:len(e.running)-1]
 
 	if a.state != attemptResultPending {
 		t.free(a)
 	}
-	a.cancelCopy()
-	if a.other != nil {
-		a.other.other = nil
+	a.cancelSpeculativeCopy()
+	if a.otherAttempt != nil {
+		a.otherAttempt.otherAttempt = nil
 	}
 	delete(t.byID, a.id)
 }

@@ -31,25 +31,25 @@ type backlog struct {
 	states           []taskState
 	cpus             int // number of cores that each task takes
 	waiting, retries int // tasks that wait to be launched; how many of these were launched before
-	// liveCounts counts, for ProcessLocal, NodeLocal and RackLocal, the executors, hosts and
+	// availableCounts counts, for ProcessLocal, NodeLocal and RackLocal, the executors, hosts and
 	// racks that waiting tasks prefer and that have an available executor. For NoPref,
 	// it counts the waiting tasks without preferences.
-	liveCounts [Localities]int
+	availableCounts [Localities]int
 	// noPref lists waiting tasks without preferences, anywhere those with preferences.
-	noPref, anywhere pending
+	noPref, withPreferences pendingTasks
 
-	locations  []*location
-	executors  map[string]*location
-	hosts      map[*host]*location
+	locations  []*preferredLocation
+	executors  map[string]*preferredLocation
+	hosts      map[*host]*preferredLocation
 	racks      map[*rack]*rackGroup
 	rackGroups []*rackGroup // the values of racks, in the order in which they were added
 	// taskLocations[first[i]:first[i+1]] are the indexes of the locations that task i
 	// prefers. Both are nil if no task has preferences.
-	taskLocations, first []int32
+	taskLocations, firstLocation []int32
 
 	demand *Demand // demand of the set's resource profile, which includes waiting tasks
-	// avoids reports whether a task to be retried must not run on an executor.
-	avoids func(index int32, e *executor) bool
+	// mustAvoid reports whether a task to be retried must not run on an executor.
+	mustAvoid func(index int32, e *executor) bool
 }
 
 // listAll lists all tasks as waiting.
@@ -59,32 +59,32 @@ func (b *backlog) listAll(c *cluster, tasks int, preferences func(int) Preferenc
 	if preferences != nil {
 		b.addAllPreferences(c, tasks, preferences)
 	}
-	b.liveCounts[NoPref] = int(b.noPref.end)
-	b.addWaiting(tasks, tasks-b.liveCounts[NoPref])
+	b.availableCounts[NoPref] = int(b.noPref.end)
+	b.addWaiting(tasks, tasks-b.availableCounts[NoPref])
 }
 
 // addAllPreferences lists each task at its preferred locations, or in noPref.
 func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int) Preferences) {
-	b.executors, b.hosts, b.racks = map[string]*location{}, map[*host]*location{}, map[*rack]*rackGroup{}
-	b.first = make([]int32, 1, tasks+1)
+	b.executors, b.hosts, b.racks = map[string]*preferredLocation{}, map[*host]*preferredLocation{}, map[*rack]*rackGroup{}
+	b.firstLocation = make([]int32, 1, tasks+1)
 	b.noPref.fresh = []int32{}
 	for index := range int32(tasks) {
 		b.addPreferences(c, preferences(int(index)))
-		if int(b.first[index]) == len(b.taskLocations) {
+		if int(b.firstLocation[index]) == len(b.taskLocations) {
 			b.noPref.fresh = append(b.noPref.fresh, index)
 		}
-		b.first = append(b.first, int32(len(b.taskLocations)))
+		b.firstLocation = append(b.firstLocation, int32(len(b.taskLocations)))
 	}
 	b.noPref.end = int32(len(b.noPref.fresh))
 	if len(b.taskLocations) == 0 {
-		b.first, b.noPref.fresh = nil, nil
+		b.firstLocation, b.noPref.fresh = nil, nil
 		return
 	}
-	b.anywhere.end = int32(tasks)
+	b.withPreferences.end = int32(tasks)
 	b.listFresh()
 	for _, p := range b.locations {
 		if p.host != nil && p.host.rack != nil {
-			b.joinRack(p)
+			b.addToRackGroup(p)
 		}
 		b.countAt(p, len(p.fresh))
 	}
@@ -93,7 +93,7 @@ func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int)
 // addPreferences adds the preferred locations of the next task, in order of index.
 func (b *backlog) addPreferences(c *cluster, preferences Preferences) {
 	start := len(b.taskLocations)
-	add := func(p *location) {
+	add := func(p *preferredLocation) {
 		if !slices.Contains(b.taskLocations[start:], p.number) {
 			b.taskLocations = append(b.taskLocations, p.number)
 			p.end++
@@ -122,8 +122,8 @@ func (b *backlog) addPreferences(c *cluster, preferences Preferences) {
 	}
 }
 
-func (b *backlog) newLocation() *location {
-	p := &location{number: int32(len(b.locations))}
+func (b *backlog) newLocation() *preferredLocation {
+	p := &preferredLocation{number: int32(len(b.locations))}
 	b.locations = append(b.locations, p)
 	return p
 }
@@ -142,8 +142,8 @@ func (b *backlog) listFresh() {
 	}
 }
 
-// joinRack adds a preferred host to the group of its rack.
-func (b *backlog) joinRack(p *location) {
+// addToRackGroup adds a preferred host to the group of its rack.
+func (b *backlog) addToRackGroup(p *preferredLocation) {
 	g := b.racks[p.host.rack]
 	if g == nil {
 		g = &rackGroup{rack: p.host.rack}
@@ -159,7 +159,7 @@ func (b *backlog) joinRack(p *location) {
 
 // removeAll removes all tasks when the set has ended.
 func (b *backlog) removeAll(c *cluster) {
-	b.addWaiting(-b.waiting, b.liveCounts[NoPref]-b.waiting)
+	b.addWaiting(-b.waiting, b.availableCounts[NoPref]-b.waiting)
 	for _, p := range b.locations {
 		if p.host != nil {
 			p.host.waiting -= p.waiting
@@ -171,14 +171,14 @@ func (b *backlog) removeAll(c *cluster) {
 
 // preferred returns the indexes in b.locations of a task's preferred locations.
 func (b *backlog) preferred(index int32) []int32 {
-	if b.first == nil {
+	if b.firstLocation == nil {
 		return nil
 	}
-	return b.taskLocations[b.first[index]:b.first[index+1]]
+	return b.taskLocations[b.firstLocation[index]:b.firstLocation[index+1]]
 }
 
-// prefers reports whether any waiting task has preferences.
-func (b *backlog) prefers() bool { return b.waiting > b.liveCounts[NoPref] }
+// hasPreferences reports whether any waiting task has preferences.
+func (b *backlog) hasPreferences() bool { return b.waiting > b.availableCounts[NoPref] }
 
 // pop finds a waiting task that an executor can run at a level of locality, removes
 // it from the list for that level, and returns the task's index; -1 if there is
@@ -200,7 +200,7 @@ func (b *backlog) pop(e *executor, level Locality) int32 {
 	case NoPref:
 		return b.noPref.pop(b, e)
 	case Any:
-		return b.anywhere.pop(b, e)
+		return b.withPreferences.pop(b, e)
 	}
 	return -1
 }
@@ -228,7 +228,7 @@ func (b *backlog) listRetry(index int32) {
 	if len(preferred) == 0 {
 		b.noPref.retries = append(b.noPref.retries, index)
 	} else {
-		b.anywhere.retries = append(b.anywhere.retries, index)
+		b.withPreferences.retries = append(b.withPreferences.retries, index)
 	}
 	for _, i := range preferred {
 		p := b.locations[i]
@@ -243,7 +243,7 @@ func (b *backlog) listRetry(index int32) {
 func (b *backlog) count(index int32, change int) {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
-		b.liveCounts[NoPref] += change
+		b.availableCounts[NoPref] += change
 		b.addWaiting(change, 0)
 	} else {
 		b.addWaiting(change, change)
@@ -262,17 +262,17 @@ func (b *backlog) addWaiting(tasks, withPreferences int) {
 }
 
 // countAt adds change to the number of waiting tasks that prefer a location.
-func (b *backlog) countAt(p *location, change int) {
-	crossed := zeroCrossing(&p.waiting, change)
+func (b *backlog) countAt(p *preferredLocation, change int) {
+	crossed := changeAcrossZero(&p.waiting, change)
 	if p.host == nil {
 		if p.executor != nil {
-			b.liveCounts[ProcessLocal] += crossed
+			b.availableCounts[ProcessLocal] += crossed
 		}
 		return
 	}
 	p.host.waiting += change
 	if p.host.available > 0 {
-		b.liveCounts[NodeLocal] += crossed
+		b.availableCounts[NodeLocal] += crossed
 	}
 	if p.group != nil {
 		b.countInRack(p.group, crossed)
@@ -281,14 +281,14 @@ func (b *backlog) countAt(p *location, change int) {
 
 // countInRack adds change to the number of hosts of a rack with waiting tasks.
 func (b *backlog) countInRack(g *rackGroup, change int) {
-	crossed := zeroCrossing(&g.waiting, change)
+	crossed := changeAcrossZero(&g.waiting, change)
 	if g.rack.available > 0 {
-		b.liveCounts[RackLocal] += crossed
+		b.availableCounts[RackLocal] += crossed
 	}
 }
 
-// zeroCrossing changes a count. It returns 1 if the count was 0, -1 if it becomes 0.
-func zeroCrossing(count *int, change int) int {
+// changeAcrossZero changes a count. It returns 1 if the count was 0, -1 if it becomes 0.
+func changeAcrossZero(count *int, change int) int {
 	before := *count
 	*count += change
 	switch {
@@ -309,30 +309,30 @@ func (b *backlog) executorChanged(e *executor, change int) {
 			p.executor = e
 		}
 		if p.waiting > 0 {
-			b.liveCounts[ProcessLocal] += change
+			b.availableCounts[ProcessLocal] += change
 		}
 	}
 	// A host or a rack is live only while it has an available executor.
 	first := max(change, 0)
 	if e.host.available == first {
 		if p := b.hosts[e.host]; p != nil && p.waiting > 0 {
-			b.liveCounts[NodeLocal] += change
+			b.availableCounts[NodeLocal] += change
 		}
 	}
 	if r := e.host.rack; r != nil && r.available == first {
 		if g := b.racks[r]; g != nil && g.waiting > 0 {
-			b.liveCounts[RackLocal] += change
+			b.availableCounts[RackLocal] += change
 		}
 	}
 }
 
-// rackLearned updates rack groups and liveCounts when a host's rack becomes known.
-func (b *backlog) rackLearned(h *host) {
+// rackBecameKnown updates rack groups and liveCounts when a host's rack becomes known.
+func (b *backlog) rackBecameKnown(h *host) {
 	if g := b.racks[h.rack]; g != nil && g.waiting > 0 && h.available > 0 && h.rack.available == h.available {
-		b.liveCounts[RackLocal]++
+		b.availableCounts[RackLocal]++
 	}
 	if p := b.hosts[h]; p != nil {
-		b.joinRack(p)
+		b.addToRackGroup(p)
 	}
 }
 

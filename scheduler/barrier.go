@@ -18,9 +18,9 @@ import (
 // The TaskDone events are returned together, when all tasks have results. Tasks of
 // barrier sets are never copied.
 type barrier struct {
-	// buffered has the successful attempt of each task, or 0; count is their number.
-	buffered []AttemptID
-	count    int
+	// successes has the successful attempt of each task, or 0; count is their number.
+	successes    []AttemptID
+	successCount int
 	// restarting is set while attempts are being killed before all tasks are retried.
 	restarting bool
 	// waitingSince is when the set began to wait for free cores; zero if it does not
@@ -51,7 +51,7 @@ func (p *profile) offerBarrier(set *taskSet) int {
 			b.waitingSince = now
 		}
 		if !b.waitingSince.IsZero() && now.Sub(b.waitingSince) >= p.config.BarrierReserveDelay {
-			p.reserved, p.reservedFor = true, set
+			p.coresReserved, p.reservedFor = true, set
 		}
 		return 0
 	}
@@ -147,10 +147,10 @@ func (set *taskSet) suitsBetter(index int32, e, other freeExecutor) bool {
 	return e.slots > other.slots
 }
 
-// concludeBarrier appends the events after the end of an attempt of a barrier set.
-func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome) []Event {
+// endBarrierAttempt appends the events after the end of an attempt of a barrier set.
+func (s *Scheduler) endBarrierAttempt(events []Event, a *attempt, outcome Outcome) []Event {
 	set, b := a.set, a.set.barrier
-	if outcome.Result == Succeeded {
+	if outcome.Result == ResultSucceeded {
 		if !b.restarting {
 			return s.bufferResult(events, a)
 		}
@@ -167,15 +167,15 @@ func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome)
 	retry(a.index, a.id, failures, outcome.Reason)
 	if !b.restarting {
 		reason := fmt.Sprintf("all tasks of the barrier set %s are tried again: task %d has no result: %s", set.name, a.index, outcome.Reason)
-		for index, attempt := range b.buffered {
+		for index, attempt := range b.successes {
 			if attempt != 0 {
 				h := set.history(int32(index))
 				h.attempts++
-				b.buffered[index] = 0
+				b.successes[index] = 0
 				retry(int32(index), attempt, h.failures, reason)
 			}
 		}
-		b.count = 0
+		b.successCount = 0
 		events = set.kill(events, reason)
 	}
 	b.restarting = len(set.running) > 0
@@ -188,14 +188,14 @@ func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome)
 func (s *Scheduler) bufferResult(events []Event, a *attempt) []Event {
 	set, b := a.set, a.set.barrier
 	set.states[a.index] = taskBuffered
-	b.buffered[a.index] = a.id
-	if b.count++; b.count < len(set.states) {
+	b.successes[a.index] = a.id
+	if b.successCount++; b.successCount < len(set.states) {
 		return events
 	}
-	for index, attempt := range b.buffered {
+	for index, attempt := range b.successes {
 		set.states[index] = taskDone
 		events = append(events, TaskDone{TaskSet: set.id, Index: index, Attempt: attempt})
 	}
-	set.done, b.count = b.count, 0
+	set.done, b.successCount = b.successCount, 0
 	return s.endIfDone(events, set)
 }

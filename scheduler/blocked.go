@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// blockage records that a task set cannot continue with the present executors.
-type blockage struct {
-	since time.Time // when the set was found blocked; zero if it can continue
-	abort time.Time // when the set is aborted if it is still blocked
+// blockedState records that a task set cannot continue with the present executors.
+type blockedState struct {
+	since   time.Time // when the set was found blocked; zero if it can continue
+	abortAt time.Time // when the set is aborted if it is still blocked
 }
 
 // checkBlocked finds sets that cannot continue, and aborts those blocked for too long.
 func (s *Scheduler) checkBlocked(events []Event) []Event {
-	sets := s.mayBlock
+	sets := s.possiblyBlocked
 	if s.exclusion.Any() {
 		sets = s.sets
 	}
@@ -33,17 +33,17 @@ func (s *Scheduler) checkBlocked(events []Event) []Event {
 func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
 	index, reason, wait := s.whyBlocked(set)
 	if reason == "" {
-		set.blocked = blockage{}
+		set.blocked = blockedState{}
 		return events
 	}
 	if set.blocked.since.IsZero() {
-		s.mayBlock[set.id] = set // checked again until the set can continue or is over
-		set.blocked = blockage{since: s.clock.now, abort: s.clock.now.Add(wait)}
+		s.possiblyBlocked[set.id] = set // checked again until the set can continue or is over
+		set.blocked = blockedState{since: s.clock.now, abortAt: s.clock.now.Add(wait)}
 		events = append(events, TaskSetUnschedulable{
-			TaskSet: set.id, Index: index, Reason: reason, Until: set.blocked.abort, IdleExecutor: set.idleExcluded(),
+			TaskSet: set.id, Index: index, Reason: reason, Until: set.blocked.abortAt, IdleExecutor: set.idleExcludedExecutor(),
 		})
 	}
-	if s.clock.now.Before(set.blocked.abort) {
+	if s.clock.now.Before(set.blocked.abortAt) {
 		return events
 	}
 	s.endSet(set)
@@ -60,7 +60,7 @@ func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait tim
 	if set.waiting == 0 || set.barrier != nil && set.waiting < len(set.states) {
 		return 0, "", 0
 	}
-	if set.barrier != nil && !s.delays.expecting {
+	if set.barrier != nil && !s.delays.expectsExecutors {
 		if slots := set.profile.slots(set); slots < len(set.states) {
 			return -1, fmt.Sprintf("the %d tasks of barrier set %s must run at once, and the executors that there are run %d of them",
 				len(set.states), set.name, slots), s.config.BarrierTimeout
@@ -120,9 +120,9 @@ func (set *taskSet) excludedFrom(h *history) int {
 	return executors
 }
 
-// idleExcluded returns the id of an excluded executor that runs nothing, or "".
-func (set *taskSet) idleExcluded() string {
-	for _, e := range inOrder(set.profile.executors) {
+// idleExcludedExecutor returns the id of an excluded executor that runs nothing, or "".
+func (set *taskSet) idleExcludedExecutor() string {
+	for _, e := range sortedByOrder(set.profile.executors) {
 		if !e.decommissioning && len(e.running) == 0 && (e.excluded || set.excludes(e)) {
 			return e.ID
 		}
@@ -133,8 +133,8 @@ func (set *taskSet) idleExcluded() string {
 // nextAbort returns when the next blocked set is aborted; zero if none is blocked.
 func (s *Scheduler) nextAbort() time.Time {
 	var next time.Time
-	for _, set := range s.mayBlock {
-		next = earlier(next, set.blocked.abort)
+	for _, set := range s.possiblyBlocked {
+		next = earlier(next, set.blocked.abortAt)
 	}
 	return next
 }
@@ -144,22 +144,22 @@ type WaitReason int
 
 // The reasons to wait. Other tasks' ends can change only AllBusy and those after it.
 const (
-	// NotBlocked: no task of the set waits, or the next offer launches one.
-	NotBlocked WaitReason = iota
-	// NoExecutors: the set's resource profile has no executor.
-	NoExecutors
-	// TooLarge: a task needs more than any executor has.
-	TooLarge
-	// NotEnoughSlots: a barrier set has more tasks than usable executors can run at once.
-	NotEnoughSlots
-	// AllDecommissioning: all large enough executors are being decommissioned.
-	AllDecommissioning
-	// AllExcluded: the executors that are large enough are excluded.
-	AllExcluded
-	// AllBusy: other tasks use the cores or resources that the set needs.
-	AllBusy
-	// WaitingForLocality: the free cores are not local enough yet.
-	WaitingForLocality
+	// WaitNone: no task of the set waits, or the next offer launches one.
+	WaitNone WaitReason = iota
+	// WaitNoExecutors: the set's resource profile has no executor.
+	WaitNoExecutors
+	// WaitTaskTooLarge: a task needs more than any executor has.
+	WaitTaskTooLarge
+	// WaitTooFewSlots: a barrier set has more tasks than usable executors can run at once.
+	WaitTooFewSlots
+	// WaitAllDecommissioning: all large enough executors are being decommissioned.
+	WaitAllDecommissioning
+	// WaitAllExcluded: the executors that are large enough are excluded.
+	WaitAllExcluded
+	// WaitAllBusy: other tasks use the cores or resources that the set needs.
+	WaitAllBusy
+	// WaitForLocality: the free cores are not local enough yet.
+	WaitForLocality
 )
 
 // WhyWaiting returns why no task of a set is launched, also as text to append to "the set
@@ -167,7 +167,7 @@ const (
 func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	set := s.sets[taskSet]
 	if set == nil || set.waiting == 0 {
-		return NotBlocked, ""
+		return WaitNone, ""
 	}
 	var largeEnough, remaining, usable, free int
 	for _, e := range set.profile.executors {
@@ -192,38 +192,38 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	total, slots := len(set.profile.executors), set.profile.slots(set)
 	switch {
 	case total == 0:
-		return NoExecutors, fmt.Sprintf("no executor of its resource profile (%d) has registered", set.profile.id)
+		return WaitNoExecutors, fmt.Sprintf("no executor of its resource profile (%d) has registered", set.profile.id)
 	case largeEnough == 0:
-		return TooLarge, fmt.Sprintf("each task takes %s, more than any executor has; there is %s", set.requested(), executors(total))
+		return WaitTaskTooLarge, fmt.Sprintf("each task takes %s, more than any executor has; there is %s", set.requestText(), executorCountText(total))
 	case remaining == 0:
-		return AllDecommissioning, fmt.Sprintf("what is large enough is being decommissioned: %s", executors(largeEnough))
+		return WaitAllDecommissioning, fmt.Sprintf("what is large enough is being decommissioned: %s", executorCountText(largeEnough))
 	case usable == 0:
-		return AllExcluded, fmt.Sprintf("what is large enough is excluded, as tasks failed there: %s", executors(remaining))
+		return WaitAllExcluded, fmt.Sprintf("what is large enough is excluded, as tasks failed there: %s", executorCountText(remaining))
 	case slots < needed:
-		return NotEnoughSlots, fmt.Sprintf("its %d tasks must run at once, and there is room for %d on %s", needed, slots, executors(usable))
+		return WaitTooFewSlots, fmt.Sprintf("its %d tasks must run at once, and there is room for %d on %s", needed, slots, executorCountText(usable))
 	case free < needed:
-		return AllBusy, fmt.Sprintf("other tasks hold the %s that it may use", executors(usable))
+		return WaitAllBusy, fmt.Sprintf("other tasks hold the %s that it may use", executorCountText(usable))
 	}
 	if s.config.Exclusion.Enabled {
 		if index, excluded := s.excludedEverywhere(set); excluded > 0 {
-			return AllExcluded, fmt.Sprintf("task %d is excluded from what is large enough, as it failed there: %s", index, executors(excluded))
+			return WaitAllExcluded, fmt.Sprintf("task %d is excluded from what is large enough, as it failed there: %s", index, executorCountText(excluded))
 		}
 	}
-	if level, left := s.delays.openLevel(set); set.barrier == nil && level < Any && set.liveCounts[NoPref] == 0 {
-		return WaitingForLocality, fmt.Sprintf("it takes no core that is less than %v to its tasks for another %v", level, left.Round(time.Millisecond))
+	if level, left := s.delays.openLevel(set); set.barrier == nil && level < Any && set.availableCounts[NoPref] == 0 {
+		return WaitForLocality, fmt.Sprintf("it takes no core that is less than %v to its tasks for another %v", level, left.Round(time.Millisecond))
 	}
-	return NotBlocked, ""
+	return WaitNone, ""
 }
 
-func executors(n int) string {
+func executorCountText(n int) string {
 	if n == 1 {
 		return "1 executor"
 	}
 	return fmt.Sprintf("%d executors", n)
 }
 
-// requested returns what each task of a set requests, as text.
-func (set *taskSet) requested() string {
+// requestText returns what each task of a set requests, as text.
+func (set *taskSet) requestText() string {
 	cores := fmt.Sprintf("%d cores", set.cpus)
 	if set.cpus == 1 {
 		cores = "1 core"

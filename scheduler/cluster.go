@@ -13,7 +13,7 @@ type cluster struct {
 	hosts     map[string]*host
 	racks     map[string]*rack
 	free      freeCores
-	sizes     sizes // of the available executors
+	sizes     executorSizes // of the available executors
 	// newlyFree are executors that became available or got cores since the last offer.
 	newlyFree []*executor
 }
@@ -23,7 +23,7 @@ type host struct {
 	name      string
 	rack      *rack // nil if unknown
 	available int   // number of available executors
-	sizes     sizes
+	sizes     executorSizes
 	free      freeCores
 	waiting   int // number of waiting tasks that prefer the host
 	// references counts executors and task sets that use the host, which is removed at 0.
@@ -42,9 +42,9 @@ func newCluster(rackOf func(host string) string) cluster {
 	return cluster{rackOf: rackOf, executors: map[string]*executor{}, hosts: map[string]*host{}, racks: map[string]*rack{}}
 }
 
-// inOrder returns executors in the order in which they were added.
-func inOrder(executors map[string]*executor) []*executor {
-	return slices.SortedFunc(maps.Values(executors), func(a, b *executor) int { return cmp.Compare(a.order, b.order) })
+// sortedByOrder returns executors in the order in which they were added.
+func sortedByOrder(executors map[string]*executor) []*executor {
+	return slices.SortedFunc(maps.Values(executors), func(a, b *executor) int { return cmp.Compare(a.addedAs, b.addedAs) })
 }
 
 // reference adds a reference to a host, which it creates if there is none.
@@ -159,15 +159,15 @@ func (c *cluster) removeFree(e *executor) {
 	}
 }
 
-// sizes counts executors by size (cores and resources). A profile has few sizes.
-type sizes []size
+// executorSizes counts executors by size (cores and resources). A profile has few sizes.
+type executorSizes []executorSize
 
-type size struct {
+type executorSize struct {
 	example   *executor
 	executors int
 }
 
-func (z *sizes) add(e *executor, change int) {
+func (z *executorSizes) add(e *executor, change int) {
 	for i := range *z {
 		if size := &(*z)[i]; size.example.Cores == e.Cores && size.example.resources.SameSize(&e.resources) {
 			if size.executors += change; size.executors == 0 {
@@ -176,11 +176,11 @@ func (z *sizes) add(e *executor, change int) {
 			return
 		}
 	}
-	*z = append(*z, size{example: e, executors: change})
+	*z = append(*z, executorSize{example: e, executors: change})
 }
 
 // largeEnough returns how many executors, busy or not, are large enough for a task of a set.
-func (z sizes) largeEnough(set *taskSet) int {
+func (z executorSizes) largeEnough(set *taskSet) int {
 	executors := 0
 	for _, size := range z {
 		if size.example.slots(set) > 0 {
@@ -191,7 +191,7 @@ func (z sizes) largeEnough(set *taskSet) int {
 }
 
 // slots returns how many tasks of a set all executors, and the largest one, run at once.
-func (z sizes) slots(set *taskSet) (all, largest int) {
+func (z executorSizes) slots(set *taskSet) (all, largest int) {
 	for _, size := range z {
 		slots := size.example.slots(set)
 		all += size.executors * slots

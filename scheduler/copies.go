@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// copyLevel follows the levels of locality. At this level, a set launches speculative
+// speculativeLevel follows the levels of locality. At this level, a set launches speculative
 // copies of slow attempts: on any executor, and after all its waiting tasks.
-const copyLevel = Any + 1
+const speculativeLevel = Any + 1
 
 // Straggler is an attempt that has run for so long that a copy of it is needed.
 type Straggler struct {
@@ -20,11 +20,11 @@ type Straggler struct {
 	RunTime, Limit time.Duration
 }
 
-// copies has the attempts of a set that need a speculative copy.
-type copies struct {
+// speculativeCopies has the attempts of a set that need a speculative copy.
+type speculativeCopies struct {
 	// list has the attempts to copy, in the order of discovery. Some may have ended.
-	list   []*attempt
-	wanted int // number of attempts in list that still need a copy
+	list        []*attempt
+	neededCount int // number of attempts in list that still need a copy
 }
 
 // CheckSpeculation finds attempts that have run for too long at the time now. Later
@@ -57,40 +57,40 @@ func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
 // findStragglers marks and returns attempts that have run for longer than limit.
 func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 	var stragglers []Straggler
-	first := len(set.copies.list)
+	first := len(set.speculativeCopies.list)
 	for _, a := range set.running {
-		ran := now - a.since
-		if a.state == attemptQueued || a.state == attemptResultPending || ran <= limit || a.other != nil || a.needsCopy || set.states[a.index] != taskRunning {
+		ran := now - a.stateSince
+		if a.state == attemptQueued || a.state == attemptResultPending || ran <= limit || a.otherAttempt != nil || a.needsSpeculativeCopy || set.states[a.index] != taskRunning {
 			continue
 		}
-		a.needsCopy = true
-		set.copies.wanted++
-		set.copies.list = append(set.copies.list, a)
+		a.needsSpeculativeCopy = true
+		set.speculativeCopies.neededCount++
+		set.speculativeCopies.list = append(set.speculativeCopies.list, a)
 		stragglers = append(stragglers, Straggler{
 			Attempt: a.id, TaskSet: set.id, Index: int(a.index), Executor: a.executor.ID, RunTime: ran, Limit: limit,
 		})
 	}
 	if len(stragglers) > 0 {
-		slices.SortFunc(set.copies.list[first:], func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
+		slices.SortFunc(set.speculativeCopies.list[first:], func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 		set.exhausted = false
 		set.node.Enqueue()
 	}
 	return stragglers
 }
 
-// launchCopy launches the first wanted copy that may run on an executor, if there is one.
-func (p *profile) launchCopy(set *taskSet, e *executor) bool {
-	list := set.copies.list
+// launchSpeculativeCopy launches the first wanted copy that may run on an executor, if there is one.
+func (p *profile) launchSpeculativeCopy(set *taskSet, e *executor) bool {
+	list := set.speculativeCopies.list
 	for i, a := range list {
-		if !a.needsCopy || set.copyMustAvoid(a, e) || set.histories[a.index].excludes(e) {
+		if !a.needsSpeculativeCopy || set.copyMustAvoid(a, e) || set.histories[a.index].excludes(e) {
 			continue
 		}
 		if i == 0 {
-			set.copies.list = list[1:]
+			set.speculativeCopies.list = list[1:]
 		} else {
-			set.copies.list = slices.Delete(list, i, i+1)
+			set.speculativeCopies.list = slices.Delete(list, i, i+1)
 		}
-		p.attempts.launchCopy(a, e)
+		p.attempts.launchSpeculativeCopy(a, e)
 		return true
 	}
 	return false
@@ -105,12 +105,12 @@ func (set *taskSet) copyMustAvoid(a *attempt, e *executor) bool {
 	return a.executor.host == e.host && set.profile.sizes.largeEnough(set) > e.host.sizes.largeEnough(set)
 }
 
-// cancelCopy withdraws the request to copy an attempt, if there is one.
-func (a *attempt) cancelCopy() {
-	if a.needsCopy {
-		a.needsCopy = false
-		copies := &a.set.copies
-		if copies.wanted--; copies.wanted == 0 {
+// cancelSpeculativeCopy withdraws the request to copy an attempt, if there is one.
+func (a *attempt) cancelSpeculativeCopy() {
+	if a.needsSpeculativeCopy {
+		a.needsSpeculativeCopy = false
+		copies := &a.set.speculativeCopies
+		if copies.neededCount--; copies.neededCount == 0 {
 			copies.list = nil
 		}
 	}

@@ -37,10 +37,10 @@ type TaskSetDone struct {
 type TaskSetFailed struct {
 	TaskSet uint64
 	// Index is the index of the task that failed, Attempt the id of its last attempt.
-	Index    int
-	Attempt  AttemptID
-	Failures int    // how many attempts of the task count as failures
-	Reason   string // reason of the latest failure
+	Index        int
+	Attempt      AttemptID
+	FailureCount int    // how many attempts of the task count as failures
+	Reason       string // reason of the latest failure
 }
 
 // TaskSetUnschedulable reports that a set cannot continue with the present executors.

@@ -189,10 +189,10 @@ func (w *watcher) remove(t *rapid.T) {
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
 		if a := w.running[id]; a.on == e {
 			// The loss is a failure of attempts that have had cores since their launch.
-			outcome := Outcome{Result: Killed}
+			outcome := Outcome{Result: ResultKilled}
 			if counts && !a.Queued {
 				require.Nil(t, a.outcome, "an attempt on a core of its own is reported when it ends")
-				outcome = Outcome{Result: Failed, CountsAsFailure: true}
+				outcome = Outcome{Result: ResultFailed, CountsAsFailure: true}
 			}
 			w.ended(a, outcome)
 		}
@@ -219,8 +219,8 @@ func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 	for _, gpu := range a.Resources["gpu"] {
 		e.used[gpu] -= a.set.Resources["gpu"]
 	}
-	w.commits.AttemptEnded(a.TaskSet, a.Index, uint64(a.Attempt), outcome.Result == Succeeded)
-	if outcome.Result == Failed && outcome.CountsAsFailure && !a.set.over && !a.set.done[a.Index] {
+	w.commits.AttemptEnded(a.TaskSet, a.Index, uint64(a.Attempt), outcome.Result == ResultSucceeded)
+	if outcome.Result == ResultFailed && outcome.CountsAsFailure && !a.set.over && !a.set.done[a.Index] {
 		a.set.failures = append(a.set.failures, watchedFailure{a.Index, a.Executor, e.Host, w.now})
 		a.set.counted[a.Index]++
 	}
@@ -240,11 +240,11 @@ func (w *watcher) finish(t *rapid.T) {
 	}
 	a := w.running[rapid.SampledFrom(begun).Draw(t, "attempt")]
 	outcome := rapid.SampledFrom([]Outcome{
-		{Result: Succeeded}, {Result: Succeeded, Took: time.Second}, {Result: Succeeded, Took: 3 * time.Second}, {Result: Succeeded, Took: time.Minute},
-		{Result: Failed, CountsAsFailure: true, Reason: "bad luck"}, {Result: Killed},
+		{Result: ResultSucceeded}, {Result: ResultSucceeded, Took: time.Second}, {Result: ResultSucceeded, Took: 3 * time.Second}, {Result: ResultSucceeded, Took: time.Minute},
+		{Result: ResultFailed, CountsAsFailure: true, Reason: "bad luck"}, {Result: ResultKilled},
 	}).Draw(t, "outcome")
 	if a.killed && rapid.Bool().Draw(t, "obeys") || slices.Contains(a.on.waiting, a) {
-		outcome = Outcome{Result: Killed}
+		outcome = Outcome{Result: ResultKilled}
 	}
 	a.stop(outcome)
 	if a.Queued && rapid.Bool().Draw(t, "is reported later") {
@@ -308,7 +308,7 @@ func (w *watcher) returnQueued(t *rapid.T) {
 
 func (w *watcher) returnQueuedOf(e *watchedExecutor) {
 	for _, a := range slices.Clone(e.waiting) {
-		a.stop(Outcome{Result: Recalled})
+		a.stop(Outcome{Result: ResultRecalled})
 	}
 	w.reportAll(e)
 }
@@ -333,7 +333,7 @@ func (w *watcher) endAll(outcome Outcome) {
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
 		if a := w.running[id]; a != nil && a.outcome == nil {
 			if a.killed {
-				a.stop(Outcome{Result: Killed})
+				a.stop(Outcome{Result: ResultKilled})
 			} else {
 				a.stop(outcome)
 			}
@@ -365,7 +365,7 @@ func (w *watcher) runOut() {
 		w.now = w.now.Add(time.Second)
 		w.advance()
 	}
-	w.endAll(Outcome{Result: Killed})
+	w.endAll(Outcome{Result: ResultKilled})
 	w.now = w.now.Add(time.Minute)
 	w.advance()
 	require.Zero(w.t, w.s.Demand())

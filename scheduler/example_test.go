@@ -42,7 +42,7 @@ func Example() {
 	}
 	running = append(running, offer()...)
 	for _, l := range running {
-		for _, event := range s.Finished(l.Attempt, scheduler.Outcome{Result: scheduler.Succeeded}) {
+		for _, event := range s.Finished(l.Attempt, scheduler.Outcome{Result: scheduler.ResultSucceeded}) {
 			switch event := event.(type) {
 			case scheduler.TaskDone:
 				fmt.Println("task", event.Index, "is done")

@@ -48,7 +48,7 @@ type executor struct {
 	window    int
 	windowSet uint64
 	links     [scopes]executorLinks
-	order     uint64 // counts executors from 1, in the order in which they were added
+	addedAs   uint64 // counts executors from 1, in the order in which they were added
 }
 
 // AddExecutor adds an executor, all of whose cores are free. It fails if there is
@@ -75,10 +75,10 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 	s.executorsAdded++
 	p := s.profile(added.Profile)
 	e := &executor{
-		Executor: added, profile: p, host: p.reference(added.Host), free: added.Cores, resources: resources, order: s.executorsAdded,
+		Executor: added, profile: p, host: p.reference(added.Host), free: added.Cores, resources: resources, addedAs: s.executorsAdded,
 	}
 	if e.host.rack == nil && e.Rack != "" {
-		s.learnRack(e.Host, e.Rack)
+		s.setRackOf(e.Host, e.Rack)
 	}
 	s.executors[e.ID], p.executors[e.ID] = e, e
 	e.excluded = s.exclusion.Excludes(e.ID, e.Host)
@@ -101,8 +101,8 @@ func (s *Scheduler) rackOf(host string) string {
 	return ""
 }
 
-// learnRack sets the rack of a host in the clusters of all profiles.
-func (s *Scheduler) learnRack(host, rack string) {
+// setRackOf sets the rack of a host in the clusters of all profiles.
+func (s *Scheduler) setRackOf(host, rack string) {
 	for _, p := range s.profiles {
 		h := p.hosts[host]
 		if h == nil {
@@ -110,7 +110,7 @@ func (s *Scheduler) learnRack(host, rack string) {
 		}
 		p.setRack(h, rack)
 		for _, set := range p.sets {
-			set.rackLearned(h)
+			set.rackBecameKnown(h)
 			set.exhausted = false // tasks may be rack-local on other executors now
 		}
 	}
@@ -128,7 +128,7 @@ func (e *executor) updateAvailable() {
 	e.profile.setAvailable(e, available)
 	for _, set := range e.profile.sets {
 		set.executorChanged(e, change)
-		if !available && (len(set.histories) > 0 || set.copies.wanted > 0) {
+		if !available && (len(set.histories) > 0 || set.speculativeCopies.neededCount > 0) {
 			// A retry or a copy avoids some executors only while others are
 			// available. Without e, it may be allowed on an executor that it avoided
 			// before, so the next offer tries all executors.
@@ -171,11 +171,11 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	e.profile.release(e.host)
 	var events []Event
 	for _, a := range lost {
-		outcome := Outcome{Result: Killed, Reason: loss.Reason}
+		outcome := Outcome{Result: ResultKilled, Reason: loss.Reason}
 		if loss.CountsAsFailure && a.state == attemptRunning {
-			outcome.Result, outcome.CountsAsFailure = Failed, true
+			outcome.Result, outcome.CountsAsFailure = ResultFailed, true
 		}
-		events = s.conclude(events, a, outcome)
+		events = s.endAttempt(events, a, outcome)
 	}
 	return events
 }

@@ -50,7 +50,7 @@ func (w *watcher) offer() {
 			continue
 		}
 		set := leaf.Leaf
-		if w.s.barriers > 0 || set.prefers() || set.needsExecutorChecks() || set.waiting == 0 {
+		if w.s.barriers > 0 || set.hasPreferences() || set.needsExecutorChecks() || set.waiting == 0 {
 			continue
 		}
 		require.Less(w.t, p.free.maxFree, set.cpus, "cores are free although a set waits")
@@ -151,9 +151,9 @@ func (w *watcher) check(*rapid.T) {
 	}
 	for id, set := range w.sets {
 		if why, reason := w.s.WhyWaiting(id); set.over {
-			require.Equal(w.t, NotBlocked, why)
+			require.Equal(w.t, WaitNone, why)
 		} else {
-			require.Equal(w.t, why == NotBlocked, reason == "")
+			require.Equal(w.t, why == WaitNone, reason == "")
 		}
 	}
 }

@@ -33,12 +33,12 @@ func (l Locality) String() string {
 	}
 }
 
-// delays implements delay scheduling: which levels of locality are open to a task set.
-type delays struct {
-	clock         *clock
-	waits         [Localities]time.Duration
-	expecting     bool // further executors are expected
-	runningClocks int  // number of task sets with a running delay clock
+// localityDelays implements delay scheduling: which levels of locality are open to a task set.
+type localityDelays struct {
+	clock            *clock
+	waitByLevel      [Localities]time.Duration
+	expectsExecutors bool // further executors are expected
+	runningClocks    int  // number of task sets with a running delay clock
 }
 
 // delayClock measures how long a set has left cores unused while it waits for more
@@ -47,24 +47,24 @@ type delays struct {
 type delayClock struct {
 	running bool
 	// since is when the clock last started or stopped, before how long it had run then.
-	since  time.Time
-	before time.Duration
+	since         time.Time
+	elapsedBefore time.Duration
 }
 
 func (d *delayClock) elapsed(now time.Time) time.Duration {
 	if d.running {
-		return d.before + now.Sub(d.since)
+		return d.elapsedBefore + now.Sub(d.since)
 	}
-	return d.before
+	return d.elapsedBefore
 }
 
 // setRunning starts or stops the delay clock of a set.
-func (d *delays) setRunning(set *taskSet, running bool) {
+func (d *localityDelays) setRunning(set *taskSet, running bool) {
 	c := &set.delayClock
 	if running == c.running {
 		return
 	}
-	*c = delayClock{running: running, since: d.clock.now, before: c.elapsed(d.clock.now)}
+	*c = delayClock{running: running, since: d.clock.now, elapsedBefore: c.elapsed(d.clock.now)}
 	if running {
 		d.runningClocks++
 	} else {
@@ -76,13 +76,13 @@ func (d *delays) setRunning(set *taskSet, running bool) {
 // set's delay clock must run until the next level opens; 0 if all are open. A level opens
 // when the clock has run for the waits of all more local levels that are live (see
 // backlog.liveCounts; NodeLocal is also live while executors are expected).
-func (d *delays) openLevel(set *taskSet) (Locality, time.Duration) {
+func (d *localityDelays) openLevel(set *taskSet) (Locality, time.Duration) {
 	elapsed := set.delayClock.elapsed(d.clock.now)
 	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {
-		if set.liveCounts[level] == 0 && !(level == NodeLocal && d.expecting && set.prefers()) {
+		if set.availableCounts[level] == 0 && !(level == NodeLocal && d.expectsExecutors && set.hasPreferences()) {
 			continue
 		}
-		if elapsed -= d.waits[level]; elapsed < 0 {
+		if elapsed -= d.waitByLevel[level]; elapsed < 0 {
 			return level, -elapsed
 		}
 	}
@@ -93,7 +93,7 @@ func (d *delays) openLevel(set *taskSet) (Locality, time.Duration) {
 // task that prefers a host waits for Config.LocalityWaitNode even if no executor
 // runs there. Otherwise, when several executors start together, the first one would
 // take the tasks that are local to the others. Call Offer afterwards.
-func (s *Scheduler) ExpectExecutors(expected bool) { s.delays.expecting = expected }
+func (s *Scheduler) ExpectExecutors(expected bool) { s.delays.expectsExecutors = expected }
 
 // nextLevel returns how long it takes until the next level of locality opens to any
 // set that leaves cores unused; 0 if there is none.

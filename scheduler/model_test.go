@@ -166,9 +166,9 @@ func (m *model) remove(id string, loss Loss) []Event {
 	m.forget()
 	var events []Event
 	for _, a := range attempts {
-		result := Killed
+		result := ResultKilled
 		if loss.CountsAsFailure && !a.freed {
-			result = Failed
+			result = ResultFailed
 		}
 		events = append(events, m.conclude(a, Outcome{Result: result, Reason: loss.Reason, CountsAsFailure: loss.CountsAsFailure})...)
 	}
@@ -210,7 +210,7 @@ func (m *model) conclude(a *modelAttempt, outcome Outcome) []Event {
 	if set.over {
 		return nil
 	}
-	if outcome.Result == Succeeded {
+	if outcome.Result == ResultSucceeded {
 		task.done = true
 		events := []Event{TaskDone{TaskSet: set.ID, Index: a.index, Attempt: a.id}}
 		if !slices.ContainsFunc(set.tasks, func(t modelTask) bool { return !t.done }) {
@@ -219,14 +219,14 @@ func (m *model) conclude(a *modelAttempt, outcome Outcome) []Event {
 		}
 		return events
 	}
-	if outcome.Result == Failed {
+	if outcome.Result == ResultFailed {
 		task.failedOn, task.failedAt = a.executor.ID, a.executor.Host
 		if outcome.CountsAsFailure {
 			task.failures++
 		}
 		if task.failures == set.MaxFailures {
 			events := []Event{TaskSetFailed{
-				TaskSet: set.ID, Index: a.index, Attempt: a.id, Failures: task.failures, Reason: outcome.Reason,
+				TaskSet: set.ID, Index: a.index, Attempt: a.id, FailureCount: task.failures, Reason: outcome.Reason,
 			}}
 			reason := fmt.Sprintf("task %d of %s failed %d times", a.index, set.Name, task.failures)
 			return append(events, m.end(set, reason)...)

@@ -19,9 +19,9 @@ type Launch struct {
 
 // offer launches tasks on the profile's free cores and, if windows is true, queues more.
 func (p *profile) offer(windows bool) {
-	p.reserved = false
+	p.coresReserved = false
 	p.offerReserved()
-	for p.free.maxFree > 0 && !p.reserved {
+	for p.free.maxFree > 0 && !p.coresReserved {
 		leaf, limit := p.pools.Next()
 		if leaf == nil {
 			break
@@ -30,16 +30,16 @@ func (p *profile) offer(windows bool) {
 			leaf.Skip()
 		}
 	}
-	for i, set := range p.offered {
-		if set.progress.launched && !set.progress.finished {
+	for i, set := range p.offeredSets {
+		if set.offer.launched && !set.offer.finished {
 			p.delays.setRunning(set, false) // the set took all the cores that it was offered
 		}
-		set.progress.reset()
-		p.offered[i] = nil
+		set.offer.reset()
+		p.offeredSets[i] = nil
 	}
-	p.offered = p.offered[:0]
+	p.offeredSets = p.offeredSets[:0]
 	p.pools.EndOffer()
-	if p.reserved {
+	if p.coresReserved {
 		for _, set := range p.sets {
 			set.exhausted = false // the set may not have been offered all free cores
 		}
@@ -59,12 +59,12 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 	case set.barrier != nil:
 		return p.offerBarrier(set)
 	}
-	r := &set.progress
+	r := &set.offer
 	if r.finished {
 		return 0
 	}
 	if !r.begun {
-		p.offered = append(p.offered, set)
+		p.offeredSets = append(p.offeredSets, set)
 		p.beginOffer(set)
 	}
 	for launched < limit && p.free.maxFree >= set.cpus && p.launchNext(set) {
@@ -87,9 +87,9 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 	return launched
 }
 
-// progress is the state of a set during one offer. In a FAIR pool, sets take turns
+// offerProgress is the state of a set during one offer. In a FAIR pool, sets take turns
 // to launch one task each, and continue where they stopped.
-type progress struct {
+type offerProgress struct {
 	begun, launched bool
 	finished        bool // takes no more cores in this offer
 	// atNewlyFree is set while the candidates are the newly free executors. Later, once
@@ -107,7 +107,7 @@ type progress struct {
 type candidates struct {
 	list []candidate
 	// current is the next index; list[:kept] launched a task in this round.
-	current, kept int
+	current, keptCount int
 }
 
 // candidate is an executor or, if free is set, the executors of a host or a rack.
@@ -116,31 +116,31 @@ type candidate struct {
 	free     *freeCores
 }
 
-// keptCandidates is the largest capacity of a candidates list that outlives an offer.
-const keptCandidates = 64
+// maxKeptCandidates is the largest capacity of a candidates list that outlives an offer.
+const maxKeptCandidates = 64
 
-func (r *progress) reset() {
+func (r *offerProgress) reset() {
 	list := r.candidates.list[:0]
 	clear(list[:cap(list)])
-	if cap(list) > keptCandidates {
+	if cap(list) > maxKeptCandidates {
 		list = nil
 	}
-	*r = progress{candidates: candidates{list: list}}
+	*r = offerProgress{candidates: candidates{list: list}}
 }
 
 // next calls launch with candidates in turn, and reports whether a call returned true.
 func (c *candidates) next(launch func(candidate) bool) bool {
 	for len(c.list) > 0 {
 		if c.current == len(c.list) {
-			clear(c.list[c.kept:])
-			c.list, c.current, c.kept = c.list[:c.kept], 0, 0
+			clear(c.list[c.keptCount:])
+			c.list, c.current, c.keptCount = c.list[:c.keptCount], 0, 0
 			continue
 		}
 		next := c.list[c.current]
 		c.current++
 		if launch(next) {
-			c.list[c.kept] = next
-			c.kept++
+			c.list[c.keptCount] = next
+			c.keptCount++
 			return true
 		}
 	}
@@ -150,7 +150,7 @@ func (c *candidates) next(launch func(candidate) bool) bool {
 // beginOffer prepares a set for an offer. An exhausted set (see taskSet) can launch tasks
 // only on newly free executors, or at a level of locality that has opened since then.
 func (p *profile) beginOffer(set *taskSet) {
-	r := &set.progress
+	r := &set.offer
 	r.begun = true
 	level, _ := p.delays.openLevel(set)
 	set.exhaustedAt = min(set.exhaustedAt, level)
@@ -163,10 +163,10 @@ func (p *profile) beginOffer(set *taskSet) {
 
 // launchNext launches one task of a set, and reports whether it could.
 func (p *profile) launchNext(set *taskSet) bool {
-	r := &set.progress
+	r := &set.offer
 	if r.atNewlyFree {
 		if r.candidates.next(func(c candidate) bool {
-			return c.executor.isFree(set) && p.launchBest(set, c.executor, copyLevel, false)
+			return c.executor.isFree(set) && p.launchBest(set, c.executor, speculativeLevel, false)
 		}) {
 			return true
 		}
@@ -174,14 +174,14 @@ func (p *profile) launchNext(set *taskSet) bool {
 		// level may no longer be live, which opens the next level.
 		r.atNewlyFree = false
 		if level, _ := p.delays.openLevel(set); level <= set.exhaustedAt {
-			r.level, r.onlyNewlyFree = copyLevel+1, true
+			r.level, r.onlyNewlyFree = speculativeLevel+1, true
 		}
 	}
-	for ; r.level <= copyLevel; r.level, r.listed = r.level+1, false {
+	for ; r.level <= speculativeLevel; r.level, r.listed = r.level+1, false {
 		if !set.waitsAt(r.level) {
 			continue
 		}
-		if level, _ := p.delays.openLevel(set); r.level > level && r.level != NoPref && r.level != copyLevel {
+		if level, _ := p.delays.openLevel(set); r.level > level && r.level != NoPref && r.level != speculativeLevel {
 			continue
 		}
 		if p.launchAtLevel(set, r.level) {
@@ -196,7 +196,7 @@ func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 	if level >= NoPref && level != RackLocal && !set.needsExecutorChecks() {
 		return p.launchOnFirst(set, &p.free, level)
 	}
-	r := &set.progress
+	r := &set.offer
 	if !r.listed {
 		r.listed = true
 		r.candidates = candidates{list: p.candidatesAt(set, level, r.candidates.list[:0])}
@@ -221,7 +221,7 @@ func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) b
 
 // needsExecutorChecks reports whether executors with enough free cores may still be unsuitable.
 func (set *taskSet) needsExecutorChecks() bool {
-	return len(set.histories) > 0 || len(set.requests) > 0 || set.exclusion.Any() || set.copies.wanted > 0
+	return len(set.histories) > 0 || len(set.requests) > 0 || set.exclusion.Any() || set.speculativeCopies.neededCount > 0
 }
 
 // candidatesAt appends the candidates for launching tasks at a level of locality:
@@ -273,7 +273,7 @@ func (e *executor) isFree(set *taskSet) bool { return e.available && e.free >= s
 func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bool) bool {
 	level, _ := p.delays.openLevel(set)
 	for l := ProcessLocal; l <= last; l++ {
-		if (l <= level || l == NoPref || l == copyLevel) && p.launchOne(set, e, l, queued) {
+		if (l <= level || l == NoPref || l == speculativeLevel) && p.launchOne(set, e, l, queued) {
 			return true
 		}
 	}
@@ -284,11 +284,11 @@ func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bo
 func (set *taskSet) waitsAt(level Locality) bool {
 	switch level {
 	case Any:
-		return set.prefers()
-	case copyLevel:
-		return set.copies.wanted > 0
+		return set.hasPreferences()
+	case speculativeLevel:
+		return set.speculativeCopies.neededCount > 0
 	default:
-		return set.liveCounts[level] > 0
+		return set.availableCounts[level] > 0
 	}
 }
 
@@ -298,8 +298,8 @@ func (p *profile) launchOne(set *taskSet, e *executor, level Locality, queued bo
 	if !set.waitsAt(level) || len(set.requests) > 0 && !e.resources.Has(set.requests) || set.exclusion.Any() && set.excludes(e) {
 		return false
 	}
-	if level == copyLevel {
-		return p.launchCopy(set, e)
+	if level == speculativeLevel {
+		return p.launchSpeculativeCopy(set, e)
 	}
 	index := set.pop(e, level)
 	if index < 0 {

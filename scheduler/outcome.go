@@ -18,14 +18,14 @@ type Result int
 
 // The results of an attempt.
 const (
-	// Succeeded: the attempt has produced the task's result.
-	Succeeded Result = iota
-	// Failed: the task function failed, or the executor could not run it.
-	Failed
-	// Killed: the attempt was stopped on request. It never counts as a failure.
-	Killed
-	// Recalled: the executor returns a queued attempt that it has not started.
-	Recalled
+	// ResultSucceeded: the attempt has produced the task's result.
+	ResultSucceeded Result = iota
+	// ResultFailed: the task function failed, or the executor could not run it.
+	ResultFailed
+	// ResultKilled: the attempt was stopped on request. It never counts as a failure.
+	ResultKilled
+	// ResultRecalled: the executor returns a queued attempt that it has not started.
+	ResultRecalled
 )
 
 // Finished reports the end of an attempt. It frees the attempt's cores and returns
@@ -41,7 +41,7 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 		return nil
 	}
 	s.attempts.remove(a)
-	return s.conclude(nil, a, outcome)
+	return s.endAttempt(nil, a, outcome)
 }
 
 // ResultPending reports that an attempt has run for the duration took, and that its
@@ -53,9 +53,9 @@ func (s *Scheduler) ResultPending(id AttemptID, took time.Duration) {
 	if a == nil || a.state == attemptResultPending {
 		return
 	}
-	a.cancelCopy()
+	a.cancelSpeculativeCopy()
 	s.attempts.free(a)
-	a.state, a.took = attemptResultPending, took
+	a.state, a.runTime = attemptResultPending, took
 }
 
 // RunningSinceLaunch reports whether an attempt has had cores since it was
@@ -66,22 +66,22 @@ func (s *Scheduler) RunningSinceLaunch(id AttemptID) bool {
 	return a != nil && a.state == attemptRunning
 }
 
-// conclude appends the events that follow from the end of an attempt.
-func (s *Scheduler) conclude(events []Event, a *attempt, outcome Outcome) []Event {
+// endAttempt appends the events that follow from the end of an attempt.
+func (s *Scheduler) endAttempt(events []Event, a *attempt, outcome Outcome) []Event {
 	set, index := a.set, int(a.index)
 	switch {
 	case set.ended || set.states[a.index] == taskDone:
 		return events
 	case set.barrier != nil:
-		return s.concludeBarrier(events, a, outcome)
-	case outcome.Result == Succeeded:
+		return s.endBarrierAttempt(events, a, outcome)
+	case outcome.Result == ResultSucceeded:
 		return s.succeed(append(events, TaskDone{TaskSet: set.id, Index: index, Attempt: a.id}), a, outcome.Took)
 	}
 	failures, events := s.addFailure(events, a, outcome)
 	if set.ended {
 		return events
 	}
-	if a.other == nil {
+	if a.otherAttempt == nil {
 		set.retry(a.index)
 		set.listRetry(a.index)
 		set.exhausted = false
@@ -101,10 +101,10 @@ func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Ev
 	if s.config.Speculation.Enabled {
 		// A duration that the executor measured is preferred: the ends of queued
 		// attempts are reported late and together.
-		set.durations.Add(cmp.Or(a.took, took, s.clock.elapsed-a.since))
+		set.durations.Add(cmp.Or(a.runTime, took, s.clock.elapsed-a.stateSince))
 	}
-	if other := a.other; other != nil {
-		other.cancelCopy()
+	if other := a.otherAttempt; other != nil {
+		other.cancelSpeculativeCopy()
 		events = append(events, KillAttempt{
 			Attempt: other.id, Executor: other.executor.ID, Reason: "another attempt of the task was faster",
 		})

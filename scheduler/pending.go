@@ -2,11 +2,11 @@ package scheduler
 
 import "slices"
 
-// pending is a list of waiting tasks in the order in which they are launched. There
+// pendingTasks is a list of waiting tasks in the order in which they are launched. There
 // is a list for each location (the tasks that prefer it), one for tasks without
 // preferences, and one for all tasks with preferences. A task may be in several
 // lists. A task launched from one list stays in the others until pop reaches it.
-type pending struct {
+type pendingTasks struct {
 	// fresh are the indexes of the tasks that were not launched before; nil means all
 	// below end. The first next of them are no longer in the list.
 	fresh     []int32
@@ -16,11 +16,11 @@ type pending struct {
 }
 
 // pop removes the first task that may run on e, and returns its index; -1 if none may.
-func (p *pending) pop(b *backlog, e *executor) int32 {
+func (p *pendingTasks) pop(b *backlog, e *executor) int32 {
 	for i := 0; i < len(p.retries); {
 		index := p.retries[i]
 		waits := b.states[index] == taskRetry
-		if waits && b.avoids(index, e) {
+		if waits && b.mustAvoid(index, e) {
 			i++
 			continue
 		}
@@ -46,9 +46,9 @@ func (p *pending) pop(b *backlog, e *executor) int32 {
 	return -1
 }
 
-// location is an executor or a host that tasks of one set prefer.
-type location struct {
-	pending
+// preferredLocation is an executor or a host that tasks of one set prefer.
+type preferredLocation struct {
+	pendingTasks
 	number  int32 // index among the set's locations
 	waiting int   // number of waiting tasks that prefer the location
 	// executor is set if the location is an available executor, host if it is a host.
@@ -56,8 +56,8 @@ type location struct {
 	host     *host
 	// group is the group of the host's rack, nil if the rack is not known. listed
 	// is set while the host is in the group's rotation.
-	group  *rackGroup
-	listed bool
+	group      *rackGroup
+	inRotation bool
 }
 
 // rackGroup is the hosts of one rack that tasks of one set prefer.
@@ -65,7 +65,7 @@ type rackGroup struct {
 	rack *rack
 	// hosts give one task each in rotation; next is the index of the host whose
 	// turn is next. Hosts without waiting tasks are dropped when their turn comes.
-	hosts   []*location
+	hosts   []*preferredLocation
 	next    int
 	waiting int // number of the hosts with waiting tasks
 }
@@ -78,7 +78,7 @@ func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 		}
 		p := g.hosts[g.next]
 		if p.waiting == 0 {
-			p.listed = false
+			p.inRotation = false
 			g.hosts[g.next] = g.hosts[len(g.hosts)-1]
 			g.hosts = g.hosts[:len(g.hosts)-1]
 			left = len(g.hosts) // visit all again: the host that moved here may have been visited
@@ -94,9 +94,9 @@ func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 }
 
 // list adds a host to the rotation, unless it is already there.
-func (g *rackGroup) list(p *location) {
-	if !p.listed {
-		p.listed = true
+func (g *rackGroup) list(p *preferredLocation) {
+	if !p.inRotation {
+		p.inRotation = true
 		g.hosts = append(g.hosts, p)
 	}
 }

@@ -177,9 +177,9 @@ func (c *compared) finish(t *rapid.T) {
 		running := c.m.running()
 		a := rapid.SampledFrom(running).Draw(t, "attempt")
 		outcome := rapid.SampledFrom([]Outcome{
-			{Result: Succeeded}, {Result: Succeeded}, {Result: Succeeded},
-			{Result: Failed, Reason: "bad luck", CountsAsFailure: true}, {Result: Failed, Reason: "not its fault"},
-			{Result: Killed, Reason: "killed"},
+			{Result: ResultSucceeded}, {Result: ResultSucceeded}, {Result: ResultSucceeded},
+			{Result: ResultFailed, Reason: "bad luck", CountsAsFailure: true}, {Result: ResultFailed, Reason: "not its fault"},
+			{Result: ResultKilled, Reason: "killed"},
 		}).Draw(t, "outcome")
 		require.Equal(t, c.m.finished(a.id, outcome), c.s.Finished(a.id, outcome))
 	}
@@ -207,7 +207,7 @@ func (c *compared) resultPending(t *rapid.T) {
 func (c *compared) late(t *rapid.T) {
 	id := AttemptID(rapid.Uint64Range(0, uint64(c.m.last)+2).Draw(t, "attempt"))
 	if c.m.attempts[id] == nil {
-		require.Empty(t, c.s.Finished(id, Outcome{Result: Succeeded}))
+		require.Empty(t, c.s.Finished(id, Outcome{Result: ResultSucceeded}))
 	}
 }
 

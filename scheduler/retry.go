@@ -11,7 +11,7 @@ import (
 type history struct {
 	attempts, failures         int    // attempts that ended without a result; how many of these count as failures
 	failedExecutor, failedHost string // of the latest failure
-	exclusion                  exclusion.Task
+	exclusion                  exclusion.TaskFailures
 }
 
 func (h *history) excludes(e *executor) bool { return h != nil && h.exclusion.Excludes(e.ID, e.Host) }
@@ -50,7 +50,7 @@ func (set *taskSet) avoids(index int32, e *executor) bool {
 // the task has now failed too often. It returns how often the task has failed.
 func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int, []Event) {
 	set := a.set
-	if outcome.Result == Recalled && a.other == nil { // a recalled attempt counts as if it had not been launched
+	if outcome.Result == ResultRecalled && a.otherAttempt == nil { // a recalled attempt counts as if it had not been launched
 		if h := set.histories[a.index]; h != nil {
 			return h.failures, events
 		}
@@ -58,7 +58,7 @@ func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int
 	}
 	h := set.history(a.index)
 	h.attempts++
-	if outcome.Result != Failed {
+	if outcome.Result != ResultFailed {
 		return h.failures, events
 	}
 	h.failedExecutor, h.failedHost = a.executor.ID, a.executor.Host
@@ -75,7 +75,7 @@ func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int
 	}
 	s.endSet(set)
 	events = append(events, TaskSetFailed{
-		TaskSet: set.id, Index: int(a.index), Attempt: a.id, Failures: h.failures, Reason: outcome.Reason,
+		TaskSet: set.id, Index: int(a.index), Attempt: a.id, FailureCount: h.failures, Reason: outcome.Reason,
 	})
 	return h.failures, set.kill(events, fmt.Sprintf("task %d of %s failed %d times", a.index, set.name, h.failures))
 }
@@ -97,7 +97,7 @@ func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 // excludeForSet counts a failure, and appends events if it excludes the executor or node.
 func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	set, e := a.set, a.executor
-	s.mayBlock[set.id] = set
+	s.possiblyBlocked[set.id] = set
 	tasks, executors := set.exclusion.AddFailure(&s.config.Exclusion, a.index, e.ID, e.Host, s.clock.now)
 	if tasks == 0 {
 		return events
@@ -105,7 +105,7 @@ func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	events = e.recall(append(events, Excluded{TaskSet: set.id, Executor: e.ID, Host: e.Host, Failures: tasks}))
 	if executors > 0 {
 		events = append(events, Excluded{TaskSet: set.id, Host: e.Host, Failures: executors})
-		for _, other := range s.onHost(e.Host) {
+		for _, other := range s.executorsOnHost(e.Host) {
 			events = other.recall(events)
 		}
 	}
@@ -121,11 +121,11 @@ func (s *Scheduler) excludeForApplication(events []Event, set *taskSet) []Event 
 	rules := &s.config.Exclusion
 	alive := func(id string) bool { return s.executors[id] != nil }
 	for _, x := range s.exclusion.AddSet(rules, &set.exclusion, alive, s.clock.now) {
-		events = append(events, Excluded{Application: true, Executor: x.Executor, Host: x.Node, Failures: x.Tasks, Until: x.Until})
+		events = append(events, Excluded{Application: true, Executor: x.Executor, Host: x.Node, Failures: x.FailedTasks, Until: x.Until})
 		excluded := []*executor{s.executors[x.Executor]}
-		if x.Executors > 0 {
-			events = append(events, Excluded{Application: true, Host: x.Node, Failures: x.Executors, Until: x.Until})
-			others := slices.DeleteFunc(s.onHost(x.Node), func(e *executor) bool { return e.ID == x.Executor })
+		if x.ExcludedExecutors > 0 {
+			events = append(events, Excluded{Application: true, Host: x.Node, Failures: x.ExcludedExecutors, Until: x.Until})
+			others := slices.DeleteFunc(s.executorsOnHost(x.Node), func(e *executor) bool { return e.ID == x.Executor })
 			excluded = append(excluded, others...)
 		}
 		for _, e := range excluded {
@@ -140,9 +140,9 @@ func (s *Scheduler) excludeForApplication(events []Event, set *taskSet) []Event 
 	return events
 }
 
-// onHost returns the executors on a host, in the order in which they were added.
-func (s *Scheduler) onHost(host string) []*executor {
-	return slices.DeleteFunc(inOrder(s.executors), func(e *executor) bool { return e.Host != host })
+// executorsOnHost returns the executors on a host, in the order in which they were added.
+func (s *Scheduler) executorsOnHost(host string) []*executor {
+	return slices.DeleteFunc(sortedByOrder(s.executors), func(e *executor) bool { return e.Host != host })
 }
 
 // endExclusions ends the exclusions for the application that have expired.
@@ -152,7 +152,7 @@ func (s *Scheduler) endExclusions(events []Event) []Event {
 		events = append(events, ExclusionEnded{Executor: x.Executor, Host: x.Node})
 	}
 	if len(ended) > 0 {
-		for _, e := range inOrder(s.executors) {
+		for _, e := range sortedByOrder(s.executors) {
 			e.excluded = s.exclusion.Excludes(e.ID, e.Host)
 			e.updateAvailable()
 		}

@@ -23,7 +23,7 @@ func TestTaskIsNotRetriedWhereItFailed(t *testing.T) {
 	s.at(0, "1/0@a2:no-pref")
 	s.end("1/0", failed)
 	s.at(0, "1/0@b:no-pref") // two failures exclude the node
-	s.end("1/0", Outcome{Result: Failed, Reason: "not its fault"})
+	s.end("1/0", Outcome{Result: ResultFailed, Reason: "not its fault"})
 	s.at(0, "1/0@b:no-pref")
 }
 

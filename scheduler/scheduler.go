@@ -37,17 +37,17 @@ type Config struct {
 type Scheduler struct {
 	config    Config
 	clock     clock
-	delays    delays
+	delays    localityDelays
 	attempts  attempts
 	executors map[string]*executor
 	profiles  []*profile // ordered by id
 	sets      map[uint64]*taskSet
-	exclusion exclusion.Application // executors and nodes that are excluded for the application
-	barriers  int                   // number of barrier sets
-	// mayBlock are the sets found blocked, and those that may be blocked although nothing
+	exclusion exclusion.ApplicationExclusions // executors and nodes that are excluded for the application
+	barriers  int                             // number of barrier sets
+	// possiblyBlocked are the sets found blocked, and those that may be blocked although nothing
 	// is excluded for the application: barrier sets, and sets with failures that may
 	// exclude.
-	mayBlock map[uint64]*taskSet
+	possiblyBlocked map[uint64]*taskSet
 
 	executorsAdded, setsSubmitted uint64
 }
@@ -59,16 +59,16 @@ func New(config Config) *Scheduler {
 	config.BarrierReserveDelay = cmp.Or(config.BarrierReserveDelay, 30*time.Second)
 	config.BarrierTimeout = cmp.Or(config.BarrierTimeout, 10*time.Minute)
 	s := &Scheduler{
-		config:    config,
-		executors: make(map[string]*executor),
-		sets:      make(map[uint64]*taskSet),
-		mayBlock:  make(map[uint64]*taskSet),
+		config:          config,
+		executors:       make(map[string]*executor),
+		sets:            make(map[uint64]*taskSet),
+		possiblyBlocked: make(map[uint64]*taskSet),
 	}
 	s.attempts = attempts{clock: &s.clock, byID: make(map[AttemptID]*attempt)}
 	s.delays.clock = &s.clock
-	s.delays.waits[ProcessLocal] = config.LocalityWaitProcess
-	s.delays.waits[NodeLocal] = config.LocalityWaitNode
-	s.delays.waits[RackLocal] = config.LocalityWaitRack
+	s.delays.waitByLevel[ProcessLocal] = config.LocalityWaitProcess
+	s.delays.waitByLevel[NodeLocal] = config.LocalityWaitNode
+	s.delays.waitByLevel[RackLocal] = config.LocalityWaitRack
 	return s
 }
 
@@ -152,16 +152,16 @@ type profile struct {
 
 	// config, delays and attempts are shared with the scheduler and all profiles.
 	config   *Config
-	delays   *delays
+	delays   *localityDelays
 	attempts *attempts
 
 	// queuedSet is the last set with queued attempts; nil if none, or after a recall.
 	queuedSet *taskSet
-	// offered are the sets that have been offered cores in the current offer. reserved
+	// offeredSets are the sets that have been offered cores in the current offer. reserved
 	// is set when the remaining free cores are reserved for a barrier set.
-	offered     []*taskSet
-	reserved    bool
-	reservedFor *taskSet // barrier set for which the latest offer reserved cores
+	offeredSets   []*taskSet
+	coresReserved bool
+	reservedFor   *taskSet // barrier set for which the latest offer reserved cores
 }
 
 func (s *Scheduler) findProfile(id int) (int, bool) {

@@ -71,8 +71,8 @@ func on(hosts ...string) func(int) Preferences {
 }
 
 var (
-	failed  = Outcome{Result: Failed, Reason: "broken", CountsAsFailure: true}
-	success = Outcome{Result: Succeeded}
+	failed  = Outcome{Result: ResultFailed, Reason: "broken", CountsAsFailure: true}
+	success = Outcome{Result: ResultSucceeded}
 )
 
 func TestSetsAreServedInOrder(t *testing.T) {
@@ -336,15 +336,15 @@ func TestRetriesGoFirst(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 4})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
-	s.end("1/1", Outcome{Result: Killed})
-	s.end("1/0", Outcome{Result: Killed})
+	s.end("1/1", Outcome{Result: ResultKilled})
+	s.end("1/0", Outcome{Result: ResultKilled})
 	s.at(0, "1/1@a:no-pref", "1/0@a:no-pref")
 	require.Equal(t, 1, s.launched["1/0"].Number)
 }
 
 func TestFailures(t *testing.T) {
-	uncounted := Outcome{Result: Failed, Reason: "not its fault"}
-	killed := Outcome{Result: Killed, Reason: "asked for"}
+	uncounted := Outcome{Result: ResultFailed, Reason: "not its fault"}
+	killed := Outcome{Result: ResultKilled, Reason: "asked for"}
 	for _, test := range []struct {
 		name     string
 		limit    int
@@ -368,7 +368,7 @@ func TestFailures(t *testing.T) {
 				events := s.end("1/1", outcome)
 				if test.over && i == len(test.outcomes)-1 {
 					require.Equal(t, []Event{
-						TaskSetFailed{TaskSet: 1, Index: 1, Attempt: s.launched["1/1"].Attempt, Failures: test.failures, Reason: "broken"},
+						TaskSetFailed{TaskSet: 1, Index: 1, Attempt: s.launched["1/1"].Attempt, FailureCount: test.failures, Reason: "broken"},
 						KillAttempt{Attempt: 1, Executor: "a", Reason: fmt.Sprintf("task 1 of count failed %d times", test.failures)},
 					}, events)
 					require.Equal(t, 1, s.Demand().RunningTasks, "the other attempt uses its core until it is reported")
@@ -457,7 +457,7 @@ func TestCancel(t *testing.T) {
 	require.Empty(t, s.PreferredHosts())
 	s.submit(TaskSet{ID: 1, Tasks: 1})
 	s.at(0)
-	require.Empty(t, s.end("1/0", Outcome{Result: Killed}))
+	require.Empty(t, s.end("1/0", Outcome{Result: ResultKilled}))
 	s.at(0, "1/0@a:no-pref")
 }
 

@@ -85,9 +85,9 @@ func TestSessionOfAMillionTasks(t *testing.T) {
 			handle(s.RemoveExecutor(a.Executor, Loss{Reason: "preempted"}))
 			require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint("again", a.Attempt), Host: farmHost(int(a.Attempt % executors)), Cores: 4}))
 		case a.Attempt%997 == 0:
-			handle(s.Finished(a.Attempt, Outcome{Result: Failed, Reason: "unlucky", CountsAsFailure: true}))
+			handle(s.Finished(a.Attempt, Outcome{Result: ResultFailed, Reason: "unlucky", CountsAsFailure: true}))
 		default:
-			handle(s.Finished(a.Attempt, Outcome{Result: Succeeded}))
+			handle(s.Finished(a.Attempt, Outcome{Result: ResultSucceeded}))
 		}
 	}
 	for id, n := range done {

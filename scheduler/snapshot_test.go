@@ -31,14 +31,14 @@ func (set *taskSet) status() TaskSetStatus {
 		Tasks: len(set.states), Waiting: set.waiting, Running: len(set.running), Done: set.done,
 	}
 	if set.barrier != nil {
-		status.Done += set.barrier.count
+		status.Done += set.barrier.successCount
 	}
 	return status
 }
 
 func (s *Scheduler) Snapshot() Snapshot {
 	var snapshot Snapshot
-	for _, e := range inOrder(s.executors) {
+	for _, e := range sortedByOrder(s.executors) {
 		snapshot.Executors = append(snapshot.Executors, ExecutorStatus{
 			Executor: e.Executor, FreeCores: e.free, RunningTasks: len(e.running), Decommissioning: e.decommissioning,
 		})

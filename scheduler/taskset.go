@@ -52,17 +52,17 @@ type taskSet struct {
 	histories  map[int32]*history // of tasks of which an attempt ended without a result, by index
 	delayClock delayClock
 
-	progress progress
+	offer offerProgress
 	// exhausted is set if the set could use no free core at the levels up to exhaustedAt.
 	// Until a less local level opens, offers try only executors that became free since.
 	exhausted   bool
 	exhaustedAt Locality
 
-	copies    copies
-	durations speculation.Median // run times of the set's successful attempts
-	exclusion exclusion.Set      // executors and nodes on which the set must not run
-	blocked   blockage
-	barrier   *barrier // nil unless the set is a barrier set
+	speculativeCopies speculativeCopies
+	durations         speculation.RunningMedian // run times of the set's successful attempts
+	exclusion         exclusion.TaskSetFailures // executors and nodes on which the set must not run
+	blocked           blockedState
+	barrier           *barrier // nil unless the set is a barrier set
 }
 
 // Submit adds a task set. It fails if another set that is not over has the same ID, if
@@ -92,13 +92,13 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	}
 	set.node = p.pools.AddLeaf(submitted.Pool, submitted.Priority, s.setsSubmitted, set)
 	if submitted.Barrier {
-		set.barrier = &barrier{buffered: make([]AttemptID, submitted.Tasks)}
+		set.barrier = &barrier{successes: make([]AttemptID, submitted.Tasks)}
 		s.barriers++
-		s.mayBlock[set.id] = set
+		s.possiblyBlocked[set.id] = set
 	}
 	s.sets[set.id] = set
 	p.sets[set.id] = set
-	set.backlog = backlog{cpus: cmp.Or(submitted.CPUs, 1), demand: &p.demand, avoids: set.avoids}
+	set.backlog = backlog{cpus: cmp.Or(submitted.CPUs, 1), demand: &p.demand, mustAvoid: set.avoids}
 	set.listAll(&p.cluster, submitted.Tasks, submitted.Preferences)
 	set.node.Enqueue()
 	return nil
@@ -124,10 +124,10 @@ func (s *Scheduler) endSet(set *taskSet) {
 		p.queuedSet = nil
 	}
 	delete(s.sets, set.id)
-	delete(s.mayBlock, set.id)
+	delete(s.possiblyBlocked, set.id)
 	delete(p.sets, set.id)
 	for _, a := range set.running {
-		a.cancelCopy()
+		a.cancelSpeculativeCopy()
 	}
 	if set.barrier != nil {
 		s.barriers--
@@ -147,7 +147,7 @@ func (set *taskSet) kill(events []Event, reason string) []Event {
 }
 
 // HasWork reports whether the set has a waiting task or a wanted copy.
-func (set *taskSet) HasWork() bool { return set.waiting > 0 || set.copies.wanted > 0 }
+func (set *taskSet) HasWork() bool { return set.waiting > 0 || set.speculativeCopies.neededCount > 0 }
 
 // excludes reports whether an executor is excluded for the set.
 func (set *taskSet) excludes(e *executor) bool { return set.exclusion.Excludes(e.ID, e.Host) }

@@ -32,7 +32,7 @@ func (p *profile) fillWindows() {
 		return
 	}
 	set := leaf.Leaf
-	if len(set.requests) > 0 || set.retries > 0 || set.copies.wanted > 0 {
+	if len(set.requests) > 0 || set.retries > 0 || set.speculativeCopies.neededCount > 0 {
 		return
 	}
 	for _, e := range p.newlyFree {
@@ -59,7 +59,7 @@ func (p *profile) recallQueued(events []Event) []Event {
 		return events
 	}
 	p.queuedSet = nil
-	for _, e := range inOrder(p.executors) {
+	for _, e := range sortedByOrder(p.executors) {
 		events = e.recall(events)
 	}
 	return events

@@ -17,7 +17,7 @@ func queued(t *testing.T, config Config) *script {
 	s := play(t, config, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Name: "short", Tasks: 20, MaxFailures: 1})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
-	s.end("1/0", Outcome{Result: Succeeded, Took: time.Microsecond})
+	s.end("1/0", Outcome{Result: ResultSucceeded, Took: time.Microsecond})
 	s.SetWindow("a", 1, 4)
 	s.at(0, "1/2@a:no-pref", "1/3@a:no-pref", "1/4@a:no-pref", "1/5@a:no-pref", "1/6@a:no-pref")
 	require.False(t, s.launched["1/2"].Queued, "it uses the free core")
@@ -77,10 +77,10 @@ func TestLossCountsOnlyForAttemptsRunningSinceLaunch(t *testing.T) {
 func TestDecommissioningRecallsQueuedAttempts(t *testing.T) {
 	s := queued(t, Config{})
 	require.Equal(t, []Event{Recall{Executor: "a"}}, s.DecommissionExecutor("a"))
-	require.Equal(t, []Event{AttemptEnded{TaskSet: 1, Index: 4, Attempt: s.launched["1/4"].Attempt}}, s.end("1/4", Outcome{Result: Recalled}))
-	s.end("1/5", Outcome{Result: Recalled})
-	s.end("1/6", Outcome{Result: Recalled})
-	s.end("1/3", Outcome{Result: Recalled})
+	require.Equal(t, []Event{AttemptEnded{TaskSet: 1, Index: 4, Attempt: s.launched["1/4"].Attempt}}, s.end("1/4", Outcome{Result: ResultRecalled}))
+	s.end("1/5", Outcome{Result: ResultRecalled})
+	s.end("1/6", Outcome{Result: ResultRecalled})
+	s.end("1/3", Outcome{Result: ResultRecalled})
 	require.Empty(t, s.DecommissionExecutor("a"), "nothing is queued there")
 }
 
@@ -91,7 +91,7 @@ func TestExclusionRecallsQueuedAttempts(t *testing.T) {
 	s.end("1/0", success)
 	s.SetWindow("a", 1, 2)
 	s.at(0, "1/2@a:no-pref", "1/3@a:no-pref", "1/4@a:no-pref")
-	require.Equal(t, []Event{Excluded{TaskSet: 1, Executor: "a", Host: "A", Failures: 1}, Recall{Executor: "a"}}, s.end("1/1", Outcome{Result: Failed, CountsAsFailure: true})[:2])
+	require.Equal(t, []Event{Excluded{TaskSet: 1, Executor: "a", Host: "A", Failures: 1}, Recall{Executor: "a"}}, s.end("1/1", Outcome{Result: ResultFailed, CountsAsFailure: true})[:2])
 }
 
 func TestQueuedAttemptsAreRecalledForSetThatGoesFirst(t *testing.T) {
@@ -111,7 +111,7 @@ func TestMedianIsOfDurationsMeasuredByExecutors(t *testing.T) {
 	s := queued(t, Config{Speculation: speculation.Rules{Enabled: true, Quantile: 0.1, MinTaskRuntime: 1}})
 	// All attempts are reported at the same time, each with a duration of a second.
 	for _, task := range []string{"1/1", "1/2", "1/3", "1/4"} {
-		s.end(task, Outcome{Result: Succeeded, Took: time.Second})
+		s.end(task, Outcome{Result: ResultSucceeded, Took: time.Second})
 	}
 	require.Empty(t, s.CheckSpeculation(start.Add(3*time.Second)), "an attempt may take three times the median")
 	require.Len(t, s.CheckSpeculation(start.Add(3*time.Second+1)), 2)

@@ -33,11 +33,11 @@ type Graph struct {
 	maps     map[ShuffleID]*stage
 	results  map[JobID]*stage
 	attempts map[uint64]*attempt
-	outputs  locations
+	outputs  outputLocations
 
-	asked   map[*stage]struct{} // stages with a Plan that waits for its answer
-	unused  []*stage            // stages that may have become unknown; see sweep
-	actions []Action
+	awaitingPlan map[*stage]struct{} // stages with a Plan that waits for its answer
+	unused       []*stage            // stages that may have become unknown; see sweep
+	actions      []Action
 
 	lastStage, lastAttempt uint64
 	pass                   uint64 // of schedule
@@ -54,12 +54,12 @@ type job struct {
 func New(config Config) *Graph {
 	config.MaxFetchFailures = cmp.Or(config.MaxFetchFailures, 4)
 	return &Graph{
-		config:   config,
-		maps:     make(map[ShuffleID]*stage),
-		results:  make(map[JobID]*stage),
-		attempts: make(map[uint64]*attempt),
-		outputs:  newLocations(),
-		asked:    make(map[*stage]struct{}),
+		config:       config,
+		maps:         make(map[ShuffleID]*stage),
+		results:      make(map[JobID]*stage),
+		attempts:     make(map[uint64]*attempt),
+		outputs:      newLocations(),
+		awaitingPlan: make(map[*stage]struct{}),
 	}
 }
 
@@ -89,7 +89,7 @@ func (g *Graph) Submit(id JobID, reads []ShuffleID, shuffles []ShuffleSpec) ([]A
 		}
 	}
 	j := &job{id: id, result: g.addStage(StageID{Job: id}, reads)}
-	j.stages = lineage(j.result)
+	j.stages = withAncestors(j.result)
 	for _, s := range j.stages {
 		s.jobs++
 	}
@@ -164,8 +164,8 @@ func (g *Graph) addStage(id StageID, reads []ShuffleID) *stage {
 	return s
 }
 
-// lineage returns the stage and all that it is made from, parents first.
-func lineage(s *stage) []*stage {
+// withAncestors returns the stage and all that it is made from, parents first.
+func withAncestors(s *stage) []*stage {
 	var order []*stage
 	seen := make(map[*stage]bool)
 	var visit func(s *stage)
@@ -196,7 +196,7 @@ func (g *Graph) endJobs(failed JobFailed, selected func(*job) bool) {
 			return false
 		}
 		failed.Job = j.id
-		g.do(failed)
+		g.addAction(failed)
 		g.dropJob(j)
 		return true
 	})
@@ -227,11 +227,11 @@ func (g *Graph) Release(shuffle ShuffleID) []Action {
 	return g.schedule()
 }
 
-// sweep removes the stages that nothing needs to be known about: no job refers to
+// forgetUnused removes the stages that nothing needs to be known about: no job refers to
 // them, none of their outputs is there, and no stage that reads them is known. A
 // stage whose outputs were read is known as long as its readers are, so that it is
 // noticed if its outputs have changed when they are made again.
-func (g *Graph) sweep() {
+func (g *Graph) forgetUnused() {
 	for len(g.unused) > 0 {
 		s := g.unused[len(g.unused)-1]
 		g.unused = g.unused[:len(g.unused)-1]

@@ -20,25 +20,25 @@ type Output struct {
 	Generation uint64
 }
 
-// slot is the latest output of a map task. Its generation is 0 if there has been none
+// mapOutput is the latest output of a map task. Its generation is 0 if there has been none
 // since the stage's last rollback.
-type slot struct {
-	executor   *executor // that has the output, or had it last
-	there      bool      // the output is not missing
-	checksum   uint64
-	attempt    uint64
-	generation uint64
+type mapOutput struct {
+	executor    *executor // that has the output, or had it last
+	isAvailable bool      // the output is not missing
+	checksum    uint64
+	attempt     uint64
+	generation  uint64
 }
 
 // executor is an executor that has outputs.
 type executor struct {
 	id, host string
 	outputs  int  // how many
-	gone     bool // its outputs are being dropped
+	isLost   bool // its outputs are being dropped
 }
 
-// locations knows which executors have outputs and which are lost.
-type locations struct {
+// outputLocations knows which executors have outputs and which are lost.
+type outputLocations struct {
 	executors map[string]*executor
 	// lost has the latest attempt at the time of the loss. Only attempts up to that one
 	// can have run on the executor.
@@ -46,14 +46,14 @@ type locations struct {
 	generation uint64
 }
 
-func newLocations() locations {
-	return locations{executors: make(map[string]*executor), lost: make(map[string]uint64)}
+func newLocations() outputLocations {
+	return outputLocations{executors: make(map[string]*executor), lost: make(map[string]uint64)}
 }
 
-func (l *locations) isLost(id string) bool { _, lost := l.lost[id]; return lost }
+func (l *outputLocations) isLost(id string) bool { _, lost := l.lost[id]; return lost }
 
 // forgetLost forgets the executors on which no attempt from oldest on can have run.
-func (l *locations) forgetLost(oldest uint64) {
+func (l *outputLocations) forgetLost(oldest uint64) {
 	for id, last := range l.lost {
 		if last < oldest {
 			delete(l.lost, id)
@@ -62,7 +62,7 @@ func (l *locations) forgetLost(oldest uint64) {
 }
 
 // set registers the location of an output that is missing or is elsewhere.
-func (l *locations) set(s *stage, task int, id, host string) {
+func (l *outputLocations) set(s *stage, task int, id, host string) {
 	l.drop(s, task)
 	e := l.executors[id]
 	if e == nil {
@@ -74,16 +74,16 @@ func (l *locations) set(s *stage, task int, id, host string) {
 	l.generation++
 	s.generation = l.generation
 	o := &s.outputs[task]
-	o.executor, o.there, o.generation = e, true, l.generation
+	o.executor, o.isAvailable, o.generation = e, true, l.generation
 }
 
 // drop removes the location of an output, if it is there.
-func (l *locations) drop(s *stage, task int) {
+func (l *outputLocations) drop(s *stage, task int) {
 	o := &s.outputs[task]
-	if !o.there {
+	if !o.isAvailable {
 		return
 	}
-	o.there = false
+	o.isAvailable = false
 	s.missing++
 	l.generation++
 	s.generation = l.generation
@@ -94,9 +94,9 @@ func (l *locations) drop(s *stage, task int) {
 }
 
 // dropGone drops the outputs of a stage on executors that are marked as gone.
-func (l *locations) dropGone(s *stage) {
+func (l *outputLocations) dropLost(s *stage) {
 	for task, o := range s.outputs {
-		if o.there && o.executor.gone {
+		if o.isAvailable && o.executor.isLost {
 			l.drop(s, task)
 			s.lost = true
 		}
@@ -113,7 +113,7 @@ func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, gen
 	}
 	outputs = make([]Output, len(s.outputs))
 	for task, o := range s.outputs {
-		if o.there {
+		if o.isAvailable {
 			outputs[task] = Output{Executor: o.executor.id, Host: o.executor.host, Checksum: o.checksum, Attempt: o.attempt, Generation: o.generation}
 		}
 	}
@@ -127,15 +127,15 @@ func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, gen
 func (g *Graph) ExecutorsLost(ids ...string) []Action {
 	found := false
 	for _, e := range g.outputs.executors {
-		e.gone = slices.Contains(ids, e.id)
-		found = found || e.gone
+		e.isLost = slices.Contains(ids, e.id)
+		found = found || e.isLost
 	}
 	for _, id := range ids {
 		g.outputs.lost[id] = g.lastAttempt
 	}
 	if found {
 		for _, s := range g.maps {
-			g.outputs.dropGone(s)
+			g.outputs.dropLost(s)
 			g.unused = append(g.unused, s)
 		}
 	}
@@ -166,7 +166,7 @@ func (g *Graph) Relocated(r Relocation) (counts bool, actions []Action) {
 		return false, nil
 	}
 	g.outputs.set(s, r.Map, r.Executor, r.Host)
-	if o.there {
+	if o.isAvailable {
 		return true, nil
 	}
 	return true, g.schedule()

@@ -24,7 +24,7 @@ func (g *Graph) stage(id StageID) *stage {
 // counts, of whichever live attempt, unless its output is on a lost executor. The
 // output of a task of a result stage is ignored.
 func (g *Graph) TaskDone(attempt uint64, task int, output Output) (counts bool, actions []Action) {
-	a := g.report(attempt, task)
+	a := g.takePending(attempt, task)
 	if a == nil {
 		return false, nil
 	}
@@ -49,7 +49,7 @@ func (g *Graph) TaskDone(attempt uint64, task int, output Output) (counts bool, 
 	if changed {
 		g.rollBackReaders(s, task)
 	}
-	if !changed && !s.complete() && a.left > 0 {
+	if !changed && !s.complete() && a.pendingCount > 0 {
 		return counts, nil
 	}
 	return counts, g.schedule()
@@ -70,7 +70,7 @@ type FetchFailure struct {
 // relocated since; with ExecutorGone, the outputs of its executor in all shuffles that
 // the stage reads. The task runs again when all outputs are there.
 func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Action {
-	a := g.report(attempt, task)
+	a := g.takePending(attempt, task)
 	if a == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) (counts bool) {
 			continue
 		}
 		o := read.outputs[failure.Map]
-		if !o.there || o.generation != failure.Generation {
+		if !o.isAvailable || o.generation != failure.Generation {
 			return false
 		}
 		if !failure.ExecutorGone {
@@ -104,10 +104,10 @@ func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) (counts bool) {
 		}
 		counts = s.silent.add(o.executor)
 		for _, e := range g.outputs.executors {
-			e.gone = e == o.executor
+			e.isLost = e == o.executor
 		}
 		for _, parent := range s.parents {
-			g.outputs.dropGone(parent)
+			g.outputs.dropLost(parent)
 		}
 		return counts
 	}
@@ -129,15 +129,15 @@ func (g *Graph) SetEnded(attempt uint64, err error) []Action {
 	return g.schedule()
 }
 
-// report returns the live attempt that a report of a task's end is about, and notes
+// takePending returns the live attempt that a report of a task's end is about, and notes
 // it; or nil if the report is late or repeated.
-func (g *Graph) report(number uint64, task int) *attempt {
+func (g *Graph) takePending(number uint64, task int) *attempt {
 	a := g.attempts[number]
 	if a == nil || !a.pending.has(task) {
 		return nil
 	}
 	a.pending.remove(task)
-	if a.left--; a.left == 0 {
+	if a.pendingCount--; a.pendingCount == 0 {
 		g.removeAttempt(a)
 	}
 	return a

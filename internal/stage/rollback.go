@@ -8,7 +8,7 @@ package stage
 // not only those that a job needs now: otherwise a later stage could read the new
 // output together with what was computed from the old one.
 func (g *Graph) rollBackReaders(changed *stage, task int) {
-	for _, s := range readers(changed) {
+	for _, s := range transitiveReaders(changed) {
 		g.abortAll(s, outputsChanged)
 		if s.done() == 0 {
 			s.forget()
@@ -24,15 +24,15 @@ func (g *Graph) rollBackReaders(changed *stage, task int) {
 		}
 		s.forget()
 		g.unused = append(g.unused, s)
-		g.do(RolledBack{Stage: s.id})
+		g.addAction(RolledBack{Stage: s.id})
 	}
 }
 
 // forget forgets the outputs that the stage had, so that new ones need not be equal.
 func (s *stage) forget() { clear(s.outputs) }
 
-// readers returns all stages that read the stage, directly or through others.
-func readers(s *stage) []*stage {
+// transitiveReaders returns all stages that read the stage, directly or through others.
+func transitiveReaders(s *stage) []*stage {
 	var found []*stage
 	seen := map[*stage]bool{s: true}
 	for pending := []*stage{s}; len(pending) > 0; pending = pending[1:] {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-func (g *Graph) do(a Action) { g.actions = append(g.actions, a) }
+func (g *Graph) addAction(a Action) { g.actions = append(g.actions, a) }
 
 // schedule ends the jobs that are complete, starts what the other jobs need and can
 // start, stops what no job needs, and returns the actions of the call.
@@ -15,7 +15,7 @@ func (g *Graph) schedule() []Action {
 		if !j.result.complete() {
 			return false
 		}
-		g.do(JobDone{Job: j.id})
+		g.addAction(JobDone{Job: j.id})
 		g.dropJob(j)
 		return true
 	})
@@ -23,7 +23,7 @@ func (g *Graph) schedule() []Action {
 		g.visit(j.result, j.id)
 	}
 	g.stopUnneeded()
-	g.sweep()
+	g.forgetUnused()
 	g.outputs.forgetLost(g.oldestAttempt())
 	actions := g.actions
 	g.actions = nil
@@ -54,8 +54,8 @@ func (g *Graph) visit(s *stage, job JobID) {
 		}
 	case s.tasks == unplanned && !s.asked:
 		s.asked = true
-		g.asked[s] = struct{}{}
-		g.do(Plan{Stage: s.id})
+		g.awaitingPlan[s] = struct{}{}
+		g.addAction(Plan{Stage: s.id})
 	case s.tasks != unplanned && (s.lost || !s.running()):
 		g.run(s, job)
 	}
@@ -74,10 +74,10 @@ func (g *Graph) run(s *stage, job JobID) {
 	for _, task := range tasks {
 		a.pending.add(task)
 	}
-	a.left = len(tasks)
+	a.pendingCount = len(tasks)
 	s.attempts = append(s.attempts, a)
 	g.attempts[a.number] = a
-	g.do(Run{Stage: s.id, Attempt: a.number, Tasks: tasks, Priority: Priority{Job: job, Stage: s.number}})
+	g.addAction(Run{Stage: s.id, Attempt: a.number, Tasks: tasks, Priority: Priority{Job: job, Stage: s.number}})
 }
 
 // interrupt stops the attempts of a stage that reads outputs which are missing. If
@@ -90,7 +90,7 @@ func (g *Graph) interrupt(s *stage, stable bool) {
 	for _, a := range s.attempts {
 		if !a.drained {
 			a.drained = true
-			g.do(Drain{Stage: s.id, Attempt: a.number})
+			g.addAction(Drain{Stage: s.id, Attempt: a.number})
 		}
 	}
 }
@@ -107,14 +107,14 @@ func (g *Graph) stopUnneeded() {
 	slices.SortFunc(unneeded, func(a, b *attempt) int { return cmp.Compare(a.number, b.number) })
 	for _, a := range unneeded {
 		g.removeAttempt(a)
-		g.do(Abort{Stage: a.stage.id, Attempt: a.number, Reason: notNeeded})
+		g.addAction(Abort{Stage: a.stage.id, Attempt: a.number, Reason: notNeeded})
 	}
-	for s := range g.asked {
+	for s := range g.awaitingPlan {
 		if s.visited != g.pass {
 			s.asked = false
 		}
 		if !s.asked {
-			delete(g.asked, s)
+			delete(g.awaitingPlan, s)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (g *Graph) stopUnneeded() {
 func (g *Graph) abortAll(s *stage, reason string) {
 	for _, a := range s.attempts {
 		delete(g.attempts, a.number)
-		g.do(Abort{Stage: s.id, Attempt: a.number, Reason: reason})
+		g.addAction(Abort{Stage: s.id, Attempt: a.number, Reason: reason})
 	}
 	s.attempts = nil
 }

@@ -41,10 +41,10 @@ type stage struct {
 	// output each time.
 	stable bool
 
-	tasks   int    // number of tasks, or unplanned
-	missing int    // tasks without a result; 0 if unplanned
-	outputs []slot // of a map stage, by task
-	results bitset // of a result stage: the tasks that have results
+	tasks   int         // number of tasks, or unplanned
+	missing int         // tasks without a result; 0 if unplanned
+	outputs []mapOutput // of a map stage, by task
+	results bitset      // of a result stage: the tasks that have results
 	// generation is that of the latest change of outputs.
 	generation uint64
 
@@ -54,32 +54,32 @@ type stage struct {
 	// fetchFailures is the number of attempts in a row that had a fetch failure,
 	// without any result in between.
 	fetchFailures int
-	silent        silent // executors that did not answer in these attempts
+	silent        silentExecutors // executors that did not answer in these attempts
 	// visited is the pass of schedule in which a job needed the stage.
 	visited uint64
 }
 
 // attempt is a live attempt: it was not aborted, and has tasks that were not reported.
 type attempt struct {
-	stage   *stage
-	number  uint64
-	pending bitset // tasks that were not reported
-	left    int    // how many are set in pending
-	drained bool   // it starts no more tasks
-	failed  bool   // a fetch failure of the attempt was counted
+	stage        *stage
+	number       uint64
+	pending      bitset // tasks that were not reported
+	pendingCount int    // how many are set in pending
+	drained      bool   // it starts no more tasks
+	failed       bool   // a fetch failure of the attempt was counted
 }
 
 func (s *stage) forgetFetchFailures() { s.fetchFailures, s.silent = 0, nil }
 
-// silent has the executors that did not answer, by host.
-type silent map[string]map[string]bool
+// silentExecutors has the executors that did not answer, by host.
+type silentExecutors map[string]map[string]bool
 
 // add adds an executor. It reports whether that is another failure: the executor did not
 // answer before, or none on its host. If a host is lost, its executors are found one
 // after the other.
-func (x *silent) add(e *executor) bool {
+func (x *silentExecutors) add(e *executor) bool {
 	if *x == nil {
-		*x = silent{}
+		*x = silentExecutors{}
 	}
 	known := (*x)[e.host]
 	if known == nil {
@@ -106,7 +106,7 @@ func (s *stage) plan(tasks int) {
 	if s.id.Job != 0 {
 		s.results = newBitset(tasks)
 	} else {
-		s.outputs = make([]slot, tasks)
+		s.outputs = make([]mapOutput, tasks)
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *stage) isMissing(task int) bool {
 	if s.id.Job != 0 {
 		return !s.results.has(task)
 	}
-	return !s.outputs[task].there
+	return !s.outputs[task].isAvailable
 }
 
 // waiting returns the tasks that have no result, and that no attempt will run.

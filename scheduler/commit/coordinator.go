@@ -9,17 +9,17 @@ package commit
 // asks. If that attempt ends without success, another may be allowed. It is not
 // safe for concurrent use.
 type Coordinator struct {
-	sets map[uint64]map[int]*task
+	sets map[uint64]map[int]*taskCommit
 }
 
-type task struct {
+type taskCommit struct {
 	committer uint64              // attempt that may commit, 0 if there is none
 	done      bool                // an attempt has succeeded: no other may commit
 	ended     map[uint64]struct{} // attempts that ended without success, whose late requests are denied
 }
 
 // NewCoordinator returns a coordinator without tasks.
-func NewCoordinator() *Coordinator { return &Coordinator{sets: map[uint64]map[int]*task{}} }
+func NewCoordinator() *Coordinator { return &Coordinator{sets: map[uint64]map[int]*taskCommit{}} }
 
 // MayCommit reports whether an attempt of a task may commit its output. An
 // attempt that was allowed to is allowed again while it runs. An attempt that was
@@ -55,14 +55,14 @@ func (c *Coordinator) AttemptEnded(taskSet uint64, index int, attempt uint64, su
 // Forget drops the tasks of a set that is over.
 func (c *Coordinator) Forget(taskSet uint64) { delete(c.sets, taskSet) }
 
-func (c *Coordinator) task(taskSet uint64, index int) *task {
+func (c *Coordinator) task(taskSet uint64, index int) *taskCommit {
 	tasks := c.sets[taskSet]
 	if tasks == nil {
-		tasks = map[int]*task{}
+		tasks = map[int]*taskCommit{}
 		c.sets[taskSet] = tasks
 	}
 	if tasks[index] == nil {
-		tasks[index] = &task{}
+		tasks[index] = &taskCommit{}
 	}
 	return tasks[index]
 }

@@ -53,18 +53,18 @@ func (r Rules) WithDefaults() Rules {
 	return r
 }
 
-// excluded are the executors, by id, and the nodes, by name, that are excluded.
-type excluded struct {
+// excludedNames are the executors, by id, and the nodes, by name, that are excluded.
+type excludedNames struct {
 	executors, nodes map[string]bool
 }
 
 // Excludes reports whether an executor, or the node that it is on, is excluded.
-func (x *excluded) Excludes(executor, node string) bool {
+func (x *excludedNames) Excludes(executor, node string) bool {
 	return x.Any() && (x.executors[executor] || x.nodes[node])
 }
 
 // Any reports whether anything is excluded.
-func (x *excluded) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
+func (x *excludedNames) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
 
 // add adds a name to names and reports whether it is new.
 func add(names *map[string]bool, name string) bool {
@@ -76,14 +76,14 @@ func add(names *map[string]bool, name string) bool {
 	return !known
 }
 
-// Task counts the failures of one task, and has the executors and nodes excluded for it.
-type Task struct {
+// TaskFailures counts the failures of one task, and has the executors and nodes excluded for it.
+type TaskFailures struct {
 	onExecutor, onNode map[string]int
-	excluded
+	excludedNames
 }
 
 // AddFailure counts a failure, and excludes the executor and node if the rules say so.
-func (t *Task) AddFailure(rules *Rules, executor, node string) {
+func (t *TaskFailures) AddFailure(rules *Rules, executor, node string) {
 	if t.onExecutor == nil {
 		t.onExecutor, t.onNode = map[string]int{}, map[string]int{}
 	}
@@ -97,11 +97,11 @@ func (t *Task) AddFailure(rules *Rules, executor, node string) {
 	}
 }
 
-// Set counts failures in one task set, and has the executors and nodes excluded for it.
-type Set struct {
+// TaskSetFailures counts failures in one task set, and has the executors and nodes excluded for it.
+type TaskSetFailures struct {
 	byExecutor      map[string]*executorFailures
 	executorsOnNode map[string]int // number of excluded executors by node
-	excluded
+	excludedNames
 }
 
 // executorFailures has the latest failure time of each task that failed on an executor.
@@ -111,12 +111,12 @@ type executorFailures struct {
 }
 
 // HasFailures reports whether any failure was added.
-func (s *Set) HasFailures() bool { return len(s.byExecutor) > 0 }
+func (s *TaskSetFailures) HasFailures() bool { return len(s.byExecutor) > 0 }
 
 // AddFailure counts a failure of a task on an executor. tasks is the number of tasks that
 // failed there if this excludes the executor for the set, executors the number of
 // excluded executors on the node if this excludes the node too; else they are 0.
-func (s *Set) AddFailure(rules *Rules, task int32, executor, node string, now time.Time) (tasks, executors int) {
+func (s *TaskSetFailures) AddFailure(rules *Rules, task int32, executor, node string, now time.Time) (tasks, executors int) {
 	if s.byExecutor == nil {
 		s.byExecutor, s.executorsOnNode = map[string]*executorFailures{}, map[string]int{}
 	}
@@ -136,9 +136,9 @@ func (s *Set) AddFailure(rules *Rules, task int32, executor, node string, now ti
 	return len(failures.tasks), executors
 }
 
-// Application has the executors and nodes that are excluded for the whole
+// ApplicationExclusions has the executors and nodes that are excluded for the whole
 // application, and the failures that may exclude more.
-type Application struct {
+type ApplicationExclusions struct {
 	failures  map[string][]time.Time       // times of failures in sets that succeeded, by executor
 	executors map[string]executorExclusion // excluded executors, including lost ones, by id
 	nodes     map[string]time.Time         // when the exclusions of nodes end
@@ -152,18 +152,18 @@ type executorExclusion struct {
 // Exclusion is the beginning or end of an exclusion for the application.
 type Exclusion struct {
 	Executor, Node string // Executor is "" at the end of a node's exclusion
-	// Tasks is how many tasks failed on the executor. If the exclusion of the
+	// FailedTasks is how many tasks failed on the executor. If the exclusion of the
 	// executor also excludes its node, Executors is how many executors of the node
 	// are excluded, else 0.
-	Tasks, Executors int
-	Until            time.Time
+	FailedTasks, ExcludedExecutors int
+	Until                          time.Time
 }
 
 // Any reports whether anything is excluded.
-func (x *Application) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
+func (x *ApplicationExclusions) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
 
 // Excludes reports whether an executor, or the node that it is on, is excluded.
-func (x *Application) Excludes(executor, node string) bool {
+func (x *ApplicationExclusions) Excludes(executor, node string) bool {
 	_, byExecutor := x.executors[executor]
 	_, byNode := x.nodes[node]
 	return byExecutor || byNode
@@ -171,7 +171,7 @@ func (x *Application) Excludes(executor, node string) bool {
 
 // AddSet counts the failures in a set that succeeded, on executors that are alive,
 // and returns the exclusions that begin.
-func (x *Application) AddSet(rules *Rules, set *Set, alive func(executor string) bool, now time.Time) []Exclusion {
+func (x *ApplicationExclusions) AddSet(rules *Rules, set *TaskSetFailures, alive func(executor string) bool, now time.Time) []Exclusion {
 	var begun []Exclusion
 	for _, id := range slices.Sorted(maps.Keys(set.byExecutor)) {
 		if !alive(id) {
@@ -194,7 +194,7 @@ func (x *Application) AddSet(rules *Rules, set *Set, alive func(executor string)
 }
 
 // exclude excludes an executor, and its node if too many of its executors are excluded.
-func (x *Application) exclude(rules *Rules, executor, node string, tasks int, until time.Time) Exclusion {
+func (x *ApplicationExclusions) exclude(rules *Rules, executor, node string, tasks int, until time.Time) Exclusion {
 	if x.executors == nil {
 		x.executors, x.nodes = map[string]executorExclusion{}, map[string]time.Time{}
 	}
@@ -205,19 +205,19 @@ func (x *Application) exclude(rules *Rules, executor, node string, tasks int, un
 			onNode++
 		}
 	}
-	begun := Exclusion{Executor: executor, Node: node, Tasks: tasks, Until: until}
+	begun := Exclusion{Executor: executor, Node: node, FailedTasks: tasks, Until: until}
 	if _, excluded := x.nodes[node]; !excluded && onNode >= rules.ApplicationFailedExecutorsPerNode {
 		x.nodes[node] = until
-		begun.Executors = onNode
+		begun.ExcludedExecutors = onNode
 	}
 	return begun
 }
 
 // RemoveExecutor drops the failures on a lost executor. An excluded one stays excluded.
-func (x *Application) RemoveExecutor(executor string) { delete(x.failures, executor) }
+func (x *ApplicationExclusions) RemoveExecutor(executor string) { delete(x.failures, executor) }
 
 // Expire ends the exclusions whose time is over by now, and returns them.
-func (x *Application) Expire(now time.Time) []Exclusion {
+func (x *ApplicationExclusions) Expire(now time.Time) []Exclusion {
 	var ended []Exclusion
 	for _, id := range slices.Sorted(maps.Keys(x.executors)) {
 		if e := x.executors[id]; !now.Before(e.until) {
@@ -235,7 +235,7 @@ func (x *Application) Expire(now time.Time) []Exclusion {
 }
 
 // NextExpiry returns when the next exclusion ends, the zero time if there is none.
-func (x *Application) NextExpiry() time.Time {
+func (x *ApplicationExclusions) NextExpiry() time.Time {
 	var next time.Time
 	for _, e := range x.executors {
 		if next.IsZero() || e.until.Before(next) {
@@ -251,4 +251,4 @@ func (x *Application) NextExpiry() time.Time {
 }
 
 // Nodes returns the excluded nodes, sorted.
-func (x *Application) Nodes() []string { return slices.Sorted(maps.Keys(x.nodes)) }
+func (x *ApplicationExclusions) Nodes() []string { return slices.Sorted(maps.Keys(x.nodes)) }

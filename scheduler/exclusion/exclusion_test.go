@@ -13,7 +13,7 @@ var (
 )
 
 func TestTask(t *testing.T) {
-	var task Task
+	var task TaskFailures
 	require.False(t, task.Excludes("a1", "A"))
 	task.AddFailure(&rules, "a1", "A")
 	require.True(t, task.Excludes("a1", "A"))
@@ -24,7 +24,7 @@ func TestTask(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	var set Set
+	var set TaskSetFailures
 	for _, test := range []struct {
 		task             int32
 		executor         string
@@ -48,8 +48,8 @@ func TestSet(t *testing.T) {
 }
 
 // failedSet is a set of which two tasks failed on each executor.
-func failedSet(now time.Time, executors ...string) *Set {
-	var set Set
+func failedSet(now time.Time, executors ...string) *TaskSetFailures {
+	var set TaskSetFailures
 	for _, executor := range executors {
 		set.AddFailure(&rules, 0, executor, "A", now)
 		set.AddFailure(&rules, 1, executor, "A", now)
@@ -60,11 +60,11 @@ func failedSet(now time.Time, executors ...string) *Set {
 func alive(string) bool { return true }
 
 func TestApplication(t *testing.T) {
-	var x Application
+	var x ApplicationExclusions
 	until := start.Add(time.Minute)
 	require.Equal(t, []Exclusion{
-		{Executor: "a1", Node: "A", Tasks: 2, Until: until},
-		{Executor: "a2", Node: "A", Tasks: 2, Executors: 2, Until: until},
+		{Executor: "a1", Node: "A", FailedTasks: 2, Until: until},
+		{Executor: "a2", Node: "A", FailedTasks: 2, ExcludedExecutors: 2, Until: until},
 	}, x.AddSet(&rules, failedSet(start, "a1", "a2"), alive, start))
 	require.True(t, x.Excludes("a3", "A"))
 	require.False(t, x.Excludes("b1", "B"))
@@ -79,9 +79,9 @@ func TestApplication(t *testing.T) {
 }
 
 func TestApplicationCountsOverSetsAndTime(t *testing.T) {
-	var x Application
-	one := func(now time.Time) *Set {
-		var set Set
+	var x ApplicationExclusions
+	one := func(now time.Time) *TaskSetFailures {
+		var set TaskSetFailures
 		set.AddFailure(&rules, 0, "a1", "A", now)
 		return &set
 	}

@@ -12,12 +12,12 @@ import (
 	"slices"
 )
 
-// wholeAddress is the amount that stands for one whole address. Amounts are
+// unitsPerAddress is the amount that stands for one whole address. Amounts are
 // integers, so that three requests of a third fit into one address.
-const wholeAddress = 1_000_000_000
+const unitsPerAddress = 1_000_000_000
 
-// maxRequest is the largest number of addresses of a resource that a task may request.
-const maxRequest = 1 << 16
+// maxAddressesPerTask is the largest number of addresses of a resource that a task may request.
+const maxAddressesPerTask = 1 << 16
 
 // Inventory is the resources of one executor, by name, with their free amounts.
 type Inventory struct{ resources []resource }
@@ -58,7 +58,7 @@ func NewInventory(named map[string][]string) (Inventory, error) {
 			if slices.ContainsFunc(r.addresses, func(other address) bool { return other.name == a }) {
 				return Inventory{}, fmt.Errorf("resource %s: address %q is listed twice", name, a)
 			}
-			r.addresses = append(r.addresses, address{name: a, free: wholeAddress})
+			r.addresses = append(r.addresses, address{name: a, free: unitsPerAddress})
 		}
 		v.resources = append(v.resources, r)
 	}
@@ -71,10 +71,10 @@ func NewRequests(amounts map[string]float64) (Requests, error) {
 	var requests Requests
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		amount := amounts[name]
-		units := math.Floor(amount*wholeAddress + 1e-3)
-		if !(units >= 1) || amount > maxRequest || amount > 1 && amount != math.Trunc(amount) {
+		units := math.Floor(amount*unitsPerAddress + 1e-3)
+		if !(units >= 1) || amount > maxAddressesPerTask || amount > 1 && amount != math.Trunc(amount) {
 			return nil, fmt.Errorf("its tasks take %v of resource %s each, which must be a part of 1 or a whole number up to %d",
-				amount, name, maxRequest)
+				amount, name, maxAddressesPerTask)
 		}
 		requests = append(requests, request{name: name, amount: int64(units)})
 	}
@@ -85,7 +85,7 @@ func NewRequests(amounts map[string]float64) (Requests, error) {
 func (requests Requests) Strings() []string {
 	var texts []string
 	for _, r := range requests {
-		texts = append(texts, fmt.Sprintf("%v of %s", float64(r.amount)/wholeAddress, r.name))
+		texts = append(texts, fmt.Sprintf("%v of %s", float64(r.amount)/unitsPerAddress, r.name))
 	}
 	return texts
 }
@@ -115,8 +115,8 @@ func (v *Inventory) Has(requests Requests) bool {
 
 func (r *resource) hasFree(amount int64) bool {
 	for i := range r.addresses {
-		if r.addresses[i].free >= min(amount, wholeAddress) {
-			if amount -= wholeAddress; amount <= 0 {
+		if r.addresses[i].free >= min(amount, unitsPerAddress) {
+			if amount -= unitsPerAddress; amount <= 0 {
 				return true
 			}
 		}
@@ -126,7 +126,7 @@ func (r *resource) hasFree(amount int64) bool {
 
 // Fit returns how many tasks, at most limit, fit if all addresses are free.
 func (v *Inventory) Fit(requests Requests, limit int) int {
-	return v.fit(requests, limit, wholeAddress)
+	return v.fit(requests, limit, unitsPerAddress)
 }
 
 // FitFree returns how many tasks, at most limit, fit into the free amounts.
@@ -141,9 +141,9 @@ func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 		}
 		slots := 0
 		for _, a := range v.resources[at].addresses {
-			slots += int(max(a.free, least) / min(request.amount, wholeAddress))
+			slots += int(max(a.free, least) / min(request.amount, unitsPerAddress))
 		}
-		limit = min(limit, slots/int(max(request.amount/wholeAddress, 1)))
+		limit = min(limit, slots/int(max(request.amount/unitsPerAddress, 1)))
 	}
 	return limit
 }
@@ -156,8 +156,8 @@ func (v *Inventory) Reserve(requests Requests) Reservation {
 	for _, request := range requests {
 		at := v.find(request.name)
 		addresses := v.resources[at].addresses
-		for left := request.amount; left > 0; left -= wholeAddress {
-			amount, best := min(left, wholeAddress), -1
+		for left := request.amount; left > 0; left -= unitsPerAddress {
+			amount, best := min(left, unitsPerAddress), -1
 			for i, a := range addresses {
 				if a.free >= amount && (best < 0 || a.free < addresses[best].free) {
 					best = i

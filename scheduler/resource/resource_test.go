@@ -71,7 +71,7 @@ func TestNoAddressIsOverCommitted(t *testing.T) {
 			v.Release(r)
 		}
 		for _, a := range v.resources[0].addresses {
-			require.EqualValues(t, wholeAddress, a.free)
+			require.EqualValues(t, unitsPerAddress, a.free)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func (r Rules) WithDefaults() Rules {
 // Limit returns how long an attempt of a task set may run before a copy is launched, or
 // false if there is no limit yet. slots is how many tasks of the set the largest executor
 // runs at once; durations holds the durations of the set's successful attempts.
-func (r *Rules) Limit(tasks, done, slots int, durations *Median) (time.Duration, bool) {
+func (r *Rules) Limit(tasks, done, slots int, durations *RunningMedian) (time.Duration, bool) {
 	switch {
 	case tasks > 1 && done >= max(int(math.Floor(r.Quantile*float64(tasks))), 1):
 		limit := time.Duration(r.Multiplier * float64(durations.Value()))
@@ -49,14 +49,14 @@ func (r *Rules) Limit(tasks, done, slots int, durations *Median) (time.Duration,
 	}
 }
 
-// Median computes the median of the durations that are added to it.
-type Median struct {
+// RunningMedian computes the median of the durations that are added to it.
+type RunningMedian struct {
 	// low is a heap of the lower half of the durations, negated; high is a heap of
 	// the upper half. low has as many elements as high, or one more.
 	low, high minHeap
 }
 
-func (m *Median) Add(d time.Duration) {
+func (m *RunningMedian) Add(d time.Duration) {
 	if len(m.low) > 0 && d > -m.low[0] {
 		heap.Push(&m.high, d)
 	} else {
@@ -71,7 +71,7 @@ func (m *Median) Add(d time.Duration) {
 }
 
 // Value returns the median (of an even number, the mean of the middle two), 0 if empty.
-func (m *Median) Value() time.Duration {
+func (m *RunningMedian) Value() time.Duration {
 	switch {
 	case len(m.low) == 0:
 		return 0

@@ -15,7 +15,7 @@ func TestDefaults(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	rules := Rules{DurationThreshold: time.Minute}.WithDefaults()
-	var durations Median
+	var durations RunningMedian
 	durations.Add(time.Second)
 	for _, test := range []struct {
 		name               string
@@ -33,14 +33,14 @@ func TestLimit(t *testing.T) {
 		require.Equal(t, test.limit, limit, test.name)
 		require.Equal(t, test.limit > 0, ok, test.name)
 	}
-	var none Median
+	var none RunningMedian
 	limit, _ := rules.Limit(10, 9, 1, &none)
 	require.Equal(t, 100*time.Millisecond, limit, "no attempt is copied before MinTaskRuntime")
 }
 
 func TestMedian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var m Median
+		var m RunningMedian
 		var all []time.Duration
 		for _, n := range rapid.SliceOfN(rapid.Int64Range(0, 20), 1, 30).Draw(t, "durations") {
 			m.Add(time.Duration(n))
