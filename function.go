@@ -97,7 +97,7 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 			yield(Result[Out]{}, fmt.Errorf("%s: %w", f.name, err))
 			return
 		}
-		job.Collect = collect
+		job.KeepsAllResults = collect
 		defer session.app.HideProgress()
 		for result, err := range session.app.Driver.Run(ctx, job) {
 			if err != nil {

@@ -48,7 +48,7 @@ func Shared[T any](value T) Option {
 		if err != nil {
 			o.err = err
 		}
-		o.Common = common
+		o.Shared = common
 	}
 }
 

@@ -88,7 +88,7 @@ func (s *Session) Jobs() []Job {
 	for i, job := range status.Jobs {
 		jobs[i] = Job{
 			ID: job.ID, Name: job.Name, Group: job.Group, Description: job.Description, Pool: job.Pool, State: job.State,
-			Tasks: job.Total, Done: job.Done, Running: job.Running, Submitted: job.Submitted, Waits: job.Waits,
+			Tasks: job.Total, Done: job.Done, Running: job.Running, Submitted: job.Submitted, Waits: job.WaitReason,
 		}
 	}
 	return jobs

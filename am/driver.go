@@ -20,7 +20,7 @@ import (
 type Endpoint interface {
 	SetManager(manager driver.ClusterManager)
 	ExecutorLost(id string, loss driver.Loss)
-	Decommission(ids []string, notice driver.Notice)
+	Decommission(ids []string, notice driver.DecommissionNotice)
 	Status() driver.Status
 	Progress() float32 // finished share of the known tasks, 0 to 1
 	Profile(ctx context.Context, request profiling.Request) ([]byte, error)

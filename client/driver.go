@@ -78,7 +78,7 @@ func (o OwnDriver) progress() *Progress {
 	}
 	for _, job := range status.Jobs {
 		progress.TaskSets = append(progress.TaskSets, TaskSet{
-			ID: job.ID, Name: job.Name, Stage: job.Stage, State: job.State, Waits: job.Waits,
+			ID: job.ID, Name: job.Name, Stage: job.Stage, State: job.State, Waits: job.WaitReason,
 			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
 		})
 	}

@@ -59,7 +59,7 @@ type TaskSet struct {
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"`
 	// Stage is the task set's place in a job of several; nil if the set is a job itself.
-	Stage *driver.StagePlace `json:"stage,omitempty"`
+	Stage *driver.StageInJob `json:"stage,omitempty"`
 	State string             `json:"state,omitempty"`
 	Waits string             `json:"waits,omitempty"` // why none of its tasks is launched
 	TaskCounts
@@ -67,7 +67,7 @@ type TaskSet struct {
 
 // hasEnded reports whether the task set needs no more tasks.
 func (s *TaskSet) hasEnded() bool {
-	return s.Done >= s.Total || s.State != "" && s.State != driver.JobRunning
+	return s.Done >= s.Total || s.State != "" && s.State != driver.JobStateRunning
 }
 
 func parseStatus(body []byte) (*Progress, error) {

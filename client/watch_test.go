@@ -109,7 +109,7 @@ func TestPageShowsStagesSlowTasksAndWhatIsWaitedFor(t *testing.T) {
 		p.TaskSets = append(p.TaskSets, TaskSet{Name: fmt.Sprintf("ended%02d", i), State: "succeeded", TaskCounts: TaskCounts{Total: 1, Done: 1}})
 	}
 	p.TaskSets = append(p.TaskSets,
-		TaskSet{Name: "map at main.go:7", Stage: &driver.StagePlace{Job: 3, Name: "join", Number: 2, Of: 3}, State: "running", TaskCounts: TaskCounts{Total: 4, Running: 1}},
+		TaskSet{Name: "map at main.go:7", Stage: &driver.StageInJob{Job: 3, Name: "join", Number: 2, Of: 3}, State: "running", TaskCounts: TaskCounts{Total: 4, Running: 1}},
 		TaskSet{Name: "huge", State: "running", Waits: "no executor has 8 cores", TaskCounts: TaskCounts{Total: 4}})
 	p.Slowest = []driver.SlowTask{{Name: "map at main.go:7", Task: 3, Executor: "1", Host: "h1", RunMillis: 1500}}
 	page := strings.Join(watched("RUNNING", "UNDEFINED", p).page(time.Now(), ""), "\n")

@@ -77,16 +77,16 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	key := make([]byte, 16, 16+len(common))
 	_, _ = rand.Read(key) // never fails
 	spec := driver.TaskSet{
-		Name:        s.name(),
-		Function:    taskFunction,
-		Common:      append(key, common...),
-		MaxFailures: e.app.MaxFailures,
-		Job:         uint64(run.Priority.Job),
-		Stage:       s.number,
-		Priority:    pool.Priority{Job: uint64(run.Priority.Job), Stage: run.Priority.Stage},
-		Place:       s.place(e.jobs[run.Priority.Job]),
-		Collect:     s.exchange == nil && s.job.work == collectElements,
-		Indexes:     run.Tasks,
+		Name:            s.name(),
+		Function:        taskFunction,
+		Shared:          append(key, common...),
+		MaxFailures:     e.app.MaxFailures,
+		Job:             uint64(run.Priority.Job),
+		Stage:           s.number,
+		Priority:        pool.Priority{Job: uint64(run.Priority.Job), Stage: run.Priority.Stage},
+		StageInJob:      s.place(e.jobs[run.Priority.Job]),
+		KeepsAllResults: s.exchange == nil && s.job.work == collectElements,
+		Indexes:         run.Tasks,
 	}
 	spec.FromContext(s.job.ctx)
 	for _, task := range run.Tasks {
@@ -100,8 +100,8 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 }
 
 // place returns the stage's place in a job that needs it.
-func (s *stageState) place(j *job) *driver.StagePlace {
-	return &driver.StagePlace{Job: uint64(j.id), Name: j.final.plan.definition, Number: slices.Index(j.stages, s.id) + 1, Of: len(j.stages)}
+func (s *stageState) place(j *job) *driver.StageInJob {
+	return &driver.StageInJob{Job: uint64(j.id), Name: j.final.plan.definition, Number: slices.Index(j.stages, s.id) + 1, Of: len(j.stages)}
 }
 
 // name returns the name of the stage's task sets.

@@ -44,11 +44,11 @@ func TestWordCount(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(in, "text"), []byte(text), 0o600))
 	run(t, func(ctx context.Context, session *bobbin.Session) {
 		require.NoError(t, wordCount.With(session, in).Save(ctx, out, dataset.AsText))
-		var stages []driver.StagePlace
+		var stages []driver.StageInJob
 		for _, job := range role.FromContext(session.Context()).Driver.Status().Jobs {
 			stages = append(stages, *job.Stage)
 		}
-		require.Equal(t, []driver.StagePlace{{Job: 1, Name: "word count", Number: 1, Of: 2}, {Job: 1, Name: "word count", Number: 2, Of: 2}}, stages)
+		require.Equal(t, []driver.StageInJob{{Job: 1, Name: "word count", Number: 1, Of: 2}, {Job: 1, Name: "word count", Number: 2, Of: 2}}, stages)
 	})
 	parts, err := filepath.Glob(filepath.Join(out, "part-*"))
 	require.NoError(t, err)

@@ -84,7 +84,7 @@ func (m *executors) registered() int { return m.driver.Status().Totals.Executors
 // leave decommissions an executor and waits for its end.
 func (m *executors) leave(id string) {
 	before := m.registered()
-	m.driver.Decommission([]string{id}, driver.Notice{Reason: "the test says so"})
+	m.driver.Decommission([]string{id}, driver.DecommissionNotice{Reason: "the test says so"})
 	require.Eventually(m.t, func() bool { return m.registered() < before }, time.Minute, time.Millisecond)
 }
 
@@ -178,7 +178,7 @@ func TestOutputOfTheLastTaskIsMoved(t *testing.T) {
 		}()
 		<-held
 		more.add("a")
-		more.driver.Decommission([]string{"driver"}, driver.Notice{Reason: "the test says so"})
+		more.driver.Decommission([]string{"driver"}, driver.DecommissionNotice{Reason: "the test says so"})
 		close(letGo)
 		require.NoError(t, <-results)
 		require.Eventually(t, func() bool { return more.registered() == 1 }, time.Minute, time.Millisecond)
@@ -230,7 +230,7 @@ func TestASessionClosesWhileItsDataIsMoved(t *testing.T) {
 		more.add("a")
 		_, err := countedSums.With(session, counted.With(session, numbers{1000, 100})).Len(ctx)
 		require.NoError(t, err)
-		more.driver.Decommission([]string{"driver"}, driver.Notice{Reason: "the test says so"})
+		more.driver.Decommission([]string{"driver"}, driver.DecommissionNotice{Reason: "the test says so"})
 		session.Close()
 		require.Eventually(t, func() bool { return more.registered() == 1 }, time.Minute, time.Millisecond)
 	})

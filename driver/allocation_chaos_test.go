@@ -28,7 +28,7 @@ func TestJobsSucceedUnderDynamicAllocation(t *testing.T) {
 func allocationChaos(t *rapid.T) {
 	least := rapid.IntRange(0, 2).Draw(t, "min")
 	most := least + rapid.IntRange(1, 6).Draw(t, "more")
-	c := &cluster{t: t, startup: 2 * time.Second, alive: map[string]*member{}, most: map[int]int{}, takesAway: true}
+	c := &delayedCluster{t: t, startup: 2 * time.Second, alive: map[string]*member{}, most: map[int]int{}, takesAway: true}
 	d, err := driver.New(driver.Options{Config: settings(t, map[string]string{
 		"dynamicAllocation.enabled": "true", "executor.cores": "2",
 		"dynamicAllocation.minExecutors": fmt.Sprint(least), "dynamicAllocation.maxExecutors": fmt.Sprint(most),
@@ -85,7 +85,7 @@ func allocationChaos(t *rapid.T) {
 		"decommission": func(t *rapid.T) {
 			id := rapid.SampledFrom(some(t)).Draw(t, "id")
 			c.announce(id)
-			notice := driver.Notice{Reason: "its node goes"}
+			notice := driver.DecommissionNotice{Reason: "its node goes"}
 			if rapid.Bool().Draw(t, "soon") {
 				notice.Deadline = time.Now().Add(time.Second)
 			}

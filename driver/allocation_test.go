@@ -19,21 +19,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// cluster is a cluster manager that starts executors after a delay.
-type cluster struct {
+// delayedCluster is a cluster manager that starts executors after a delay.
+type delayedCluster struct {
 	t       require.TestingT
 	startup time.Duration
 	driver  *driver.Driver
 
-	mu        sync.Mutex
-	last      int
-	request   driver.Request
-	alive     map[string]*member
-	most      map[int]int // most executors of each profile at one time
-	running   sync.WaitGroup
-	ends      []error // errors with which executors ended
-	closed    bool    // no executor is started any more
-	takesAway bool    // the cluster also takes away executors that the driver wants
+	mu          sync.Mutex
+	lastRequest int
+	request     driver.Request
+	alive       map[string]*member
+	most        map[int]int // most executors of each profile at one time
+	running     sync.WaitGroup
+	ends        []error // errors with which executors ended
+	closed      bool    // no executor is started any more
+	takesAway   bool    // the cluster also takes away executors that the driver wants
 }
 
 // member is an executor of a cluster, from its request to its end.
@@ -45,8 +45,8 @@ type member struct {
 	stop      context.CancelFunc
 }
 
-func newCluster(t *testing.T, values map[string]string) *cluster {
-	c := &cluster{t: t, startup: 2 * time.Second, alive: map[string]*member{}, most: map[int]int{}}
+func newCluster(t *testing.T, values map[string]string) *delayedCluster {
+	c := &delayedCluster{t: t, startup: 2 * time.Second, alive: map[string]*member{}, most: map[int]int{}}
 	c.driver = start(t, driver.Options{Config: settings(t, values)})
 	c.driver.SetManager(c)
 	t.Cleanup(c.close)
@@ -54,7 +54,7 @@ func newCluster(t *testing.T, values map[string]string) *cluster {
 }
 
 // close stops the driver and ends every executor.
-func (c *cluster) close() {
+func (c *delayedCluster) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *cluster) close() {
 	c.running.Wait()
 }
 
-func (c *cluster) RequestExecutors(request driver.Request) {
+func (c *delayedCluster) RequestExecutors(request driver.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.request = request
@@ -75,7 +75,7 @@ func (c *cluster) RequestExecutors(request driver.Request) {
 }
 
 // fill starts executors until there are as many as wanted.
-func (c *cluster) fill() {
+func (c *delayedCluster) fill() {
 	if c.closed {
 		return
 	}
@@ -88,7 +88,7 @@ func (c *cluster) fill() {
 }
 
 // count returns the number of a profile's executors whose end was not announced.
-func (c *cluster) count(profile int) int {
+func (c *delayedCluster) count(profile int) int {
 	count := 0
 	for _, m := range c.alive {
 		if m.profile == profile && !m.killed && !m.announced {
@@ -98,9 +98,9 @@ func (c *cluster) count(profile int) int {
 	return count
 }
 
-func (c *cluster) start(p profile.Profile) {
-	c.last++
-	id := fmt.Sprint(c.last)
+func (c *delayedCluster) start(p profile.Profile) {
+	c.lastRequest++
+	id := fmt.Sprint(c.lastRequest)
 	ctx, stop := context.WithCancel(context.Background())
 	c.alive[id] = &member{profile: p.ID, stop: stop}
 	c.running.Go(func() {
@@ -115,7 +115,7 @@ func (c *cluster) start(p profile.Profile) {
 			c.mu.Unlock()
 		case <-ctx.Done():
 		}
-		c.driver.ExecutorLost(id, driver.Loss{Text: "ended"})
+		c.driver.ExecutorLost(id, driver.Loss{Reason: "ended"})
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.alive, id)
@@ -123,7 +123,7 @@ func (c *cluster) start(p profile.Profile) {
 	})
 }
 
-func (c *cluster) KillExecutors(ids []string) {
+func (c *delayedCluster) KillExecutors(ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range ids {
@@ -145,7 +145,7 @@ func (c *cluster) KillExecutors(ids []string) {
 }
 
 // announce takes an executor out of the count, and stops it a minute later.
-func (c *cluster) announce(id string) {
+func (c *delayedCluster) announce(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.alive[id]; m != nil && !m.announced {
@@ -155,17 +155,17 @@ func (c *cluster) announce(id string) {
 	}
 }
 
-func (c *cluster) ExecutorRegistered(string) {}
+func (c *delayedCluster) ExecutorRegistered(string) {}
 
 // executors returns the number of executors of a profile.
-func (c *cluster) executors(profile int) int {
+func (c *delayedCluster) executors(profile int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.count(profile)
 }
 
 // clean checks that each ended executor was told to stop.
-func (c *cluster) clean() {
+func (c *delayedCluster) clean() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, err := range c.ends {
@@ -208,7 +208,7 @@ func TestTheNumberOfExecutorsFollowsTheWork(t *testing.T) {
 		status := c.driver.Status()
 		require.Zero(t, status.Totals.FailedAttempts)
 		gone := status.Executors[slices.IndexFunc(status.Executors, func(e driver.ExecutorStatus) bool { return e.Lost != nil })]
-		require.Equal(t, "left as it was told to: it was idle for 1m0s", gone.LossText)
+		require.Equal(t, "left as it was told to: it was idle for 1m0s", gone.LossReason)
 	})
 }
 
@@ -216,7 +216,7 @@ func TestWithoutWorkNoExecutorIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, map[string]string{"dynamicAllocation.enabled": "true", "executor.instances": "0"})
 		time.Sleep(time.Hour)
-		require.Zero(t, c.last)
+		require.Zero(t, c.lastRequest)
 		for range 3 {
 			requireSquares(t, t.Context(), c.driver, 20)
 			require.NotZero(t, c.executors(0))
@@ -267,8 +267,8 @@ func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 				time.Sleep(4 * time.Minute)
 				require.Equal(t, 2, c.executors(0))
 				held := c.driver.Status().Executors
-				require.ElementsMatch(t, [][]string{{"both", "left"}, {"both", "right"}}, [][]string{held[0].Holds, held[1].Holds})
-				require.Equal(t, 2, held[0].Holding)
+				require.ElementsMatch(t, [][]string{{"both", "left"}, {"both", "right"}}, [][]string{held[0].HeldKeys, held[1].HeldKeys})
+				require.Equal(t, 2, held[0].HeldKeyCount)
 				time.Sleep(time.Hour)
 				require.Equal(t, test.kept, c.executors(0))
 

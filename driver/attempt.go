@@ -10,21 +10,21 @@ import (
 
 // attempt is one attempt of a task on an executor.
 type attempt struct {
-	id              scheduler.AttemptID
-	set             *runningSet
-	executor        *executor
-	index           int
-	number          int  // 0 for the task's first attempt
-	killed          bool // set when the executor was told to kill it
-	requestedCommit bool
-	launched        events.Micros
-	locality        uint8
-	speculative     bool
-	hasRow          bool // what events.Recorder.Launched returned
+	id            scheduler.AttemptID
+	set           *runningSet
+	executor      *executor
+	index         int
+	number        int  // 0 for the task's first attempt
+	killed        bool // set when the executor was told to kill it
+	askedToCommit bool
+	launched      events.Micros
+	locality      uint8
+	speculative   bool
+	hasRow        bool // what events.Recorder.Launched returned
 	// awaitsBarrierSet is set if the attempt succeeded in a barrier set: its result
 	// counts only when all tasks of the set have one.
 	awaitsBarrierSet bool
-	lossText         string // how its executor was lost; "" if it was not
+	lossReason       string // how its executor was lost; "" if it was not
 
 	stored   *storedResult      // the result, if its executor stores it; else nil
 	progress *wire.TaskProgress // the latest report of its counters and metrics; nil before the first, and once its result counts
@@ -49,7 +49,7 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 		return
 	case wire.TaskState_TASK_STATE_FINISHED:
 		if !a.killed {
-			a.executor.done++
+			a.executor.succeededAttempts++
 		}
 		a.result = a.completeResult(update)
 		if set := a.set; set.spec.Barrier && !set.ended {
@@ -64,7 +64,7 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	case wire.TaskState_TASK_STATE_KILLED:
 		outcome.Result, outcome.Reason = scheduler.ResultKilled, update.GetFailure().GetMessage()
 	default:
-		a.executor.failed++
+		a.executor.failedAttempts++
 		if a.failure = update.GetFailure(); a.failure == nil {
 			a.failure = &wire.Failure{Message: "the executor gave no reason"}
 		}
@@ -75,7 +75,7 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	e, set := a.executor, a.set
 	delete(e.attempts, a.id)
 	awaits := a.awaitsBarrierSet // read before act, which may complete its barrier set
-	l.act(l.scheduler.Finished(a.id, outcome))
+	l.handleSchedulerEvents(l.scheduler.Finished(a.id, outcome))
 	if !awaits {
 		delete(l.attempts, a.id)
 	}
@@ -90,8 +90,8 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 		return
 	}
 	e.idleSince = l.now
-	if e.member != nil {
-		e.member.Idle(l.now)
+	if e.allocationEntry != nil {
+		e.allocationEntry.Idle(l.now)
 	}
 }
 
@@ -103,18 +103,18 @@ func coreTime(m *wire.Metrics) time.Duration {
 // countEnd updates the counts of running attempts and stored results as an attempt ends.
 func (a *attempt) countEnd() {
 	set := a.set
-	delete(set.reporting, a.id)
+	delete(set.attemptsWithProgress, a.id)
 	if !a.isStored() {
-		set.running--
+		set.runningAttempts--
 		return
 	}
-	a.executor.stored--
+	a.executor.storedResults--
 	set.fetches.remove(a)
 }
 
-// act carries out the scheduler's events. If one of them ends its task set, for example
+// handleSchedulerEvents carries out the scheduler's events. If one of them ends its task set, for example
 // because results are too large, act ignores later events of that set.
-func (l *loop) act(events []scheduler.Event) {
+func (l *loop) handleSchedulerEvents(events []scheduler.Event) {
 	for _, event := range events {
 		switch event := event.(type) {
 		case scheduler.TaskDone:
@@ -140,8 +140,8 @@ func (l *loop) act(events []scheduler.Event) {
 		case scheduler.TaskSetUnschedulable:
 			l.logger.Warn("a job cannot go on with the executors that there are", "job", event.TaskSet, "reason", event.Reason,
 				"until", event.Until, "givenUp", event.IdleExecutor)
-			if e := l.executors[event.IdleExecutor]; e != nil && l.cluster.manager != nil {
-				l.decommissionOwn(e, "it is excluded, and a job needs another")
+			if e := l.executors[event.IdleExecutor]; e != nil && l.requester.manager != nil {
+				l.decommissionWithoutClusterManager(e, "it is excluded, and a job needs another")
 			}
 		case scheduler.Excluded:
 			l.exclude(event)
@@ -149,10 +149,10 @@ func (l *loop) act(events []scheduler.Event) {
 			l.logger.Info("no longer excluded", "host", event.Host, "executor", event.Executor)
 			l.exclusions.remove(event)
 			l.record.exclusionEnded(event, l.now)
-			l.cluster.changed = true
+			l.requester.mayHaveChanged = true
 		case scheduler.KillExecutor:
 			if e := l.executors[event.Executor]; e != nil {
-				l.decommissionOwn(e, event.Reason)
+				l.decommissionWithoutClusterManager(e, event.Reason)
 			}
 		case scheduler.Recall:
 			if e := l.executors[event.Executor]; e != nil {
@@ -188,7 +188,7 @@ func (l *loop) taskDone(a *attempt) {
 	}
 	set.values.add(update.GetValues())
 	set.metrics.add(update.GetMetrics())
-	set.done++
+	set.doneTasks++
 	l.history.totals.Done++
 	set.listener.TaskDone(result)
 }
@@ -211,7 +211,7 @@ func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 		if a.failure.GetPermanent() {
 			l.endSet(a.set, a.set.taskError(a.index, failures, a.executor, a.failure))
 		}
-	case a.lossText != "" || a.killed:
+	case a.lossReason != "" || a.killed:
 		a.reportFailure(failures)
 	}
 }
@@ -223,10 +223,10 @@ func (a *attempt) reportFailure(failures int) {
 		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(), Failures: failures,
 	}
 	switch {
-	case a.lossText != "":
-		failure.Reason, failure.Message = LostExecutor, "the executor "+a.lossText
+	case a.lossReason != "":
+		failure.Reason, failure.Message = ReasonExecutorLost, "the executor "+a.lossReason
 	case a.killed:
-		failure.Reason = KilledAttempt
+		failure.Reason = ReasonAttemptKilled
 	}
 	a.set.listener.TaskFailed(failure)
 }
@@ -242,7 +242,7 @@ func (l *loop) countFailure(a *attempt) {
 func (l *loop) answerCommit(e *executor, attempt uint64) {
 	allowed := false
 	if a := e.attempt(attempt); a != nil && !a.killed && !a.set.ended {
-		a.requestedCommit = true
+		a.askedToCommit = true
 		allowed = l.commits.MayCommit(a.set.id, a.index, attempt)
 		if !allowed {
 			l.logger.Info("another attempt of the task commits its output", "job", a.set.id, "task", a.index, "try", a.number, "executor", e.id)
@@ -253,7 +253,7 @@ func (l *loop) answerCommit(e *executor, attempt uint64) {
 
 // endCommit tells the coordinator that an attempt has ended, if it asked to commit.
 func (l *loop) endCommit(a *attempt, succeeded bool) {
-	if a.requestedCommit && !a.set.ended {
+	if a.askedToCommit && !a.set.ended {
 		l.commits.AttemptEnded(a.set.id, a.index, uint64(a.id), succeeded)
 	}
 }

@@ -14,11 +14,11 @@ import (
 // barrier is the state of a barrier set (tasks that run at the same time) since its
 // latest launch. If a task fails, the scheduler launches all tasks again.
 type barrier struct {
-	tasks    int
-	attempts []scheduler.AttemptID // attempts of the tasks launched so far, in the order of the tasks
-	arrived  map[scheduler.AttemptID]struct{}
-	passed   uint32 // number of barriers that all tasks have passed
-	problem  string // why no further barrier can be passed; "" if one can
+	tasks          int
+	attempts       []scheduler.AttemptID // attempts of the tasks launched so far, in the order of the tasks
+	arrived        map[scheduler.AttemptID]struct{}
+	barriersPassed uint32 // number of barriers that all tasks have passed
+	brokenReason   string // why no further barrier can be passed; "" if one can
 }
 
 func newBarrier(tasks int) *barrier {
@@ -28,10 +28,10 @@ func newBarrier(tasks int) *barrier {
 // launched adds a launched attempt, and reports whether all tasks are launched.
 func (b *barrier) launched(id scheduler.AttemptID) bool {
 	b.attempts = append(b.attempts, id)
-	return b.complete()
+	return b.allLaunched()
 }
 
-func (b *barrier) complete() bool { return len(b.attempts) == b.tasks }
+func (b *barrier) allLaunched() bool { return len(b.attempts) == b.tasks }
 
 // arrive records that an attempt, which has passed the given number of barriers,
 // waits at the next one. It returns the attempts to release: all waiting ones if
@@ -40,14 +40,14 @@ func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []sch
 	if _, again := b.arrived[id]; again {
 		return nil
 	}
-	if b.problem == "" && passed != b.passed {
-		b.problem = fmt.Sprintf("task %d comes to barrier %d, the others to barrier %d", index, passed+1, b.passed+1)
+	if b.brokenReason == "" && passed != b.barriersPassed {
+		b.brokenReason = fmt.Sprintf("task %d comes to barrier %d, the others to barrier %d", index, passed+1, b.barriersPassed+1)
 	}
 	b.arrived[id] = struct{}{}
 	switch {
 	case len(b.arrived) == b.tasks:
-		b.passed++
-	case b.problem == "":
+		b.barriersPassed++
+	case b.brokenReason == "":
 		return nil
 	}
 	return b.release()
@@ -56,8 +56,8 @@ func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []sch
 // succeeded records that a task has succeeded, after which no barrier can be passed. It
 // returns the waiting attempts, to be released with an error.
 func (b *barrier) succeeded(index int) []scheduler.AttemptID {
-	if b.problem == "" {
-		b.problem = fmt.Sprintf("task %d has ended after %d barriers: all tasks of the set must come to the same barriers", index, b.passed)
+	if b.brokenReason == "" {
+		b.brokenReason = fmt.Sprintf("task %d has ended after %d barriers: all tasks of the set must come to the same barriers", index, b.barriersPassed)
 	}
 	return b.release()
 }
@@ -72,7 +72,7 @@ func (b *barrier) release() []scheduler.AttemptID {
 // tasks are launched, it tells each task's executor where the other tasks run.
 func (l *loop) launchedInBarrier(a *attempt) {
 	set := a.set
-	if set.barrier == nil || set.barrier.complete() {
+	if set.barrier == nil || set.barrier.allLaunched() {
 		set.barrier = newBarrier(len(set.spec.Tasks))
 	}
 	if set.barrier.launched(a.id) {
@@ -95,13 +95,13 @@ func (l *loop) arriveAtBarrier(e *executor, arrival *wire.BarrierArrival) {
 func (l *loop) releaseFromBarrier(b *barrier, released []scheduler.AttemptID) {
 	for _, id := range released {
 		if a := l.attempts[id]; a != nil && !a.killed && a.isAtExecutor() {
-			l.send.barrierRelease(a, b.problem)
+			l.send.barrierRelease(a, b.brokenReason)
 		}
 	}
 }
 
-// dropBarrier discards the results of a barrier set that ends incomplete.
-func (l *loop) dropBarrier(set *runningSet) {
+// discardBarrierResults discards the results of a barrier set that ends incomplete.
+func (l *loop) discardBarrierResults(set *runningSet) {
 	if set.barrier == nil {
 		return
 	}
@@ -114,22 +114,22 @@ func (l *loop) dropBarrier(set *runningSet) {
 	set.barrier = nil
 }
 
-// endUnschedulable ends barrier sets that have more tasks than the executors can
+// endUnschedulableBarriers ends barrier sets that have more tasks than the executors can
 // run at once, if all executors run in this process.
-func (l *loop) endUnschedulable() {
+func (l *loop) endUnschedulableBarriers() {
 	if !l.isLocal() {
 		return
 	}
 	for _, set := range l.sets {
-		if problem := l.barrierTooLarge(set); problem != "" {
+		if problem := l.whyBarrierNeverFits(set); problem != "" {
 			l.endSet(set, set.unschedulable(problem))
 		}
 	}
 }
 
-// barrierTooLarge returns why the tasks of a barrier set can never all run at the
+// whyBarrierNeverFits returns why the tasks of a barrier set can never all run at the
 // same time; "" if they can now, or may be able to with more executors.
-func (l *loop) barrierTooLarge(set *runningSet) string {
+func (l *loop) whyBarrierNeverFits(set *runningSet) string {
 	slots, executors := 0, 0
 	switch {
 	case !set.spec.Barrier:

@@ -30,7 +30,7 @@ func TestTheReasonWhyAJobWaitsIsReported(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		require.Equal(t, []string{"job 2 (large) waits: each task takes 1 core and 1 of gpu, more than any executor has; there is 1 executor"}, d.Status().Notes,
 			"that other tasks run is no news")
-		require.NotEmpty(t, d.Status().Jobs[1].Waits)
+		require.NotEmpty(t, d.Status().Jobs[1].WaitReason)
 		require.Equal(t, 3, d.CancelGroup("", "enough"))
 		require.Error(t, (<-done).err)
 		require.Error(t, (<-large).err)

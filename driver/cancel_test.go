@@ -35,8 +35,8 @@ func TestAJobIsCancelledByItsIDWithAReason(t *testing.T) {
 		one.finish(one.launches(1)[0], "")
 		require.NoError(t, (<-wanted).err)
 		jobs := d.Status().Jobs
-		require.Equal(t, driver.JobCancelled, jobs[0].State)
-		require.Equal(t, driver.JobSucceeded, jobs[1].State)
+		require.Equal(t, driver.JobStateCancelled, jobs[0].State)
+		require.Equal(t, driver.JobStateSucceeded, jobs[1].State)
 	})
 }
 

@@ -110,13 +110,13 @@ func chaos(t *rapid.T) {
 		},
 		"lose": func(t *rapid.T) {
 			if len(ids) > 0 {
-				loss := driver.Loss{Text: "was taken away", CountsAsFailure: rapid.Bool().Draw(t, "counts")}
+				loss := driver.Loss{Reason: "was taken away", CountsAsFailure: rapid.Bool().Draw(t, "counts")}
 				d.ExecutorLost(rapid.SampledFrom(ids).Draw(t, "id"), loss)
 			}
 		},
 		"decommission": func(t *rapid.T) {
 			if len(ids) > 0 {
-				notice := driver.Notice{Reason: "will be taken away"}
+				notice := driver.DecommissionNotice{Reason: "will be taken away"}
 				if rapid.Bool().Draw(t, "soon") {
 					notice.Deadline = time.Now().Add(time.Duration(rapid.IntRange(-100, 1000).Draw(t, "deadline")) * time.Millisecond)
 				}
@@ -132,7 +132,7 @@ func chaos(t *rapid.T) {
 				require.LessOrEqual(t, e.Running, e.Cores)
 			}
 			for _, job := range status.Jobs {
-				require.LessOrEqual(t, job.Done+job.Running, job.Total+job.Copies)
+				require.LessOrEqual(t, job.Done+job.Running, job.Total+job.SpeculativeCopies)
 			}
 		},
 	})

@@ -37,12 +37,12 @@ type Demand struct {
 	// HostTasks has, for each host, the number of waiting tasks that prefer the
 	// host. A task that prefers several hosts counts for each of them.
 	HostTasks map[string]int
-	// LocalityAware is how many waiting tasks have a preferred host or executor.
-	LocalityAware int
+	// LocalityAwareTasks is how many waiting tasks have a preferred host or executor.
+	LocalityAwareTasks int
 }
 
 func (d Demand) equal(other Demand) bool {
-	return d.Profile.ID == other.Profile.ID && d.Total == other.Total && d.LocalityAware == other.LocalityAware &&
+	return d.Profile.ID == other.Profile.ID && d.Total == other.Total && d.LocalityAwareTasks == other.LocalityAwareTasks &&
 		maps.Equal(d.HostTasks, other.HostTasks)
 }
 
@@ -57,14 +57,14 @@ func (r Request) Total() int {
 
 // Loss says why an executor was lost.
 type Loss struct {
-	Text string
+	Reason string
 	// CountsAsFailure is set if tasks on the executor may have caused the loss, which
 	// then counts as a failure of each of them; false if the cluster took the executor.
 	CountsAsFailure bool
 }
 
-// Notice says why and when executors will be taken away.
-type Notice struct {
+// DecommissionNotice says why and when executors will be taken away.
+type DecommissionNotice struct {
 	// Reason is text for people, such as "its node is being decommissioned".
 	Reason string
 	// Deadline is when the executors are taken away; the zero time means unknown.
@@ -74,22 +74,24 @@ type Notice struct {
 // requestInterval is the minimum time between two requests to the cluster manager.
 const requestInterval = 100 * time.Millisecond
 
-// cluster decides when to send requests to the manager. Without one, it does nothing.
-type cluster struct {
-	manager     ClusterManager // nil if there is none
-	changed     bool           // set if the wanted executors may differ from the last request
-	requested   bool
-	last        Request
-	requestedAt time.Time // when the last request was sent
+// executorRequester decides when to send requests to the manager. Without one, it does nothing.
+type executorRequester struct {
+	manager        ClusterManager // nil if there is none
+	mayHaveChanged bool           // set if the wanted executors may differ from the last request
+	requested      bool
+	lastRequest    Request
+	requestedAt    time.Time // when the last request was sent
 }
 
 // setManager sets the manager. The next request is sent to it at once.
-func (c *cluster) setManager(manager ClusterManager) { *c = cluster{manager: manager, changed: true} }
+func (c *executorRequester) setManager(manager ClusterManager) {
+	*c = executorRequester{manager: manager, mayHaveChanged: true}
+}
 
 // nextRequest reports whether a request is due. If not, next is when one will be
 // due; the zero time means never, because nothing has changed.
-func (c *cluster) nextRequest(now time.Time) (due bool, next time.Time) {
-	if c.manager == nil || !c.changed {
+func (c *executorRequester) nextRequest(now time.Time) (due bool, next time.Time) {
+	if c.manager == nil || !c.mayHaveChanged {
 		return false, time.Time{}
 	}
 	if next = c.requestedAt.Add(requestInterval); c.requested && now.Before(next) {
@@ -99,23 +101,23 @@ func (c *cluster) nextRequest(now time.Time) (due bool, next time.Time) {
 }
 
 // request sends a request if it differs from the last request sent.
-func (c *cluster) request(request Request, now time.Time) {
-	c.changed = false
-	if c.manager == nil || c.requested && slices.EqualFunc(request.Demands, c.last.Demands, Demand.equal) &&
-		slices.Equal(request.ExcludedNodes, c.last.ExcludedNodes) {
+func (c *executorRequester) request(request Request, now time.Time) {
+	c.mayHaveChanged = false
+	if c.manager == nil || c.requested && slices.EqualFunc(request.Demands, c.lastRequest.Demands, Demand.equal) &&
+		slices.Equal(request.ExcludedNodes, c.lastRequest.ExcludedNodes) {
 		return
 	}
-	c.requested, c.last, c.requestedAt = true, request, now
+	c.requested, c.lastRequest, c.requestedAt = true, request, now
 	c.manager.RequestExecutors(request)
 }
 
-func (c *cluster) kill(ids []string) {
+func (c *executorRequester) kill(ids []string) {
 	if c.manager != nil && len(ids) > 0 {
 		c.manager.KillExecutors(ids)
 	}
 }
 
-func (c *cluster) executorRegistered(id string) {
+func (c *executorRequester) executorRegistered(id string) {
 	if c.manager != nil {
 		c.manager.ExecutorRegistered(id)
 	}
@@ -123,7 +125,7 @@ func (c *cluster) executorRegistered(id string) {
 
 // updateRequest sends a due request; else it returns when one will be due (zero: never).
 func (l *loop) updateRequest() (next time.Time) {
-	due, next := l.cluster.nextRequest(l.now)
+	due, next := l.requester.nextRequest(l.now)
 	if due {
 		l.requestExecutors()
 	}
@@ -134,15 +136,15 @@ func (l *loop) requestExecutors() {
 	request := Request{ExcludedNodes: l.scheduler.ExcludedNodes()}
 	for _, p := range l.profiles.list {
 		request.Demands = append(request.Demands, Demand{
-			Profile:       p.Profile,
-			Total:         p.total(),
-			HostTasks:     l.scheduler.PreferredHostsOf(p.ID),
-			LocalityAware: l.scheduler.DemandOf(p.ID).TasksWithPreferences,
+			Profile:            p.Profile,
+			Total:              p.total(),
+			HostTasks:          l.scheduler.PreferredHostsOf(p.ID),
+			LocalityAwareTasks: l.scheduler.DemandOf(p.ID).TasksWithPreferences,
 		})
 	}
 	l.record.requested(request, l.now)
-	l.cluster.request(request, l.now)
+	l.requester.request(request, l.now)
 }
 
 // isLocal reports whether only executors in this process run tasks.
-func (l *loop) isLocal() bool { return l.d.options.Identity == nil && l.cluster.manager == nil }
+func (l *loop) isLocal() bool { return l.d.options.Identity == nil && l.requester.manager == nil }

@@ -19,7 +19,7 @@ func (l *loop) setCredentials(content []byte) {
 	if l.credentials != nil {
 		next.Version = l.credentials.Version + 1
 		if late := l.withoutCredentials(); len(late) > 0 {
-			l.logger.Warn("executors have not acknowledged the delegation tokens before", "version", l.credentials.Version, "executors", shortList(late))
+			l.logger.Warn("executors have not acknowledged the delegation tokens before", "version", l.credentials.Version, "executors", abbreviatedList(late))
 		}
 	}
 	l.credentials = next
@@ -30,7 +30,7 @@ func (l *loop) setCredentials(content []byte) {
 
 // acknowledgeCredentials records that an executor has delegation tokens.
 func (l *loop) acknowledgeCredentials(e *executor, version uint64) {
-	e.credentials = version
+	e.credentialsVersion = version
 	for _, other := range l.executors { // in random order, so most calls end early
 		if !l.hasCredentials(other) {
 			return
@@ -40,7 +40,9 @@ func (l *loop) acknowledgeCredentials(e *executor, version uint64) {
 }
 
 // hasCredentials reports whether an executor has acknowledged the newest delegation tokens.
-func (l *loop) hasCredentials(e *executor) bool { return e.credentials == l.credentials.GetVersion() }
+func (l *loop) hasCredentials(e *executor) bool {
+	return e.credentialsVersion == l.credentials.GetVersion()
+}
 
 // withoutCredentials returns the ids of the executors that have not acknowledged the
 // newest delegation tokens.

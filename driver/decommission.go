@@ -14,7 +14,7 @@ const stopTimeout = 10 * time.Second
 // that have not stopped at the notice's deadline are killed; their tasks run again
 // elsewhere, which counts as no failure. An unregistered executor is decommissioned when
 // it registers. Of two notices for an executor, the one with the earlier deadline applies.
-func (d *Driver) Decommission(ids []string, notice Notice) {
+func (d *Driver) Decommission(ids []string, notice DecommissionNotice) {
 	ids = slices.Clone(ids)
 	d.do(func(l *loop) { l.decommission(ids, notice) })
 }
@@ -24,17 +24,17 @@ func (d *Driver) Decommission(ids []string, notice Notice) {
 func (d *Driver) Replace(id, reason string) {
 	d.do(func(l *loop) {
 		if e := l.executors[id]; e != nil {
-			l.decommissionOwn(e, reason)
+			l.decommissionWithoutClusterManager(e, reason)
 		}
 	})
 }
 
 // decommission is the state of an executor that is being decommissioned.
 type decommission struct {
-	Notice
-	own     bool      // the executor or the driver decided it, and the cluster manager does not know
-	stopped bool      // set when the executor was told to stop
-	due     time.Time // when the executor is killed; the zero time means never
+	DecommissionNotice
+	withoutClusterManager bool      // the executor or the driver decided it, and the cluster manager does not know
+	stopped               bool      // set when the executor was told to stop
+	killAt                time.Time // when the executor is killed; the zero time means never
 
 	handovers     map[ExecutorListener]struct{} // listeners that move the executor's data
 	announcedIdle bool                          // the executor ran no tasks when the listeners were last asked
@@ -43,25 +43,25 @@ type decommission struct {
 // decommissions has the decommissioning executors, and notices for unregistered ones.
 type decommissions struct {
 	executors    map[*executor]struct{}
-	unregistered map[string]Notice // notices for executors that have not registered, by executor id
-	next         time.Time         // no deadline is earlier; the zero time means no deadline
+	unregistered map[string]DecommissionNotice // notices for executors that have not registered, by executor id
+	nextDeadline time.Time                     // no deadline is earlier; the zero time means no deadline
 }
 
 func newDecommissions() decommissions {
-	return decommissions{executors: map[*executor]struct{}{}, unregistered: map[string]Notice{}}
+	return decommissions{executors: map[*executor]struct{}{}, unregistered: map[string]DecommissionNotice{}}
 }
 
-// announce stores a notice for an unregistered executor if its deadline is the earliest.
-func (d *decommissions) announce(id string, notice Notice) {
-	if known, ok := d.unregistered[id]; ok && !sooner(notice.Deadline, known.Deadline) {
+// storeNotice stores a notice for an unregistered executor if its deadline is the earliest.
+func (d *decommissions) storeNotice(id string, notice DecommissionNotice) {
+	if known, ok := d.unregistered[id]; ok && !earlierDeadline(notice.Deadline, known.Deadline) {
 		return
 	}
 	d.unregistered[id] = notice
-	d.next = earliest(d.next, notice.Deadline)
+	d.nextDeadline = earliest(d.nextDeadline, notice.Deadline)
 }
 
-// take removes and returns the notice that announce stored for an executor.
-func (d *decommissions) take(id string) (Notice, bool) {
+// takeNotice removes and returns the notice that announce stored for an executor.
+func (d *decommissions) takeNotice(id string) (DecommissionNotice, bool) {
 	notice, ok := d.unregistered[id]
 	delete(d.unregistered, id)
 	return notice, ok
@@ -69,29 +69,29 @@ func (d *decommissions) take(id string) (Notice, bool) {
 
 // begin records a notice for a registered executor. first is set for the executor's first
 // notice. changed is set if the notice was recorded and must be sent to the executor.
-func (d *decommissions) begin(e *executor, notice Notice, own bool) (first, changed bool) {
+func (d *decommissions) begin(e *executor, notice DecommissionNotice, own bool) (first, changed bool) {
 	first = e.decommission == nil
 	switch {
 	case first:
-		e.decommission = &decommission{own: own}
+		e.decommission = &decommission{withoutClusterManager: own}
 		d.executors[e] = struct{}{}
-	case !sooner(notice.Deadline, e.decommission.Deadline):
+	case !earlierDeadline(notice.Deadline, e.decommission.Deadline):
 		return false, false
 	}
-	e.decommission.Notice = notice
-	d.dueBy(e, notice.Deadline)
+	e.decommission.DecommissionNotice = notice
+	d.killBy(e, notice.Deadline)
 	return first, true
 }
 
 // stop records that an executor was told to stop.
 func (d *decommissions) stop(e *executor, now time.Time) {
 	e.decommission.stopped = true
-	d.dueBy(e, now.Add(stopTimeout))
+	d.killBy(e, now.Add(stopTimeout))
 }
 
-func (d *decommissions) dueBy(e *executor, due time.Time) {
-	e.decommission.due = earliest(e.decommission.due, due)
-	d.next = earliest(d.next, e.decommission.due)
+func (d *decommissions) killBy(e *executor, due time.Time) {
+	e.decommission.killAt = earliest(e.decommission.killAt, due)
+	d.nextDeadline = earliest(d.nextDeadline, e.decommission.killAt)
 }
 
 // keepNotice stores the notice of a lost executor, in case the executor registers again.
@@ -99,11 +99,11 @@ func (d *decommissions) keepNotice(e *executor) {
 	if e.instance == 0 {
 		return
 	}
-	notice := e.decommission.Notice
+	notice := e.decommission.DecommissionNotice
 	if e.decommission.stopped {
 		notice.Deadline = time.Time{} // the executor has probably stopped
 	}
-	d.announce(e.id, notice)
+	d.storeNotice(e.id, notice)
 }
 
 func (d *decommissions) remove(e *executor) { delete(d.executors, e) }
@@ -111,20 +111,20 @@ func (d *decommissions) remove(e *executor) { delete(d.executors, e) }
 // expired returns the registered executors that are due to be killed, and removes and
 // returns the unregistered ones whose deadlines have passed.
 func (d *decommissions) expired(now time.Time) (executors []*executor, unregistered []string) {
-	if d.next.IsZero() || now.Before(d.next) {
+	if d.nextDeadline.IsZero() || now.Before(d.nextDeadline) {
 		return nil, nil
 	}
-	d.next = time.Time{}
+	d.nextDeadline = time.Time{}
 	for e := range d.executors {
-		if due := e.decommission.due; due.IsZero() || now.Before(due) {
-			d.next = earliest(d.next, due)
+		if due := e.decommission.killAt; due.IsZero() || now.Before(due) {
+			d.nextDeadline = earliest(d.nextDeadline, due)
 		} else {
 			executors = append(executors, e)
 		}
 	}
 	for id, notice := range d.unregistered {
 		if notice.Deadline.IsZero() || now.Before(notice.Deadline) {
-			d.next = earliest(d.next, notice.Deadline)
+			d.nextDeadline = earliest(d.nextDeadline, notice.Deadline)
 		} else {
 			unregistered = append(unregistered, id)
 			delete(d.unregistered, id)
@@ -133,10 +133,10 @@ func (d *decommissions) expired(now time.Time) (executors []*executor, unregiste
 	return executors, unregistered
 }
 
-// sooner reports whether deadline a is before b. The zero time means no deadline.
-func sooner(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
+// earlierDeadline reports whether deadline a is before b. The zero time means no deadline.
+func earlierDeadline(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
 
-func (l *loop) decommission(ids []string, notice Notice) {
+func (l *loop) decommission(ids []string, notice DecommissionNotice) {
 	if l.stopping {
 		return
 	}
@@ -144,23 +144,23 @@ func (l *loop) decommission(ids []string, notice Notice) {
 		if e := l.executors[id]; e != nil {
 			l.startDecommission(e, notice, false)
 		} else if l.losses[id] == nil {
-			l.decommissions.announce(id, notice)
+			l.decommissions.storeNotice(id, notice)
 		}
 	}
 }
 
 // startDecommission gives an executor no further tasks, and stops it if it runs none.
-func (l *loop) startDecommission(e *executor, notice Notice, own bool) {
+func (l *loop) startDecommission(e *executor, notice DecommissionNotice, own bool) {
 	first, changed := l.decommissions.begin(e, notice, own)
 	if !changed {
 		return
 	}
 	if first {
-		l.act(l.scheduler.DecommissionExecutor(e.id))
-		if e.member != nil {
-			e.profile.pool.Remove(e.member)
+		l.handleSchedulerEvents(l.scheduler.DecommissionExecutor(e.id))
+		if e.allocationEntry != nil {
+			e.profile.pool.Remove(e.allocationEntry)
 		}
-		l.cluster.changed = true
+		l.requester.mayHaveChanged = true
 	}
 	l.record.decommissioned(e, notice, l.now)
 	l.send.decommission(e, notice)
@@ -177,10 +177,10 @@ func (l *loop) startDecommission(e *executor, notice Notice, own bool) {
 	}
 }
 
-// decommissionOwn decommissions an executor without the cluster manager's notice.
-func (l *loop) decommissionOwn(e *executor, reason string) {
+// decommissionWithoutClusterManager decommissions an executor without the cluster manager's notice.
+func (l *loop) decommissionWithoutClusterManager(e *executor, reason string) {
 	if e.decommission == nil && !l.stopping {
-		l.startDecommission(e, Notice{Reason: reason}, true)
+		l.startDecommission(e, DecommissionNotice{Reason: reason}, true)
 	}
 }
 
@@ -192,9 +192,9 @@ func (l *loop) stopIdle(e *executor) {
 	}
 	l.decommissions.stop(e, l.now)
 	l.send.stop(e, e.decommission.Reason)
-	if e.decommission.own {
+	if e.decommission.withoutClusterManager {
 		// The cluster manager replaces the executor and counts no failure.
-		l.cluster.kill([]string{e.id})
+		l.requester.kill([]string{e.id})
 	}
 }
 
@@ -207,8 +207,8 @@ func (l *loop) expireDecommissions() {
 		if e.decommission.stopped {
 			text = "did not leave though it was told to: " + e.decommission.Reason
 		}
-		l.lose(e, Loss{Text: text})
+		l.removeLost(e, Loss{Reason: text})
 	}
 	slices.Sort(ids)
-	l.cluster.kill(ids)
+	l.requester.kill(ids)
 }

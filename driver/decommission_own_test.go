@@ -22,7 +22,7 @@ func TestAnExecutorThatAsksToBeDecommissionedIsReplaced(t *testing.T) {
 		time.Sleep(time.Second)
 		signals <- "its machine is to be shut down"
 		time.Sleep(time.Second)
-		require.Equal(t, driver.ExecutorDecommissioning, d.Status().Executors[0].State)
+		require.Equal(t, driver.ExecutorStateDecommissioning, d.Status().Executors[0].State)
 		require.Equal(t, "its machine is to be shut down", d.Status().Executors[0].Decommission)
 		require.Empty(t, m.asksToKill(), "it still has tasks")
 		<-leaving.ended

@@ -36,7 +36,7 @@ func TestDecommissionedExecutorsFinishTheirTasksAndStop(t *testing.T) {
 		leaving := attach(t, d, executorbackend.Options{ID: "1"})
 		idle := attach(t, d, executorbackend.Options{ID: "2"})
 		synctest.Wait()
-		d.Decommission([]string{"2"}, driver.Notice{Reason: "its node is being decommissioned"})
+		d.Decommission([]string{"2"}, driver.DecommissionNotice{Reason: "its node is being decommissioned"})
 		<-idle.ended
 		require.NoError(t, idle.err, "one without tasks leaves at once")
 
@@ -44,10 +44,10 @@ func TestDecommissionedExecutorsFinishTheirTasksAndStop(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		attach(t, d, executorbackend.Options{ID: "3"})
 		deadline := time.Now().Add(time.Hour)
-		d.Decommission([]string{"1"}, driver.Notice{Reason: "its node is being decommissioned", Deadline: deadline})
+		d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "its node is being decommissioned", Deadline: deadline})
 		time.Sleep(time.Second)
 		status := d.Status()
-		require.Equal(t, driver.ExecutorDecommissioning, status.Executors[0].State)
+		require.Equal(t, driver.ExecutorStateDecommissioning, status.Executors[0].State)
 		require.Equal(t, "its node is being decommissioned", status.Executors[0].Decommission)
 		require.True(t, deadline.Equal(*status.Executors[0].Deadline))
 		require.Equal(t, 2, status.Executors[0].Running)
@@ -62,8 +62,8 @@ func TestDecommissionedExecutorsFinishTheirTasksAndStop(t *testing.T) {
 		require.Equal(t, 6, status.Totals.Done)
 		require.Equal(t, []string{"3", "2", "1"}, ids(status.Executors))
 		require.Equal(t, 2, status.Executors[2].Done, "no task was begun there after the notice")
-		require.Equal(t, "left as it was told to: its node is being decommissioned", status.Executors[2].LossText)
-		require.Equal(t, driver.ExecutorLost, status.Executors[2].State)
+		require.Equal(t, "left as it was told to: its node is being decommissioned", status.Executors[2].LossReason)
+		require.Equal(t, driver.ExecutorStateLost, status.Executors[2].State)
 		require.Empty(t, m.asksToKill(), "they left by themselves")
 	})
 }
@@ -83,14 +83,14 @@ func TestTasksThatRunAtTheDeadlineRunAgainElsewhere(t *testing.T) {
 		slow := join(t, d, "1", "h", 2)
 		done := begin(t.Context(), d, driver.TaskSet{Tasks: make([]driver.Task, 2), MaxFailures: 1})
 		slow.launches(2)
-		d.Decommission([]string{"1"}, driver.Notice{Reason: "is about to be preempted", Deadline: time.Now().Add(time.Hour)})
+		d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "is about to be preempted", Deadline: time.Now().Add(time.Hour)})
 		notice := slow.recv().GetDecommission()
 		require.Equal(t, "is about to be preempted", notice.GetReason())
 		require.Equal(t, time.Now().Add(time.Hour).UnixMilli(), notice.GetDeadlineMillis())
 		// The earlier deadline applies, in whatever order the deadlines are announced.
-		d.Decommission([]string{"1"}, driver.Notice{Reason: "is preempted", Deadline: time.Now().Add(15 * time.Second)})
+		d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "is preempted", Deadline: time.Now().Add(15 * time.Second)})
 		require.Equal(t, "is preempted", slow.recv().GetDecommission().GetReason())
-		d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes some day"})
+		d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "its node goes some day"})
 
 		time.Sleep(14 * time.Second)
 		require.Empty(t, m.asksToKill())
@@ -99,7 +99,7 @@ func TestTasksThatRunAtTheDeadlineRunAgainElsewhere(t *testing.T) {
 		require.Equal(t, []string{"1"}, m.asksToKill())
 		require.EqualError(t, <-slow.err, "executor 1 was given up with its tasks: is preempted")
 		// The loss does not count, whatever the manager reports.
-		d.ExecutorLost("1", driver.Loss{Text: "was killed", CountsAsFailure: true})
+		d.ExecutorLost("1", driver.Loss{Reason: "was killed", CountsAsFailure: true})
 
 		attach(t, d, executorbackend.Options{ID: "2"})
 		require.Error(t, <-done, "the function is not there, so this job cannot succeed")
@@ -109,7 +109,7 @@ func TestTasksThatRunAtTheDeadlineRunAgainElsewhere(t *testing.T) {
 }
 
 func TestLossesOfDecommissionedExecutorsNeverCount(t *testing.T) {
-	oom := driver.Loss{Text: "was killed for its memory", CountsAsFailure: true}
+	oom := driver.Loss{Reason: "was killed for its memory", CountsAsFailure: true}
 	for name, lose := range map[string]func(d *driver.Driver, p *puppet){
 		"manager says so":             func(d *driver.Driver, p *puppet) { d.ExecutorLost("1", oom) },
 		"stream breaks":               func(d *driver.Driver, p *puppet) { p.leave() },
@@ -123,7 +123,7 @@ func TestLossesOfDecommissionedExecutorsNeverCount(t *testing.T) {
 				p := join(t, d, "1", "h", 1)
 				done := begin(t.Context(), d, driver.TaskSet{Function: "noop", Tasks: make([]driver.Task, 1), MaxFailures: 1})
 				p.launches(1)
-				d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes"})
+				d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "its node goes"})
 				synctest.Wait()
 				lose(d, p)
 				time.Sleep(time.Minute)
@@ -141,7 +141,7 @@ func TestAnExecutorThatDoesNotStopIsKilled(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})
 		p := join(t, d, "1", "h", 1)
-		d.Decommission([]string{"1", "unheard of"}, driver.Notice{Reason: "its node goes"})
+		d.Decommission([]string{"1", "unheard of"}, driver.DecommissionNotice{Reason: "its node goes"})
 		message := p.recv()
 		require.NotNil(t, message.GetDecommission())
 		require.Equal(t, "its node goes", message.GetStop().GetReason())
@@ -155,9 +155,9 @@ func TestDecommissionBeforeRegistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})
-		notice := driver.Notice{Reason: "its node goes", Deadline: time.Now().Add(time.Minute)}
+		notice := driver.DecommissionNotice{Reason: "its node goes", Deadline: time.Now().Add(time.Minute)}
 		d.Decommission([]string{"1", "2", "3"}, notice)
-		d.ExecutorLost("3", driver.Loss{Text: "was preempted"})
+		d.ExecutorLost("3", driver.Loss{Reason: "was preempted"})
 		begin(t.Context(), d, squares(3))
 		p := attachPuppet(t, d)
 		p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "1", Host: "h", Cores: 4, Version: wire.Version}})
@@ -177,7 +177,7 @@ func TestDecommissionOverTheNetwork(t *testing.T) {
 	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 1 })
 	done := begin(t.Context(), d, naps(200, time.Millisecond))
 	await(t, d, func(s driver.Status) bool { return s.Totals.Done > 20 })
-	d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes"})
+	d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "its node goes"})
 	require.NoError(t, <-first.err)
 	run(t, executorbackend.Options{ID: "2", Cores: 2}, d.Addr(), pass)
 	require.NoError(t, <-done)

@@ -36,12 +36,12 @@ func TestDemand(t *testing.T) {
 		// One further request has both jobs.
 		require.Len(t, m.asked(), 2)
 		require.Equal(t, driver.Demand{Profile: profile.Default(config.Default()), Total: 3,
-			HostTasks: map[string]int{"a": 2, "b": 6, "c": 2}, LocalityAware: 6}, demands(m)[1])
+			HostTasks: map[string]int{"a": 2, "b": 6, "c": 2}, LocalityAwareTasks: 6}, demands(m)[1])
 
 		attach(t, d, executorbackend.Options{ID: "1", Host: "b", Cores: 2})
 		time.Sleep(time.Second)
 		require.Len(t, m.asked(), 3)
-		require.Equal(t, 4, demands(m)[2].LocalityAware)
+		require.Equal(t, 4, demands(m)[2].LocalityAwareTasks)
 
 		cancel()
 		<-ended

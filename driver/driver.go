@@ -85,7 +85,7 @@ type Driver struct {
 	serving sync.WaitGroup
 
 	progress atomic.Uint32 // what Progress returns, as the bits of a float32
-	lastSet  atomic.Uint64 // the latest id of a job, stage or task set
+	lastID   atomic.Uint64 // the latest id of a job, stage or task set
 }
 
 // New starts a driver. It listens for executors if options.Identity is set. It
@@ -131,7 +131,7 @@ func (d *Driver) ApplicationID() string { return d.options.ApplicationID }
 
 // SetManager sets the cluster manager and sends it a request for executors at once.
 func (d *Driver) SetManager(manager ClusterManager) {
-	d.do(func(l *loop) { l.cluster.setManager(manager) })
+	d.do(func(l *loop) { l.requester.setManager(manager) })
 }
 
 // ExecutorLost reports that an executor, registered or not, has ended or is unreachable.
@@ -162,14 +162,14 @@ func (d *Driver) Stop(ctx context.Context) error {
 	case <-limited.Done():
 		ids, ok := ask(d, func(l *loop) []string { return slices.Sorted(maps.Keys(l.executors)) })
 		if ok {
-			err = fmt.Errorf("executors %s had not left when the driver stopped", shortList(ids))
+			err = fmt.Errorf("executors %s had not left when the driver stopped", abbreviatedList(ids))
 		}
 	}
 	d.stop.Do(func() {
 		d.streams.Lock()
 		d.streams.closed = true
 		d.streams.Unlock()
-		d.do(func(l *loop) { l.over = true })
+		d.do(func(l *loop) { l.isLastTurn = true })
 		<-d.ended
 		if d.server != nil {
 			d.server.Stop()
@@ -181,8 +181,8 @@ func (d *Driver) Stop(ctx context.Context) error {
 	return err
 }
 
-// shortList joins ids with commas: at most ten, then the number of ids left out.
-func shortList(ids []string) string {
+// abbreviatedList joins ids with commas: at most ten, then the number of ids left out.
+func abbreviatedList(ids []string) string {
 	const most = 10
 	if len(ids) <= most {
 		return strings.Join(ids, ", ")

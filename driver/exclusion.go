@@ -23,19 +23,19 @@ type ExclusionStatus struct {
 }
 
 // exclusions are the executors and nodes that are excluded for all task sets.
-type exclusions map[excluded]ExclusionStatus
+type exclusions map[exclusionKey]ExclusionStatus
 
-// excluded names an excluded executor, or an excluded node if executor is "".
-type excluded struct{ executor, host string }
+// exclusionKey names an excluded executor, or an excluded node if executor is "".
+type exclusionKey struct{ executor, host string }
 
 func (x exclusions) add(event scheduler.Excluded) {
-	x[excluded{event.Executor, event.Host}] = ExclusionStatus{
+	x[exclusionKey{event.Executor, event.Host}] = ExclusionStatus{
 		ExecutorID: event.Executor, Host: event.Host, Failures: event.Failures, Until: event.Until,
 	}
 }
 
 func (x exclusions) remove(event scheduler.ExclusionEnded) {
-	delete(x, excluded{event.Executor, event.Host})
+	delete(x, exclusionKey{event.Executor, event.Host})
 }
 
 // status returns the exclusions, ordered by host and executor.
@@ -59,5 +59,5 @@ func (l *loop) exclude(event scheduler.Excluded) {
 	}
 	l.logger.Warn("excluded: too many tasks fail there", append(attributes, "until", event.Until)...)
 	l.exclusions.add(event)
-	l.cluster.changed = true
+	l.requester.mayHaveChanged = true
 }

@@ -81,6 +81,6 @@ func TestAnUnschedulableJobFails(t *testing.T) {
 		require.ErrorIs(t, err, driver.ErrUnschedulable)
 		require.ErrorContains(t, err, `job "picky": its tasks can run nowhere: task 0`)
 		require.InDelta(t, 2*time.Minute, time.Since(began), float64(15*time.Second))
-		require.Equal(t, driver.JobFailed, d.Status().Jobs[0].State)
+		require.Equal(t, driver.JobStateFailed, d.Status().Jobs[0].State)
 	})
 }

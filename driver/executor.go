@@ -22,44 +22,44 @@ import (
 
 // executor is a registered executor.
 type executor struct {
-	id           string
-	number       uint32 // of its registration, in events
-	instance     uint64 // number that identifies its process; 0 if it cannot register again
-	host         string
-	dataAddress  string // host:port of its data port; "" without one
-	cores        int
-	logURLs      map[string]string
-	link         *link
-	out          outgoing
-	attempts     map[scheduler.AttemptID]*attempt // those that it runs and those whose results it stores
-	registered   time.Time
-	lastHeard    time.Time
-	resident     uint64 // memory of its process in RAM, in bytes
-	stored       int    // number of results that it stores until the driver fetches them
-	done         int    // number of attempts that succeeded
-	failed       int    // number of attempts that failed
-	heapProfiled bool   // a heap profile is among its logs
-	decommission *decommission
-	profile      *resourceProfile
-	member       *allocation.Executor // its entry in the pool of dynamic allocation; nil if dynamic allocation is off
-	idleSince    time.Time
-	held         heldKeys
-	credentials  uint64 // version of the delegation tokens that it has acknowledged
+	id                 string
+	registrationNumber uint32 // of its registration, in events
+	instance           uint64 // number that identifies its process; 0 if it cannot register again
+	host               string
+	dataAddress        string // host:port of its data port; "" without one
+	cores              int
+	logURLs            map[string]string
+	stream             *executorStream
+	outgoing           outgoing
+	attempts           map[scheduler.AttemptID]*attempt // those that it runs and those whose results it stores
+	registered         time.Time
+	lastHeard          time.Time
+	residentBytes      uint64 // memory of its process in RAM, in bytes
+	storedResults      int    // number of results that it stores until the driver fetches them
+	succeededAttempts  int    // number of attempts that succeeded
+	failedAttempts     int    // number of attempts that failed
+	heapProfiled       bool   // a heap profile is among its logs
+	decommission       *decommission
+	profile            *resourceProfile
+	allocationEntry    *allocation.Executor // its entry in the pool of dynamic allocation; nil if dynamic allocation is off
+	idleSince          time.Time
+	held               heldKeys
+	credentialsVersion uint64 // version of the delegation tokens that it has acknowledged
 }
 
 // register accepts or refuses an executor's registration.
-func (l *loop) register(from *link, message *wire.ExecutorMessage) {
+func (l *loop) register(from *executorStream, message *wire.ExecutorMessage) {
 	r := message.GetRegister()
 	id := r.GetExecutorId()
 	before := l.executors[id]
 	again := before != nil && from.executor == nil && before.instance != 0 && before.instance == r.GetInstance()
-	refusal := l.refusal(from, r, again)
+	refusal := l.whyRefused(from, r, again)
 	if refusal == "" && again {
 		// The executor noticed its broken stream before the driver did.
 		if before.decommission != nil {
 			l.decommissions.keepNotice(before)
 		}
-		l.lose(before, Loss{Text: "lost its connection to the driver and came again", CountsAsFailure: true})
+		l.removeLost(before, Loss{Reason: "lost its connection to the driver and came again", CountsAsFailure: true})
 	}
 	if refusal == "" {
 		if loss := l.losses.take(id); loss != nil {
@@ -81,12 +81,12 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	}
 	e := &executor{
 		id: id, host: r.GetHost(), dataAddress: r.GetDataAddress(), cores: int(r.GetCores()), logURLs: r.GetLogUrls(),
-		link: from, registered: l.now, lastHeard: l.now,
+		stream: from, registered: l.now, lastHeard: l.now,
 		profile: l.profiles.byID(int(r.GetResourceProfile())), idleSince: l.now, instance: r.GetInstance(),
 		attempts: map[scheduler.AttemptID]*attempt{},
 	}
 	if e.profile.pool != nil {
-		e.member = e.profile.pool.Add(id, l.now)
+		e.allocationEntry = e.profile.pool.Add(id, l.now)
 	}
 	from.executor = e
 	l.executors[id] = e
@@ -103,22 +103,22 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 			l.release(e, key)
 		}
 	}
-	l.cluster.changed = true
+	l.requester.mayHaveChanged = true
 	l.registration.registered(l.now)
-	l.cluster.executorRegistered(id)
+	l.requester.executorRegistered(id)
 	for listener := range l.listeners {
 		listener.ExecutorAdded(e.info())
 	}
-	l.endUnschedulable()
+	l.endUnschedulableBarriers()
 	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores, "profile", e.profile.ID)
-	if notice, announced := l.decommissions.take(id); announced {
+	if notice, announced := l.decommissions.takeNotice(id); announced {
 		l.startDecommission(e, notice, false)
 	}
 }
 
-// refusal returns why a registration is refused; "" if it is accepted. again is set
+// whyRefused returns why a registration is refused; "" if it is accepted. again is set
 // if the executor is registered already and reconnects.
-func (l *loop) refusal(from *link, r *wire.Register, again bool) string {
+func (l *loop) whyRefused(from *executorStream, r *wire.Register, again bool) string {
 	registered := l.executors[r.GetExecutorId()]
 	switch {
 	case from.executor != nil:
@@ -140,8 +140,8 @@ func (l *loop) refusal(from *link, r *wire.Register, again bool) string {
 func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 	e.lastHeard = l.now
 	if heartbeat := message.GetHeartbeat(); heartbeat != nil {
-		e.resident = heartbeat.GetResidentBytes()
-		l.record.memory(e, l.now)
+		e.residentBytes = heartbeat.GetResidentBytes()
+		l.record.memorySample(e, l.now)
 		if heartbeat.GetHeapProfiled() && !e.heapProfiled {
 			e.heapProfiled = true
 			l.record.heapProfiled(e, l.now)
@@ -157,7 +157,7 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 		l.acknowledgeCredentials(e, version)
 	}
 	if request := message.GetDecommission(); request != nil {
-		l.decommissionOwn(e, request.GetReason())
+		l.decommissionWithoutClusterManager(e, request.GetReason())
 	}
 	l.receiveHolds(e, message)
 	for _, attempt := range message.GetCommitRequests() {
@@ -172,24 +172,24 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 			l.updateAttempt(a, update)
 		}
 	}
-	successes := message.GetSuccesses().Read(&l.success)
+	successes := message.GetSuccesses().Read(&l.reusedSuccess)
 	for successes.Next() {
-		a := e.attempt(l.success.GetAttempt())
+		a := e.attempt(l.reusedSuccess.GetAttempt())
 		if a == nil {
 			continue
 		}
-		update := &l.success
+		update := &l.reusedSuccess
 		if a.set.spec.Barrier { // the update is kept until all tasks of the set have succeeded
 			update = proto.CloneOf(update)
 		}
 		l.updateAttempt(a, update)
 	}
-	l.success.Result = nil // the listener owns the bytes
-	if err := successes.Err(); err != nil && e.link.executor == e {
-		l.lose(e, Loss{Text: fmt.Sprintf("sent what cannot be read (%v)", err), CountsAsFailure: true})
+	l.reusedSuccess.Result = nil // the listener owns the bytes
+	if err := successes.Err(); err != nil && e.stream.executor == e {
+		l.removeLost(e, Loss{Reason: fmt.Sprintf("sent what cannot be read (%v)", err), CountsAsFailure: true})
 	}
 	for _, p := range message.GetProfiles() {
-		l.receiveProfile(e, p)
+		l.receivePprof(e, p)
 	}
 	if window := message.GetWindow(); window != nil {
 		l.scheduler.SetWindow(e.id, window.GetTaskSet(), int(window.GetTasks()))
@@ -201,7 +201,7 @@ func (e *executor) attempt(id uint64) *attempt { return e.attempts[scheduler.Att
 
 // streamEnded handles the end of an executor's stream. Both goroutines of the
 // stream report it; the second report has no effect.
-func (l *loop) streamEnded(from *link, reason error) {
+func (l *loop) streamEnded(from *executorStream, reason error) {
 	from.mailbox.close(nil)
 	e := from.executor
 	if e == nil {
@@ -209,73 +209,73 @@ func (l *loop) streamEnded(from *link, reason error) {
 	}
 	if e.decommission != nil && e.decommission.stopped {
 		l.decommissions.keepNotice(e)
-		l.lose(e, Loss{Text: "left as it was told to: " + e.decommission.Reason})
+		l.removeLost(e, Loss{Reason: "left as it was told to: " + e.decommission.Reason})
 		return
 	}
-	loss := Loss{Text: streamEndText(reason)}
-	if l.stopping || l.cluster.manager == nil {
+	loss := Loss{Reason: streamEndReason(reason)}
+	if l.stopping || l.requester.manager == nil {
 		loss.CountsAsFailure = true
-		l.lose(e, loss)
+		l.removeLost(e, loss)
 		return
 	}
-	tasks := l.lose(e, loss)
+	tasks := l.removeLost(e, loss)
 	if e.decommission != nil {
 		l.decommissions.keepNotice(e)
 		tasks = nil // the loss is no failure of these tasks, whatever the cluster manager reports
 	}
-	l.losses.add(&unexplainedLoss{executor: e, text: loss.Text, tasks: tasks, due: l.now.Add(explanationTimeout)})
+	l.losses.add(&unexplainedLoss{executor: e, text: loss.Reason, tasks: tasks, due: l.now.Add(explanationTimeout)})
 }
 
-func streamEndText(reason error) string {
+func streamEndReason(reason error) string {
 	if errors.Is(reason, io.EOF) || errors.Is(reason, context.Canceled) || status.Code(reason) == codes.Canceled {
 		return "broke its connection to the driver"
 	}
 	return "lost its connection to the driver: " + status.Convert(reason).Message()
 }
 
-// lose removes a lost executor and returns the tasks that ran on it, which run again
+// removeLost removes a lost executor and returns the tasks that ran on it, which run again
 // elsewhere. If the executor was decommissioning, the loss counts as no failure of them.
-func (l *loop) lose(e *executor, loss Loss) []lostTask {
+func (l *loop) removeLost(e *executor, loss Loss) []lostTask {
 	loss.CountsAsFailure = loss.CountsAsFailure && e.decommission == nil
 	delete(l.executors, e.id)
 	e.profile.executors--
 	l.decommissions.remove(e)
-	if e.member != nil {
-		e.profile.pool.Remove(e.member)
+	if e.allocationEntry != nil {
+		e.profile.pool.Remove(e.allocationEntry)
 	}
-	e.link.executor = nil
-	e.link.mailbox.close(fmt.Errorf("executor %s %s", e.id, loss.Text))
+	e.stream.executor = nil
+	e.stream.mailbox.close(fmt.Errorf("executor %s %s", e.id, loss.Reason))
 	switch {
 	case l.stopping:
 		l.logger.Debug("executor left", "executor", e.id)
 	case e.decommission != nil && e.decommission.stopped:
-		l.logger.Info("executor left", "executor", e.id, "host", e.host, "reason", loss.Text)
+		l.logger.Info("executor left", "executor", e.id, "host", e.host, "reason", loss.Reason)
 	default:
-		l.logger.Warn("executor lost", "executor", e.id, "host", e.host, "reason", loss.Text, "tasks", len(e.attempts))
+		l.logger.Warn("executor lost", "executor", e.id, "host", e.host, "reason", loss.Reason, "tasks", len(e.attempts))
 	}
-	l.history.addExecutor(e.status(), loss.Text, l.now)
+	l.history.addExecutor(e.status(), loss.Reason, l.now)
 	l.record.executorLost(e.id, loss, l.stopping || e.decommission != nil, l.now)
-	l.loseProfiles(e, loss.Text)
-	l.cluster.changed = true
+	l.failPprofRequests(e, loss.Reason)
+	l.requester.mayHaveChanged = true
 	for _, set := range l.sets {
-		delete(set.sentTo, e)
+		delete(set.executorsWithShared, e)
 	}
 	tasks := make([]lostTask, 0, len(e.attempts))
 	attempts := slices.SortedFunc(maps.Values(e.attempts), func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 	clear(e.attempts)
 	for _, a := range attempts {
 		a.countEnd()
-		a.lossText = loss.Text
+		a.lossReason = loss.Reason
 		l.record.ended(a, events.OutcomeExecutorLost, nil, l.now)
 		if !l.scheduler.RunningSinceLaunch(a.id) {
 			continue // the task may not have been running, so the loss is not its failure
 		}
 		if loss.CountsAsFailure {
-			a.failure = lossFailure(loss.Text)
+			a.failure = lossFailure(loss.Reason)
 		}
 		tasks = append(tasks, lostTask{set: a.set, index: a.index})
 	}
-	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, CountsAsFailure: loss.CountsAsFailure}))
+	l.handleSchedulerEvents(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Reason, CountsAsFailure: loss.CountsAsFailure}))
 	for _, a := range attempts {
 		delete(l.attempts, a.id)
 		if a.isStored() {
@@ -283,9 +283,9 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 		}
 	}
 	for listener := range l.listeners {
-		listener.ExecutorLost(e.info(), loss.Text)
+		listener.ExecutorLost(e.info(), loss.Reason)
 	}
-	l.reportEmpty()
+	l.notifyNoExecutors()
 	return tasks
 }
 

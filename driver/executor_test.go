@@ -72,8 +72,8 @@ func TestTasksOfALostExecutorRunElsewhere(t *testing.T) {
 	status := d.Status()
 	require.Equal(t, 20, status.Totals.Done)
 	require.Equal(t, 1, status.Totals.ExecutorsLost)
-	require.Equal(t, driver.ExecutorLost, status.Executors[1].State)
-	require.Contains(t, status.Executors[1].LossText, "broke its connection")
+	require.Equal(t, driver.ExecutorStateLost, status.Executors[1].State)
+	require.Contains(t, status.Executors[1].LossReason, "broke its connection")
 	require.NotNil(t, status.Executors[1].Lost)
 }
 
@@ -83,8 +83,8 @@ func TestManagerTakesAnExecutorAway(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { _, err := outcome(t.Context(), d, squares(3)); done <- err }()
 	p.launches(1)
-	d.ExecutorLost("1", driver.Loss{Text: "was preempted"})
-	d.ExecutorLost("unheard of", driver.Loss{Text: "was preempted"})
+	d.ExecutorLost("1", driver.Loss{Reason: "was preempted"})
+	d.ExecutorLost("unheard of", driver.Loss{Reason: "was preempted"})
 	require.EqualError(t, <-p.err, "executor 1 was preempted")
 	attach(t, d, executorbackend.Options{ID: "2"})
 	require.NoError(t, <-done)
@@ -123,7 +123,7 @@ func loseExecutors(t *testing.T, d *driver.Driver, lose func(p *puppet, id strin
 }
 
 func TestTaskThatKillsItsExecutorsEndsItsJob(t *testing.T) {
-	oom := driver.Loss{Text: "was killed for its memory", CountsAsFailure: true}
+	oom := driver.Loss{Reason: "was killed for its memory", CountsAsFailure: true}
 	for name, test := range map[string]struct {
 		manager   driver.ClusterManager
 		lose      func(d *driver.Driver, p *puppet, id string)
@@ -172,11 +172,11 @@ func TestLossesThatDoNotCountFailNoJob(t *testing.T) {
 			p.leave()
 			synctest.Wait()
 			time.Sleep(time.Second)
-			d.ExecutorLost(fmt.Sprint(i), driver.Loss{Text: "was preempted"})
+			d.ExecutorLost(fmt.Sprint(i), driver.Loss{Reason: "was preempted"})
 		}
 		time.Sleep(time.Hour)
 		require.Zero(t, d.Status().Totals.FailedAttempts)
-		require.Equal(t, "was preempted", d.Status().Executors[0].LossText)
+		require.Equal(t, "was preempted", d.Status().Executors[0].LossReason)
 		cancel(errTest)
 		require.ErrorIs(t, <-done, errTest)
 	})
@@ -197,11 +197,11 @@ func TestAnExecutorWhoseLossIsNotExplainedIsKilled(t *testing.T) {
 		idle.leave()
 		explained.leave()
 		synctest.Wait()
-		d.ExecutorLost("3", driver.Loss{Text: "was preempted"})
+		d.ExecutorLost("3", driver.Loss{Reason: "was preempted"})
 		require.Empty(t, m.asksToKill())
 		time.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"1", "2"}, m.asksToKill())
-		d.ExecutorLost("1", driver.Loss{Text: "was ended by the driver"})
+		d.ExecutorLost("1", driver.Loss{Reason: "was ended by the driver"})
 		require.ErrorContains(t, <-done, "broke its connection")
 	})
 }
@@ -260,7 +260,7 @@ func TestSilentExecutorIsLost(t *testing.T) {
 		require.Equal(t, []string{"1"}, m.asksToKill())
 		// The executor's and the manager's late messages have no effect.
 		require.Error(t, silent.stream.Send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{}}))
-		d.ExecutorLost("1", driver.Loss{Text: "was ended by the driver"})
+		d.ExecutorLost("1", driver.Loss{Reason: "was ended by the driver"})
 		require.NoError(t, <-done)
 		require.Equal(t, 1, d.Status().Totals.FailedAttempts)
 		lively.leave()
@@ -279,7 +279,7 @@ func TestAnIdleExecutorSendsHeartbeats(t *testing.T) {
 		p.send(&wire.ExecutorMessage{}) // an empty message is a sign of life, and does not change the reported memory
 		synctest.Wait()
 		status := d.Status().Executors[0]
-		require.Equal(t, driver.ExecutorRegistered, status.State)
+		require.Equal(t, driver.ExecutorStateRegistered, status.State)
 		require.EqualValues(t, 30, status.ResidentBytes)
 		require.WithinDuration(t, time.Now(), status.LastHeard, 0)
 		began := time.Now()
@@ -305,9 +305,9 @@ func TestStatusShowsWhatExecutorsReport(t *testing.T) {
 	ten := status.Executors[1]
 	require.Equal(t, 4, ten.Running)
 	require.Equal(t, map[string]string{"stderr": "http://x"}, ten.LogURLs)
-	require.Equal(t, driver.ExecutorRegistered, ten.State)
+	require.Equal(t, driver.ExecutorStateRegistered, ten.State)
 	require.Equal(t, 2, status.Totals.Waiting)
-	require.Equal(t, driver.JobStatus{ID: 1, Name: "j", State: driver.JobRunning, Total: 7, Running: 5,
+	require.Equal(t, driver.JobStatus{ID: 1, Name: "j", State: driver.JobStateRunning, Total: 7, Running: 5,
 		Locality: driver.Locality{NoPref: 5}, Submitted: status.Jobs[0].Submitted}, status.Jobs[0])
 	p.leave()
 	q.leave()

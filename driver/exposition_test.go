@@ -93,7 +93,7 @@ func TestMetricsHaveAtMost300Series(t *testing.T) {
 	for i := range 1000 {
 		status.Values.Counters[fmt.Sprintf("häufig \"%d\"\\\n\xff", i)] = math.MinInt64
 		status.Values.Gauges[fmt.Sprint(i)] = driver.GaugeStatus{}
-		status.Executors = append(status.Executors, driver.ExecutorStatus{ID: fmt.Sprint(i), State: driver.ExecutorRegistered})
+		status.Executors = append(status.Executors, driver.ExecutorStatus{ID: fmt.Sprint(i), State: driver.ExecutorStateRegistered})
 		status.Jobs = append(status.Jobs, driver.JobStatus{Name: fmt.Sprint(i)})
 	}
 	const containersAndProcess = 40

@@ -8,10 +8,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// fetchWindow limits the bytes of a task set's results in the driver: those that it
+// maxFetchWindow limits the bytes of a task set's results in the driver: those that it
 // is fetching from executors, and those that the listener has not released. A
 // larger result is fetched when the driver has no other results of the set.
-const fetchWindow = 64 << 20
+const maxFetchWindow = 64 << 20
 
 // ResultSizeError ends a task set whose results exceed driver.maxResultSize.
 type ResultSizeError struct {
@@ -27,35 +27,35 @@ func (e *ResultSizeError) Error() string {
 		e.Job, e.Results, e.Bytes, config.Size(e.Bytes), e.Limit, config.Size(e.Limit), config.DriverMaxResult.Name())
 }
 
-// fetches are the results of one task set that executors store, because they are
+// resultFetches are the results of one task set that executors store, because they are
 // too large to be sent with a task's end, or because the driver has too many. The
 // driver fetches them as the listener releases earlier ones.
-type fetches struct {
-	limit       int64
-	window      int64
-	queue       []*attempt    // attempts whose results are yet to be requested
-	fetching    int64         // total size in bytes of the results that were requested and have not arrived
-	sizes       map[int]int64 // bytes of stored results, by the task's index
-	storedBytes int64         // the sum of sizes
-	received    int64         // bytes of all results that were passed to the listener
+type resultFetches struct {
+	limit         int64
+	fetchWindow   int64
+	queue         []*attempt    // attempts whose results are yet to be requested
+	fetchingBytes int64         // total size in bytes of the results that were requested and have not arrived
+	sizes         map[int]int64 // bytes of stored results, by the task's index
+	storedBytes   int64         // the sum of sizes
+	received      int64         // bytes of all results that were passed to the listener
 }
 
-func newFetches(c *config.Config, spec *TaskSet) fetches {
-	f := fetches{limit: int64(config.DriverMaxResult.In(c)), sizes: map[int]int64{}}
+func newFetches(c *config.Config, spec *TaskSet) resultFetches {
+	f := resultFetches{limit: int64(config.DriverMaxResult.In(c)), sizes: map[int]int64{}}
 	if f.limit == 0 {
 		f.limit = math.MaxInt64
 	}
-	f.window = min(fetchWindow, f.limit)
+	f.fetchWindow = min(maxFetchWindow, f.limit)
 	if spec.Barrier {
 		// The listener gets no result of a barrier set before the driver has all.
-		f.window = math.MaxInt64
+		f.fetchWindow = math.MaxInt64
 	}
 	return f
 }
 
 // add queues a stored result. If two attempts of a task have stored results, only
 // the first counts in storedBytes.
-func (f *fetches) add(a *attempt) {
+func (f *resultFetches) add(a *attempt) {
 	if _, counted := f.sizes[a.index]; !counted {
 		f.sizes[a.index] = a.stored.size()
 		f.storedBytes += a.stored.size()
@@ -64,20 +64,20 @@ func (f *fetches) add(a *attempt) {
 }
 
 // remove stops counting a stored result, which has arrived or is lost or dropped.
-func (f *fetches) remove(a *attempt) {
+func (f *resultFetches) remove(a *attempt) {
 	if size, known := f.sizes[a.index]; known {
 		delete(f.sizes, a.index)
 		f.storedBytes -= size
 	}
-	if a.stored.fetching {
-		a.stored.fetching = false
-		f.fetching -= a.stored.size()
+	if a.stored.fetchRequested {
+		a.stored.fetchRequested = false
+		f.fetchingBytes -= a.stored.size()
 	}
 }
 
 // peek returns the first queued attempt whose executor still stores its result, and
 // removes the attempts before it from the queue. It returns nil if there is none.
-func (f *fetches) peek() *attempt {
+func (f *resultFetches) peek() *attempt {
 	for len(f.queue) > 0 {
 		if a := f.queue[0]; !a.killed && a.isAtExecutor() {
 			return a
@@ -90,22 +90,22 @@ func (f *fetches) peek() *attempt {
 
 // start marks the first queued result as requested. It returns false if the window
 // has no room for it; unreleased is how many bytes the listener has not released.
-func (f *fetches) start(unreleased int64) bool {
+func (f *resultFetches) start(unreleased int64) bool {
 	a := f.queue[0]
-	if used := f.fetching + unreleased; used > 0 && used+a.stored.size() > f.window {
+	if used := f.fetchingBytes + unreleased; used > 0 && used+a.stored.size() > f.fetchWindow {
 		return false
 	}
 	f.queue = f.queue[1:]
-	f.fetching += a.stored.size()
-	a.stored.fetching = true
+	f.fetchingBytes += a.stored.size()
+	a.stored.fetchRequested = true
 	return true
 }
 
 // storedResult is a result that an attempt's executor stores.
 type storedResult struct {
-	update   *wire.TaskUpdate // the update that reported the result
-	fetching bool
-	value    []byte // the parts that have arrived
+	update         *wire.TaskUpdate // the update that reported the result
+	fetchRequested bool
+	received       []byte // the parts that have arrived
 }
 
 func (r *storedResult) size() int64 { return int64(r.update.GetStoredBytes()) }
@@ -118,8 +118,8 @@ func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	set := a.set
 	a.stored = &storedResult{update: update}
 	set.addProgress(a, &wire.TaskProgress{Values: update.GetValues(), Metrics: update.GetMetrics()})
-	a.executor.stored++
-	set.running--
+	a.executor.storedResults++
+	set.runningAttempts--
 	l.scheduler.ResultPending(a.id, coreTime(update.GetMetrics()))
 	if set.ended || a.killed {
 		return // the executor drops the result when it is told to kill the attempt
@@ -127,8 +127,8 @@ func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	f, size := &set.fetches, a.stored.size()
 	f.add(a)
 	switch {
-	case set.spec.Collect && f.received+f.storedBytes > f.limit:
-		l.endSet(set, set.resultsTooLarge(set.done+len(f.sizes), f.received+f.storedBytes))
+	case set.spec.KeepsAllResults && f.received+f.storedBytes > f.limit:
+		l.endSet(set, set.resultsTooLarge(set.doneTasks+len(f.sizes), f.received+f.storedBytes))
 	case size > f.limit:
 		l.endSet(set, set.resultsTooLarge(1, size))
 	default:
@@ -159,10 +159,10 @@ func (a *attempt) addPart(part []byte) {
 	if !a.isStored() || a.set.ended || a.killed {
 		return
 	}
-	if a.stored.value == nil {
-		a.stored.value = make([]byte, 0, a.stored.size())
+	if a.stored.received == nil {
+		a.stored.received = make([]byte, 0, a.stored.size())
 	}
-	a.stored.value = append(a.stored.value, part...)
+	a.stored.received = append(a.stored.received, part...)
 }
 
 // completeResult returns an attempt's last update, with the complete result. A
@@ -172,8 +172,8 @@ func (a *attempt) completeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 		return last
 	}
 	value := last.GetResult()
-	if a.stored.value != nil {
-		value, a.stored.value = append(a.stored.value, value...), nil
+	if a.stored.received != nil {
+		value, a.stored.received = append(a.stored.received, value...), nil
 	}
 	return &wire.TaskUpdate{Attempt: last.GetAttempt(), State: last.GetState(), Result: value,
 		Metrics: a.stored.update.GetMetrics(), Values: a.stored.update.GetValues()}
@@ -185,8 +185,8 @@ func (set *runningSet) receiveResult(size int64) error {
 	f := &set.fetches
 	f.received += size
 	results, bytes := 1, size
-	if set.spec.Collect {
-		results, bytes = set.done+1+len(f.sizes), f.received+f.storedBytes
+	if set.spec.KeepsAllResults {
+		results, bytes = set.doneTasks+1+len(f.sizes), f.received+f.storedBytes
 	}
 	if bytes > f.limit {
 		return set.resultsTooLarge(results, bytes)

@@ -141,7 +141,7 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 			d := start(t, driver.Options{Config: c4})
 			attach(t, d, executorbackend.Options{ID: "1", Cores: 1, Config: c4})
 			job := resultsOf(c.sizes...)
-			job.Collect = c.collect
+			job.KeepsAllResults = c.collect
 			results, err := outcome(context.Background(), d, job)
 			if c.results == 0 {
 				require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 			require.ErrorContains(t, err, "may have 4194304 (4m)")
 			require.ErrorContains(t, err, "driver.maxResultSize")
 			jobs := d.Status().Jobs
-			require.Equal(t, driver.JobFailed, jobs[len(jobs)-1].State)
+			require.Equal(t, driver.JobStateFailed, jobs[len(jobs)-1].State)
 			requireSquares(t, context.Background(), d, 10) // the driver still works
 		})
 	}
@@ -236,7 +236,7 @@ func TestAResultThatIsLostIsComputedAgainAndDoesNotCount(t *testing.T) {
 	lost.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{
 		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_PART, Result: make([]byte, mib)}}})
 	lost.leave()
-	d.ExecutorLost(map[*puppet]string{first: "1", second: "2"}[lost], driver.Loss{Text: "was lost", CountsAsFailure: true})
+	d.ExecutorLost(map[*puppet]string{first: "1", second: "2"}[lost], driver.Loss{Reason: "was lost", CountsAsFailure: true})
 	again := other.launches(1)[0]
 	require.Equal(t, uint32(1), again.GetAttemptNumber())
 	other.finish(again, "x")
@@ -268,7 +268,7 @@ func fetchChaos(t *rapid.T) {
 			_ = d.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
 				return executorbackend.Serve(ctx, executorbackend.Options{ID: id, Host: "host" + id, Cores: 2, Config: c}, stream)
 			})
-			d.ExecutorLost(id, driver.Loss{Text: "was killed"})
+			d.ExecutorLost(id, driver.Loss{Reason: "was killed"})
 		})
 	}
 	t.Repeat(map[string]func(*rapid.T){
@@ -319,7 +319,7 @@ func fetchChaos(t *rapid.T) {
 	join() // with this executor, every job can end
 	jobs.Wait()
 	for _, job := range d.Status().Jobs {
-		require.Contains(t, []string{driver.JobSucceeded, driver.JobCancelled}, job.State, job.Error)
+		require.Contains(t, []string{driver.JobStateSucceeded, driver.JobStateCancelled}, job.State, job.Error)
 		require.Zero(t, job.FailedAttempts)
 	}
 	require.NoError(t, d.Stop(context.Background()))

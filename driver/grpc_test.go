@@ -136,7 +136,7 @@ func TestExecutorOfADeadDriverEnds(t *testing.T) {
 		_, _ = outcome(t.Context(), d, driver.TaskSet{Function: "wait", Tasks: make([]driver.Task, 1)})
 	}()
 	await(t, d, func(s driver.Status) bool { return s.Totals.Running == 1 })
-	d.ExecutorLost("1", driver.Loss{Text: "was preempted"})
+	d.ExecutorLost("1", driver.Loss{Reason: "was preempted"})
 	err := <-p.err
 	require.Equal(t, executorbackend.ExitDisconnected, executorbackend.ExitCode(err))
 	require.ErrorContains(t, err, "executor 1 was preempted")
@@ -169,7 +169,7 @@ func TestLargePayloads(t *testing.T) {
 	d, pass := networked(t, driver.Options{Config: settings(t, map[string]string{"executor.heartbeatInterval": "1ms"})})
 	run(t, executorbackend.Options{ID: "1", Cores: 2}, d.Addr(), pass)
 	common := bytes.Repeat([]byte("c"), size/10)
-	job := driver.TaskSet{Name: "mirror", Function: "mirror", Common: common, Tasks: []driver.Task{
+	job := driver.TaskSet{Name: "mirror", Function: "mirror", Shared: common, Tasks: []driver.Task{
 		{Input: bytes.Repeat([]byte("a"), size)}, {}, {Input: bytes.Repeat([]byte("b"), size/10)},
 	}}
 	results, err := outcome(t.Context(), d, job)

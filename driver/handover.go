@@ -6,11 +6,11 @@ func (l *loop) beginHandover(e *executor) {
 	e.decommission.handovers = map[ExecutorListener]struct{}{}
 	e.decommission.announcedIdle = len(e.attempts) == 0
 	for listener := range l.listeners {
-		l.announceTo(listener, e)
+		l.announceDecommission(listener, e)
 	}
 }
 
-func (l *loop) announceTo(listener ExecutorListener, e *executor) {
+func (l *loop) announceDecommission(listener ExecutorListener, e *executor) {
 	if listener.ExecutorDecommissioned(e.info()) {
 		e.decommission.handovers[listener] = struct{}{}
 	}
@@ -51,7 +51,7 @@ func (l *loop) addListener(listener ExecutorListener) {
 	for _, e := range l.executors {
 		listener.ExecutorAdded(e.info())
 		if e.decommission != nil && !e.decommission.stopped {
-			l.announceTo(listener, e)
+			l.announceDecommission(listener, e)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxShownHolds is how many keys of held data the status shows for each executor.
-const maxShownHolds = 20
+// maxShownHeldKeys is how many keys of held data the status shows for each executor.
+const maxShownHeldKeys = 20
 
 // heldKeys are the keys of the data that tasks hold on an executor (Task.Hold). Dynamic
 // allocation removes such an executor later than others.
@@ -42,7 +42,7 @@ func (h *heldKeys) release(key string) bool {
 // shown returns the first keys in alphabetical order, at most maxShownHolds.
 func (h *heldKeys) shown() []string {
 	keys := slices.Sorted(maps.Keys(h.keys))
-	return keys[:min(len(keys), maxShownHolds)]
+	return keys[:min(len(keys), maxShownHeldKeys)]
 }
 
 // Release reports that data held under a key (Task.Hold) is not needed any more, so that
@@ -92,7 +92,7 @@ func (l *loop) receiveHolds(e *executor, message *wire.ExecutorMessage) {
 
 // updateHolding tells dynamic allocation whether the executor holds data.
 func (e *executor) updateHolding() {
-	if e.member != nil {
-		e.member.Hold(len(e.held.keys) > 0)
+	if e.allocationEntry != nil {
+		e.allocationEntry.Hold(len(e.held.keys) > 0)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// maxHistory is how many lost executors and how many ended jobs the status shows.
-const maxHistory = 100
+// maxRetained is how many lost executors and how many ended jobs the status shows.
+const maxRetained = 100
 
 // history has what the status shows of lost executors and ended jobs.
 type history struct {
@@ -20,7 +20,7 @@ type history struct {
 
 // addExecutor adds an executor that was lost.
 func (h *history) addExecutor(status ExecutorStatus, text string, now time.Time) {
-	status.State, status.Running, status.Lost, status.LossText = ExecutorLost, 0, &now, text
+	status.State, status.Running, status.Lost, status.LossReason = ExecutorStateLost, 0, &now, text
 	h.executors = appendLatest(h.executors, status)
 	h.totals.ExecutorsLost++
 }
@@ -31,7 +31,7 @@ func (h *history) setLossReason(id, text string) {
 	for i := len(h.executors) - 1; i >= 0; i-- {
 		if h.executors[i].ID == id {
 			if h.executors[i].Decommission == "" {
-				h.executors[i].LossText = text
+				h.executors[i].LossReason = text
 			}
 			return
 		}
@@ -42,8 +42,8 @@ func (h *history) addJob(status JobStatus) { h.jobs = appendLatest(h.jobs, statu
 
 // appendLatest appends an item, and removes the oldest beyond maxHistory.
 func appendLatest[T any](list []T, item T) []T {
-	if len(list) >= maxHistory {
-		list = slices.Delete(list, 0, len(list)-maxHistory+1)
+	if len(list) >= maxRetained {
+		list = slices.Delete(list, 0, len(list)-maxRetained+1)
 	}
 	return append(list, item)
 }
@@ -60,12 +60,12 @@ func (l *loop) storeProgress() {
 
 func (e *executor) status() ExecutorStatus {
 	status := ExecutorStatus{
-		ID: e.id, Host: e.host, DataAddress: e.dataAddress, State: ExecutorRegistered, Profile: e.profile.ID, Cores: e.cores, Running: len(e.attempts) - e.stored,
-		Done: e.done, Failed: e.failed, ResidentBytes: e.resident, LogURLs: e.logURLs,
-		Holding: len(e.held.keys), Holds: e.held.shown(), Registered: e.registered, LastHeard: e.lastHeard,
+		ID: e.id, Host: e.host, DataAddress: e.dataAddress, State: ExecutorStateRegistered, Profile: e.profile.ID, Cores: e.cores, Running: len(e.attempts) - e.storedResults,
+		Done: e.succeededAttempts, Failed: e.failedAttempts, ResidentBytes: e.residentBytes, LogURLs: e.logURLs,
+		HeldKeyCount: len(e.held.keys), HeldKeys: e.held.shown(), Registered: e.registered, LastHeard: e.lastHeard,
 	}
 	if e.decommission != nil {
-		status.State, status.Decommission = ExecutorDecommissioning, e.decommission.Reason
+		status.State, status.Decommission = ExecutorStateDecommissioning, e.decommission.Reason
 		if deadline := e.decommission.Deadline; !deadline.IsZero() {
 			status.Deadline = &deadline
 		}
@@ -75,8 +75,8 @@ func (e *executor) status() ExecutorStatus {
 
 func (set *runningSet) status(state string) JobStatus {
 	return JobStatus{
-		ID: set.id, Name: set.spec.Name, Description: set.spec.Description, Group: set.spec.Group, Pool: set.pool, Stage: set.spec.Place, Barrier: set.spec.Barrier, State: state,
-		Profile: set.profile.ID, Total: len(set.spec.Tasks), Done: set.done, Running: set.running, Copies: set.copies, Waits: set.blocked, Metrics: set.metrics,
+		ID: set.id, Name: set.spec.Name, Description: set.spec.Description, Group: set.spec.Group, Pool: set.pool, Stage: set.spec.StageInJob, Barrier: set.spec.Barrier, State: state,
+		Profile: set.profile.ID, Total: len(set.spec.Tasks), Done: set.doneTasks, Running: set.runningAttempts, SpeculativeCopies: set.speculativeCopies, WaitReason: set.blockedReason, Metrics: set.metrics,
 		FailedAttempts: set.failedAttempts, Locality: set.locality, Submitted: set.submitted,
 	}
 }
@@ -114,18 +114,18 @@ func (l *loop) status() Status {
 
 	status.Jobs = append(status.Jobs, l.history.jobs...)
 	all := &values{}
-	all.join(&l.values)
+	all.merge(&l.values)
 	for _, id := range slices.Sorted(maps.Keys(l.sets)) {
 		set := l.sets[id]
-		job := set.status(JobRunning)
-		values, metrics := set.current()
-		job.Counters, job.Gauges = values.copies()
+		job := set.status(JobStateRunning)
+		values, metrics := set.currentValues()
+		job.Counters, job.Gauges = values.clone()
 		job.Metrics = metrics
 		status.Jobs = append(status.Jobs, job)
-		status.Totals.Metrics.join(&set.metrics)
-		all.count(set.values.counters)
+		status.Totals.Metrics.merge(&set.metrics)
+		all.addCounters(set.values.counters)
 		for name, gauge := range values.gauges {
-			all.gauge(name, gauge)
+			all.addGauge(name, gauge)
 		}
 	}
 	status.Values = Values{Counters: all.counters, Gauges: all.gauges}

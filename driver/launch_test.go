@@ -83,7 +83,7 @@ func TestAnExecutorThatSendsUnreadableSuccessesIsLost(t *testing.T) {
 	end := <-done
 	require.NoError(t, end.err)
 	require.Equal(t, "all of it", string(end.results[0].Value))
-	require.Contains(t, d.Status().Executors[1].LossText, "cannot be read")
+	require.Contains(t, d.Status().Executors[1].LossReason, "cannot be read")
 	other.leave()
 }
 
@@ -93,7 +93,7 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 	d := start(t, driver.Options{})
 	p, done, _ := short(t, d, squares(100), 10)
 	launches := p.launches(11)
-	d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes"})
+	d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "its node goes"})
 	for !p.recv().GetRecall() {
 	}
 	var back []*wire.TaskUpdate
@@ -180,7 +180,7 @@ func TestForgettingASetNeedsNoMessageOfItsOwn(t *testing.T) {
 		p := join(t, d, "1", "h", 1)
 		run := func(common int) *wire.DriverMessage {
 			job := squares(1)
-			job.Common = make([]byte, common)
+			job.Shared = make([]byte, common)
 			done := running(t, d, job)
 			message := p.recv()
 			p.finish(p.launches(1)[0], "")

@@ -32,17 +32,17 @@ type Result struct {
 type FailureReason int
 
 const (
-	// FailedFunction means that the task's function returned an error or panicked,
+	// ReasonFunctionFailed means that the task's function returned an error or panicked,
 	// or that the executor could not call it. It counts as a failure of the task,
 	// unless the driver denied the attempt its commit.
-	FailedFunction FailureReason = iota
-	// LostExecutor means that the executor was lost while it ran the task, queued
+	ReasonFunctionFailed FailureReason = iota
+	// ReasonExecutorLost means that the executor was lost while it ran the task, queued
 	// it or stored its result. If the task was running, the loss counts as a
 	// failure of the task, unless the executor was decommissioning or the cluster
 	// manager reports, maybe later, that the loss does not count.
-	LostExecutor
-	// KilledAttempt means that the driver killed the attempt, which is no failure.
-	KilledAttempt
+	ReasonExecutorLost
+	// ReasonAttemptKilled means that the driver killed the attempt, which is no failure.
+	ReasonAttemptKilled
 )
 
 // TaskFailure is an attempt without a result.

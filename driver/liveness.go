@@ -13,29 +13,29 @@ import (
 // their hosts that have been silent for several heartbeats time out with them, because
 // the hosts are probably lost.
 type liveness struct {
-	timeout time.Duration
-	silence time.Duration // after which an executor has missed heartbeats; at most timeout
-	period  time.Duration // time between two checks
-	next    time.Time     // time of the next check
+	timeout          time.Duration
+	heartbeatTimeout time.Duration // after which an executor has missed heartbeats; at most timeout
+	period           time.Duration // time between two checks
+	nextCheck        time.Time     // time of the next check
 }
 
-// missedHeartbeats is how many heartbeats an executor must miss to be called silent.
-const missedHeartbeats = 3
+// maxMissedHeartbeats is how many heartbeats an executor must miss to be called silent.
+const maxMissedHeartbeats = 3
 
 func newLiveness(c *config.Config, now time.Time) liveness {
 	timeout := max(config.NetworkTimeout.In(c), time.Millisecond)
 	period := max(timeout/4, time.Millisecond)
-	silence := min(missedHeartbeats*config.ExecutorHeartbeat.In(c), timeout)
-	return liveness{timeout: timeout, silence: silence, period: period, next: now.Add(period)}
+	silence := min(maxMissedHeartbeats*config.ExecutorHeartbeat.In(c), timeout)
+	return liveness{timeout: timeout, heartbeatTimeout: silence, period: period, nextCheck: now.Add(period)}
 }
 
 // timedOut returns, once per period, the executors that have timed out; otherwise none.
 func (v *liveness) timedOut(executors map[string]*executor, now time.Time) []*executor {
-	if now.Before(v.next) {
+	if now.Before(v.nextCheck) {
 		return nil
 	}
 	suspended := v.suspended(now)
-	v.next = now.Add(v.period)
+	v.nextCheck = now.Add(v.period)
 	if suspended { // messages are unread, so every timeout starts again
 		for _, e := range executors {
 			e.lastHeard = now
@@ -55,14 +55,14 @@ func (v *liveness) timedOut(executors map[string]*executor, now time.Time) []*ex
 }
 
 // suspended reports whether this process was suspended since the last check.
-func (v *liveness) suspended(now time.Time) bool { return now.Sub(v.next) > v.period }
+func (v *liveness) suspended(now time.Time) bool { return now.Sub(v.nextCheck) > v.period }
 
 // silent returns the selected executors that have missed heartbeats, in the order of
 // their ids.
 func (v *liveness) silent(executors map[string]*executor, now time.Time, selected func(*executor) bool) []*executor {
 	var silent []*executor
 	for _, e := range executors {
-		if selected(e) && now.Sub(e.lastHeard) >= v.silence {
+		if selected(e) && now.Sub(e.lastHeard) >= v.heartbeatTimeout {
 			silent = append(silent, e)
 		}
 	}
@@ -80,9 +80,9 @@ func (l *loop) expire(silent []*executor) {
 		// Count the loss as a failure here: the cluster manager would only report
 		// that the executor was killed.
 		text := fmt.Sprintf("said nothing for %v", l.now.Sub(e.lastHeard).Round(time.Millisecond))
-		l.lose(e, Loss{Text: text, CountsAsFailure: true})
+		l.removeLost(e, Loss{Reason: text, CountsAsFailure: true})
 	}
-	l.cluster.kill(ids)
+	l.requester.kill(ids)
 }
 
 // Unreachable reports that another executor got no answer from an executor. If the driver
@@ -91,7 +91,7 @@ func (l *loop) expire(silent []*executor) {
 func (d *Driver) Unreachable(id string) {
 	d.do(func(l *loop) {
 		unreachable := l.executors[id]
-		if unreachable == nil || l.liveness.suspended(l.now) || l.now.Sub(unreachable.lastHeard) < l.liveness.silence {
+		if unreachable == nil || l.liveness.suspended(l.now) || l.now.Sub(unreachable.lastHeard) < l.liveness.heartbeatTimeout {
 			return
 		}
 		l.expire(l.liveness.silent(l.executors, l.now, func(e *executor) bool { return e.host == unreachable.host }))

@@ -13,16 +13,16 @@ const (
 	// inboxDepth is how many events may wait for the event loop before their
 	// senders block: enough for one event of each executor of a large application.
 	inboxDepth = 16 << 10
-	// turnEvents is how many waiting events one turn (iteration) of the event loop
+	// maxTurnEvents is how many waiting events one turn (iteration) of the event loop
 	// handles, so that launches, sent at its end, do not wait too long. Four times as
 	// many are slower: their data leaves the processor's cache.
-	turnEvents = 1 << 8
+	maxTurnEvents = 1 << 8
 )
 
 // event is what the event loop handles: a message from an executor, or a call to
 // make. The zero event only starts a turn.
 type event struct {
-	link    *link
+	stream  *executorStream
 	message *wire.ExecutorMessage
 	call    func(*loop)
 }
@@ -46,27 +46,27 @@ type loop struct {
 	attempts  map[scheduler.AttemptID]*attempt // unfinished attempts, and successes of incomplete barrier sets
 	listeners map[ExecutorListener]struct{}
 
-	cluster       cluster
-	profiles      profiles
-	registration  registrationWait
-	liveness      liveness
-	losses        unexplainedLosses
-	decommissions decommissions
-	exclusions    exclusions
-	commits       *commit.Coordinator
-	speculation   speculationTimer
-	blocked       blockedCheck
-	history       history
-	record        recorder
-	values        values            // counters and gauges of ended task sets
-	credentials   *wire.Credentials // the newest delegation tokens; nil if there are none
-	profileOrders map[uint64]profileOrder
-	lastProfile   uint64 // number of the latest order
+	requester        executorRequester
+	profiles         profiles
+	registration     registrationWait
+	liveness         liveness
+	losses           unexplainedLosses
+	decommissions    decommissions
+	exclusions       exclusions
+	commits          *commit.Coordinator
+	speculation      speculationTimer
+	blocked          blockedCheck
+	history          history
+	record           recorder
+	values           values            // counters and gauges of ended task sets
+	credentials      *wire.Credentials // the newest delegation tokens; nil if there are none
+	pprofRequests    map[uint64]pprofRequest
+	lastPprofRequest uint64 // number of the latest order
 
-	success  wire.TaskUpdate // the success that receive is handling; reused for each
-	stopping bool
-	empty    []chan struct{} // closed when no executor is registered any more
-	over     bool            // set in the last turn
+	reusedSuccess      wire.TaskUpdate // the success that receive is handling; reused for each
+	stopping           bool
+	noExecutorsWaiters []chan struct{} // closed when no executor is registered any more
+	isLastTurn         bool            // set in the last turn
 }
 
 func newLoop(d *Driver) *loop {
@@ -81,7 +81,7 @@ func newLoop(d *Driver) *loop {
 		sets:          map[uint64]*runningSet{},
 		attempts:      map[scheduler.AttemptID]*attempt{},
 		listeners:     map[ExecutorListener]struct{}{},
-		cluster:       cluster{manager: d.options.Manager, changed: true},
+		requester:     executorRequester{manager: d.options.Manager, mayHaveChanged: true},
 		profiles:      newProfiles(settings),
 		registration:  newRegistrationWait(settings),
 		liveness:      newLiveness(settings, now),
@@ -91,7 +91,7 @@ func newLoop(d *Driver) *loop {
 		commits:       commit.NewCoordinator(),
 		speculation:   newSpeculationTimer(settings),
 		record:        newRecorder(d.options.Events),
-		profileOrders: map[uint64]profileOrder{},
+		pprofRequests: map[uint64]pprofRequest{},
 	}
 }
 
@@ -100,14 +100,14 @@ func (l *loop) run() {
 	defer l.close()
 	alarm := newAlarm(l.d.inbox)
 	defer alarm.timer.Stop()
-	for !l.over {
+	for !l.isLastTurn {
 		alarm.set(l.endTurn(), l.now)
 		e := <-l.d.inbox
 		l.now = time.Now()
-		l.act(l.scheduler.Advance(l.now))
+		l.handleSchedulerEvents(l.scheduler.Advance(l.now))
 		l.handle(e)
 		// Handle the other events first, so that one offer serves many updates.
-		for range min(len(l.d.inbox), turnEvents) {
+		for range min(len(l.d.inbox), maxTurnEvents) {
 			l.handle(<-l.d.inbox)
 		}
 	}
@@ -117,11 +117,11 @@ func (l *loop) handle(e event) {
 	switch {
 	case e.call != nil:
 		e.call(l)
-	case e.link == nil: // the zero event: the alarm woke the loop
+	case e.stream == nil: // the zero event: the alarm woke the loop
 	case e.message.GetRegister() != nil:
-		l.register(e.link, e.message)
-	case e.link.executor != nil:
-		l.receive(e.link.executor, e.message)
+		l.register(e.stream, e.message)
+	case e.stream.executor != nil:
+		l.receive(e.stream.executor, e.message)
 	}
 }
 
@@ -139,9 +139,9 @@ func (l *loop) endTurn() time.Time {
 	}
 	blocked := l.checkBlocked()
 	l.storeProgress()
-	allocation := l.allocate()
+	allocation := l.adaptAllocation()
 	release := l.releaseProfiles()
-	wake := earliest(release, l.liveness.next, registration, l.losses.next(), l.decommissions.next, speculation, blocked, allocation, l.updateRequest())
+	wake := earliest(release, l.liveness.nextCheck, registration, l.losses.next(), l.decommissions.nextDeadline, speculation, blocked, allocation, l.updateRequest())
 	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {
 		wake = earliest(wake, deadline)
 	}
@@ -170,18 +170,18 @@ func (l *loop) stop(empty chan struct{}) {
 	for _, e := range l.executors {
 		l.send.stop(e, "the application ends")
 	}
-	l.empty = append(l.empty, empty)
-	l.reportEmpty()
+	l.noExecutorsWaiters = append(l.noExecutorsWaiters, empty)
+	l.notifyNoExecutors()
 }
 
-func (l *loop) reportEmpty() {
+func (l *loop) notifyNoExecutors() {
 	if len(l.executors) > 0 {
 		return
 	}
-	for _, empty := range l.empty {
+	for _, empty := range l.noExecutorsWaiters {
 		close(empty)
 	}
-	l.empty = nil
+	l.noExecutorsWaiters = nil
 }
 
 // close ends all task sets and the mailboxes of all streams.

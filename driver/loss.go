@@ -61,18 +61,18 @@ func (u unexplainedLosses) next() time.Time {
 
 // executorLost handles the cluster manager's report of an executor's end.
 func (l *loop) executorLost(id string, loss Loss) {
-	l.cluster.changed = true
-	l.decommissions.take(id)
+	l.requester.mayHaveChanged = true
+	l.decommissions.takeNotice(id)
 	if e := l.executors[id]; e != nil {
-		l.lose(e, loss)
+		l.removeLost(e, loss)
 		return
 	}
-	l.history.setLossReason(id, loss.Text)
+	l.history.setLossReason(id, loss.Reason)
 	l.record.executorLost(id, loss, l.stopping, l.now)
 	if unexplained := l.losses.take(id); unexplained != nil {
-		l.logger.Info("executor's loss explained", "executor", id, "reason", loss.Text, "countsAsFailure", loss.CountsAsFailure)
+		l.logger.Info("executor's loss explained", "executor", id, "reason", loss.Reason, "countsAsFailure", loss.CountsAsFailure)
 		if loss.CountsAsFailure {
-			unexplained.text = loss.Text
+			unexplained.text = loss.Reason
 			l.countFailures(unexplained)
 		}
 	}
@@ -87,7 +87,7 @@ func (l *loop) expireLosses() {
 	}
 	if len(ids) > 0 {
 		l.logger.Warn("nobody knows why executors are lost, ending them", "executors", ids)
-		l.cluster.kill(ids)
+		l.requester.kill(ids)
 	}
 }
 

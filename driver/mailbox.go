@@ -11,10 +11,10 @@ import (
 type mailbox struct {
 	ready chan struct{} // has an element if a message waits or the mailbox was closed
 
-	mu      sync.Mutex
-	waiting *wire.DriverMessage // all unsent messages, merged into one; nil if there are none
-	closed  bool
-	reason  error // what drain returns once the mailbox is closed
+	mu          sync.Mutex
+	waiting     *wire.DriverMessage // all unsent messages, merged into one; nil if there are none
+	closed      bool
+	closeReason error // what drain returns once the mailbox is closed
 }
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
@@ -67,7 +67,7 @@ func merge(into, message *wire.DriverMessage) {
 func (m *mailbox) close(reason error) {
 	m.mu.Lock()
 	if !m.closed {
-		m.closed, m.reason = true, reason
+		m.closed, m.closeReason = true, reason
 	}
 	m.mu.Unlock()
 	m.signal()
@@ -100,13 +100,13 @@ func (m *mailbox) drain(stream wire.DriverSide) error {
 			}
 		}
 		if closed {
-			return m.reason
+			return m.closeReason
 		}
 	}
 }
 
-// itemOverhead is about the size in bytes of a launch or a task set besides its inputs.
-const itemOverhead = 64
+// bytesPerInput is about the size in bytes of a launch or a task set besides its inputs.
+const bytesPerInput = 64
 
 // sendSplit sends a message, split into several if its inputs are much larger than
 // wire.MaxPart. The first has the fields that executors act on before task sets and
@@ -115,11 +115,11 @@ func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 	for {
 		sets, launches, size := 0, 0, 0
 		for ; sets < len(message.TaskSets) && size < wire.MaxPart; sets++ {
-			size += len(message.TaskSets[sets].Common) + itemOverhead
+			size += len(message.TaskSets[sets].Common) + bytesPerInput
 		}
 		if sets == len(message.TaskSets) {
 			for ; launches < len(message.Launches) && size < wire.MaxPart; launches++ {
-				size += message.Launches[launches].Size() + itemOverhead
+				size += message.Launches[launches].Size() + bytesPerInput
 			}
 		}
 		if sets == len(message.TaskSets) && launches == len(message.Launches) {

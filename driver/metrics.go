@@ -50,7 +50,7 @@ var MetricTable = metrics.Table[*Status]{
 	metrics.NewGauge("bobbin_task_sets_running", "Task sets that have not ended.", func(s *Status) float64 {
 		running := 0
 		for i := range s.Jobs {
-			if s.Jobs[i].State == JobRunning {
+			if s.Jobs[i].State == JobStateRunning {
 				running++
 			}
 		}
@@ -111,7 +111,7 @@ var MetricTable = metrics.Table[*Status]{
 // residentBytes returns the resident memory of each executor that is not lost.
 func (s *Status) residentBytes() (all []uint64) {
 	for i := range s.Executors {
-		if e := &s.Executors[i]; e.State != ExecutorLost {
+		if e := &s.Executors[i]; e.State != ExecutorStateLost {
 			all = append(all, e.ResidentBytes)
 		}
 	}

@@ -17,7 +17,7 @@ var start = time.Unix(1000, 0)
 
 func TestLiveness(t *testing.T) {
 	v := newLiveness(config.Default(), start)
-	v.timeout, v.period, v.next = 40*time.Second, 10*time.Second, start.Add(10*time.Second)
+	v.timeout, v.period, v.nextCheck = 40*time.Second, 10*time.Second, start.Add(10*time.Second)
 	silent, live := &executor{id: "1", lastHeard: start}, &executor{id: "2", lastHeard: start}
 	executors := map[string]*executor{"1": silent, "2": live}
 	for now := start; now.Before(start.Add(40 * time.Second)); now = now.Add(time.Second) {
@@ -34,30 +34,30 @@ func TestLiveness(t *testing.T) {
 func TestDecommissions(t *testing.T) {
 	d := newDecommissions()
 	e := &executor{id: "1", instance: 7}
-	late, early := Notice{Reason: "late", Deadline: start.Add(time.Minute)}, Notice{Reason: "early", Deadline: start.Add(time.Second)}
+	late, early := DecommissionNotice{Reason: "late", Deadline: start.Add(time.Minute)}, DecommissionNotice{Reason: "early", Deadline: start.Add(time.Second)}
 	first, changed := d.begin(e, late, false)
 	require.True(t, first && changed)
 	first, changed = d.begin(e, early, false)
 	require.True(t, !first && changed)
 	_, changed = d.begin(e, late, false)
 	require.False(t, changed, "the earlier deadline holds")
-	d.announce("2", early)
-	d.announce("2", late)
+	d.storeNotice("2", early)
+	d.storeNotice("2", late)
 
 	executors, ids := d.expired(start)
 	require.Empty(t, executors)
 	require.Empty(t, ids)
-	require.Equal(t, early.Deadline, d.next)
+	require.Equal(t, early.Deadline, d.nextDeadline)
 	executors, ids = d.expired(early.Deadline)
 	require.Equal(t, []*executor{e}, executors)
 	require.Equal(t, []string{"2"}, ids)
 
 	d.remove(e)
 	d.keepNotice(e)
-	notice, announced := d.take("1")
+	notice, announced := d.takeNotice("1")
 	require.True(t, announced, "it may register again")
 	require.Equal(t, early, notice)
-	_, announced = d.take("1")
+	_, announced = d.takeNotice("1")
 	require.False(t, announced)
 }
 
@@ -80,12 +80,12 @@ func TestBarrier(t *testing.T) {
 	require.Empty(t, b.arrive(2, 1, 0))
 	require.Empty(t, b.arrive(2, 1, 0), "a repeated arrival")
 	require.Equal(t, []scheduler.AttemptID{1, 2}, b.arrive(1, 0, 0))
-	require.EqualValues(t, 1, b.passed)
-	require.Empty(t, b.problem)
+	require.EqualValues(t, 1, b.barriersPassed)
+	require.Empty(t, b.brokenReason)
 
 	require.Empty(t, b.arrive(1, 0, 1))
 	require.Equal(t, []scheduler.AttemptID{1}, b.succeeded(1))
-	require.Contains(t, b.problem, "task 1 has ended after 1 barriers")
+	require.Contains(t, b.brokenReason, "task 1 has ended after 1 barriers")
 	require.Equal(t, []scheduler.AttemptID{1}, b.arrive(1, 0, 1), "no further barrier can be passed")
 }
 
@@ -93,7 +93,7 @@ func TestBarriersThatDifferFail(t *testing.T) {
 	b := newBarrier(3)
 	require.Empty(t, b.arrive(1, 0, 0))
 	require.Equal(t, []scheduler.AttemptID{1, 2}, b.arrive(2, 1, 4))
-	require.Equal(t, "task 1 comes to barrier 5, the others to barrier 1", b.problem)
+	require.Equal(t, "task 1 comes to barrier 5, the others to barrier 1", b.brokenReason)
 }
 
 func TestFetches(t *testing.T) {
@@ -104,7 +104,7 @@ func TestFetches(t *testing.T) {
 		return a
 	}
 	f := newFetches(config.Default(), &TaskSet{})
-	f.window = 10
+	f.fetchWindow = 10
 	require.Nil(t, f.peek())
 	large, copied, small := stored(1, 0, 11), stored(2, 0, 11), stored(3, 1, 3)
 	f.add(large)
@@ -122,13 +122,13 @@ func TestFetches(t *testing.T) {
 	require.True(t, f.start(7))
 	f.remove(small)
 	require.Zero(t, f.storedBytes)
-	require.Zero(t, f.fetching)
+	require.Zero(t, f.fetchingBytes)
 	require.Nil(t, f.peek())
 }
 
 func TestClusterRequests(t *testing.T) {
-	var c cluster
-	c.changed = true
+	var c executorRequester
+	c.mayHaveChanged = true
 	due, next := c.nextRequest(start)
 	require.False(t, due, "there is no manager")
 	require.Zero(t, next)
@@ -139,7 +139,7 @@ func TestClusterRequests(t *testing.T) {
 	due, _ = c.nextRequest(start)
 	require.True(t, due)
 	c.request(Request{Demands: []Demand{{Total: 2}}}, start)
-	c.changed = true
+	c.mayHaveChanged = true
 	due, next = c.nextRequest(start.Add(time.Millisecond))
 	require.False(t, due)
 	require.Equal(t, start.Add(requestInterval), next)
@@ -172,15 +172,15 @@ func TestProfiles(t *testing.T) {
 	require.Equal(t, before+large.instances, p.total())
 
 	none := func(*resourceProfile) bool { return false }
-	unused, next := p.unused(start, none)
+	unused, next := p.unusedProfiles(start, none)
 	require.Empty(t, unused)
 	require.Zero(t, next)
 	large.endSet(start)
-	_, next = p.unused(start, none)
+	_, next = p.unusedProfiles(start, none)
 	require.Equal(t, start.Add(p.idleTimeout), next)
-	unused, _ = p.unused(next, func(r *resourceProfile) bool { return r == large })
+	unused, _ = p.unusedProfiles(next, func(r *resourceProfile) bool { return r == large })
 	require.Empty(t, unused, "its executors hold data")
-	unused, _ = p.unused(next, none)
+	unused, _ = p.unusedProfiles(next, none)
 	require.Equal(t, []*resourceProfile{large}, unused)
 	p.remove(large)
 	require.Nil(t, p.byID(1))
@@ -198,11 +198,11 @@ func TestRegistrationWait(t *testing.T) {
 
 func TestBlockedCheck(t *testing.T) {
 	var b blockedCheck
-	require.False(t, b.due(start, false))
-	require.False(t, b.due(start, true))
-	require.False(t, b.due(start.Add(blockedInterval-1), true))
-	require.True(t, b.due(start.Add(blockedInterval), true))
-	require.False(t, b.due(start.Add(blockedInterval+1), true))
-	require.False(t, b.due(start.Add(2*blockedInterval), false))
-	require.Zero(t, b.next)
+	require.False(t, b.isDue(start, false))
+	require.False(t, b.isDue(start, true))
+	require.False(t, b.isDue(start.Add(blockedInterval-1), true))
+	require.True(t, b.isDue(start.Add(blockedInterval), true))
+	require.False(t, b.isDue(start.Add(blockedInterval+1), true))
+	require.False(t, b.isDue(start.Add(2*blockedInterval), false))
+	require.Zero(t, b.nextCheck)
 }

@@ -21,7 +21,7 @@ type resourceProfile struct {
 	executors   int              // number of registered executors
 	instances   int              // number of executors that are wanted without dynamic allocation
 	pool        *allocation.Pool // nil without dynamic allocation
-	work        allocation.Work  // input of dynamic allocation, computed in each turn of the event loop
+	tasksToRun  allocation.Work  // input of dynamic allocation, computed in each turn of the event loop
 }
 
 // total returns how many executors of the profile are wanted.
@@ -126,9 +126,9 @@ func (p *profiles) total() int {
 	return total
 }
 
-// unused returns the profiles that no task set has used for the idle timeout and whose
+// unusedProfiles returns the profiles that no task set has used for the idle timeout and whose
 // executors hold no data, and when the next profile reaches the timeout.
-func (p *profiles) unused(now time.Time, holdsData func(*resourceProfile) bool) (unused []*resourceProfile, next time.Time) {
+func (p *profiles) unusedProfiles(now time.Time, holdsData func(*resourceProfile) bool) (unused []*resourceProfile, next time.Time) {
 	for _, r := range p.list[1:] {
 		if r.sets > 0 || holdsData(r) {
 			continue
@@ -145,10 +145,10 @@ func (p *profiles) unused(now time.Time, holdsData func(*resourceProfile) bool) 
 // releaseProfiles decommissions the executors of unused profiles, and removes a profile
 // after its last executor. It returns when to call it again (zero: never).
 func (l *loop) releaseProfiles() (next time.Time) {
-	unused, next := l.profiles.unused(l.now, l.holdsData)
+	unused, next := l.profiles.unusedProfiles(l.now, l.holdsData)
 	for _, p := range unused {
 		if p.inUse {
-			p.inUse, l.cluster.changed = false, true
+			p.inUse, l.requester.mayHaveChanged = false, true
 			l.logger.Info("no job uses a resource profile any more", "profile", p.ID, "executors", p.executors)
 			var surplus []*executor
 			for _, e := range l.executors {
@@ -190,18 +190,18 @@ func (l *loop) profileOf(spec *TaskSet) *resourceProfile {
 	return p
 }
 
-// allocate is dynamic allocation: it adapts the number of wanted executors to the work,
+// adaptAllocation is dynamic allocation: it adapts the number of wanted executors to the work,
 // and decommissions idle executors. It returns when to call it again (zero: never). Its
 // cost is proportional to the number of task sets.
-func (l *loop) allocate() (next time.Time) {
+func (l *loop) adaptAllocation() (next time.Time) {
 	if l.stopping || l.profiles.list[0].pool == nil {
 		return time.Time{}
 	}
 	for _, p := range l.profiles.list {
-		p.work = allocation.Work{Backlog: l.scheduler.DemandOf(p.ID).WaitingTasks > 0}
+		p.tasksToRun = allocation.Work{Backlog: l.scheduler.DemandOf(p.ID).WaitingTasks > 0}
 	}
 	for _, set := range l.sets {
-		set.profile.work.Executors += float64(len(set.spec.Tasks)-set.done) / float64(set.slots)
+		set.profile.tasksToRun.Executors += float64(len(set.spec.Tasks)-set.doneTasks) / float64(set.slots)
 	}
 	var idle []*executor
 	for _, p := range l.profiles.list {
@@ -209,11 +209,11 @@ func (l *loop) allocate() (next time.Time) {
 			continue
 		}
 		before := p.pool.Target()
-		for _, member := range p.pool.Update(p.work, l.now) {
+		for _, member := range p.pool.Update(p.tasksToRun, l.now) {
 			idle = append(idle, l.executors[member.ID])
 		}
 		if target := p.pool.Target(); target != before {
-			l.cluster.changed = true
+			l.requester.mayHaveChanged = true
 			l.logger.Info("number of executors wanted", "profile", p.ID, "before", before, "now", target)
 		}
 		next = earliest(next, p.pool.Next())
@@ -233,7 +233,7 @@ func (l *loop) decommissionSurplus(executors []*executor, reason func(*executor)
 	l.requestExecutors()
 	slices.SortFunc(executors, func(a, b *executor) int { return strings.Compare(a.id, b.id) })
 	for _, e := range executors {
-		l.decommissionOwn(e, reason(e))
+		l.decommissionWithoutClusterManager(e, reason(e))
 	}
 }
 
@@ -250,8 +250,8 @@ func (d *Driver) taskResources(id int) (resources map[string]int64, exists bool)
 	return config.TaskResourceNames(d.options.Config, p.Resources), true
 }
 
-// amountsText returns amounts of resources as text, such as "2 gpu", or "none".
-func amountsText[N int64 | float64](amounts map[string]N) string {
+// formatAmounts returns amounts of resources as text, such as "2 gpu", or "none".
+func formatAmounts[N int64 | float64](amounts map[string]N) string {
 	if len(amounts) == 0 {
 		return "none"
 	}

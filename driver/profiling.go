@@ -12,19 +12,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxProfiled is how many executors are profiled together.
-const maxProfiled = 20
+// maxPprofExecutors is how many executors are profiled together.
+const maxPprofExecutors = 20
 
-// profileGrace is how long an executor may take to send a profile that it has taken.
-const profileGrace = 10 * time.Second
+// pprofReplyTimeout is how long an executor may take to send a profile that it has taken.
+const pprofReplyTimeout = 10 * time.Second
 
-// profileOrder is a profile that an executor was asked for.
-type profileOrder struct {
+// pprofRequest is a profile that an executor was asked for.
+type pprofRequest struct {
 	executor *executor
-	replies  chan<- profileReply // never full
+	replies  chan<- pprofReply // never full
 }
 
-type profileReply struct {
+type pprofReply struct {
 	executor string
 	content  []byte
 	err      error
@@ -46,10 +46,10 @@ func (d *Driver) Profile(ctx context.Context, r profiling.Request) ([]byte, erro
 		p.Comments = []string{"the driver"}
 		return profiling.Encode(p)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.Duration+profileGrace, errors.New("it did not answer in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Duration+pprofReplyTimeout, errors.New("it did not answer in time"))
 	defer cancel()
-	replies := make(chan profileReply, maxProfiled)
-	asked, ok := ask(d, func(l *loop) map[string]uint64 { return l.orderProfiles(r, replies) })
+	replies := make(chan pprofReply, maxPprofExecutors)
+	asked, ok := ask(d, func(l *loop) map[string]uint64 { return l.requestPprofs(r, replies) })
 	switch {
 	case !ok:
 		return nil, ErrStopped
@@ -62,14 +62,14 @@ func (d *Driver) Profile(ctx context.Context, r profiling.Request) ([]byte, erro
 	}
 	defer d.do(func(l *loop) {
 		for _, order := range asked {
-			delete(l.profileOrders, order)
+			delete(l.pprofRequests, order)
 		}
 	})
-	return d.collectProfiles(ctx, asked, replies)
+	return d.collectPprofs(ctx, asked, replies)
 }
 
-// collectProfiles waits for the profiles of executors, and merges them.
-func (d *Driver) collectProfiles(ctx context.Context, asked map[string]uint64, replies <-chan profileReply) ([]byte, error) {
+// collectPprofs waits for the profiles of executors, and merges them.
+func (d *Driver) collectPprofs(ctx context.Context, asked map[string]uint64, replies <-chan pprofReply) ([]byte, error) {
 	var profiles [][]byte
 	var comments []string
 	failed := func(executor string, err error) {
@@ -105,9 +105,9 @@ func (d *Driver) collectProfiles(ctx context.Context, asked map[string]uint64, r
 	return profiling.Merge(profiles, comments)
 }
 
-// orderProfiles asks executors for a profile, and returns the numbers of the orders by
+// requestPprofs asks executors for a profile, and returns the numbers of the orders by
 // executor.
-func (l *loop) orderProfiles(r profiling.Request, replies chan<- profileReply) map[string]uint64 {
+func (l *loop) requestPprofs(r profiling.Request, replies chan<- pprofReply) map[string]uint64 {
 	var executors []*executor
 	for _, e := range l.executors {
 		if (r.Executor == "" || e.id == r.Executor) && (r.Job == 0 || e.runs(r.Job)) {
@@ -118,11 +118,11 @@ func (l *loop) orderProfiles(r profiling.Request, replies chan<- profileReply) m
 		return cmp.Or(cmp.Compare(len(b.attempts), len(a.attempts)), cmp.Compare(a.id, b.id))
 	})
 	asked := map[string]uint64{}
-	for _, e := range executors[:min(len(executors), maxProfiled)] {
-		l.lastProfile++
-		l.profileOrders[l.lastProfile] = profileOrder{executor: e, replies: replies}
-		l.send.profile(e, &wire.ProfileRequest{Id: l.lastProfile, Type: r.Type, Nanos: int64(r.Duration)})
-		asked[e.id] = l.lastProfile
+	for _, e := range executors[:min(len(executors), maxPprofExecutors)] {
+		l.lastPprofRequest++
+		l.pprofRequests[l.lastPprofRequest] = pprofRequest{executor: e, replies: replies}
+		l.send.requestPprof(e, &wire.ProfileRequest{Id: l.lastPprofRequest, Type: r.Type, Nanos: int64(r.Duration)})
+		asked[e.id] = l.lastPprofRequest
 	}
 	return asked
 }
@@ -137,26 +137,26 @@ func (e *executor) runs(job uint64) bool {
 	return false
 }
 
-// receiveProfile passes on a profile that an executor has taken.
-func (l *loop) receiveProfile(e *executor, p *wire.Profile) {
-	order, ordered := l.profileOrders[p.GetId()]
+// receivePprof passes on a profile that an executor has taken.
+func (l *loop) receivePprof(e *executor, p *wire.Profile) {
+	order, ordered := l.pprofRequests[p.GetId()]
 	if !ordered || order.executor != e {
 		return
 	}
-	delete(l.profileOrders, p.GetId())
-	reply := profileReply{executor: e.id, content: p.GetContent()}
+	delete(l.pprofRequests, p.GetId())
+	reply := pprofReply{executor: e.id, content: p.GetContent()}
 	if p.GetError() != "" {
 		reply.err = errors.New(p.GetError())
 	}
 	order.replies <- reply
 }
 
-// loseProfiles ends the waiting for the profiles of a lost executor.
-func (l *loop) loseProfiles(e *executor, reason string) {
-	for id, order := range l.profileOrders {
+// failPprofRequests ends the waiting for the profiles of a lost executor.
+func (l *loop) failPprofRequests(e *executor, reason string) {
+	for id, order := range l.pprofRequests {
 		if order.executor == e {
-			delete(l.profileOrders, id)
-			order.replies <- profileReply{executor: e.id, err: errors.New("it " + reason)}
+			delete(l.pprofRequests, id)
+			order.replies <- pprofReply{executor: e.id, err: errors.New("it " + reason)}
 		}
 	}
 }

@@ -99,14 +99,14 @@ func TestAnExecutorReconnects(t *testing.T) {
 	status := await(t, d, func(s driver.Status) bool { return s.Totals.ExecutorsLost == 1 && s.Totals.Executors == 1 })
 	require.Equal(t, 100, status.Totals.Done)
 	require.Equal(t, "1", status.Executors[0].ID)
-	require.Equal(t, driver.ExecutorRegistered, status.Executors[0].State)
-	require.Equal(t, []string{"key"}, status.Executors[0].Holds, "what it had told before holds")
+	require.Equal(t, driver.ExecutorStateRegistered, status.Executors[0].State)
+	require.Equal(t, []string{"key"}, status.Executors[0].HeldKeys, "what it had told before holds")
 	require.Empty(t, m.asksToKill(), "nobody has it ended")
 
 	d.Release("key")
 	n.cut()
 	await(t, d, func(s driver.Status) bool {
-		return s.Totals.ExecutorsLost == 2 && s.Totals.Executors == 1 && s.Executors[0].Holding == 0
+		return s.Totals.ExecutorsLost == 2 && s.Totals.Executors == 1 && s.Executors[0].HeldKeyCount == 0
 	})
 	require.NoError(t, d.Stop(t.Context()))
 	require.NoError(t, <-e.err)
@@ -161,7 +161,7 @@ func TestAnExecutorThatReconnectsIsStillDecommissioned(t *testing.T) {
 		first.recv()
 		begin(t.Context(), d, naps(1, time.Hour))
 		first.launches(1)
-		d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes", Deadline: time.Now().Add(time.Hour)})
+		d.Decommission([]string{"1"}, driver.DecommissionNotice{Reason: "its node goes", Deadline: time.Now().Add(time.Hour)})
 		first.recv()
 		first.leave()
 		synctest.Wait()
@@ -175,7 +175,7 @@ func TestAnExecutorThatReconnectsIsStillDecommissioned(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		require.Empty(t, m.asksToKill())
-		d.ExecutorLost("1", driver.Loss{Text: "ended"})
+		d.ExecutorLost("1", driver.Loss{Reason: "ended"})
 		require.Zero(t, d.Status().Totals.FailedAttempts)
 	})
 }

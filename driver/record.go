@@ -14,49 +14,49 @@ func (d *Driver) Events() *events.Recorder { return d.options.Events }
 
 // NewID returns an id for a job or a stage, for TaskSet and for events. Jobs, stages and
 // task sets share one sequence of ids.
-func (d *Driver) NewID() uint64 { return d.lastSet.Add(1) }
+func (d *Driver) NewID() uint64 { return d.lastID.Add(1) }
 
 // recorder records what happens in the event loop.
 type recorder struct {
-	events     *events.Recorder // nil if nothing is recorded
-	registered uint32           // number of the executor that registered last
-	wanted     map[int]int      // numbers of executors in the latest ExecutorsRequested, by profile
-	profiles   map[int]bool     // profiles with a ProfileAdded
-	valued     time.Time        // when recordValues recorded last
+	events             *events.Recorder // nil if nothing is recorded
+	lastExecutorNumber uint32           // number of the executor that registered last
+	lastWanted         map[int]int      // numbers of executors in the latest ExecutorsRequested, by profile
+	recordedProfiles   map[int]bool     // profiles with a ProfileAdded
+	valuesRecordedAt   time.Time        // when recordValues recorded last
 }
 
 // valuesInterval is the shortest time between two records of the running task sets' values.
 const valuesInterval = 2 * time.Second
 
 func newRecorder(r *events.Recorder) recorder {
-	return recorder{events: r, wanted: map[int]int{}, profiles: map[int]bool{}}
+	return recorder{events: r, lastWanted: map[int]int{}, recordedProfiles: map[int]bool{}}
 }
 
 func (r *recorder) executorRegistered(e *executor, now time.Time) {
-	r.registered++
-	e.number = r.registered
+	r.lastExecutorNumber++
+	e.registrationNumber = r.lastExecutorNumber
 	r.profile(e.profile, now)
 	r.events.Record(&events.ExecutorRegistered{
-		Time: events.At(now), Number: e.number, ID: e.id, Host: e.host, Cores: e.cores, Profile: e.profile.ID, LogURLs: e.logURLs,
+		Time: events.At(now), Number: e.registrationNumber, ID: e.id, Host: e.host, Cores: e.cores, Profile: e.profile.ID, LogURLs: e.logURLs,
 	})
 }
 
 func (r *recorder) executorLost(id string, loss Loss, expected bool, now time.Time) {
 	r.events.Record(&events.ExecutorLost{
-		Time: events.At(now), ID: id, Reason: loss.Text, Failed: loss.CountsAsFailure && !expected, Expected: expected,
+		Time: events.At(now), ID: id, Reason: loss.Reason, Failed: loss.CountsAsFailure && !expected, Expected: expected,
 	})
 }
 
-func (r *recorder) decommissioned(e *executor, notice Notice, now time.Time) {
+func (r *recorder) decommissioned(e *executor, notice DecommissionNotice, now time.Time) {
 	r.events.Record(&events.ExecutorDecommissioned{Time: events.At(now), ID: e.id, Reason: notice.Reason, Deadline: notice.Deadline})
 }
 
 // profile records a resource profile that is used for the first time.
 func (r *recorder) profile(p *resourceProfile, now time.Time) {
-	if r.profiles[p.ID] {
+	if r.recordedProfiles[p.ID] {
 		return
 	}
-	r.profiles[p.ID] = true
+	r.recordedProfiles[p.ID] = true
 	r.events.Record(&events.ProfileAdded{
 		Time: events.At(now), Profile: p.ID, MemoryBytes: int64(p.Memory), OverheadBytes: int64(p.Overhead), Cores: p.Cores, Resources: p.Resources,
 	})
@@ -66,10 +66,10 @@ func (r *recorder) profile(p *resourceProfile, now time.Time) {
 func (r *recorder) requested(request Request, now time.Time) {
 	for _, demand := range request.Demands {
 		id := demand.Profile.ID
-		if wanted, known := r.wanted[id]; known && wanted == demand.Total {
+		if wanted, known := r.lastWanted[id]; known && wanted == demand.Total {
 			continue
 		}
-		r.wanted[id] = demand.Total
+		r.lastWanted[id] = demand.Total
 		r.events.Record(&events.ExecutorsRequested{Time: events.At(now), Profile: id, Wanted: demand.Total})
 	}
 }
@@ -94,7 +94,7 @@ func (r *recorder) setEnded(set *runningSet, state string, err error, now time.T
 	if r.events == nil {
 		return
 	}
-	ended := &events.TaskSetEnded{Time: events.At(now), Set: set.id, State: state, Done: set.done, FailedAttempts: set.failedAttempts}
+	ended := &events.TaskSetEnded{Time: events.At(now), Set: set.id, State: state, Done: set.doneTasks, FailedAttempts: set.failedAttempts}
 	if err != nil {
 		ended.Error = err.Error()
 	}
@@ -109,25 +109,25 @@ func (r *recorder) setEnded(set *runningSet, state string, err error, now time.T
 // at most once in valuesInterval.
 func (l *loop) recordValues() {
 	r := &l.record
-	if r.events == nil || l.now.Sub(r.valued) < valuesInterval {
+	if r.events == nil || l.now.Sub(r.valuesRecordedAt) < valuesInterval {
 		return
 	}
-	r.valued = l.now
+	r.valuesRecordedAt = l.now
 	for _, set := range l.sets {
-		values, _ := set.current()
+		values, _ := set.currentValues()
 		counters, gauges := values.peaks()
-		if before := set.recorded; before == nil && len(counters)+len(gauges) == 0 ||
+		if before := set.recordedValues; before == nil && len(counters)+len(gauges) == 0 ||
 			before != nil && maps.Equal(counters, before.Counters) && maps.Equal(gauges, before.Gauges) {
 			continue
 		}
 		recorded := &events.TaskSetValues{Time: events.At(l.now), Set: set.id, Counters: counters, Gauges: gauges}
-		set.recorded = recorded
+		set.recordedValues = recorded
 		r.events.Record(recorded)
 	}
 }
 
-func (r *recorder) waits(set *runningSet, now time.Time) {
-	r.events.Record(&events.TaskSetWaits{Time: events.At(now), Set: set.id, Reason: set.blocked})
+func (r *recorder) waitReason(set *runningSet, now time.Time) {
+	r.events.Record(&events.TaskSetWaits{Time: events.At(now), Set: set.id, Reason: set.blockedReason})
 }
 
 func (r *recorder) excluded(event scheduler.Excluded, now time.Time) {
@@ -140,13 +140,13 @@ func (r *recorder) exclusionEnded(event scheduler.ExclusionEnded, now time.Time)
 	r.events.Record(&events.ExclusionEnded{Time: events.At(now), Executor: event.Executor, Host: event.Host})
 }
 
-func (r *recorder) memory(e *executor, now time.Time) {
-	r.events.Memory(events.MemorySample{Executor: e.number, Time: events.MicrosOf(now), Resident: int64(e.resident)})
+func (r *recorder) memorySample(e *executor, now time.Time) {
+	r.events.Memory(events.MemorySample{Executor: e.registrationNumber, Time: events.MicrosOf(now), Resident: int64(e.residentBytes)})
 }
 
 // heapProfiled records that an executor has kept a heap profile.
 func (r *recorder) heapProfiled(e *executor, now time.Time) {
-	r.events.Record(&events.ExecutorHeapProfiled{Time: events.At(now), ID: e.id, Resident: int64(e.resident)})
+	r.events.Record(&events.ExecutorHeapProfiled{Time: events.At(now), ID: e.id, Resident: int64(e.residentBytes)})
 }
 
 // launched records an attempt's launch.
@@ -176,7 +176,7 @@ func localityOf(level scheduler.Locality) uint8 {
 // row returns the attempt's row, as far as the attempt has come.
 func (a *attempt) row() events.Attempt {
 	return events.Attempt{
-		Set: a.set.id, Task: uint32(a.set.spec.indexOf(a.index)), Number: uint32(a.number), Executor: a.executor.number,
+		Set: a.set.id, Task: uint32(a.set.spec.indexOf(a.index)), Number: uint32(a.number), Executor: a.executor.registrationNumber,
 		Locality: a.locality, Speculative: a.speculative, Start: a.launched,
 	}
 }
@@ -206,7 +206,7 @@ func (r *recorder) ended(a *attempt, outcome events.Outcome, metrics *wire.Metri
 		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(), Log: a.failure.GetLog(),
 	}
 	if outcome == events.OutcomeExecutorLost {
-		failed.Message, failed.Stack, failed.Log = "the executor "+a.lossText, "", ""
+		failed.Message, failed.Stack, failed.Log = "the executor "+a.lossReason, "", ""
 	}
 	r.events.Record(failed)
 }

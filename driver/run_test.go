@@ -33,7 +33,7 @@ func TestEveryTaskHasItsResultOnce(t *testing.T) {
 	require.Len(t, status.Jobs, 3)
 	for i, job := range status.Jobs {
 		require.Equal(t, uint64(i+1), job.ID)
-		require.Equal(t, driver.JobSucceeded, job.State)
+		require.Equal(t, driver.JobStateSucceeded, job.State)
 		require.Equal(t, job.Total, job.Done)
 	}
 	require.Equal(t, 501, status.Executors[0].Done+status.Executors[1].Done)
@@ -132,7 +132,7 @@ func TestJobFailsAfterMaxFailures(t *testing.T) {
 			require.Equal(t, test.want, *failure)
 			require.EqualError(t, err, test.text)
 			status := d.Status().Jobs[0]
-			require.Equal(t, driver.JobFailed, status.State)
+			require.Equal(t, driver.JobStateFailed, status.State)
 			require.Equal(t, test.text, status.Error)
 			requireSquares(t, t.Context(), d, 10) // the driver still works
 		})
@@ -168,7 +168,7 @@ func TestCancelKillsRunningTasks(t *testing.T) {
 	// The killed tasks have freed their cores.
 	requireSquares(t, t.Context(), d, 10)
 	status := d.Status().Jobs[0]
-	require.Equal(t, driver.JobCancelled, status.State)
+	require.Equal(t, driver.JobStateCancelled, status.State)
 	require.Equal(t, errTest.Error(), status.Error)
 
 	_, err = outcome(ctx, d, squares(1))
@@ -190,7 +190,7 @@ func TestCancelDoesNotWaitForTheConsumer(t *testing.T) {
 	for _, err := range d.Run(ctx, job) {
 		if last = err; err == nil {
 			cancel(errTest)
-			await(t, d, func(s driver.Status) bool { return s.Jobs[0].State == driver.JobCancelled })
+			await(t, d, func(s driver.Status) bool { return s.Jobs[0].State == driver.JobStateCancelled })
 		}
 	}
 	require.ErrorIs(t, last, errTest)
@@ -205,7 +205,7 @@ func TestLeavingTheLoopKillsRunningTasks(t *testing.T) {
 		break
 	}
 	requireSquares(t, t.Context(), d, 10)
-	require.Equal(t, driver.JobCancelled, d.Status().Jobs[0].State)
+	require.Equal(t, driver.JobStateCancelled, d.Status().Jobs[0].State)
 }
 
 func TestStopEndsRuns(t *testing.T) {
@@ -276,7 +276,7 @@ func TestStopWaitsABoundedTime(t *testing.T) {
 func TestCommonPartGoesToAnExecutorOnce(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)
-	job := driver.TaskSet{Name: "j", Function: "f", Common: bytes.Repeat([]byte("common"), 100<<10), Tasks: make([]driver.Task, 4)}
+	job := driver.TaskSet{Name: "j", Function: "f", Shared: bytes.Repeat([]byte("common"), 100<<10), Tasks: make([]driver.Task, 4)}
 	done := make(chan error, 1)
 	go func() { _, err := outcome(t.Context(), d, job); done <- err }()
 	sets, tasks, forgotten := 0, 0, []uint64(nil)
@@ -286,7 +286,7 @@ func TestCommonPartGoesToAnExecutorOnce(t *testing.T) {
 			sets++
 			require.Equal(t, "j", set.GetName())
 			require.Equal(t, "f", set.GetFunction())
-			require.Equal(t, job.Common, set.GetCommon())
+			require.Equal(t, job.Shared, set.GetCommon())
 		}
 		for _, launch := range single(message) {
 			tasks++
@@ -351,7 +351,7 @@ func TestATooLargeInputFailsBeforeAnyTaskRuns(t *testing.T) {
 	huge := make([]byte, wire.MaxInput+1) // never written to, so it occupies no memory
 	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Tasks: []driver.Task{{}, {Input: huge}}})
 	require.ErrorContains(t, err, `job "j": the input of task 1 takes 1073741825 bytes encoded, the most is 1073741824`)
-	_, err = outcome(t.Context(), d, driver.TaskSet{Name: "j", Common: huge})
+	_, err = outcome(t.Context(), d, driver.TaskSet{Name: "j", Shared: huge})
 	require.ErrorContains(t, err, `job "j": what its tasks share takes 1073741825 bytes`)
 	require.Empty(t, d.Status().Jobs)
 }

@@ -14,36 +14,36 @@ import (
 // runningSet is a task set that was submitted and has not ended. Submit sets its
 // id, spec and listener; the event loop owns all other fields.
 type runningSet struct {
-	id       uint64
-	spec     TaskSet
-	listener Listener
-	flow     // counts the bytes of results that the listener has
+	id          uint64
+	spec        TaskSet
+	listener    Listener
+	flowControl // counts the bytes of results that the listener has
 
-	profile     *resourceProfile // resource profile of the executors that run the set
-	cpus        int              // cores of each task
-	resources   map[string]float64
-	pool        string // name of the scheduling pool; "" if scheduler.mode is FIFO
-	slots       int    // how many of its tasks one executor runs at once
-	maxFailures int
-	sentTo      map[*executor]struct{} // executors that were sent spec.Common
-	submitted   time.Time
-	scheduled   bool // set once the set was submitted to the scheduler
-	ended       bool
+	profile             *resourceProfile // resource profile of the executors that run the set
+	cpus                int              // cores of each task
+	resources           map[string]float64
+	pool                string // name of the scheduling pool; "" if scheduler.mode is FIFO
+	slots               int    // how many of its tasks one executor runs at once
+	maxFailures         int
+	executorsWithShared map[*executor]struct{} // executors that were sent spec.Common
+	submitted           time.Time
+	scheduled           bool // set once the set was submitted to the scheduler
+	ended               bool
 
-	done           int // tasks that are done
-	running        int // attempts that run
-	copies         int // speculative attempts launched so far
-	failedAttempts int
-	launches       int    // attempts launched so far
-	launchesBefore int    // value of launches at the latest blockedCheck
-	blocked        string // why no task is launched, if the reason may last until a person acts; else ""
-	locality       Locality
-	barrier        *barrier // nil unless this is a barrier set that was launched
-	fetches        fetches
-	values         values // counters and gauges of tasks that are done
-	metrics        Metrics
-	reporting      map[scheduler.AttemptID]*attempt // unfinished attempts that have reported progress
-	recorded       *events.TaskSetValues            // the latest; nil for none
+	doneTasks            int // tasks that are done
+	runningAttempts      int // attempts that run
+	speculativeCopies    int // speculative attempts launched so far
+	failedAttempts       int
+	launches             int    // attempts launched so far
+	launchesAtLastCheck  int    // value of launches at the latest blockedCheck
+	blockedReason        string // why no task is launched, if the reason may last until a person acts; else ""
+	locality             Locality
+	barrier              *barrier // nil unless this is a barrier set that was launched
+	fetches              resultFetches
+	values               values // counters and gauges of tasks that are done
+	metrics              Metrics
+	attemptsWithProgress map[scheduler.AttemptID]*attempt // unfinished attempts that have reported progress
+	recordedValues       *events.TaskSetValues            // the latest; nil for none
 }
 
 // submit begins a task set, or ends it at once if it can never run.
@@ -87,8 +87,8 @@ func (l *loop) configure(set *runningSet) (slots int) {
 	slots = set.profile.slots(settings, set.cpus, set.resources)
 	set.slots = max(1, slots)
 	set.fetches = newFetches(settings, &set.spec)
-	set.sentTo = map[*executor]struct{}{}
-	set.reporting = map[scheduler.AttemptID]*attempt{}
+	set.executorsWithShared = map[*executor]struct{}{}
+	set.attemptsWithProgress = map[scheduler.AttemptID]*attempt{}
 	return slots
 }
 
@@ -103,9 +103,9 @@ func (l *loop) checkFits(set *runningSet, slots int) error {
 	case slots < 1:
 		return set.unschedulable(fmt.Sprintf("each takes %v of the resources of its executor, and its executors have %v: lower "+
 			"task.resource.NAME.amount (or what the job says), or raise executor.resource.NAME.amount (or what the job's resource profile says)",
-			amountsText(set.resources), amountsText(config.TaskResourceNames(l.d.options.Config, set.profile.Resources))))
+			formatAmounts(set.resources), formatAmounts(config.TaskResourceNames(l.d.options.Config, set.profile.Resources))))
 	}
-	if problem := l.barrierTooLarge(set); problem != "" {
+	if problem := l.whyBarrierNeverFits(set); problem != "" {
 		return set.unschedulable(problem)
 	}
 	return nil
@@ -137,7 +137,7 @@ func (l *loop) schedule(set *runningSet) {
 		l.endSet(set, fmt.Errorf("job %q: %w", set.spec.Name, err))
 		return
 	}
-	l.cluster.changed = true
+	l.requester.mayHaveChanged = true
 	l.logger.Info("job submitted", "job", set.id, "name", set.spec.Name, "tasks", len(set.spec.Tasks), "preferPlaces", withPreferences,
 		"profile", set.profile.ID, "pool", set.pool, "group", set.spec.Group)
 }
@@ -150,21 +150,21 @@ func (l *loop) endSet(set *runningSet, err error) {
 		set.profile.endSet(l.now)
 	}
 	if err != nil {
-		l.act(l.scheduler.Cancel(set.id, fmt.Sprintf("the job ended: %v", err)))
+		l.handleSchedulerEvents(l.scheduler.Cancel(set.id, fmt.Sprintf("the job ended: %v", err)))
 	}
-	for e := range set.sentTo {
+	for e := range set.executorsWithShared {
 		l.send.forget(e, set)
 	}
-	set.sentTo = nil
-	set.blocked = ""
+	set.executorsWithShared = nil
+	set.blockedReason = ""
 	l.commits.Forget(set.id)
-	l.dropBarrier(set)
-	l.cluster.changed = true
+	l.discardBarrierResults(set)
+	l.requester.mayHaveChanged = true
 
-	l.values.join(&set.values)
-	l.history.totals.Metrics.join(&set.metrics)
-	status := set.status(endState(err))
-	status.Counters, status.Gauges = set.values.copies()
+	l.values.merge(&set.values)
+	l.history.totals.Metrics.merge(&set.metrics)
+	status := set.status(jobState(err))
+	status.Counters, status.Gauges = set.values.clone()
 	ended := l.now
 	status.Ended = &ended
 	if err != nil {
@@ -172,22 +172,22 @@ func (l *loop) endSet(set *runningSet, err error) {
 	}
 	l.history.addJob(status)
 	l.record.setEnded(set, status.State, err, l.now)
-	l.logger.Info("job ended", "job", set.id, "name", set.spec.Name, "state", status.State, "tasks", len(set.spec.Tasks), "done", set.done,
+	l.logger.Info("job ended", "job", set.id, "name", set.spec.Name, "state", status.State, "tasks", len(set.spec.Tasks), "done", set.doneTasks,
 		"failedAttempts", set.failedAttempts, "took", ended.Sub(set.submitted).Round(time.Millisecond))
 	set.listener.Ended(err)
 }
 
-// endState returns the state of a job that ended with err, which may be nil.
-func endState(err error) string {
+// jobState returns the state of a job that ended with err, which may be nil.
+func jobState(err error) string {
 	var failure *TaskError
 	var tooLarge *ResultSizeError
 	switch {
 	case err == nil:
-		return JobSucceeded
+		return JobStateSucceeded
 	case errors.As(err, &failure), errors.As(err, &tooLarge), errors.Is(err, ErrUnschedulable):
-		return JobFailed
+		return JobStateFailed
 	}
-	return JobCancelled
+	return JobStateCancelled
 }
 
 func (set *runningSet) unschedulable(reason string) error {

@@ -69,7 +69,7 @@ func (l *loop) poolOf(spec *TaskSet) string {
 // offer makes the scheduler assign tasks to free cores, and launches them.
 func (l *loop) offer() {
 	launches, events := l.scheduler.Offer(l.now)
-	l.act(events)
+	l.handleSchedulerEvents(events)
 	for i := range launches {
 		launch := &launches[i]
 		if set := l.sets[launch.TaskSet]; set != nil { // acting on the events may have ended the set
@@ -79,19 +79,19 @@ func (l *loop) offer() {
 }
 
 func (l *loop) launch(e *executor, set *runningSet, launch *scheduler.Launch) {
-	if e.member != nil && len(e.attempts) == 0 {
-		e.member.Busy()
+	if e.allocationEntry != nil && len(e.attempts) == 0 {
+		e.allocationEntry.Busy()
 	}
 	a := &attempt{id: launch.Attempt, set: set, index: launch.Index, number: launch.Number, executor: e}
 	l.attempts[a.id], e.attempts[a.id] = a, a
-	set.running++
+	set.runningAttempts++
 	set.launches++
-	if set.blocked != "" {
-		set.blocked = ""
-		l.record.waits(set, l.now)
+	if set.blockedReason != "" {
+		set.blockedReason = ""
+		l.record.waitReason(set, l.now)
 	}
 	if launch.Speculative {
-		set.copies++
+		set.speculativeCopies++
 	}
 	set.locality.count(launch.Locality)
 	l.history.totals.Locality.count(launch.Locality)
@@ -132,7 +132,7 @@ func (w *registrationWait) pendingDeadline(now time.Time, executors, wanted int)
 }
 
 func (l *loop) registrationDeadline() time.Time {
-	if l.cluster.manager == nil {
+	if l.requester.manager == nil {
 		return time.Time{}
 	}
 	return l.registration.pendingDeadline(l.now, len(l.executors)-len(l.decommissions.executors), l.profiles.total())
@@ -140,8 +140,8 @@ func (l *loop) registrationDeadline() time.Time {
 
 // speculationTimer decides when to look for slow tasks.
 type speculationTimer struct {
-	interval time.Duration // 0 if speculation is off
-	next     time.Time
+	interval  time.Duration // 0 if speculation is off
+	nextCheck time.Time
 }
 
 func newSpeculationTimer(c *config.Config) speculationTimer {
@@ -158,78 +158,78 @@ func (l *loop) speculate() (next time.Time) {
 	if s.interval == 0 || len(l.sets) == 0 || l.stopping {
 		return time.Time{}
 	}
-	if l.now.Before(s.next) {
-		return s.next
+	if l.now.Before(s.nextCheck) {
+		return s.nextCheck
 	}
-	s.next = l.now.Add(s.interval)
+	s.nextCheck = l.now.Add(s.interval)
 	for _, slow := range l.scheduler.CheckSpeculation(l.now) {
 		l.logger.Info("task takes long and will be run once more", "job", slow.TaskSet, "task", slow.Index, "executor", slow.Executor,
 			"for", slow.RunTime.Round(time.Millisecond), "limit", slow.Limit.Round(time.Millisecond))
 	}
-	return s.next
+	return s.nextCheck
 }
 
 const (
 	// blockedInterval is how long waiting tasks are not launched before this is reported.
 	blockedInterval = 15 * time.Second
-	// maxBlockedChecks limits how many task sets one check looks at, because the
+	// maxCheckedSets limits how many task sets one check looks at, because the
 	// scheduler goes through all executors for each of them.
-	maxBlockedChecks = 100
+	maxCheckedSets = 100
 )
 
 // blockedCheck decides when to look for task sets that launch nothing.
 type blockedCheck struct {
-	next time.Time // when the next check is due; zero if no task set runs
+	nextCheck time.Time // when the next check is due; zero if no task set runs
 }
 
-// due reports whether a check is due. running is set if any task set runs.
-func (b *blockedCheck) due(now time.Time, running bool) bool {
+// isDue reports whether a check is due. running is set if any task set runs.
+func (b *blockedCheck) isDue(now time.Time, running bool) bool {
 	if !running {
-		b.next = time.Time{}
+		b.nextCheck = time.Time{}
 		return false
 	}
-	first := b.next.IsZero()
-	if !first && now.Before(b.next) {
+	first := b.nextCheck.IsZero()
+	if !first && now.Before(b.nextCheck) {
 		return false
 	}
-	b.next = now.Add(blockedInterval)
+	b.nextCheck = now.Add(blockedInterval)
 	return !first
 }
 
 // checkBlocked finds out why task sets launch nothing, and logs reasons that a person may
 // have to act on. It returns when to call it again (zero: never).
 func (l *loop) checkBlocked() (next time.Time) {
-	if !l.blocked.due(l.now, len(l.sets) > 0 && !l.stopping) {
-		return l.blocked.next
+	if !l.blocked.isDue(l.now, len(l.sets) > 0 && !l.stopping) {
+		return l.blocked.nextCheck
 	}
 	checks := 0
 	for _, id := range slices.Sorted(maps.Keys(l.sets)) {
 		set := l.sets[id]
-		before := set.blocked
-		set.blocked = ""
-		if set.launches == set.launchesBefore && l.now.Sub(set.submitted) >= blockedInterval && checks < maxBlockedChecks {
+		before := set.blockedReason
+		set.blockedReason = ""
+		if set.launches == set.launchesAtLastCheck && l.now.Sub(set.submitted) >= blockedInterval && checks < maxCheckedSets {
 			checks++
 			switch wait, reason := l.scheduler.WhyWaiting(id); wait {
 			case scheduler.WaitNone, scheduler.WaitAllBusy, scheduler.WaitForLocality: // these states end by themselves
 			default:
-				set.blocked = reason
+				set.blockedReason = reason
 				l.logger.Warn("job waits", "job", id, "name", set.spec.Name, "reason", reason)
 			}
 		}
-		if set.blocked != before {
-			l.record.waits(set, l.now)
+		if set.blockedReason != before {
+			l.record.waitReason(set, l.now)
 		}
-		set.launchesBefore = set.launches
+		set.launchesAtLastCheck = set.launches
 	}
-	return l.blocked.next
+	return l.blocked.nextCheck
 }
 
 // notes returns the problems to show in the application's status.
 func (l *loop) notes() []string {
 	var notes []string
 	for _, id := range slices.Sorted(maps.Keys(l.sets)) {
-		if set := l.sets[id]; set.blocked != "" {
-			notes = append(notes, fmt.Sprintf("job %d (%s) waits: %s", id, set.spec.Name, set.blocked))
+		if set := l.sets[id]; set.blockedReason != "" {
+			notes = append(notes, fmt.Sprintf("job %d (%s) waits: %s", id, set.spec.Name, set.blockedReason))
 		}
 	}
 	return notes

@@ -7,9 +7,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// maxForgetBytes limits the shared inputs (TaskSet.Common) of ended task sets at an
+// maxEndedSetsBytes limits the shared inputs (TaskSet.Common) of ended task sets at an
 // executor. Beyond it, the executor gets a message only to forget these sets.
-const maxForgetBytes = 256 << 10
+const maxEndedSetsBytes = 256 << 10
 
 // sender builds all messages to executors. Each executor gets at most one message in a
 // turn (iteration) of the event loop; flush puts it into the executor's mailbox.
@@ -18,47 +18,47 @@ const maxForgetBytes = 256 << 10
 // order in which executors act on fields, a method here that sets it, and its merging in
 // mailbox.go.
 type sender struct {
-	pending []*executor // executors that get a message in this turn
+	executorsWithMessage []*executor // executors that get a message in this turn
 }
 
 // outgoing is what the driver will send to one executor at the end of the turn.
 type outgoing struct {
-	message     *wire.DriverMessage // built in this turn; nil if there is none
-	launchBytes int                 // size of the inputs of the message's last launch
-	forget      []uint64            // ids of ended task sets, sent with the next message
-	forgetBytes int                 // size of the shared inputs of these sets
+	message        *wire.DriverMessage // built in this turn; nil if there is none
+	launchBytes    int                 // size of the inputs of the message's last launch
+	endedSets      []uint64            // ids of ended task sets, sent with the next message
+	endedSetsBytes int                 // size of the shared inputs of these sets
 }
 
 // messageTo returns this turn's message to an executor, and creates it if there is none.
 func (s *sender) messageTo(e *executor) *wire.DriverMessage {
-	if e.out.message == nil {
-		e.out.message = &wire.DriverMessage{}
-		s.pending = append(s.pending, e)
+	if e.outgoing.message == nil {
+		e.outgoing.message = &wire.DriverMessage{}
+		s.executorsWithMessage = append(s.executorsWithMessage, e)
 	}
-	return e.out.message
+	return e.outgoing.message
 }
 
 // flush puts this turn's messages into the mailboxes of their executors.
 func (s *sender) flush() {
-	for _, e := range s.pending {
-		message := e.out.message
-		message.Forget = e.out.forget
-		e.link.mailbox.put(message)
-		e.out = outgoing{}
+	for _, e := range s.executorsWithMessage {
+		message := e.outgoing.message
+		message.Forget = e.outgoing.endedSets
+		e.stream.mailbox.put(message)
+		e.outgoing = outgoing{}
 	}
-	s.pending = s.pending[:0]
+	s.executorsWithMessage = s.executorsWithMessage[:0]
 }
 
 func (s *sender) registered(e *executor) { s.messageTo(e).Registered = &wire.Registered{} }
 
 // refuse answers a registration that is not accepted, and ends the executor's stream.
-func (s *sender) refuse(to *link, reason string) {
+func (s *sender) refuse(to *executorStream, reason string) {
 	to.mailbox.put(&wire.DriverMessage{Refused: &wire.Refused{Reason: reason}})
 	to.mailbox.close(nil)
 }
 
 // decommission tells an executor that it gets no further tasks.
-func (s *sender) decommission(e *executor, notice Notice) {
+func (s *sender) decommission(e *executor, notice DecommissionNotice) {
 	message := &wire.Decommission{Reason: validUTF8(notice.Reason)}
 	if !notice.Deadline.IsZero() {
 		message.DeadlineMillis = notice.Deadline.UnixMilli()
@@ -77,13 +77,13 @@ func (s *sender) credentials(e *executor, credentials *wire.Credentials) {
 
 // taskSet sends a task set's function and shared input to an executor, once.
 func (s *sender) taskSet(e *executor, set *runningSet) {
-	if _, sent := set.sentTo[e]; sent {
+	if _, sent := set.executorsWithShared[e]; sent {
 		return
 	}
-	set.sentTo[e] = struct{}{}
+	set.executorsWithShared[e] = struct{}{}
 	message := s.messageTo(e)
 	message.TaskSets = append(message.TaskSets, &wire.TaskSet{
-		Id: set.id, Name: validUTF8(set.spec.Name), Function: set.spec.Function, Common: set.spec.Common,
+		Id: set.id, Name: validUTF8(set.spec.Name), Function: set.spec.Function, Common: set.spec.Shared,
 	})
 }
 
@@ -94,7 +94,7 @@ func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
 	set, e := a.set, a.executor
 	own := &wire.Launch{
 		Attempt: uint64(a.id), TaskSet: set.id, AttemptNumber: uint32(a.number), Cpus: uint32(set.cpus), Resources: wire.ResourcesOf(launch.Resources),
-		Queued: launch.Queued, StoreResult: set.unreleased.Load() > set.fetches.window,
+		Queued: launch.Queued, StoreResult: set.unreleased.Load() > set.fetches.fetchWindow,
 	}
 	message, input := s.messageTo(e), set.spec.Tasks[a.index].Input
 	last := own
@@ -103,12 +103,12 @@ func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
 	}
 	alike := last != own && last.TaskSet == own.TaskSet && last.Attempt+uint64(len(last.Indexes)) == own.Attempt &&
 		last.AttemptNumber == own.AttemptNumber && last.Queued == own.Queued && last.StoreResult == own.StoreResult &&
-		last.Resources == nil && own.Resources == nil && e.out.launchBytes+len(input) <= wire.MaxPart
+		last.Resources == nil && own.Resources == nil && e.outgoing.launchBytes+len(input) <= wire.MaxPart
 	if !alike {
-		last, e.out.launchBytes = own, 0
+		last, e.outgoing.launchBytes = own, 0
 		message.Launches = append(message.Launches, own)
 	}
-	e.out.launchBytes += len(input)
+	e.outgoing.launchBytes += len(input)
 	last.Indexes = append(last.Indexes, uint32(set.spec.indexOf(a.index)))
 	if len(input) > 0 || last.Inputs != nil {
 		for len(last.Inputs) < len(last.Indexes)-1 {
@@ -163,9 +163,9 @@ func (s *sender) kill(a *attempt, reason string) {
 // message costs more than the tasks of a short set. forget makes a message only for a
 // barrier set, or if the executor would keep more than maxForgetBytes.
 func (s *sender) forget(e *executor, set *runningSet) {
-	e.out.forget = append(e.out.forget, set.id)
-	e.out.forgetBytes += len(set.spec.Common)
-	if set.spec.Barrier || e.out.forgetBytes > maxForgetBytes {
+	e.outgoing.endedSets = append(e.outgoing.endedSets, set.id)
+	e.outgoing.endedSetsBytes += len(set.spec.Shared)
+	if set.spec.Barrier || e.outgoing.endedSetsBytes > maxEndedSetsBytes {
 		s.messageTo(e)
 	}
 }
@@ -176,8 +176,8 @@ func (s *sender) release(e *executor, key string) {
 	message.Release = append(message.Release, key)
 }
 
-// profile asks an executor for a profile of its process.
-func (s *sender) profile(e *executor, request *wire.ProfileRequest) {
+// requestPprof asks an executor for a profile of its process.
+func (s *sender) requestPprof(e *executor, request *wire.ProfileRequest) {
 	message := s.messageTo(e)
 	message.Profiles = append(message.Profiles, request)
 }

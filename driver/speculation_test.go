@@ -95,7 +95,7 @@ func TestASlowTaskIsCopiedAndTheLoserKilled(t *testing.T) {
 		status := d.Status()
 		require.Equal(t, 4, status.Totals.Done)
 		require.Zero(t, status.Totals.FailedAttempts)
-		require.Equal(t, 1, status.Jobs[0].Copies)
+		require.Equal(t, 1, status.Jobs[0].SpeculativeCopies)
 	})
 }
 
@@ -107,7 +107,7 @@ func TestWithoutSpeculationNothingIsCopied(t *testing.T) {
 		straggler := one.launches(1)[0]
 		other.finish(other.launches(1)[0], "")
 		time.Sleep(time.Minute)
-		require.Zero(t, d.Status().Jobs[0].Copies)
+		require.Zero(t, d.Status().Jobs[0].SpeculativeCopies)
 		one.finish(straggler, "")
 		require.NoError(t, (<-done).err)
 	})

@@ -35,10 +35,10 @@ type Status struct {
 
 // States of an executor.
 const (
-	ExecutorRegistered = "registered"
-	// ExecutorDecommissioning executors get no further task and stop when they run none.
-	ExecutorDecommissioning = "decommissioning"
-	ExecutorLost            = "lost"
+	ExecutorStateRegistered = "registered"
+	// ExecutorStateDecommissioning executors get no further task and stop when they run none.
+	ExecutorStateDecommissioning = "decommissioning"
+	ExecutorStateLost            = "lost"
 )
 
 // ExecutorStatus describes one executor.
@@ -53,15 +53,15 @@ type ExecutorStatus struct {
 	Done          int    `json:"done"`
 	Failed        int    `json:"failed"`
 	ResidentBytes uint64 `json:"residentBytes"`
-	// Holding is the number of keys under which the executor holds data
+	// HeldKeyCount is the number of keys under which the executor holds data
 	// (Task.Hold). Holds lists the first 20 of these keys, in alphabetical order.
-	Holding    int               `json:"holding,omitempty"`
-	Holds      []string          `json:"holds,omitempty"`
-	LogURLs    map[string]string `json:"logUrls,omitempty"`
-	Registered time.Time         `json:"registered"`
-	LastHeard  time.Time         `json:"lastHeard"`
-	Lost       *time.Time        `json:"lost,omitempty"`
-	LossText   string            `json:"lossText,omitempty"`
+	HeldKeyCount int               `json:"holding,omitempty"`
+	HeldKeys     []string          `json:"holds,omitempty"`
+	LogURLs      map[string]string `json:"logUrls,omitempty"`
+	Registered   time.Time         `json:"registered"`
+	LastHeard    time.Time         `json:"lastHeard"`
+	Lost         *time.Time        `json:"lost,omitempty"`
+	LossReason   string            `json:"lossText,omitempty"`
 	// Decommission is why the executor is or was being decommissioned; "" if it never
 	// was. Deadline is when it is killed at the latest; nil if that is not known.
 	Decommission string     `json:"decommission,omitempty"`
@@ -89,34 +89,34 @@ func (p *resourceProfile) status() ProfileStatus {
 
 // States of a job.
 const (
-	JobRunning   = "running"
-	JobSucceeded = "succeeded"
-	JobFailed    = "failed"
-	JobCancelled = "cancelled"
+	JobStateRunning   = "running"
+	JobStateSucceeded = "succeeded"
+	JobStateFailed    = "failed"
+	JobStateCancelled = "cancelled"
 )
 
 // JobStatus describes one job, which is one task set.
 type JobStatus struct {
-	ID             uint64      `json:"id"`
-	Name           string      `json:"name"`
-	Description    string      `json:"description,omitempty"`
-	Group          string      `json:"group,omitempty"`
-	Pool           string      `json:"pool,omitempty"`  // name of its scheduling pool; "" without pools
-	Stage          *StagePlace `json:"stage,omitempty"` // see TaskSet.Place
-	Barrier        bool        `json:"barrier,omitempty"`
-	State          string      `json:"state"`   // one of the Job constants
-	Profile        int         `json:"profile"` // id of the resource profile of its executors
-	Total          int         `json:"total"`   // number of tasks
-	Done           int         `json:"done"`
-	Running        int         `json:"running"`
-	Copies         int         `json:"copies,omitempty"` // speculative attempts launched so far
-	FailedAttempts int         `json:"failedAttempts"`
-	Waits          string      `json:"waits,omitempty"` // why no task is launched, if the reason may last until a person acts
-	Locality       Locality    `json:"locality"`
-	Metrics        Metrics     `json:"metrics"`
-	Submitted      time.Time   `json:"submitted"`
-	Ended          *time.Time  `json:"ended,omitempty"`
-	Error          string      `json:"error,omitempty"`
+	ID                uint64      `json:"id"`
+	Name              string      `json:"name"`
+	Description       string      `json:"description,omitempty"`
+	Group             string      `json:"group,omitempty"`
+	Pool              string      `json:"pool,omitempty"`  // name of its scheduling pool; "" without pools
+	Stage             *StageInJob `json:"stage,omitempty"` // see TaskSet.Place
+	Barrier           bool        `json:"barrier,omitempty"`
+	State             string      `json:"state"`   // one of the Job constants
+	Profile           int         `json:"profile"` // id of the resource profile of its executors
+	Total             int         `json:"total"`   // number of tasks
+	Done              int         `json:"done"`
+	Running           int         `json:"running"`
+	SpeculativeCopies int         `json:"copies,omitempty"` // speculative attempts launched so far
+	FailedAttempts    int         `json:"failedAttempts"`
+	WaitReason        string      `json:"waits,omitempty"` // why no task is launched, if the reason may last until a person acts
+	Locality          Locality    `json:"locality"`
+	Metrics           Metrics     `json:"metrics"`
+	Submitted         time.Time   `json:"submitted"`
+	Ended             *time.Time  `json:"ended,omitempty"`
+	Error             string      `json:"error,omitempty"`
 	// Counters are sums over done tasks and, as of the last heartbeats, running attempts.
 	Counters map[string]int64 `json:"counters,omitempty"`
 	// Gauges are the gauges of running attempts, as of their latest heartbeats.

@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// link is the driver's end of one executor's stream.
-type link struct {
+// executorStream is the driver's end of one executor's stream.
+type executorStream struct {
 	mailbox  *mailbox
 	executor *executor // owned by the event loop; nil before registration and after the loss
 }
@@ -35,8 +35,8 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 	if err != nil {
 		return err
 	}
-	from := &link{mailbox: mailbox}
-	if !d.post(event{link: from, message: first}) {
+	from := &executorStream{mailbox: mailbox}
+	if !d.post(event{stream: from, message: first}) {
 		return ErrStopped
 	}
 	d.streams.Go(func() {
@@ -46,7 +46,7 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 				d.do(func(l *loop) { l.streamEnded(from, err) })
 				return
 			}
-			if !d.post(event{link: from, message: message}) {
+			if !d.post(event{stream: from, message: message}) {
 				return
 			}
 		}

@@ -30,7 +30,7 @@ func (d *Driver) Submit(spec TaskSet, listener Listener) (*Submission, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	set := &runningSet{id: d.lastSet.Add(1), spec: spec, listener: listener}
+	set := &runningSet{id: d.lastID.Add(1), spec: spec, listener: listener}
 	if _, ok := ask(d, func(l *loop) struct{} { l.submit(set); return struct{}{} }); !ok {
 		return nil, ErrStopped
 	}
@@ -49,8 +49,8 @@ func (s *Submission) Cancel(cause error) {
 	})
 }
 
-// flow counts unreleased results, which limit how many more the driver fetches.
-type flow struct {
+// flowControl counts unreleased results, which limit how many more the driver fetches.
+type flowControl struct {
 	unreleased   atomic.Int64 // bytes of results that the listener has received and not released
 	fetchPending atomic.Bool  // set if stored results are not fetched until some are released
 }
@@ -117,7 +117,7 @@ func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error]
 			yield(Result{}, context.Cause(ctx))
 			return
 		}
-		results := newResults()
+		results := newResultQueue()
 		submission, err := d.Submit(spec, results)
 		if err != nil {
 			yield(Result{}, err)
@@ -145,8 +145,8 @@ func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error]
 	}
 }
 
-// results is the listener of Run: the event loop adds results without waiting.
-type results struct {
+// resultQueue is the listener of Run: the event loop adds results without waiting.
+type resultQueue struct {
 	ready chan struct{} // has an element if something was added
 
 	mu    sync.Mutex
@@ -155,10 +155,10 @@ type results struct {
 	err   error
 }
 
-func newResults() *results { return &results{ready: make(chan struct{}, 1)} }
+func newResultQueue() *resultQueue { return &resultQueue{ready: make(chan struct{}, 1)} }
 
 // TaskDone implements Listener.
-func (r *results) TaskDone(result Result) {
+func (r *resultQueue) TaskDone(result Result) {
 	r.mu.Lock()
 	r.list = append(r.list, result)
 	first := len(r.list) == 1
@@ -169,17 +169,17 @@ func (r *results) TaskDone(result Result) {
 }
 
 // TaskFailed implements Listener.
-func (r *results) TaskFailed(TaskFailure) {}
+func (r *resultQueue) TaskFailed(TaskFailure) {}
 
 // Ended implements Listener.
-func (r *results) Ended(err error) {
+func (r *resultQueue) Ended(err error) {
 	r.mu.Lock()
 	r.ended, r.err = true, err
 	r.mu.Unlock()
 	r.signal()
 }
 
-func (r *results) signal() {
+func (r *resultQueue) signal() {
 	select {
 	case r.ready <- struct{}{}:
 	default:
@@ -187,7 +187,7 @@ func (r *results) signal() {
 }
 
 // take returns what was added since the last call.
-func (r *results) take() (list []Result, ended bool, err error) {
+func (r *resultQueue) take() (list []Result, ended bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list, r.list = r.list, nil

@@ -54,15 +54,15 @@ func TestAListenerReceivesEachEnd(t *testing.T) {
 	one.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{{Attempt: first.GetAttempt(), State: wire.TaskState_TASK_STATE_FAILED,
 		Failure: &wire.Failure{Message: "not yet", Stack: "here"}}}})
 	await(t, d, func(s driver.Status) bool { return s.Totals.FailedAttempts == 1 })
-	d.ExecutorLost("2", driver.Loss{Text: "was preempted"})
+	d.ExecutorLost("2", driver.Loss{Reason: "was preempted"})
 	for range 2 {
 		one.finish(one.launches(1)[0], "")
 	}
 	require.NoError(t, <-listener.ended)
 
 	require.Equal(t, []driver.TaskFailure{
-		{Index: int(first.GetIndexes()[0]), ExecutorID: "1", Host: "h1", Reason: driver.FailedFunction, Message: "not yet", Stack: "here", Failures: 1},
-		{Index: int(second.GetIndexes()[0]), ExecutorID: "2", Host: "h2", Reason: driver.LostExecutor, Message: "the executor was preempted"},
+		{Index: int(first.GetIndexes()[0]), ExecutorID: "1", Host: "h1", Reason: driver.ReasonFunctionFailed, Message: "not yet", Stack: "here", Failures: 1},
+		{Index: int(second.GetIndexes()[0]), ExecutorID: "2", Host: "h2", Reason: driver.ReasonExecutorLost, Message: "the executor was preempted"},
 	}, listener.failures)
 	require.Len(t, listener.done, 2)
 	for _, result := range listener.done {
@@ -132,7 +132,7 @@ func TestASubmissionIsCancelledWithItsCause(t *testing.T) {
 	submission.Cancel(errors.New("too late"))
 	require.ErrorIs(t, <-listener.ended, errTest)
 	require.Len(t, p.recv().GetKills(), 1)
-	require.Equal(t, driver.JobCancelled, d.Status().Jobs[0].State)
+	require.Equal(t, driver.JobStateCancelled, d.Status().Jobs[0].State)
 	p.leave()
 }
 
@@ -163,10 +163,10 @@ func TestExecutorListener(t *testing.T) {
 	require.Equal(t, "1 added on h1 with 1", <-told)
 	join(t, d, "2", "h2", 4)
 	require.Equal(t, "2 added on h2 with 4", <-told)
-	d.ExecutorLost("1", driver.Loss{Text: "was preempted"})
+	d.ExecutorLost("1", driver.Loss{Reason: "was preempted"})
 	require.Equal(t, "1 was preempted", <-told)
 	stop()
-	d.ExecutorLost("2", driver.Loss{Text: "was preempted"})
+	d.ExecutorLost("2", driver.Loss{Reason: "was preempted"})
 	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 0 })
 	require.Empty(t, told)
 }

@@ -14,7 +14,7 @@ import (
 type TaskSet struct {
 	Name     string // shown in errors, logs and the status
 	Function string // name under which the function is registered in package function
-	Common   []byte // input that all tasks share, sent to each executor once; at most 1 GiB
+	Shared   []byte // input that all tasks share, sent to each executor once; at most 1 GiB
 	Tasks    []Task
 	// Indexes are the indexes of the tasks, if the set repeats some tasks of an
 	// earlier one; nil means 0, 1, 2, …
@@ -33,8 +33,8 @@ type TaskSet struct {
 	// Job and Stage are the ids, from Driver.NewID, of the job and the stage that the set
 	// belongs to, in events. If Job is 0, the set is a job of its own.
 	Job, Stage uint64
-	// Place is the set's place in a job of several sets, for people; nil if the set is a job.
-	Place *StagePlace
+	// StageInJob is the set's place in a job of several sets, for people; nil if the set is a job.
+	StageInJob *StageInJob
 
 	// Group is a name by which Driver.CancelGroup cancels several sets together;
 	// Description is text for people. Either may be "".
@@ -48,16 +48,16 @@ type TaskSet struct {
 	// Barrier makes all tasks run at the same time. If one fails, all run again.
 	Barrier bool
 
-	// Collect says that the caller keeps all results: driver.maxResultSize then
+	// KeepsAllResults says that the caller keeps all results: driver.maxResultSize then
 	// limits their total size. Otherwise it limits the size of each result.
-	Collect bool
+	KeepsAllResults bool
 
 	CPUs        int // cores of each task; 0 means task.cpus
 	MaxFailures int // the set fails when one task has failed this often; 0 means task.maxFailures
 }
 
-// StagePlace is the place of a task set in a job that has several, such as a job of data sets.
-type StagePlace struct {
+// StageInJob is the place of a task set in a job that has several, such as a job of data sets.
+type StageInJob struct {
 	Job    uint64 `json:"job"`    // the same for all sets of the job
 	Name   string `json:"name"`   // the job's name
 	Number int    `json:"number"` // 1 to Of; a repeated stage has its first number
@@ -135,9 +135,9 @@ func (e *TaskError) Error() string {
 
 // check returns an error if the set is invalid or an input too large to be sent.
 func (s *TaskSet) check() error {
-	if len(s.Common) > wire.MaxInput {
+	if len(s.Shared) > wire.MaxInput {
 		return fmt.Errorf("job %q: what its tasks share takes %d bytes encoded, the most is %d: write it to a file that the tasks read",
-			s.Name, len(s.Common), wire.MaxInput)
+			s.Name, len(s.Shared), wire.MaxInput)
 	}
 	if s.Indexes != nil && len(s.Indexes) != len(s.Tasks) {
 		return fmt.Errorf("job %q: it has %d tasks and %d indexes", s.Name, len(s.Tasks), len(s.Indexes))

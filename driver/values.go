@@ -18,12 +18,12 @@ type Values struct {
 func (d *Driver) Values() Values {
 	all, _ := ask(d, func(l *loop) Values {
 		sum := &values{}
-		sum.join(&l.values)
+		sum.merge(&l.values)
 		for _, set := range l.sets {
-			running, _ := set.current()
-			sum.join(running)
+			running, _ := set.currentValues()
+			sum.merge(running)
 		}
-		counters, gauges := sum.copies()
+		counters, gauges := sum.clone()
 		return Values{Counters: counters, Gauges: gauges}
 	})
 	return all
@@ -31,7 +31,7 @@ func (d *Driver) Values() Values {
 
 // AddCounters adds to counters, by name, beside what tasks add by themselves.
 func (d *Driver) AddCounters(counters map[string]int64) {
-	d.do(func(l *loop) { l.values.count(counters) })
+	d.do(func(l *loop) { l.values.addCounters(counters) })
 }
 
 // values are counters, summed over attempts, and gauges. The zero value is empty.
@@ -45,21 +45,21 @@ func (v *values) add(reported *wire.TaskValues) {
 	if reported == nil {
 		return
 	}
-	v.count(reported.GetCounters())
+	v.addCounters(reported.GetCounters())
 	for name, value := range reported.GetGauges() {
-		v.gauge(name, GaugeStatus{Peak: value})
+		v.addGauge(name, GaugeStatus{Peak: value})
 	}
 }
 
 // addRunning adds the counters and gauges that a running attempt has reported.
 func (v *values) addRunning(reported *wire.TaskValues) {
-	v.count(reported.GetCounters())
+	v.addCounters(reported.GetCounters())
 	for name, value := range reported.GetGauges() {
-		v.gauge(name, GaugeStatus{Attempts: 1, Sum: value, Min: value, Max: value, Peak: value})
+		v.addGauge(name, GaugeStatus{Attempts: 1, Sum: value, Min: value, Max: value, Peak: value})
 	}
 }
 
-func (v *values) count(counters map[string]int64) {
+func (v *values) addCounters(counters map[string]int64) {
 	if v.counters == nil && len(counters) > 0 {
 		v.counters = map[string]int64{}
 	}
@@ -68,7 +68,7 @@ func (v *values) count(counters map[string]int64) {
 	}
 }
 
-func (v *values) gauge(name string, other GaugeStatus) {
+func (v *values) addGauge(name string, other GaugeStatus) {
 	if v.gauges == nil {
 		v.gauges = map[string]GaugeStatus{}
 	}
@@ -90,16 +90,16 @@ func (v *values) gauge(name string, other GaugeStatus) {
 	v.gauges[name] = own
 }
 
-// join adds the counters and gauges of other.
-func (v *values) join(other *values) {
-	v.count(other.counters)
+// merge adds the counters and gauges of other.
+func (v *values) merge(other *values) {
+	v.addCounters(other.counters)
 	for name, gauge := range other.gauges {
-		v.gauge(name, gauge)
+		v.addGauge(name, gauge)
 	}
 }
 
-// copies returns copies of the counters and gauges; nil if there are none.
-func (v *values) copies() (counters map[string]int64, gauges map[string]GaugeStatus) {
+// clone returns copies of the counters and gauges; nil if there are none.
+func (v *values) clone() (counters map[string]int64, gauges map[string]GaugeStatus) {
 	return maps.Clone(v.counters), maps.Clone(v.gauges)
 }
 
@@ -142,8 +142,8 @@ func (m *Metrics) add(reported *wire.Metrics) {
 	m.PeakMemoryBytes = max(m.PeakMemoryBytes, reported.GetPeakMemoryBytes())
 }
 
-// join adds the metrics of other task sets.
-func (m *Metrics) join(other *Metrics) {
+// merge adds the metrics of other task sets.
+func (m *Metrics) merge(other *Metrics) {
 	m.QueueNanos += other.QueueNanos
 	m.DecodeNanos += other.DecodeNanos
 	m.RunNanos += other.RunNanos
@@ -157,17 +157,17 @@ func (m *Metrics) join(other *Metrics) {
 // addProgress records an attempt's latest counters, gauges and metrics.
 func (set *runningSet) addProgress(a *attempt, progress *wire.TaskProgress) {
 	a.progress = progress
-	set.reporting[a.id] = a
+	set.attemptsWithProgress[a.id] = a
 	for name, value := range progress.GetValues().GetGauges() {
-		set.values.gauge(name, GaugeStatus{Peak: value})
+		set.values.addGauge(name, GaugeStatus{Peak: value})
 	}
 }
 
-// current returns the values and metrics of a set's done tasks and running attempts.
-func (set *runningSet) current() (*values, Metrics) {
+// currentValues returns the values and metrics of a set's done tasks and running attempts.
+func (set *runningSet) currentValues() (*values, Metrics) {
 	all, metrics := &values{}, set.metrics
-	all.join(&set.values)
-	for _, a := range set.reporting {
+	all.merge(&set.values)
+	for _, a := range set.attemptsWithProgress {
 		if reported := a.progress.GetValues(); reported != nil {
 			all.addRunning(reported)
 		}

@@ -106,7 +106,7 @@ func countingChaos(t *rapid.T) {
 			_ = d.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
 				return executorbackend.Serve(ctx, executorbackend.Options{ID: id, Host: "host" + id, Cores: 4, Config: c}, stream)
 			})
-			d.ExecutorLost(id, driver.Loss{Text: "was killed"})
+			d.ExecutorLost(id, driver.Loss{Reason: "was killed"})
 		})
 	}
 	var sum int64

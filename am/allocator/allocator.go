@@ -33,10 +33,10 @@ type Options struct {
 	Connect         func(node yarn.NodeID, token security.Token) launcher.NodeManager
 	LaunchContext   func(launcher.Executor) yarn.ContainerLaunchContext
 
-	ExecutorLost func(id string, loss driver.Loss)        // to the driver; must not block
-	Decommission func(ids []string, notice driver.Notice) // to the driver; must not block
-	Progress     func() float32                           // returns the driver's progress, 0 to 1; called at every heartbeat
-	Load         func() map[string]int                    // returns the running tasks by executor; may take a second
+	ExecutorLost func(id string, loss driver.Loss)                    // to the driver; must not block
+	Decommission func(ids []string, notice driver.DecommissionNotice) // to the driver; must not block
+	Progress     func() float32                                       // returns the driver's progress, 0 to 1; called at every heartbeat
+	Load         func() map[string]int                                // returns the running tasks by executor; may take a second
 
 	Settings     *config.Config
 	Hadoop       *conf.Config

@@ -154,7 +154,7 @@ func TestFailedContainersAreAskedForWithGrowingPauses(t *testing.T) {
 						return yarn.ContainerLaunchContext{Env: map[string]string{executorVariable: e.ID}}
 					},
 					ExecutorLost: func(string, driver.Loss) {},
-					Decommission: func([]string, driver.Notice) {},
+					Decommission: func([]string, driver.DecommissionNotice) {},
 					Random:       rand.New(rand.NewPCG(1, 1)),
 				})
 				request := driver.Request{ExcludedNodes: cause.excluded, Demands: []driver.Demand{{Profile: a.state.profiles[0].Profile, Total: wanted}}}

@@ -145,7 +145,7 @@ func (c *chaos) lost(id string, loss driver.Loss) {
 }
 
 // decommission is Options.Decommission, which kills the executors after a while.
-func (c *chaos) decommission(ids []string, _ driver.Notice) {
+func (c *chaos) decommission(ids []string, _ driver.DecommissionNotice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range ids {

@@ -15,7 +15,7 @@ import (
 // notice tells the driver that YARN will end the containers of executors, and why.
 type notice struct {
 	ids    []string
-	notice driver.Notice
+	notice driver.DecommissionNotice
 }
 
 // takeNotices returns the notices to the driver, and clears the list.
@@ -35,7 +35,7 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 			s.replan()
 		}
 		if report.State == yarn.NodeDecommissioning {
-			notice := driver.Notice{Reason: fmt.Sprintf("its node %s is being decommissioned", report.ID.Host)}
+			notice := driver.DecommissionNotice{Reason: fmt.Sprintf("its node %s is being decommissioned", report.ID.Host)}
 			if report.DecommissioningTimeout > 0 {
 				notice.Deadline = now.Add(report.DecommissioningTimeout)
 			}
@@ -84,7 +84,7 @@ var (
 // decommission begins to decommission executors whose containers YARN will end. They
 // no longer count towards the driver's demand. Executors that have not registered
 // are released.
-func (s *state) decommission(executors []*executor, why driver.Notice, reason exitReason, now time.Time) {
+func (s *state) decommission(executors []*executor, why driver.DecommissionNotice, reason exitReason, now time.Time) {
 	var ids []string
 	for _, e := range executors {
 		switch e.state {
@@ -113,7 +113,7 @@ func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) 
 			named = append(named, e)
 		}
 	}
-	s.decommission(named, driver.Notice{Reason: "the ResourceManager preempts its container", Deadline: deadline}, preempted, now)
+	s.decommission(named, driver.DecommissionNotice{Reason: "the ResourceManager preempts its container", Deadline: deadline}, preempted, now)
 }
 
 // contract is YARN's PreemptionContract: the ResourceManager preempts the named
@@ -201,5 +201,5 @@ func (s *state) negotiate(c contract, tasks map[string]int, now time.Time) {
 	for ; chosen < len(candidates) && !enough(); chosen++ {
 		given.add(candidates[chosen].Container.Resource, 1)
 	}
-	s.decommission(candidates[:chosen], driver.Notice{Reason: "the ResourceManager wants resources back", Deadline: c.deadline}, preempted, now)
+	s.decommission(candidates[:chosen], driver.DecommissionNotice{Reason: "the ResourceManager wants resources back", Deadline: c.deadline}, preempted, now)
 }

@@ -35,7 +35,7 @@ func report(host string, state yarn.NodeState, timeout time.Duration) []yarn.Nod
 func TestADecommissioningNodeGetsNoExecutors(t *testing.T) {
 	f := registeredOnA1(3)
 	f.nodesChanged(report("a1", yarn.NodeDecommissioning, time.Hour), begin)
-	why := driver.Notice{Reason: "its node a1 is being decommissioned", Deadline: later(time.Hour)}
+	why := driver.DecommissionNotice{Reason: "its node a1 is being decommissioned", Deadline: later(time.Hour)}
 	require.Equal(t, []notice{{[]string{"1", "2"}, why}}, f.takeNotices())
 	ended := f.takeEnded()
 	require.Len(t, ended, 1, "the one that has not registered")
@@ -72,7 +72,7 @@ func TestALostNodeIsNotAskedFor(t *testing.T) {
 func TestStrictPreemption(t *testing.T) {
 	f := registeredOnA1(3)
 	f.preempt([]yarn.ContainerID{{ID: 2}, {ID: 77}}, later(time.Second), begin)
-	require.Equal(t, []notice{{[]string{"2"}, driver.Notice{Reason: "the ResourceManager preempts its container", Deadline: later(time.Second)}}}, f.takeNotices())
+	require.Equal(t, []notice{{[]string{"2"}, driver.DecommissionNotice{Reason: "the ResourceManager preempts its container", Deadline: later(time.Second)}}}, f.takeNotices())
 	require.Equal(t, 1, f.toAsk())
 	ended := f.exits(2, yarn.ExitPreempted, "")
 	require.False(t, ended[0].loss.CountsAsFailure)

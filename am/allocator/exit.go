@@ -51,21 +51,21 @@ var reasonByStatus = map[yarn.ExitStatus]exitReason{
 func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, exitReason) {
 	cause := exitStatus(status)
 	if reason, ok := reasonByStatus[cause]; ok {
-		return driver.Loss{Text: status.ExitStatus.Meaning()}, reason
+		return driver.Loss{Reason: status.ExitStatus.Meaning()}, reason
 	}
 	switch cause {
 	case yarn.ExitSuccess:
 		// Executors that the driver asked to stop do not get here.
-		return driver.Loss{Text: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, exited
+		return driver.Loss{Reason: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, exited
 	case yarn.ExitExceededPhysicalMemory:
 		return driver.Loss{
-			Text: fmt.Sprintf("was killed for its memory: %s; raise executor.memory (now %v) or executor.memoryOverhead (now %v)",
+			Reason: fmt.Sprintf("was killed for its memory: %s; raise executor.memory (now %v) or executor.memoryOverhead (now %v)",
 				usage(status.Diagnostics), p.Memory, p.Overhead),
 			CountsAsFailure: true,
 		}, outOfMemory
 	case yarn.ExitExceededVirtualMemory:
 		return driver.Loss{
-			Text: fmt.Sprintf("was killed for its virtual memory: %s; a Go program reserves more address space than it uses: "+
+			Reason: fmt.Sprintf("was killed for its virtual memory: %s; a Go program reserves more address space than it uses: "+
 				"set yarn.nodemanager.vmem-check-enabled=false on the NodeManagers, or raise executor.memory (now %v)", usage(status.Diagnostics), p.Memory),
 			CountsAsFailure: true,
 		}, outOfVirtualMemory
@@ -81,7 +81,7 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 	if last := lastLine(status.Diagnostics); last != "" {
 		text += ": " + last
 	}
-	return driver.Loss{Text: text, CountsAsFailure: true}, reason
+	return driver.Loss{Reason: text, CountsAsFailure: true}, reason
 }
 
 // exitStatus returns the container's exit status. YARN reports the process's own

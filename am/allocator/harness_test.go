@@ -165,9 +165,9 @@ func newFixture(t *testing.T, rm *scriptedRM, settings map[string]string) *fixtu
 		Connect:         func(yarn.NodeID, security.Token) launcher.NodeManager { return s.nm },
 		LaunchContext:   func(launcher.Executor) yarn.ContainerLaunchContext { return yarn.ContainerLaunchContext{} },
 		ExecutorLost: func(id string, loss driver.Loss) {
-			s.record("lost %s %s", id, loss.Text)
+			s.record("lost %s %s", id, loss.Reason)
 		},
-		Decommission: func(ids []string, notice driver.Notice) {
+		Decommission: func(ids []string, notice driver.DecommissionNotice) {
 			s.record("decommission %v in %v: %s", ids, time.Until(notice.Deadline), notice.Reason)
 		},
 		Progress: func() float32 { return 0.5 },

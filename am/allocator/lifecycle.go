@@ -88,12 +88,12 @@ func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Tim
 	s.remove(e)
 	s.release(e.Container.ID, e.Container.Node)
 	s.withdrawn = append(s.withdrawn, e)
-	s.end(endedExecutor{executor: e, status: yarn.ExitKilledByApplicationMaster, reason: reason, loss: driver.Loss{Text: text}}, now)
+	s.end(endedExecutor{executor: e, status: yarn.ExitKilledByApplicationMaster, reason: reason, loss: driver.Loss{Reason: text}}, now)
 }
 
 // end counts an ended executor and queues the report for the driver.
 func (s *state) end(ended endedExecutor, now time.Time) {
-	e, reason, text := ended.executor, ended.reason, ended.loss.Text
+	e, reason, text := ended.executor, ended.reason, ended.loss.Reason
 	s.failures.count(reason, e.text(text), now)
 	if reason.failure || e.state == stateLaunching && !reason.wanted {
 		s.containerFailed(e.profile, e.text(text), now)
@@ -121,11 +121,11 @@ func (s *state) completed(statuses []yarn.ContainerStatus, now time.Time) {
 		ended := endedExecutor{executor: e, status: status.ExitStatus}
 		switch {
 		case s.stopped:
-			ended.loss, ended.reason = driver.Loss{Text: endedWithApplication.text}, endedWithApplication
+			ended.loss, ended.reason = driver.Loss{Reason: endedWithApplication.text}, endedWithApplication
 		case e.state == stateEnding:
-			ended.loss, ended.reason = driver.Loss{Text: e.reason}, endedByDriver
+			ended.loss, ended.reason = driver.Loss{Reason: e.reason}, endedByDriver
 		case e.state == stateDecommissioning:
-			ended.loss, ended.reason = driver.Loss{Text: "left: " + e.reason}, decommissioned
+			ended.loss, ended.reason = driver.Loss{Reason: "left: " + e.reason}, decommissioned
 		default:
 			ended.loss, ended.reason = classifyExit(status, e.Profile)
 		}

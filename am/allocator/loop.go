@@ -130,7 +130,7 @@ func (a *Allocator) report(working context.Context) {
 		}
 		e := ended.executor
 		a.options.Logger.Log(working, level, "executor ended", "executor", e.ID, "container", e.Container.ID,
-			"host", e.host(), "status", int(ended.status), "reason", ended.loss.Text)
+			"host", e.host(), "status", int(ended.status), "reason", ended.loss.Reason)
 		a.containers.completed(e, ended.status)
 		if !a.state.stopped {
 			a.options.ExecutorLost(e.ID, ended.loss)

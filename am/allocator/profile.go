@@ -42,7 +42,7 @@ func priorityOf(p profile.Profile) int32 { return int32(p.ID) + 1 }
 
 // want sets the driver's demand.
 func (p *profileState) want(demand driver.Demand) {
-	if demand.Total != p.demand.Total || demand.LocalityAware != p.demand.LocalityAware || !maps.Equal(demand.HostTasks, p.demand.HostTasks) {
+	if demand.Total != p.demand.Total || demand.LocalityAwareTasks != p.demand.LocalityAwareTasks || !maps.Equal(demand.HostTasks, p.demand.HostTasks) {
 		p.replan = true
 	}
 	p.demand = demand
@@ -63,11 +63,11 @@ func (p *profileState) asksChanged() bool {
 // localityAware returns how many executors the waiting tasks with preferences could
 // use; if none has preferences, toAsk.
 func (p *profileState) localityAware(taskCPUs int) int {
-	if p.demand.LocalityAware == 0 {
+	if p.demand.LocalityAwareTasks == 0 {
 		return p.toAsk()
 	}
 	slots := max(1, p.Cores/taskCPUs)
-	return (p.demand.LocalityAware + slots - 1) / slots
+	return (p.demand.LocalityAwareTasks + slots - 1) / slots
 }
 
 func (p *profileState) add(e *executor) {

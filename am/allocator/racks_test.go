@@ -80,7 +80,7 @@ func TestRacksAreLookedUpBesideTheLoop(t *testing.T) {
 			return map[string]string{"dn1": "/b", "dn2": ""}
 		}
 		require.NoError(t, s.runs(t, func() {
-			s.RequestExecutors(request(driver.Demand{Total: 2, HostTasks: map[string]int{"dn1": 5, "dn2": 5, "a1": 1}, LocalityAware: 11}))
+			s.RequestExecutors(request(driver.Demand{Total: 2, HostTasks: map[string]int{"dn1": 5, "dn2": 5, "a1": 1}, LocalityAwareTasks: 11}))
 			time.Sleep(10 * time.Second)
 			beats := s.rm.received()
 			require.Greater(t, len(beats), 10, "the loop does not wait")

@@ -169,7 +169,7 @@ func TestALowerTargetKeepsTheBestAsks(t *testing.T) {
 	tasks := map[string]int{"a1": 60, "b1": 30, "x9": 10}
 	f.topology.addRacks(map[string]string{"x9": "/a"})
 	want := func(total int) map[string]int {
-		f.want(request(driver.Demand{Total: total, HostTasks: tasks, LocalityAware: 10}), begin)
+		f.want(request(driver.Demand{Total: total, HostTasks: tasks, LocalityAwareTasks: 10}), begin)
 		f.settled()
 		return maps.Clone(f.profiles[0].asks.believed)
 	}
@@ -216,7 +216,7 @@ func TestReleasesEndWithoutConfirmation(t *testing.T) {
 	ended := f.takeEnded()
 	require.Len(t, ended, 1)
 	require.Equal(t, "1", ended[0].executor.ID)
-	require.Equal(t, "was ended by the driver", ended[0].loss.Text)
+	require.Equal(t, "was ended by the driver", ended[0].loss.Reason)
 	f.stop()
 	f.settled()
 	require.False(t, f.hasContainers())
@@ -230,10 +230,10 @@ func TestReleasesEndWithoutConfirmation(t *testing.T) {
 
 func TestLocationsFollowTheTasks(t *testing.T) {
 	f := stateOn(0, "a1", "b1", "c1")
-	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"a1": 8, "b1": 8}, LocalityAware: 16}), begin)
+	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"a1": 8, "b1": 8}, LocalityAwareTasks: 16}), begin)
 	f.settled()
 	f.give(containerOn("a1", 1))
-	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"c1": 8}, LocalityAware: 8}), begin)
+	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"c1": 8}, LocalityAwareTasks: 8}), begin)
 	require.Equal(t, []ask{{"/b", 0}, {"/c", 1}, {"b1", 0}, {"c1", 1}}, f.settled())
 }
 
@@ -297,7 +297,7 @@ func TestAFailedLaunchIsReleasedAndCounts(t *testing.T) {
 			f.give(containerOn("a1", 7))
 			f.launchFailed(yarn.ContainerID{ID: 7}, test.err, begin)
 			ended := f.takeEnded()
-			require.Contains(t, ended[0].loss.Text, test.err.Error())
+			require.Contains(t, ended[0].loss.Reason, test.err.Error())
 			require.Equal(t, []yarn.ContainerID{{ID: 7}}, f.takeReleases(begin))
 			require.Equal(t, test.failure, f.failures.total == 1)
 			require.Equal(t, test.failure, len(f.excluded.failures["a1"]) == 1)
@@ -337,7 +337,7 @@ func TestAnExecutorThatDoesNotRegisterIsReplaced(t *testing.T) {
 	f.tick(later(time.Minute), 2)
 	ended := f.takeEnded()
 	require.Len(t, ended, 1)
-	require.Contains(t, ended[0].loss.Text, "did not register with the driver within 1m0s (yarn.executor.launchTimeout)")
+	require.Contains(t, ended[0].loss.Reason, "did not register with the driver within 1m0s (yarn.executor.launchTimeout)")
 	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(begin))
 	require.Len(t, f.excluded.failures["a1"], 1, "it counts against its node")
 	require.Equal(t, 1, f.failures.total)
@@ -435,7 +435,7 @@ func TestTheStatusCountsExecutorsByState(t *testing.T) {
 		f.registered(id)
 	}
 	f.kill([]string{"1"}, begin)
-	f.decommission([]*executor{f.byID["2"]}, driver.Notice{Reason: "gone soon"}, preempted, begin)
+	f.decommission([]*executor{f.byID["2"]}, driver.DecommissionNotice{Reason: "gone soon"}, preempted, begin)
 	f.settled()
 	require.Equal(t, Counts{
 		Requested: 6, Pending: 4, Allocated: 4, Launching: 1, Running: 2, Decommissioning: 1, Ending: 1, MaxFailures: 3,

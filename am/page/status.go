@@ -50,7 +50,7 @@ type TaskSetCounts struct {
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"` // scheduler pool; "" if there are no pools
 	// Stage is the task set's place in a job of several; nil if the set is a job itself.
-	Stage *driver.StagePlace `json:"stage,omitempty"`
+	Stage *driver.StageInJob `json:"stage,omitempty"`
 	State string             `json:"state"`
 	Waits string             `json:"waits,omitempty"` // why none of its tasks is launched
 	TaskCounts
@@ -108,7 +108,7 @@ func NewStatus(application Application, driver driver.Status, allocated allocato
 	status.Executors.Running = totals.Executors
 	for _, job := range driver.Jobs {
 		status.TaskSets = append(status.TaskSets, TaskSetCounts{
-			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, Stage: job.Stage, State: job.State, Waits: job.Waits,
+			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, Stage: job.Stage, State: job.State, Waits: job.WaitReason,
 			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
 			Counters:   job.Counters, Gauges: job.Gauges, Metrics: job.Metrics,
 		})
@@ -117,7 +117,7 @@ func NewStatus(application Application, driver driver.Status, allocated allocato
 		status.Details = append(status.Details, ExecutorDetail{
 			ID: executor.ID, Host: executor.Host, State: executor.State, Cores: executor.Cores, Running: executor.Running,
 			Done: executor.Done, Failed: executor.Failed, ResidentBytes: executor.ResidentBytes, LogURLs: executor.LogURLs,
-			Registered: executor.Registered, Reason: executor.LossText,
+			Registered: executor.Registered, Reason: executor.LossReason,
 		})
 	}
 	return status

@@ -131,13 +131,13 @@ func (r *Driver) ReceiveCredentials(use func(content []byte) error) { r.credenti
 func (r *Driver) ExecutorLost(id string, loss driver.Loss) {
 	r.report(func(report *wire.ManagerReport) {
 		report.Losses = append(report.Losses, &wire.ExecutorLoss{
-			ExecutorId: id, Text: strings.ToValidUTF8(loss.Text, "\uFFFD"), CountsAsFailure: loss.CountsAsFailure,
+			ExecutorId: id, Text: strings.ToValidUTF8(loss.Reason, "\uFFFD"), CountsAsFailure: loss.CountsAsFailure,
 		})
 	})
 }
 
 // Decommission reports to the driver that YARN will end the containers of executors.
-func (r *Driver) Decommission(ids []string, notice driver.Notice) {
+func (r *Driver) Decommission(ids []string, notice driver.DecommissionNotice) {
 	encoded := &wire.ExecutorNotice{ExecutorIds: ids, Reason: strings.ToValidUTF8(notice.Reason, "\uFFFD")}
 	if !notice.Deadline.IsZero() {
 		encoded.Deadline = notice.Deadline.UnixNano()

@@ -149,7 +149,7 @@ func awaitStatus(t *testing.T, r *Driver, wanted func(driver.Status) bool) drive
 func lossOf(status driver.Status, id string) string {
 	for _, executor := range status.Executors {
 		if executor.ID == id {
-			return executor.LossText
+			return executor.LossReason
 		}
 	}
 	return ""
@@ -168,12 +168,12 @@ func TestDriverAndManagerExchangeMessages(t *testing.T) {
 	calls := []string{next[string](told), next[string](told)}
 	slices.Sort(calls)
 	require.Equal(t, []string{"1", "2"}, calls)
-	r.ExecutorLost("1", driver.Loss{Text: "was preempted \xff"})
+	r.ExecutorLost("1", driver.Loss{Reason: "was preempted \xff"})
 	status := awaitStatus(t, r, func(s driver.Status) bool { return s.Totals.Executors == 1 })
 	require.Equal(t, "was preempted \uFFFD", lossOf(status, "1"))
 
 	// An idle executor stops at once, and is reported as lost.
-	r.Decommission([]string{"2"}, driver.Notice{Reason: "its node goes", Deadline: time.Now().Add(time.Hour)})
+	r.Decommission([]string{"2"}, driver.DecommissionNotice{Reason: "its node goes", Deadline: time.Now().Add(time.Hour)})
 	status = awaitStatus(t, r, func(s driver.Status) bool { return s.Totals.Executors == 0 })
 	require.Contains(t, lossOf(status, "2"), "its node goes")
 }
@@ -240,7 +240,7 @@ func TestABrokenConnectionIsRestored(t *testing.T) {
 	next[string](told)
 	for _, id := range []string{"1", "2"} {
 		wire.cut()
-		r.ExecutorLost(id, driver.Loss{Text: "went, told while the connection was broken"})
+		r.ExecutorLost(id, driver.Loss{Reason: "went, told while the connection was broken"})
 		status := awaitStatus(t, r, func(s driver.Status) bool { return lossOf(s, id) != "" })
 		require.Contains(t, lossOf(status, id), "went, told while")
 	}

@@ -238,7 +238,7 @@ func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
 	live := map[string]struct{}{}
 	if time.Since(since) < orphanTimeout {
 		for _, executor := range m.driver.Status().Executors {
-			if executor.State != driver.ExecutorLost {
+			if executor.State != driver.ExecutorStateLost {
 				live[executor.ID] = struct{}{}
 			}
 		}
@@ -264,7 +264,7 @@ func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
 // driver's event loop may wait.
 func (m *Manager) reportLost(ids []string) {
 	for _, id := range ids {
-		m.driver.ExecutorLost(id, driver.Loss{Text: "was ended by YARN with the ApplicationMaster that had launched it"})
+		m.driver.ExecutorLost(id, driver.Loss{Reason: "was ended by YARN with the ApplicationMaster that had launched it"})
 	}
 }
 
@@ -312,7 +312,7 @@ func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 		return
 	}
 	for _, loss := range report.GetLosses() {
-		m.driver.ExecutorLost(loss.GetExecutorId(), driver.Loss{Text: loss.GetText(), CountsAsFailure: loss.GetCountsAsFailure()})
+		m.driver.ExecutorLost(loss.GetExecutorId(), driver.Loss{Reason: loss.GetText(), CountsAsFailure: loss.GetCountsAsFailure()})
 	}
 	for _, encoded := range report.GetEvents() {
 		event, err := decodeEvent(encoded)

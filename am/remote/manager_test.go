@@ -94,7 +94,7 @@ func startRemote(t *testing.T) (d *driver.Driver, m *Manager, execute func(id st
 func states(d *driver.Driver) map[string]string {
 	found := map[string]string{}
 	for _, executor := range d.Status().Executors {
-		found[executor.ID] = executor.LossText
+		found[executor.ID] = executor.LossReason
 	}
 	return found
 }

@@ -22,7 +22,7 @@ func encodeRequest(request driver.Request) *wire.ExecutorRequest {
 				Id: uint32(p.ID), Memory: int64(p.Memory), Overhead: int64(p.Overhead), Cores: uint32(p.Cores),
 				Resources: p.Resources, NodeLabel: p.NodeLabel, Opportunistic: p.Opportunistic,
 			},
-			Total: uint32(demand.Total), HostTasks: hosts, LocalityAware: uint32(demand.LocalityAware),
+			Total: uint32(demand.Total), HostTasks: hosts, LocalityAware: uint32(demand.LocalityAwareTasks),
 		})
 	}
 	return encoded
@@ -44,14 +44,14 @@ func decodeRequest(encoded *wire.ExecutorRequest) driver.Request {
 				ID: int(p.GetId()), Memory: config.Size(p.GetMemory()), Overhead: config.Size(p.GetOverhead()), Cores: int(p.GetCores()),
 				Resources: p.GetResources(), NodeLabel: p.GetNodeLabel(), Opportunistic: p.GetOpportunistic(),
 			},
-			Total: int(demand.GetTotal()), HostTasks: hosts, LocalityAware: int(demand.GetLocalityAware()),
+			Total: int(demand.GetTotal()), HostTasks: hosts, LocalityAwareTasks: int(demand.GetLocalityAware()),
 		})
 	}
 	return request
 }
 
-func decodeNotice(encoded *wire.ExecutorNotice) driver.Notice {
-	notice := driver.Notice{Reason: encoded.GetReason()}
+func decodeNotice(encoded *wire.ExecutorNotice) driver.DecommissionNotice {
+	notice := driver.DecommissionNotice{Reason: encoded.GetReason()}
 	if encoded.GetDeadline() != 0 {
 		notice.Deadline = time.Unix(0, encoded.GetDeadline())
 	}

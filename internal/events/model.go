@@ -279,7 +279,7 @@ func (m *Model) omitted(o *Omitted) {
 		c.Running += o.Launched - o.Ended
 		c.Done += o.Ended
 		c.Omitted += o.Ended
-		c.Sums.join(&o.Sums)
+		c.Sums.merge(&o.Sums)
 	})
 	if _, set := m.set(o.Set); set != nil {
 		set.Took.add(&o.Took)

@@ -126,7 +126,7 @@ func (s *Sums) add(a *Attempt) {
 	s.PeakMemory = max(s.PeakMemory, a.PeakMemory)
 }
 
-func (s *Sums) join(other *Sums) {
+func (s *Sums) merge(other *Sums) {
 	s.Took += other.Took
 	s.Queue += other.Queue
 	s.Decode += other.Decode

@@ -30,7 +30,7 @@ var ErrEnded = errors.New("the master has ended the application")
 // Driver receives masters' reports about executors; *driver.Driver implements it.
 type Driver interface {
 	ExecutorLost(id string, loss driver.Loss)
-	Decommission(ids []string, notice driver.Notice)
+	Decommission(ids []string, notice driver.DecommissionNotice)
 }
 
 // Options describe an application to its masters.

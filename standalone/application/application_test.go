@@ -68,10 +68,10 @@ func TestOrdersReachTheDriver(t *testing.T) {
 		},
 		Notices: []*protocol.ExecutorNotice{{Executors: []uint32{1}, Reason: "its worker goes", Deadline: deadline.UnixNano()}},
 	}
-	require.Equal(t, lost{"3", driver.Loss{Text: "ended with exit code 52", CountsAsFailure: true}}, within(t, d.lost))
-	require.Equal(t, lost{"4", driver.Loss{Text: "was ended by signal 9"}}, within(t, d.lost))
-	require.Equal(t, lost{"5", driver.Loss{Text: "its worker is dead"}}, within(t, d.lost))
-	require.Equal(t, driver.Notice{Reason: "its worker goes", Deadline: deadline}, within(t, d.notices))
+	require.Equal(t, lost{"3", driver.Loss{Reason: "ended with exit code 52", CountsAsFailure: true}}, within(t, d.lost))
+	require.Equal(t, lost{"4", driver.Loss{Reason: "was ended by signal 9"}}, within(t, d.lost))
+	require.Equal(t, lost{"5", driver.Loss{Reason: "its worker is dead"}}, within(t, d.lost))
+	require.Equal(t, driver.DecommissionNotice{Reason: "its worker goes", Deadline: deadline}, within(t, d.notices))
 	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return m.GetAcknowledged() == 3 })
 	stream.orders <- &protocol.ApplicationOrder{Executors: executors(2), Complete: true}
 	require.Equal(t, "1", within(t, d.lost).id, "a complete list lacks it")

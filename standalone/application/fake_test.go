@@ -187,7 +187,7 @@ func (m *fakeMaster) Upload(stream grpc.ClientStreamingServer[protocol.UploadReq
 // fakeDriver records the calls.
 type fakeDriver struct {
 	lost    chan lost
-	notices chan driver.Notice
+	notices chan driver.DecommissionNotice
 }
 
 type lost struct {
@@ -196,11 +196,11 @@ type lost struct {
 }
 
 func newFakeDriver() *fakeDriver {
-	return &fakeDriver{lost: make(chan lost, 100), notices: make(chan driver.Notice, 100)}
+	return &fakeDriver{lost: make(chan lost, 100), notices: make(chan driver.DecommissionNotice, 100)}
 }
 
-func (d *fakeDriver) ExecutorLost(id string, loss driver.Loss)      { d.lost <- lost{id, loss} }
-func (d *fakeDriver) Decommission(_ []string, notice driver.Notice) { d.notices <- notice }
+func (d *fakeDriver) ExecutorLost(id string, loss driver.Loss)                  { d.lost <- lost{id, loss} }
+func (d *fakeDriver) Decommission(_ []string, notice driver.DecommissionNotice) { d.notices <- notice }
 
 // within receives a value before the test's timeout.
 func within[T any](t *testing.T, c <-chan T) T {

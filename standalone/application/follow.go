@@ -150,17 +150,17 @@ func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.Applic
 			"worker", executor.GetWorkerId())
 	}
 	for _, end := range n.ends {
-		a.options.Driver.ExecutorLost(executorID(end.GetId()), driver.Loss{Text: endText(end), CountsAsFailure: end.GetCountsAsFailure()})
+		a.options.Driver.ExecutorLost(executorID(end.GetId()), driver.Loss{Reason: endText(end), CountsAsFailure: end.GetCountsAsFailure()})
 	}
 	for _, id := range n.missing {
-		a.options.Driver.ExecutorLost(executorID(id), driver.Loss{Text: "the master does not know it any more"})
+		a.options.Driver.ExecutorLost(executorID(id), driver.Loss{Reason: "the master does not know it any more"})
 	}
 	for _, notice := range n.notices {
 		ids := make([]string, len(notice.GetExecutors()))
 		for i, id := range notice.GetExecutors() {
 			ids[i] = executorID(id)
 		}
-		decommission := driver.Notice{Reason: notice.GetReason()}
+		decommission := driver.DecommissionNotice{Reason: notice.GetReason()}
 		if deadline := notice.GetDeadline(); deadline != 0 {
 			decommission.Deadline = time.Unix(0, deadline)
 		}

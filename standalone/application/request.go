@@ -22,7 +22,7 @@ func (o *Options) encode(request driver.Request) *protocol.ExecutorRequest {
 		converted := &protocol.ExecutorDemand{
 			Profile:       o.profile(demand.Profile),
 			Total:         total(demand.Total),
-			LocalityAware: uint32(demand.LocalityAware),
+			LocalityAware: uint32(demand.LocalityAwareTasks),
 		}
 		if len(demand.HostTasks) > 0 {
 			converted.HostTasks = make(map[string]uint32, len(demand.HostTasks))

@@ -91,7 +91,7 @@ func TestEncodeRequest(t *testing.T) {
 	}}
 	got := options.encode(driver.Request{
 		Demands: []driver.Demand{
-			{Profile: profile.Profile{Memory: config.GiB, Overhead: 1, Cores: WholeWorker}, Total: Unlimited, HostTasks: map[string]int{"a": 2}, LocalityAware: 3},
+			{Profile: profile.Profile{Memory: config.GiB, Overhead: 1, Cores: WholeWorker}, Total: Unlimited, HostTasks: map[string]int{"a": 2}, LocalityAwareTasks: 3},
 			{Profile: profile.Profile{ID: 1, Cores: 2, Resources: map[string]int64{"yarn.io/gpu": 4}}, Total: 5},
 		},
 		ExcludedNodes: []string{"b"},

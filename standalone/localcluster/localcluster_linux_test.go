@@ -101,8 +101,8 @@ func testOptions(workers int) Options {
 
 type noDriver struct{}
 
-func (noDriver) ExecutorLost(string, driver.Loss)     {}
-func (noDriver) Decommission([]string, driver.Notice) {}
+func (noDriver) ExecutorLost(string, driver.Loss)                 {}
+func (noDriver) Decommission([]string, driver.DecommissionNotice) {}
 
 // runExecutors registers an application that requests executors.
 func runExecutors(ctx context.Context, cluster *Cluster, number int, notes string) (*application.Application, error) {
