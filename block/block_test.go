@@ -133,7 +133,7 @@ func TestReadReturnsThePutBytes(t *testing.T) {
 	}
 }
 
-func TestPutOfAnExistingID(t *testing.T) {
+func TestPutRefusesAnExistingID(t *testing.T) {
 	store, _ := newStore(t, kib)
 	require.NoError(t, store.Put(block.Held("x"), nil, block.MemoryOnly))
 	require.ErrorIs(t, store.Put(block.Held("x"), nil, block.MemoryOnly), block.ErrExists)

@@ -15,7 +15,7 @@ func (s *Store) makeRoom(b *entry) (err error) {
 		victim := s.lru.Front().Value.(*entry)
 		s.pin(victim)
 		if victim.level == MemoryOnly {
-			s.forget(victim)
+			s.removeEntry(victim)
 		} else {
 			err = s.spill(victim)
 		}

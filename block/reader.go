@@ -51,7 +51,7 @@ func (r *Reader) ReadChunk(i int64, p []byte) (checksum uint32, err error) {
 	if _, err := r.ReadAt(p, i*ChunkSize); err != nil {
 		return 0, err
 	}
-	return r.block.sums[i], nil
+	return r.block.checksums[i], nil
 }
 
 // ReadAt implements io.ReaderAt. It fails with ErrDamaged if the block's file
@@ -114,7 +114,7 @@ func (r *Reader) readFile(p []byte, off int64) (int, error) {
 		if _, err := r.file.ReadAt(content, chunk*ChunkSize); err != nil {
 			return done, fmt.Errorf("read block %s: %w: %s: %w", r.block.id, ErrDamaged, r.file.Name(), err)
 		}
-		if Checksum(content) != r.block.sums[chunk] {
+		if Checksum(content) != r.block.checksums[chunk] {
 			return done, fmt.Errorf("read block %s: %w: %s holds other bytes than were written, from byte %d on",
 				r.block.id, ErrDamaged, r.file.Name(), chunk*ChunkSize)
 		}

@@ -49,10 +49,10 @@ type Store struct {
 
 // entry is a block of a store. The store's lock guards the fields after sums.
 type entry struct {
-	id    ID
-	level Level
-	size  int64
-	sums  []uint32
+	id        ID
+	level     Level
+	size      int64
+	checksums []uint32
 
 	inMemory   bool
 	value      []byte        // the bytes, if inMemory is set
@@ -79,7 +79,7 @@ func New(options Options) *Store {
 // is full and the block is MemoryOnly, or a cached partition that cannot be written to a
 // file.
 func (s *Store) Put(id ID, value []byte, level Level) error {
-	b := &entry{id: id, level: level, size: int64(len(value)), sums: checksums(value), inMemory: true, value: value, pins: 1}
+	b := &entry{id: id, level: level, size: int64(len(value)), checksums: checksums(value), inMemory: true, value: value, pins: 1}
 	s.mu.Lock()
 	if s.closed || s.blocks[id] != nil {
 		closed := s.closed
@@ -93,7 +93,7 @@ func (s *Store) Put(id ID, value []byte, level Level) error {
 	s.memory += b.size
 	err := s.makeRoom(b)
 	if err != nil {
-		s.forget(b)
+		s.removeEntry(b)
 	}
 	s.unpin(b)
 	s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *Store) Remove(id ID) bool {
 		return false
 	}
 	s.pin(b)
-	s.forget(b)
+	s.removeEntry(b)
 	s.unpin(b)
 	return true
 }
@@ -166,8 +166,8 @@ func (s *Store) unpin(b *entry) {
 	}
 }
 
-// forget removes a block, which is freed when it is unpinned. The caller holds the lock.
-func (s *Store) forget(b *entry) {
+// removeEntry removes a block, which is freed when it is unpinned. The caller holds the lock.
+func (s *Store) removeEntry(b *entry) {
 	b.removed = true
 	if s.blocks[b.id] == b {
 		delete(s.blocks, b.id)

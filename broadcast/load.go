@@ -15,8 +15,8 @@ import (
 // loadFetches is how many pieces of one value a peer fetches at a time.
 const loadFetches = 4
 
-// load is one call of Peer.Load.
-type load struct {
+// loadCall is one call of Peer.Load.
+type loadCall struct {
 	peer  *Peer
 	value Value
 	homes []string
@@ -27,7 +27,7 @@ type load struct {
 
 // run fetches all pieces. It starts with another piece at each executor, so that
 // they do not all ask the same home at the same time.
-func (l *load) run(ctx context.Context) (encoded []byte, err error) {
+func (l *loadCall) run(ctx context.Context) (encoded []byte, err error) {
 	p, v := l.peer, l.value
 	if l.homes, err = p.homes(ctx, v.Source); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (l *load) run(ctx context.Context) (encoded []byte, err error) {
 }
 
 // fetch fetches a piece from its home, or from the source if the home cannot serve it.
-func (l *load) fetch(ctx context.Context, wanted piece, content []byte) error {
+func (l *loadCall) fetch(ctx context.Context, wanted piece, content []byte) error {
 	failed := l.fetchFromHome(ctx, wanted, content)
 	if failed == nil || ctx.Err() != nil {
 		return failed
@@ -71,7 +71,7 @@ func (l *load) fetch(ctx context.Context, wanted piece, content []byte) error {
 // errNoHome means that there is no home to ask.
 var errNoHome = errors.New("there is no home")
 
-func (l *load) fetchFromHome(ctx context.Context, wanted piece, content []byte) error {
+func (l *loadCall) fetchFromHome(ctx context.Context, wanted piece, content []byte) error {
 	home := wanted.home(l.homes)
 	l.mu.Lock()
 	lost := l.lost[home]

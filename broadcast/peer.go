@@ -39,14 +39,14 @@ type Peer struct {
 	slots    chan struct{} // has one element for each fetch for tasks
 	fetching sync.WaitGroup
 
-	mu      sync.Mutex
-	pulls   map[piece]*pull
-	removed map[uint64]bool     // values that were released
-	drops   map[uint64][]func() // what OnRelease got, by value
+	mu               sync.Mutex
+	fetches          map[piece]*homeFetch
+	removed          map[uint64]bool     // values that were released
+	releaseCallbacks map[uint64][]func() // what OnRelease got, by value
 }
 
-// pull is a fetch of a piece whose home this executor is.
-type pull struct {
+// homeFetch is a fetch of a piece whose home this executor is.
+type homeFetch struct {
 	done chan struct{} // closed when the fetch has ended
 	err  error
 }
@@ -54,11 +54,11 @@ type pull struct {
 // NewPeer returns a Peer that has no pieces. The caller must close it.
 func NewPeer(options Options) *Peer {
 	p := &Peer{
-		options: options,
-		slots:   make(chan struct{}, maxFetches),
-		pulls:   map[piece]*pull{},
-		removed: map[uint64]bool{},
-		drops:   map[uint64][]func(){},
+		options:          options,
+		slots:            make(chan struct{}, maxFetches),
+		fetches:          map[piece]*homeFetch{},
+		removed:          map[uint64]bool{},
+		releaseCallbacks: map[uint64][]func(){},
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	return p
@@ -85,7 +85,7 @@ func (p *Peer) Load(ctx context.Context, v Value) ([]byte, error) {
 	case p.options.Peers == nil || v.Source == "":
 		return nil, fmt.Errorf("%s: %w", v, errNoPeers)
 	}
-	l := &load{peer: p, value: v, lost: map[string]bool{}}
+	l := &loadCall{peer: p, value: v, lost: map[string]bool{}}
 	encoded, err := l.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", v, err)
@@ -146,14 +146,14 @@ func (p *Peer) open(ctx context.Context, wanted piece, source string) (*block.Re
 		p.mu.Unlock()
 		return reader, err
 	}
-	running := p.pulls[wanted]
+	running := p.fetches[wanted]
 	if running == nil {
-		running = &pull{done: make(chan struct{})}
-		p.pulls[wanted] = running
+		running = &homeFetch{done: make(chan struct{})}
+		p.fetches[wanted] = running
 		p.fetching.Go(func() {
-			running.err = p.pull(wanted, source)
+			running.err = p.fetchToStore(wanted, source)
 			p.mu.Lock()
-			delete(p.pulls, wanted)
+			delete(p.fetches, wanted)
 			p.mu.Unlock()
 			close(running.done)
 		})
@@ -170,8 +170,8 @@ func (p *Peer) open(ctx context.Context, wanted piece, source string) (*block.Re
 	return p.options.Store.Open(wanted.id())
 }
 
-// pull fetches a piece from the source into the store.
-func (p *Peer) pull(wanted piece, source string) error {
+// fetchToStore fetches a piece from the source into the store.
+func (p *Peer) fetchToStore(wanted piece, source string) error {
 	id := wanted.id()
 	p.options.Store.Remove(id) // if it is there, it is damaged
 	for fetched, err := range p.options.Peers.Fetch(p.ctx, source, id) {
@@ -203,7 +203,7 @@ func (p *Peer) OnRelease(value uint64, drop func()) {
 	p.mu.Lock()
 	removed := p.removed[value] || p.ctx.Err() != nil
 	if !removed {
-		p.drops[value] = append(p.drops[value], drop)
+		p.releaseCallbacks[value] = append(p.releaseCallbacks[value], drop)
 	}
 	p.mu.Unlock()
 	if removed {
@@ -220,8 +220,8 @@ func (p *Peer) Release(key string) {
 	}
 	p.mu.Lock()
 	p.removed[released.value] = true
-	drops := p.drops[released.value]
-	delete(p.drops, released.value)
+	drops := p.releaseCallbacks[released.value]
+	delete(p.releaseCallbacks, released.value)
 	p.mu.Unlock()
 	for _, b := range p.options.Store.Status().Blocks {
 		if strings.HasPrefix(string(b.ID), key+"_") {
@@ -240,8 +240,8 @@ func (p *Peer) Reset() {
 		return
 	}
 	p.mu.Lock()
-	drops := p.drops
-	p.drops = map[uint64][]func(){}
+	drops := p.releaseCallbacks
+	p.releaseCallbacks = map[uint64][]func(){}
 	p.mu.Unlock()
 	for _, list := range drops {
 		for _, drop := range list {

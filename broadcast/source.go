@@ -23,12 +23,12 @@ type Source struct {
 
 	mu      sync.Mutex
 	address string // host:port of the data port; "" if there is none
-	values  map[uint64]*served
+	values  map[uint64]*sentValue
 	homes   map[string]struct{} // data ports of the registered executors
 }
 
-// served is a value of a source.
-type served struct {
+// sentValue is a value of a source.
+type sentValue struct {
 	Value
 	sent int64 // bytes of the pieces that peers have requested
 }
@@ -40,7 +40,7 @@ func NewSource(blocks block.Options) *Source {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Source{store: block.New(blocks), logger: logger, piece: maxPiece, values: map[uint64]*served{}, homes: map[string]struct{}{}}
+	return &Source{store: block.New(blocks), logger: logger, piece: maxPiece, values: map[uint64]*sentValue{}, homes: map[string]struct{}{}}
 }
 
 // Close removes all values.
@@ -76,7 +76,7 @@ func (s *Source) Add(id uint64, encoded []byte) (Value, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v.Source = s.address
-	s.values[id] = &served{Value: v}
+	s.values[id] = &sentValue{Value: v}
 	return v, nil
 }
 

@@ -64,7 +64,7 @@ func (m *executors) add(id string) {
 	ctx, stop := context.WithCancel(storage.With(context.Background(), m.app.Files))
 	m.stop[id] = stop
 	m.running.Go(func() {
-		options := executorbackend.Options{ID: id, Host: "localhost", Cores: 1, Shared: true}
+		options := executorbackend.Options{ID: id, Host: "localhost", Cores: 1, SharesProcess: true}
 		_ = m.driver.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
 			return executorbackend.Serve(ctx, options, stream)
 		})

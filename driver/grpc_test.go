@@ -71,7 +71,7 @@ func TestExecutorLearnsTheApplicationBeforeItRegisters(t *testing.T) {
 	type key struct{}
 	boot := make(chan *wire.BootstrapReply, 1)
 	ended := make(chan struct{})
-	p := run(t, executorbackend.Options{ID: "1", Prepare: func(ctx context.Context, b *wire.BootstrapReply) (context.Context, func(), error) {
+	p := run(t, executorbackend.Options{ID: "1", PrepareTasks: func(ctx context.Context, b *wire.BootstrapReply) (context.Context, func(), error) {
 		require.Empty(t, d.Status().Executors)
 		boot <- b
 		return context.WithValue(ctx, key{}, "prepared"), func() { close(ended) }, nil

@@ -10,14 +10,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// coordination has a task's open requests to the driver: to commit its output, and to
+// driverRequests has a task's open requests to the driver: to commit its output, and to
 // pass a barrier. The engine's lock guards it.
-type coordination struct {
-	commits []chan bool // receive the replies to pending CanCommit calls, in order
-	barrier chan string // receives the reply to the pending Barrier call, "" or an error; nil if there is none
-	passed  uint32      // number of barriers that the task has passed
-	broken  error       // why no barrier can be passed any more, or nil
-	peers   []*wire.BarrierPeer
+type driverRequests struct {
+	commitReplies  []chan bool // receive the replies to pending CanCommit calls, in order
+	barrierReply   chan string // receives the reply to the pending Barrier call, "" or an error; nil if there is none
+	barriersPassed uint32      // number of barriers that the task has passed
+	barrierErr     error       // why no barrier can be passed any more, or nil
+	peers          []*wire.BarrierPeer
 }
 
 var (
@@ -36,7 +36,7 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 		e.mu.Unlock()
 		return false, t.endCause()
 	}
-	t.commits = append(t.commits, reply)
+	t.commitReplies = append(t.commitReplies, reply)
 	e.mu.Unlock()
 	e.out.requestCommit(t.attempt)
 	select {
@@ -68,9 +68,9 @@ func (t *task) Barrier(ctx context.Context) error {
 	switch {
 	case t.peers == nil:
 		refused = errNoBarrier
-	case t.broken != nil:
-		refused = t.broken
-	case t.barrier != nil:
+	case t.barrierErr != nil:
+		refused = t.barrierErr
+	case t.barrierReply != nil:
 		refused = errTwoBarriers
 	case e.tasks[t.attempt] != t:
 		refused = t.endCause()
@@ -79,10 +79,10 @@ func (t *task) Barrier(ctx context.Context) error {
 		e.mu.Unlock()
 		return refused
 	}
-	t.barrier = reply
-	arrival := &wire.BarrierArrival{Attempt: t.attempt, Passed: t.passed}
+	t.barrierReply = reply
+	arrival := &wire.BarrierArrival{Attempt: t.attempt, Passed: t.barriersPassed}
 	e.mu.Unlock()
-	e.out.arrive(arrival)
+	e.out.reportBarrierArrival(arrival)
 
 	var err error
 	select {
@@ -97,13 +97,13 @@ func (t *task) Barrier(ctx context.Context) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t.barrier = nil
+	t.barrierReply = nil
 	if err != nil {
 		// It is not known whether the other tasks have passed the barrier.
-		t.broken = fmt.Errorf("the task's barrier was left before all had come: %w", err)
+		t.barrierErr = fmt.Errorf("the task's barrier was left before all had come: %w", err)
 		return err
 	}
-	t.passed++
+	t.barriersPassed++
 	return nil
 }
 
@@ -122,15 +122,15 @@ func (t *task) Peers() []function.Peer {
 // deliverReplies passes the driver's replies to waiting tasks. The caller holds the lock.
 func (e *engine) deliverReplies(message *wire.DriverMessage) {
 	for _, reply := range message.GetCommitReplies() {
-		if t := e.tasks[reply.GetAttempt()]; t != nil && len(t.commits) > 0 {
-			t.commits[0] <- reply.GetAllowed()
-			t.commits = slices.Delete(t.commits, 0, 1)
+		if t := e.tasks[reply.GetAttempt()]; t != nil && len(t.commitReplies) > 0 {
+			t.commitReplies[0] <- reply.GetAllowed()
+			t.commitReplies = slices.Delete(t.commitReplies, 0, 1)
 		}
 	}
 	for _, release := range message.GetBarrierReleases() {
-		if t := e.tasks[release.GetAttempt()]; t != nil && t.barrier != nil {
+		if t := e.tasks[release.GetAttempt()]; t != nil && t.barrierReply != nil {
 			select {
-			case t.barrier <- release.GetError():
+			case t.barrierReply <- release.GetError():
 			default: // a reply is there already
 			}
 		}

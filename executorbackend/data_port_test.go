@@ -158,7 +158,7 @@ func TestDataPortIsTheNextFreePort(t *testing.T) {
 func TestSharedExecutorsHaveNoDataPort(t *testing.T) {
 	id, _ := newIdentity(t)
 	driver, address := listen(t, id, nil)
-	s := driver.join(t, Options{ID: "1", Cores: 1, Shared: true}, address, id.Pass())
+	s := driver.join(t, Options{ID: "1", Cores: 1, SharesProcess: true}, address, id.Pass())
 	require.Empty(t, s.registration.GetRegister().GetDataAddress())
 	s.stop()
 }

@@ -93,10 +93,10 @@ func testDisk(directory string) error {
 	return err
 }
 
-// reap handles a killed task that does not end: it reports the task as killed and
+// abandonKilled handles a killed task that does not end: it reports the task as killed and
 // asks the driver to decommission this executor, because the task keeps its cores.
 // If no other executor would replace this one, it only logs the task.
-func (e *engine) reap(t *task, reason string) {
+func (e *engine) abandonKilled(t *task, reason string) {
 	e.mu.Lock()
 	if e.tasks[t.attempt] != t || e.ended {
 		e.mu.Unlock()
@@ -107,7 +107,7 @@ func (e *engine) reap(t *task, reason string) {
 	if e.options.replaceable {
 		t.stuck = true
 		delete(e.tasks, t.attempt)
-		e.stuck[t] = struct{}{}
+		e.stuckTasks[t] = struct{}{}
 	}
 	e.mu.Unlock()
 
@@ -118,5 +118,5 @@ func (e *engine) reap(t *task, reason string) {
 		return
 	}
 	e.decommission(ExitStuckTask, fmt.Sprintf("task %d of %q did not end within %v though it was killed", t.index, t.set.name, waited))
-	e.out.put(killed(t.attempt, reason))
+	e.out.put(killedUpdate(t.attempt, reason))
 }

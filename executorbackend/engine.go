@@ -37,24 +37,24 @@ func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error
 // engine is the state of an executor during one stream to the driver.
 type engine struct {
 	*executor
-	maxResult   int64
-	maxDirect   int           // largest result in bytes that is sent with the task's end; larger ones are stored, and fetched by the driver
-	killTimeout time.Duration // how long a killed task may take to end; 0 means no limit
-	tasksCtx    context.Context
-	out         *outbox
-	reportHold  func(key string) // is out.hold, as a value that all tasks share
-	registered  bool             // set once the driver accepted this executor; used by the receiving goroutine only
+	maxResult       int64
+	maxDirectResult int           // largest result in bytes that is sent with the task's end; larger ones are stored, and fetched by the driver
+	killTimeout     time.Duration // how long a killed task may take to end; 0 means no limit
+	tasksCtx        context.Context
+	out             *outbox
+	holdKey         func(key string) // is out.hold, as a value that all tasks share
+	registered      bool             // set once the driver accepted this executor; used by the receiving goroutine only
 
 	mu              sync.Mutex
 	sets            map[uint64]*taskSet
 	peers           map[uint64][]*wire.BarrierPeer // where the tasks of barrier sets run, by task set
 	tasks           map[uint64]*task               // tasks that wait or run, by attempt id
 	waiting         []*task                        // tasks that wait for cores, in the order in which they start
-	free            int                            // number of free cores
+	freeCores       int                            // number of free cores
 	ended           bool                           // set when no task may start any more
-	stuck           map[*task]struct{}
+	stuckTasks      map[*task]struct{}
 	labels          leakLabels
-	pace            pace
+	durations       taskDurations
 	stall           stallTimer
 	decommissioning *ExitError // set when this executor has asked to be decommissioned: what serve returns in the end
 	running         sync.WaitGroup
@@ -77,19 +77,19 @@ func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStr
 	options := x.options
 	out := &outbox{send: stream.Send, executor: x}
 	e := &engine{
-		executor:    x,
-		maxResult:   int64(config.TaskMaxResult.In(options.Config)),
-		maxDirect:   int(min(config.TaskMaxDirectResult.In(options.Config), wire.MaxPart)),
-		killTimeout: config.TaskKillTimeout.In(options.Config),
-		tasksCtx:    tasksCtx,
-		out:         out,
-		reportHold:  out.hold,
-		sets:        map[uint64]*taskSet{},
-		peers:       map[uint64][]*wire.BarrierPeer{},
-		tasks:       map[uint64]*task{},
-		stuck:       map[*task]struct{}{},
-		labels:      newLeakLabels(),
-		free:        options.Cores,
+		executor:        x,
+		maxResult:       int64(config.TaskMaxResult.In(options.Config)),
+		maxDirectResult: int(min(config.TaskMaxDirectResult.In(options.Config), wire.MaxPart)),
+		killTimeout:     config.TaskKillTimeout.In(options.Config),
+		tasksCtx:        tasksCtx,
+		out:             out,
+		holdKey:         out.hold,
+		sets:            map[uint64]*taskSet{},
+		peers:           map[uint64][]*wire.BarrierPeer{},
+		tasks:           map[uint64]*task{},
+		stuckTasks:      map[*task]struct{}{},
+		labels:          newLeakLabels(),
+		freeCores:       options.Cores,
 	}
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
@@ -106,10 +106,10 @@ func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStr
 	quit := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { e.watchSignals(quit) })
-	if !options.Shared {
+	if !options.SharesProcess {
 		watching.Go(func() { e.watchLeaks(quit) })
 	}
-	if options.replaceable && !options.Shared {
+	if options.replaceable && !options.SharesProcess {
 		watching.Go(func() { e.watchDisk(quit) })
 	}
 	heartbeats := e.startHeartbeats(closeStream)
@@ -203,7 +203,7 @@ func (e *engine) handleMessage(message *wire.DriverMessage) {
 	e.forgetSets(message.GetForget())
 	e.mu.Unlock()
 	for _, request := range message.GetProfiles() {
-		e.running.Go(func() { e.takeProfile(request) })
+		e.running.Go(func() { e.takePprof(request) })
 	}
 	if attempts := message.GetFetches(); len(attempts) > 0 {
 		e.out.fetch(attempts)
@@ -234,17 +234,17 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 	}
 	t.set = e.sets[t.launch.GetTaskSet()]
 	if t.set == nil {
-		return failed(t.attempt, &wire.Failure{Message: fmt.Sprintf(
+		return failureUpdate(t.attempt, &wire.Failure{Message: fmt.Sprintf(
 			"executor %s was sent a task of task set %d before the set itself", e.options.ID, t.launch.GetTaskSet())})
 	}
 	t.cpus = max(int(t.launch.GetCpus()), 1)
 	if t.cpus > e.options.Cores {
-		return failed(t.attempt, &wire.Failure{Message: fmt.Sprintf(
+		return failureUpdate(t.attempt, &wire.Failure{Message: fmt.Sprintf(
 			"the task takes %d cores and executor %s has %d", t.cpus, e.options.ID, e.options.Cores)})
 	}
-	t.label = e.labels.next(e.tasksCtx, t.set)
-	t.peers, t.received = e.peers[t.set.id], time.Now()
-	t.ctx, t.cancel = context.WithCancelCause(t.label.ctx)
+	t.leakLabel = e.labels.next(e.tasksCtx, t.set)
+	t.peers, t.launchReceivedAt = e.peers[t.set.id], time.Now()
+	t.ctx, t.cancel = context.WithCancelCause(t.leakLabel.ctx)
 	e.tasks[t.attempt] = t
 	e.enqueue(t)
 	e.startWaiting()
@@ -269,7 +269,7 @@ func (e *engine) enqueue(t *task) {
 
 // startWaiting starts waiting tasks, in order, as long as enough cores are free.
 func (e *engine) startWaiting() {
-	for len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended {
+	for len(e.waiting) > 0 && e.waiting[0].cpus <= e.freeCores && !e.ended {
 		t := e.dequeue()
 		e.running.Go(func() {
 			for t != nil {
@@ -283,9 +283,9 @@ func (e *engine) startWaiting() {
 func (e *engine) dequeue() *task {
 	t := e.waiting[0]
 	e.waiting[0], e.waiting = nil, e.waiting[1:]
-	e.free -= t.cpus
-	t.started, t.began = true, time.Now()
-	e.stall.lastStart = t.began
+	e.freeCores -= t.cpus
+	t.started, t.startedAt = true, time.Now()
+	e.stall.lastStart = t.startedAt
 	return t
 }
 
@@ -297,21 +297,21 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	t := e.tasks[attempt]
 	if t == nil {
 		if e.blocks.Remove(block.TaskResult(attempt)) {
-			return killed(attempt, reason)
+			return killedUpdate(attempt, reason)
 		}
 		return nil // the driver has its last update, or will get it
 	}
 	t.cancel(&killedError{reason: reason})
 	if t.started {
 		if e.killTimeout > 0 && t.reaper == nil {
-			t.reaper = time.AfterFunc(e.killTimeout, func() { e.reap(t, reason) })
+			t.reaper = time.AfterFunc(e.killTimeout, func() { e.abandonKilled(t, reason) })
 		}
 		return nil
 	}
 	delete(e.tasks, attempt)
 	e.waiting = slices.DeleteFunc(e.waiting, func(other *task) bool { return other == t })
 	e.startWaiting()
-	return killed(attempt, reason)
+	return killedUpdate(attempt, reason)
 }
 
 // finish frees an attempt's cores, starts waiting tasks, and reports the attempt's
@@ -324,19 +324,19 @@ func (e *engine) finish(t *task, took time.Duration, continues bool, update *wir
 		t.reaper.Stop()
 	}
 	if t.stuck {
-		delete(e.stuck, t)
+		delete(e.stuckTasks, t)
 	}
 	update = e.lastUpdate(t, update)
 	t.cancel(nil) // after lastUpdate, which reads the context's cause
 	delete(e.tasks, t.attempt)
 	e.labels.taskEnded = true
-	e.free += t.cpus
+	e.freeCores += t.cpus
 	more := continues && t.launch.GetQueued() && len(e.waiting) > 0 && e.waiting[0].launch.GetQueued()
-	if more && e.waiting[0].cpus <= e.free && !e.ended {
+	if more && e.waiting[0].cpus <= e.freeCores && !e.ended {
 		next = e.dequeue()
 	}
 	e.startWaiting()
-	window := e.pace.window(t, took, e.options.Cores)
+	window := e.durations.addAndWindow(t, took, e.options.Cores)
 	e.mu.Unlock()
 	e.out.report(window, more, update)
 	return next
@@ -365,8 +365,8 @@ func (e *engine) awaitTasks() bool {
 	case <-timer.C:
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if len(e.stuck) > 0 {
-			e.options.Logger.Warn("tasks that were given up end with the process", "tasks", len(e.stuck))
+		if len(e.stuckTasks) > 0 {
+			e.options.Logger.Warn("tasks that were given up end with the process", "tasks", len(e.stuckTasks))
 		}
 		for _, t := range e.tasks {
 			e.options.Logger.Warn("a task does not end though its context did; it ends with the process",

@@ -75,8 +75,8 @@ func (x *executor) close() {
 	x.blocks.Close()
 }
 
-// hold adds a key of held data (Task.Hold), and reports whether the key is new.
-func (x *executor) hold(key string) bool {
+// holdKey adds a key of held data (Task.Hold), and reports whether the key is new.
+func (x *executor) holdKey(key string) bool {
 	return x.blocks.Put(block.Held(key), nil, block.MemoryOnly) == nil
 }
 

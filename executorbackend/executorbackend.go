@@ -46,10 +46,10 @@ type Options struct {
 	// that tasks use. If nil, Run finds them with Discover.
 	Resources map[string][]string
 
-	// Shared is set if several executors share this process. They then have no data
+	// SharesProcess is set if several executors share this process. They then have no data
 	// port, do not test the disk, and do not look for leaked goroutines, because
 	// that search would cover all goroutines of the process.
-	Shared bool
+	SharesProcess bool
 
 	// Decommission delivers a reason to decommission the executor, for example that the
 	// process got a signal. The process then ends with ExitDecommissioned. May be nil.
@@ -58,11 +58,11 @@ type Options struct {
 	// Config has the settings; nil means the defaults. Run gets them from the driver.
 	Config *config.Config
 
-	// Prepare makes the context under which tasks run, and returns it with a
+	// PrepareTasks makes the context under which tasks run, and returns it with a
 	// function that releases the context's resources. boot is the driver's reply to
 	// the executor's first call. Run calls Prepare once, before it registers; Serve
 	// does not. May be nil.
-	Prepare func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
+	PrepareTasks func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
 
 	// Credentials is called with each new version of the delegation tokens that the
 	// driver sends, encoded as a credentials file of Hadoop. May be nil.

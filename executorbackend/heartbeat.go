@@ -42,7 +42,7 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 			}
 			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Progress: e.progress(), HeapProfiled: e.heapProfiled.Load()}
 			// Send in another goroutine, so that this one notices if the send blocks.
-			e.running.Go(func() { e.out.beat(beat) })
+			e.running.Go(func() { e.out.sendHeartbeat(beat) })
 			timer.Reset(interval)
 		}
 	}()
@@ -65,7 +65,7 @@ func (e *engine) progress() []*wire.TaskProgress {
 		if t.started {
 			t.raisePeak(heap)
 			metrics := &wire.Metrics{PeakMemoryBytes: heap}
-			t.measureProgress(metrics, time.Since(t.began))
+			t.measureProgress(metrics, time.Since(t.startedAt))
 			running = append(running, &wire.TaskProgress{Attempt: attempt, Values: t.currentValues(), Metrics: metrics})
 		}
 	}

@@ -73,10 +73,10 @@ func (e *engine) runningLabels(suspects bool) (running map[string]bool, search b
 	e.labels.period++
 	running = map[string]bool{}
 	for _, t := range e.tasks {
-		running[t.label.text] = true
+		running[t.leakLabel.text] = true
 	}
-	for t := range e.stuck {
-		running[t.label.text] = true
+	for t := range e.stuckTasks {
+		running[t.leakLabel.text] = true
 	}
 	return running, true
 }
@@ -104,7 +104,7 @@ func (e *engine) watchLeaks(quit <-chan struct{}) {
 			continue
 		}
 		leaked := map[string]bool{}
-		for _, g := range labelled(profile.String(), e.labels.prefix+" ") {
+		for _, g := range goroutinesLabelled(profile.String(), e.labels.prefix+" ") {
 			if running[g.label] {
 				continue
 			}
@@ -128,8 +128,8 @@ type goroutines struct {
 	count    int
 }
 
-// labelled returns the goroutines in a text profile whose task label starts with prefix.
-func labelled(profile, prefix string) []goroutines {
+// goroutinesLabelled returns the goroutines in a text profile whose task label starts with prefix.
+func goroutinesLabelled(profile, prefix string) []goroutines {
 	var found []goroutines
 	_, profile, _ = strings.Cut(profile, "\n") // the first line is the total
 	for record := range strings.SplitSeq(profile, "\n\n") {

@@ -106,14 +106,14 @@ func TestLabelledParsesAProfile(t *testing.T) {
 		{label: "ab 2.0 first", function: "main.leak", source: "/src/main.go:3", count: 3},
 		{label: "ab 17.0 na\"me ä", function: "main.body.func1.1", source: "/src/main.go:4", count: 4},
 	},
-		labelled(profile, "ab "))
+		goroutinesLabelled(profile, "ab "))
 }
 
 func FuzzLabelled(f *testing.F) {
 	f.Add("goroutine profile: total 1\n3 @ 0x1\n# labels: {\"bobbin.task\":\"ab 2.0 first\"}\n#\t0x2\tmain.leak+0x18\t/src/main.go:3\n\n", "ab ")
 	f.Add("\n1 @\n# labels: {\"bobbin.task\":\"\"}", "")
 	f.Fuzz(func(t *testing.T, profile, prefix string) {
-		for _, g := range labelled(profile, prefix) {
+		for _, g := range goroutinesLabelled(profile, prefix) {
 			require.True(t, strings.HasPrefix(g.label, prefix))
 		}
 	})

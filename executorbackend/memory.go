@@ -12,8 +12,8 @@ import (
 const (
 	// memoryInterval is the time between two measurements of this process's memory.
 	memoryInterval = time.Second
-	// nearLimit is the share of the limit, in percent, at which a heap profile is kept.
-	nearLimit = 90
+	// nearLimitPercent is the share of the limit, in percent, at which a heap profile is kept.
+	nearLimitPercent = 90
 )
 
 // watchMemory keeps a heap profile when the memory of this process, as resident returns
@@ -28,7 +28,7 @@ func (x *executor) watchMemory(ctx context.Context, resident func() uint64) {
 		case <-ticks.C:
 		}
 		now := resident()
-		if now < uint64(x.options.MemoryLimit)/100*nearLimit {
+		if now < uint64(x.options.MemoryLimit)/100*nearLimitPercent {
 			continue
 		}
 		logger := x.options.Logger.With("executor", x.options.ID, "resident", now, "limit", x.options.MemoryLimit)

@@ -7,16 +7,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// minMeasured is how long an attempt must run for its heap to be measured at its
+// minMeasuredRunTime is how long an attempt must run for its heap to be measured at its
 // end: measuring takes as long as a short task.
-const minMeasured = 10 * time.Millisecond
+const minMeasuredRunTime = 10 * time.Millisecond
 
 // measure fills in the metrics of an attempt that ended after the duration took.
 func (t *task) measure(m *wire.Metrics, took time.Duration, resultBytes int) {
 	decode, encode := t.usage.Decode, t.usage.Encode
 	t.measureProgress(m, took-decode-encode)
 	m.ResultBytes, m.DecodeNanos, m.EncodeNanos = uint64(resultBytes), uint64(decode), uint64(encode)
-	if took >= minMeasured {
+	if took >= minMeasuredRunTime {
 		t.raisePeak(heapBytes())
 	}
 	m.PeakMemoryBytes = t.peakMemory.Load()
@@ -25,7 +25,7 @@ func (t *task) measure(m *wire.Metrics, took time.Duration, resultBytes int) {
 // measureProgress fills in the metrics that are known while an attempt runs.
 func (t *task) measureProgress(m *wire.Metrics, ran time.Duration) {
 	read, written := t.usage.Bytes()
-	m.RunNanos, m.QueueNanos = uint64(max(ran, 0)), uint64(t.began.Sub(t.received))
+	m.RunNanos, m.QueueNanos = uint64(max(ran, 0)), uint64(t.startedAt.Sub(t.launchReceivedAt))
 	m.BytesRead, m.BytesWritten = uint64(read), uint64(written)
 }
 

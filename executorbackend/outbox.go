@@ -16,14 +16,14 @@ type outbox struct {
 	executor *executor
 
 	mu             sync.Mutex
-	released       []string // keys of data whose release is to be acknowledged
+	releasedKeys   []string // keys of data whose release is to be acknowledged
 	updates        []*wire.TaskUpdate
 	window         *wire.Window // how many tasks the driver may queue here; sent with the next updates
 	delayed        *time.Timer  // sends the updates that wait for further ones; nil if none wait
 	fetches        []*fetch     // stored results to send; each sends one part in turn
 	heartbeat      *wire.Heartbeat
 	decommission   *wire.Decommission // a request to be decommissioned, to be sent
-	holds          []string           // keys of held data that the driver does not know yet
+	newHeldKeys    []string           // keys of held data that the driver does not know yet
 	commitRequests []uint64
 	arrivals       []*wire.BarrierArrival
 	credentials    uint64 // version of delegation tokens to acknowledge; 0 for none
@@ -43,7 +43,7 @@ func (o *outbox) put(updates ...*wire.TaskUpdate) {
 // reportDelay is how long the last updates of queued tasks wait for further ones to
 // be sent with them, because a message takes much longer than a very short task. It
 // is short enough for the driver to queue further tasks in time.
-const reportDelay = windowWork / 2
+const reportDelay = queuedTimePerCore / 2
 
 // report adds a window and an update, which may be nil. If more is true, further
 // updates will follow soon, and this one waits for them, at most for reportDelay.
@@ -71,8 +71,8 @@ func (o *outbox) stopTimer() {
 	}
 }
 
-// beat adds a heartbeat, in place of one that has not been sent, and sends it.
-func (o *outbox) beat(heartbeat *wire.Heartbeat) {
+// sendHeartbeat adds a heartbeat, in place of one that has not been sent, and sends it.
+func (o *outbox) sendHeartbeat(heartbeat *wire.Heartbeat) {
 	o.mu.Lock()
 	o.heartbeat = heartbeat
 	o.flush()
@@ -83,11 +83,11 @@ func (o *outbox) beat(heartbeat *wire.Heartbeat) {
 func (o *outbox) hold(key string) {
 	key = wire.HoldKey(key)
 	o.mu.Lock()
-	if !o.executor.hold(key) {
+	if !o.executor.holdKey(key) {
 		o.mu.Unlock()
 		return
 	}
-	o.holds = append(o.holds, key)
+	o.newHeldKeys = append(o.newHeldKeys, key)
 	o.flush()
 }
 
@@ -104,7 +104,7 @@ func (o *outbox) requestDecommission(reason string) {
 func (o *outbox) release(keys []string) {
 	o.executor.release(keys)
 	o.mu.Lock()
-	o.released = append(o.released, keys...)
+	o.releasedKeys = append(o.releasedKeys, keys...)
 	o.mu.Unlock()
 }
 
@@ -132,8 +132,8 @@ func (o *outbox) requestCommit(attempt uint64) {
 	o.flush()
 }
 
-// arrive reports to the driver that an attempt waits at a barrier.
-func (o *outbox) arrive(arrival *wire.BarrierArrival) {
+// reportBarrierArrival reports to the driver that an attempt waits at a barrier.
+func (o *outbox) reportBarrierArrival(arrival *wire.BarrierArrival) {
 	o.mu.Lock()
 	o.arrivals = append(o.arrivals, arrival)
 	o.flush()
@@ -169,7 +169,7 @@ func (o *outbox) flush() {
 		return
 	}
 	o.sending = true
-	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.decommission != nil || len(o.holds) > 0 ||
+	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.decommission != nil || len(o.newHeldKeys) > 0 ||
 		len(o.commitRequests) > 0 || len(o.arrivals) > 0 || len(o.fetches) > 0 || len(o.profiles) > 0) {
 		message, result := o.next(), o.nextFetch()
 		o.sendStarted = time.Now()
@@ -193,7 +193,7 @@ func (o *outbox) flush() {
 	}
 	if o.broken {
 		o.updates = nil
-		o.heartbeat, o.decommission, o.holds = nil, nil, nil
+		o.heartbeat, o.decommission, o.newHeldKeys = nil, nil, nil
 		o.commitRequests, o.arrivals = nil, nil
 		o.fetches, o.profiles = nil, nil
 	}
@@ -210,8 +210,8 @@ func (o *outbox) nextFetch() *fetch {
 }
 
 const (
-	updateOverhead = 64   // approximate bytes of an update besides its result and texts
-	maxHolds       = 1000 // largest number of keys in one message
+	bytesPerUpdate = 64   // approximate bytes of an update besides its result and texts
+	maxHeldKeys    = 1000 // largest number of keys in one message
 )
 
 // next removes and returns the content of one message. It takes updates, up to
@@ -219,23 +219,23 @@ const (
 // request for decommission before updates. The caller may add a part of a stored result.
 func (o *outbox) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{
-		Heartbeat: o.heartbeat, Decommission: o.decommission, Released: o.released,
+		Heartbeat: o.heartbeat, Decommission: o.decommission, Released: o.releasedKeys,
 		CommitRequests: o.commitRequests, BarrierArrivals: o.arrivals, CredentialsVersion: o.credentials,
 	}
 	o.credentials = 0
 	if len(o.profiles) > 0 { // one in a message: they are large
 		message.Profiles, o.profiles = o.profiles[:1:1], o.profiles[1:]
 	}
-	o.heartbeat, o.decommission, o.released, o.commitRequests, o.arrivals = nil, nil, nil, nil, nil
-	if len(o.holds) > maxHolds {
-		message.Holds, o.holds = o.holds[:maxHolds:maxHolds], o.holds[maxHolds:]
+	o.heartbeat, o.decommission, o.releasedKeys, o.commitRequests, o.arrivals = nil, nil, nil, nil, nil
+	if len(o.newHeldKeys) > maxHeldKeys {
+		message.Holds, o.newHeldKeys = o.newHeldKeys[:maxHeldKeys:maxHeldKeys], o.newHeldKeys[maxHeldKeys:]
 		return message
 	}
-	message.Holds, o.holds = o.holds, nil
+	message.Holds, o.newHeldKeys = o.newHeldKeys, nil
 	var successes wire.SuccessBuilder
 	taken, size := 0, 0
 	for _, update := range o.updates {
-		own := len(update.GetResult()) + len(update.GetFailure().GetMessage()) + len(update.GetFailure().GetStack()) + updateOverhead
+		own := len(update.GetResult()) + len(update.GetFailure().GetMessage()) + len(update.GetFailure().GetStack()) + bytesPerUpdate
 		if size > 0 && size+own > wire.MaxPart {
 			break
 		}

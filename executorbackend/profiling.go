@@ -14,13 +14,13 @@ const (
 	taskSetLabel  = "task_set"
 )
 
-// takeProfile takes a profile of this process and sends it. If the executor stops, the
+// takePprof takes a profile of this process and sends it. If the executor stops, the
 // profile ends early.
-func (e *engine) takeProfile(request *wire.ProfileRequest) {
+func (e *engine) takePprof(request *wire.ProfileRequest) {
 	reply := &wire.Profile{Id: request.GetId()}
-	content, err := e.profile(request)
-	if err == nil && len(content) > maxProfile {
-		err = fmt.Errorf("it has %d bytes, the most is %d", len(content), maxProfile)
+	content, err := e.encodedPprof(request)
+	if err == nil && len(content) > maxPprofBytes {
+		err = fmt.Errorf("it has %d bytes, the most is %d", len(content), maxPprofBytes)
 	}
 	if err != nil {
 		reply.Error = err.Error()
@@ -30,10 +30,10 @@ func (e *engine) takeProfile(request *wire.ProfileRequest) {
 	e.out.sendProfile(reply)
 }
 
-// maxProfile bounds the encoded bytes of a profile, which is sent in one message.
-const maxProfile = 2 * wire.MaxPart
+// maxPprofBytes bounds the encoded bytes of a profile, which is sent in one message.
+const maxPprofBytes = 2 * wire.MaxPart
 
-func (e *engine) profile(request *wire.ProfileRequest) ([]byte, error) {
+func (e *engine) encodedPprof(request *wire.ProfileRequest) ([]byte, error) {
 	p, err := profiling.Take(e.tasksCtx, request.GetType(), time.Duration(request.GetNanos()))
 	if err != nil {
 		return nil, err

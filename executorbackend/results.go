@@ -11,7 +11,7 @@ import (
 // storeResult stores a result that is too large for its attempt's last update, until the
 // driver fetches it. It returns the update to send, with the result's size instead.
 func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
-	maxDirect := e.maxDirect
+	maxDirect := e.maxDirectResult
 	if t.launch.GetStoreResult() {
 		maxDirect = 0
 	}
@@ -20,16 +20,16 @@ func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate 
 		return update
 	}
 	if err := e.blocks.Put(block.TaskResult(t.attempt), result, block.MemoryAndDisk); err != nil {
-		return lostResult(t.attempt, err)
+		return lostResultUpdate(t.attempt, err)
 	}
 	update.State, update.StoredBytes, update.Result = wire.TaskState_TASK_STATE_STORED, uint64(len(result)), nil
 	return update
 }
 
-// lostResult returns the last update of an attempt whose result cannot be stored. The
+// lostResultUpdate returns the last update of an attempt whose result cannot be stored. The
 // task runs again; this does not count as its failure.
-func lostResult(attempt uint64, err error) *wire.TaskUpdate {
-	return failed(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
+func lostResultUpdate(attempt uint64, err error) *wire.TaskUpdate {
+	return failureUpdate(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
 }
 
 // lastUpdate returns the update with which an attempt ends; nil if the attempt was
@@ -40,7 +40,7 @@ func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 		var cause *killedError
 		if errors.As(context.Cause(t.ctx), &cause) {
 			e.blocks.Remove(block.TaskResult(t.attempt))
-			update = killed(t.attempt, cause.reason)
+			update = killedUpdate(t.attempt, cause.reason)
 		}
 	}
 	if t.stuck {
@@ -70,7 +70,7 @@ func (f *fetch) next(blocks *block.Store) *wire.TaskUpdate {
 	case !blocks.Remove(id):
 		return nil
 	case err != nil:
-		return lostResult(f.attempt, err)
+		return lostResultUpdate(f.attempt, err)
 	}
 	return &wire.TaskUpdate{Attempt: f.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: content}
 }

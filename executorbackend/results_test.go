@@ -185,7 +185,7 @@ func TestFetchesAlternate(t *testing.T) {
 }
 
 func TestHeldKeysAreSentBeforeTheTasksLastUpdate(t *testing.T) {
-	const keys = 2*maxHolds + 10
+	const keys = 2*maxHeldKeys + 10
 	name := registered(func(_ context.Context, call function.Call) ([]byte, error) {
 		if len(call.Input) > 0 {
 			call.Hold(string(call.Input))
@@ -205,7 +205,7 @@ func TestHeldKeysAreSentBeforeTheTasksLastUpdate(t *testing.T) {
 		var held []string
 		for {
 			message := s.recv()
-			require.LessOrEqual(t, len(message.GetHolds()), maxHolds)
+			require.LessOrEqual(t, len(message.GetHolds()), maxHeldKeys)
 			held = append(held, message.GetHolds()...)
 			if len(updatesOf(message)) > 0 {
 				return held

@@ -53,7 +53,7 @@ const (
 func Run(ctx context.Context, options Options, driver string, pass []byte) error {
 	options = options.withDefaults()
 	options.replaceable = true
-	if !options.Shared {
+	if !options.SharesProcess {
 		if err := testDisk(options.directory); err != nil {
 			return exitError(ExitLostDisk, "executor %s cannot write to its working directory: %w", options.ID, err)
 		}
@@ -81,8 +81,8 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 			return fmt.Errorf("executor %s: %w", options.ID, err)
 		}
 	}
-	if options.Prepare != nil {
-		prepared, release, err := options.Prepare(ctx, boot)
+	if options.PrepareTasks != nil {
+		prepared, release, err := options.PrepareTasks(ctx, boot)
 		if err != nil {
 			return fmt.Errorf("prepare executor %s: %w", options.ID, err)
 		}
@@ -93,7 +93,7 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 	x := newExecutor(options)
 	defer x.close()
 	defer x.startMemoryWatch(ctx)()
-	if options.Shared {
+	if options.SharesProcess {
 		x.startServices(nil)
 	} else {
 		serving, err := dataPortOptions(options, access)

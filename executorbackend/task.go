@@ -18,24 +18,24 @@ import (
 
 // task is one attempt of a task, from its launch to its end.
 type task struct {
-	engine   *engine
-	launch   *wire.Launch
-	attempt  uint64
-	index    int
-	input    []byte
-	set      *taskSet
-	cpus     int
-	label    leakLabel
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	received time.Time // when the launch arrived
+	engine           *engine
+	launch           *wire.Launch
+	attempt          uint64
+	index            int
+	input            []byte
+	set              *taskSet
+	cpus             int
+	leakLabel        leakLabel
+	ctx              context.Context
+	cancel           context.CancelCauseFunc
+	launchReceivedAt time.Time // when the launch arrived
 
 	// The engine's lock guards the following fields.
-	started bool
-	began   time.Time   // when the attempt got its cores; does not change after that
-	reaper  *time.Timer // calls reap if the attempt does not end; set when it is killed
-	stuck   bool        // set if the attempt was reported as killed but still runs
-	coordination
+	started   bool
+	startedAt time.Time   // when the attempt got its cores; does not change after that
+	reaper    *time.Timer // calls reap if the attempt does not end; set when it is killed
+	stuck     bool        // set if the attempt was reported as killed but still runs
+	driverRequests
 
 	values     function.Values
 	usage      function.Usage
@@ -51,13 +51,13 @@ func (e *killedError) Error() string { return "task killed: " + e.reason }
 // ends the goroutine, the attempt is ended with one last update. run returns the
 // task that this goroutine is to run next, nil if there is none.
 func (e *engine) run(t *task) (next *task) {
-	pprof.SetGoroutineLabels(t.label.ctx)
-	began := t.began
+	pprof.SetGoroutineLabels(t.leakLabel.ctx)
+	began := t.startedAt
 	var update *wire.TaskUpdate
 	defer func() {
 		returned := update != nil
 		if !returned {
-			update = e.withLog(failed(t.attempt, abnormalEnd(recover())))
+			update = e.withLog(failureUpdate(t.attempt, abnormalEnd(recover())))
 		}
 		took := time.Since(began)
 		if e.failedByShutdown(update) {
@@ -71,7 +71,7 @@ func (e *engine) run(t *task) (next *task) {
 		next = e.finish(t, took, returned, e.storeResult(t, update))
 	}()
 	result, failure := e.call(t)
-	update = e.updateOf(t, result, failure)
+	update = e.outcomeUpdate(t, result, failure)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 		Common:        common,
 		Input:         t.input,
 		Resources:     wire.FromResources(t.launch.GetResources()),
-		Hold:          e.reportHold,
+		Hold:          e.holdKey,
 		Driver:        t,
 		Values:        &t.values,
 		Usage:         &t.usage,
@@ -126,16 +126,16 @@ func permanent(err error) bool {
 	return errors.As(err, &p) && p.Permanent()
 }
 
-func (e *engine) updateOf(t *task, result []byte, failure *wire.Failure) *wire.TaskUpdate {
+func (e *engine) outcomeUpdate(t *task, result []byte, failure *wire.Failure) *wire.TaskUpdate {
 	switch {
 	case failure != nil:
 		var cause *killedError
 		if errors.As(context.Cause(t.ctx), &cause) {
-			return killed(t.attempt, cause.reason)
+			return killedUpdate(t.attempt, cause.reason)
 		}
-		return e.withLog(failed(t.attempt, failure))
+		return e.withLog(failureUpdate(t.attempt, failure))
 	case int64(len(result)) > e.maxResult:
-		return failed(t.attempt, &wire.Failure{Permanent: true, Message: fmt.Sprintf(
+		return failureUpdate(t.attempt, &wire.Failure{Permanent: true, Message: fmt.Sprintf(
 			"the task's result takes %d bytes encoded, the most is %d (%s): return less, write large results to files, or raise %s",
 			len(result), e.maxResult, config.Size(e.maxResult), config.TaskMaxResult.Name())})
 	}
@@ -152,7 +152,7 @@ func abnormalEnd(recovered any) *wire.Failure {
 	return &wire.Failure{Message: fmt.Sprintf("panic: %v", recovered), Stack: trimStack(string(debug.Stack()))}
 }
 
-func failed(attempt uint64, failure *wire.Failure) *wire.TaskUpdate {
+func failureUpdate(attempt uint64, failure *wire.Failure) *wire.TaskUpdate {
 	failure.Message = truncate(failure.GetMessage())
 	failure.Stack = truncate(failure.GetStack())
 	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FAILED, Failure: failure}
@@ -166,25 +166,25 @@ func (e *engine) withLog(update *wire.TaskUpdate) *wire.TaskUpdate {
 	return update
 }
 
-func killed(attempt uint64, reason string) *wire.TaskUpdate {
+func killedUpdate(attempt uint64, reason string) *wire.TaskUpdate {
 	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_KILLED, Failure: &wire.Failure{Message: reason}}
 }
 
-// maxText is the largest size in bytes of a failure's message, and of its stack
+// maxTextBytes is the largest size in bytes of a failure's message, and of its stack
 // trace: one message to the driver may contain several failures.
-const maxText = 32 << 10
+const maxTextBytes = 32 << 10
 
 // truncate cuts a text to maxText and makes it valid UTF-8, which protobuf requires.
 func truncate(text string) string {
-	if more := len(text) - maxText; more > 0 {
-		text = fmt.Sprintf("%s… (%d bytes more)", text[:maxText], more)
+	if more := len(text) - maxTextBytes; more > 0 {
+		text = fmt.Sprintf("%s… (%d bytes more)", text[:maxTextBytes], more)
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// ownFrames is the prefix of bobbin's own functions in a stack trace. User code is
+// ownPackagePrefix is the prefix of bobbin's own functions in a stack trace. User code is
 // in other packages; in bobbin's examples, it is in package main.
-const ownFrames = "github.com/bobbin-yarn/bobbin"
+const ownPackagePrefix = "github.com/bobbin-yarn/bobbin"
 
 // trimStack removes frames from a stack trace that debug.Stack made in a deferred
 // call: those of bobbin that called the user's function, and those after the panic.
@@ -213,5 +213,5 @@ func trimStack(trace string) string {
 }
 
 func isOwn(frame string) bool {
-	return strings.HasPrefix(frame, ownFrames) || strings.HasPrefix(frame, "created by "+ownFrames)
+	return strings.HasPrefix(frame, ownPackagePrefix) || strings.HasPrefix(frame, "created by "+ownPackagePrefix)
 }

@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	// windowWork is the total duration of the tasks that an executor queues for
+	// queuedTimePerCore is the total duration of the tasks that an executor queues for
 	// each core: several times the round trip of a message to the driver.
-	windowWork = time.Millisecond
+	queuedTimePerCore = time.Millisecond
 	// maxWindow is the largest number of tasks that an executor queues for each core.
 	maxWindow = 512
-	// paceWeight is about how many of the latest task durations are averaged.
-	paceWeight = 32
+	// averagedTasks is about how many of the latest task durations are averaged.
+	averagedTasks = 32
 	// stallTimeout is how long queued tasks wait if no task starts, before they are
 	// returned to the driver, which may have a free core elsewhere.
 	stallTimeout = 100 * time.Millisecond
 )
 
-// pace is the mean duration of one set's tasks, the set of the task that ended last.
-type pace struct {
+// taskDurations is the mean duration of one set's tasks, the set of the task that ended last.
+type taskDurations struct {
 	taskSet uint64
 	mean    time.Duration
 }
 
 // window adds the duration of a task that ended, and returns the window: how many tasks
 // of the set the driver may queue at an executor with so many cores.
-func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
+func (p *taskDurations) addAndWindow(t *task, took time.Duration, cores int) *wire.Window {
 	took = max(took, 1)
 	if p.taskSet != t.set.id {
-		*p = pace{taskSet: t.set.id, mean: took}
+		*p = taskDurations{taskSet: t.set.id, mean: took}
 	}
-	p.mean += (took - p.mean) / paceWeight
-	tasks := min(windowWork/max(p.mean, 1), maxWindow) * time.Duration(cores/t.cpus)
+	p.mean += (took - p.mean) / averagedTasks
+	tasks := min(queuedTimePerCore/max(p.mean, 1), maxWindow) * time.Duration(cores/t.cpus)
 	return &wire.Window{TaskSet: p.taskSet, Tasks: uint32(tasks)}
 }
 

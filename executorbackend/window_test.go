@@ -17,9 +17,9 @@ func queued(attempt uint64, input string) *wire.Launch {
 }
 
 func TestWindowIsAMillisecondOfWork(t *testing.T) {
-	var p pace
+	var p taskDurations
 	window := func(set uint64, took time.Duration, cores int) int {
-		w := p.window(&task{set: &taskSet{id: set}, cpus: 1}, took, cores)
+		w := p.addAndWindow(&task{set: &taskSet{id: set}, cpus: 1}, took, cores)
 		require.Equal(t, set, w.GetTaskSet())
 		return int(w.GetTasks())
 	}
@@ -29,7 +29,7 @@ func TestWindowIsAMillisecondOfWork(t *testing.T) {
 	require.Zero(t, window(4, time.Second, 2), "another set is measured anew")
 	require.Equal(t, 100, window(5, 10*time.Microsecond, 1))
 	require.Zero(t, window(5, time.Second, 1), "a long one closes it")
-	for range 32 * paceWeight {
+	for range 32 * averagedTasks {
 		window(5, 10*time.Microsecond, 1)
 	}
 	require.InDelta(t, 100, window(5, 10*time.Microsecond, 1), 1)
@@ -149,7 +149,7 @@ func TestReportsAreSentInTimeAfterABlockedSend(t *testing.T) {
 			sent <- len(updatesOf(message))
 			return nil
 		}
-		update := func() *wire.TaskUpdate { return killed(1, "") }
+		update := func() *wire.TaskUpdate { return killedUpdate(1, "") }
 		go o.put(update())
 		synctest.Wait()
 		o.report(nil, true, update())

@@ -90,7 +90,7 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 		MemoryLimit: memory,
 		HeapProfile: heapProfile,
 
-		Prepare: prepareTasks(tokens, logger, configure),
+		PrepareTasks: prepareTasks(tokens, logger, configure),
 
 		Resources: resources,
 

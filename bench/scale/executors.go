@@ -37,7 +37,7 @@ func runExecutors(ctx context.Context) error {
 		running.Go(func() {
 			log := &warningCounter{count: &refused}
 			err := executorbackend.Run(ctx, executorbackend.Options{
-				ID: id, Host: "host" + id, Cores: 1, Shared: true,
+				ID: id, Host: "host" + id, Cores: 1, SharesProcess: true,
 				Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			}, part.Address, part.Pass)
 			if err != nil {

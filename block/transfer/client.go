@@ -62,7 +62,7 @@ func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) ite
 func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yield func(*Block, error) bool) bool {
 	connection, err := c.connect(ctx, address)
 	if err != nil {
-		yield(nil, failure(ctx, address, ids[0], err))
+		yield(nil, connectionError(ctx, address, ids[0], err))
 		return false
 	}
 	r := newReply(ctx, address, connection, len(ids))
@@ -72,7 +72,7 @@ func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yiel
 		}
 	}()
 	if _, err := connection.Write(appendRequest(nil, ids)); err != nil {
-		yield(nil, r.failed(ids[0], err))
+		yield(nil, r.fail(ids[0], err))
 		return false
 	}
 	for _, id := range ids {

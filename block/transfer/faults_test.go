@@ -242,9 +242,9 @@ func FuzzRequest(f *testing.F) {
 
 // Reading must end, whatever the reply.
 func FuzzReply(f *testing.F) {
-	f.Add([]byte{found, 0, missing, damaged, 1, 'x'})
-	f.Add([]byte{found, 1, found, 0x52, 0x7d, 0x53, 0x51, 0, damaged, 0})
-	f.Add([]byte{found, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, found})
+	f.Add([]byte{statusFound, 0, statusMissing, statusDamaged, 1, 'x'})
+	f.Add([]byte{statusFound, 1, statusFound, 0x52, 0x7d, 0x53, 0x51, 0, statusDamaged, 0})
+	f.Add([]byte{statusFound, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, statusFound})
 	f.Fuzz(func(t *testing.T, encoded []byte) {
 		r := &reply{ctx: t.Context(), input: bufio.NewReaderSize(bytes.NewReader(encoded), bufferBytes)}
 		for r.err == nil {

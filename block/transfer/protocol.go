@@ -14,9 +14,9 @@ import (
 
 // The status bytes in a reply: one for each block and one for each chunk.
 const (
-	found   = 0
-	missing = 1
-	damaged = 2
+	statusFound   = 0
+	statusMissing = 1
+	statusDamaged = 2
 )
 
 const (

@@ -54,7 +54,7 @@ func (r *reply) close() bool {
 // next returns the block of the given id, or the error with which the peer replied.
 func (r *reply) next(id block.ID) (*Block, error) {
 	if r.err != nil {
-		return nil, r.failed(id, r.err)
+		return nil, r.fail(id, r.err)
 	}
 	r.pending--
 	if err := r.status(id); err != nil {
@@ -62,7 +62,7 @@ func (r *reply) next(id block.ID) (*Block, error) {
 	}
 	size, err := readNumber(r.input, math.MaxInt64)
 	if err != nil {
-		return nil, r.failed(id, err)
+		return nil, r.fail(id, err)
 	}
 	r.current = &Block{ID: id, Size: int64(size), reply: r, left: int64(size)}
 	return r.current, nil
@@ -72,31 +72,31 @@ func (r *reply) next(id block.ID) (*Block, error) {
 func (r *reply) status(id block.ID) error {
 	status, err := r.input.ReadByte()
 	if err != nil {
-		return r.failed(id, err)
+		return r.fail(id, err)
 	}
 	switch status {
-	case found:
+	case statusFound:
 		return nil
-	case missing:
+	case statusMissing:
 		return &Error{r.address, id, block.ErrNotFound}
-	case damaged:
+	case statusDamaged:
 		text, err := readText(r.input)
 		if err != nil {
-			return r.failed(id, err)
+			return r.fail(id, err)
 		}
 		return &Error{r.address, id, fmt.Errorf("%w there: %s", block.ErrDamaged, text)}
 	}
-	return r.failed(id, fmt.Errorf("the reply has the unknown status %d", status))
+	return r.fail(id, fmt.Errorf("the reply has the unknown status %d", status))
 }
 
-// failed records an error of the connection, and returns it as the error of a block.
-func (r *reply) failed(id block.ID, err error) error {
+// fail records an error of the connection, and returns it as the error of a block.
+func (r *reply) fail(id block.ID, err error) error {
 	r.err = err
-	return failure(r.ctx, r.address, id, err)
+	return connectionError(r.ctx, r.address, id, err)
 }
 
-// failure returns an Error that wraps ErrUnreachable or, if ctx has ended, its cause.
-func failure(ctx context.Context, address string, id block.ID, err error) error {
+// connectionError returns an Error that wraps ErrUnreachable or, if ctx has ended, its cause.
+func connectionError(ctx context.Context, address string, id block.ID, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -147,7 +147,7 @@ func (b *Block) nextChunk() ([]byte, error) {
 	frame, err := r.input.Peek(4 + length)
 	if err != nil {
 		b.left = 0
-		return nil, r.failed(b.ID, err)
+		return nil, r.fail(b.ID, err)
 	}
 	_, _ = r.input.Discard(len(frame)) // cannot fail after Peek
 	b.left -= int64(length)

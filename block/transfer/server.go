@@ -120,13 +120,13 @@ func (s *Server) reply(connection net.Conn, ids []block.ID) error {
 func (s *Server) send(w *bufio.Writer, id block.ID) error {
 	content, err := s.open(id)
 	if errors.Is(err, block.ErrNotFound) {
-		return w.WriteByte(missing)
+		return w.WriteByte(statusMissing)
 	}
 	if err != nil {
 		return s.sendDamaged(w, err)
 	}
 	defer content.Release()
-	if _, err := w.Write(binary.AppendUvarint(append(w.AvailableBuffer(), found), uint64(content.Size()))); err != nil {
+	if _, err := w.Write(binary.AppendUvarint(append(w.AvailableBuffer(), statusFound), uint64(content.Size()))); err != nil {
 		return err
 	}
 	for chunk := int64(0); chunk*block.ChunkSize < content.Size(); chunk++ {
@@ -141,7 +141,7 @@ func (s *Server) send(w *bufio.Writer, id block.ID) error {
 		if err != nil {
 			return s.sendDamaged(w, err)
 		}
-		frame[0] = found
+		frame[0] = statusFound
 		binary.BigEndian.PutUint32(frame[1:], checksum)
 		if _, err := w.Write(frame); err != nil {
 			return err
@@ -152,6 +152,6 @@ func (s *Server) send(w *bufio.Writer, id block.ID) error {
 
 func (s *Server) sendDamaged(w *bufio.Writer, cause error) error {
 	s.options.Logger.Warn("a requested block cannot be read", "error", cause)
-	_, err := w.Write(appendText([]byte{damaged}, cause.Error()))
+	_, err := w.Write(appendText([]byte{statusDamaged}, cause.Error()))
 	return err
 }
