@@ -50,7 +50,7 @@ func TestPartsAreComplete(t *testing.T) {
 		n.reads, n.divisible = []*exchange{x}, []*exchange{x}
 		read := &stageState{sizes: &shuffleSizes{total: make([]int64, 8)}}
 		for _, log := range logs {
-			output := shuffle.Output{Sizes: shuffle.Sizes{Logs: log}}
+			output := shuffle.Output{Sizes: shuffle.Sizes{Logarithms: log}}
 			read.outputs = append(read.outputs, output)
 			for partition := range 8 {
 				read.sizes.total[partition] += output.Sizes.Of(partition)

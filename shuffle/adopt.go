@@ -66,12 +66,12 @@ func (s *Service) adopt(ctx context.Context, output *Output) (path string, err e
 
 // copyFiles copies the files of an output to index and data.
 func (s *Service) copyFiles(ctx context.Context, output *Output, index, data io.Writer) error {
-	copies := []func(whole) error{
-		func(from whole) error { return copyIndex(index, from, output.Bytes) },
-		func(from whole) error { return copyBlocks(ctx, data, from, output) },
+	copies := []func(wholeFile) error{
+		func(from wholeFile) error { return copyIndex(index, from, output.Bytes) },
+		func(from wholeFile) error { return copyBlocks(ctx, data, from, output) },
 	}
 	files := s.peerFiles(ctx, output)
-	if s.onHost(output) {
+	if s.isOnThisHost(output) {
 		files = localFiles(output)
 	}
 	for from, err := range files {
@@ -86,51 +86,51 @@ func (s *Service) copyFiles(ctx context.Context, output *Output, index, data io.
 	return nil
 }
 
-// whole is a file that is read to its end.
-type whole struct {
+// wholeFile is a file that is read to its end.
+type wholeFile struct {
 	io.Reader
 	size int64
 }
 
 // localFiles yields the index file and the data file of an output on this host.
-func localFiles(output *Output) iter.Seq2[whole, error] {
-	return func(yield func(whole, error) bool) {
+func localFiles(output *Output) iter.Seq2[wholeFile, error] {
+	return func(yield func(wholeFile, error) bool) {
 		for _, path := range []string{indexPath(output.Path), output.Path} {
-			if !openWhole(path, yield) {
+			if !openWholeFile(path, yield) {
 				return
 			}
 		}
 	}
 }
 
-func openWhole(path string, yield func(whole, error) bool) bool {
+func openWholeFile(path string, yield func(wholeFile, error) bool) bool {
 	file, err := os.Open(path)
 	if err != nil {
-		return yield(whole{}, err)
+		return yield(wholeFile{}, err)
 	}
 	defer func() { _ = file.Close() }() // it is only read
 	info, err := file.Stat()
 	if err != nil {
-		return yield(whole{}, err)
+		return yield(wholeFile{}, err)
 	}
-	return yield(whole{file, info.Size()}, nil)
+	return yield(wholeFile{file, info.Size()}, nil)
 }
 
 // peerFiles yields the index file and the data file of an output, as its executor sends
 // them.
-func (s *Service) peerFiles(ctx context.Context, output *Output) iter.Seq2[whole, error] {
-	return func(yield func(whole, error) bool) {
+func (s *Service) peerFiles(ctx context.Context, output *Output) iter.Seq2[wholeFile, error] {
+	return func(yield func(wholeFile, error) bool) {
 		if s.options.Peers == nil {
-			yield(whole{}, errNoPeers)
+			yield(wholeFile{}, errNoClient)
 			return
 		}
 		ids := []block.ID{fileID(output.MapID, indexSuffix), fileID(output.MapID, dataSuffix)}
 		for got, err := range s.options.Peers.Fetch(ctx, output.Address, ids...) {
 			if err != nil {
-				yield(whole{}, err)
+				yield(wholeFile{}, err)
 				return
 			}
-			if !yield(whole{got, got.Size}, nil) {
+			if !yield(wholeFile{got, got.Size}, nil) {
 				return
 			}
 		}
@@ -160,7 +160,7 @@ func (s *Service) openFile(id MapID, suffix string) (transfer.Content, error) {
 
 // copyIndex copies an index file. It fails unless the index describes a data file with
 // the given number of bytes.
-func copyIndex(to io.Writer, from whole, bytes int64) error {
+func copyIndex(to io.Writer, from wholeFile, bytes int64) error {
 	if from.size > maxIndexFile {
 		return fmt.Errorf("%w: an index cannot have %d bytes", block.ErrDamaged, from.size)
 	}
@@ -180,7 +180,7 @@ func copyIndex(to io.Writer, from whole, bytes int64) error {
 }
 
 // copyBlocks copies the data file of an output and checks its blocks.
-func copyBlocks(ctx context.Context, to io.Writer, from whole, output *Output) error {
+func copyBlocks(ctx context.Context, to io.Writer, from wholeFile, output *Output) error {
 	if from.size != output.Bytes {
 		return fmt.Errorf("%w: the data file has %d bytes, but the output %d", block.ErrDamaged, from.size, output.Bytes)
 	}
@@ -204,11 +204,11 @@ func copyBlocks(ctx context.Context, to io.Writer, from whole, output *Output) e
 		if err != nil {
 			return err
 		}
-		if cap(stored) < h.stored {
+		if cap(stored) < h.storedSize {
 			putBuffer(stored)
-			stored = getBuffer(h.stored)
+			stored = getBuffer(h.storedSize)
 		}
-		if err := blocks.body(&h, stored[:h.stored]); err != nil {
+		if err := blocks.body(&h, stored[:h.storedSize]); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func TestAdoptAnOutputWithoutRecords(t *testing.T) {
 	require.Empty(t, files(t, heir))
 }
 
-func TestOutputsThatCannotBeAdopted(t *testing.T) {
+func TestAdoptRefusesDamagedOutputs(t *testing.T) {
 	config := access(t)
 	ended, end := context.WithCancelCause(t.Context())
 	errEnd := errors.New("the task was killed")
@@ -104,7 +104,7 @@ func TestOutputsThatCannotBeAdopted(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestIDsOfFiles(t *testing.T) {
+func TestFileIDs(t *testing.T) {
 	for _, suffix := range []string{dataSuffix, indexSuffix} {
 		id, got, ok := parseFile(fileID(MapID{1, 2, 3}, suffix))
 		require.True(t, ok)

@@ -19,16 +19,16 @@ const blockSize = 256 << 10
 // bytes of the frames (raw), the number of stored bytes, the kind of compression.
 // The stored bytes follow.
 const (
-	headerSize = 13
-	rawAt      = 4
-	storedAt   = 8
-	kindAt     = 12
+	headerSize       = 13
+	rawSizeOffset    = 4
+	storedSizeOffset = 8
+	codecOffset      = 12
 )
 
 // Kinds of compression.
 const (
-	kindRaw = 0
-	kindS2  = 1
+	codecNone = 0
+	codecS2   = 1
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -40,39 +40,39 @@ func appendBlock(encoded, frames []byte) []byte {
 	body := begin + headerSize
 	encoded = slices.Grow(encoded, headerSize+max(s2.MaxEncodedLen(len(frames)), len(frames)))
 	stored := s2.Encode(encoded[body:cap(encoded)], frames)
-	kind := byte(kindS2)
+	codec := byte(codecS2)
 	if len(stored) > len(frames)-len(frames)/10 {
-		kind = kindRaw
+		codec = codecNone
 		stored = encoded[body : body+copy(encoded[body:cap(encoded)], frames)]
 	}
 	encoded = encoded[:body+len(stored)]
 	header := encoded[begin:body]
-	binary.BigEndian.PutUint32(header[rawAt:], uint32(len(frames)))
-	binary.BigEndian.PutUint32(header[storedAt:], uint32(len(stored)))
-	header[kindAt] = kind
-	binary.BigEndian.PutUint32(header, crc32.Checksum(encoded[begin+rawAt:], castagnoli))
+	binary.BigEndian.PutUint32(header[rawSizeOffset:], uint32(len(frames)))
+	binary.BigEndian.PutUint32(header[storedSizeOffset:], uint32(len(stored)))
+	header[codecOffset] = codec
+	binary.BigEndian.PutUint32(header, crc32.Checksum(encoded[begin+rawSizeOffset:], castagnoli))
 	return encoded
 }
 
 // header is the header of a block.
 type header struct {
-	encoded     [headerSize]byte
-	raw, stored int
-	kind        byte
+	encoded             [headerSize]byte
+	rawSize, storedSize int
+	codec               byte
 }
 
 // parseHeader parses a block's header. left is the number of bytes that may follow it.
 func parseHeader(encoded *[headerSize]byte, left int64) (header, error) {
-	h := header{*encoded, int(binary.BigEndian.Uint32(encoded[rawAt:])), int(binary.BigEndian.Uint32(encoded[storedAt:])), encoded[kindAt]}
+	h := header{*encoded, int(binary.BigEndian.Uint32(encoded[rawSizeOffset:])), int(binary.BigEndian.Uint32(encoded[storedSizeOffset:])), encoded[codecOffset]}
 	switch {
-	case h.kind > kindS2:
-		return h, fmt.Errorf("%w: its compression has the unknown kind %d", block.ErrDamaged, h.kind)
-	case h.raw == 0 || h.raw > maxRecord:
-		return h, fmt.Errorf("%w: its raw length is %d", block.ErrDamaged, h.raw)
-	case h.stored == 0 || h.stored > h.raw || h.kind == kindRaw && h.stored != h.raw:
-		return h, fmt.Errorf("%w: its stored length is %d, its raw length %d", block.ErrDamaged, h.stored, h.raw)
-	case int64(h.stored) > left:
-		return h, fmt.Errorf("%w: its stored length is %d, but only %d bytes follow", block.ErrDamaged, h.stored, left)
+	case h.codec > codecS2:
+		return h, fmt.Errorf("%w: its compression has the unknown kind %d", block.ErrDamaged, h.codec)
+	case h.rawSize == 0 || h.rawSize > maxRecord:
+		return h, fmt.Errorf("%w: its raw length is %d", block.ErrDamaged, h.rawSize)
+	case h.storedSize == 0 || h.storedSize > h.rawSize || h.codec == codecNone && h.storedSize != h.rawSize:
+		return h, fmt.Errorf("%w: its stored length is %d, its raw length %d", block.ErrDamaged, h.storedSize, h.rawSize)
+	case int64(h.storedSize) > left:
+		return h, fmt.Errorf("%w: its stored length is %d, but only %d bytes follow", block.ErrDamaged, h.storedSize, left)
 	}
 	return h, nil
 }
@@ -80,7 +80,7 @@ func parseHeader(encoded *[headerSize]byte, left int64) (header, error) {
 // check compares the checksum of a block with its stored bytes.
 func (h *header) check(stored []byte) error {
 	want := binary.BigEndian.Uint32(h.encoded[:])
-	if got := crc32.Update(crc32.Checksum(h.encoded[rawAt:], castagnoli), castagnoli, stored); got != want {
+	if got := crc32.Update(crc32.Checksum(h.encoded[rawSizeOffset:], castagnoli), castagnoli, stored); got != want {
 		return fmt.Errorf("%w: its checksum is %08x, but should be %08x", block.ErrDamaged, got, want)
 	}
 	return nil
@@ -91,13 +91,13 @@ func (h *header) check(stored []byte) error {
 // until stored and *raw are used again.
 func (h *header) decode(stored []byte, raw *[]byte) (Records, error) {
 	frames := stored
-	if h.kind == kindS2 {
-		if n, err := s2.DecodedLen(stored); err != nil || n != h.raw {
-			return Records{}, fmt.Errorf("%w: its raw length is %d, but its compressed bytes say %d", block.ErrDamaged, h.raw, n)
+	if h.codec == codecS2 {
+		if n, err := s2.DecodedLen(stored); err != nil || n != h.rawSize {
+			return Records{}, fmt.Errorf("%w: its raw length is %d, but its compressed bytes say %d", block.ErrDamaged, h.rawSize, n)
 		}
-		if cap(*raw) < h.raw {
+		if cap(*raw) < h.rawSize {
 			putBuffer(*raw)
-			*raw = getBuffer(h.raw)
+			*raw = getBuffer(h.rawSize)
 		}
 		var err error
 		if frames, err = s2.Decode((*raw)[:cap(*raw)], stored); err != nil {

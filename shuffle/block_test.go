@@ -35,7 +35,7 @@ func readBlocks(encoded []byte) (pairs []pair, err error) {
 	}
 }
 
-func TestBlocksHoldWhatWasWritten(t *testing.T) {
+func TestBlocksRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 2, 127, 128, 129, 16383, 16384, blockSize - 10, blockSize, 2 * blockSize}), 0, 20).Draw(t, "sizes")
 		random := rand.NewChaCha8([32]byte{1})
@@ -88,7 +88,7 @@ func TestDamagedBlocks(t *testing.T) {
 	require.ErrorContains(t, err, "the file ends before the block does")
 }
 
-func TestFramesThatAreNone(t *testing.T) {
+func TestMalformedFrames(t *testing.T) {
 	for _, test := range []struct{ frames, want string }{
 		{"\x05ab", "record 0 has no valid length of its value"},
 		{"\x01a", "record 0 has no valid length of its value"},

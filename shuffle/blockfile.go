@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// encoderBytes is the memory of a BlockWriter.
-const encoderBytes = blockSize + slabSize
+// blockWriterMemory is the memory of a BlockWriter.
+const blockWriterMemory = blockSize + slabSize
 
 // BlockWriter collects records into blocks, as those of map outputs, and writes them to
 // a file. It is for one goroutine.
@@ -151,8 +151,8 @@ func (r *blockReader) body(h *header, stored []byte) error {
 	if err := h.check(stored); err != nil {
 		return r.failed(err)
 	}
-	r.offset += headerSize + int64(h.stored)
-	r.left -= headerSize + int64(h.stored)
+	r.offset += headerSize + int64(h.storedSize)
+	r.left -= headerSize + int64(h.storedSize)
 	return nil
 }
 
@@ -163,15 +163,15 @@ func (r *blockReader) next(stored, raw *[]byte) (Records, error) {
 	if err != nil {
 		return Records{}, err
 	}
-	if cap(*stored) < h.stored {
+	if cap(*stored) < h.storedSize {
 		putBuffer(*stored)
-		*stored = getBuffer(h.stored)
+		*stored = getBuffer(h.storedSize)
 	}
 	at := r.offset
-	if err := r.body(&h, (*stored)[:h.stored]); err != nil {
+	if err := r.body(&h, (*stored)[:h.storedSize]); err != nil {
 		return Records{}, err
 	}
-	records, err := h.decode((*stored)[:h.stored], raw)
+	records, err := h.decode((*stored)[:h.storedSize], raw)
 	if err != nil {
 		return Records{}, blockError(r.name, at, err)
 	}

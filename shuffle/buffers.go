@@ -7,20 +7,20 @@ import (
 
 // Buffers of 1 KiB to 1 MiB are pooled, in classes by powers of two. Larger ones are not.
 const (
-	minClass = 10
-	maxClass = 20
+	minSizeClass = 10
+	maxSizeClass = 20
 )
 
-var classes [maxClass - minClass + 1]sync.Pool
+var bufferPools [maxSizeClass - minSizeClass + 1]sync.Pool
 
 // getBuffer returns a buffer of n bytes. Its content is arbitrary, its capacity the
 // next power of two that is pooled.
 func getBuffer(n int) []byte {
-	class := max(bits.Len(uint(max(n, 1)-1)), minClass)
-	if class > maxClass {
+	class := max(bits.Len(uint(max(n, 1)-1)), minSizeClass)
+	if class > maxSizeClass {
 		return make([]byte, n)
 	}
-	if pooled, ok := classes[class-minClass].Get().(*[]byte); ok {
+	if pooled, ok := bufferPools[class-minSizeClass].Get().(*[]byte); ok {
 		return (*pooled)[:n]
 	}
 	return make([]byte, n, 1<<class)
@@ -29,23 +29,23 @@ func getBuffer(n int) []byte {
 // putBuffer returns a buffer of getBuffer to its pool. The caller must not use it afterwards.
 func putBuffer(buffer []byte) {
 	class := bits.Len(uint(cap(buffer))) - 1
-	if class < minClass || class > maxClass || cap(buffer) != 1<<class {
+	if class < minSizeClass || class > maxSizeClass || cap(buffer) != 1<<class {
 		return
 	}
-	classes[class-minClass].Put(&buffer)
+	bufferPools[class-minSizeClass].Put(&buffer)
 }
 
 // bufferSize returns the capacity of a buffer that getBuffer returns for n bytes.
 func bufferSize(n int) int64 {
-	class := max(bits.Len(uint(max(n, 1)-1)), minClass)
-	if class > maxClass {
+	class := max(bits.Len(uint(max(n, 1)-1)), minSizeClass)
+	if class > maxSizeClass {
 		return int64(n)
 	}
 	return 1 << class
 }
 
 const (
-	slabSize  = 1 << maxClass
+	slabSize  = 1 << maxSizeClass
 	firstSlab = 64 << 10 // size of the first slab; the next ones double up to slabSize
 )
 
@@ -69,7 +69,7 @@ func (s *slabs) grow(n int) int64 {
 	if len(s.list) > 0 && n <= len(s.list[len(s.list)-1])-s.used {
 		return 0
 	}
-	return bufferSize(max(n, min(firstSlab<<min(len(s.list), maxClass), slabSize)))
+	return bufferSize(max(n, min(firstSlab<<min(len(s.list), maxSizeClass), slabSize)))
 }
 
 // alloc returns n bytes with arbitrary content, and their position.

@@ -1,8 +1,8 @@
 package shuffle
 
-// chunks are the frames of a Writer's records in memory, by partition: those of a
+// partitionBuffers are the frames of a Writer's records in memory, by partition: those of a
 // partition follow each other in chunks, in the order in which they were added.
-type chunks struct {
+type partitionBuffers struct {
 	slabs slabs
 	size  int        // of a chunk; a larger frame has a chunk of its own
 	last  [][]byte   // of each partition: the chunk that is being filled
@@ -14,15 +14,15 @@ const (
 	maxChunk = 16 << 10
 )
 
-// newChunks returns chunks without a frame. If each partition has one chunk, these take
+// newPartitionBuffers returns chunks without a frame. If each partition has one chunk, these take
 // an eighth of the budget, as far as minChunk and maxChunk allow.
-func newChunks(partitions int, budget int64) chunks {
+func newPartitionBuffers(partitions int, budget int64) partitionBuffers {
 	size := min(max(budget/8/int64(partitions), minChunk), maxChunk)
-	return chunks{size: int(size), last: make([][]byte, partitions), full: make([][][]byte, partitions)}
+	return partitionBuffers{size: int(size), last: make([][]byte, partitions), full: make([][][]byte, partitions)}
 }
 
 // grow returns the number of bytes of memory that alloc would add.
-func (c *chunks) grow(partition, size int) int64 {
+func (c *partitionBuffers) grow(partition, size int) int64 {
 	if last := c.last[partition]; size <= cap(last)-len(last) {
 		return 0
 	}
@@ -30,7 +30,7 @@ func (c *chunks) grow(partition, size int) int64 {
 }
 
 // alloc returns memory for a frame of a partition.
-func (c *chunks) alloc(partition, size int) []byte {
+func (c *partitionBuffers) alloc(partition, size int) []byte {
 	last := c.last[partition]
 	if size > cap(last)-len(last) {
 		if last != nil {
@@ -46,10 +46,10 @@ func (c *chunks) alloc(partition, size int) []byte {
 }
 
 // empty reports whether there are no frames.
-func (c *chunks) empty() bool { return len(c.slabs.list) == 0 }
+func (c *partitionBuffers) empty() bool { return len(c.slabs.list) == 0 }
 
 // write passes the chunks to add, in the order of their partitions.
-func (c *chunks) write(add func(partition int, frames []byte) error) error {
+func (c *partitionBuffers) write(add func(partition int, frames []byte) error) error {
 	for partition, last := range c.last {
 		for _, chunk := range c.full[partition] {
 			if err := add(partition, chunk); err != nil {
@@ -66,7 +66,7 @@ func (c *chunks) write(add func(partition int, frames []byte) error) error {
 }
 
 // free removes all frames.
-func (c *chunks) free() {
+func (c *partitionBuffers) free() {
 	c.slabs.free()
 	clear(c.last)
 	clear(c.full)

@@ -18,31 +18,31 @@ const (
 	maxPeers    = 4       // most peers from which a Fetch receives at a time
 )
 
-// wanted is a section that is to be fetched: what an output has of the partition.
-type wanted struct {
+// wantedSection is a section that is to be fetched: what an output has of the partition.
+type wantedSection struct {
 	output *Output
 	local  bool  // it is read from a file
 	offset int64 // end of the blocks that were read
 	reread bool  // set after its first error of type block.ErrDamaged
-	received
+	receivedSection
 }
 
 // fetch is the state of one Fetch, whose goroutine is the consumer.
 type fetch struct {
-	yield  func(Records, error) bool
-	raw    []byte // decoded block
-	stored []byte // block read from a file
-	files  *bufio.Reader
+	yield      func(Records, error) bool
+	raw        []byte // decoded block
+	stored     []byte // block read from a file
+	fileReader *bufio.Reader
 
-	sections []*wanted
-	ahead    int   // number of sections that are requested or local
-	inFlight int64 // sum of the rooms of requested sections that are not consumed
+	sections  []*wantedSection
+	requested int   // number of sections that are requested or local
+	inFlight  int64 // sum of the rooms of requested sections that are not consumed
 
-	service   *Service
-	partition int
-	stall     time.Duration // how long a connection waits for room
-	limit     int64         // of inFlight
-	receiver  *receiver     // nil until a section is requested
+	service      *Service
+	partition    int
+	stallTimeout time.Duration // how long a connection waits for room
+	limit        int64         // of inFlight
+	receiver     *receiver     // nil until a section is requested
 }
 
 // Fetch yields the blocks of a partition of outputs. Their order depends on the
@@ -58,7 +58,7 @@ func (s *Service) Fetch(ctx context.Context, outputs []Output, partition int) it
 			yield(Records{}, errNoService)
 			return
 		}
-		f := &fetch{yield: yield, service: s, partition: partition, stall: stallTimeout,
+		f := &fetch{yield: yield, service: s, partition: partition, stallTimeout: stallTimeout,
 			limit: min(maxInFlight, max(s.TaskMemory()/8, 2*blockSize))}
 		f.run(ctx, outputs)
 	}
@@ -70,7 +70,7 @@ func (f *fetch) run(ctx context.Context, outputs []Output) {
 	for i := range outputs {
 		o := &outputs[(i+f.partition)%len(outputs)]
 		if o.Sizes.Of(f.partition) > 0 {
-			f.sections = append(f.sections, &wanted{output: o, local: f.service.onHost(o)})
+			f.sections = append(f.sections, &wantedSection{output: o, local: f.service.isOnThisHost(o)})
 		}
 	}
 	defer f.close()
@@ -89,15 +89,15 @@ func (f *fetch) close() {
 	}
 	putBuffer(f.raw)
 	putBuffer(f.stored)
-	if f.files != nil {
-		f.files.Reset(nil)
-		fileReaders.Put(f.files)
+	if f.fileReader != nil {
+		f.fileReader.Reset(nil)
+		fileReaders.Put(f.fileReader)
 	}
 }
 
-// onHost reports whether an output's files can be read on this host. Those of this
+// isOnThisHost reports whether an output's files can be read on this host. Those of this
 // service have to be.
-func (s *Service) onHost(o *Output) bool {
+func (s *Service) isOnThisHost(o *Output) bool {
 	if o.ExecutorID == s.options.ExecutorID {
 		return true
 	}
@@ -119,14 +119,14 @@ var fileReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32
 
 // readFile yields the blocks of a section on this host. It reports whether the
 // sequence goes on.
-func (f *fetch) readFile(ctx context.Context, s *wanted) bool {
+func (f *fetch) readFile(ctx context.Context, s *wantedSection) bool {
 	for {
 		more, err := f.readBlocks(ctx, s)
 		if !more || err == nil {
 			return more
 		}
 		if !errors.Is(err, block.ErrDamaged) || s.reread {
-			f.yield(Records{}, f.failed(s, err))
+			f.yield(Records{}, f.sectionError(s, err))
 			return false
 		}
 		s.reread = true
@@ -136,20 +136,20 @@ func (f *fetch) readFile(ctx context.Context, s *wanted) bool {
 
 // readBlocks yields the blocks of a section's file from s.offset on. more is false if
 // the sequence ends.
-func (f *fetch) readBlocks(ctx context.Context, s *wanted) (more bool, err error) {
+func (f *fetch) readBlocks(ctx context.Context, s *wantedSection) (more bool, err error) {
 	opened, err := f.service.openSection(s.output.Path, f.partition, s.offset)
 	if err != nil {
 		return true, err
 	}
 	defer opened.Release()
 	if opened.size == 0 && s.offset == 0 {
-		return true, errEmpty
+		return true, errEmptySection
 	}
-	if f.files == nil {
-		f.files = fileReaders.Get().(*bufio.Reader)
+	if f.fileReader == nil {
+		f.fileReader = fileReaders.Get().(*bufio.Reader)
 	}
-	f.files.Reset(io.NewSectionReader(opened.file, opened.offset, opened.size))
-	blocks := blockReader{input: f.files, name: s.output.Path, left: opened.size, offset: opened.offset}
+	f.fileReader.Reset(io.NewSectionReader(opened.file, opened.offset, opened.size))
+	blocks := blockReader{input: f.fileReader, name: s.output.Path, left: opened.size, offset: opened.offset}
 	begin := opened.offset - s.offset
 	for {
 		if ctx.Err() != nil {
@@ -170,7 +170,7 @@ func (f *fetch) readBlocks(ctx context.Context, s *wanted) (more bool, err error
 	}
 }
 
-// failed returns the error of a section that cannot be read.
-func (f *fetch) failed(s *wanted, err error) error {
+// sectionError returns the error of a section that cannot be read.
+func (f *fetch) sectionError(s *wantedSection, err error) error {
 	return &FetchError{Output: *s.output, Partition: f.partition, Err: err}
 }

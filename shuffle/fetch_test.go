@@ -60,7 +60,7 @@ func TestTheOrderOfRecordsDependsOnTheOutputsOnly(t *testing.T) {
 		for i, reader := range executors {
 			for _, limit := range []int64{1 << 10, blockSize, maxInFlight} {
 				var got []pair
-				f := &fetch{service: reader.Service, partition: partition, stall: time.Minute, limit: limit}
+				f := &fetch{service: reader.Service, partition: partition, stallTimeout: time.Minute, limit: limit}
 				f.yield = func(records Records, err error) bool {
 					require.NoError(t, err)
 					got = append(got, pairsOf(records)...)
@@ -79,7 +79,7 @@ func TestTheOrderOfRecordsDependsOnTheOutputsOnly(t *testing.T) {
 
 // A connection that waits too long for the consumer is closed, and another goes on
 // where it ended.
-func TestASlowConsumer(t *testing.T) {
+func TestConnectionsAreReplacedIfTheConsumerIsSlow(t *testing.T) {
 	config := access(t)
 	one, two := newExecutor(t, config, "1", "a"), newExecutor(t, config, "2", "b")
 	pairs := randomPairs(1, 20_000)
@@ -94,7 +94,7 @@ func TestASlowConsumer(t *testing.T) {
 	out.Address = server.Addr().String()
 
 	var got []pair
-	f := &fetch{service: two.Service, stall: time.Millisecond, limit: blockSize}
+	f := &fetch{service: two.Service, stallTimeout: time.Millisecond, limit: blockSize}
 	f.yield = func(records Records, err error) bool {
 		require.NoError(t, err)
 		got = append(got, pairsOf(records)...)
@@ -108,7 +108,7 @@ func TestASlowConsumer(t *testing.T) {
 	require.Regexp(t, `^shuffle_1_0_0_0_\d+$`, requests[1])
 }
 
-func TestFaultsOfFiles(t *testing.T) {
+func TestFetchFromDamagedFiles(t *testing.T) {
 	config := access(t)
 	const partitions = 3
 	pairs := randomPairs(1, 5000)
@@ -226,7 +226,7 @@ func TestPeersThatCannotBeReached(t *testing.T) {
 	require.EqualError(t, err, "enough")
 }
 
-func TestAnOutputMovesToThePeerIfItsFileCannotBeRead(t *testing.T) {
+func TestOutputIsFetchedIfItsLocalFileCannotBeRead(t *testing.T) {
 	config := access(t)
 	one, two := newExecutor(t, config, "1", "a"), newExecutor(t, config, "2", "a")
 	pairs := randomPairs(1, 100)
@@ -291,7 +291,7 @@ func TestIndexesAreCached(t *testing.T) {
 	require.Equal(t, one, s.indexes.bytes)
 }
 
-func TestANilServiceFails(t *testing.T) {
+func TestMethodsOfANilServiceFail(t *testing.T) {
 	s := From(t.Context())
 	require.Nil(t, s)
 	w := s.NewWriter(MapID{}, 1, 0)

@@ -21,14 +21,14 @@ import (
 const stallTimeout = 5 * time.Second
 
 var (
-	errStalled = errors.New("the consumer is slow")
-	errEmpty   = fmt.Errorf("%w: the section is empty, but has records by its output's sizes", block.ErrDamaged)
-	errNoPeers = fmt.Errorf("%w: the service has no client", transfer.ErrUnreachable)
+	errStalled      = errors.New("the consumer is slow")
+	errEmptySection = fmt.Errorf("%w: the section is empty, but has records by its output's sizes", block.ErrDamaged)
+	errNoClient     = fmt.Errorf("%w: the service has no client", transfer.ErrUnreachable)
 )
 
-// received is what a section has if it is received from a peer. The receiver's mutex
+// receivedSection is what a section has if it is received from a peer. The receiver's mutex
 // guards blocks, done and err.
-type received struct {
+type receivedSection struct {
 	room   *semaphore.Weighted // bytes of blocks that may be received and not yet consumed
 	weight int64               // of room
 	blocks []receivedBlock
@@ -46,18 +46,18 @@ type receivedBlock struct {
 // receiver receives sections for one Fetch.
 type receiver struct {
 	*fetch
-	ctx     context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	slots   *semaphore.Weighted // one for each peer from which sections are received
-	changed chan struct{}       // has an element if a section got a block or ended
+	ctx       context.Context
+	cancel    context.CancelFunc
+	running   sync.WaitGroup
+	peerSlots *semaphore.Weighted // one for each peer from which sections are received
+	changed   chan struct{}       // has an element if a section got a block or ended
 
 	mu      sync.Mutex
-	pending map[string][]*wanted // to be received, by the addresses of their executors
+	pending map[string][]*wantedSection // to be received, by the addresses of their executors
 }
 
 func newReceiver(ctx context.Context, f *fetch) *receiver {
-	r := &receiver{fetch: f, slots: semaphore.NewWeighted(maxPeers), changed: make(chan struct{}, 1), pending: map[string][]*wanted{}}
+	r := &receiver{fetch: f, peerSlots: semaphore.NewWeighted(maxPeers), changed: make(chan struct{}, 1), pending: map[string][]*wantedSection{}}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r
 }
@@ -71,14 +71,14 @@ func (r *receiver) stop() {
 // requestAhead requests sections in their order from the given one on, as many as
 // there is room for.
 func (f *fetch) requestAhead(ctx context.Context, consumed int) {
-	for ; f.ahead < len(f.sections); f.ahead++ {
-		s := f.sections[f.ahead]
+	for ; f.requested < len(f.sections); f.requested++ {
+		s := f.sections[f.requested]
 		if s.local {
 			continue
 		}
 		// A buffer is at most twice as large as its block, or as small as buffers can be.
-		weight := min(max(2*s.output.Sizes.Of(f.partition), 1<<minClass), f.limit)
-		if f.ahead > consumed && f.inFlight+weight > f.limit {
+		weight := min(max(2*s.output.Sizes.Of(f.partition), 1<<minSizeClass), f.limit)
+		if f.requested > consumed && f.inFlight+weight > f.limit {
 			return
 		}
 		if f.receiver == nil {
@@ -92,7 +92,7 @@ func (f *fetch) requestAhead(ctx context.Context, consumed int) {
 
 // request makes a goroutine receive a section after those of the same peer that were
 // requested before.
-func (r *receiver) request(s *wanted) {
+func (r *receiver) request(s *wantedSection) {
 	address := s.output.Address
 	r.mu.Lock()
 	pending, running := r.pending[address]
@@ -100,10 +100,10 @@ func (r *receiver) request(s *wanted) {
 	r.mu.Unlock()
 	if !running {
 		r.running.Go(func() {
-			if r.slots.Acquire(r.ctx, 1) != nil {
+			if r.peerSlots.Acquire(r.ctx, 1) != nil {
 				return
 			}
-			defer r.slots.Release(1)
+			defer r.peerSlots.Release(1)
 			for {
 				r.mu.Lock()
 				sections := r.pending[address]
@@ -133,7 +133,7 @@ func (r *receiver) update(change func()) {
 
 // consume yields the blocks of a section that was requested. It reports whether the
 // sequence goes on.
-func (f *fetch) consume(ctx context.Context, s *wanted) bool {
+func (f *fetch) consume(ctx context.Context, s *wantedSection) bool {
 	var blocks []receivedBlock
 	for {
 		f.receiver.mu.Lock()
@@ -166,10 +166,10 @@ func (f *fetch) consume(ctx context.Context, s *wanted) bool {
 }
 
 // consumeBlock yields a block that was received. It reports whether the sequence goes on.
-func (f *fetch) consumeBlock(s *wanted, got *receivedBlock) bool {
+func (f *fetch) consumeBlock(s *wantedSection, got *receivedBlock) bool {
 	records, err := got.header.decode(got.stored, &f.raw)
 	if err != nil {
-		f.yield(Records{}, f.failed(s, err))
+		f.yield(Records{}, f.sectionError(s, err))
 		return false
 	}
 	more := f.yield(records, nil)
@@ -180,7 +180,7 @@ func (f *fetch) consumeBlock(s *wanted, got *receivedBlock) bool {
 }
 
 // receiveFrom receives sections from one executor, until one of them fails or r.ctx ends.
-func (r *receiver) receiveFrom(sections []*wanted) {
+func (r *receiver) receiveFrom(sections []*wantedSection) {
 	for len(sections) > 0 {
 		first, offset := sections[0], sections[0].offset
 		rest, err := r.receiveReply(sections)
@@ -201,7 +201,7 @@ func (r *receiver) receiveFrom(sections []*wanted) {
 		case errors.Is(err, transfer.ErrUnreachable) && (sections[0] != first || first.offset != offset):
 			// The connection broke after it had brought something.
 		default:
-			r.update(func() { sections[0].err = r.failed(sections[0], err) })
+			r.update(func() { sections[0].err = r.sectionError(sections[0], err) })
 			return
 		}
 	}
@@ -209,10 +209,10 @@ func (r *receiver) receiveFrom(sections []*wanted) {
 
 // receiveReply receives sections by one request. It returns the sections that remain,
 // the one of the error first.
-func (r *receiver) receiveReply(sections []*wanted) (rest []*wanted, err error) {
+func (r *receiver) receiveReply(sections []*wantedSection) (rest []*wantedSection, err error) {
 	peers := r.service.options.Peers
 	if peers == nil {
-		return sections, errNoPeers
+		return sections, errNoClient
 	}
 	ids := make([]block.ID, len(sections))
 	for i, s := range sections {
@@ -237,9 +237,9 @@ func (r *receiver) receiveReply(sections []*wanted) (rest []*wanted, err error) 
 }
 
 // receiveSection receives the blocks of a section.
-func (r *receiver) receiveSection(got *transfer.Block, input *bufio.Reader, s *wanted) error {
+func (r *receiver) receiveSection(got *transfer.Block, input *bufio.Reader, s *wantedSection) error {
 	if got.Size == 0 && s.offset == 0 {
-		return errEmpty
+		return errEmptySection
 	}
 	blocks := blockReader{input: input, name: string(got.ID), left: got.Size, offset: s.offset}
 	for {
@@ -251,11 +251,11 @@ func (r *receiver) receiveSection(got *transfer.Block, input *bufio.Reader, s *w
 		if err != nil {
 			return err
 		}
-		weight := min(bufferSize(h.stored), s.weight)
+		weight := min(bufferSize(h.storedSize), s.weight)
 		if !r.reserve(s, weight) {
 			return errStalled
 		}
-		stored := getBuffer(h.stored)
+		stored := getBuffer(h.storedSize)
 		if err := blocks.body(&h, stored); err != nil {
 			putBuffer(stored)
 			s.room.Release(weight)
@@ -267,11 +267,11 @@ func (r *receiver) receiveSection(got *transfer.Block, input *bufio.Reader, s *w
 }
 
 // reserve waits for room for a block, for a limited time.
-func (r *receiver) reserve(s *wanted, weight int64) bool {
+func (r *receiver) reserve(s *wantedSection, weight int64) bool {
 	if s.room.TryAcquire(weight) {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, r.stall)
+	ctx, cancel := context.WithTimeout(r.ctx, r.stallTimeout)
 	defer cancel()
 	return s.room.Acquire(ctx, weight) == nil
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// run is a file with a part of a Writer's records, in the order of their partitions.
-type run struct {
+// partitionedFile is a file with a part of a Writer's records, in the order of their partitions.
+type partitionedFile struct {
 	path    string
 	offsets []int64 // of each partition, and the end of the last one
 }
 
-// createRun writes a run to a new file. write adds the records, in the order of their
+// createPartitionedFile writes a run to a new file. write adds the records, in the order of their
 // partitions. If it fails, createRun removes the file.
-func (w *Writer) createRun(write func(*runWriter) error) (run, error) {
+func (w *Writer) createPartitionedFile(write func(*partitionedFileWriter) error) (partitionedFile, error) {
 	directory, err := w.service.Directory()
 	if err != nil {
-		return run{}, err
+		return partitionedFile{}, err
 	}
 	file, err := os.CreateTemp(directory, fmt.Sprintf("%s%s-run-*", sectionPrefix, w.id))
 	if err != nil {
-		return run{}, err
+		return partitionedFile{}, err
 	}
-	r := runWriter{blocks: NewBlockWriter(file), offsets: make([]int64, 1, w.partitions+1)}
+	r := partitionedFileWriter{blocks: NewBlockWriter(file), offsets: make([]int64, 1, w.partitions+1)}
 	defer r.blocks.Release()
 	if err = write(&r); err == nil {
 		err = r.end(w.partitions)
@@ -37,19 +37,19 @@ func (w *Writer) createRun(write func(*runWriter) error) (run, error) {
 	}
 	if err := errors.Join(err, file.Close()); err != nil {
 		_ = os.Remove(file.Name()) // if it fails, the service's Close removes the directory
-		return run{}, err
+		return partitionedFile{}, err
 	}
-	return run{path: file.Name(), offsets: r.offsets}, nil
+	return partitionedFile{path: file.Name(), offsets: r.offsets}, nil
 }
 
-// runWriter writes the blocks of a run.
-type runWriter struct {
+// partitionedFileWriter writes the blocks of a run.
+type partitionedFileWriter struct {
 	blocks  *BlockWriter
 	offsets []int64 // of the current partition and those before it
 }
 
 // add adds frames to a partition, which must not be before the current one.
-func (r *runWriter) add(partition int, frames []byte) error {
+func (r *partitionedFileWriter) add(partition int, frames []byte) error {
 	if err := r.end(partition); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (r *runWriter) add(partition int, frames []byte) error {
 }
 
 // end ends the partitions before the given one.
-func (r *runWriter) end(partition int) error {
+func (r *partitionedFileWriter) end(partition int) error {
 	for len(r.offsets) <= partition {
 		if err := r.blocks.endBlock(); err != nil {
 			return err
@@ -74,10 +74,10 @@ const (
 
 // concatenate writes each partition's blocks of all runs to a file, one partition after
 // the other, and returns the partitions' offsets. It uses about budget bytes of memory.
-func concatenate(file io.Writer, runs []run, partitions int, budget int64) (offsets []int64, err error) {
-	size := int(min(max(budget/int64(len(runs)+1), minMergeBuffer), maxMergeBuffer))
-	inputs := make([]*bufio.Reader, len(runs))
-	for i, r := range runs {
+func concatenate(file io.Writer, spills []partitionedFile, partitions int, budget int64) (offsets []int64, err error) {
+	size := int(min(max(budget/int64(len(spills)+1), minMergeBuffer), maxMergeBuffer))
+	inputs := make([]*bufio.Reader, len(spills))
+	for i, r := range spills {
 		input, err := os.Open(r.path)
 		if err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func concatenate(file io.Writer, runs []run, partitions int, budget int64) (offs
 	offsets = make([]int64, partitions+1)
 	for p := range partitions {
 		end := offsets[p]
-		for i, r := range runs {
+		for i, r := range spills {
 			n := r.offsets[p+1] - r.offsets[p]
 			if copied, err := io.CopyN(output, inputs[i], n); err != nil {
 				if err == io.EOF {

@@ -148,7 +148,7 @@ func (s *Service) removeFiles(data string) {
 
 // commit merges runs to the files of an output, and registers the output. It returns the
 // data file and the offsets of its partitions. If it fails, it removes the files.
-func (s *Service) commit(id MapID, runs []run, partitions int, budget int64) (path string, offsets []int64, err error) {
+func (s *Service) commit(id MapID, spills []partitionedFile, partitions int, budget int64) (path string, offsets []int64, err error) {
 	directory, err := s.Directory()
 	if err != nil {
 		return "", nil, err
@@ -158,10 +158,10 @@ func (s *Service) commit(id MapID, runs []run, partitions int, budget int64) (pa
 	if err != nil {
 		return "", nil, err
 	}
-	if len(runs) == 1 {
-		offsets, err = runs[0].offsets, os.Rename(runs[0].path, path)
+	if len(spills) == 1 {
+		offsets, err = spills[0].offsets, os.Rename(spills[0].path, path)
 	} else {
-		offsets, err = concatenateFile(path, runs, partitions, budget)
+		offsets, err = concatenateFile(path, spills, partitions, budget)
 	}
 	if err == nil {
 		_, err = index.Write(encodeIndex(offsets))
@@ -177,12 +177,12 @@ func (s *Service) commit(id MapID, runs []run, partitions int, budget int64) (pa
 	return path, offsets, nil
 }
 
-func concatenateFile(path string, runs []run, partitions int, budget int64) ([]int64, error) {
+func concatenateFile(path string, spills []partitionedFile, partitions int, budget int64) ([]int64, error) {
 	file, err := create(path)
 	if err != nil {
 		return nil, err
 	}
-	offsets, err := concatenate(file, runs, partitions, budget)
+	offsets, err := concatenate(file, spills, partitions, budget)
 	return offsets, errors.Join(err, file.Close())
 }
 

@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	exactPartitions = 2000 // most partitions that have a byte each
-	hugeFactor      = 8    // a partition is huge if it has this many times the average
-	maxHuge         = 100  // most huge partitions that are listed
+	maxExactPartitions = 2000 // most partitions that have a byte each
+	hugeFactor         = 8    // a partition is huge if it has this many times the average
+	maxHuge            = 100  // most huge partitions that are listed
 )
 
 // Sizes are the sizes of an output's partitions, compressed. Whether a partition is
 // empty is exact, sizes are estimates. The zero value has empty partitions only.
 type Sizes struct {
-	// Logs has for each partition the logarithm of its size to the base 1.1, rounded
+	// Logarithms has for each partition the logarithm of its size to the base 1.1, rounded
 	// up; 0 means empty. It is nil if there are more than 2,000 partitions.
-	Logs []byte `cbor:",omitempty"`
+	Logarithms []byte `cbor:",omitempty"`
 	// Average is the average size of the partitions that are neither empty nor huge.
 	Average int64 `cbor:",omitempty"`
-	// Used has a bit for each partition, which is set if the partition is not empty.
-	Used []byte `cbor:",omitempty"`
+	// NonEmpty has a bit for each partition, which is set if the partition is not empty.
+	NonEmpty []byte `cbor:",omitempty"`
 	// Huge has the sizes of partitions that are much larger than the average.
 	Huge map[uint32]int64 `cbor:",omitempty"`
 }
@@ -37,20 +37,20 @@ func newSizes(sizes []int64) Sizes {
 	switch {
 	case used == 0:
 		return Sizes{}
-	case len(sizes) <= exactPartitions:
+	case len(sizes) <= maxExactPartitions:
 		logs := make([]byte, len(sizes))
 		for i, size := range sizes {
 			logs[i] = sizeLog(size)
 		}
-		return Sizes{Logs: logs}
+		return Sizes{Logarithms: logs}
 	}
-	s := Sizes{Used: make([]byte, (len(sizes)+7)/8)}
+	s := Sizes{NonEmpty: make([]byte, (len(sizes)+7)/8)}
 	least := hugeSize(sizes, hugeFactor*(total/used+1))
 	for i, size := range sizes {
 		if size == 0 {
 			continue
 		}
-		s.Used[i/8] |= 1 << (i % 8)
+		s.NonEmpty[i/8] |= 1 << (i % 8)
 		if size >= least && len(s.Huge) < maxHuge {
 			if s.Huge == nil {
 				s.Huge = map[uint32]int64{}
@@ -86,10 +86,10 @@ func (s *Sizes) Of(partition int) int64 {
 	if partition < 0 {
 		return 0
 	}
-	if partition < len(s.Logs) {
-		return logSizes[s.Logs[partition]]
+	if partition < len(s.Logarithms) {
+		return logSizes[s.Logarithms[partition]]
 	}
-	if partition/8 >= len(s.Used) || s.Used[partition/8]&(1<<(partition%8)) == 0 {
+	if partition/8 >= len(s.NonEmpty) || s.NonEmpty[partition/8]&(1<<(partition%8)) == 0 {
 		return 0
 	}
 	if size, huge := s.Huge[uint32(partition)]; huge {

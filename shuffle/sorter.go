@@ -57,8 +57,8 @@ const (
 // writes sorted records to files in a directory.
 func NewSorter(directory string, budget int64) *Sorter {
 	s := &Sorter{directory: directory, budget: max(budget, minBudget)}
-	if s.budget > 4*encoderBytes {
-		s.budget -= encoderBytes
+	if s.budget > 4*blockWriterMemory {
+		s.budget -= blockWriterMemory
 	}
 	return s
 }

@@ -139,7 +139,7 @@ func TestSorterStaysWithinItsBudget(t *testing.T) {
 	defer s.Close()
 	for i := range 300_000 {
 		require.NoError(t, s.Add(uint64(i)*0x9E3779B97F4A7C15, []byte("some key"), []byte("value")))
-		require.LessOrEqual(t, s.slabs.bytes+int64(len(s.items))*itemChunk*itemBytes, int64(budget-encoderBytes))
+		require.LessOrEqual(t, s.slabs.bytes+int64(len(s.items))*itemChunk*itemBytes, int64(budget-blockWriterMemory))
 	}
 	require.NotEmpty(t, s.spilled)
 }

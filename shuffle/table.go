@@ -14,18 +14,18 @@ import (
 // aggregation: entries cannot be removed, and its memory is known. It is for one
 // goroutine.
 type Table[V any] struct {
-	slots  []uint64 // tag<<32 | place+1 of the entry; 0 if unused. Their number is a power of two
-	mask   uint64
-	limit  int // largest number of entries before the slots are doubled
-	n      int // number of entries
-	sorted bool
+	slots      []uint64 // tag<<32 | place+1 of the entry; 0 if unused. Their number is a power of two
+	mask       uint64
+	limit      int // largest number of entries before the slots are doubled
+	numEntries int // number of entries
+	sorted     bool
 
-	entries slabs
-	ends    []int // end of the entries in each slab
-	inline  bool  // entries have values, not their indexes
-	head    int   // bytes of an entry before its hash
-	values  []*[valueChunk]V
-	touched byte // makes the compiler keep the reads of Prefetch
+	entries    slabs
+	ends       []int // end of the entries in each slab
+	inline     bool  // entries have values, not their indexes
+	hashOffset int   // bytes of an entry before its hash
+	values     []*[valueChunk]V
+	touched    byte // makes the compiler keep the reads of Prefetch
 }
 
 // An entry has these parts: the value, if V has no pointers, or its index in values;
@@ -44,9 +44,9 @@ const (
 
 // NewTable returns an empty Table.
 func NewTable[V any]() *Table[V] {
-	t := &Table[V]{inline: hasNoPointers(reflect.TypeFor[V]()), head: entryAlign}
+	t := &Table[V]{inline: hasNoPointers(reflect.TypeFor[V]()), hashOffset: entryAlign}
 	if t.inline {
-		t.head = align(int(unsafe.Sizeof(*new(V))))
+		t.hashOffset = align(int(unsafe.Sizeof(*new(V))))
 	}
 	t.setSlots(make([]uint64, minSlots))
 	return t
@@ -77,16 +77,16 @@ func (t *Table[V]) setSlots(slots []uint64) {
 }
 
 // Len returns the number of entries.
-func (t *Table[V]) Len() int { return t.n }
+func (t *Table[V]) Len() int { return t.numEntries }
 
 // Bytes returns the memory of the table, in bytes, after one more entry with a small key.
 // Memory to which values refer is not included.
 func (t *Table[V]) Bytes() int64 {
-	n := t.entries.bytes + t.entries.grow(t.head+64) + 8*int64(len(t.slots))
+	n := t.entries.bytes + t.entries.grow(t.hashOffset+64) + 8*int64(len(t.slots))
 	if !t.inline {
-		n += int64(t.n/valueChunk+1) * valueChunk * int64(unsafe.Sizeof(*new(V)))
+		n += int64(t.numEntries/valueChunk+1) * valueChunk * int64(unsafe.Sizeof(*new(V)))
 	}
-	if t.n == t.limit {
+	if t.numEntries == t.limit {
 		n += 16 * int64(len(t.slots))
 	}
 	return n
@@ -103,7 +103,7 @@ func (t *Table[V]) Upsert(hash uint64, key []byte) (value *V, inserted bool) {
 		}
 		if slot>>32 == tag {
 			entry := t.entry(slot)
-			if hashed := entry[t.head:]; binary.LittleEndian.Uint32(hashed) == uint32(hash) && hasKey(hashed[lowBytes:], key) {
+			if hashed := entry[t.hashOffset:]; binary.LittleEndian.Uint32(hashed) == uint32(hash) && hasKey(hashed[lowBytes:], key) {
 				return t.value(entry), false
 			}
 		}
@@ -154,20 +154,22 @@ func (t *Table[V]) value(entry []byte) *V {
 	return &t.values[i/valueChunk][i%valueChunk]
 }
 
-func (t *Table[V]) low(slot uint64) uint32 { return binary.LittleEndian.Uint32(t.entry(slot)[t.head:]) }
+func (t *Table[V]) low(slot uint64) uint32 {
+	return binary.LittleEndian.Uint32(t.entry(slot)[t.hashOffset:])
+}
 
 // insert adds an entry whose slot, if the slots are not doubled, is at.
 func (t *Table[V]) insert(at, hash uint64, key []byte) *V {
 	if t.sorted {
 		panic("shuffle: Upsert after SortedByHash without Reset")
 	}
-	if t.n == t.limit {
-		t.double()
+	if t.numEntries == t.limit {
+		t.grow()
 		for at = hash & t.mask; t.slots[at] != 0; {
 			at = (at + 1) & t.mask
 		}
 	}
-	size := align(t.head + lowBytes + uvarintSize(len(key)) + len(key))
+	size := align(t.hashOffset + lowBytes + uvarintSize(len(key)) + len(key))
 	position, entry := t.entries.alloc(size)
 	slab := position.slab()
 	if slab >= 1<<32/slabPlaces-1 {
@@ -177,23 +179,23 @@ func (t *Table[V]) insert(at, hash uint64, key []byte) *V {
 		t.ends = append(t.ends, 0)
 	}
 	t.ends[slab] = position.offset() + size
-	clear(entry[:t.head])
-	binary.LittleEndian.PutUint32(entry[t.head:], uint32(hash))
-	keyed := entry[t.head+lowBytes:]
+	clear(entry[:t.hashOffset])
+	binary.LittleEndian.PutUint32(entry[t.hashOffset:], uint32(hash))
+	keyed := entry[t.hashOffset+lowBytes:]
 	copy(keyed[binary.PutUvarint(keyed, uint64(len(key))):], key)
 	if !t.inline {
-		if t.n/valueChunk == len(t.values) {
+		if t.numEntries/valueChunk == len(t.values) {
 			t.values = append(t.values, new([valueChunk]V))
 		}
-		*(*uint64)(unsafe.Pointer(unsafe.SliceData(entry))) = uint64(t.n)
+		*(*uint64)(unsafe.Pointer(unsafe.SliceData(entry))) = uint64(t.numEntries)
 	}
 	t.slots[at] = hash>>32<<32 | uint64(slab*slabPlaces+position.offset()/entryAlign+1)
-	t.n++
+	t.numEntries++
 	return t.value(entry)
 }
 
-// double doubles the slots. Entries stay where they are.
-func (t *Table[V]) double() {
+// grow doubles the slots. Entries stay where they are.
+func (t *Table[V]) grow() {
 	old := t.slots
 	t.setSlots(make([]uint64, 2*len(old)))
 	for _, slot := range old {
@@ -214,11 +216,11 @@ func (t *Table[V]) All() iter.Seq2[[]byte, *V] {
 	return func(yield func([]byte, *V) bool) {
 		for i, end := range t.ends {
 			for entries := t.entries.list[i][:end]; len(entries) > 0; {
-				key, _ := cutField(entries[t.head+lowBytes:])
+				key, _ := cutField(entries[t.hashOffset+lowBytes:])
 				if !yield(key, t.value(entries)) {
 					return
 				}
-				entries = entries[align(t.head+lowBytes+uvarintSize(len(key))+len(key)):]
+				entries = entries[align(t.hashOffset+lowBytes+uvarintSize(len(key))+len(key)):]
 			}
 		}
 	}
@@ -237,9 +239,9 @@ type Entry[V any] struct {
 func (t *Table[V]) SortedByHash() iter.Seq[Entry[V]] {
 	return func(yield func(Entry[V]) bool) {
 		t.sort()
-		for _, slot := range t.slots[:t.n] {
+		for _, slot := range t.slots[:t.numEntries] {
 			entry := t.entry(slot)
-			key, _ := cutField(entry[t.head+lowBytes:])
+			key, _ := cutField(entry[t.hashOffset+lowBytes:])
 			if !yield(Entry[V]{slot>>32<<32 | uint64(t.low(slot)), key, t.value(entry)}) {
 				return
 			}
@@ -259,7 +261,7 @@ func (t *Table[V]) sort() {
 			used = append(used, slot)
 		}
 	}
-	clear(t.slots[t.n:])
+	clear(t.slots[t.numEntries:])
 	sortUint64(used, 56)
 	for i := 0; i < len(used); { // equal tags are in the order of their entries
 		end := i + 1
@@ -315,12 +317,12 @@ func (t *Table[V]) Reset() {
 		clear(chunk[:])
 	}
 	t.entries.free()
-	t.n, t.ends, t.sorted = 0, t.ends[:0], false
+	t.numEntries, t.ends, t.sorted = 0, t.ends[:0], false
 }
 
 // Release frees the memory of the table, which is then empty, as after Reset.
 func (t *Table[V]) Release() {
 	t.entries.free()
-	t.values, t.ends, t.n, t.sorted = nil, nil, 0, false
+	t.values, t.ends, t.numEntries, t.sorted = nil, nil, 0, false
 	t.setSlots(make([]uint64, minSlots))
 }

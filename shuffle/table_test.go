@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTableIsAMap(t *testing.T) {
+func TestTableBehavesLikeAMap(t *testing.T) {
 	hashes := map[string]func(key []byte) uint64{
 		"good":      xxh3.Hash,
 		"constant":  func([]byte) uint64 { return 7 },
@@ -230,7 +230,7 @@ func BenchmarkTable(b *testing.B) {
 	b.Run("sort", func(b *testing.B) {
 		used := time.Duration(0)
 		for b.Loop() {
-			random.Shuffle(table.n, func(i, j int) { table.slots[i], table.slots[j] = table.slots[j], table.slots[i] })
+			random.Shuffle(table.numEntries, func(i, j int) { table.slots[i], table.slots[j] = table.slots[j], table.slots[i] })
 			table.sorted = false
 			begin := cpuTime(b)
 			table.sort()

@@ -22,21 +22,21 @@ type Writer struct {
 	partitions int
 	budget     int64 // of chunks
 
-	chunks  chunks
-	runs    []run
-	records int64
-	sum     uint64 // of the records' hashes
-	err     error  // error of all further calls
+	buffers  partitionBuffers
+	spills   []partitionedFile
+	records  int64
+	checksum uint64 // of the records' hashes
+	err      error  // error of all further calls
 }
 
 // NewWriter returns the Writer of an attempt's output, which collects records in at
 // most budget bytes of memory before it writes them to a file.
 func (s *Service) NewWriter(id MapID, partitions int, budget int64) *Writer {
 	w := &Writer{service: s, id: id, partitions: partitions, budget: max(budget, minBudget)}
-	if w.budget > 4*encoderBytes {
-		w.budget -= encoderBytes
+	if w.budget > 4*blockWriterMemory {
+		w.budget -= blockWriterMemory
 	}
-	w.chunks = newChunks(partitions, w.budget)
+	w.buffers = newPartitionBuffers(partitions, w.budget)
 	if s == nil {
 		w.err = errNoService
 	}
@@ -51,19 +51,19 @@ func (w *Writer) Add(partition int, key, value []byte) error {
 	}
 	size := frameSize(key, value)
 	if uint(partition) >= uint(w.partitions) || size > maxRecord {
-		return w.invalid(partition, size)
+		return w.invalidRecord(partition, size)
 	}
-	if more := w.chunks.grow(partition, size); more > 0 && w.chunks.slabs.bytes+more > w.budget && !w.chunks.empty() {
+	if more := w.buffers.grow(partition, size); more > 0 && w.buffers.slabs.bytes+more > w.budget && !w.buffers.empty() {
 		if err := w.spill(); err != nil {
 			return err
 		}
 	}
-	putFrame(w.chunks.alloc(partition, size), key, value)
-	w.count(partition, key, value)
+	putFrame(w.buffers.alloc(partition, size), key, value)
+	w.addToTotals(partition, key, value)
 	return nil
 }
 
-func (w *Writer) invalid(partition, size int) error {
+func (w *Writer) invalidRecord(partition, size int) error {
 	if size > maxRecord {
 		return fmt.Errorf("a record of %d bytes is too large: the limit is %d", size, maxRecord)
 	}
@@ -72,7 +72,7 @@ func (w *Writer) invalid(partition, size int) error {
 
 // Spilled returns the number of bytes of files written so far because the budget was used.
 func (w *Writer) Spilled() (bytes int64) {
-	for _, r := range w.runs {
+	for _, r := range w.spills {
 		bytes += r.offsets[w.partitions]
 	}
 	return bytes
@@ -85,19 +85,19 @@ func (w *Writer) AddOrdered(records func(add func(partition int, key, value []by
 	if w.err != nil {
 		return w.err
 	}
-	return w.addRun(func(r *runWriter) error {
+	return w.addSpill(func(r *partitionedFileWriter) error {
 		var frame []byte
 		return records(func(partition int, key, value []byte) error {
 			size := frameSize(key, value)
 			if uint(partition) >= uint(w.partitions) || size > maxRecord {
-				return w.invalid(partition, size)
+				return w.invalidRecord(partition, size)
 			}
 			if partition < len(r.offsets)-1 {
 				return fmt.Errorf("a record of partition %d after one of partition %d", partition, len(r.offsets)-1)
 			}
 			frame = slices.Grow(frame[:0], size)[:size]
 			putFrame(frame, key, value)
-			w.count(partition, key, value)
+			w.addToTotals(partition, key, value)
 			return r.add(partition, frame)
 		})
 	})
@@ -105,25 +105,25 @@ func (w *Writer) AddOrdered(records func(add func(partition int, key, value []by
 
 // spill writes the collected records to a run and frees their memory.
 func (w *Writer) spill() error {
-	if err := w.addRun(func(r *runWriter) error { return w.chunks.write(r.add) }); err != nil {
+	if err := w.addSpill(func(r *partitionedFileWriter) error { return w.buffers.write(r.add) }); err != nil {
 		return err
 	}
-	w.chunks.free()
+	w.buffers.free()
 	return nil
 }
 
-func (w *Writer) addRun(write func(*runWriter) error) error {
-	r, err := w.createRun(write)
+func (w *Writer) addSpill(write func(*partitionedFileWriter) error) error {
+	r, err := w.createPartitionedFile(write)
 	if err != nil {
 		return w.fail(err)
 	}
-	w.runs = append(w.runs, r)
+	w.spills = append(w.spills, r)
 	return nil
 }
 
-// count adds a record to the sums of the output.
-func (w *Writer) count(partition int, key, value []byte) {
-	w.sum += xxh3.HashSeed(value, xxh3.HashSeed(key, uint64(partition)))
+// addToTotals adds a record to the sums of the output.
+func (w *Writer) addToTotals(partition int, key, value []byte) {
+	w.checksum += xxh3.HashSeed(value, xxh3.HashSeed(key, uint64(partition)))
 	w.records++
 }
 
@@ -136,11 +136,11 @@ func (w *Writer) fail(err error) error {
 
 // release frees the memory and removes the runs.
 func (w *Writer) release() {
-	w.chunks.free()
-	for _, r := range w.runs {
+	w.buffers.free()
+	for _, r := range w.spills {
 		_ = os.Remove(r.path) // if it fails, the service's Close removes the directory
 	}
-	w.runs = nil
+	w.spills = nil
 }
 
 // Abort removes everything that was written. After Commit it does nothing.
@@ -160,14 +160,14 @@ func (w *Writer) Commit() (Output, error) {
 	}
 	options := &w.service.options
 	out := Output{MapID: w.id, ExecutorID: options.ExecutorID, Host: options.Host, Address: options.Address,
-		Records: w.records, Checksum: w.sum}
-	if !w.chunks.empty() {
+		Records: w.records, Checksum: w.checksum}
+	if !w.buffers.empty() {
 		if err := w.spill(); err != nil {
 			return Output{}, err
 		}
 	}
-	if len(w.runs) > 0 {
-		path, offsets, err := w.service.commit(w.id, w.runs, w.partitions, w.budget)
+	if len(w.spills) > 0 {
+		path, offsets, err := w.service.commit(w.id, w.spills, w.partitions, w.budget)
 		if err != nil {
 			return Output{}, w.fail(err)
 		}

@@ -102,7 +102,7 @@ func TestAnOutputWithoutRecordsHasNoFiles(t *testing.T) {
 	require.Empty(t, got)
 }
 
-func TestRecordsThatAreRefused(t *testing.T) {
+func TestWriterRefusesInvalidRecords(t *testing.T) {
 	w := newService(t).NewWriter(MapID{}, 4, 0)
 	defer w.Abort()
 	require.EqualError(t, w.Add(4, nil, nil), "partition 4 of 4")
@@ -135,14 +135,14 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 	for _, p := range randomPairs(1, 20_000) {
 		require.NoError(t, w.Add(0, []byte(p.key), []byte(p.value)))
 	}
-	require.NoError(t, os.Truncate(w.runs[0].path, 1000))
+	require.NoError(t, os.Truncate(w.spills[0].path, 1000))
 	_, err = w.Commit()
 	require.ErrorIs(t, err, block.ErrDamaged)
 	require.ErrorContains(t, err, w.id.String()+"-run-")
 	require.Empty(t, files(t, s))
 }
 
-func TestAFullDisk(t *testing.T) {
+func TestWriterOnAFullDisk(t *testing.T) {
 	full := tmpfs(t, 4<<20)
 	s := New(Options{Directory: full, ExecutorID: "1"})
 	defer s.Close()
@@ -170,7 +170,7 @@ func TestOutputsAreSentAsCBOR(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.SampledFrom([]int{1, 100, exactPartitions, exactPartitions + 1, 10_000}).Draw(t, "partitions")
+		n := rapid.SampledFrom([]int{1, 100, maxExactPartitions, maxExactPartitions + 1, 10_000}).Draw(t, "partitions")
 		draws := rapid.SliceOfN(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 100), rapid.Int64Range(1, 1<<34)), 1, 50).Draw(t, "sizes")
 		sizes := make([]int64, n)
 		for i := range sizes {
@@ -180,7 +180,7 @@ func TestSizes(t *testing.T) {
 		for i, size := range sizes {
 			got := s.Of(i)
 			require.Equal(t, size == 0, got == 0, i)
-			if n <= exactPartitions {
+			if n <= maxExactPartitions {
 				require.InDelta(t, float64(size), float64(got), 0.1*float64(size)+1)
 			}
 		}
@@ -226,7 +226,7 @@ func BenchmarkWriter(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
 }
 
-func TestOrderedRecords(t *testing.T) {
+func TestAddOrdered(t *testing.T) {
 	s := newService(t)
 	pairs := append(randomPairs(1, 3_000), pair{"large", string(make([]byte, 2<<20))})
 	const partitions = 37
