@@ -7,24 +7,24 @@ import (
 	"io"
 )
 
-// overread is the largest read in bytes past a split: only the rest of a line is needed.
-const overread = 64 << 10
+// maxTailRead is the largest read in bytes past a split: only the rest of a line is needed.
+const maxTailRead = 64 << 10
 
 // alignedReader reads the lines of a split of an uncompressed file (see [Split.Open]).
 type alignedReader struct {
-	file     File
-	split    Split
-	position int64 // of the next byte to read from file
-	end      int64 // of the split
-	inside   bool  // the reader has reached the split's first line
-	done     bool  // the split's last line has been read to its end
+	file             File
+	split            Split
+	position         int64 // of the next byte to read from file
+	end              int64 // of the split
+	reachedFirstLine bool  // the reader has reached the split's first line
+	done             bool  // the split's last line has been read to its end
 }
 
 func (r *alignedReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for !r.inside {
+	for !r.reachedFirstLine {
 		n, err := r.skip(p)
 		if n > 0 || err != nil {
 			return n, err
@@ -46,12 +46,12 @@ func (r *alignedReader) Read(p []byte) (int, error) {
 // after that line. If it ends after the split, no line begins in the split: io.EOF.
 func (r *alignedReader) skip(p []byte) (int, error) {
 	if r.position >= r.end {
-		r.inside, r.done = true, true
+		r.reachedFirstLine, r.done = true, true
 		return 0, io.EOF
 	}
 	n, err := r.readBody(p)
 	if i := bytes.IndexByte(p[:n], '\n'); i >= 0 {
-		r.inside = true
+		r.reachedFirstLine = true
 		n = copy(p, p[i+1:n])
 		return n, nil
 	}
@@ -77,8 +77,8 @@ func (r *alignedReader) readBody(p []byte) (int, error) {
 
 // readTail reads past the split's end, up to the end of the line there.
 func (r *alignedReader) readTail(p []byte) (int, error) {
-	if len(p) > overread {
-		p = p[:overread]
+	if len(p) > maxTailRead {
+		p = p[:maxTailRead]
 	}
 	n, err := r.file.Read(p)
 	r.position += int64(n)

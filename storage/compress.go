@@ -29,7 +29,7 @@ func CompressionSuffix(compression string) (string, error) {
 func Compress(w io.Writer, compression string) (io.WriteCloser, error) {
 	switch compression {
 	case "":
-		return plainWriter{w}, nil
+		return nopCloseWriter{w}, nil
 	case gzipCompression:
 		return gzip.NewWriter(w), nil
 	case zstdCompression:
@@ -40,6 +40,6 @@ func Compress(w io.Writer, compression string) (io.WriteCloser, error) {
 	return nil, err
 }
 
-type plainWriter struct{ io.Writer }
+type nopCloseWriter struct{ io.Writer }
 
-func (plainWriter) Close() error { return nil }
+func (nopCloseWriter) Close() error { return nil }

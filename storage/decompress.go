@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressionOf returns the compression that a file's name implies, or "".
-func compressionOf(name string) string {
+// isSplittable returns the compression that a file's name implies, or "".
+func isSplittable(name string) string {
 	switch path.Ext(name) {
 	case ".gz":
 		return gzipCompression

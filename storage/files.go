@@ -41,7 +41,7 @@ type Options struct {
 // Connections to NameNodes are opened on first use and kept until Close.
 type Files struct {
 	options Options
-	broken  error // if not nil, every call returns it
+	err     error // if not nil, every call returns it
 
 	mu      sync.Mutex
 	closed  bool
@@ -123,6 +123,6 @@ func From(ctx context.Context) *Files {
 		return files
 	}
 	files := New(Options{})
-	files.broken = errors.New("this context carries no storage.Files: use the context of a task, or storage.With(ctx, files)")
+	files.err = errors.New("this context carries no storage.Files: use the context of a task, or storage.With(ctx, files)")
 	return files
 }

@@ -22,8 +22,8 @@ type hdfsFile struct {
 	reader *stream.Reader
 	offset int64 // of the next Read
 
-	muAt     sync.Mutex // guards readerAt
-	readerAt *stream.Reader
+	readerAtMu sync.Mutex // guards readerAt
+	readerAt   *stream.Reader
 
 	closing sync.Once
 }
@@ -42,8 +42,8 @@ func (f *hdfsFile) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, f.failed(errors.New("negative offset"))
 	}
-	f.muAt.Lock()
-	defer f.muAt.Unlock()
+	f.readerAtMu.Lock()
+	defer f.readerAtMu.Unlock()
 	read := 0
 	for read < len(p) {
 		n, err := f.readerAt.ReadFrom(p[read:], offset+int64(read))
@@ -82,8 +82,8 @@ func (f *hdfsFile) Close() error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.reader.Close()
-		f.muAt.Lock()
-		defer f.muAt.Unlock()
+		f.readerAtMu.Lock()
+		defer f.readerAtMu.Unlock()
 		f.readerAt.Close()
 		err = nil
 	})

@@ -155,7 +155,7 @@ func TestChangedInputIsNoticed(t *testing.T) {
 	}
 }
 
-func TestLinksInInput(t *testing.T) {
+func TestSymbolicLinksInInput(t *testing.T) {
 	files := newFiles(t, storage.Options{})
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "in", "deep"), 0o700))

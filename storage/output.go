@@ -20,7 +20,7 @@ var ErrCommitted = errors.New("the output was committed by an earlier attempt of
 const (
 	successName  = "_SUCCESS"
 	markerPrefix = ".committed-by-"
-	finishedDir  = "finished" // the committed parts; Commit renames it to the target
+	committedDir = "finished" // the committed parts; Commit renames it to the target
 	attemptsDir  = "attempts" // the parts that tasks are writing
 	// cleanupTimeout limits the removal of files after the caller's context has ended.
 	cleanupTimeout = 30 * time.Second
@@ -89,7 +89,7 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...Ou
 	}
 	staging := job.child(randomName())
 	o.Staging = staging.uri()
-	for _, name := range []string{finishedDir, attemptsDir} {
+	for _, name := range []string{committedDir, attemptsDir} {
 		if err := staging.system.mkdirAll(ctx, staging.child(name).path, 0o755); err != nil {
 			return Output{}, err
 		}
@@ -151,7 +151,7 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 			return fmt.Errorf("committing %s: %w", o.Path, err)
 		}
 	}
-	if err := o.clean(ctx, target, staging); err != nil {
+	if err := o.removeStaging(ctx, target, staging); err != nil {
 		f.options.Logger.Warn("temporary output was not removed", "path", o.Staging, "error", err)
 	}
 	return nil
@@ -163,10 +163,10 @@ func (o Output) publish(ctx context.Context, target, staging location, parts int
 	if begun, err := o.resume(ctx, target, staging); begun || err != nil {
 		return err
 	}
-	finished := staging.child(finishedDir)
+	finished := staging.child(committedDir)
 	entries, err := finished.system.list(ctx, finished.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
-		return o.superseded(err)
+		return o.supersededError(err)
 	}
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (o Output) publish(ctx context.Context, target, staging location, parts int
 	if o.Mode == CreateOutput || !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return o.merge(ctx, target, staging)
+	return o.applyToExisting(ctx, target, staging)
 }
 
 func createEmpty(ctx context.Context, l location) error {
@@ -225,17 +225,17 @@ func (o Output) Abort(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if begun, err := o.begun(detached, staging); begun || err != nil {
+	if begun, err := o.commitMarker(detached, staging); begun || err != nil {
 		if committed, _ := o.check(detached, target); !committed {
 			return errors.Join(err, fmt.Errorf("output %s: its commit was interrupted: all of its files, and those that it replaces, are in it and in %s", o.Path, o.Staging))
 		}
 	}
-	return o.clean(detached, target, staging)
+	return o.removeStaging(detached, target, staging)
 }
 
-// clean removes the temporary directory of this attempt, and the job's directory above it
+// removeStaging removes the temporary directory of this attempt, and the job's directory above it
 // unless another attempt has a directory there.
-func (o Output) clean(ctx context.Context, target, staging location) error {
+func (o Output) removeStaging(ctx context.Context, target, staging location) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	if err := removeAll(ctx, staging); err != nil {
@@ -288,8 +288,8 @@ func (o Output) locate(ctx context.Context, f *Files) (target, staging location,
 	return target, staging, err
 }
 
-// superseded returns the error for a temporary directory that another attempt removed.
-func (o Output) superseded(err error) error {
+// supersededError returns the error for a temporary directory that another attempt removed.
+func (o Output) supersededError(err error) error {
 	return fmt.Errorf("output %s: this attempt's temporary directory is gone: a later attempt of job %s has taken over, or the output was aborted: %w",
 		o.Path, o.JobID, err)
 }

@@ -18,16 +18,16 @@ var errCrash = errors.New("crashed")
 // as for a process that dies, or whose connection is lost.
 type faultySystem struct {
 	fileSystem
-	left  int // calls that still succeed
-	after bool
-	dead  bool
+	callsLeft int // calls that still succeed
+	after     bool
+	dead      bool
 }
 
 func (s *faultySystem) step(change func() error) error {
 	if s.dead {
 		return errCrash
 	}
-	if s.left--; s.left >= 0 {
+	if s.callsLeft--; s.callsLeft >= 0 {
 		return change()
 	}
 	s.dead = true
@@ -153,7 +153,7 @@ func TestOutputSurvivesACrashAtEveryStep(t *testing.T) {
 				target := filepath.Join(parent, "out")
 				broken := New(Options{})
 				broken.wrap = func(s fileSystem) fileSystem {
-					return &faultySystem{fileSystem: s, left: steps, after: after}
+					return &faultySystem{fileSystem: s, callsLeft: steps, after: after}
 				}
 				err := runJob(broken, target, "first")
 				system, ok := broken.systems[localRoot].(*faultySystem)

@@ -57,8 +57,8 @@ const (
 	replacedPrefix = "replaced-" // the directory that was replaced
 )
 
-// begun reports whether the commit of an attempt has begun to change the target.
-func (o Output) begun(ctx context.Context, staging location) (bool, error) {
+// commitMarker reports whether the commit of an attempt has begun to change the target.
+func (o Output) commitMarker(ctx context.Context, staging location) (bool, error) {
 	for _, name := range []string{replacingName, appendingName} {
 		_, err := staging.system.stat(ctx, staging.child(name).path, false)
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -68,9 +68,9 @@ func (o Output) begun(ctx context.Context, staging location) (bool, error) {
 	return false, nil
 }
 
-// merge replaces the target, which exists, or adds the parts to it. From then on, the
+// applyToExisting replaces the target, which exists, or adds the parts to it. From then on, the
 // commit cannot be aborted, only completed.
-func (o Output) merge(ctx context.Context, target, staging location) error {
+func (o Output) applyToExisting(ctx context.Context, target, staging location) error {
 	name := replacingName
 	if o.Mode == AppendOutput {
 		name = appendingName
@@ -84,21 +84,21 @@ func (o Output) merge(ctx context.Context, target, staging location) error {
 
 // resume completes a commit that has begun to change the target; else it returns false.
 func (o Output) resume(ctx context.Context, target, staging location) (begun bool, err error) {
-	if begun, err = o.begun(ctx, staging); !begun || err != nil {
+	if begun, err = o.commitMarker(ctx, staging); !begun || err != nil {
 		return begun, err
 	}
 	// If the commit is complete, a repetition must not replace the new output.
 	if committed, err := o.check(ctx, target); committed || err != nil {
 		return true, err
 	}
-	entries, err := staging.system.list(ctx, staging.child(finishedDir).path, false)
+	entries, err := staging.system.list(ctx, staging.child(committedDir).path, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil // it was complete, and another job has changed the target since
 	}
 	if err != nil {
 		return true, err
 	}
-	err = staging.system.rename(ctx, staging.child(finishedDir).path, target.path)
+	err = staging.system.rename(ctx, staging.child(committedDir).path, target.path)
 	if !errors.Is(err, fs.ErrExist) {
 		return true, err // the target is gone, or was renamed before
 	}
@@ -119,7 +119,7 @@ func (o Output) replace(ctx context.Context, target, staging location) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return target.system.rename(ctx, staging.child(finishedDir).path, target.path)
+	return target.system.rename(ctx, staging.child(committedDir).path, target.path)
 }
 
 // addParts moves the finished files to the target, the marker last.
@@ -129,7 +129,7 @@ func (o Output) addParts(ctx context.Context, target, staging location, entries 
 		return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a.Name, b.Name))
 	})
 	for _, e := range entries {
-		from, to := staging.child(finishedDir).child(e.Name), target.child(e.Name)
+		from, to := staging.child(committedDir).child(e.Name), target.child(e.Name)
 		if err := move(ctx, from, to); err != nil && !(e.Name == successName && errors.Is(err, fs.ErrExist)) {
 			return fmt.Errorf("adding %s: %w", e.Name, err)
 		}

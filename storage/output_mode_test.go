@@ -37,11 +37,11 @@ func writeOld(t *testing.T, target string) {
 	require.NoError(t, os.WriteFile(filepath.Join(target, "part-00000"), []byte("old"), 0o600))
 }
 
-// crash runs a job that crashes at a step, and reports whether it did.
-func crash(t *testing.T, target string, step int, after bool, option OutputOption) (crashed bool) {
+// runJobThatCrashes runs a job that crashes at a step, and reports whether it did.
+func runJobThatCrashes(t *testing.T, target string, step int, after bool, option OutputOption) (crashed bool) {
 	t.Helper()
 	broken := New(Options{})
-	broken.wrap = func(s fileSystem) fileSystem { return &faultySystem{fileSystem: s, left: step, after: after} }
+	broken.wrap = func(s fileSystem) fileSystem { return &faultySystem{fileSystem: s, callsLeft: step, after: after} }
 	err := runJob(broken, target, "first", option)
 	system, ok := broken.systems[localRoot].(*faultySystem)
 	require.True(t, ok)
@@ -71,7 +71,7 @@ var old, first, second = map[string]string{"part-00000": "old"},
 
 func TestReplacingSurvivesACrashAtEveryStep(t *testing.T) {
 	atEveryStep(t, func(t *testing.T, target string, step int, after bool) bool {
-		crashed := crash(t, target, step, after, ReplaceOutput())
+		crashed := runJobThatCrashes(t, target, step, after, ReplaceOutput())
 		replaced := false
 		if _, err := os.Stat(target); err == nil {
 			content := contents(t, target)
@@ -104,7 +104,7 @@ func TestAppendingSurvivesACrashAtEveryStep(t *testing.T) {
 		return map[string]string{"_SUCCESS": "", "part-00000": "old", "part-00000-job": content + " 0", "part-00001-job": content + " 1"}
 	}
 	atEveryStep(t, func(t *testing.T, target string, step int, after bool) bool {
-		crashed := crash(t, target, step, after, AppendToOutput())
+		crashed := runJobThatCrashes(t, target, step, after, AppendToOutput())
 		before := contents(t, target)
 		require.Equal(t, "old", before["part-00000"])
 		require.NoError(t, runJob(New(Options{}), target, "second", AppendToOutput()))
@@ -118,7 +118,7 @@ func TestAppendingSurvivesACrashAtEveryStep(t *testing.T) {
 }
 
 // An attempt that was superseded cannot change the output any more.
-func TestASupersededAttemptDoesNotReplace(t *testing.T) {
+func TestSupersededAttemptCannotCommit(t *testing.T) {
 	for _, option := range []OutputOption{ReplaceOutput(), AppendToOutput()} {
 		target := filepath.Join(t.TempDir(), "out")
 		writeOld(t, target)
@@ -136,23 +136,23 @@ func TestASupersededAttemptDoesNotReplace(t *testing.T) {
 // failingSystem fails renames of finished directories to the target.
 type failingSystem struct {
 	fileSystem
-	target string
-	left   int // renames that fail, after the first
+	target       string
+	failuresLeft int // renames that fail, after the first
 }
 
 func (s *failingSystem) rename(ctx context.Context, from, to string) error {
-	if _, err := os.Stat(to); to == s.target && errors.Is(err, fs.ErrNotExist) && s.left > 0 {
-		s.left--
+	if _, err := os.Stat(to); to == s.target && errors.Is(err, fs.ErrNotExist) && s.failuresLeft > 0 {
+		s.failuresLeft--
 		return errors.New("the disk is gone")
 	}
 	return s.fileSystem.rename(ctx, from, to)
 }
 
-func TestAbortKeepsWhatAReplacementHasBegun(t *testing.T) {
+func TestAbortAfterABegunReplacementKeepsAllData(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "out")
 	writeOld(t, target)
 	files := New(Options{})
-	files.wrap = func(s fileSystem) fileSystem { return &failingSystem{fileSystem: s, target: target, left: 1} }
+	files.wrap = func(s fileSystem) fileSystem { return &failingSystem{fileSystem: s, target: target, failuresLeft: 1} }
 	ctx := With(t.Context(), files)
 	out, err := files.NewOutput(ctx, target, "job", ReplaceOutput())
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestSeveralOutputsOfAJob(t *testing.T) {
 	require.ErrorIs(t, runJob(files, target, "new", Sequence(5)), fs.ErrExist)
 }
 
-func TestAFileIsNotReplaced(t *testing.T) {
+func TestOutputDoesNotReplaceAFile(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "out")
 	require.NoError(t, os.WriteFile(target, []byte("a file"), 0o600))
 	for _, option := range []OutputOption{ReplaceOutput(), AppendToOutput()} {

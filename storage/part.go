@@ -32,13 +32,13 @@ func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 		ctx:       ctx,
 		output:    o,
 		temporary: staging.child(attemptsDir).child(name),
-		final:     staging.child(finishedDir).child(o.partName(index)),
+		final:     staging.child(committedDir).child(o.partName(index)),
 	}
 	// If the parent directories are gone, a later attempt of the job has removed them,
 	// and this attempt must not create files any more.
 	p.writer, err = create(ctx, p.temporary, createSettings{noParents: true, perm: 0o644})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, o.superseded(err)
+		return nil, o.supersededError(err)
 	}
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (p *Part) Commit() error {
 	case statErr == nil:
 		return nil
 	case errors.Is(statErr, fs.ErrNotExist) && errors.Is(err, fs.ErrNotExist):
-		return p.output.superseded(err)
+		return p.output.supersededError(err)
 	}
 	return errors.Join(err, removeErr)
 }

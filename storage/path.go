@@ -19,10 +19,10 @@ const knownSchemes = "file:// and hdfs://"
 
 // location is a path and the file system it is in.
 type location struct {
-	system fileSystem
-	root   string // "file://" or "hdfs://authority"
-	path   string // absolute and clean
-	plain  string // path as the caller wrote it; "" if with a scheme
+	system    fileSystem
+	root      string // "file://" or "hdfs://authority"
+	path      string // absolute and clean
+	asWritten string // path as the caller wrote it; "" if with a scheme
 }
 
 // uri returns the full URI.
@@ -51,8 +51,8 @@ func (f *Files) Qualify(path string) (string, error) {
 
 // resolve returns the location of a path or URI as a caller of Files writes it.
 func (f *Files) resolve(name string) (location, error) {
-	if f.broken != nil {
-		return location{}, f.broken
+	if f.err != nil {
+		return location{}, f.err
 	}
 	if name == "" {
 		return location{}, fmt.Errorf("the path is empty")
@@ -101,7 +101,7 @@ func (f *Files) local(name, plain string) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
-	return location{system: system, root: localRoot, path: absolute, plain: plain}, nil
+	return location{system: system, root: localRoot, path: absolute, asWritten: plain}, nil
 }
 
 func (f *Files) hdfs(name, authority, rest, plain string) (location, error) {
@@ -124,7 +124,7 @@ func (f *Files) hdfs(name, authority, rest, plain string) (location, error) {
 	if !strings.HasPrefix(rest, "/") {
 		rest = "/user/" + f.options.User + "/" + rest
 	}
-	return location{system: system, root: root, path: path.Clean(rest), plain: plain}, nil
+	return location{system: system, root: root, path: path.Clean(rest), asWritten: plain}, nil
 }
 
 // splitURI splits scheme://authority/path or scheme:/path. For a plain path, scheme and
@@ -156,10 +156,10 @@ func isScheme(s string) bool {
 // localHint returns a hint for the error about a missing HDFS path if the path, without a
 // scheme, exists on the local disk; else "".
 func (l location) localHint() string {
-	if l.plain == "" || l.root == localRoot {
+	if l.asWritten == "" || l.root == localRoot {
 		return ""
 	}
-	absolute, err := filepath.Abs(l.plain)
+	absolute, err := filepath.Abs(l.asWritten)
 	if err != nil {
 		return ""
 	}

@@ -63,10 +63,10 @@ func (s Split) Open(ctx context.Context) (io.ReadCloser, error) {
 		}
 	}
 	return &alignedReader{
-		file:     file,
-		split:    s,
-		position: s.Offset,
-		end:      s.Offset + s.Length,
-		inside:   s.Offset == 0,
+		file:             file,
+		split:            s,
+		position:         s.Offset,
+		end:              s.Offset + s.Length,
+		reachedFirstLine: s.Offset == 0,
 	}, nil
 }

@@ -43,18 +43,18 @@ func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) (
 	if err != nil {
 		return nil, err
 	}
-	top, err := l.system.stat(ctx, l.path, true)
+	tops, err := l.system.stat(ctx, l.path, true)
 	if err != nil {
 		return nil, l.withLocalHint(err)
 	}
-	w := inputWalk{options: options, listing: semaphore.NewWeighted(maxListings)}
-	return w.splits(ctx, l, top, nil)
+	w := inputWalk{options: options, listSlots: semaphore.NewWeighted(maxListings)}
+	return w.splits(ctx, l, tops, nil)
 }
 
 // inputWalk is one call of Splits.
 type inputWalk struct {
-	options SplitOptions
-	listing *semaphore.Weighted // limits concurrent listings
+	options   SplitOptions
+	listSlots *semaphore.Weighted // limits concurrent listings
 }
 
 // splits returns the splits of e, a file or directory at l. above are the local
@@ -71,30 +71,30 @@ func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.
 
 // splitsBelow returns the splits of all files in the directory tree at l.
 func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.FileInfo) ([]Split, error) {
-	above, err := descend(l, above)
+	above, err := appendDirectory(l, above)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.listing.Acquire(ctx, 1); err != nil {
+	if err := w.listSlots.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	entries, err := l.system.list(ctx, l.path, true)
-	w.listing.Release(1)
+	w.listSlots.Release(1)
 	if err != nil {
 		return nil, err
 	}
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return isHidden(e.Name) })
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
-	found := make([][]Split, len(entries))
+	inside := make([][]Split, len(entries))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, e := range entries {
 		at := l.child(e.Name)
 		if e.Dir {
 			group.Go(func() (err error) {
-				found[i], err = w.splitsBelow(ctx, at, above)
+				inside[i], err = w.splitsBelow(ctx, at, above)
 				return err
 			})
-		} else if found[i], err = w.splits(ctx, at, e, above); err != nil {
+		} else if inside[i], err = w.splits(ctx, at, e, above); err != nil {
 			break
 		}
 	}
@@ -104,12 +104,12 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(found...), nil
+	return slices.Concat(inside...), nil
 }
 
-// descend appends the local directory l to above, the directories that lead to it. It
+// appendDirectory appends the local directory l to above, the directories that lead to it. It
 // fails if a symbolic link led back to one of them. HDFS has none: it returns nil.
-func descend(l location, above []os.FileInfo) ([]os.FileInfo, error) {
+func appendDirectory(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil
 	}
@@ -133,7 +133,7 @@ func splitFile(e entry, options SplitOptions) []Split {
 	if e.Size == 0 {
 		return nil
 	}
-	if compression := compressionOf(e.Name); compression != "" {
+	if compression := isSplittable(e.Name); compression != "" {
 		return []Split{{Path: e.Path, Length: e.Size, Compression: compression, Hosts: hostsOf(e.blocks, 0, e.Size)}}
 	}
 	size := cmp.Or(options.Size, e.BlockSize, localSplitSize)

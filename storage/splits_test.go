@@ -114,7 +114,7 @@ func (emptySystem) stat(context.Context, string, bool) (entry, error) {
 	return entry{}, &fs.PathError{Op: "stat", Path: "hdfs://cluster1/a", Err: fs.ErrNotExist}
 }
 
-func TestMissingInHDFSButOnDisk(t *testing.T) {
+func TestMissingHDFSFileHintsAtTheLocalOne(t *testing.T) {
 	files := New(Options{Hadoop: conf.FromMap(map[string]string{"fs.defaultFS": "hdfs://cluster1"}), User: "ann"})
 	files.wrap = func(s fileSystem) fileSystem { return emptySystem{fileSystem: s} }
 	path := filepath.Join(t.TempDir(), "input")

@@ -27,7 +27,7 @@ const NameNodeProtocol = namenode.Protocol
 // returns the zero Token if the file system needs none. If f uses a token there, it returns
 // that; otherwise the login must be Kerberos.
 func (f *Files) DelegationToken(ctx context.Context, uri, renewer string) (security.Token, error) {
-	system, root, err := f.hdfsOf(uri)
+	system, root, err := f.secureHDFS(uri)
 	if err != nil || system == nil {
 		return security.Token{}, err
 	}
@@ -47,7 +47,7 @@ func (f *Files) DelegationToken(ctx context.Context, uri, renewer string) (secur
 // RenewToken extends the life of a token of the file system of uri, and returns when it
 // ends. The user must be the token's renewer.
 func (f *Files) RenewToken(ctx context.Context, uri string, token security.Token) (time.Time, error) {
-	system, _, err := f.hdfsOf(uri)
+	system, _, err := f.secureHDFS(uri)
 	if err != nil || system == nil {
 		return time.Time{}, err
 	}
@@ -56,15 +56,15 @@ func (f *Files) RenewToken(ctx context.Context, uri string, token security.Token
 
 // CancelToken ends the life of a token of the file system of uri.
 func (f *Files) CancelToken(ctx context.Context, uri string, token security.Token) error {
-	system, _, err := f.hdfsOf(uri)
+	system, _, err := f.secureHDFS(uri)
 	if err != nil || system == nil {
 		return err
 	}
 	return system.namenode.CancelToken(ctx, token)
 }
 
-// hdfsOf returns the secure HDFS of uri, nil if it is not secure or not HDFS, and its root.
-func (f *Files) hdfsOf(uri string) (*hdfsSystem, string, error) {
+// secureHDFS returns the secure HDFS of uri, nil if it is not secure or not HDFS, and its root.
+func (f *Files) secureHDFS(uri string) (*hdfsSystem, string, error) {
 	if f.options.Hadoop == nil || !f.options.Hadoop.SecurityEnabled() {
 		return nil, "", nil
 	}
@@ -167,8 +167,8 @@ func (h *hdfsSystem) explainToken(err error) error {
 		"submit with --principal and --keytab if an application runs longer: %w", h.root, end, err)
 }
 
-// tokenLookup limits finding the address of a NameNode by its name.
-const tokenLookup = 10 * time.Second
+// nameLookupTimeout limits finding the address of a NameNode by its name.
+const nameLookupTimeout = 10 * time.Second
 
 // authenticate sets how a client of the NameNodes of root authenticates: on a secure
 // cluster by a token or else by Kerberos. It returns the service of the tokens of root if
@@ -179,7 +179,7 @@ func (o Options) authenticate(root string, client *namenode.Options) (service st
 	}
 	client.Secure = true
 	if o.Tokens != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), tokenLookup)
+		ctx, cancel := context.WithTimeout(context.Background(), nameLookupTimeout)
 		defer cancel()
 		if service, err = tokenService(ctx, o.Hadoop, root); err != nil {
 			return "", fmt.Errorf("%s: %w", root, err)

@@ -11,9 +11,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
 )
 
-// secure is a cluster with Kerberos, two NameNodes of the name service ha, and one
+// kerberosConfig is a cluster with Kerberos, two NameNodes of the name service ha, and one
 // other NameNode.
-func secure(more map[string]string) *conf.Config {
+func kerberosConfig(more map[string]string) *conf.Config {
 	values := map[string]string{
 		"hadoop.security.authentication": "kerberos", "fs.defaultFS": "hdfs://ha", "dfs.nameservices": "ha", "dfs.ha.namenodes.ha": "a,b",
 		"dfs.namenode.rpc-address.ha.a": "127.0.0.1:1", "dfs.namenode.rpc-address.ha.b": "127.0.0.1:2",
@@ -24,17 +24,17 @@ func secure(more map[string]string) *conf.Config {
 	return conf.FromMap(values)
 }
 
-func TestServiceOfTokens(t *testing.T) {
+func TestTokenServiceNames(t *testing.T) {
 	byName := map[string]string{"hadoop.security.token.service.use_ip": "false"}
 	for name, c := range map[string]struct {
 		hadoop     *conf.Config
 		root, want string
 	}{
-		"a name service":    {secure(nil), "hdfs://ha", "ha-hdfs:ha"},
-		"an address":        {secure(nil), "hdfs://127.0.0.7", "127.0.0.7:8020"},
-		"a host":            {secure(nil), "hdfs://localhost:9000", "127.0.0.1:9000"},
-		"a host by name":    {secure(byName), "hdfs://LocalHost:9000", "localhost:9000"},
-		"ha, and use_ip no": {secure(byName), "hdfs://ha", "ha-hdfs:ha"},
+		"a name service":    {kerberosConfig(nil), "hdfs://ha", "ha-hdfs:ha"},
+		"an address":        {kerberosConfig(nil), "hdfs://127.0.0.7", "127.0.0.7:8020"},
+		"a host":            {kerberosConfig(nil), "hdfs://localhost:9000", "127.0.0.1:9000"},
+		"a host by name":    {kerberosConfig(byName), "hdfs://LocalHost:9000", "localhost:9000"},
+		"ha, and use_ip no": {kerberosConfig(byName), "hdfs://ha", "ha-hdfs:ha"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service, err := tokenService(t.Context(), c.hadoop, c.root)
@@ -49,7 +49,7 @@ func TestTokensArePreferredToTickets(t *testing.T) {
 	own := security.Token{Kind: security.KindHDFS, Service: "ha-hdfs:ha", Identifier: []byte("own")}
 	tokens.SetToken("x", own)
 	tokens.SetToken("a", security.Token{Kind: "OTHER", Service: "ha-hdfs:ha"})
-	options := Options{Hadoop: secure(nil), Tokens: tokens}
+	options := Options{Hadoop: kerberosConfig(nil), Tokens: tokens}
 	var client namenode.Options
 	service, err := options.authenticate("hdfs://ha", &client)
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestTokensArePreferredToTickets(t *testing.T) {
 }
 
 func TestNewTokensReplaceOldOnes(t *testing.T) {
-	files := New(Options{Hadoop: secure(nil), User: "ann", Tokens: tokensOf("old")})
+	files := New(Options{Hadoop: kerberosConfig(nil), User: "ann", Tokens: tokensOf("old")})
 	defer func() { require.NoError(t, files.Close()) }()
 	found, err := files.resolve("hdfs://ha/x")
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestRefusedTokensAreExplained(t *testing.T) {
 	old := "\x00\x00\x00\x00\x01\x02"
 	young := "\x00\x00\x00\x00\x01\x88\x00\x00\x10\x00\x00\x00\x00\x00"
 	for identifier, want := range map[string]string{old: "--keytab", young: "was not renewed in time", "?": "token is expired"} {
-		files := New(Options{Hadoop: secure(nil), User: "ann", Tokens: tokensOf(identifier)})
+		files := New(Options{Hadoop: kerberosConfig(nil), User: "ann", Tokens: tokensOf(identifier)})
 		found, err := files.resolve("hdfs://ha/x")
 		require.NoError(t, err)
 		err = found.system.(*hdfsSystem).failed(t.Context(), "open", "/x", refused)

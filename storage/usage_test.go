@@ -15,7 +15,7 @@ type usage struct{ read, written atomic.Int64 }
 func (u *usage) AddRead(bytes int)    { u.read.Add(int64(bytes)) }
 func (u *usage) AddWritten(bytes int) { u.written.Add(int64(bytes)) }
 
-func TestUsageOfAContext(t *testing.T) {
+func TestUsageCountsBytesOfAContext(t *testing.T) {
 	files := New(Options{})
 	t.Cleanup(func() { require.NoError(t, files.Close()) })
 	counted := &usage{}

@@ -30,8 +30,8 @@ const defaultsValidity = time.Hour
 // ErrNotDirectory is the error of [Client.List] if the path is a file.
 var ErrNotDirectory = errors.New("is not a directory")
 
-// temporary lists the exceptions after which a call is retried.
-var temporary = []ipc.ErrorClass{
+// retriableExceptions lists the exceptions after which a call is retried.
+var retriableExceptions = []ipc.ErrorClass{
 	// The datanodes have not yet reported the file's previous block.
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
 	// The NameNode waits for its datanodes' reports after its start. Safe mode set by an
@@ -82,7 +82,7 @@ func New(options Options) *Client {
 		// This leaves time for another NameNode if the first drops packets.
 		ConnectTimeout: options.Timeout / 3,
 		RetryFor:       options.Timeout,
-		Retriable:      temporary,
+		Retriable:      retriableExceptions,
 	})
 	client := NewClient(rpc)
 	client.setToken = rpc.SetToken

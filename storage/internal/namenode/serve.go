@@ -36,12 +36,12 @@ type Handler func(method string, request []byte) (response []byte, err error)
 // client during a call. With Serve, its calls go through package ipc instead.
 func Serve(conn io.ReadWriter, handle Handler) error {
 	if _, err := io.CopyN(io.Discard, conn, preambleLength); err != nil {
-		return endOfCalls(err)
+		return nilIfClosed(err)
 	}
 	for {
 		frame, err := readFrame(conn)
 		if err != nil {
-			return endOfCalls(err)
+			return nilIfClosed(err)
 		}
 		header := &ipcpb.RequestHeader{}
 		body, err := cutMessage(frame, header)
@@ -61,13 +61,13 @@ func Serve(conn io.ReadWriter, handle Handler) error {
 		}
 		response, callErr := handle(method.GetMethodName(), request)
 		if err := writeResponse(conn, header, response, callErr); err != nil {
-			return endOfCalls(err)
+			return nilIfClosed(err)
 		}
 	}
 }
 
-// endOfCalls returns nil if err means that the client closed the connection, else err.
-func endOfCalls(err error) error {
+// nilIfClosed returns nil if err means that the client closed the connection, else err.
+func nilIfClosed(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}

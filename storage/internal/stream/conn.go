@@ -55,7 +55,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil && c.session.writing {
-		c.breaks(err)
+		c.markBroken(err)
 	}
 	return n, err
 }
@@ -74,11 +74,11 @@ func (c *conn) Write(p []byte) (int, error) {
 	if !c.session.writing {
 		return 0, err
 	}
-	c.breaks(err)
+	c.markBroken(err)
 	return len(p), nil
 }
 
-func (c *conn) breaks(err error) {
+func (c *conn) markBroken(err error) {
 	c.broken.Store(true)
 	c.session.recordBroken(err)
 }

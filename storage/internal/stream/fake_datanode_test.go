@@ -206,8 +206,8 @@ func appendBytes(b []byte, n protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), v)
 }
 
-// raw returns the encoded value of a field; nil if it is missing.
-func raw(message []byte, want protowire.Number) (value []byte, t protowire.Type) {
+// rawField returns the encoded value of a field; nil if it is missing.
+func rawField(message []byte, want protowire.Number) (value []byte, t protowire.Type) {
 	for len(message) > 0 {
 		n, t, size := protowire.ConsumeTag(message)
 		length := protowire.ConsumeFieldValue(n, t, message[size:])
@@ -220,13 +220,13 @@ func raw(message []byte, want protowire.Number) (value []byte, t protowire.Type)
 }
 
 func field(message []byte, n protowire.Number) []byte {
-	value, _ := raw(message, n)
+	value, _ := rawField(message, n)
 	content, _ := protowire.ConsumeBytes(value)
 	return content
 }
 
 func number(message []byte, n protowire.Number) uint64 {
-	value, t := raw(message, n)
+	value, t := rawField(message, n)
 	switch t {
 	case protowire.Fixed32Type:
 		v, _ := protowire.ConsumeFixed32(value)

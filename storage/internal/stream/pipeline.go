@@ -99,7 +99,7 @@ func (p *pipeline) connectAll(datanodes []*pb.Datanode) (dead []*pb.Datanode, er
 	}
 	for i, c := range conns {
 		if i == 0 && err == nil {
-			p.session.keep(p.address(datanodes[0]), c)
+			p.session.storeConn(p.address(datanodes[0]), c)
 		} else if c != nil {
 			_ = c.Close()
 		}
@@ -119,16 +119,16 @@ func (p *pipeline) address(d *pb.Datanode) string {
 	return fmt.Sprintf("%s:%d", host, d.Id.GetTransferPort())
 }
 
-// keep keeps the connection c until dialDatanode takes it.
-func (s *session) keep(address string, c net.Conn) {
+// storeConn keeps the connection c until dialDatanode takes it.
+func (s *session) storeConn(address string, c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.ready[address]; old != nil {
+	if old := s.preparedConns[address]; old != nil {
 		_ = old.Close()
 	}
 	if s.ctx.Err() != nil {
 		_ = c.Close()
 		return
 	}
-	s.ready[address] = c
+	s.preparedConns[address] = c
 }

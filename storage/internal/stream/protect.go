@@ -26,15 +26,15 @@ import (
 const (
 	// saslMagic begins the exchange, in place of the version of the transfer protocol.
 	saslMagic = 0xDEADBEEF
-	// maxSealed limits a protected message, in bytes. Datanodes send up to 64 KiB.
-	maxSealed = 16 << 20
+	// maxProtected limits a protected message, in bytes. Datanodes send up to 64 KiB.
+	maxProtected = 16 << 20
 	// firstUnprivileged is the first port that any user may listen at. Datanodes at lower
 	// ports are trusted.
 	firstUnprivileged = 1024
 )
 
-// noteToken keeps the block token in the answer to a call.
-func (s *session) noteToken(method string, answer []byte) error {
+// recordBlockToken keeps the block token in the answer to a call.
+func (s *session) recordBlockToken(method string, answer []byte) error {
 	var block *pb.LocatedBlock
 	switch method {
 	case "getBlockLocations":
@@ -189,7 +189,7 @@ func handshake(conn net.Conn, mechanism sasl.Mechanism) (net.Conn, error) {
 	case layer.QOP() == sasl.AuthConf && len(last.GetCiphers()) > 0:
 		return aesConn(conn, reader, layer, last.GetCiphers()[0])
 	}
-	sealed := &sealedStream{conn: conn, reader: reader, layer: layer}
+	sealed := &saslStream{conn: conn, reader: reader, layer: layer}
 	return &protectedConn{Conn: conn, reader: sealed, writer: sealed}, nil
 }
 
@@ -230,23 +230,23 @@ type protectedConn struct {
 func (c *protectedConn) Read(p []byte) (int, error)  { return c.reader.Read(p) }
 func (c *protectedConn) Write(p []byte) (int, error) { return c.writer.Write(p) }
 
-// sealedStream sends and receives messages of a SASL layer, each after its length.
-type sealedStream struct {
+// saslStream sends and receives messages of a SASL layer, each after its length.
+type saslStream struct {
 	conn   net.Conn
 	reader io.Reader
 	layer  sasl.Layer
 	plain  []byte // received and not read yet
 }
 
-func (s *sealedStream) Read(p []byte) (int, error) {
+func (s *saslStream) Read(p []byte) (int, error) {
 	for len(s.plain) == 0 {
 		var length [4]byte
 		if _, err := io.ReadFull(s.reader, length[:]); err != nil {
 			return 0, err
 		}
 		n := binary.BigEndian.Uint32(length[:])
-		if n > maxSealed {
-			return 0, fmt.Errorf("a protected message of %d bytes, more than %d", n, maxSealed)
+		if n > maxProtected {
+			return 0, fmt.Errorf("a protected message of %d bytes, more than %d", n, maxProtected)
 		}
 		sealed := make([]byte, n)
 		if _, err := io.ReadFull(s.reader, sealed); err != nil {
@@ -262,7 +262,7 @@ func (s *sealedStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (s *sealedStream) Write(p []byte) (int, error) {
+func (s *saslStream) Write(p []byte) (int, error) {
 	for written := 0; written < len(p); {
 		piece := p[written:min(len(p), written+s.layer.MaxPiece())]
 		sealed, err := s.layer.Wrap(piece)

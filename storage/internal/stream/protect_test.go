@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// datanode plays the server's side of a handshake, and then echoes what it receives.
-func datanode(t *testing.T, conn net.Conn, qop sasl.QOP, withAES bool, password string) {
+// serveHandshake plays the server's side of a handshake, and then echoes what it receives.
+func serveHandshake(t *testing.T, conn net.Conn, qop sasl.QOP, withAES bool, password string) {
 	server := sasl.NewDigestServer(sasl.DigestServer{Protocol: "hdfs", ServerID: "0", QOPs: []sasl.QOP{qop},
 		Password: func(string) (string, error) { return password, nil }})
 	reader := bufio.NewReader(conn)
@@ -71,7 +71,7 @@ func datanode(t *testing.T, conn net.Conn, qop sasl.QOP, withAES bool, password 
 		in = cipher.StreamReader{S: cipher.NewCTR(inBlock, option.InIv), R: reader}
 		out = cipher.StreamWriter{S: cipher.NewCTR(outBlock, option.OutIv), W: conn}
 	case layer != nil:
-		sealed := &sealedStream{conn: conn, reader: reader, layer: layer}
+		sealed := &saslStream{conn: conn, reader: reader, layer: layer}
 		in, out = sealed, sealed
 	}
 	send(last)
@@ -90,8 +90,8 @@ func TestProtectedConnections(t *testing.T) {
 		"privacy by AES":  {sasl.AuthConf, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn := connect(t, func(server net.Conn) { datanode(t, server, c.qop, c.withAES, "geheim") })
-			tapped := &tap{Conn: conn}
+			conn := connect(t, func(server net.Conn) { serveHandshake(t, server, c.qop, c.withAES, "geheim") })
+			tapped := &recorder{Conn: conn}
 			secure, err := handshake(tapped, sasl.NewDigestClient(sasl.DigestClient{
 				Username: "u", Password: "geheim", Protocol: "hdfs", ServerID: "0", QOPs: []sasl.QOP{sasl.AuthConf, sasl.AuthInt, sasl.Auth},
 			}))
@@ -119,21 +119,21 @@ func TestProtectedConnections(t *testing.T) {
 }
 
 func TestHandshakeFails(t *testing.T) {
-	conn := connect(t, func(server net.Conn) { datanode(t, server, sasl.Auth, false, "geheim") })
+	conn := connect(t, func(server net.Conn) { serveHandshake(t, server, sasl.Auth, false, "geheim") })
 	_, err := handshake(conn, sasl.NewDigestClient(sasl.DigestClient{Username: "u", Password: "wrong", Protocol: "hdfs", ServerID: "0", QOPs: []sasl.QOP{sasl.Auth}}))
 	require.ErrorContains(t, err, "the datanode refuses authentication: ERROR: wrong password")
-	conn = connect(t, func(server net.Conn) { datanode(t, server, sasl.Auth, false, "geheim") })
+	conn = connect(t, func(server net.Conn) { serveHandshake(t, server, sasl.Auth, false, "geheim") })
 	_, err = handshake(conn, sasl.NewDigestClient(sasl.DigestClient{Username: "u", Password: "geheim", Protocol: "hdfs", ServerID: "0", QOPs: []sasl.QOP{sasl.AuthConf}}))
 	require.ErrorContains(t, err, "quality of protection")
 }
 
-// tap keeps what is sent.
-type tap struct {
+// recorder keeps what is sent.
+type recorder struct {
 	net.Conn
 	sent bytes.Buffer
 }
 
-func (t *tap) Write(p []byte) (int, error) {
+func (t *recorder) Write(p []byte) (int, error) {
 	t.sent.Write(p)
 	return t.Conn.Write(p)
 }

@@ -44,18 +44,18 @@ type session struct {
 	options Options
 	ctx     context.Context // ends when the file's context ends or the session is closed
 	cancel  context.CancelFunc
-	answer  namenode.Handler
+	handler namenode.Handler
 	client  *hdfs.Client
 	writing bool // the file is being written: conn hides failed writes
 	serving sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	conns   map[*conn]struct{}
-	ready   map[string]net.Conn // connections that pipeline made for dialDatanode, by address
-	broken  error               // the error of the first broken connection, if writing
-	token   *securitypb.Token   // the newest block token; nil on a cluster without Kerberos
-	callErr error               // the error of the last call to the NameNode
+	mu            sync.Mutex
+	closed        bool
+	conns         map[*conn]struct{}
+	preparedConns map[string]net.Conn // connections that pipeline made for dialDatanode, by address
+	broken        error               // the error of the first broken connection, if writing
+	token         *securitypb.Token   // the newest block token; nil on a cluster without Kerberos
+	callErr       error               // the error of the last call to the NameNode
 }
 
 // newSession returns a session. answers returns the handler of its NameNode calls.
@@ -64,9 +64,9 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	if options.Dial == nil {
 		options.Dial = (&net.Dialer{}).DialContext
 	}
-	s := &session{options: options, writing: writing, conns: map[*conn]struct{}{}, ready: map[string]net.Conn{}}
+	s := &session{options: options, writing: writing, conns: map[*conn]struct{}{}, preparedConns: map[string]net.Conn{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	s.answer = answers(s)
+	s.handler = answers(s)
 	settings := hdfs.ClientOptionsFromConf(hadoopconf.HadoopConf(options.Hadoop))
 	// The client's NameNode is namenode.Serve in this process, without Kerberos; package
 	// namenode makes the real connections.
@@ -74,7 +74,7 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	settings.User = options.User
 	settings.DataTransferProtection = "" // protect does that
 	settings.NamenodeDialFunc = s.dialNameNode
-	settings.DatanodeDialFunc = s.protectedDatanode
+	settings.DatanodeDialFunc = s.dialProtected
 	client, err := hdfs.NewClient(settings)
 	if err != nil {
 		s.cancel()
@@ -107,9 +107,9 @@ func (s *session) closeConns() {
 	for c := range s.conns {
 		_ = c.Conn.Close()
 	}
-	for address, c := range s.ready {
+	for address, c := range s.preparedConns {
 		_ = c.Close()
-		delete(s.ready, address)
+		delete(s.preparedConns, address)
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error
 
 // call answers a NameNode call of colinmarc/hdfs and records its error.
 func (s *session) call(method string, request []byte) ([]byte, error) {
-	response, err := s.answer(method, request)
+	response, err := s.handler(method, request)
 	if method != "renewLease" {
 		// colinmarc/hdfs repeats a failed renewal in the background.
 		s.setCallErr(err)
@@ -151,8 +151,8 @@ func (s *session) setCallErr(err error) {
 // the session ends.
 func (s *session) dialDatanode(_ context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
-	raw := s.ready[address]
-	delete(s.ready, address)
+	raw := s.preparedConns[address]
+	delete(s.preparedConns, address)
 	s.mu.Unlock()
 	if raw == nil {
 		ctx, cancel := context.WithTimeout(s.ctx, connectTimeout)
@@ -173,9 +173,9 @@ func (s *session) dialDatanode(_ context.Context, network, address string) (net.
 	return c, nil
 }
 
-// protectedDatanode connects to a datanode, and protects the connection as the cluster
+// dialProtected connects to a datanode, and protects the connection as the cluster
 // asks for.
-func (s *session) protectedDatanode(ctx context.Context, network, address string) (net.Conn, error) {
+func (s *session) dialProtected(ctx context.Context, network, address string) (net.Conn, error) {
 	raw, err := s.dialDatanode(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (s *session) forward(method string, request []byte) ([]byte, error) {
 	}
 	answer, err := s.options.NameNode.Forward(s.ctx, method, request)
 	if err == nil {
-		err = s.noteToken(method, answer)
+		err = s.recordBlockToken(method, answer)
 	}
 	return answer, err
 }

@@ -164,7 +164,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	}
 	n, err := w.file.Write(p)
 	w.written += int64(n)
-	w.err = w.outcome(err)
+	w.err = w.reportedError(err)
 	return n, w.err
 }
 
@@ -174,7 +174,7 @@ func (w *Writer) Flush() error {
 	if w.err != nil {
 		return w.err
 	}
-	if w.err = w.outcome(w.file.Flush()); w.err != nil || w.written == 0 {
+	if w.err = w.reportedError(w.file.Flush()); w.err != nil || w.written == 0 {
 		return w.err
 	}
 	length := (w.written-1)%int64(w.settings.BlockSize) + 1
@@ -182,9 +182,9 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// outcome returns the error to report for err, an error of colinmarc/hdfs: the cause of
+// reportedError returns the error to report for err, an error of colinmarc/hdfs: the cause of
 // the context's end, else the result of session.cause.
-func (w *Writer) outcome(err error) error {
+func (w *Writer) reportedError(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
 	}
@@ -205,7 +205,7 @@ func (w *Writer) Close() error {
 	for {
 		err := w.file.Close()
 		if !hdfs.IsErrReplicating(err) {
-			if w.err = w.outcome(err); w.err == nil {
+			if w.err = w.reportedError(err); w.err == nil {
 				w.session.close()
 			}
 			return w.err
