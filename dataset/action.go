@@ -39,7 +39,7 @@ func (s *Of[T]) Take(ctx context.Context, n int) ([]T, error) {
 		return nil, s.err
 	}
 	for next, more := 0, 1; ; more *= 4 {
-		j := &job{work: collectElements, limit: int64(n), partitions: &span{First: next, End: next + more}}
+		j := &job{kind: collectElements, limit: int64(n), partitions: &span{First: next, End: next + more}}
 		total, err := runJob(ctx, s, j)
 		if err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (s *Of[T]) Take(ctx context.Context, n int) ([]T, error) {
 
 // Len returns the number of elements.
 func (s *Of[T]) Len(ctx context.Context) (int64, error) {
-	j := &job{work: countElements}
+	j := &job{kind: countElements}
 	if _, err := runJob(ctx, s, j); err != nil {
 		return 0, err
 	}
@@ -102,7 +102,7 @@ func (s *Of[T]) Uncache() {
 
 // collect returns the encoded elements of all partitions, or of each at most limit.
 func (s *Of[T]) collect(ctx context.Context, limit int64) ([][]byte, error) {
-	j := &job{work: collectElements, limit: limit}
+	j := &job{kind: collectElements, limit: limit}
 	if _, err := runJob(ctx, s, j); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func runJob[T any](ctx context.Context, s *Of[T], j *job) (partitions int, err e
 	if s.err != nil {
 		return 0, s.err
 	}
-	if j.work == collectElements && s.node.collect == nil {
+	if j.kind == collectElements && s.node.collect == nil {
 		_, err := record.CodecFor[T]()
 		return 0, fmt.Errorf("%s: its elements cannot be sent to the driver: %w", s.node, err)
 	}
@@ -133,10 +133,10 @@ func runJob[T any](ctx context.Context, s *Of[T], j *job) (partitions int, err e
 
 // collector returns the function with which the nodes of a data set encode
 // elements.
-func collector[T any](s *Of[T], values *record.Codec[T]) func(x *execution, partition int, add func(element []byte) bool) {
-	return func(x *execution, partition int, add func(element []byte) bool) {
+func collector[T any](s *Of[T], values *record.Codec[T]) func(x *taskContext, partition int, add func(element []byte) bool) {
+	return func(x *taskContext, partition int, add func(element []byte) bool) {
 		var buffer []byte
-		s.each(x, partition, func(element T) bool {
+		s.compute(x, partition, func(element T) bool {
 			var err error
 			if buffer, err = values.Append(buffer[:0], element); err != nil {
 				return x.fail(err)

@@ -86,7 +86,7 @@ func (c *cachedCopy) adopt(task *bobbin.Task, service *shuffle.Service) error {
 		return err
 	}
 	task.Hold(cacheKey(c.Block.Node))
-	if err := service.Store().Put(c.Block.id(), content, c.Level.block()); err != nil && !errors.Is(err, block.ErrExists) {
+	if err := service.Store().Put(c.Block.id(), content, c.Level.blockLevel()); err != nil && !errors.Is(err, block.ErrExists) {
 		return err
 	}
 	return nil

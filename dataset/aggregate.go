@@ -7,8 +7,8 @@ import (
 
 // Count returns how often each element occurs.
 func Count[K any](in *Of[K]) *Of[KV[K, int64]] {
-	each := func(x *execution, partition int, emit func(K, struct{}) bool) {
-		in.each(x, partition, func(element K) bool { return emit(element, struct{}{}) })
+	each := func(x *taskContext, partition int, emit func(K, struct{}) bool) {
+		in.compute(x, partition, func(element K) bool { return emit(element, struct{}{}) })
 	}
 	return aggregate(in.plan, "Count", in.node, each, func(count *int64, _ struct{}, _ bool) { *count++ },
 		func(count, other int64) int64 { return count + other })
@@ -16,8 +16,8 @@ func Count[K any](in *Of[K]) *Of[KV[K, int64]] {
 
 // Distinct returns each element once.
 func Distinct[K any](in *Of[K]) *Of[K] {
-	each := func(x *execution, partition int, emit func(K, struct{}) bool) {
-		in.each(x, partition, func(element K) bool { return emit(element, struct{}{}) })
+	each := func(x *taskContext, partition int, emit func(K, struct{}) bool) {
+		in.compute(x, partition, func(element K) bool { return emit(element, struct{}{}) })
 	}
 	distinct := aggregate(in.plan, "Distinct", in.node, each, func(*struct{}, struct{}, bool) {},
 		func(struct{}, struct{}) struct{} { return struct{}{} })
@@ -28,11 +28,11 @@ func Distinct[K any](in *Of[K]) *Of[K] {
 // be associative and commutative. It may change and return its first argument.
 func Reduce[K, V any](in *Of[KV[K, V]], merge func(V, V) V) *Of[KV[K, V]] {
 	each := pairs(in)
-	if kept := keeperOf[V](in.plan, "Reduce"); kept.copies {
+	if kept := elementCopierOf[V](in.plan, "Reduce"); kept.mustCopy {
 		values := each
-		each = func(x *execution, partition int, emit func(K, V) bool) {
+		each = func(x *taskContext, partition int, emit func(K, V) bool) {
 			values(x, partition, func(key K, value V) bool {
-				value, err := kept.keep(value)
+				value, err := kept.copy(value)
 				return err == nil && emit(key, value) || err != nil && x.fail(err)
 			})
 		}
@@ -53,29 +53,29 @@ func Fold[K, V, A any](in *Of[KV[K, V]], fold func(A, V) A, merge func(A, A) A) 
 	return aggregate(in.plan, "Fold", in.node, pairs(in), func(folded *A, value V, _ bool) { *folded = fold(*folded, value) }, merge)
 }
 
-func pairs[K, V any](in *Of[KV[K, V]]) func(x *execution, partition int, emit func(K, V) bool) {
-	return func(x *execution, partition int, emit func(K, V) bool) {
-		in.each(x, partition, func(element KV[K, V]) bool { return emit(element.Key, element.Value) })
+func pairs[K, V any](in *Of[KV[K, V]]) func(x *taskContext, partition int, emit func(K, V) bool) {
+	return func(x *taskContext, partition int, emit func(K, V) bool) {
+		in.compute(x, partition, func(element KV[K, V]) bool { return emit(element.Key, element.Value) })
 	}
 }
 
 // aggregation merges the values of each key, at first in the tasks that write the
 // shuffle, then in those that read it.
 type aggregation[K, V, A any] struct {
-	keyed[K, A]
-	each  func(x *execution, partition int, emit func(K, V) bool)
+	kvCodec[K, A]
+	pairs func(x *taskContext, partition int, emit func(K, V) bool)
 	add   func(merged *A, value V, first bool)
 	merge func(A, A) A
-	// batched is set if values can be kept for a batch, because they refer to no other
+	// batchable is set if values can be kept for a batch, because they refer to no other
 	// memory.
-	batched bool
-	// copies is set if a decoded A can share memory with its encoding.
-	copies bool
+	batchable bool
+	// sharesMemory is set if a decoded A can share memory with its encoding.
+	sharesMemory bool
 }
 
 // decode decodes a merged value, which is kept longer than its encoding.
 func (a *aggregation[K, V, A]) decode(encoded []byte) (A, error) {
-	if a.copies {
+	if a.sharesMemory {
 		encoded = bytes.Clone(encoded)
 	}
 	return a.values.Decode(encoded)
@@ -83,15 +83,15 @@ func (a *aggregation[K, V, A]) decode(encoded []byte) (A, error) {
 
 // aggregate adds an operator that merges the values of each key that each emits for
 // the partitions of input.
-func aggregate[K, V, A any](p *Plan, operator string, input *node, each func(x *execution, partition int, emit func(K, V) bool),
+func aggregate[K, V, A any](p *Plan, operator string, input *node, each func(x *taskContext, partition int, emit func(K, V) bool),
 	add func(merged *A, value V, first bool), merge func(A, A) A) *Of[KV[K, A]] {
 	a := &aggregation[K, V, A]{
-		keyed: keyedBy[K, A](p, operator), each: each, add: add, merge: merge,
-		batched: isPlain(reflect.TypeFor[V]()), copies: hasBytes(reflect.TypeFor[A](), map[reflect.Type]bool{}),
+		kvCodec: kvCodecOf[K, A](p, operator), pairs: each, add: add, merge: merge,
+		batchable: hasNoPointers(reflect.TypeFor[V]()), sharesMemory: hasBytes(reflect.TypeFor[A](), map[reflect.Type]bool{}),
 	}
-	n := &node{operator: operator, blocking: true}
+	n := &node{operator: operator, buffersElements: true}
 	exchange := n.hashShuffle(input, a.write)
-	return newOf(p, n, func(x *execution, partition int, emit func(KV[K, A]) bool) {
+	return newOf(p, n, func(x *taskContext, partition int, emit func(KV[K, A]) bool) {
 		if exchange == nil {
 			a.mergeInput(x, partition, emit)
 		} else {

@@ -19,7 +19,7 @@ import (
 func ArrowRecords(p *Plan, path string, options ...ReadOption) *Of[arrow.Record] {
 	n := newSource(p, "ArrowRecords", path, options)
 	n.source.whole = true
-	return newOf(p, n, func(x *execution, partition int, emit func(arrow.Record) bool) {
+	return newOf(p, n, func(x *taskContext, partition int, emit func(arrow.Record) bool) {
 		for _, split := range x.splits(n, partition) {
 			if !x.arrowRecords(split, emit) {
 				return
@@ -33,7 +33,7 @@ var arrowMagic = []byte("ARROW1")
 
 // arrowRecords passes the records of a file to emit. It returns false if emit did, or
 // after an error.
-func (x *execution) arrowRecords(split storage.Split, emit func(arrow.Record) bool) bool {
+func (x *taskContext) arrowRecords(split storage.Split, emit func(arrow.Record) bool) bool {
 	next, closeFile, err := openArrow(x, split)
 	if err != nil {
 		return x.fail(fmt.Errorf("%s: %w", split.Path, err))
@@ -58,7 +58,7 @@ func (x *execution) arrowRecords(split storage.Split, emit func(arrow.Record) bo
 
 // openArrow opens a file or stream. next returns its next record, which the caller must
 // release, or io.EOF.
-func openArrow(x *execution, split storage.Split) (next func() (arrow.Record, error), closeFile func(), err error) {
+func openArrow(x *taskContext, split storage.Split) (next func() (arrow.Record, error), closeFile func(), err error) {
 	if split.Compression == "" {
 		file, err := x.task.Files().Open(x.task, split.Path)
 		if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// attempt is an attempt of a stage: one task set.
-type attempt struct {
+// stageAttempt is an attempt of a stage: one task set.
+type stageAttempt struct {
 	engine      *engine
 	number      uint64
 	state       *stageState
@@ -30,7 +30,7 @@ type attempt struct {
 
 // start submits an attempt of a stage.
 func (e *engine) start(run stage.Run) {
-	a := &attempt{engine: e, number: run.Attempt, state: e.stages[run.Stage], generations: map[uint64][]uint64{}, began: time.Now()}
+	a := &stageAttempt{engine: e, number: run.Attempt, state: e.stages[run.Stage], generations: map[uint64][]uint64{}, began: time.Now()}
 	spec, err := a.taskSet(run)
 	if err == nil {
 		a.submission, err = e.app.Driver.Submit(spec, a)
@@ -41,12 +41,12 @@ func (e *engine) start(run stage.Run) {
 	}
 	e.attempts[a.number] = a
 	if a.state.exchange == nil {
-		a.state.job.begun = true
+		a.state.job.resultStarted = true
 	}
 }
 
 // taskSet returns the task set for an attempt.
-func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
+func (a *stageAttempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	e, s := a.engine, a.state
 	exchange := s.exchange
 	if exchange == nil {
@@ -54,13 +54,13 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	}
 	l := e.layout().needed(s.final, exchange)
 	a.addOutputs(l)
-	for _, n := range s.divided { // they may have been cached since
+	for _, n := range s.partlyComputed { // they may have been cached since
 		delete(l.Cached, n.ref())
 	}
-	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l, Work: writeShuffle}
+	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l, Kind: writeShuffle}
 	if s.exchange == nil {
 		j := s.job
-		input.Work, input.Limit, input.Output, input.OutputFormat = j.work, j.limit, j.output, j.format
+		input.Kind, input.Limit, input.Output, input.OutputFormat = j.kind, j.limit, j.output, j.format
 	}
 	if x := exchange; x != nil {
 		input.Reader, input.Exchange = x.node.ref(), x.index
@@ -85,7 +85,7 @@ func (a *attempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 		Stage:           s.number,
 		Priority:        pool.Priority{Job: uint64(run.Priority.Job), Stage: run.Priority.Stage},
 		StageInJob:      s.place(e.jobs[run.Priority.Job]),
-		KeepsAllResults: s.exchange == nil && s.job.work == collectElements,
+		KeepsAllResults: s.exchange == nil && s.job.kind == collectElements,
 		Indexes:         run.Tasks,
 	}
 	spec.FromContext(s.job.ctx)
@@ -109,17 +109,17 @@ func (s *stageState) name() string {
 	switch {
 	case s.exchange != nil:
 		return fmt.Sprintf("%s for %s", s.final, s.exchange.node)
-	case s.job.work == sampleKeys:
+	case s.job.kind == sampleKeys:
 		return fmt.Sprintf("%s, sampled for %s", s.final, s.job.exchange.node)
 	}
 	return s.final.String()
 }
 
 // addOutputs adds the outputs that the stage reads to the layout of its tasks.
-func (a *attempt) addOutputs(l *layout) {
+func (a *stageAttempt) addOutputs(l *layout) {
 	l.Outputs = map[uint64][]shuffle.Output{}
 	within(a.state.final, func(n *node) {
-		for _, x := range n.reads {
+		for _, x := range n.shuffles {
 			id := x.id()
 			l.Outputs[id] = a.engine.stages[stage.StageID{Shuffle: stage.ShuffleID(id)}].outputs
 			located, _, _ := a.engine.graph.Outputs(stage.ShuffleID(id))
@@ -133,9 +133,9 @@ func (a *attempt) addOutputs(l *layout) {
 }
 
 // task returns the task that computes a part of a stage.
-func (e *engine) task(s *stageState, l *layout, part part) (driver.Task, error) {
-	partitions := part.span
-	input := taskInput{Partitions: partitions, Piece: part.piece}
+func (e *engine) task(s *stageState, l *layout, assigned assignment) (driver.Task, error) {
+	partitions := assigned.span
+	input := taskInput{Partitions: partitions, Piece: assigned.piece}
 	var splits []storage.Split
 	for partition := partitions.First; partition < partitions.End; partition++ {
 		l.walk(s.final, partition, func(n *node, own int) {
@@ -144,7 +144,7 @@ func (e *engine) task(s *stageState, l *layout, part part) (driver.Task, error) 
 				return
 			}
 			found := e.splits(n, own)
-			if s.exchange == nil && s.job.work == sampleKeys && !n.source.whole {
+			if s.exchange == nil && s.job.kind == sampleKeys && !n.source.whole {
 				found = sampled(found)
 			}
 			splits = append(splits, found...)
@@ -222,29 +222,29 @@ func plansOf(n *node) []planInput {
 }
 
 // TaskDone implements driver.Listener.
-func (a *attempt) TaskDone(result driver.Result) {
+func (a *stageAttempt) TaskDone(result driver.Result) {
 	a.engine.post(func() { a.taskDone(result) })
 }
 
 // TaskFailed implements driver.Listener.
-func (a *attempt) TaskFailed(driver.TaskFailure) {}
+func (a *stageAttempt) TaskFailed(driver.TaskFailure) {}
 
 // Ended implements driver.Listener.
-func (a *attempt) Ended(err error) {
+func (a *stageAttempt) Ended(err error) {
 	a.engine.post(func() {
 		delete(a.engine.attempts, a.number)
 		a.summarize()
 		a.engine.recordCaches(a.state.final)
 		ended := func() { a.engine.act(a.engine.graph.SetEnded(a.number, err)) }
 		if a.engine.losses.pending() {
-			a.engine.afterLosses(silenceDelay, ended) // fetch failures of the attempt may wait there
+			a.engine.afterLosses(unreachableDelay, ended) // fetch failures of the attempt may wait there
 		} else {
 			ended()
 		}
 	})
 }
 
-func (a *attempt) taskDone(result driver.Result) {
+func (a *stageAttempt) taskDone(result driver.Result) {
 	e, s := a.engine, a.state
 	output, err := codec.Decode[taskOutput](result.Value)
 	if err != nil {
@@ -255,15 +255,15 @@ func (a *attempt) taskDone(result driver.Result) {
 		e.addStored(b, result.ExecutorID)
 	}
 	e.replication.start()
-	if f := output.Failed; f != nil {
+	if f := output.FetchFailure; f != nil {
 		failure := stage.FetchFailure{Shuffle: stage.ShuffleID(f.Shuffle), Map: int(f.Map), ExecutorGone: f.Gone}
 		if generations := a.generations[f.Shuffle]; f.Map < uint64(len(generations)) {
 			failure.Generation = generations[f.Map]
 		}
 		delay := lossDelay
 		if f.Unreachable != "" {
-			delay = silenceDelay
-			e.unreachable(f.Unreachable, silence{to: result.ExecutorID, attempt: a.number})
+			delay = unreachableDelay
+			e.unreachable(f.Unreachable, unreachableReport{to: result.ExecutorID, attempt: a.number})
 		}
 		e.afterLosses(delay, func() { e.act(e.graph.FetchFailed(a.number, result.Index, failure)) })
 		return
@@ -275,13 +275,13 @@ func (a *attempt) taskDone(result driver.Result) {
 	if s.exchange != nil {
 		located = stage.Output{Host: result.Host, Checksum: output.Output.Checksum}
 		if x := e.executors[result.ExecutorID]; x != nil {
-			located.Executor = x.name()
+			located.Executor = x.graphID()
 		}
 	}
 	counts, actions := e.graph.TaskDone(a.number, result.Index, located)
-	if counts && !s.counted[result.Index] {
-		s.counted[result.Index] = true
-		if s.exchange != nil || s.job.work != sampleKeys { // sampled partitions are computed again
+	if counts && !s.countersAdded[result.Index] {
+		s.countersAdded[result.Index] = true
+		if s.exchange != nil || s.job.kind != sampleKeys { // sampled partitions are computed again
 			e.app.Driver.AddCounters(output.Counters)
 		}
 	}
@@ -292,8 +292,8 @@ func (a *attempt) taskDone(result driver.Result) {
 			defer e.failJobs(e.savingJobs(s), s, result.Index)
 		}
 		s.outputs[result.Index], s.sizes = *output.Output, nil
-	case s.job.deliver != nil:
-		s.job.deliver(output, func() { a.submission.Release(len(result.Value)) })
+	case s.job.onResult != nil:
+		s.job.onResult(output, func() { a.submission.Release(len(result.Value)) })
 		e.act(actions)
 		return
 	default:
@@ -306,7 +306,7 @@ func (a *attempt) taskDone(result driver.Result) {
 // savingJobs returns the jobs that have begun to save what they compute from a shuffle.
 func (e *engine) savingJobs(s *stageState) (jobs []*job) {
 	for _, j := range e.jobs {
-		if j.output != nil && j.begun && reads(j.final, s.exchange) {
+		if j.output != nil && j.resultStarted && reads(j.final, s.exchange) {
 			jobs = append(jobs, j)
 		}
 	}
@@ -326,11 +326,11 @@ func (e *engine) failJobs(jobs []*job, s *stageState, task int) {
 // reads reports whether a node is computed from a shuffle.
 func reads(final *node, x *exchange) (found bool) {
 	within(final, func(n *node) {
-		for _, read := range n.reads {
+		for _, read := range n.shuffles {
 			found = found || read == x || reads(read.input, x)
 		}
 	})
 	return found
 }
 
-var _ driver.Listener = (*attempt)(nil)
+var _ driver.Listener = (*stageAttempt)(nil)

@@ -38,14 +38,14 @@ func LeftBroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]],
 // a process reads it once, and its tasks share it.
 func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], operator string,
 	match func(key K, v V, found []W, emit func(U) bool) bool) *Of[U] {
-	pairs := keyedBy[K, W](large.plan, operator)
+	pairs := kvCodecOf[K, W](large.plan, operator)
 	whole := exchanged(small, operator, 1)
-	whole.node.shared, whole.node.blocking = true, true
-	tables := newSharedTable(func(x *execution) map[string][]W {
+	whole.node.shared, whole.node.buffersElements = true, true
+	tables := newSharedTable(func(x *taskContext) map[string][]W {
 		table := map[string][]W{}
-		left := x.memory
+		left := x.operatorMemory
 		var buffer []byte
-		whole.each(x, 0, func(element KV[K, W]) bool {
+		whole.compute(x, 0, func(element KV[K, W]) bool {
 			key, err := pairs.key(&buffer, element.Key)
 			if err != nil {
 				return x.fail(err)
@@ -56,7 +56,7 @@ func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], ope
 			}
 			if left -= int64(len(key) + len(encoded)); left < 0 {
 				return x.fail(permanentError{fmt.Errorf("the small side of %s has more than %d bytes, the memory that a task may use: "+
-					"use Join, or raise executor.memory", operator, x.memory)})
+					"use Join, or raise executor.memory", operator, x.operatorMemory)})
 			}
 			value, err := pairs.values.Decode(encoded) // element is valid only now
 			table[string(key)] = append(table[string(key)], value)
@@ -65,19 +65,19 @@ func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], ope
 		return table
 	})
 	n := &node{operator: operator, inputs: []*node{large.node, whole.node}, elementwise: true}
-	n.count = func(l *layout) int { return l.count(large.node) }
-	n.parents = func(_ *layout, partition int, visit func(*node, int)) {
+	n.partitions = func(l *layout) int { return l.count(large.node) }
+	n.parentPartitions = func(_ *layout, partition int, visit func(*node, int)) {
 		visit(large.node, partition)
 		visit(whole.node, 0)
 	}
-	return newOf(large.plan, n, func(x *execution, partition int, emit func(U) bool) {
+	return newOf(large.plan, n, func(x *taskContext, partition int, emit func(U) bool) {
 		table, ok := tables.acquire(x)
 		if !ok {
 			return
 		}
 		defer tables.release()
 		var buffer []byte
-		large.each(x, partition, func(element KV[K, V]) bool {
+		large.compute(x, partition, func(element KV[K, V]) bool {
 			key, err := pairs.key(&buffer, element.Key)
 			if err != nil {
 				return x.fail(err)
@@ -92,23 +92,23 @@ const maxTableIdle = 30 * time.Second
 
 // sharedTable is a table that the tasks of a process share.
 type sharedTable[T any] struct {
-	build    func(x *execution) T
+	build    func(x *taskContext) T
 	building chan struct{} // has an element while a task builds the table
 
-	mu    sync.Mutex
-	table T
-	built bool
-	users int
-	drop  *time.Timer // drops the table if it is idle; nil if it has users
+	mu       sync.Mutex
+	table    T
+	built    bool
+	numUsers int
+	expiry   *time.Timer // drops the table if it is idle; nil if it has users
 }
 
-func newSharedTable[T any](build func(x *execution) T) *sharedTable[T] {
+func newSharedTable[T any](build func(x *taskContext) T) *sharedTable[T] {
 	return &sharedTable[T]{build: build, building: make(chan struct{}, 1)}
 }
 
 // acquire returns the table, which the first task builds. If ok is false, the execution
 // has failed; else the caller must call release.
-func (b *sharedTable[T]) acquire(x *execution) (table T, ok bool) {
+func (b *sharedTable[T]) acquire(x *taskContext) (table T, ok bool) {
 	select {
 	case b.building <- struct{}{}:
 		defer func() { <-b.building }()
@@ -134,10 +134,10 @@ func (b *sharedTable[T]) use() (table T, ok bool) {
 	if !b.built {
 		return table, false
 	}
-	b.users++
-	if b.drop != nil {
-		b.drop.Stop()
-		b.drop = nil
+	b.numUsers++
+	if b.expiry != nil {
+		b.expiry.Stop()
+		b.expiry = nil
 	}
 	return b.table, true
 }
@@ -146,13 +146,13 @@ func (b *sharedTable[T]) use() (table T, ok bool) {
 func (b *sharedTable[T]) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.users--; b.users > 0 {
+	if b.numUsers--; b.numUsers > 0 {
 		return
 	}
-	b.drop = time.AfterFunc(maxTableIdle, func() {
+	b.expiry = time.AfterFunc(maxTableIdle, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.users == 0 {
+		if b.numUsers == 0 {
 			var none T
 			b.table, b.built = none, false
 		}

@@ -35,7 +35,7 @@ import (
 // tasks. It keeps the value until the driver function refers neither to the
 // Broadcast nor to a data set whose plan got it, or until the session ends.
 type Broadcast[T any] struct {
-	shared  *shared[T]
+	shared  *broadcastValue[T]
 	session *bobbin.Session // nil within a plan function
 	handle  *handle         // its cleanup removes the value; nil within a plan function
 	err     error           // why there is no value; nil if there is one
@@ -46,13 +46,13 @@ type Broadcast[T any] struct {
 // cannot be encoded or stored, the data sets of plans that get the Broadcast return
 // the error.
 func NewBroadcast[T any](session *bobbin.Session, value T) *Broadcast[T] {
-	s, err := newShared(session, value)
+	s, err := newBroadcastValue(session, value)
 	if err != nil {
 		return &Broadcast[T]{err: fmt.Errorf("broadcast of a %v: %w", reflect.TypeFor[T](), err)}
 	}
 	b := &Broadcast[T]{shared: s, session: session, handle: &handle{}}
 	atEnd := context.AfterFunc(session.Context(), s.remove)
-	runtime.AddCleanup(b.handle, func(s *shared[T]) {
+	runtime.AddCleanup(b.handle, func(s *broadcastValue[T]) {
 		atEnd()
 		s.remove()
 	}, s)
@@ -95,7 +95,7 @@ func (b *Broadcast[T]) UnmarshalCBOR(encoded []byte) error {
 	if err := cbor.Unmarshal(encoded, &id); err != nil {
 		return err
 	}
-	s, err := sharedByID[T](id)
+	s, err := broadcastValueByID[T](id)
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (b *Broadcast[T]) UnmarshalCBOR(encoded []byte) error {
 	return nil
 }
 
-// shared is a broadcast value in this process.
-type shared[T any] struct {
+// broadcastValue is a broadcast value in this process.
+type broadcastValue[T any] struct {
 	id      uint64
 	loading chan struct{}     // has an element while a task loads the value
 	value   atomic.Pointer[T] // nil while the value is not loaded
@@ -117,25 +117,25 @@ type shared[T any] struct {
 	removed   sync.Once
 }
 
-// sharedValue is a shared of any type.
-type sharedValue interface {
+// anyBroadcastValue is a shared of any type.
+type anyBroadcastValue interface {
 	// load loads the value for a task, unless that was done before.
 	load(ctx context.Context, described peers.Value) error
 	// describe returns what tasks need to load the value.
 	describe() peers.Value
 }
 
-// sharedValues are the broadcast values of this process that may be needed, by id.
-var sharedValues = struct {
+// broadcastValues are the broadcast values of this process that may be needed, by id.
+var broadcastValues = struct {
 	sync.Mutex
-	byID map[uint64]sharedValue
-}{byID: map[uint64]sharedValue{}}
+	byID map[uint64]anyBroadcastValue
+}{byID: map[uint64]anyBroadcastValue{}}
 
 // lastBroadcast is the id of the latest broadcast value of this process's driver.
 var lastBroadcast atomic.Uint64
 
-// newShared encodes a value and stores it in the driver.
-func newShared[T any](session *bobbin.Session, value T) (*shared[T], error) {
+// newBroadcastValue encodes a value and stores it in the driver.
+func newBroadcastValue[T any](session *bobbin.Session, value T) (*broadcastValue[T], error) {
 	if err := codec.Check(reflect.TypeFor[T]()); err != nil {
 		return nil, err
 	}
@@ -151,28 +151,28 @@ func newShared[T any](session *bobbin.Session, value T) (*shared[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shared[T]{id: lastBroadcast.Add(1), loading: make(chan struct{}, 1), app: app, source: source}
+	s := &broadcastValue[T]{id: lastBroadcast.Add(1), loading: make(chan struct{}, 1), app: app, source: source}
 	if s.described, err = source.Add(s.id, encoded); err != nil {
 		return nil, err
 	}
-	sharedValues.Lock()
-	defer sharedValues.Unlock()
-	sharedValues.byID[s.id] = s
+	broadcastValues.Lock()
+	defer broadcastValues.Unlock()
+	broadcastValues.byID[s.id] = s
 	return s, nil
 }
 
-// sharedByID returns the broadcast value with an id, which it adds if this process
+// broadcastValueByID returns the broadcast value with an id, which it adds if this process
 // is not the driver's.
-func sharedByID[T any](id uint64) (*shared[T], error) {
-	sharedValues.Lock()
-	defer sharedValues.Unlock()
-	known := sharedValues.byID[id]
+func broadcastValueByID[T any](id uint64) (*broadcastValue[T], error) {
+	broadcastValues.Lock()
+	defer broadcastValues.Unlock()
+	known := broadcastValues.byID[id]
 	if known == nil {
-		s := &shared[T]{id: id, loading: make(chan struct{}, 1)}
-		sharedValues.byID[id] = s
+		s := &broadcastValue[T]{id: id, loading: make(chan struct{}, 1)}
+		broadcastValues.byID[id] = s
 		return s, nil
 	}
-	s, ok := known.(*shared[T])
+	s, ok := known.(*broadcastValue[T])
 	if !ok {
 		return nil, fmt.Errorf("broadcast value %d is not of type %v", id, reflect.TypeFor[T]())
 	}
@@ -180,19 +180,19 @@ func sharedByID[T any](id uint64) (*shared[T], error) {
 }
 
 // remove removes the value from the driver, and tells executors to do so.
-func (s *shared[T]) remove() {
+func (s *broadcastValue[T]) remove() {
 	s.removed.Do(func() {
-		sharedValues.Lock()
-		delete(sharedValues.byID, s.id)
-		sharedValues.Unlock()
+		broadcastValues.Lock()
+		delete(broadcastValues.byID, s.id)
+		broadcastValues.Unlock()
 		s.source.Remove(s.id)
 		s.app.Driver.Discard(peers.Key(s.id))
 	})
 }
 
-func (s *shared[T]) describe() peers.Value { return s.described }
+func (s *broadcastValue[T]) describe() peers.Value { return s.described }
 
-func (s *shared[T]) load(ctx context.Context, described peers.Value) error {
+func (s *broadcastValue[T]) load(ctx context.Context, described peers.Value) error {
 	if s.value.Load() != nil {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (s *shared[T]) load(ctx context.Context, described peers.Value) error {
 }
 
 // read returns the encoded value.
-func (s *shared[T]) read(ctx context.Context, described peers.Value) ([]byte, error) {
+func (s *broadcastValue[T]) read(ctx context.Context, described peers.Value) ([]byte, error) {
 	if s.source != nil {
 		return s.source.Read(described)
 	}
@@ -236,10 +236,10 @@ func broadcastsOf(final *node, written *exchange) ([]peers.Value, error) {
 	}
 	slices.Sort(ids)
 	var all []peers.Value
-	sharedValues.Lock()
-	defer sharedValues.Unlock()
+	broadcastValues.Lock()
+	defer broadcastValues.Unlock()
 	for _, id := range slices.Compact(ids) {
-		value := sharedValues.byID[id]
+		value := broadcastValues.byID[id]
 		if value == nil {
 			return nil, fmt.Errorf("broadcast value %d was removed: the session that made it has ended", id)
 		}
@@ -251,9 +251,9 @@ func broadcastsOf(final *node, written *exchange) ([]peers.Value, error) {
 // loadBroadcasts loads the broadcast values of a stage for a task.
 func loadBroadcasts(ctx context.Context, needed []peers.Value) error {
 	for _, described := range needed {
-		sharedValues.Lock()
-		value := sharedValues.byID[described.ID]
-		sharedValues.Unlock()
+		broadcastValues.Lock()
+		value := broadcastValues.byID[described.ID]
+		broadcastValues.Unlock()
 		if value == nil {
 			return fmt.Errorf("%s was removed", described)
 		}

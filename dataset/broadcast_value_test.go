@@ -16,19 +16,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// factor is a number. Decoded ones are counted, and listed when they are freed.
-type factor struct{ n *int64 }
+// countedNumber is a number. Decoded ones are counted, and listed when they are freed.
+type countedNumber struct{ n *int64 }
 
 var (
 	decodedFactors atomic.Int64
 	freedFactors   sync.Map
 )
 
-func (f factor) MarshalBinary() ([]byte, error) {
+func (f countedNumber) MarshalBinary() ([]byte, error) {
 	return binary.BigEndian.AppendUint64(nil, uint64(*f.n)), nil
 }
 
-func (f *factor) UnmarshalBinary(encoded []byte) error {
+func (f *countedNumber) UnmarshalBinary(encoded []byte) error {
 	f.n = new(int64)
 	*f.n = int64(binary.BigEndian.Uint64(encoded))
 	decodedFactors.Add(1)
@@ -36,11 +36,11 @@ func (f *factor) UnmarshalBinary(encoded []byte) error {
 	return nil
 }
 
-func newFactor(n int64) factor { return factor{&n} }
+func newFactor(n int64) countedNumber { return countedNumber{&n} }
 
 type scaling struct {
 	In     *dataset.Of[int64]
-	Factor *dataset.Broadcast[factor]
+	Factor *dataset.Broadcast[countedNumber]
 }
 
 var (
@@ -55,7 +55,7 @@ var (
 		})
 		return dataset.MapValues(sums, func(sum int64) int64 { return sum + *s.Factor.Value().n })
 	})
-	hasty = dataset.Define("hasty", func(p *dataset.Plan, b *dataset.Broadcast[string]) *dataset.Of[int64] {
+	broadcastInPlanFunction = dataset.Define("hasty", func(p *dataset.Plan, b *dataset.Broadcast[string]) *dataset.Of[int64] {
 		return source(p, numbers{N: len(b.Value()), Partitions: 1})
 	})
 	measured = dataset.Define("measured", func(p *dataset.Plan, b *dataset.Broadcast[string]) *dataset.Of[int64] {
@@ -119,7 +119,7 @@ func TestLargeBroadcast(t *testing.T) {
 
 func TestInvalidBroadcasts(t *testing.T) {
 	run(t, func(ctx context.Context, session *bobbin.Session) {
-		_, err := hasty.With(session, dataset.NewBroadcast(session, "x")).Collect(ctx)
+		_, err := broadcastInPlanFunction.With(session, dataset.NewBroadcast(session, "x")).Collect(ctx)
 		require.ErrorContains(t, err, "Broadcast.Value was called outside of tasks")
 		_, err = measured.With(session, nil).Collect(ctx)
 		require.ErrorContains(t, err, "outside of tasks")

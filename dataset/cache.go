@@ -28,15 +28,15 @@ const (
 	// different hosts if there are several. So if one executor is lost, nothing is
 	// computed again. An action returns when both copies are there. If there is only one
 	// executor, the second copies are made when there is another.
-	MemoryThenDisk2 = MemoryThenDisk | twice
-	Memory2         = Memory | twice
-	Disk2           = Disk | twice
+	MemoryThenDisk2 = MemoryThenDisk | replicated
+	Memory2         = Memory | replicated
+	Disk2           = Disk | replicated
 
-	twice Level = 1 << 8
+	replicated Level = 1 << 8
 )
 
-// block returns the level at which each executor stores partitions.
-func (l Level) block() block.Level { return block.Level(l &^ twice) }
+// blockLevel returns the level at which each executor stores partitions.
+func (l Level) blockLevel() block.Level { return block.Level(l &^ replicated) }
 
 // cachedBlock is a partition of a cached data set that an executor stores.
 type cachedBlock struct {
@@ -53,19 +53,19 @@ func (b cachedBlock) id() block.ID {
 func cacheKey(r ref) string { return fmt.Sprintf("rdd_%d_%d", r.Plan, r.Node) }
 
 // cached reports whether a data set is to be cached, and where.
-func (x *execution) cached(n *node) (Level, bool) {
+func (x *taskContext) cached(n *node) (Level, bool) {
 	level, cached := x.layout.Cached[n.ref()]
 	return level, cached
 }
 
 // fromCache emits the elements of a partition of a cached data set. If no executor
 // stores the partition, fromCache computes and stores it.
-func fromCache[T any](x *execution, n *node, level Level, values *record.Codec[T], partition int, compute each[T], emit func(T) bool) {
+func fromCache[T any](x *taskContext, n *node, level Level, values *record.Codec[T], partition int, compute computeFunc[T], emit func(T) bool) {
 	id := cachedBlock{Node: n.ref(), Partition: partition}
 	encoded, release, ok := x.readCached(id)
 	if !ok {
 		if x.err == nil {
-			store(x, id, level, values, compute, emit)
+			computeAndStore(x, id, level, values, compute, emit)
 		}
 		return
 	}
@@ -88,7 +88,7 @@ func fromCache[T any](x *execution, n *node, level Level, values *record.Codec[T
 // readCached returns the encoded elements of a cached partition, from this executor
 // or another. The caller must call release. If ok is false, none has the partition,
 // or the task has failed.
-func (x *execution) readCached(id cachedBlock) (encoded []byte, release func(), ok bool) {
+func (x *taskContext) readCached(id cachedBlock) (encoded []byte, release func(), ok bool) {
 	reader, err := x.service.Store().Open(id.id())
 	if err == nil {
 		if encoded, err = reader.Bytes(0, reader.Size()); err == nil {
@@ -111,9 +111,9 @@ func (x *execution) readCached(id cachedBlock) (encoded []byte, release func(), 
 	return nil, nil, false
 }
 
-// store computes a partition, emits its elements and stores them as a block. If
+// computeAndStore computes a partition, emits its elements and stores them as a block. If
 // emit returns false before the last element, nothing is stored.
-func store[T any](x *execution, id cachedBlock, level Level, values *record.Codec[T], compute each[T], emit func(T) bool) {
+func computeAndStore[T any](x *taskContext, id cachedBlock, level Level, values *record.Codec[T], compute computeFunc[T], emit func(T) bool) {
 	var elements, element []byte
 	complete := true
 	compute(x, id.Partition, func(value T) bool {
@@ -130,7 +130,7 @@ func store[T any](x *execution, id cachedBlock, level Level, values *record.Code
 		return
 	}
 	// The store logs if a file cannot be written. The partition is then computed again.
-	if x.service.Store().Put(id.id(), elements, level.block()) == nil {
+	if x.service.Store().Put(id.id(), elements, level.blockLevel()) == nil {
 		x.task.Hold(cacheKey(id.Node))
 		x.cachedBlocks = append(x.cachedBlocks, id)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// checkpointOf begins the names of the plans that read checkpoints; the name of the
+// checkpointPrefix begins the names of the plans that read checkpoints; the name of the
 // checkpointed data set's plan follows.
-const checkpointOf = "checkpoint of "
+const checkpointPrefix = "checkpoint of "
 
 // Checkpoint computes the elements, writes them to a directory, which must not exist,
 // and returns a data set that reads them there, with the same partitions. If s is
@@ -38,7 +38,7 @@ func (s *Of[T]) Checkpoint(ctx context.Context, directory string) (*Of[T], error
 		return nil, err
 	}
 	err = e.writeOutput(ctx, directory, nil, func(ctx context.Context, output *storage.Output) (int, error) {
-		j := &job{work: checkpointElements, output: output}
+		j := &job{kind: checkpointElements, output: output}
 		if _, err := runJob(ctx, s, j); err != nil {
 			return 0, err
 		}
@@ -61,16 +61,16 @@ func (s *Of[T]) Checkpoint(ctx context.Context, directory string) (*Of[T], error
 	}
 	// An earlier attempt may have had other settings.
 	hashed = hashed && s.node.hashed && len(partitions) == config.ShufflePartitions.In(e.app.Settings)
-	arguments, err := codec.Encode(checkpointed{Path: uri, Site: callSite(), Hashed: hashed})
+	arguments, err := codec.Encode(checkpointArguments{Path: uri, Site: callSite(), Hashed: hashed})
 	if err != nil {
 		return nil, err
 	}
-	read := describe[T](s.session, checkpointOf+strings.TrimPrefix(s.plan.definition, checkpointOf), arguments, nil)
+	read := describePlan[T](s.session, checkpointPrefix+strings.TrimPrefix(s.plan.definition, checkpointPrefix), arguments, nil)
 	return read, read.err
 }
 
-// checkpointed is the arguments of a plan that reads a checkpoint.
-type checkpointed struct {
+// checkpointArguments is the arguments of a plan that reads a checkpoint.
+type checkpointArguments struct {
 	_      struct{} `cbor:",toarray"`
 	Path   string
 	Site   string // of the call of Checkpoint
@@ -79,7 +79,7 @@ type checkpointed struct {
 
 // checkpointReader is the plan that reads a checkpoint.
 func checkpointReader[T any](p *Plan, arguments []byte) (any, error) {
-	c, err := codec.Decode[checkpointed](arguments)
+	c, err := codec.Decode[checkpointArguments](arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func checkpointReader[T any](p *Plan, arguments []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{operator: "Checkpoint", source: &source{path: c.Path, whole: true, checkpoint: true}, hashed: c.Hashed}
-	n.count = func(l *layout) int { return l.Sources[n.ref()] }
-	of := newOf(p, n, func(x *execution, partition int, emit func(T) bool) {
+	n := &node{operator: "Checkpoint", source: &source{paths: c.Path, whole: true, checkpoint: true}, hashed: c.Hashed}
+	n.partitions = func(l *layout) int { return l.Sources[n.ref()] }
+	of := newOf(p, n, func(x *taskContext, partition int, emit func(T) bool) {
 		for _, split := range x.splits(n, partition) {
 			if err := readElements(x.task, split, func(element []byte) (bool, error) {
 				x.measured.RecordsIn++
@@ -101,12 +101,12 @@ func checkpointReader[T any](p *Plan, arguments []byte) (any, error) {
 			}
 		}
 	})
-	n.site = c.Site // executors run the plan elsewhere
+	n.callSite = c.Site // executors run the plan elsewhere
 	return of, nil
 }
 
 // checkpoint computes partitions and writes their elements to one part of a checkpoint.
-func (s *stageWork) checkpoint(x *execution, partitions span) (elements int64, lengths []int64, err error) {
+func (s *decodedStage) checkpoint(x *taskContext, partitions span) (elements int64, lengths []int64, err error) {
 	part, err := s.Output.Part(x.task, x.task.Index(), x.task.Attempt())
 	if err != nil {
 		return 0, nil, err
@@ -118,7 +118,7 @@ func (s *stageWork) checkpoint(x *execution, partitions span) (elements int64, l
 	file := shuffle.NewBlockWriter(part)
 	defer file.Release()
 	begin := int64(0)
-	err = x.over(partitions, func(partition int) {
+	err = x.eachPartition(partitions, func(partition int) {
 		s.final.collect(x, partition, func(element []byte) bool {
 			elements++
 			err := file.Add(nil, element)

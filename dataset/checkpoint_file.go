@@ -23,7 +23,7 @@ import (
 // values are the elements; those of a partition follow each other.
 const checkpointMagic = "bobbinCP"
 
-var errRemake = errors.New("remove the checkpoint, and make it again")
+var errInvalidCheckpoint = errors.New("remove the checkpoint, and make it again")
 
 // checkpointIndex describes the partitions of a checkpoint.
 type checkpointIndex struct {
@@ -111,7 +111,7 @@ func openCheckpoint(ctx context.Context, files *storage.Files, uri string) (part
 			offset += length
 		}
 		if parts[i].Length != offset {
-			return nil, false, fmt.Errorf("%s has %d bytes, but had %d when it was written: %w", parts[i].Path, parts[i].Length, offset, errRemake)
+			return nil, false, fmt.Errorf("%s has %d bytes, but had %d when it was written: %w", parts[i].Path, parts[i].Length, offset, errInvalidCheckpoint)
 		}
 	}
 	return partitions, index.Hashed, nil
@@ -136,7 +136,7 @@ func readElements(ctx context.Context, split storage.Split, visit func(element [
 	}
 	for records, err := range shuffle.ReadBlocks(file, split.String(), split.Length) {
 		if errors.Is(err, block.ErrDamaged) {
-			return permanentError{fmt.Errorf("%w: %w", err, errRemake)}
+			return permanentError{fmt.Errorf("%w: %w", err, errInvalidCheckpoint)}
 		}
 		if err != nil {
 			return err

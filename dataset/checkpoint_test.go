@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	doubled = dataset.Define("doubled", func(_ *dataset.Plan, in *dataset.Of[dataset.KV[int64, int64]]) *dataset.Of[dataset.KV[int64, int64]] {
+	doubledSums = dataset.Define("doubled", func(_ *dataset.Plan, in *dataset.Of[dataset.KV[int64, int64]]) *dataset.Of[dataset.KV[int64, int64]] {
 		return dataset.Reduce(dataset.MapValues(in, func(i int64) int64 { return 2 * i }), func(a, b int64) int64 { return a + b })
 	})
 	largeLines = dataset.Define("large lines", func(p *dataset.Plan, n numbers) *dataset.Of[[]byte] {
@@ -75,13 +75,13 @@ func TestCheckpointCutsTheLineage(t *testing.T) {
 	computed.Store(0)
 	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
 		more.add("a")
-		more.leave("driver")
+		more.decommission("driver")
 		sums, err := countedSums.With(session, counted.With(session, numbers{100, 20})).Checkpoint(ctx, directory)
 		require.NoError(t, err)
 		require.EqualValues(t, 100, computed.Load())
 		more.add("b")
 		more.lose("a")
-		got, err := doubled.With(session, sums).Collect(ctx)
+		got, err := doubledSums.With(session, sums).Collect(ctx)
 		require.NoError(t, err)
 		require.Equal(t, map[int64]int64{0: 2 * 1683, 1: 2 * 1617, 2: 2 * 1650}, toMap(got))
 		require.EqualValues(t, 100, computed.Load())

@@ -8,22 +8,22 @@ import (
 // A combiner stops merging if more than maxDistinct of the first minCombined records
 // had a new key.
 const (
-	minCombined = 100_000
-	maxDistinct = 0.8
+	minRecordsToCombine = 100_000
+	maxDistinctShare    = 0.8
 )
 
 // write merges the values of each key as far as memory allows, and writes the
 // merged values to the shuffle.
-func (a *aggregation[K, V, A]) write(x *execution, s span, out *shuffle.Writer) error {
-	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A](), referred: newReferred[A]()}
+func (a *aggregation[K, V, A]) write(x *taskContext, s span, out *shuffle.Writer) error {
+	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A](), heap: newHeapEstimate[A]()}
 	defer c.table.Release()
 	add := c.add
-	if a.batched {
-		add = c.batch
+	if a.batchable {
+		add = c.addToBatch
 	}
 	var buffer []byte
-	x.over(s, func(partition int) {
-		a.each(x, partition, func(key K, value V) bool {
+	x.eachPartition(s, func(partition int) {
+		a.pairs(x, partition, func(key K, value V) bool {
 			bytes, err := a.key(&buffer, key)
 			if err == nil {
 				err = add(record.Hash(bytes), bytes, value)
@@ -43,38 +43,38 @@ func (a *aggregation[K, V, A]) write(x *execution, s span, out *shuffle.Writer) 
 // combiner merges values before a shuffle.
 type combiner[K, V, A any] struct {
 	*aggregation[K, V, A]
-	x        *execution
+	x        *taskContext
 	out      *shuffle.Writer
 	table    *shuffle.Table[A]
-	referred referred
+	heap     heapEstimate
 	records  int
-	off      bool // set if values are not merged any more
+	disabled bool // set if values are not merged any more
 	encoded  []byte
 
 	// A batch of records that are to be added. Looking up many keys together is
 	// faster, because the processor then waits for several parts of the table at
 	// once.
-	keys   []byte
-	ends   []int
-	hashes []uint64
-	values []V
+	keys    []byte
+	keyEnds []int
+	hashes  []uint64
+	values  []V
 }
 
 // maxBatch is the largest number of records in a batch, and maxBatchBytes about the
 // largest size of their keys.
 const (
-	maxBatch      = 256
-	maxBatchBytes = 8 << 10
+	maxBatchRecords  = 256
+	maxBatchKeyBytes = 8 << 10
 )
 
-// batch adds a record to the batch. V must not refer to memory that the caller uses
+// addToBatch adds a record to the batch. V must not refer to memory that the caller uses
 // again.
-func (c *combiner[K, V, A]) batch(hash uint64, key []byte, value V) error {
+func (c *combiner[K, V, A]) addToBatch(hash uint64, key []byte, value V) error {
 	c.keys = append(c.keys, key...)
-	c.ends = append(c.ends, len(c.keys))
+	c.keyEnds = append(c.keyEnds, len(c.keys))
 	c.hashes = append(c.hashes, hash)
 	c.values = append(c.values, value)
-	if len(c.ends) < maxBatch && len(c.keys) < maxBatchBytes {
+	if len(c.keyEnds) < maxBatchRecords && len(c.keys) < maxBatchKeyBytes {
 		return nil
 	}
 	return c.addBatch()
@@ -82,36 +82,36 @@ func (c *combiner[K, V, A]) batch(hash uint64, key []byte, value V) error {
 
 // addBatch adds the records of the batch.
 func (c *combiner[K, V, A]) addBatch() error {
-	if !c.off {
+	if !c.disabled {
 		c.table.Prefetch(c.hashes)
 	}
 	start := 0
-	for i, end := range c.ends {
+	for i, end := range c.keyEnds {
 		if err := c.add(c.hashes[i], c.keys[start:end], c.values[i]); err != nil {
 			return err
 		}
 		start = end
 	}
-	c.keys, c.ends, c.hashes, c.values = c.keys[:0], c.ends[:0], c.hashes[:0], c.values[:0]
+	c.keys, c.keyEnds, c.hashes, c.values = c.keys[:0], c.keyEnds[:0], c.hashes[:0], c.values[:0]
 	return nil
 }
 
 // add merges a value into that of its key, or writes it.
 func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
-	if c.off {
+	if c.disabled {
 		var single A
 		c.aggregation.add(&single, value, true)
 		return c.write(hash, key, single, c.out.Add)
 	}
 	merged, first := c.table.Upsert(hash, key)
 	c.aggregation.add(merged, value, first)
-	if c.records++; c.records == minCombined && float64(c.table.Len()) > maxDistinct*minCombined {
-		c.off = true
+	if c.records++; c.records == minRecordsToCombine && float64(c.table.Len()) > maxDistinctShare*minRecordsToCombine {
+		c.disabled = true
 		err := c.flush()
 		c.table.Release() // its memory is the writer's now
 		return err
 	}
-	if (first || !c.referred.plain) && tooLarge(c.table, &c.referred, c.x.memory) {
+	if (first || !c.heap.noPointers) && tooLarge(c.table, &c.heap, c.x.operatorMemory) {
 		return c.flush()
 	}
 	return nil
@@ -140,6 +140,6 @@ func (c *combiner[K, V, A]) flush() error {
 		return nil
 	})
 	c.table.Reset()
-	c.referred.reset()
+	c.heap.reset()
 	return err
 }

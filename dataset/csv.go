@@ -43,11 +43,11 @@ func LineRecords() ReadOption { return func(s *source) { s.csv.lines = true } }
 func CSV[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 	n := newSource(p, "CSV", path, options)
 	n.source.whole = !n.source.csv.lines
-	rows, err := csvRowsOf[T]()
+	converter, err := newCSVConverter[T]()
 	p.reject("CSV", err)
-	return newOf(p, n, func(x *execution, partition int, emit func(T) bool) {
+	return newOf(p, n, func(x *taskContext, partition int, emit func(T) bool) {
 		for _, split := range x.splits(n, partition) {
-			r := &csvReader[T]{x: x, split: split, options: n.source.csv, rows: rows}
+			r := &csvReader[T]{x: x, split: split, options: n.source.csv, converter: converter}
 			if !r.each(emit) {
 				return
 			}
@@ -57,23 +57,23 @@ func CSV[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 
 // csvReader reads the records of a split.
 type csvReader[T any] struct {
-	x       *execution
-	split   storage.Split
-	options csvOptions
-	rows    csvRows[T]
-	width   int   // number of columns; 0 if records may have any
-	columns []int // the column of each field
-	limit   *recordLimit
+	x         *taskContext
+	split     storage.Split
+	options   csvOptions
+	converter csvRows[T]
+	width     int   // number of columns; 0 if records may have any
+	columns   []int // the column of each field
+	limit     *recordLimitReader
 }
 
-// recordLimit is a file that cannot be read further if a record is too large.
-type recordLimit struct {
+// recordLimitReader is a file that cannot be read further if a record is too large.
+type recordLimitReader struct {
 	file  io.Reader
 	limit int64
 	bytes int64 // read since the end of the last record
 }
 
-func (l *recordLimit) Read(p []byte) (int, error) {
+func (l *recordLimitReader) Read(p []byte) (int, error) {
 	if l.bytes > l.limit {
 		return 0, fmt.Errorf("a record is larger than %d bytes, the memory that a task may use; a quote may be missing", l.limit)
 	}
@@ -88,7 +88,7 @@ func (r *csvReader[T]) each(emit func(T) bool) bool {
 		if err := r.readHeader(); err != nil {
 			return r.x.fail(err)
 		}
-	} else if err := r.bind(nil); err != nil {
+	} else if err := r.bindColumns(nil); err != nil {
 		return r.x.fail(err)
 	}
 	file, err := r.split.Open(r.x.task)
@@ -105,12 +105,12 @@ func (r *csvReader[T]) each(emit func(T) bool) bool {
 			return true
 		}
 		if err != nil {
-			return r.x.fail(r.failed(err))
+			return r.x.fail(r.wrapError(err))
 		}
 		r.limit.bytes = 0
 		line, _ := records.FieldPos(0)
 		if first && r.options.header {
-			first, err = false, r.bind(record)
+			first, err = false, r.bindColumns(record)
 			if err != nil {
 				return r.x.fail(lineError(r.split, int64(line), err))
 			}
@@ -122,7 +122,7 @@ func (r *csvReader[T]) each(emit func(T) bool) bool {
 		if err := r.check(record); err != nil {
 			return r.x.fail(lineError(r.split, int64(line), err))
 		}
-		if err := r.rows.decode(&element, record, r.columns); err != nil {
+		if err := r.converter.decode(&element, record, r.columns); err != nil {
 			return r.x.fail(lineError(r.split, int64(line), err))
 		}
 		if !emit(element) {
@@ -133,7 +133,7 @@ func (r *csvReader[T]) each(emit func(T) bool) bool {
 
 // reader returns a reader of the records of a file.
 func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
-	r.limit = &recordLimit{file: file, limit: r.x.service.TaskMemory()}
+	r.limit = &recordLimitReader{file: file, limit: r.x.service.TaskMemory()}
 	buffer := bufio.NewReaderSize(r.limit, 64<<10)
 	if r.split.Offset == 0 {
 		if mark, _ := buffer.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
@@ -142,7 +142,7 @@ func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
 	}
 	records := csv.NewReader(buffer)
 	records.FieldsPerRecord = -1
-	records.ReuseRecord = r.rows.fields != nil
+	records.ReuseRecord = r.converter.fields != nil
 	if r.options.delimiter != 0 {
 		records.Comma = r.options.delimiter
 	}
@@ -160,22 +160,22 @@ func (r *csvReader[T]) readHeader() error {
 	defer file.Close()
 	header, err := start.reader(file).Read()
 	if err != nil {
-		return start.failed(err)
+		return start.wrapError(err)
 	}
-	if err := r.bind(header); err != nil {
+	if err := r.bindColumns(header); err != nil {
 		return lineError(start.split, 1, err)
 	}
 	return nil
 }
 
-// bind finds the column of each field. header is nil if it is not known.
-func (r *csvReader[T]) bind(header []string) error {
+// bindColumns finds the column of each field. header is nil if it is not known.
+func (r *csvReader[T]) bindColumns(header []string) error {
 	r.width = len(header)
-	r.columns = make([]int, len(r.rows.fields))
+	r.columns = make([]int, len(r.converter.fields))
 	if header == nil {
-		r.width = len(r.rows.fields)
+		r.width = len(r.converter.fields)
 	}
-	for i, field := range r.rows.fields {
+	for i, field := range r.converter.fields {
 		r.columns[i] = i
 		if header == nil {
 			continue
@@ -201,8 +201,8 @@ func (r *csvReader[T]) check(record []string) error {
 	return nil
 }
 
-// failed adds the place to an error of a csv.Reader.
-func (r *csvReader[T]) failed(err error) error {
+// wrapError adds the place to an error of a csv.Reader.
+func (r *csvReader[T]) wrapError(err error) error {
 	var malformed *csv.ParseError
 	if !errors.As(err, &malformed) {
 		return fmt.Errorf("%s: %w", r.split.Path, err)

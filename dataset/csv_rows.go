@@ -23,9 +23,9 @@ type csvField struct {
 	format func(row unsafe.Pointer) (string, error)
 }
 
-// csvRowsOf returns the conversion for T. It fails if T has a field that cannot be
+// newCSVConverter returns the conversion for T. It fails if T has a field that cannot be
 // converted.
-func csvRowsOf[T any]() (csvRows[T], error) {
+func newCSVConverter[T any]() (csvRows[T], error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[string]() {
 		return csvRows[T]{}, nil
@@ -33,7 +33,7 @@ func csvRowsOf[T any]() (csvRows[T], error) {
 	if t.Kind() != reflect.Struct {
 		return csvRows[T]{}, fmt.Errorf("a CSV record cannot be of type %v: want a struct or []string", t)
 	}
-	rows := csvRows[T]{fields: []csvField{}}
+	converter := csvRows[T]{fields: []csvField{}}
 	for i := range t.NumField() {
 		declared := t.Field(i)
 		name := declared.Tag.Get("csv")
@@ -42,18 +42,18 @@ func csvRowsOf[T any]() (csvRows[T], error) {
 		}
 		field, ok := csvFieldOf(declared)
 		if !ok {
-			return rows, fmt.Errorf("field %s of %v has the type %v, which cannot be a CSV field: want a string, []byte, number or boolean, "+
+			return converter, fmt.Errorf("field %s of %v has the type %v, which cannot be a CSV field: want a string, []byte, number or boolean, "+
 				"or a type with the methods UnmarshalText and MarshalText", declared.Name, t, declared.Type)
 		}
 		if field.name = name; name == "" {
 			field.name = declared.Name
 		}
-		rows.fields = append(rows.fields, field)
+		converter.fields = append(converter.fields, field)
 	}
-	if len(rows.fields) == 0 {
-		return rows, fmt.Errorf("%v has no exported fields", t)
+	if len(converter.fields) == 0 {
+		return converter, fmt.Errorf("%v has no exported fields", t)
 	}
-	return rows, nil
+	return converter, nil
 }
 
 // decode sets an element from a record.
@@ -101,9 +101,9 @@ type csvEncoder struct {
 }
 
 func newCSVEncoder() *csvEncoder {
-	e := &csvEncoder{}
-	e.writer = csv.NewWriter(&e.buffer)
-	return e
+	buffer := &csvEncoder{}
+	buffer.writer = csv.NewWriter(&buffer.buffer)
+	return buffer
 }
 
 // line returns a record with a line end. It is valid until the next call.
@@ -122,16 +122,16 @@ func (e *csvEncoder) line(record []string) ([]byte, error) {
 	return e.buffer.Bytes(), e.writer.Error()
 }
 
-// textual is a pointer to a type that converts itself.
-type textual interface {
+// textMarshaler is a pointer to a type that converts itself.
+type textMarshaler interface {
 	encoding.TextUnmarshaler
 	encoding.TextMarshaler
 }
 
 func csvFieldOf(field reflect.StructField) (csvField, bool) {
-	if reflect.PointerTo(field.Type).Implements(reflect.TypeFor[textual]()) {
-		at := func(row unsafe.Pointer) textual {
-			value, _ := reflect.NewAt(field.Type, unsafe.Add(row, field.Offset)).Interface().(textual)
+	if reflect.PointerTo(field.Type).Implements(reflect.TypeFor[textMarshaler]()) {
+		at := func(row unsafe.Pointer) textMarshaler {
+			value, _ := reflect.NewAt(field.Type, unsafe.Add(row, field.Offset)).Interface().(textMarshaler)
 			return value
 		}
 		return csvField{

@@ -1,12 +1,12 @@
 package dataset
 
 // divide decides what each task of a stage computes.
-func (e *engine) divide(s *stageState) []part {
+func (e *engine) divide(s *stageState) []assignment {
 	l := e.layout()
-	if s.exchange == nil && s.job.chosen != nil {
-		var tasks []part
-		for _, partition := range s.job.chosen {
-			tasks = append(tasks, part{span: span{First: partition, End: partition + 1}})
+	if s.exchange == nil && s.job.partitionsToSample != nil {
+		var tasks []assignment
+		for _, partition := range s.job.partitionsToSample {
+			tasks = append(tasks, assignment{span: span{First: partition, End: partition + 1}})
 		}
 		return tasks
 	}
@@ -21,7 +21,7 @@ func (e *engine) divide(s *stageState) []part {
 			if n.shared {
 				return
 			}
-			for _, x := range n.reads {
+			for _, x := range n.shuffles {
 				sizes[partition] += e.sizesOf(x).total[own]
 			}
 			switch {
@@ -29,7 +29,7 @@ func (e *engine) divide(s *stageState) []part {
 				for _, split := range e.splits(n, own) {
 					sizes[partition] += split.Length
 				}
-			case len(n.inputs)+len(n.reads) == 0: // another source: its partitions are tasks
+			case len(n.inputs)+len(n.shuffles) == 0: // another source: its partitions are tasks
 				sizes[partition] = maxTaskBytes
 			}
 		})
@@ -51,9 +51,9 @@ const (
 	maxTaskBytes = 64 << 20
 )
 
-// spans divides partitions into spans of at most target bytes each, or one
+// coalesceSpans divides partitions into spans of at most target bytes each, or one
 // partition.
-func spans(all span, sizes []int64, target int64) []span {
+func coalesceSpans(all span, sizes []int64, target int64) []span {
 	var tasks []span
 	next := span{First: all.First, End: all.First}
 	var bytes int64

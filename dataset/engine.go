@@ -24,16 +24,16 @@ type engine struct {
 	app     *role.Application
 	session *bobbin.Session
 
-	posting sync.Mutex
-	posted  []func()
-	wake    chan struct{} // has an element if something was posted
+	mailboxMu sync.Mutex
+	mailbox   []func()
+	wake      chan struct{} // has an element if something was posted
 
-	starting  sync.Mutex // held while the loop is started and stopped
+	loopMu    sync.Mutex // held while the loop is started and stopped
 	loopUsers int        // jobs and hand-overs that need the loop
 	quit      chan struct{}
 	loop      sync.WaitGroup
 
-	handingOver sync.WaitGroup // counts goroutines that wait for hand-overs
+	handoverWaiters sync.WaitGroup // counts goroutines that wait for hand-overs
 
 	mu        sync.Mutex // guards the fields up to summaries, which the goroutines of jobs use too
 	sources   map[ref][][]storage.Split
@@ -47,7 +47,7 @@ type engine struct {
 	graph     *stage.Graph
 	jobs      map[stage.JobID]*job
 	stages    map[stage.StageID]*stageState
-	attempts  map[uint64]*attempt
+	attempts  map[uint64]*stageAttempt
 	executors map[string]*executor // by the driver's id
 	cached    map[cachedBlock]map[string]bool
 	handovers map[*handover]struct{} // that have submitted their task sets
@@ -59,15 +59,15 @@ type engine struct {
 // executor is an executor that has registered.
 type executor struct {
 	driver.ExecutorInfo
-	registrations  int // how often it has registered
-	lost           bool
-	decommissioned bool             // it gets no further tasks
-	silences       map[silence]bool // since it has registered
+	registrations      int // how often it has registered
+	lost               bool
+	decommissioned     bool                       // it gets no further tasks
+	unreachableReports map[unreachableReport]bool // since it has registered
 }
 
-// name returns the id by which package stage knows the executor, which changes with
+// graphID returns the id by which package stage knows the executor, which changes with
 // each registration.
-func (e *executor) name() string { return fmt.Sprintf("%s#%d", e.ID, e.registrations) }
+func (e *executor) graphID() string { return fmt.Sprintf("%s#%d", e.ID, e.registrations) }
 
 // usable reports whether the executor can get tasks and data.
 func (e *executor) usable() bool { return !e.lost && !e.decommissioned }
@@ -112,7 +112,7 @@ func engineOf(session *bobbin.Session) (*engine, error) {
 		graph:     stage.New(stage.Config{}),
 		jobs:      map[stage.JobID]*job{},
 		stages:    map[stage.StageID]*stageState{},
-		attempts:  map[uint64]*attempt{},
+		attempts:  map[uint64]*stageAttempt{},
 		executors: map[string]*executor{},
 		cached:    map[cachedBlock]map[string]bool{},
 		handovers: map[*handover]struct{}{},
@@ -122,7 +122,7 @@ func engineOf(session *bobbin.Session) (*engine, error) {
 	stopListening := e.app.Driver.Listen(e)
 	context.AfterFunc(session.Context(), func() {
 		stopListening()
-		e.handingOver.Wait()
+		e.handoverWaiters.Wait()
 		engines.Lock()
 		defer engines.Unlock()
 		delete(engines.bySession, session)
@@ -132,9 +132,9 @@ func engineOf(session *bobbin.Session) (*engine, error) {
 
 // post queues a function for the loop.
 func (e *engine) post(f func()) {
-	e.posting.Lock()
-	e.posted = append(e.posted, f)
-	e.posting.Unlock()
+	e.mailboxMu.Lock()
+	e.mailbox = append(e.mailbox, f)
+	e.mailboxMu.Unlock()
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -143,8 +143,8 @@ func (e *engine) post(f func()) {
 
 // startLoop starts the loop if it does not run. The caller must call stopLoop.
 func (e *engine) startLoop() {
-	e.starting.Lock()
-	defer e.starting.Unlock()
+	e.loopMu.Lock()
+	defer e.loopMu.Unlock()
 	if e.loopUsers++; e.loopUsers == 1 {
 		e.quit = make(chan struct{})
 		e.loop.Go(e.serve)
@@ -153,8 +153,8 @@ func (e *engine) startLoop() {
 
 // stopLoop stops the loop and waits for it, unless another caller of startLoop needs it.
 func (e *engine) stopLoop() {
-	e.starting.Lock()
-	defer e.starting.Unlock()
+	e.loopMu.Lock()
+	defer e.loopMu.Unlock()
 	if e.loopUsers--; e.loopUsers == 0 {
 		close(e.quit)
 		e.loop.Wait()
@@ -164,10 +164,10 @@ func (e *engine) stopLoop() {
 // serve runs posted functions until quit is closed.
 func (e *engine) serve() {
 	for {
-		e.posting.Lock()
-		posted := e.posted
-		e.posted = nil
-		e.posting.Unlock()
+		e.mailboxMu.Lock()
+		posted := e.mailbox
+		e.mailbox = nil
+		e.mailboxMu.Unlock()
 		for _, f := range posted {
 			f()
 		}
@@ -205,16 +205,16 @@ func (e *engine) cores() int {
 
 // stageState is the engine's state of a stage of package stage.
 type stageState struct {
-	id       stage.StageID
-	number   uint64 // its id in events
-	final    *node
-	exchange *exchange // the shuffle that the stage writes; nil for a result stage
-	job      *job      // the first job that needs it
-	tasks    []part    // what each task computes; nil before it was planned
-	divided  []*node   // data sets of which tasks compute pieces of partitions
-	outputs  []shuffle.Output
-	counted  []bool        // by task: its counters were added
-	sizes    *shuffleSizes // sizes of the outputs; nil if outputs have changed since
+	id             stage.StageID
+	number         uint64 // its id in events
+	final          *node
+	exchange       *exchange    // the shuffle that the stage writes; nil for a result stage
+	job            *job         // the first job that needs it
+	tasks          []assignment // what each task computes; nil before it was planned
+	partlyComputed []*node      // data sets of which tasks compute pieces of partitions
+	outputs        []shuffle.Output
+	countersAdded  []bool        // by task: its counters were added
+	sizes          *shuffleSizes // sizes of the outputs; nil if outputs have changed since
 }
 
 // act carries out the actions of package stage.
@@ -224,8 +224,8 @@ func (e *engine) act(actions []stage.Action) {
 		case stage.Plan:
 			s := e.stages[action.Stage]
 			s.tasks = e.divide(s)
-			if len(s.counted) != len(s.tasks) { // otherwise the stage was planned before
-				s.counted = make([]bool, len(s.tasks))
+			if len(s.countersAdded) != len(s.tasks) { // otherwise the stage was planned before
+				s.countersAdded = make([]bool, len(s.tasks))
 			}
 			if s.exchange != nil {
 				s.outputs = make([]shuffle.Output, len(s.tasks))
@@ -236,7 +236,7 @@ func (e *engine) act(actions []stage.Action) {
 		case stage.Run:
 			e.start(action)
 		case stage.Drain:
-			e.cancelAttempt(action.Attempt, errDrained)
+			e.cancelAttempt(action.Attempt, errInputLost)
 		case stage.Abort:
 			e.cancelAttempt(action.Attempt, errors.New(action.Reason))
 		case stage.JobDone:
@@ -247,8 +247,8 @@ func (e *engine) act(actions []stage.Action) {
 	}
 }
 
-// errDrained ends the task sets of attempts whose tasks read output that is lost.
-var errDrained = errors.New("output that the stage reads is lost")
+// errInputLost ends the task sets of attempts whose tasks read output that is lost.
+var errInputLost = errors.New("output that the stage reads is lost")
 
 func (e *engine) endJob(id stage.JobID, err error) {
 	j := e.jobs[id]
@@ -309,13 +309,13 @@ func (e *engine) forget(p *Plan) {
 			e.session.Release(cacheKey(n.ref()))
 			e.recordUncached(n.ref())
 		}
-		for _, x := range n.reads {
+		for _, x := range n.shuffles {
 			delete(e.bounds, x.id())
 		}
 	}
 	e.mu.Unlock()
 	for _, n := range p.nodes {
-		for _, x := range n.reads {
+		for _, x := range n.shuffles {
 			id := stage.StageID{Shuffle: stage.ShuffleID(x.id())}
 			if e.stages[id] != nil {
 				e.act(e.graph.Release(id.Shuffle))

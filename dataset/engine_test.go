@@ -172,7 +172,7 @@ func TestUnusedShufflesAreRemoved(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestAnOutputIsNotOverwritten(t *testing.T) {
+func TestSaveRefusesAnExistingDirectory(t *testing.T) {
 	in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
 	require.NoError(t, os.WriteFile(in, []byte(strings.Repeat("a b\n", 10)), 0o600))
 	run(t, func(ctx context.Context, session *bobbin.Session) {

@@ -14,18 +14,18 @@ var (
 	errSampled      = errors.New("enough keys were sampled")
 )
 
-// execution is one attempt of a task that computes partitions of a data set. The
+// taskContext is one attempt of a task that computes partitions of a data set. The
 // functions of operators use it to read their inputs; one goroutine runs them.
-type execution struct {
-	task      *bobbin.Task
-	service   *shuffle.Service
-	layout    *layout                         // how data sets are divided into partitions
-	piece     piece                           // map outputs to read; all if it is zero
-	sources   map[ref]map[int][]storage.Split // by node and partition
-	locations map[cachedBlock][]string        // data ports of executors that store cached partitions
-	memory    int64                           // bytes that each operator that buffers elements may use
-	sampling  bool                            // files are read in part only
-	err       error                           // why the task fails; nil if it does not
+type taskContext struct {
+	task           *bobbin.Task
+	service        *shuffle.Service
+	layout         *layout                         // how data sets are divided into partitions
+	piece          piece                           // map outputs to read; all if it is zero
+	sources        map[ref]map[int][]storage.Split // by node and partition
+	locations      map[cachedBlock][]string        // data ports of executors that store cached partitions
+	operatorMemory int64                           // bytes that each operator that buffers elements may use
+	sampling       bool                            // files are read in part only
+	err            error                           // why the task fails; nil if it does not
 
 	measured     measurements
 	cachedBlocks []cachedBlock
@@ -33,7 +33,7 @@ type execution struct {
 
 // fail records the first error of the task. It returns false, so that emit
 // functions can return its result.
-func (x *execution) fail(err error) bool {
+func (x *taskContext) fail(err error) bool {
 	if x.err == nil {
 		x.err = err
 	}
@@ -41,7 +41,7 @@ func (x *execution) fail(err error) bool {
 }
 
 // over calls compute for each partition of a span, until the task fails.
-func (x *execution) over(s span, compute func(partition int)) error {
+func (x *taskContext) eachPartition(s span, compute func(partition int)) error {
 	for partition := s.First; partition < s.End && x.err == nil; partition++ {
 		if err := x.task.Err(); err != nil {
 			x.fail(err)
@@ -53,7 +53,7 @@ func (x *execution) over(s span, compute func(partition int)) error {
 }
 
 // splits returns the splits of a partition of a source.
-func (x *execution) splits(n *node, partition int) []storage.Split {
+func (x *taskContext) splits(n *node, partition int) []storage.Split {
 	splits, sent := x.sources[n.ref()][partition]
 	if !sent {
 		x.fail(fmt.Errorf("%s: the task did not get the splits of partition %d", n, partition))
@@ -63,7 +63,7 @@ func (x *execution) splits(n *node, partition int) []storage.Split {
 
 // fetch passes the records of a partition of a shuffle to add, or those of the task's
 // piece of it.
-func (x *execution) fetch(e *exchange, partition int, add func(key, value []byte) error) {
+func (x *taskContext) fetch(e *exchange, partition int, add func(key, value []byte) error) {
 	outputs := x.layout.Outputs[e.id()]
 	if e.id() == x.piece.Shuffle {
 		outputs = outputs[x.piece.Maps.First:x.piece.Maps.End]
@@ -72,7 +72,7 @@ func (x *execution) fetch(e *exchange, partition int, add func(key, value []byte
 }
 
 // fetchFrom passes the records that outputs have of a partition to add.
-func (x *execution) fetchFrom(outputs []shuffle.Output, partition int, add func(key, value []byte) error) {
+func (x *taskContext) fetchFrom(outputs []shuffle.Output, partition int, add func(key, value []byte) error) {
 	for i := range outputs {
 		if bytes := outputs[i].Sizes.Of(partition); outputs[i].Host == x.task.Host() {
 			x.measured.LocalBytes += bytes
@@ -97,30 +97,30 @@ func (x *execution) fetchFrom(outputs []shuffle.Output, partition int, add func(
 
 // sorter returns a sorter that may use the memory of one operator. The caller must
 // pass it to closeSorter.
-func (x *execution) sorter() (*shuffle.Sorter, error) {
+func (x *taskContext) sorter() (*shuffle.Sorter, error) {
 	directory, err := x.service.Directory()
 	if err != nil {
 		return nil, err
 	}
-	return shuffle.NewSorter(directory, x.memory), nil
+	return shuffle.NewSorter(directory, x.operatorMemory), nil
 }
 
-func (x *execution) closeSorter(sorter *shuffle.Sorter) {
+func (x *taskContext) closeSorter(sorter *shuffle.Sorter) {
 	x.measured.SpilledBytes += sorter.Spilled()
 	sorter.Close()
 }
 
 // share divides the memory of the task among the operators of its stage that buffer
 // elements, and the writer of its output if it writes a shuffle.
-func (x *execution) share(s *stageWork) {
+func (x *taskContext) divideMemory(s *decodedStage) {
 	users := int64(0)
-	if s.Work == writeShuffle {
+	if s.Kind == writeShuffle {
 		users++
 	}
 	within(s.final, func(n *node) {
-		if n.blocking {
+		if n.buffersElements {
 			users++
 		}
 	})
-	x.memory = x.service.TaskMemory() / max(users, 1)
+	x.operatorMemory = x.service.TaskMemory() / max(users, 1)
 }

@@ -79,7 +79,7 @@ func TestEmptyInputs(t *testing.T) {
 }
 
 // Between planning and reading, a file vanishes, is replaced by a shorter one, or grows.
-func TestInputsThatChange(t *testing.T) {
+func TestInputFilesThatChangeDuringAJob(t *testing.T) {
 	text := strings.Repeat("0123456\n", 1000)
 	path := filepath.Join(t.TempDir(), "file")
 	for _, c := range []struct {

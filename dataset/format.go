@@ -24,7 +24,7 @@ const (
 
 // lineEncoder returns a function that encodes an element as a line. The line is valid
 // until the next call. It fails if the format has no elements of this type.
-func lineEncoder[T any](format Format) (func(element T) (line []byte, err error), error) {
+func lineEncoder[T any](format Format) (func(element T) (line []byte, options error), error) {
 	element := reflect.TypeFor[T]()
 	var line []byte
 	switch format {
@@ -32,10 +32,10 @@ func lineEncoder[T any](format Format) (func(element T) (line []byte, err error)
 		if element.Kind() != reflect.String && element != reflect.TypeFor[[]byte]() {
 			return nil, fmt.Errorf("elements of type %v cannot be written as text: map them to string or []byte first", element)
 		}
-		text, err := record.CodecFor[T]() // encodes a string or []byte as it is
+		description, err := record.CodecFor[T]() // encodes a string or []byte as it is
 		return func(element T) ([]byte, error) {
 			var err error
-			if line, err = text.Append(line[:0], element); err != nil {
+			if line, err = description.Append(line[:0], element); err != nil {
 				return nil, err
 			}
 			line = append(line, '\n')
@@ -47,15 +47,15 @@ func lineEncoder[T any](format Format) (func(element T) (line []byte, err error)
 			return append(encoded, '\n'), err
 		}, nil
 	case AsCSV:
-		rows, err := csvRowsOf[T]()
+		rows, err := newCSVConverter[T]()
 		encoder := newCSVEncoder()
 		var fields []string
 		var current T
 		return func(element T) ([]byte, error) {
 			current = element
-			encoded, err := rows.encode(fields[:0], &current)
-			if err != nil {
-				return nil, err
+			encoded, known := rows.encode(fields[:0], &current)
+			if known != nil {
+				return nil, known
 			}
 			if rows.fields != nil {
 				fields = encoded
@@ -67,17 +67,17 @@ func lineEncoder[T any](format Format) (func(element T) (line []byte, err error)
 }
 
 // saver returns the function with which the nodes of a data set write elements.
-func saver[T any](s *Of[T]) func(x *execution, format Format, partition int, add func(line []byte) error) {
-	return func(x *execution, format Format, partition int, add func(line []byte) error) {
+func saver[T any](s *Of[T]) func(x *taskContext, format Format, partition int, write func(line []byte) error) {
+	return func(x *taskContext, format Format, partition int, write func(line []byte) error) {
 		encode, err := lineEncoder[T](format)
 		if err != nil {
 			x.fail(err)
 			return
 		}
-		s.each(x, partition, func(element T) bool {
-			line, err := encode(element)
+		s.compute(x, partition, func(element T) bool {
+			current, err := encode(element)
 			if err == nil {
-				err = add(line)
+				err = write(current)
 			}
 			return err == nil || x.fail(err)
 		})

@@ -13,9 +13,9 @@ import (
 // read one after the other, so there can be more than fit into memory: a function
 // can read them once, before it returns.
 func Group[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
-	n := &node{operator: "Group", blocking: true}
+	n := &node{operator: "Group", buffersElements: true}
 	side := newKeyedInput(n, in)
-	return newOf(in.plan, n, func(x *execution, partition int, emit func(KV[K, iter.Seq[V]]) bool) {
+	return newOf(in.plan, n, func(x *taskContext, partition int, emit func(KV[K, iter.Seq[V]]) bool) {
 		sorted, ok := side.sort(x, partition)
 		if !ok {
 			return
@@ -35,7 +35,7 @@ func Group[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
 }
 
 // decoded decodes values. Errors fail the execution and end the sequence.
-func decoded[V any](x *execution, codec *record.Codec[V], values iter.Seq[[]byte]) iter.Seq[V] {
+func decoded[V any](x *taskContext, codec *record.Codec[V], values iter.Seq[[]byte]) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for encoded := range values {
 			value, err := codec.Decode(encoded)
@@ -52,7 +52,7 @@ func decoded[V any](x *execution, codec *record.Codec[V], values iter.Seq[[]byte
 
 // sort sorts the records of a partition by the hash of their keys. If ok is false,
 // it has failed.
-func (side *keyedInput[K, V]) sort(x *execution, partition int) (sorted *sortedGroups, ok bool) {
+func (side *keyedInput[K, V]) sort(x *taskContext, partition int) (sorted *sortedGroups, ok bool) {
 	sorter, err := x.sorter()
 	if err != nil {
 		return nil, x.fail(err)
@@ -67,7 +67,7 @@ func (side *keyedInput[K, V]) sort(x *execution, partition int) (sorted *sortedG
 
 // sortedGroups reads sorted records, grouped by key.
 type sortedGroups struct {
-	x      *execution
+	x      *taskContext
 	sorter *shuffle.Sorter
 	record shuffle.Record // the next record
 	more   bool           // set if there is a next record
@@ -76,7 +76,7 @@ type sortedGroups struct {
 	key  []byte // the group's key, encoded
 }
 
-func newSortedGroups(x *execution, sorter *shuffle.Sorter) *sortedGroups {
+func newSortedGroups(x *taskContext, sorter *shuffle.Sorter) *sortedGroups {
 	s := &sortedGroups{x: x, sorter: sorter}
 	if err := sorter.Read(x.task); err != nil {
 		x.fail(err)

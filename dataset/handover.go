@@ -40,10 +40,10 @@ func (e *engine) ExecutorDecommissioned(info driver.ExecutorInfo) bool {
 	e.post(func() {
 		if x := e.executors[info.ID]; x != nil {
 			x.decommissioned = true
-			e.cancelStranded()
+			e.cancelImpossible()
 		}
 	})
-	e.handingOver.Go(func() { e.handOver(info.ID) })
+	e.handoverWaiters.Go(func() { e.handOver(info.ID) })
 	return true
 }
 
@@ -76,11 +76,11 @@ func (e *engine) canAdopt() bool {
 	return false
 }
 
-// cancelStranded cancels the hand-overs that cannot go on.
-func (e *engine) cancelStranded() {
-	stranded := !e.canAdopt()
+// cancelImpossible cancels the hand-overs that cannot go on.
+func (e *engine) cancelImpossible() {
+	impossible := !e.canAdopt()
 	for h := range e.handovers {
-		if stranded || h.from.lost {
+		if impossible || h.from.lost {
 			h.cancel(errNoAdopter)
 		}
 	}
@@ -134,7 +134,7 @@ func (h *handover) taskSet() (driver.TaskSet, error) {
 		sizes[i] = outputs[i].Bytes
 		total += outputs[i].Bytes
 	}
-	for _, s := range spans(span{End: len(outputs)}, sizes, h.engine.taskBytes(total)) {
+	for _, s := range coalesceSpans(span{End: len(outputs)}, sizes, h.engine.taskBytes(total)) {
 		if err := add(adoptInput{Outputs: outputs[s.First:s.End]}); err != nil {
 			return spec, err
 		}
@@ -155,7 +155,7 @@ func (h *handover) findOutputs() (outputs []shuffle.Output) {
 		}
 		located, _, _ := h.engine.graph.Outputs(id.Shuffle)
 		for i, l := range located {
-			if l.Executor == h.from.name() {
+			if l.Executor == h.from.graphID() {
 				outputs = append(outputs, s.outputs[i])
 				h.relocations[s.outputs[i].MapID] = stage.Relocation{Shuffle: id.Shuffle, Map: i, Attempt: l.Attempt, From: l.Executor}
 			}
@@ -177,7 +177,7 @@ func (h *handover) findCached() (copies []cachedCopy) {
 		if !wanted || !executors[h.from.ID] {
 			continue
 		}
-		if len(e.storing(b)) == 0 {
+		if len(e.executorsStoring(b)) == 0 {
 			copies = append(copies, cachedCopy{Block: b, Level: level, Address: h.from.DataAddress})
 		}
 	}
@@ -230,7 +230,7 @@ func (h *handover) taskDone(result driver.Result) {
 			e.session.Release(shuffle.HoldKey(adopted.MapID.Shuffle))
 			continue
 		}
-		r.Executor, r.Host = to.name(), to.Host
+		r.Executor, r.Host = to.graphID(), to.Host
 		counts, actions := e.graph.Relocated(r)
 		if counts {
 			s.outputs[r.Map], s.sizes = adopted, nil

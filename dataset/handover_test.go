@@ -81,14 +81,14 @@ func (m *executors) lose(id string) {
 
 func (m *executors) registered() int { return m.driver.Status().Totals.Executors }
 
-// leave decommissions an executor and waits for its end.
-func (m *executors) leave(id string) {
+// decommission decommissions an executor and waits for its end.
+func (m *executors) decommission(id string) {
 	before := m.registered()
 	m.driver.Decommission([]string{id}, driver.DecommissionNotice{Reason: "the test says so"})
 	require.Eventually(m.t, func() bool { return m.registered() < before }, time.Minute, time.Millisecond)
 }
 
-func TestOutputsOfLeavingExecutorsAreMoved(t *testing.T) {
+func TestOutputsOfDecommissionedExecutorsAreMoved(t *testing.T) {
 	computed.Store(0)
 	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
 		more.add("a")
@@ -99,15 +99,15 @@ func TestOutputsOfLeavingExecutorsAreMoved(t *testing.T) {
 			require.Equal(t, map[int64]int64{0: 1683, 1: 1617, 2: 1650}, toMap(got))
 		}
 		collect()
-		more.leave("driver")
+		more.decommission("driver")
 		collect()
 		more.add("b")
-		more.leave("a")
+		more.decommission("a")
 		collect()
 		require.EqualValues(t, 100, computed.Load())
 
 		// If there is no other executor, the last one does not wait for one.
-		more.leave("b")
+		more.decommission("b")
 		more.add("c")
 		collect()
 		require.EqualValues(t, 200, computed.Load())
@@ -115,7 +115,7 @@ func TestOutputsOfLeavingExecutorsAreMoved(t *testing.T) {
 	})
 }
 
-func TestExecutorsThatAreLostTogetherCostOneAttempt(t *testing.T) {
+func TestSimultaneousExecutorLossesCauseOneNewAttempt(t *testing.T) {
 	computed.Store(0)
 	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
 		more.add("a")
@@ -141,17 +141,17 @@ func TestExecutorsThatAreLostTogetherCostOneAttempt(t *testing.T) {
 }
 
 var (
-	held   chan struct{} // gets an element when the last task of the plan "slow" waits
-	letGo  chan struct{} // closed to end that
-	slowly atomic.Int64  // partitions that the plan has computed
-	slow   = dataset.Define("slow", func(p *dataset.Plan, n numbers) *dataset.Of[dataset.KV[int64, int64]] {
+	lastTaskWaits   chan struct{} // gets an element when the last task of the plan "slow" waits
+	releaseLastTask chan struct{} // closed to end that
+	slowPartitions  atomic.Int64  // partitions that the plan has computed
+	slow            = dataset.Define("slow", func(p *dataset.Plan, n numbers) *dataset.Of[dataset.KV[int64, int64]] {
 		waiting := dataset.MapPartitions(source(p, n), func(task *bobbin.Task, in iter.Seq[int64]) iter.Seq2[int64, error] {
 			return func(yield func(int64, error) bool) {
-				slowly.Add(1)
+				slowPartitions.Add(1)
 				for i := range in {
 					if i == int64(n.N)-1 {
-						held <- struct{}{}
-						<-letGo
+						lastTaskWaits <- struct{}{}
+						<-releaseLastTask
 					}
 					if !yield(i, nil) {
 						return
@@ -164,9 +164,9 @@ var (
 )
 
 // An executor leaves while it runs a map task: the task ends, and its output is moved.
-func TestOutputOfTheLastTaskIsMoved(t *testing.T) {
-	held, letGo = make(chan struct{}, 1), make(chan struct{})
-	slowly.Store(0)
+func TestOutputOfATaskThatEndsDuringDecommissionIsMoved(t *testing.T) {
+	lastTaskWaits, releaseLastTask = make(chan struct{}, 1), make(chan struct{})
+	slowPartitions.Store(0)
 	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
 		results := make(chan error, 1)
 		go func() {
@@ -176,23 +176,23 @@ func TestOutputOfTheLastTaskIsMoved(t *testing.T) {
 			}
 			results <- err
 		}()
-		<-held
+		<-lastTaskWaits
 		more.add("a")
 		more.driver.Decommission([]string{"driver"}, driver.DecommissionNotice{Reason: "the test says so"})
-		close(letGo)
+		close(releaseLastTask)
 		require.NoError(t, <-results)
 		require.Eventually(t, func() bool { return more.registered() == 1 }, time.Minute, time.Millisecond)
-		require.EqualValues(t, 4, slowly.Load())
+		require.EqualValues(t, 4, slowPartitions.Load())
 	})
 }
 
 var (
-	busy    chan struct{} // closed when the executor "a" runs a task
-	notBusy chan struct{} // closed to end that
-	occupy  = bobbin.Func("occupy", func(task *bobbin.Task, _ int) (int, error) {
+	busy        chan struct{} // closed when the executor "a" runs a task
+	endBusyTask chan struct{} // closed to end that
+	occupy      = bobbin.Func("occupy", func(task *bobbin.Task, _ int) (int, error) {
 		if task.ExecutorID() == "a" {
 			close(busy)
-			<-notBusy
+			<-endBusyTask
 			return 0, nil
 		}
 		<-busy
@@ -201,8 +201,8 @@ var (
 )
 
 // The only other executor has no free core: the hand-over ends after a while.
-func TestAHandoverThatCannotBeginEnds(t *testing.T) {
-	busy, notBusy = make(chan struct{}), make(chan struct{})
+func TestHandoverWithoutAFreeExecutorEnds(t *testing.T) {
+	busy, endBusyTask = make(chan struct{}), make(chan struct{})
 	computed.Store(0)
 	runWithSettings(t, map[string]string{"executor.handoverTimeout": "100ms"}, func(ctx context.Context, session *bobbin.Session, more *executors) {
 		sums := countedSums.With(session, counted.With(session, numbers{100, 20}))
@@ -215,8 +215,8 @@ func TestAHandoverThatCannotBeginEnds(t *testing.T) {
 			results <- err
 		}()
 		<-busy
-		more.leave("driver")
-		close(notBusy)
+		more.decommission("driver")
+		close(endBusyTask)
 		require.NoError(t, <-results)
 		_, err = sums.Len(ctx)
 		require.NoError(t, err)

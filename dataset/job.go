@@ -13,26 +13,26 @@ import (
 
 // job is one call of an action.
 type job struct {
-	final      *node
-	work       work
-	exchange   *exchange // sampleKeys: the shuffle whose keys are sampled
-	limit      int64
-	output     *storage.Output
-	format     outputFormat
-	partitions *span // the partitions to compute; nil for all
-	chosen     []int // sampleKeys: the partitions to compute
+	final              *node
+	kind               taskKind
+	exchange           *exchange // sampleKeys: the shuffle whose keys are sampled
+	limit              int64
+	output             *storage.Output
+	format             outputFormat
+	partitions         *span // the partitions to compute; nil for all
+	partitionsToSample []int // sampleKeys: the partitions to compute
 
-	ctx     context.Context
-	id      stage.JobID
-	stages  []stage.StageID // parents first
-	outputs []taskOutput    // by task
-	err     error
-	begun   bool // tasks of the result stage have been submitted
-	// deliver, if not nil, receives the result of each task of the result stage, instead
+	ctx           context.Context
+	id            stage.JobID
+	stages        []stage.StageID // parents first
+	outputs       []taskOutput    // by task
+	err           error
+	resultStarted bool // tasks of the result stage have been submitted
+	// onResult, if not nil, receives the result of each task of the result stage, instead
 	// of the field outputs, and calls release when it no longer needs the result. The
 	// engine's loop calls deliver.
-	deliver func(result taskOutput, release func())
-	done    chan struct{} // closed when the job has ended
+	onResult func(result taskOutput, release func())
+	done     chan struct{} // closed when the job has ended
 }
 
 // run runs a job and returns the number of partitions of its data set.
@@ -76,7 +76,7 @@ func (e *engine) submit(j *job) {
 	specs := map[stage.ShuffleID]stage.ShuffleSpec{}
 	reads := e.addShuffles(j, j.final, specs)
 	j.stages = append(j.stages, result.id)
-	e.recordJob(j, result)
+	e.recordJobStart(j, result)
 	actions, err := e.graph.Submit(j.id, reads, slices.Collect(maps.Values(specs)))
 	if err != nil {
 		e.endJob(j.id, err)
@@ -89,7 +89,7 @@ func (e *engine) submit(j *job) {
 // those that its stage reads.
 func (e *engine) addShuffles(j *job, final *node, specs map[stage.ShuffleID]stage.ShuffleSpec) (reads []stage.ShuffleID) {
 	within(final, func(n *node) {
-		for _, x := range n.reads {
+		for _, x := range n.shuffles {
 			id := stage.ShuffleID(x.id())
 			reads = append(reads, id)
 			if _, added := specs[id]; added {

@@ -17,9 +17,9 @@ type Both[V, W any] struct {
 
 // CoGroup returns each key that is in either data set, with its values in both.
 func CoGroup[K, V, W any](left *Of[KV[K, V]], right *Of[KV[K, W]]) *Of[KV[K, Both[V, W]]] {
-	n := &node{operator: "CoGroup", blocking: true}
+	n := &node{operator: "CoGroup", buffersElements: true}
 	c := newCoGrouping(n, left, right)
-	return newOf(left.plan, n, func(x *execution, partition int, emit func(KV[K, Both[V, W]]) bool) {
+	return newOf(left.plan, n, func(x *taskContext, partition int, emit func(KV[K, Both[V, W]]) bool) {
 		c.each(x, partition, func(key []byte, hasLeft, hasRight bool, l, r *sortedGroups) bool {
 			decodedKey, err := c.left.keys.Decode(key)
 			if err != nil {
@@ -61,19 +61,19 @@ func FullJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K,
 }
 
 func join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], operator string, keepLeft, keepRight bool, f func(K, *V, *W) U) *Of[U] {
-	n := &node{operator: operator, blocking: true}
+	n := &node{operator: operator, buffersElements: true}
 	c := newCoGrouping(n, left, right)
 	for _, side := range []*exchange{c.left.exchange, c.right.exchange} {
 		if side != nil {
 			n.divisible = append(n.divisible, side)
 		}
 	}
-	joined := newOf(left.plan, n, func(x *execution, partition int, emit func(U) bool) {
+	joined := newOf(left.plan, n, func(x *taskContext, partition int, emit func(U) bool) {
 		var lefts buffered[V]
 		var rights buffered[W]
-		leftElsewhere := c.left.elsewhere(x, partition, keepRight)
+		leftElsewhere := c.left.keysElsewhere(x, partition, keepRight)
 		defer leftElsewhere.close()
-		rightElsewhere := c.right.elsewhere(x, partition, keepLeft)
+		rightElsewhere := c.right.keysElsewhere(x, partition, keepLeft)
 		defer rightElsewhere.close()
 		c.each(x, partition, func(encodedKey []byte, hasLeft, hasRight bool, l, r *sortedGroups) bool {
 			switch {
@@ -86,44 +86,44 @@ func join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], operator stri
 			if err != nil {
 				return x.fail(err)
 			}
-			goOn := true
+			true := true
 			if !hasLeft {
 				for w := range decoded(x, c.right.values, r.values) {
-					if goOn = emit(f(key, nil, &w)); !goOn {
+					if true = emit(f(key, nil, &w)); !true {
 						break
 					}
 				}
-				return goOn
+				return true
 			}
 			rights.reset()
 			complete := true
 			if hasRight {
-				if complete, err = rights.fill(c.right.values, r.values, x.memory/2); err != nil {
+				if complete, err = rights.fill(c.right.values, r.values, x.operatorMemory/2); err != nil {
 					return x.fail(err)
 				}
 			}
 			pairs := func(v *V) bool {
 				for i := range rights.values {
-					if goOn = emit(f(key, v, &rights.values[i])); !goOn {
+					if true = emit(f(key, v, &rights.values[i])); !true {
 						break
 					}
 				}
-				return goOn
+				return true
 			}
 			if complete {
 				for v := range decoded(x, c.left.values, l.values) {
 					if !hasRight {
-						goOn = emit(f(key, &v, nil))
+						true = emit(f(key, &v, nil))
 					}
-					if !goOn || !pairs(&v) {
+					if !true || !pairs(&v) {
 						break
 					}
 				}
-				return goOn
+				return true
 			}
-			if complete, err = lefts.fill(c.left.values, l.values, x.memory/2); err == nil && !complete {
+			if complete, err = lefts.fill(c.left.values, l.values, x.operatorMemory/2); err == nil && !complete {
 				err = permanentError{fmt.Errorf("key %v has more than %d bytes of values on both sides of a join, "+
-					"the memory that a task may use: raise executor.memory", key, x.memory/2)}
+					"the memory that a task may use: raise executor.memory", key, x.operatorMemory/2)}
 			}
 			if err != nil {
 				return x.fail(err)
@@ -135,7 +135,7 @@ func join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], operator stri
 			}
 			for w := range decoded(x, c.right.values, r.values) { // the rest
 				for i := range lefts.values {
-					if goOn = emit(f(key, &lefts.values[i], &w)); !goOn {
+					if true = emit(f(key, &lefts.values[i], &w)); !true {
 						return false
 					}
 				}
@@ -159,7 +159,7 @@ func newCoGrouping[K, V, W any](n *node, left *Of[KV[K, V]], right *Of[KV[K, W]]
 
 // each calls visit for each key of a partition, until visit returns false. The
 // groups whose flag is set are at this key.
-func (c *coGrouping[K, V, W]) each(x *execution, partition int, visit func(key []byte, hasLeft, hasRight bool, left, right *sortedGroups) bool) {
+func (c *coGrouping[K, V, U]) each(x *taskContext, partition int, visit func(key []byte, hasLeft, hasRight bool, left, v *sortedGroups) bool) {
 	left, ok := c.left.sort(x, partition)
 	if !ok {
 		return
@@ -205,10 +205,10 @@ type elsewhere struct {
 	more bool          // keys is at a group
 }
 
-// elsewhere returns what the task must know of a side's other pieces, if it needs to know
+// keysElsewhere returns what the task must know of a side's other pieces, if it needs to know
 // which values of the other side have no partner. The task of the first piece decides that
 // for all pieces: it reads the keys of the others too. The caller must close the result.
-func (side *keyedInput[K, V]) elsewhere(x *execution, partition int, needed bool) *elsewhere {
+func (side *keyedInput[K, V]) keysElsewhere(x *taskContext, partition int, needed bool) *elsewhere {
 	switch {
 	case !needed || side.exchange == nil || side.exchange.id() != x.piece.Shuffle:
 		return &elsewhere{}
@@ -228,7 +228,7 @@ func (side *keyedInput[K, V]) elsewhere(x *execution, partition int, needed bool
 		if _, first := known.Upsert(hash, key); !first {
 			return nil
 		}
-		if known.Bytes() > x.memory {
+		if known.Bytes() > x.operatorMemory {
 			known.Reset()
 		}
 		return sorter.Add(hash, key, nil)

@@ -6,23 +6,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/record"
 )
 
-// keeper copies elements that an operator keeps after it returns. Elements without
+// elementCopier copies elements that an operator keeps after it returns. Elements without
 // []byte are kept as they are.
-type keeper[T any] struct {
-	codec  *record.Codec[T]
-	copies bool
+type elementCopier[T any] struct {
+	codec    *record.Codec[T]
+	mustCopy bool
 }
 
-// keeperOf returns a keeper for T. If elements cannot be sent, it records why.
-func keeperOf[T any](p *Plan, operator string) keeper[T] {
+// elementCopierOf returns a keeper for T. If elements cannot be sent, it records why.
+func elementCopierOf[T any](p *Plan, operator string) elementCopier[T] {
 	codec, err := record.CodecFor[T]()
 	p.reject(operator, err)
-	return keeper[T]{codec: codec, copies: hasBytes(reflect.TypeFor[T](), map[reflect.Type]bool{})}
+	return elementCopier[T]{codec: codec, mustCopy: hasBytes(reflect.TypeFor[T](), map[reflect.Type]bool{})}
 }
 
 // keep returns an element that shares no memory with the source of the given one.
-func (k keeper[T]) keep(element T) (T, error) {
-	if !k.copies {
+func (k elementCopier[T]) copy(element T) (T, error) {
+	if !k.mustCopy {
 		return element, nil
 	}
 	encoded, err := k.codec.Append(nil, element)
@@ -57,14 +57,14 @@ func hasBytes(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// isPlain reports whether values of a type refer to no other memory.
-func isPlain(t reflect.Type) bool {
+// hasNoPointers reports whether values of a type refer to no other memory.
+func hasNoPointers(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:
-		return isPlain(t.Elem())
+		return hasNoPointers(t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if !isPlain(t.Field(i).Type) {
+			if !hasNoPointers(t.Field(i).Type) {
 				return false
 			}
 		}
@@ -74,19 +74,19 @@ func isPlain(t reflect.Type) bool {
 	}
 }
 
-// hasRandomOrder reports whether values of a type can contain a map, whose encoding
+// containsMap reports whether values of a type can contain a map, whose encoding
 // differs from time to time.
-func hasRandomOrder(t reflect.Type, seen map[reflect.Type]bool) bool {
+func containsMap(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
 	}
 	seen[t] = true
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Pointer:
-		return hasRandomOrder(t.Elem(), seen)
+		return containsMap(t.Elem(), seen)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if hasRandomOrder(t.Field(i).Type, seen) {
+			if containsMap(t.Field(i).Type, seen) {
 				return true
 			}
 		}

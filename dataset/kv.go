@@ -15,15 +15,15 @@ type KV[K, V any] struct {
 
 // KeyBy returns each element with the key that f returns for it.
 func KeyBy[T, K any](in *Of[T], f func(T) K) *Of[KV[K, T]] {
-	return elementwise(in, "KeyBy", func(x *execution, partition int, emit func(KV[K, T]) bool) {
-		in.each(x, partition, func(element T) bool { return emit(KV[K, T]{f(element), element}) })
+	return elementwise(in, "KeyBy", func(x *taskContext, partition int, emit func(KV[K, T]) bool) {
+		in.compute(x, partition, func(element T) bool { return emit(KV[K, T]{f(element), element}) })
 	})
 }
 
 // MapKV returns the key and value that f returns for each element.
 func MapKV[T, K, V any](in *Of[T], f func(T) (K, V)) *Of[KV[K, V]] {
-	return elementwise(in, "MapKV", func(x *execution, partition int, emit func(KV[K, V]) bool) {
-		in.each(x, partition, func(element T) bool {
+	return elementwise(in, "MapKV", func(x *taskContext, partition int, emit func(KV[K, V]) bool) {
+		in.compute(x, partition, func(element T) bool {
 			key, value := f(element)
 			return emit(KV[K, V]{key, value})
 		})
@@ -32,8 +32,8 @@ func MapKV[T, K, V any](in *Of[T], f func(T) (K, V)) *Of[KV[K, V]] {
 
 // MapValues returns each key with f of its value.
 func MapValues[K, V, W any](in *Of[KV[K, V]], f func(V) W) *Of[KV[K, W]] {
-	mapped := elementwise(in, "MapValues", func(x *execution, partition int, emit func(KV[K, W]) bool) {
-		in.each(x, partition, func(element KV[K, V]) bool { return emit(KV[K, W]{element.Key, f(element.Value)}) })
+	mapped := elementwise(in, "MapValues", func(x *taskContext, partition int, emit func(KV[K, W]) bool) {
+		in.compute(x, partition, func(element KV[K, V]) bool { return emit(KV[K, W]{element.Key, f(element.Value)}) })
 	})
 	mapped.node.hashed = in.node.hashed
 	return mapped
@@ -41,42 +41,42 @@ func MapValues[K, V, W any](in *Of[KV[K, V]], f func(V) W) *Of[KV[K, W]] {
 
 // Keys returns the keys.
 func Keys[K, V any](in *Of[KV[K, V]]) *Of[K] {
-	return elementwise(in, "Keys", func(x *execution, partition int, emit func(K) bool) {
-		in.each(x, partition, func(element KV[K, V]) bool { return emit(element.Key) })
+	return elementwise(in, "Keys", func(x *taskContext, partition int, emit func(K) bool) {
+		in.compute(x, partition, func(element KV[K, V]) bool { return emit(element.Key) })
 	})
 }
 
 // Values returns the values.
 func Values[K, V any](in *Of[KV[K, V]]) *Of[V] {
-	return elementwise(in, "Values", func(x *execution, partition int, emit func(V) bool) {
-		in.each(x, partition, func(element KV[K, V]) bool { return emit(element.Value) })
+	return elementwise(in, "Values", func(x *taskContext, partition int, emit func(V) bool) {
+		in.compute(x, partition, func(element KV[K, V]) bool { return emit(element.Value) })
 	})
 }
 
-// keyed encodes the keys and values of a data set.
-type keyed[K, V any] struct {
-	keys   *record.KeyCodec[K]
-	values *record.Codec[V]
-	direct bool // the bytes of a key are the key itself
+// kvCodec encodes the keys and values of a data set.
+type kvCodec[K, V any] struct {
+	keys    *record.KeyCodec[K]
+	values  *record.Codec[V]
+	rawKeys bool // the bytes of a key are the key itself
 }
 
 // key returns the bytes of a key: the key itself if it is a string or []byte, else
 // its encoding in the buffer.
-func (k keyed[K, V]) key(buffer *[]byte, key K) ([]byte, error) {
+func (k kvCodec[K, V]) key(buffer *[]byte, key K) ([]byte, error) {
 	encoded, err := k.keys.Bytes(*buffer, key)
-	if !k.direct {
+	if !k.rawKeys {
 		*buffer = encoded[:0]
 	}
 	return encoded, err
 }
 
-// keyedBy returns the codecs for KV[K, V]. If a type cannot be a key or cannot be
+// kvCodecOf returns the codecs for KV[K, V]. If a type cannot be a key or cannot be
 // sent, it records why.
-func keyedBy[K, V any](p *Plan, operator string) keyed[K, V] {
+func kvCodecOf[K, V any](p *Plan, operator string) kvCodec[K, V] {
 	keys, err := record.KeyCodecFor[K]()
 	p.reject(operator, err)
 	values, err := record.CodecFor[V]()
 	p.reject(operator, err)
 	_, bytes := any((*K)(nil)).(*[]byte)
-	return keyed[K, V]{keys, values, bytes || reflect.TypeFor[K]().Kind() == reflect.String}
+	return kvCodec[K, V]{keys, values, bytes || reflect.TypeFor[K]().Kind() == reflect.String}
 }

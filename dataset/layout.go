@@ -15,15 +15,15 @@ type layout struct {
 	Cached     map[ref]Level               // data sets to be cached
 }
 
-// count returns the number of partitions of a node.
-func (l *layout) count(n *node) int { return n.count(l) }
+// partitions returns the number of partitions of a node.
+func (l *layout) count(n *node) int { return n.partitions(l) }
 
 // walk calls visit for a partition of a node, and for each partition of other nodes
 // of the stage from which it is computed.
 func (l *layout) walk(n *node, partition int, visit func(n *node, partition int)) {
 	visit(n, partition)
-	if n.parents != nil {
-		n.parents(l, partition, func(input *node, own int) { l.walk(input, own, visit) })
+	if n.parentPartitions != nil {
+		n.parentPartitions(l, partition, func(input *node, own int) { l.walk(input, own, visit) })
 		return
 	}
 	for _, input := range n.inputs {
@@ -57,7 +57,7 @@ func (l *layout) needed(final *node, written *exchange) *layout {
 		copyEntry(part.Sources, l.Sources, n.ref())
 		copyEntry(part.Offsets, l.Offsets, n.ref())
 		copyEntry(part.Cached, l.Cached, n.ref())
-		for _, x := range n.reads {
+		for _, x := range n.shuffles {
 			copyEntry(part.Bounds, l.Bounds, x.id())
 		}
 	}

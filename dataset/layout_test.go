@@ -11,7 +11,7 @@ import (
 )
 
 // Tasks get what their stage needs of the layout, and nothing of other data sets.
-func TestNeededLayout(t *testing.T) {
+func TestTasksGetOnlyTheLayoutOfTheirStage(t *testing.T) {
 	p := &Plan{id: 7}
 	add := func(n *node) *node {
 		n.plan, n.index = p, len(p.nodes)
@@ -20,15 +20,15 @@ func TestNeededLayout(t *testing.T) {
 	}
 	before := add(&node{})
 	read := &exchange{input: before}
-	input := add(&node{reads: []*exchange{read}})
+	input := add(&node{shuffles: []*exchange{read}})
 	final := add(&node{inputs: []*node{input}})
 	written := &exchange{input: final}
-	after := add(&node{reads: []*exchange{written}})
+	after := add(&node{shuffles: []*exchange{written}})
 	read.node, written.node = input, after
 	l := &layout{Partitions: 3, Sources: map[ref]int{}, Bounds: map[uint64][][]byte{}, Offsets: map[ref][]int64{}, Cached: map[ref]Level{}}
 	for _, n := range p.nodes {
 		l.Sources[n.ref()], l.Offsets[n.ref()], l.Cached[n.ref()] = 1, []int64{2}, Disk
-		for _, x := range n.reads {
+		for _, x := range n.shuffles {
 			l.Bounds[x.id()] = [][]byte{{1}}
 		}
 	}
@@ -42,12 +42,12 @@ func TestNeededLayout(t *testing.T) {
 }
 
 // The tasks of a stage compute each partition once, from all map outputs.
-func TestPartsAreComplete(t *testing.T) {
+func TestTasksOfAStageComputeEachPartitionOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		logs := rapid.SliceOfN(rapid.SliceOfN(rapid.ByteRange(0, 220), 8, 8), 1, 6).Draw(t, "sizes of partitions by map task")
 		n := &node{plan: &Plan{id: 1}}
 		x := &exchange{node: n}
-		n.reads, n.divisible = []*exchange{x}, []*exchange{x}
+		n.shuffles, n.divisible = []*exchange{x}, []*exchange{x}
 		read := &stageState{sizes: &shuffleSizes{total: make([]int64, 8)}}
 		for _, log := range logs {
 			output := shuffle.Output{Sizes: shuffle.Sizes{Logarithms: log}}
@@ -59,7 +59,7 @@ func TestPartsAreComplete(t *testing.T) {
 		e := &engine{stages: map[stage.StageID]*stageState{{Shuffle: stage.ShuffleID(x.id())}: read}}
 		first := rapid.IntRange(0, 8).Draw(t, "first partition")
 		target := rapid.Int64Range(1, 64<<20).Draw(t, "target")
-		s := &stageState{final: n, job: &job{work: collectElements}}
+		s := &stageState{final: n, job: &job{kind: collectElements}}
 		next, maps := first, 0
 		for _, task := range e.splitSkewed(s, &layout{}, span{First: first, End: 8}, read.sizes.total, target) {
 			if task.First != next {
@@ -83,20 +83,20 @@ func TestPartsAreComplete(t *testing.T) {
 
 // Executors forget the plans of the stages that they have forgotten, but for those that
 // other stages need, and those of the driver function.
-func TestPlansAreForgotten(t *testing.T) {
+func TestExecutorsForgetUnusedPlans(t *testing.T) {
 	const base = 1 << 50 // no other plan has such an id
 	for id := range uint64(3) {
 		plans.add(&Plan{id: base + id, retraced: id != 2})
 		defer plans.remove(base + id)
 	}
-	stageOf := func(ids ...uint64) *stageWork {
-		s := &stageWork{}
+	stageOf := func(ids ...uint64) *decodedStage {
+		s := &decodedStage{}
 		for _, id := range ids {
 			s.Plans = append(s.Plans, planInput{ID: base + id})
 		}
 		return s
 	}
-	c := stageCache{byKey: map[[16]byte]*stageWork{{1}: stageOf(1)}}
+	c := stageCache{byKey: map[[16]byte]*decodedStage{{1}: stageOf(1)}}
 	c.forgetPlans(stageOf(0, 1, 2))
 	require.Nil(t, plans.get(base))
 	require.NotNil(t, plans.get(base+1))

@@ -12,14 +12,14 @@ import (
 const (
 	// lossDelay is how long the engine waits after the loss of an executor or an output.
 	lossDelay = 100 * time.Millisecond
-	// silenceDelay is how long the engine waits after an executor gave a task no answer
+	// unreachableDelay is how long the engine waits after an executor gave a task no answer
 	// within network.timeout.
-	silenceDelay = time.Second
+	unreachableDelay = time.Second
 )
 
 // losses are the losses on which the engine has not acted yet. Its loop owns them.
 type losses struct {
-	due       time.Time // when the engine acts on them; zero if there are none
+	reportAt  time.Time // when the engine acts on them; zero if there are none
 	executors []string  // names of lost executors
 	// reports are reports to package stage that wait for the losses, in their order: a
 	// fetch failure of output that is known to be lost does not count.
@@ -41,27 +41,27 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 			e.replication.update(block)
 		}
 		e.replication.start()
-		e.cancelStranded()
-		e.losses.executors = append(e.losses.executors, x.name())
-		e.awaitLosses(lossDelay)
+		e.cancelImpossible()
+		e.losses.executors = append(e.losses.executors, x.graphID())
+		e.scheduleLosses(lossDelay)
 	})
 }
 
 // afterLosses makes a report to package stage after at most a delay.
 func (e *engine) afterLosses(delay time.Duration, report func()) {
 	e.losses.reports = append(e.losses.reports, report)
-	e.awaitLosses(delay)
+	e.scheduleLosses(delay)
 }
 
-// awaitLosses makes the engine act on the losses after at most a delay.
-func (e *engine) awaitLosses(delay time.Duration) {
-	if due := time.Now().Add(delay); !e.losses.pending() || due.Before(e.losses.due) {
-		e.losses.due = due
+// scheduleLosses makes the engine act on the losses after at most a delay.
+func (e *engine) scheduleLosses(delay time.Duration) {
+	if due := time.Now().Add(delay); !e.losses.pending() || due.Before(e.losses.reportAt) {
+		e.losses.reportAt = due
 		time.AfterFunc(delay, func() { e.post(e.reportLosses) })
 	}
 }
 
-func (l *losses) pending() bool { return !l.due.IsZero() }
+func (l *losses) pending() bool { return !l.reportAt.IsZero() }
 
 // reportLosses acts on the losses.
 func (e *engine) reportLosses() {
@@ -75,35 +75,35 @@ func (e *engine) reportLosses() {
 	}
 }
 
-// silence is a report that an executor gave no answer: to another executor, in an attempt
+// unreachableReport is a report that an executor gave no answer: to another executor, in an attempt
 // of a stage.
-type silence struct {
+type unreachableReport struct {
 	to      string
 	attempt uint64
 }
 
-// maxSilences is the number of reports after which the engine replaces an executor. A
+// maxUnreachableReports is the number of reports after which the engine replaces an executor. A
 // single report may come from an executor that is cut off itself.
-const maxSilences = 2
+const maxUnreachableReports = 2
 
 // unreachable records that an executor gave no answer. If its host has sent the driver
 // nothing for a while, all executors there are lost now. If the executor sends heartbeats,
 // it can run tasks, but others cannot read their outputs: after maxSilences reports it is
 // replaced.
-func (e *engine) unreachable(id string, report silence) {
+func (e *engine) unreachable(id string, report unreachableReport) {
 	x := e.executors[id]
 	if x == nil || !x.usable() {
 		return
 	}
 	e.app.Driver.Unreachable(id)
-	e.afterLosses(silenceDelay, func() {
+	e.afterLosses(unreachableDelay, func() {
 		if !x.usable() {
 			return
 		}
-		if x.silences == nil {
-			x.silences = map[silence]bool{}
+		if x.unreachableReports == nil {
+			x.unreachableReports = map[unreachableReport]bool{}
 		}
-		x.silences[report] = true
+		x.unreachableReports[report] = true
 		if x.unreachable() {
 			e.app.Driver.Replace(id, "other executors get no answer from it")
 		}
@@ -111,4 +111,4 @@ func (e *engine) unreachable(id string, report silence) {
 }
 
 // unreachable reports whether the executor is being replaced because others get no answer.
-func (x *executor) unreachable() bool { return len(x.silences) >= maxSilences }
+func (x *executor) unreachable() bool { return len(x.unreachableReports) >= maxUnreachableReports }

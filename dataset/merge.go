@@ -7,11 +7,11 @@ import (
 
 // mergeInput merges the values of a partition of an input that is partitioned by
 // key.
-func (a *aggregation[K, V, A]) mergeInput(x *execution, partition int, emit func(KV[K, A]) bool) {
+func (a *aggregation[K, V, A]) mergeInput(x *taskContext, partition int, emit func(KV[K, A]) bool) {
 	merger := newMerger(a, x)
 	defer merger.close()
 	var buffer []byte
-	a.each(x, partition, func(key K, value V) bool {
+	a.pairs(x, partition, func(key K, value V) bool {
 		bytes, err := a.key(&buffer, key)
 		if err == nil {
 			merged, first := merger.table.Upsert(record.Hash(bytes), bytes)
@@ -25,7 +25,7 @@ func (a *aggregation[K, V, A]) mergeInput(x *execution, partition int, emit func
 
 // mergeShuffled merges the merged values that the tasks of the previous stage have
 // written.
-func (a *aggregation[K, V, A]) mergeShuffled(x *execution, e *exchange, partition int, emit func(KV[K, A]) bool) {
+func (a *aggregation[K, V, A]) mergeShuffled(x *taskContext, e *exchange, partition int, emit func(KV[K, A]) bool) {
 	merger := newMerger(a, x)
 	defer merger.close()
 	x.fetch(e, partition, func(key, encoded []byte) error {
@@ -48,14 +48,14 @@ func (a *aggregation[K, V, A]) mergeShuffled(x *execution, e *exchange, partitio
 // when it is too large.
 type merger[K, V, A any] struct {
 	*aggregation[K, V, A]
-	x        *execution
-	table    *shuffle.Table[A]
-	referred referred
-	spilled  *shuffle.Sorter // nil before the first spill
+	x       *taskContext
+	table   *shuffle.Table[A]
+	heap    heapEstimate
+	spilled *shuffle.Sorter // nil before the first spill
 }
 
-func newMerger[K, V, A any](a *aggregation[K, V, A], x *execution) *merger[K, V, A] {
-	return &merger[K, V, A]{aggregation: a, x: x, table: shuffle.NewTable[A](), referred: newReferred[A]()}
+func newMerger[K, V, A any](a *aggregation[K, V, A], x *taskContext) *merger[K, V, A] {
+	return &merger[K, V, A]{aggregation: a, x: x, table: shuffle.NewTable[A](), heap: newHeapEstimate[A]()}
 }
 
 func (m *merger[K, V, A]) close() {
@@ -67,7 +67,7 @@ func (m *merger[K, V, A]) close() {
 
 // spillIfLarge spills the table if it exceeds the task's memory.
 func (m *merger[K, V, A]) spillIfLarge() error {
-	if tooLarge(m.table, &m.referred, m.x.memory) {
+	if tooLarge(m.table, &m.heap, m.x.operatorMemory) {
 		return m.spill()
 	}
 	return nil
@@ -89,7 +89,7 @@ func (m *merger[K, V, A]) spill() (err error) {
 		}
 	}
 	m.table.Reset()
-	m.referred.reset()
+	m.heap.reset()
 	return nil
 }
 

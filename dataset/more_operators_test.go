@@ -80,8 +80,8 @@ var (
 	zippedText = dataset.Define("zipped text, sorted", func(p *dataset.Plan, path string) *dataset.Of[int64] {
 		return dataset.Sort(dataset.Keys(dataset.ZipWithIndex(dataset.Text(p, path, dataset.SplitSize(1<<20)))))
 	})
-	changes  atomic.Int64
-	unsteady = dataset.Define("unsteady", func(p *dataset.Plan, n numbers) *dataset.Of[dataset.KV[int64, int64]] {
+	changes             atomic.Int64
+	changingOnRecompute = dataset.Define("unsteady", func(p *dataset.Plan, n numbers) *dataset.Of[dataset.KV[int64, int64]] {
 		return dataset.ZipWithIndex(dataset.Filter(source(p, n), func(int64) bool { return changes.Add(1) <= 150 }))
 	})
 	keySorted = dataset.Define("sorted by key", func(p *dataset.Plan, n numbers) *dataset.Of[dataset.KV[string, int64]] {
@@ -140,7 +140,7 @@ func TestTopN(t *testing.T) {
 	})
 }
 
-func TestReductions(t *testing.T) {
+func TestReduceAll(t *testing.T) {
 	require.Equal(t, []int64{499500}, collect(t, total, numbers{1000, 7}))
 	require.Empty(t, collect(t, total, numbers{0, 7}))
 	path, lines := manyLines(t)
@@ -163,7 +163,7 @@ func texts(all [][]byte) (converted []string) {
 	return converted
 }
 
-func TestPartitions(t *testing.T) {
+func TestCoalesceAndRepartition(t *testing.T) {
 	for _, n := range []int{1, 3, 7, 20} {
 		got := collect(t, coalesced, topArguments{numbers{1000, 7}, n})
 		require.Len(t, got, min(n, 7))
@@ -217,7 +217,7 @@ func TestZipWithIndex(t *testing.T) {
 	require.Len(t, indexes, 30_000)
 	require.EqualValues(t, 29_999, indexes[29_999])
 	run(t, func(ctx context.Context, session *bobbin.Session) {
-		_, err := unsteady.With(session, numbers{100, 1}).Collect(ctx)
+		_, err := changingOnRecompute.With(session, numbers{100, 1}).Collect(ctx)
 		require.ErrorContains(t, err, "must yield the same each time")
 	})
 }

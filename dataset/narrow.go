@@ -10,16 +10,16 @@ import (
 
 // Map returns f of each element.
 func Map[T, U any](in *Of[T], f func(T) U) *Of[U] {
-	return elementwise(in, "Map", func(x *execution, partition int, emit func(U) bool) {
-		in.each(x, partition, func(element T) bool { return emit(f(element)) })
+	return elementwise(in, "Map", func(x *taskContext, partition int, emit func(U) bool) {
+		in.compute(x, partition, func(element T) bool { return emit(f(element)) })
 	})
 }
 
 // TryMap returns f of each element. If f returns an error, the task fails with it,
 // and is retried.
 func TryMap[T, U any](in *Of[T], f func(T) (U, error)) *Of[U] {
-	return elementwise(in, "TryMap", func(x *execution, partition int, emit func(U) bool) {
-		in.each(x, partition, func(element T) bool {
+	return elementwise(in, "TryMap", func(x *taskContext, partition int, emit func(U) bool) {
+		in.compute(x, partition, func(element T) bool {
 			mapped, err := f(element)
 			if err != nil {
 				return x.fail(err)
@@ -32,8 +32,8 @@ func TryMap[T, U any](in *Of[T], f func(T) (U, error)) *Of[U] {
 // FlatMap returns all elements of the sequences that f returns, such as the words
 // of a line.
 func FlatMap[T, U any](in *Of[T], f func(T) iter.Seq[U]) *Of[U] {
-	return elementwise(in, "FlatMap", func(x *execution, partition int, emit func(U) bool) {
-		in.each(x, partition, func(element T) bool {
+	return elementwise(in, "FlatMap", func(x *taskContext, partition int, emit func(U) bool) {
+		in.compute(x, partition, func(element T) bool {
 			for mapped := range f(element) {
 				if !emit(mapped) {
 					return false
@@ -46,8 +46,8 @@ func FlatMap[T, U any](in *Of[T], f func(T) iter.Seq[U]) *Of[U] {
 
 // Flatten returns all elements of the slices.
 func Flatten[T any](in *Of[[]T]) *Of[T] {
-	return elementwise(in, "Flatten", func(x *execution, partition int, emit func(T) bool) {
-		in.each(x, partition, func(elements []T) bool {
+	return elementwise(in, "Flatten", func(x *taskContext, partition int, emit func(T) bool) {
+		in.compute(x, partition, func(elements []T) bool {
 			for _, element := range elements {
 				if !emit(element) {
 					return false
@@ -60,8 +60,8 @@ func Flatten[T any](in *Of[[]T]) *Of[T] {
 
 // Filter returns the elements for which keep returns true.
 func Filter[T any](in *Of[T], keep func(T) bool) *Of[T] {
-	filtered := elementwise(in, "Filter", func(x *execution, partition int, emit func(T) bool) {
-		in.each(x, partition, func(element T) bool { return !keep(element) || emit(element) })
+	filtered := elementwise(in, "Filter", func(x *taskContext, partition int, emit func(T) bool) {
+		in.compute(x, partition, func(element T) bool { return !keep(element) || emit(element) })
 	})
 	filtered.node.hashed = in.node.hashed
 	return filtered
@@ -71,8 +71,8 @@ func Filter[T any](in *Of[T], keep func(T) bool) *Of[T] {
 // the elements of the partition once. If f yields an error, the task fails with it,
 // and is retried.
 func MapPartitions[T, U any](in *Of[T], f func(task *bobbin.Task, elements iter.Seq[T]) iter.Seq2[U, error]) *Of[U] {
-	return narrow(in, "MapPartitions", func(x *execution, partition int, emit func(U) bool) {
-		elements := func(yield func(T) bool) { in.each(x, partition, yield) }
+	return narrow(in, "MapPartitions", func(x *taskContext, partition int, emit func(U) bool) {
+		elements := func(yield func(T) bool) { in.compute(x, partition, yield) }
 		for mapped, err := range f(x.task, elements) {
 			switch {
 			case x.err != nil: // f does not see that its input ended early
@@ -93,12 +93,12 @@ func Sample[T any](in *Of[T], probability float64, seed uint64) *Of[T] {
 	if !(probability >= 0 && probability <= 1) {
 		in.plan.reject("Sample", fmt.Errorf("the probability is %v: want 0 to 1", probability))
 	}
-	sampled := narrow(in, "Sample", func(x *execution, partition int, emit func(T) bool) {
+	sampled := narrow(in, "Sample", func(x *taskContext, partition int, emit func(T) bool) {
 		random := rand.New(rand.NewPCG(seed, uint64(partition)))
-		in.each(x, partition, func(element T) bool { return random.Float64() >= probability || emit(element) })
+		in.compute(x, partition, func(element T) bool { return random.Float64() >= probability || emit(element) })
 	})
 	sampled.node.hashed = in.node.hashed
-	sampled.node.values = fmt.Sprintf("probability %v, seed %d", probability, seed)
+	sampled.node.arguments = fmt.Sprintf("probability %v, seed %d", probability, seed)
 	return sampled
 }
 
@@ -118,19 +118,19 @@ func Union[T any](first *Of[T], others ...*Of[T]) *Of[T] {
 	}
 	return newOf(first.plan, &node{
 		operator: "Union", inputs: inputs,
-		count: func(l *layout) (n int) {
+		partitions: func(l *layout) (n int) {
 			for _, input := range inputs {
 				n += l.count(input)
 			}
 			return n
 		},
-		parents: func(l *layout, partition int, visit func(*node, int)) {
+		parentPartitions: func(l *layout, partition int, visit func(*node, int)) {
 			set, own := locate(l, partition)
 			visit(inputs[set], own)
 		},
-	}, func(x *execution, partition int, emit func(T) bool) {
+	}, func(x *taskContext, partition int, emit func(T) bool) {
 		set, own := locate(x.layout, partition)
-		sets[set].each(x, own, emit)
+		sets[set].compute(x, own, emit)
 	})
 }
 
@@ -139,8 +139,8 @@ func Union[T any](first *Of[T], others ...*Of[T]) *Of[T] {
 // may read the elements once. If f returns an error, the task fails with it, and is
 // retried, so f can be called several times for a partition, even at the same time.
 func ForEachPartition[T any](in *Of[T], f func(task *bobbin.Task, elements iter.Seq[T]) error) *Of[struct{}] {
-	return narrow(in, "ForEachPartition", func(x *execution, partition int, _ func(struct{}) bool) {
-		elements := func(yield func(T) bool) { in.each(x, partition, yield) }
+	return narrow(in, "ForEachPartition", func(x *taskContext, partition int, _ func(struct{}) bool) {
+		elements := func(yield func(T) bool) { in.compute(x, partition, yield) }
 		if err := f(x.task, elements); err != nil {
 			x.fail(err)
 		}

@@ -17,44 +17,44 @@ import (
 type Of[T any] struct {
 	node    *node
 	plan    *Plan // plan whose function uses the data set
-	each    each[T]
+	compute computeFunc[T]
 	session *bobbin.Session // nil within a plan function
 	handle  *handle         // keeps the plan; nil within a plan function
 	err     error           // why the data set is invalid; nil if it is valid
 }
 
-// each computes the elements of a partition and passes them to emit until emit
+// computeFunc computes the elements of a partition and passes them to emit until emit
 // returns false.
-type each[T any] func(x *execution, partition int, emit func(T) bool)
+type computeFunc[T any] func(x *taskContext, partition int, emit func(T) bool)
 
 // node is one operator of a plan, without its element type.
 type node struct {
-	plan     *Plan
-	index    int
-	operator string
-	site     string // file and line of the call of the operator
-	element  string // name of the element type
-	values   string // arguments of the operator that are neither data sets nor functions
-	of       any    // the *Of of this node
+	plan      *Plan
+	index     int
+	operator  string
+	callSite  string // file and line of the call of the operator
+	element   string // name of the element type
+	arguments string // arguments of the operator that are neither data sets nor functions
+	dataSet   any    // the *Of of this node
 
-	inputs []*node     // data sets that the operator reads, partition by partition
-	reads  []*exchange // shuffles that the operator reads
-	source *source     // files that the operator reads; nil if it reads none
-	// count returns the number of partitions.
-	count func(l *layout) int
-	// parents calls visit for each input and partition of it from which a partition is
+	inputs   []*node     // data sets that the operator reads, partition by partition
+	shuffles []*exchange // shuffles that the operator reads
+	source   *source     // files that the operator reads; nil if it reads none
+	// partitions returns the number of partitions.
+	partitions func(l *layout) int
+	// parentPartitions calls visit for each input and partition of it from which a partition is
 	// computed; nil if it is the same partition of each input.
-	parents func(l *layout, partition int, visit func(input *node, partition int))
+	parentPartitions func(l *layout, partition int, visit func(input *node, partition int))
 	// hashed is set if the elements are KV values, each in the partition that a hash
 	// shuffle puts its key into.
 	hashed bool
-	// indexed is set if the operator needs the number of elements in each partition of
+	// needsOffsets is set if the operator needs the number of elements in each partition of
 	// its input.
-	indexed bool
+	needsOffsets bool
 	// shared is set if many tasks read the same partition.
 	shared bool
-	// blocking is set if the operator buffers elements, and needs memory for it.
-	blocking bool
+	// buffersElements is set if the operator buffers elements, and needs memory for it.
+	buffersElements bool
 	// elementwise is set if the operator computes elements from each element of its first
 	// input, independently of the others.
 	elementwise bool
@@ -63,40 +63,40 @@ type node struct {
 	divisible []*exchange
 
 	// countElements returns the number of elements of a partition.
-	countElements func(x *execution, partition int) int64
+	countElements func(x *taskContext, partition int) int64
 	// collect encodes the elements of a partition and passes them to add, until add
 	// returns false. It is nil if the elements cannot be encoded.
-	collect func(x *execution, partition int, add func(element []byte) bool)
+	collect func(x *taskContext, partition int, add func(element []byte) bool)
 	// save passes the line of each element of a partition, without its line end, to
 	// add.
-	save func(x *execution, format Format, partition int, add func(line []byte) error)
+	save func(x *taskContext, format Format, partition int, write func(line []byte) error)
 }
 
 func (n *node) ref() ref { return ref{Plan: n.plan.id, Node: n.index} }
 
-func (n *node) String() string { return fmt.Sprintf("%s at %s", n.operator, n.site) }
+func (n *node) String() string { return fmt.Sprintf("%s at %s", n.operator, n.callSite) }
 
 // newOf adds an operator to a plan, and returns the data set that it describes.
-func newOf[T any](p *Plan, n *node, compute each[T]) *Of[T] {
+func newOf[T any](p *Plan, n *node, compute computeFunc[T]) *Of[T] {
 	if p != plans.current {
 		panic(fmt.Sprintf("%s uses a data set of another plan: pass it to this plan's function among its arguments", n.operator))
 	}
 	s := &Of[T]{node: n, plan: p}
-	n.of, n.element = s, reflect.TypeFor[T]().String()
+	n.dataSet, n.element = s, reflect.TypeFor[T]().String()
 	p.add(n)
-	if n.count == nil {
-		n.count = n.inputs[0].count
+	if n.partitions == nil {
+		n.partitions = n.inputs[0].partitions
 	}
 	values, err := record.CodecFor[T]()
 	if err == nil {
 		n.collect = collector(s, values)
 	}
-	n.countElements = func(x *execution, partition int) (count int64) {
-		s.each(x, partition, func(T) bool { count++; return true })
+	n.countElements = func(x *taskContext, partition int) (count int64) {
+		s.compute(x, partition, func(T) bool { count++; return true })
 		return count
 	}
 	n.save = saver(s)
-	s.each = func(x *execution, partition int, emit func(T) bool) {
+	s.compute = func(x *taskContext, partition int, emit func(T) bool) {
 		if level, cached := x.cached(n); cached && err == nil {
 			fromCache(x, n, level, values, partition, compute, emit)
 			return
@@ -108,12 +108,12 @@ func newOf[T any](p *Plan, n *node, compute each[T]) *Of[T] {
 
 // narrow adds an operator that computes each partition from the same partition of
 // one input.
-func narrow[T, U any](in *Of[T], operator string, compute each[U]) *Of[U] {
+func narrow[T, U any](in *Of[T], operator string, compute computeFunc[U]) *Of[U] {
 	return newOf(in.plan, &node{operator: operator, inputs: []*node{in.node}}, compute)
 }
 
 // elementwise is narrow for operators that treat each element independently.
-func elementwise[T, U any](in *Of[T], operator string, compute each[U]) *Of[U] {
+func elementwise[T, U any](in *Of[T], operator string, compute computeFunc[U]) *Of[U] {
 	out := narrow(in, operator, compute)
 	out.node.elementwise = true
 	return out

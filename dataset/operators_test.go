@@ -312,7 +312,7 @@ var (
 	})
 )
 
-func TestPlansWithOtherValuesAreRefused(t *testing.T) {
+func TestPlansThatChangeBetweenProcessesFail(t *testing.T) {
 	run(t, func(ctx context.Context, session *bobbin.Session) {
 		for operator, named := range map[string]string{"Range": "Generate", "Slice": "Generate", "Sample": "", "TopN": "", "Repartition": "", "Coalesce": "", "Text": "", "Pipe": ""} {
 			_, err := clockRead.With(session, operator).Collect(ctx)

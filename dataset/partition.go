@@ -21,18 +21,18 @@ func Coalesce[T any](in *Of[T], partitions int) *Of[T] {
 		n := min(all, partitions)
 		return span{First: partition * all / n, End: (partition + 1) * all / n}
 	}
-	n := &node{operator: "Coalesce", inputs: []*node{in.node}, values: fmt.Sprintf("%d partitions", partitions)}
-	n.count = func(l *layout) int { return min(l.count(in.node), partitions) }
-	n.parents = func(l *layout, partition int, visit func(*node, int)) {
+	n := &node{operator: "Coalesce", inputs: []*node{in.node}, arguments: fmt.Sprintf("%d partitions", partitions)}
+	n.partitions = func(l *layout) int { return min(l.count(in.node), partitions) }
+	n.parentPartitions = func(l *layout, partition int, visit func(*node, int)) {
 		s := merged(l, partition)
 		for own := s.First; own < s.End; own++ {
 			visit(in.node, own)
 		}
 	}
-	return newOf(in.plan, n, func(x *execution, partition int, emit func(T) bool) {
+	return newOf(in.plan, n, func(x *taskContext, partition int, emit func(T) bool) {
 		s := merged(x.layout, partition)
 		for own, goOn := s.First, true; own < s.End && goOn && x.err == nil; own++ {
-			in.each(x, own, func(element T) bool {
+			in.compute(x, own, func(element T) bool {
 				goOn = emit(element)
 				return goOn
 			})
@@ -54,12 +54,12 @@ func Repartition[T any](in *Of[T], partitions int) *Of[T] {
 func exchanged[T any](in *Of[T], operator string, partitions int) *Of[T] {
 	values, err := record.CodecFor[T]()
 	in.plan.reject(operator, err)
-	n := &node{operator: operator, values: fmt.Sprintf("%d partitions", partitions), count: func(*layout) int { return partitions }}
+	n := &node{operator: operator, arguments: fmt.Sprintf("%d partitions", partitions), partitions: func(*layout) int { return partitions }}
 	e := &exchange{node: n, input: in.node}
-	e.write = func(x *execution, s span, out *shuffle.Writer) error {
+	e.write = func(x *taskContext, s span, out *shuffle.Writer) error {
 		var encoded []byte
-		return x.over(s, func(partition int) {
-			in.each(x, partition, func(element T) bool {
+		return x.eachPartition(s, func(partition int) {
+			in.compute(x, partition, func(element T) bool {
 				var err error
 				if encoded, err = values.Append(encoded[:0], element); err == nil {
 					err = out.Add(partitionOf(record.Hash(encoded), partitions), nil, encoded)
@@ -68,9 +68,9 @@ func exchanged[T any](in *Of[T], operator string, partitions int) *Of[T] {
 			})
 		})
 	}
-	n.reads = []*exchange{e}
-	n.divisible = n.reads
-	return newOf(in.plan, n, func(x *execution, partition int, emit func(T) bool) {
+	n.shuffles = []*exchange{e}
+	n.divisible = n.shuffles
+	return newOf(in.plan, n, func(x *taskContext, partition int, emit func(T) bool) {
 		x.fetch(e, partition, func(_, encoded []byte) error {
 			element, err := values.Decode(encoded)
 			if err == nil && !emit(element) {
@@ -92,11 +92,11 @@ var errEnough = errors.New("no more elements are needed")
 // defined, as after a shuffle, each run can give them other indexes. A job counts the
 // elements first.
 func ZipWithIndex[T any](in *Of[T]) *Of[KV[int64, T]] {
-	n := &node{operator: "ZipWithIndex", inputs: []*node{in.node}, indexed: true}
-	return newOf(in.plan, n, func(x *execution, partition int, emit func(KV[int64, T]) bool) {
+	n := &node{operator: "ZipWithIndex", inputs: []*node{in.node}, needsOffsets: true}
+	return newOf(in.plan, n, func(x *taskContext, partition int, emit func(KV[int64, T]) bool) {
 		offsets := x.layout.Offsets[n.ref()]
 		next, end, goOn := offsets[partition], offsets[partition+1], true
-		in.each(x, partition, func(element T) bool {
+		in.compute(x, partition, func(element T) bool {
 			goOn = emit(KV[int64, T]{next, element})
 			next++
 			return goOn

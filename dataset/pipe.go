@@ -37,15 +37,15 @@ func Pipe(in *Of[[]byte], command ...string) *Of[[]byte] {
 	if len(command) == 0 || command[0] == "" {
 		in.plan.reject("Pipe", errors.New("it needs a command"))
 	}
-	piped := narrow(in, "Pipe", func(x *execution, partition int, emit func([]byte) bool) {
+	piped := narrow(in, "Pipe", func(x *taskContext, partition int, emit func([]byte) bool) {
 		p, err := startPipe(x.task, command, emit)
 		if err == nil {
-			defer p.end()
-			in.each(x, partition, p.write)
+			defer p.End()
+			in.compute(x, partition, p.Write)
 			if x.err != nil || p.stopped {
 				return
 			}
-			err = p.finish()
+			err = p.Finish()
 		}
 		if cause := context.Cause(x.task); cause != nil {
 			err = cause
@@ -54,7 +54,7 @@ func Pipe(in *Of[[]byte], command ...string) *Of[[]byte] {
 			x.fail(fmt.Errorf("command %q: %w", command, err))
 		}
 	})
-	piped.node.values = fmt.Sprintf("%q", command)
+	piped.node.arguments = fmt.Sprintf("%q", command)
 	return piped
 }
 
@@ -146,8 +146,8 @@ func (p *pipe) read(ctx context.Context, stdout io.Reader) {
 	}
 }
 
-// write adds an element to the input. It returns false if no more is needed.
-func (p *pipe) write(element []byte) bool {
+// Write adds an element to the input. It returns false if no more is needed.
+func (p *pipe) Write(element []byte) bool {
 	p.chunk = append(append(p.chunk, element...), '\n')
 	return len(p.chunk) < pipeChunk || p.flush()
 }
@@ -195,9 +195,9 @@ func (p *pipe) emitLines(chunk []byte) bool {
 	}
 }
 
-// finish ends the input, emits the rest of the output, and waits for the command. It
+// Finish ends the input, emits the rest of the output, and waits for the command. It
 // returns an error if the command has failed.
-func (p *pipe) finish() error {
+func (p *pipe) Finish() error {
 	if len(p.chunk) > 0 && !p.flush() && p.stopped {
 		return nil
 	}
@@ -225,8 +225,8 @@ func (p *pipe) finish() error {
 	return err
 }
 
-// end kills the command if it runs, and waits for it and the goroutines.
-func (p *pipe) end() {
+// End kills the command if it runs, and waits for it and the goroutines.
+func (p *pipe) End() {
 	p.cancel()
 	if !p.closed {
 		close(p.input)

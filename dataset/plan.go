@@ -61,8 +61,8 @@ func Define[A, T any](name string, plan func(p *Plan, arguments A) *Of[T]) *Defi
 	switch {
 	case name == "":
 		err = errors.New("it needs a name")
-	case strings.HasPrefix(name, checkpointOf):
-		err = fmt.Errorf("names that begin with %q are those of checkpoints", checkpointOf)
+	case strings.HasPrefix(name, checkpointPrefix):
+		err = fmt.Errorf("names that begin with %q are those of checkpoints", checkpointPrefix)
 	case definitions.byName[name] != nil:
 		err = errors.New("another plan has this name")
 	}
@@ -96,12 +96,12 @@ func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
 	if err != nil {
 		return &Of[T]{err: fmt.Errorf("plan %q: its arguments: %w", d.name, err)}
 	}
-	return describe[T](session, d.name, encoded, parents)
+	return describePlan[T](session, d.name, encoded, parents)
 }
 
-// describe traces a plan for the driver function. parents are the handles of the data
+// describePlan traces a plan for the driver function. parents are the handles of the data
 // sets and broadcast values among its arguments.
-func describe[T any](session *bobbin.Session, name string, arguments []byte, parents []*handle) *Of[T] {
+func describePlan[T any](session *bobbin.Session, name string, arguments []byte, parents []*handle) *Of[T] {
 	id := lastPlan.Add(1)
 	first, _, err := trace(id, name, arguments)
 	if err != nil {
@@ -111,7 +111,7 @@ func describe[T any](session *bobbin.Session, name string, arguments []byte, par
 	if err != nil {
 		return &Of[T]{err: err}
 	}
-	if err := second.mustEqual(first.fingerprint()); err != nil {
+	if err := second.checkEqual(first.fingerprint()); err != nil {
 		return &Of[T]{err: err}
 	}
 	plans.add(second)
@@ -140,9 +140,9 @@ func newHandle(session *bobbin.Session, p *Plan, parents []*handle) *handle {
 }
 
 // plans are the plans that this process has traced and may still need, by id.
-var plans = registry{byID: map[uint64]*Plan{}}
+var plans = planRegistry{byID: map[uint64]*Plan{}}
 
-type registry struct {
+type planRegistry struct {
 	sync.Mutex
 	byID map[uint64]*Plan
 
@@ -155,7 +155,7 @@ type registry struct {
 
 // encode calls a function that encodes arguments, and returns the handles of the
 // data sets and broadcast values among them.
-func (r *registry) encode(encode func() ([]byte, error)) (encoded []byte, handles []*handle, err error) {
+func (r *planRegistry) encode(encode func() ([]byte, error)) (encoded []byte, handles []*handle, err error) {
 	r.tracing.Lock()
 	defer r.tracing.Unlock()
 	r.encoded = nil
@@ -164,19 +164,19 @@ func (r *registry) encode(encode func() ([]byte, error)) (encoded []byte, handle
 	return encoded, handles, err
 }
 
-func (r *registry) remove(id uint64) {
+func (r *planRegistry) remove(id uint64) {
 	r.Lock()
 	defer r.Unlock()
 	delete(r.byID, id)
 }
 
-func (r *registry) add(p *Plan) {
+func (r *planRegistry) add(p *Plan) {
 	r.Lock()
 	defer r.Unlock()
 	r.byID[p.id] = p
 }
 
-func (r *registry) get(id uint64) *Plan {
+func (r *planRegistry) get(id uint64) *Plan {
 	r.Lock()
 	defer r.Unlock()
 	return r.byID[id]
@@ -187,7 +187,7 @@ func (r *registry) get(id uint64) *Plan {
 func trace(id uint64, name string, arguments []byte) (p *Plan, result any, err error) {
 	definitions.Lock()
 	plan := definitions.byName[name]
-	if checkpointed, ok := strings.CutPrefix(name, checkpointOf); ok {
+	if checkpointed, ok := strings.CutPrefix(name, checkpointPrefix); ok {
 		plan = definitions.checkpoints[checkpointed]
 	}
 	known := slices.Sorted(maps.Keys(definitions.byName))
@@ -219,7 +219,7 @@ func trace(id uint64, name string, arguments []byte) (p *Plan, result any, err e
 
 // add appends a node to the plan and records where the user called the operator.
 func (p *Plan) add(n *node) {
-	n.plan, n.index, n.site = p, len(p.nodes), callSite()
+	n.plan, n.index, n.callSite = p, len(p.nodes), callSite()
 	p.nodes = append(p.nodes, n)
 }
 
@@ -258,17 +258,17 @@ func (p *Plan) fingerprint() []string {
 		for j, input := range n.inputs {
 			inputs[j] = fmt.Sprint(input.ref())
 		}
-		prints[i] = fmt.Sprintf("%s at %s of %s from %v", n.operator, n.site, n.element, inputs)
-		if n.values != "" {
-			prints[i] += " with " + n.values
+		prints[i] = fmt.Sprintf("%s at %s of %s from %v", n.operator, n.callSite, n.element, inputs)
+		if n.arguments != "" {
+			prints[i] += " with " + n.arguments
 		}
 	}
 	return prints
 }
 
-// mustEqual returns an error that names the first operator that differs from an
+// checkEqual returns an error that names the first operator that differs from an
 // earlier trace's fingerprint.
-func (p *Plan) mustEqual(earlier []string) error {
+func (p *Plan) checkEqual(earlier []string) error {
 	now := p.fingerprint()
 	for i := range max(len(now), len(earlier)) {
 		if i < len(now) && i < len(earlier) && now[i] == earlier[i] {
@@ -324,11 +324,11 @@ func (s *Of[T]) UnmarshalCBOR(encoded []byte) error {
 	if p == nil || r.Node >= len(p.nodes) {
 		return fmt.Errorf("the data set %s is not known", r)
 	}
-	of, ok := p.nodes[r.Node].of.(*Of[T])
+	of, ok := p.nodes[r.Node].dataSet.(*Of[T])
 	if !ok {
 		return fmt.Errorf("the data set %s has elements of type %s, not %v", r, p.nodes[r.Node].element, reflect.TypeFor[T]())
 	}
 	plans.references = append(plans.references, r.Plan)
-	*s = Of[T]{node: of.node, plan: plans.current, each: of.each}
+	*s = Of[T]{node: of.node, plan: plans.current, compute: of.compute}
 	return nil
 }

@@ -18,12 +18,12 @@ func (e *engine) prepare(ctx context.Context, final *node) error {
 				return fmt.Errorf("%s: %w", n, err)
 			}
 		}
-		if n.indexed {
+		if n.needsOffsets {
 			if err := e.findOffsets(ctx, n); err != nil {
 				return fmt.Errorf("%s: counting the elements of its input: %w", n, err)
 			}
 		}
-		for _, x := range n.reads {
+		for _, x := range n.shuffles {
 			if err := e.prepare(ctx, x.input); err != nil {
 				return err
 			}
@@ -74,10 +74,10 @@ func (e *engine) findBounds(ctx context.Context, x *exchange) error {
 	l := e.layout()
 	partitions := l.count(x.input)
 	ranges := max(l.Partitions, int(e.sourceBytes(x.input)/rangeBytes)) // small ones are sorted in the processor's cache
-	j := &job{final: x.input, work: sampleKeys, exchange: x}
+	j := &job{final: x.input, kind: sampleKeys, exchange: x}
 	chosen := min(partitions, sampledPartitions)
 	for i := range chosen {
-		j.chosen = append(j.chosen, i*partitions/chosen)
+		j.partitionsToSample = append(j.partitionsToSample, i*partitions/chosen)
 	}
 	j.limit = int64(max(sampledKeys*ranges/max(chosen, 1), 1))
 	if err := e.runPrepared(ctx, j); err != nil {
@@ -109,7 +109,7 @@ func (e *engine) findOffsets(ctx context.Context, n *node) error {
 	if err := e.prepare(ctx, n.inputs[0]); err != nil {
 		return err
 	}
-	j := &job{final: n.inputs[0], work: countPartitions}
+	j := &job{final: n.inputs[0], kind: countPartitions}
 	if err := e.runPrepared(ctx, j); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (e *engine) sourceBytes(final *node) (bytes int64) {
 		for _, input := range n.inputs {
 			walk(input)
 		}
-		for _, x := range n.reads {
+		for _, x := range n.shuffles {
 			walk(x.input)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// recordJob records a job that begins, with the stages from which it is computed.
-func (e *engine) recordJob(j *job, result *stageState) {
+// recordJobStart records a job that begins, with the stages from which it is computed.
+func (e *engine) recordJobStart(j *job, result *stageState) {
 	if e.app.Driver.Events() == nil {
 		return
 	}
@@ -30,7 +30,7 @@ func (e *engine) recordJob(j *job, result *stageState) {
 		added[s] = true
 		plan := events.StagePlan{Stage: s.number, Name: s.name()}
 		within(s.final, func(n *node) {
-			for _, x := range n.reads {
+			for _, x := range n.shuffles {
 				if parent := e.stages[stage.StageID{Shuffle: stage.ShuffleID(x.id())}]; parent != nil {
 					add(parent)
 					plan.Parents = append(plan.Parents, parent.number)
@@ -57,7 +57,7 @@ func (e *engine) recordJobEnd(j *job, err error) {
 }
 
 // recordTask records what a task has processed.
-func (a *attempt) recordTask(task int, m *measurements) {
+func (a *stageAttempt) recordTask(task int, m *measurements) {
 	a.engine.app.Driver.Events().Measured(events.Measurement{
 		Set: a.submission.ID(), Task: uint32(task), RecordsIn: m.RecordsIn, RecordsOut: m.RecordsOut,
 		ShuffleLocal: m.LocalBytes, ShuffleRemote: m.RemoteBytes, ShuffleWritten: m.ShuffleBytes, Spilled: m.SpilledBytes,

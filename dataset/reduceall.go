@@ -10,18 +10,18 @@ import (
 // associative and commutative. It may change and return its first argument. If the data
 // set is empty, the result is too.
 func ReduceAll[T any](in *Of[T], merge func(T, T) T) *Of[T] {
-	kept := keeperOf[T](in.plan, "ReduceAll")
+	kept := elementCopierOf[T](in.plan, "ReduceAll")
 	reduce := func(in *Of[T]) *Of[T] {
-		return narrow(in, "ReduceAll", func(x *execution, partition int, emit func(T) bool) {
+		return narrow(in, "ReduceAll", func(x *taskContext, partition int, emit func(T) bool) {
 			var merged T
 			some := false
-			in.each(x, partition, func(element T) bool {
+			in.compute(x, partition, func(element T) bool {
 				if some {
 					element = merge(merged, element)
 				}
 				some = true
 				var err error
-				merged, err = kept.keep(element)
+				merged, err = kept.copy(element)
 				return err == nil || x.fail(err)
 			})
 			if some && x.err == nil {
@@ -39,19 +39,19 @@ func TopN[T any](in *Of[T], n int, less func(a, b T) bool) *Of[T] {
 		in.plan.reject("TopN", fmt.Errorf("the number of elements is %d: want at least 1", n))
 		n = 1
 	}
-	kept := keeperOf[T](in.plan, "TopN")
+	kept := elementCopierOf[T](in.plan, "TopN")
 	keepTop := func(in *Of[T]) *Of[T] {
-		node := &node{operator: "TopN", inputs: []*node{in.node}, values: fmt.Sprintf("%d elements", n), blocking: true}
-		return newOf(in.plan, node, func(x *execution, partition int, emit func(T) bool) {
-			t := &top[T]{n: n, less: less, kept: kept, memory: x.memory}
-			in.each(x, partition, func(element T) bool {
+		node := &node{operator: "TopN", inputs: []*node{in.node}, arguments: fmt.Sprintf("%d elements", n), buffersElements: true}
+		return newOf(in.plan, node, func(x *taskContext, partition int, emit func(T) bool) {
+			t := &topElements[T]{n: n, less: less, copier: kept, memory: x.operatorMemory}
+			in.compute(x, partition, func(element T) bool {
 				err := t.add(element)
 				return err == nil || x.fail(err)
 			})
 			if x.err != nil {
 				return
 			}
-			t.cut()
+			t.trim()
 			for _, element := range t.elements {
 				if !emit(element.value) {
 					return
@@ -62,40 +62,40 @@ func TopN[T any](in *Of[T], n int, less func(a, b T) bool) *Of[T] {
 	return keepTop(exchanged(keepTop(in), "TopN", 1))
 }
 
-// top keeps the first n elements in the order of less.
-type top[T any] struct {
+// topElements keeps the first n elements in the order of less.
+type topElements[T any] struct {
 	n        int
 	less     func(a, b T) bool
-	kept     keeper[T]
-	memory   int64        // limit of bytes
-	bytes    int64        // encoded size of elements
-	elements []ordered[T] // the first n are sorted if there are n or more
+	copier   elementCopier[T]
+	memory   int64               // limit of bytes
+	bytes    int64               // encoded size of elements
+	elements []encodedElement[T] // the first n are sorted if there are n or more
 }
 
-// ordered is an element with its encoding, which orders elements that less does not, so
+// encodedElement is an element with its encoding, which orders elements that less does not, so
 // that each attempt of a task keeps the same.
-type ordered[T any] struct {
+type encodedElement[T any] struct {
 	value   T
 	encoded []byte
 }
 
-func (t *top[T]) add(element T) error {
+func (t *topElements[T]) add(element T) error {
 	if len(t.elements) >= t.n && t.less(t.elements[t.n-1].value, element) {
 		return nil
 	}
-	encoded, err := t.kept.codec.Append(nil, element)
+	encoded, err := t.copier.codec.Append(nil, element)
 	if err != nil {
 		return err
 	}
-	if element, err = t.kept.codec.Decode(encoded); err != nil {
+	if element, err = t.copier.codec.Decode(encoded); err != nil {
 		return err
 	}
-	t.elements = append(t.elements, ordered[T]{element, encoded})
+	t.elements = append(t.elements, encodedElement[T]{element, encoded})
 	t.bytes += int64(len(encoded))
 	if len(t.elements) != t.n && len(t.elements) < 2*t.n && t.bytes <= t.memory {
 		return nil
 	}
-	if t.cut(); t.bytes > t.memory {
+	if t.trim(); t.bytes > t.memory {
 		return permanentError{fmt.Errorf("the %d elements to be kept have more than %d bytes, the memory that a task may use: "+
 			"ask for fewer, or raise executor.memory", t.n, t.memory)}
 	}
@@ -103,8 +103,8 @@ func (t *top[T]) add(element T) error {
 }
 
 // cut sorts the elements and drops all but n.
-func (t *top[T]) cut() {
-	slices.SortFunc(t.elements, func(a, b ordered[T]) int {
+func (t *topElements[T]) trim() {
+	slices.SortFunc(t.elements, func(a, b encodedElement[T]) int {
 		switch {
 		case t.less(a.value, b.value):
 			return -1
@@ -115,7 +115,7 @@ func (t *top[T]) cut() {
 	})
 	for i := t.n; i < len(t.elements); i++ {
 		t.bytes -= int64(len(t.elements[i].encoded))
-		t.elements[i] = ordered[T]{}
+		t.elements[i] = encodedElement[T]{}
 	}
 	t.elements = t.elements[:min(t.n, len(t.elements))]
 }

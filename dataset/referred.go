@@ -6,14 +6,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// referred estimates the memory to which the accumulators of a table refer: slices, strings,
+// heapEstimate estimates the memory to which the accumulators of a table refer: slices, strings,
 // maps and what pointers point to. The table itself counts the rest.
 //
 // It measures all accumulators from time to time, and in between goes on as the memory has
 // grown before. A measurement looks at about as many values as records were added since
 // the last one, so it costs each record the same, however large the accumulators are.
-type referred struct {
-	plain bool // the accumulators refer to nothing
+type heapEstimate struct {
+	noPointers bool // the accumulators refer to nothing
 
 	bytes   int64   // at the last measurement
 	visited int     // values that it looked at
@@ -24,15 +24,17 @@ type referred struct {
 // minMeasured is the least number of records between two measurements.
 const minMeasured = 1024
 
-func newReferred[A any]() referred { return referred{plain: isPlain(reflect.TypeFor[A]())} }
+func newHeapEstimate[A any]() heapEstimate {
+	return heapEstimate{noPointers: hasNoPointers(reflect.TypeFor[A]())}
+}
 
 // reset begins anew with an empty table.
-func (r *referred) reset() { *r = referred{plain: r.plain, growth: r.growth} }
+func (r *heapEstimate) reset() { *r = heapEstimate{noPointers: r.noPointers, growth: r.growth} }
 
 // tooLarge counts a record that was merged into an accumulator of a table, and reports
 // whether the table, with what its accumulators refer to, exceeds limit bytes.
-func tooLarge[A any](table *shuffle.Table[A], r *referred, limit int64) bool {
-	if r.plain {
+func tooLarge[A any](table *shuffle.Table[A], r *heapEstimate, limit int64) bool {
+	if r.noPointers {
 		return table.Bytes() > limit
 	}
 	if r.added++; r.added >= max(minMeasured, r.visited) {
@@ -48,7 +50,7 @@ func tooLarge[A any](table *shuffle.Table[A], r *referred, limit int64) bool {
 }
 
 // measure adds the memory to which a value refers.
-func (r *referred) measure(v reflect.Value) {
+func (r *heapEstimate) measure(v reflect.Value) {
 	r.visited++
 	switch v.Kind() {
 	case reflect.String:
@@ -61,7 +63,7 @@ func (r *referred) measure(v reflect.Value) {
 		r.measureElements(v, v.Type().Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if field := v.Field(i); !isPlain(field.Type()) {
+			if field := v.Field(i); !hasNoPointers(field.Type()) {
 				r.measure(field)
 			}
 		}
@@ -73,7 +75,7 @@ func (r *referred) measure(v reflect.Value) {
 	case reflect.Map:
 		key, value := v.Type().Key(), v.Type().Elem()
 		r.bytes += int64(v.Len()) * int64(key.Size()+value.Size()) * 2 // maps are about half full
-		if isPlain(key) && isPlain(value) {
+		if hasNoPointers(key) && hasNoPointers(value) {
 			return
 		}
 		for entries := v.MapRange(); entries.Next(); {
@@ -88,8 +90,8 @@ func (r *referred) measure(v reflect.Value) {
 	}
 }
 
-func (r *referred) measureElements(v reflect.Value, element reflect.Type) {
-	if isPlain(element) {
+func (r *heapEstimate) measureElements(v reflect.Value, element reflect.Type) {
+	if hasNoPointers(element) {
 		return
 	}
 	for i := range v.Len() {

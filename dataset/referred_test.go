@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-func TestMeasuredMemory(t *testing.T) {
+func TestHeapEstimate(t *testing.T) {
 	type tree struct {
 		Name string
 		Next *tree
@@ -28,7 +28,7 @@ func TestMeasuredMemory(t *testing.T) {
 		}{make([]float32, 5), 1}, 20},
 		{tree{"a", &tree{"bc", nil}}, 1 + 24 + 2}, {map[string]int32{"abc": 1, "d": 2}, 2*20*2 + 4}, {[2]*int64{new(int64), nil}, 8},
 	} {
-		var r referred
+		var r heapEstimate
 		r.measure(reflect.ValueOf(c.value))
 		require.Equal(t, c.bytes, r.bytes, "%#v", c.value)
 	}
@@ -36,11 +36,11 @@ func TestMeasuredMemory(t *testing.T) {
 
 // Accumulators grow by one string of 100 bytes for each record. Wherever the records go,
 // a table is found to be too large when it about is, and at a constant cost.
-func TestTooLargeTables(t *testing.T) {
+func TestTooLargeTablesAreDetected(t *testing.T) {
 	const limit, each = 16 << 20, 100 + 16 // a string and its header
 	for name, keys := range map[string]int{"one key": 1, "few keys": 10, "many keys": 10_000} {
 		t.Run(name, func(t *testing.T) {
-			table, r := shuffle.NewTable[[]string](), newReferred[[]string]()
+			table, r := shuffle.NewTable[[]string](), newHeapEstimate[[]string]()
 			defer table.Release()
 			value := strings.Repeat("x", 100)
 			visited := 0

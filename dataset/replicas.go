@@ -19,7 +19,7 @@ type replication struct {
 	engine     *engine
 	wanted     map[cachedBlock]int // partitions that need a second copy, with the number of tasks so far
 	submission *driver.Submission  // the set that runs; nil if none does
-	idle       []chan struct{}     // closed when no set runs
+	waiters    []chan struct{}     // closed when no set runs
 }
 
 // maxCopyTasks is the largest number of tasks for one second copy. A task makes no copy if
@@ -29,7 +29,7 @@ const maxCopyTasks = 4
 // update records whether a partition needs a second copy: if its level asks for two, and
 // one usable executor stores it.
 func (r *replication) update(b cachedBlock) {
-	if r.engine.level(b.Node)&twice == 0 || len(r.engine.storing(b)) != 1 {
+	if r.engine.level(b.Node)&replicated == 0 || len(r.engine.executorsStoring(b)) != 1 {
 		delete(r.wanted, b)
 	} else if _, known := r.wanted[b]; !known {
 		r.wanted[b] = 0
@@ -43,8 +43,8 @@ func (e *engine) level(r ref) Level {
 	return e.levels[r]
 }
 
-// storing returns the usable executors that store a cached partition.
-func (e *engine) storing(b cachedBlock) (executors []*executor) {
+// executorsStoring returns the usable executors that store a cached partition.
+func (e *engine) executorsStoring(b cachedBlock) (executors []*executor) {
 	for id := range e.cached[b] {
 		if x := e.executors[id]; x != nil && x.usable() {
 			executors = append(executors, x)
@@ -75,8 +75,8 @@ func (r *replication) start() {
 			delete(r.wanted, b)
 			continue
 		}
-		from := r.engine.storing(b)[0]
-		to := r.engine.chooseSecond(from, assigned)
+		from := r.engine.executorsStoring(b)[0]
+		to := r.engine.chooseReplica(from, assigned)
 		if to == nil {
 			continue // until there is another executor
 		}
@@ -105,17 +105,17 @@ func (r *replication) signal() {
 	if r.submission != nil {
 		return
 	}
-	for _, idle := range r.idle {
+	for _, idle := range r.waiters {
 		close(idle)
 	}
-	r.idle = nil
+	r.waiters = nil
 }
 
-// chooseSecond returns the executor that should store the second copy of a partition: if
+// chooseReplica returns the executor that should store the second copy of a partition: if
 // possible one on another host, and of these the one with the fewest copies assigned. It
 // returns nil if no other executor is usable, or the executors have no data ports because
 // they share a process.
-func (e *engine) chooseSecond(first *executor, assigned map[*executor]int) *executor {
+func (e *engine) chooseReplica(first *executor, assigned map[*executor]int) *executor {
 	var others []*executor
 	for _, x := range e.executors {
 		if x != first && x.usable() && x.Profile == profile.DefaultID && x.DataAddress != "" && first.DataAddress != "" {
@@ -171,7 +171,7 @@ func (r *replication) taskDone(result driver.Result) {
 func (e *engine) awaitCopies(ctx context.Context) {
 	idle := make(chan struct{})
 	e.post(func() {
-		e.replication.idle = append(e.replication.idle, idle)
+		e.replication.waiters = append(e.replication.waiters, idle)
 		e.replication.signal()
 	})
 	select {

@@ -32,8 +32,8 @@ func TestExecutorsOfSecondCopies(t *testing.T) {
 		for _, executor := range c.executors {
 			e.executors[executor.ID] = executor
 		}
-		require.Same(t, c.want, e.chooseSecond(first, c.assigned), c.name)
+		require.Same(t, c.want, e.chooseReplica(first, c.assigned), c.name)
 	}
 	e := &engine{executors: map[string]*executor{"1": first}}
-	require.Nil(t, e.chooseSecond(portless, nil), "nobody can fetch the first copy")
+	require.Nil(t, e.chooseReplica(portless, nil), "nobody can fetch the first copy")
 }

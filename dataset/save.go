@@ -21,7 +21,7 @@ type outputFormat struct {
 type SaveOption func(*saveOptions)
 
 type saveOptions struct {
-	compression string
+	Compression string
 	header      bool
 	output      []storage.OutputOption
 }
@@ -29,7 +29,7 @@ type saveOptions struct {
 // Compress makes Save compress the files: with "gzip", to part-00000.gz and so on, or
 // with "zstd", to part-00000.zst. All sources decompress them.
 func Compress(compression string) SaveOption {
-	return func(o *saveOptions) { o.compression = compression }
+	return func(o *saveOptions) { o.Compression = compression }
 }
 
 // Overwrite makes Save replace the directory if it exists, when all new files are
@@ -53,7 +53,7 @@ func WriteHeader() SaveOption { return func(o *saveOptions) { o.header = true } 
 // outputFormatOf returns the format of the files. It fails if elements of type T cannot be
 // saved in the format, or an option is wrong.
 func outputFormatOf[T any](format Format, options saveOptions) (outputFormat, error) {
-	saved := outputFormat{Format: format, Compression: options.compression}
+	saved := outputFormat{Format: format, Compression: options.Compression}
 	if _, err := lineEncoder[T](format); err != nil {
 		return saved, err
 	}
@@ -63,7 +63,7 @@ func outputFormatOf[T any](format Format, options saveOptions) (outputFormat, er
 	if !options.header {
 		return saved, nil
 	}
-	rows, err := csvRowsOf[T]()
+	rows, err := newCSVConverter[T]()
 	if format != AsCSV || err != nil || rows.fields == nil {
 		return saved, errors.New("WriteHeader needs the format AsCSV and elements that are structs")
 	}
@@ -99,7 +99,7 @@ func (s *Of[T]) Save(ctx context.Context, path string, format Format, options ..
 		return err
 	}
 	return e.writeOutput(ctx, path, append(o.output, storage.PartSuffix(suffix)), func(ctx context.Context, output *storage.Output) (int, error) {
-		j := &job{work: saveElements, output: output, format: files}
+		j := &job{kind: saveElements, output: output, format: files}
 		_, err := runJob(ctx, s, j)
 		return len(j.outputs), err
 	})
@@ -143,29 +143,29 @@ func (e *engine) addSaved(path string, n int) int {
 }
 
 // save computes partitions and writes their elements to one part of the output.
-func (s *stageWork) save(x *execution, partitions span) (elements int64, err error) {
+func (s *decodedStage) save(x *taskContext, partitions span) (elements int64, err error) {
 	part, err := s.Output.Part(x.task, x.task.Index(), x.task.Attempt())
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = part.Abort() }() // no effect after Commit
-	compressed, err := storage.Compress(part, s.OutputFormat.Compression)
+	encoder, err := storage.Compress(part, s.OutputFormat.Compression)
 	if err != nil {
 		return 0, err
 	}
-	file := bufio.NewWriterSize(compressed, 256<<10)
+	file := bufio.NewWriterSize(encoder, 256<<10)
 	_, _ = file.Write(s.OutputFormat.Header) // Flush returns its error
-	err = x.over(partitions, func(partition int) {
-		s.final.save(x, s.OutputFormat.Format, partition, func(line []byte) error {
+	err = x.eachPartition(partitions, func(partition int) {
+		s.final.save(x, s.OutputFormat.Format, partition, func(element []byte) error {
 			elements++
-			_, err := file.Write(line)
+			_, err := file.Write(element)
 			return err
 		})
 	})
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(file.Flush(), compressed.Close()); err != nil {
+	if err := errors.Join(file.Flush(), encoder.Close()); err != nil {
 		return 0, err
 	}
 	return elements, x.task.CommitOutput(part.Commit)

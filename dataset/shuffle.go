@@ -14,9 +14,9 @@ type exchange struct {
 	index int   // among the shuffles that the operator reads
 	input *node // the data set that is shuffled
 	// write computes partitions of the input and writes their records.
-	write func(x *execution, partitions span, out *shuffle.Writer) error
+	write func(x *taskContext, partitions span, out *shuffle.Writer) error
 	// sample encodes the keys of a partition's elements; nil for a hash shuffle.
-	sample func(x *execution, partition int, emit func(key []byte) bool)
+	sample func(x *taskContext, partition int, emit func(key []byte) bool)
 }
 
 // id returns the id of the shuffle, unique in the application.
@@ -32,15 +32,15 @@ type span struct {
 
 // hashShuffle adds an exchange by the hash of keys to an operator, unless the input
 // is already partitioned as the operator needs it.
-func (n *node) hashShuffle(input *node, write func(x *execution, partitions span, out *shuffle.Writer) error) *exchange {
+func (n *node) hashShuffle(input *node, write func(x *taskContext, partitions span, out *shuffle.Writer) error) *exchange {
 	n.hashed = true
-	n.count = func(l *layout) int { return l.Partitions }
+	n.partitions = func(l *layout) int { return l.Partitions }
 	if input.hashed {
 		n.inputs = append(n.inputs, input)
 		return nil
 	}
-	e := &exchange{node: n, index: len(n.reads), input: input, write: write}
-	n.reads = append(n.reads, e)
+	e := &exchange{node: n, index: len(n.shuffles), input: input, write: write}
+	n.shuffles = append(n.shuffles, e)
 	return e
 }
 
@@ -53,16 +53,16 @@ func partitionOf(hash uint64, partitions int) int {
 // keyedInput is a side of an operator on keys: the records of a partition, from a
 // shuffle or from an input that is partitioned by key.
 type keyedInput[K, V any] struct {
-	keyed[K, V]
+	kvCodec[K, V]
 	in       *Of[KV[K, V]]
 	exchange *exchange // nil if in is partitioned by key
 }
 
 // newKeyedInput makes a data set a side of an operator, by a shuffle if needed.
 func newKeyedInput[K, V any](n *node, in *Of[KV[K, V]]) keyedInput[K, V] {
-	side := keyedInput[K, V]{keyed: keyedBy[K, V](in.plan, n.operator), in: in}
-	side.exchange = n.hashShuffle(in.node, func(x *execution, s span, out *shuffle.Writer) error {
-		return x.over(s, func(partition int) {
+	side := keyedInput[K, V]{kvCodec: kvCodecOf[K, V](in.plan, n.operator), in: in}
+	side.exchange = n.hashShuffle(in.node, func(x *taskContext, s span, out *shuffle.Writer) error {
+		return x.eachPartition(s, func(partition int) {
 			side.encode(x, partition, func(key, value []byte) error {
 				return out.Add(partitionOf(record.Hash(key), x.layout.Partitions), key, value)
 			})
@@ -72,9 +72,9 @@ func newKeyedInput[K, V any](n *node, in *Of[KV[K, V]]) keyedInput[K, V] {
 }
 
 // encode passes the encoded elements of a partition of the input to add.
-func (side *keyedInput[K, V]) encode(x *execution, partition int, add func(key, value []byte) error) {
+func (side *keyedInput[K, V]) encode(x *taskContext, partition int, add func(key, value []byte) error) {
 	var buffer, encoded []byte
-	side.in.each(x, partition, func(element KV[K, V]) bool {
+	side.in.compute(x, partition, func(element KV[K, V]) bool {
 		key, err := side.key(&buffer, element.Key)
 		if err == nil {
 			encoded, err = side.values.Append(encoded[:0], element.Value)
@@ -87,7 +87,7 @@ func (side *keyedInput[K, V]) encode(x *execution, partition int, add func(key, 
 }
 
 // records passes the encoded records of a partition of the operator to add.
-func (side *keyedInput[K, V]) records(x *execution, partition int, add func(key, value []byte) error) {
+func (side *keyedInput[K, V]) records(x *taskContext, partition int, add func(key, value []byte) error) {
 	if side.exchange == nil {
 		side.encode(x, partition, add)
 		return

@@ -37,9 +37,9 @@ func (e *engine) sizesOf(x *exchange) *shuffleSizes {
 	return s.sizes
 }
 
-// hostShare is the least part of a task's bytes that a host must have to be
+// minHostShare is the least part of a task's bytes that a host must have to be
 // preferred, as in Spark (REDUCER_PREF_LOCS_FRACTION).
-const hostShare = 0.2
+const minHostShare = 0.2
 
 // hostsWithOutputs returns the hosts that have much of the shuffles' output that a
 // task reads.
@@ -51,7 +51,7 @@ func (e *engine) hostsWithOutputs(final *node, l *layout, partitions span) (host
 			if n.shared {
 				return
 			}
-			for _, x := range n.reads {
+			for _, x := range n.shuffles {
 				sizes := e.sizesOf(x)
 				total += sizes.total[own]
 				for host, bytes := range sizes.byHost {
@@ -61,7 +61,7 @@ func (e *engine) hostsWithOutputs(final *node, l *layout, partitions span) (host
 		})
 	}
 	for host, bytes := range byHost {
-		if bytes > 0 && float64(bytes) >= hostShare*float64(total) {
+		if bytes > 0 && float64(bytes) >= minHostShare*float64(total) {
 			hosts = append(hosts, host)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// part is what one task of a stage computes: some partitions, or a piece of one.
-type part struct {
+// assignment is what one task of a stage computes: some partitions, or a piece of one.
+type assignment struct {
 	span
 	piece
 }
@@ -48,19 +48,19 @@ func (l *layout) divisible(final *node) (shuffles []*exchange, computed []*node)
 // splitSkewed divides partitions into tasks that read about target bytes each, and
 // skewed partitions into pieces if the stage allows that. sizes are the bytes of each
 // partition.
-func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, target int64) (tasks []part) {
+func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, target int64) (tasks []assignment) {
 	var shuffles []*exchange
 	var computed []*node
-	if s.exchange != nil || !s.job.work.byPartition() {
+	if s.exchange != nil || !s.job.kind.byPartition() {
 		shuffles, computed = l.divisible(s.final)
 	}
-	s.divided = nil
+	s.partlyComputed = nil
 	median := int64(0)
 	if sorted := slices.Sorted(slices.Values(sizes[all.First:])); len(sorted) > 0 {
 		median = sorted[len(sorted)/2]
 	}
 	limit := max(skewFactor*median, skewTasks*target)
-	for _, whole := range spans(all, sizes, target) {
+	for _, whole := range coalesceSpans(all, sizes, target) {
 		x, most := (*exchange)(nil), limit // the shuffle that has most of the partition's bytes
 		for _, shuffle := range shuffles {
 			if bytes := e.sizesOf(shuffle).total[whole.First]; bytes > most {
@@ -68,12 +68,12 @@ func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, 
 			}
 		}
 		if x == nil {
-			tasks = append(tasks, part{span: whole})
+			tasks = append(tasks, assignment{span: whole})
 			continue
 		}
-		s.divided = computed
+		s.partlyComputed = computed
 		for _, p := range e.pieces(x, whole.First, max(target, median)) {
-			tasks = append(tasks, part{whole, p})
+			tasks = append(tasks, assignment{whole, p})
 		}
 	}
 	return tasks
@@ -87,7 +87,7 @@ func (e *engine) pieces(x *exchange, partition int, target int64) (pieces []piec
 	for i := range outputs {
 		sizes[i] = outputs[i].Sizes.Of(partition)
 	}
-	for _, maps := range spans(span{End: len(outputs)}, sizes, target) {
+	for _, maps := range coalesceSpans(span{End: len(outputs)}, sizes, target) {
 		pieces = append(pieces, piece{Shuffle: x.id(), Maps: maps})
 	}
 	return pieces

@@ -12,7 +12,7 @@ import (
 // Sort returns the elements in ascending order, over all partitions. Elements must
 // be of a type that can be a key (see [KV]).
 func Sort[T any](in *Of[T]) *Of[T] {
-	keys := keyedBy[T, struct{}](in.plan, "Sort")
+	keys := kvCodecOf[T, struct{}](in.plan, "Sort")
 	return sorted(in, "Sort", func(buffer *[]byte, element T) (key, value []byte, err error) {
 		key, err = keys.key(buffer, element)
 		return key, nil, err
@@ -22,7 +22,7 @@ func Sort[T any](in *Of[T]) *Of[T] {
 // SortByKey returns the elements in ascending order of their keys, over all partitions.
 // The order of elements with equal keys is not defined.
 func SortByKey[K, V any](in *Of[KV[K, V]]) *Of[KV[K, V]] {
-	pairs := keyedBy[K, V](in.plan, "SortByKey")
+	pairs := kvCodecOf[K, V](in.plan, "SortByKey")
 	return sorted(in, "SortByKey", func(buffer *[]byte, element KV[K, V]) (key, value []byte, err error) {
 		if key, err = pairs.keys.Append((*buffer)[:0], element.Key); err != nil {
 			return nil, nil, err
@@ -34,12 +34,12 @@ func SortByKey[K, V any](in *Of[KV[K, V]]) *Of[KV[K, V]] {
 		*buffer = key
 		return key[:end], key[end:], nil
 	}, func(key, value []byte) (KV[K, V], error) {
-		k, err := pairs.keys.Decode(key)
+		decoded, err := pairs.keys.Decode(key)
 		if err != nil {
 			return KV[K, V]{}, err
 		}
 		v, err := pairs.values.Decode(value)
-		return KV[K, V]{k, v}, err
+		return KV[K, V]{decoded, v}, err
 	})
 }
 
@@ -55,7 +55,7 @@ func SortByDescending[T, K any](in *Of[T], f func(T) K) *Of[T] {
 }
 
 func sortBy[T, K any](in *Of[T], operator string, f func(T) K, descending bool) *Of[T] {
-	keys := keyedBy[K, T](in.plan, operator)
+	keys := kvCodecOf[K, T](in.plan, operator)
 	return sorted(in, operator, func(buffer *[]byte, element T) (key, value []byte, err error) {
 		if key, err = keys.keys.Append((*buffer)[:0], f(element)); err != nil {
 			return nil, nil, err
@@ -89,13 +89,13 @@ func reversed(key []byte) []byte {
 // sorted adds an operator that sorts elements by keys. encode returns the key and
 // the value of an element, which may use the buffer; decode reverses it.
 func sorted[T any](in *Of[T], operator string, encode func(buffer *[]byte, element T) (key, value []byte, err error), decode func(key, value []byte) (T, error)) *Of[T] {
-	n := &node{operator: operator, blocking: true}
+	n := &node{operator: operator, buffersElements: true}
 	e := &exchange{node: n, input: in.node}
-	n.reads = []*exchange{e}
-	n.count = func(l *layout) int { return len(l.Bounds[e.id()]) + 1 }
-	each := func(x *execution, partition int, add func(key, value []byte) error) {
+	n.shuffles = []*exchange{e}
+	n.partitions = func(l *layout) int { return len(l.Bounds[e.id()]) + 1 }
+	each := func(x *taskContext, partition int, add func(key, value []byte) error) {
 		var buffer []byte
-		in.each(x, partition, func(element T) bool {
+		in.compute(x, partition, func(element T) bool {
 			key, value, err := encode(&buffer, element)
 			if err == nil {
 				err = add(key, value)
@@ -103,7 +103,7 @@ func sorted[T any](in *Of[T], operator string, encode func(buffer *[]byte, eleme
 			return err == nil || x.fail(err)
 		})
 	}
-	e.sample = func(x *execution, partition int, emit func(key []byte) bool) {
+	e.sample = func(x *taskContext, partition int, emit func(key []byte) bool) {
 		each(x, partition, func(key, _ []byte) error {
 			if !emit(key) {
 				return errSampled
@@ -114,13 +114,13 @@ func sorted[T any](in *Of[T], operator string, encode func(buffer *[]byte, eleme
 			x.err = nil
 		}
 	}
-	e.write = func(x *execution, s span, out *shuffle.Writer) error {
+	e.write = func(x *taskContext, s span, out *shuffle.Writer) error {
 		ranges := newRanges(x.layout.Bounds[e.id()])
-		return x.over(s, func(partition int) {
+		return x.eachPartition(s, func(partition int) {
 			each(x, partition, func(key, value []byte) error { return out.Add(ranges.find(key), key, value) })
 		})
 	}
-	return newOf(in.plan, n, func(x *execution, partition int, emit func(T) bool) {
+	return newOf(in.plan, n, func(x *taskContext, partition int, emit func(T) bool) {
 		sorter, err := x.sorter()
 		if err != nil {
 			x.fail(err)

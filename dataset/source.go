@@ -17,7 +17,7 @@ import (
 
 // source is the files that an operator reads.
 type source struct {
-	path       string
+	paths      string
 	splitSize  int64 // 0 means defaultSplitSize
 	whole      bool  // a split must be read as a whole
 	csv        csvOptions
@@ -33,22 +33,22 @@ func SplitSize(bytes int64) ReadOption { return func(s *source) { s.splitSize = 
 
 // newSource returns a node that reads files.
 func newSource(p *Plan, operator, path string, options []ReadOption) *node {
-	n := &node{operator: operator, source: &source{path: path}}
+	n := &node{operator: operator, source: &source{paths: path}}
 	for _, option := range options {
 		option(n.source)
 	}
 	if operator != "CSV" && n.source.csv != (csvOptions{}) {
 		p.reject(operator, errors.New("Header, Delimiter and LineRecords are options of CSV"))
 	}
-	n.values = fmt.Sprintf("%q by %d bytes, %v", path, n.source.splitSize, n.source.csv)
-	n.count = func(l *layout) int { return l.Sources[n.ref()] }
+	n.arguments = fmt.Sprintf("%q by %d bytes, %v", path, n.source.splitSize, n.source.csv)
+	n.partitions = func(l *layout) int { return l.Sources[n.ref()] }
 	return n
 }
 
 // eachLine passes the lines of a partition of a source to visit, with their numbers
 // in their split, from 1.
-func (x *execution) eachLine(n *node, partition int, visit func(split storage.Split, number int64, line []byte) bool) {
-	for _, split := range x.splits(n, partition) {
+func (x *taskContext) eachLine(split *node, partition int, visit func(split storage.Split, number int64, line []byte) bool) {
+	for _, split := range x.splits(split, partition) {
 		number := int64(0)
 		for line, err := range split.LinesUpTo(x.task, int(x.service.TaskMemory())) {
 			if err != nil {
@@ -79,7 +79,7 @@ func lineError(split storage.Split, number int64, err error) error {
 // use is an error. Files whose names end in .gz or .zst are decompressed.
 func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
 	n := newSource(p, "Text", path, options)
-	return newOf(p, n, func(x *execution, partition int, emit func([]byte) bool) {
+	return newOf(p, n, func(x *taskContext, partition int, emit func([]byte) bool) {
 		x.eachLine(n, partition, func(_ storage.Split, _ int64, line []byte) bool { return emit(line) })
 	})
 }
@@ -88,7 +88,7 @@ func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
 // into T. It skips empty lines. See [Text] for the files.
 func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 	n := newSource(p, "JSON", path, options)
-	return newOf(p, n, func(x *execution, partition int, emit func(T) bool) {
+	return newOf(p, n, func(x *taskContext, partition int, emit func(T) bool) {
 		x.eachLine(n, partition, func(split storage.Split, number int64, line []byte) bool {
 			if len(bytes.TrimSpace(line)) == 0 {
 				return true
@@ -105,15 +105,15 @@ func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 // partitions returns the splits of each partition. Small files share a partition.
 func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]storage.Split, error) {
 	if s.checkpoint {
-		partitions, _, err := openCheckpoint(ctx, files, s.path)
+		partitions, _, err := openCheckpoint(ctx, files, s.paths)
 		return partitions, err
 	}
 	size := cmp.Or(s.splitSize, defaultSplitSize)
-	wanted := size
+	options := size
 	if s.whole {
-		wanted = math.MaxInt64
+		options = math.MaxInt64
 	}
-	splits, err := files.Splits(ctx, s.path, storage.SplitOptions{Size: wanted})
+	splits, err := files.Splits(ctx, s.paths, storage.SplitOptions{Size: options})
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func Slice[T any](p *Plan, elements []T, partitions int) *Of[T] {
 			}
 		}
 	})
-	slice.node.values += fmt.Sprintf(", %d elements with the hash %x", len(elements), hashOf(elements))
+	slice.node.arguments += fmt.Sprintf(", %d elements with the hash %x", len(elements), hashOf(elements))
 	return slice
 }
 
@@ -181,7 +181,7 @@ func Slice[T any](p *Plan, elements []T, partitions int) *Of[T] {
 // encodings, or none.
 func hashOf[T any](elements []T) uint64 {
 	values, err := record.CodecFor[T]()
-	if err != nil || hasRandomOrder(reflect.TypeFor[T](), map[reflect.Type]bool{}) {
+	if err != nil || containsMap(reflect.TypeFor[T](), map[reflect.Type]bool{}) {
 		return 0
 	}
 	var encoded []byte
@@ -205,7 +205,7 @@ func Range(p *Plan, first, end int64, partitions int) *Of[int64] {
 		for i := from; i < to && yield(i); i++ {
 		}
 	})
-	numbers.node.values += fmt.Sprintf(", %d to %d", first, end)
+	numbers.node.arguments += fmt.Sprintf(", %d to %d", first, end)
 	return numbers
 }
 
@@ -215,8 +215,8 @@ func Generate[T any](p *Plan, partitions int, f func(partition int, yield func(T
 		p.reject("the source", errNoPartitions)
 		partitions = 1
 	}
-	n := &node{operator: "Generate", values: fmt.Sprintf("%d partitions", partitions), count: func(*layout) int { return partitions }}
-	return newOf(p, n, func(x *execution, partition int, emit func(T) bool) {
+	n := &node{operator: "Generate", arguments: fmt.Sprintf("%d partitions", partitions), partitions: func(*layout) int { return partitions }}
+	return newOf(p, n, func(x *taskContext, partition int, emit func(T) bool) {
 		count := 0
 		f(partition, func(element T) bool {
 			if count++; count%checkInterval == 0 && x.task.Err() != nil {

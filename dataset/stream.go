@@ -16,8 +16,8 @@ func (s *Of[T]) Stream(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		results := newQueue()
-		j := &job{work: collectElements, deliver: results.add}
+		results := newResultQueue()
+		j := &job{kind: collectElements, onResult: results.add}
 		var failure error
 		var running sync.WaitGroup
 		running.Go(func() {
@@ -42,36 +42,36 @@ func (s *Of[T]) Stream(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// queue passes results from the loop of an engine to one consumer.
-type queue struct {
+// resultQueue passes results from the loop of an engine to one consumer.
+type resultQueue struct {
 	mu     sync.Mutex
-	list   []queued
+	list   []queuedResult
 	closed bool
 	ready  chan struct{} // has an element if something has changed
 }
 
-type queued struct {
+type queuedResult struct {
 	output  taskOutput
 	release func()
 }
 
-func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
+func newResultQueue() *resultQueue { return &resultQueue{ready: make(chan struct{}, 1)} }
 
-func (q *queue) add(output taskOutput, release func()) {
+func (q *resultQueue) add(output taskOutput, release func()) {
 	q.mu.Lock()
-	q.list = append(q.list, queued{output, release})
+	q.list = append(q.list, queuedResult{output, release})
 	q.mu.Unlock()
 	q.signal()
 }
 
-func (q *queue) close() {
+func (q *resultQueue) close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
 	q.signal()
 }
 
-func (q *queue) signal() {
+func (q *resultQueue) signal() {
 	select {
 	case q.ready <- struct{}{}:
 	default:
@@ -80,7 +80,7 @@ func (q *queue) signal() {
 
 // all yields the results until the queue is closed and empty, and releases each
 // after the loop body.
-func (q *queue) all(yield func(taskOutput) bool) {
+func (q *resultQueue) all(yield func(taskOutput) bool) {
 	for range q.ready {
 		q.mu.Lock()
 		list, closed := q.list, q.closed

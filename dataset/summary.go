@@ -88,7 +88,7 @@ func Summary(session *bobbin.Session) []StageSummary {
 }
 
 // summarize adds the summary of an attempt that has ended, and logs it. It does so once.
-func (a *attempt) summarize() {
+func (a *stageAttempt) summarize() {
 	if len(a.times) == 0 {
 		return
 	}

@@ -23,11 +23,11 @@ const taskFunction = "bobbin/dataset"
 
 func init() { function.Register(taskFunction, runTask) }
 
-// work is what the tasks of a stage do.
-type work int
+// taskKind is what the tasks of a stage do.
+type taskKind int
 
 const (
-	writeShuffle work = iota // write the records of a shuffle
+	writeShuffle taskKind = iota // write the records of a shuffle
 	collectElements
 	countElements
 	countPartitions // count the elements of each partition
@@ -37,7 +37,7 @@ const (
 )
 
 // byPartition reports whether the results of tasks are results of whole partitions.
-func (w work) byPartition() bool { return w == countPartitions || w == checkpointElements }
+func (w taskKind) byPartition() bool { return w == countPartitions || w == checkpointElements }
 
 // stageInput is what all tasks of a stage have in common.
 type stageInput struct {
@@ -45,7 +45,7 @@ type stageInput struct {
 	Plans    []planInput
 	Attempt  int // of the stage
 	Final    ref // the node whose partitions are computed
-	Work     work
+	Kind     taskKind
 	Exchange int // writeShuffle, sampleKeys: index among the shuffles that Reader reads
 	Reader   ref
 	Limit    int64           // collectElements: how many elements of each partition; sampleKeys: how many keys; 0 means all
@@ -94,17 +94,17 @@ type sourceInput struct {
 // taskOutput is the result of one task.
 type taskOutput struct {
 	_ struct{} `cbor:",toarray"`
-	// Failed is set if the task could not fetch a section of a shuffle. The task has
+	// FetchFailure is set if the task could not fetch a section of a shuffle. The task has
 	// no other result then.
-	Failed   *fetchFailure
-	Output   *shuffle.Output // writeShuffle
-	Count    int64           // number of elements
-	Counts   []int64         // countPartitions: number of elements of each partition
-	Lengths  []int64         // checkpointElements: bytes of each partition
-	Elements []byte          // collectElements: the elements; sampleKeys: the keys
-	Cached   []cachedBlock   // blocks that the task has stored
-	Counters map[string]int64
-	Measured measurements
+	FetchFailure *fetchFailure
+	Output       *shuffle.Output // writeShuffle
+	Count        int64           // number of elements
+	Counts       []int64         // countPartitions: number of elements of each partition
+	Lengths      []int64         // checkpointElements: bytes of each partition
+	Elements     []byte          // collectElements: the elements; sampleKeys: the keys
+	Cached       []cachedBlock   // blocks that the task has stored
+	Counters     map[string]int64
+	Measured     measurements
 }
 
 // fetchFailure names the section that a task could not fetch.
@@ -134,7 +134,7 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	}
 	service := shuffle.From(ctx)
 	task := bobbin.NewTask(ctx, call)
-	x := &execution{task: task, service: service, layout: &stage.Layout, piece: input.Piece, sources: map[ref]map[int][]storage.Split{}, locations: map[cachedBlock][]string{}}
+	x := &taskContext{task: task, service: service, layout: &stage.Layout, piece: input.Piece, sources: map[ref]map[int][]storage.Split{}, locations: map[cachedBlock][]string{}}
 	for _, source := range input.Sources {
 		if x.sources[source.Node] == nil {
 			x.sources[source.Node] = map[int][]storage.Split{}
@@ -144,8 +144,8 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	for _, location := range input.Cached {
 		x.locations[location.Block] = append(x.locations[location.Block], location.Address)
 	}
-	x.sampling = stage.Work == sampleKeys
-	x.share(stage)
+	x.sampling = stage.Kind == sampleKeys
+	x.divideMemory(stage)
 	output, err := stage.run(x, input.Partitions)
 	var failed *shuffle.FetchError
 	switch {
@@ -157,7 +157,7 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 		if errors.Is(err, transfer.ErrUnreachable) {
 			failure.Gone, failure.Unreachable = true, failed.Output.ExecutorID
 		}
-		output = taskOutput{Failed: failure}
+		output = taskOutput{FetchFailure: failure}
 	case err != nil:
 		return nil, err
 	default:
@@ -173,20 +173,20 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	return codec.Encode(output)
 }
 
-// stageWork is a decoded stageInput.
-type stageWork struct {
+// decodedStage is a decoded stageInput.
+type decodedStage struct {
 	stageInput
 	final    *node
 	exchange *exchange // nil unless the stage writes or samples a shuffle
 }
 
 // stages are the stages of which this process runs tasks.
-var stages = stageCache{byKey: map[[16]byte]*stageWork{}}
+var stages = stageCache{byKey: map[[16]byte]*decodedStage{}}
 
 // stageCache keeps the latest stages decoded, because their tasks share them.
 type stageCache struct {
 	sync.Mutex
-	byKey map[[16]byte]*stageWork
+	byKey map[[16]byte]*decodedStage
 	keys  [][16]byte // in the order of decoding
 }
 
@@ -194,7 +194,7 @@ type stageCache struct {
 const maxStages = 32
 
 // decode decodes a stage: 16 bytes that identify it, then a stageInput.
-func (c *stageCache) decode(common []byte) (*stageWork, error) {
+func (c *stageCache) decode(common []byte) (*decodedStage, error) {
 	if len(common) < 16 {
 		return nil, errors.New("the stage's description is too short")
 	}
@@ -213,16 +213,16 @@ func (c *stageCache) decode(common []byte) (*stageWork, error) {
 			return nil, permanentError{err}
 		}
 	}
-	s := &stageWork{stageInput: decoded}
-	if s.final, err = find(decoded.Final); err != nil {
+	s := &decodedStage{stageInput: decoded}
+	if s.final, err = findNode(decoded.Final); err != nil {
 		return nil, err
 	}
-	if decoded.Work == writeShuffle || decoded.Work == sampleKeys {
-		reader, err := find(decoded.Reader)
+	if decoded.Kind == writeShuffle || decoded.Kind == sampleKeys {
+		reader, err := findNode(decoded.Reader)
 		if err != nil {
 			return nil, err
 		}
-		s.exchange = reader.reads[decoded.Exchange]
+		s.exchange = reader.shuffles[decoded.Exchange]
 	}
 	c.byKey[key] = s
 	if c.keys = append(c.keys, key); len(c.keys) > maxStages {
@@ -236,7 +236,7 @@ func (c *stageCache) decode(common []byte) (*stageWork, error) {
 
 // forgetPlans removes the plans that a stage needed, and that no other stage needs. If a
 // later stage needs one, it is traced again.
-func (c *stageCache) forgetPlans(removed *stageWork) {
+func (c *stageCache) forgetPlans(removed *decodedStage) {
 	needed := map[uint64]bool{}
 	for _, s := range c.byKey {
 		for _, input := range s.Plans {
@@ -261,10 +261,10 @@ func retrace(input planInput) error {
 		p.retraced = true
 		plans.add(p)
 	}
-	return p.mustEqual(input.Fingerprint)
+	return p.checkEqual(input.Fingerprint)
 }
 
-func find(r ref) (*node, error) {
+func findNode(r ref) (*node, error) {
 	if p := plans.get(r.Plan); p != nil && r.Node < len(p.nodes) {
 		return p.nodes[r.Node], nil
 	}
@@ -272,12 +272,12 @@ func find(r ref) (*node, error) {
 }
 
 // run computes partitions and does the stage's work with them.
-func (s *stageWork) run(x *execution, partitions span) (output taskOutput, err error) {
-	switch s.Work {
+func (s *decodedStage) run(x *taskContext, partitions span) (output taskOutput, err error) {
+	switch s.Kind {
 	case writeShuffle:
 		return s.write(x, partitions)
 	case sampleKeys:
-		err = x.over(partitions, func(partition int) {
+		err = x.eachPartition(partitions, func(partition int) {
 			left := s.Limit
 			s.exchange.sample(x, partition, func(key []byte) bool {
 				output.Elements = append(binary.AppendUvarint(output.Elements, uint64(len(key))), key...)
@@ -286,7 +286,7 @@ func (s *stageWork) run(x *execution, partitions span) (output taskOutput, err e
 			})
 		})
 	case collectElements:
-		err = x.over(partitions, func(partition int) {
+		err = x.eachPartition(partitions, func(partition int) {
 			s.final.collect(x, partition, func(element []byte) bool {
 				output.Elements = append(binary.AppendUvarint(output.Elements, uint64(len(element))), element...)
 				output.Count++
@@ -294,11 +294,11 @@ func (s *stageWork) run(x *execution, partitions span) (output taskOutput, err e
 			})
 		})
 	case countElements:
-		err = x.over(partitions, func(partition int) {
+		err = x.eachPartition(partitions, func(partition int) {
 			output.Count += s.final.countElements(x, partition)
 		})
 	case countPartitions:
-		err = x.over(partitions, func(partition int) {
+		err = x.eachPartition(partitions, func(partition int) {
 			output.Counts = append(output.Counts, s.final.countElements(x, partition))
 		})
 	case saveElements:
@@ -310,10 +310,10 @@ func (s *stageWork) run(x *execution, partitions span) (output taskOutput, err e
 }
 
 // write computes partitions and writes their records to the shuffle.
-func (s *stageWork) write(x *execution, partitions span) (taskOutput, error) {
+func (s *decodedStage) write(x *taskContext, partitions span) (taskOutput, error) {
 	id := shuffle.MapID{Shuffle: s.exchange.id(), Map: uint64(x.task.Index()), Attempt: uint64(s.Attempt)<<32 | uint64(x.task.Attempt())}
 	x.task.Hold(shuffle.HoldKey(id.Shuffle))
-	out := x.service.NewWriter(id, x.layout.count(s.exchange.node), x.memory)
+	out := x.service.NewWriter(id, x.layout.count(s.exchange.node), x.operatorMemory)
 	defer out.Abort()
 	if err := s.exchange.write(x, partitions, out); err != nil {
 		return taskOutput{}, err

@@ -130,14 +130,14 @@ func (r *blockReader) header() (header, error) {
 		return header{}, io.EOF
 	}
 	if r.left < headerSize {
-		return header{}, r.failed(fmt.Errorf("%w: only %d bytes of its header are there", block.ErrDamaged, r.left))
+		return header{}, r.wrapError(fmt.Errorf("%w: only %d bytes of its header are there", block.ErrDamaged, r.left))
 	}
 	if _, err := io.ReadFull(r.input, r.head[:]); err != nil {
-		return header{}, r.failed(err)
+		return header{}, r.wrapError(err)
 	}
 	h, err := parseHeader(&r.head, r.left-headerSize)
 	if err != nil {
-		return header{}, r.failed(err)
+		return header{}, r.wrapError(err)
 	}
 	return h, nil
 }
@@ -146,10 +146,10 @@ func (r *blockReader) header() (header, error) {
 // has their length.
 func (r *blockReader) body(h *header, stored []byte) error {
 	if _, err := io.ReadFull(r.input, stored); err != nil {
-		return r.failed(err)
+		return r.wrapError(err)
 	}
 	if err := h.check(stored); err != nil {
-		return r.failed(err)
+		return r.wrapError(err)
 	}
 	r.offset += headerSize + int64(h.storedSize)
 	r.left -= headerSize + int64(h.storedSize)
@@ -178,8 +178,8 @@ func (r *blockReader) next(stored, raw *[]byte) (Records, error) {
 	return records, nil
 }
 
-// failed returns the error of the next block. A file that ends early is damaged.
-func (r *blockReader) failed(err error) error {
+// wrapError returns the error of the next block. A file that ends early is damaged.
+func (r *blockReader) wrapError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: the file ends before the block does", block.ErrDamaged)
 	}

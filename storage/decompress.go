@@ -29,7 +29,7 @@ func (s Split) decompress(file File) (io.ReadCloser, error) {
 		z, err := gzip.NewReader(file)
 		if err != nil {
 			_ = file.Close()
-			return nil, r.failed(err)
+			return nil, r.wrapError(err)
 		}
 		r.Reader, r.stop = z, z.Close
 	case zstdCompression:
@@ -37,7 +37,7 @@ func (s Split) decompress(file File) (io.ReadCloser, error) {
 		z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			_ = file.Close()
-			return nil, r.failed(err)
+			return nil, r.wrapError(err)
 		}
 		r.Reader, r.stop = z, func() error { z.Close(); return nil }
 	default:
@@ -56,7 +56,7 @@ type decompressedReader struct {
 
 func (r *decompressedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	return n, r.failed(err)
+	return n, r.wrapError(err)
 }
 
 func (r *decompressedReader) Close() error {
@@ -67,8 +67,8 @@ func (r *decompressedReader) Close() error {
 	return err
 }
 
-// failed adds the split's name to an error other than nil and io.EOF.
-func (r *decompressedReader) failed(err error) error {
+// wrapError adds the split's name to an error other than nil and io.EOF.
+func (r *decompressedReader) wrapError(err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}

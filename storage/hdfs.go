@@ -110,7 +110,7 @@ func (h *hdfsSystem) fileContext(ctx context.Context) (joined context.Context, r
 	return joined, func() { stop(); cancel(fs.ErrClosed) }
 }
 
-func (h *hdfsSystem) failed(ctx context.Context, op, path string, err error) error {
+func (h *hdfsSystem) wrapError(ctx context.Context, op, path string, err error) error {
 	return namenode.PathError(ctx, op, h.root+path, h.explainToken(err))
 }
 
@@ -120,14 +120,14 @@ func (h *hdfsSystem) open(ctx context.Context, path string) (File, error) {
 		err = readable(status)
 	}
 	if err != nil {
-		return nil, h.failed(ctx, "open", path, err)
+		return nil, h.wrapError(ctx, "open", path, err)
 	}
 	f := &hdfsFile{system: h, path: path, info: h.info(path, status)}
 	f.ctx, f.release = h.fileContext(ctx)
 	for _, r := range []**stream.Reader{&f.reader, &f.readerAt} {
 		if *r, err = stream.NewReader(f.ctx, h.streams, path, status); err != nil {
 			f.release()
-			return nil, h.failed(ctx, "open", path, err)
+			return nil, h.wrapError(ctx, "open", path, err)
 		}
 	}
 	return f, nil
@@ -157,7 +157,7 @@ func (h *hdfsSystem) create(ctx context.Context, path string, settings createSet
 		BlockSize:   cmp.Or(settings.blockSize, h.defaults.blockSize),
 	})
 	if err != nil {
-		err = h.failed(joined, "create", path, err)
+		err = h.wrapError(joined, "create", path, err)
 		release()
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (h *hdfsSystem) stat(ctx context.Context, path string, withBlocks bool) (en
 		status.Locations, err = h.namenode.BlockLocations(ctx, path, status.GetLength())
 	}
 	if err != nil {
-		return entry{}, h.failed(ctx, "stat", path, err)
+		return entry{}, h.wrapError(ctx, "stat", path, err)
 	}
 	return entry{Info: h.info(path, status), blocks: blocksOf(status)}, nil
 }
@@ -178,7 +178,7 @@ func (h *hdfsSystem) stat(ctx context.Context, path string, withBlocks bool) (en
 func (h *hdfsSystem) list(ctx context.Context, dir string, withBlocks bool) ([]entry, error) {
 	found, err := h.namenode.List(ctx, dir, withBlocks)
 	if err != nil {
-		return nil, h.failed(ctx, "list", dir, err)
+		return nil, h.wrapError(ctx, "list", dir, err)
 	}
 	entries := make([]entry, len(found))
 	for i, status := range found {
@@ -188,11 +188,11 @@ func (h *hdfsSystem) list(ctx context.Context, dir string, withBlocks bool) ([]e
 }
 
 func (h *hdfsSystem) mkdirAll(ctx context.Context, path string, perm fs.FileMode) error {
-	return h.failed(ctx, "mkdir", path, h.namenode.Mkdirs(ctx, path, perm))
+	return h.wrapError(ctx, "mkdir", path, h.namenode.Mkdirs(ctx, path, perm))
 }
 
 func (h *hdfsSystem) rename(ctx context.Context, from, to string) error {
-	err := h.failed(ctx, "rename", from, h.namenode.Rename(ctx, from, to))
+	err := h.wrapError(ctx, "rename", from, h.namenode.Rename(ctx, from, to))
 	exists := errors.Is(err, fs.ErrExist)
 	if err != nil && !exists && !errors.Is(err, fs.ErrNotExist) {
 		// If one of the two paths is a file and the other a directory, the NameNode
@@ -211,11 +211,11 @@ func (h *hdfsSystem) remove(ctx context.Context, path string, recursive bool) er
 	if err == nil && !existed {
 		err = fs.ErrNotExist
 	}
-	return h.failed(ctx, "remove", path, err)
+	return h.wrapError(ctx, "remove", path, err)
 }
 
 func (h *hdfsSystem) setTimes(ctx context.Context, path string, accessed, modified time.Time) error {
-	return h.failed(ctx, "set times of", path, h.namenode.SetTimes(ctx, path, accessed, modified))
+	return h.wrapError(ctx, "set times of", path, h.namenode.SetTimes(ctx, path, accessed, modified))
 }
 
 func (h *hdfsSystem) info(name string, status *pb.FileStatus) Info {
@@ -265,19 +265,19 @@ type hdfsSink struct {
 
 func (s *hdfsSink) Write(p []byte) (int, error) {
 	n, err := s.writer.Write(p)
-	return n, s.system.failed(s.ctx, "write", s.path, err)
+	return n, s.system.wrapError(s.ctx, "write", s.path, err)
 }
 
 func (s *hdfsSink) Close() error {
 	err := s.writer.Close()
 	if err != nil {
-		return s.system.failed(s.ctx, "write", s.path, err)
+		return s.system.wrapError(s.ctx, "write", s.path, err)
 	}
 	s.release()
 	return nil
 }
 
-func (s *hdfsSink) Flush() error { return s.system.failed(s.ctx, "write", s.path, s.writer.Flush()) }
+func (s *hdfsSink) Flush() error { return s.system.wrapError(s.ctx, "write", s.path, s.writer.Flush()) }
 
 func (s *hdfsSink) Abandon() error {
 	s.writer.Abandon()
@@ -288,5 +288,5 @@ func (s *hdfsSink) Abandon() error {
 func (s *hdfsSink) Abort() error {
 	defer s.release()
 	// The file is removed even if its context has ended.
-	return s.system.failed(context.Background(), "remove", s.path, s.writer.Abort())
+	return s.system.wrapError(context.Background(), "remove", s.path, s.writer.Abort())
 }

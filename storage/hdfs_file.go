@@ -35,12 +35,12 @@ func (f *hdfsFile) Read(p []byte) (int, error) {
 	defer f.mu.Unlock()
 	n, err := f.reader.ReadFrom(p, f.offset)
 	f.offset += int64(n)
-	return n, f.failed(err)
+	return n, f.wrapError(err)
 }
 
 func (f *hdfsFile) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
-		return 0, f.failed(errors.New("negative offset"))
+		return 0, f.wrapError(errors.New("negative offset"))
 	}
 	f.readerAtMu.Lock()
 	defer f.readerAtMu.Unlock()
@@ -49,7 +49,7 @@ func (f *hdfsFile) ReadAt(p []byte, offset int64) (int, error) {
 		n, err := f.readerAt.ReadFrom(p[read:], offset+int64(read))
 		read += n
 		if err != nil {
-			return read, f.failed(err)
+			return read, f.wrapError(err)
 		}
 	}
 	return read, nil
@@ -90,9 +90,9 @@ func (f *hdfsFile) Close() error {
 	return err
 }
 
-func (f *hdfsFile) failed(err error) error {
+func (f *hdfsFile) wrapError(err error) error {
 	if err == nil || isEOF(err) {
 		return err
 	}
-	return f.system.failed(f.ctx, "read", f.path, err)
+	return f.system.wrapError(f.ctx, "read", f.path, err)
 }

@@ -152,28 +152,28 @@ func (f *localFile) Stat() Info { return f.info }
 
 func (f *localFile) Read(p []byte) (int, error) {
 	if err := context.Cause(f.ctx); err != nil {
-		return 0, f.failed(err)
+		return 0, f.wrapError(err)
 	}
 	n, err := f.file.Read(p)
-	return n, f.failed(err)
+	return n, f.wrapError(err)
 }
 
 func (f *localFile) ReadAt(p []byte, offset int64) (int, error) {
 	if err := context.Cause(f.ctx); err != nil {
-		return 0, f.failed(err)
+		return 0, f.wrapError(err)
 	}
 	n, err := f.file.ReadAt(p, offset)
-	return n, f.failed(err)
+	return n, f.wrapError(err)
 }
 
 func (f *localFile) Seek(offset int64, whence int) (int64, error) {
 	n, err := f.file.Seek(offset, whence)
-	return n, f.failed(err)
+	return n, f.wrapError(err)
 }
 
-func (f *localFile) Close() error { return f.failed(f.file.Close()) }
+func (f *localFile) Close() error { return f.wrapError(f.file.Close()) }
 
-func (f *localFile) failed(err error) error {
+func (f *localFile) wrapError(err error) error {
 	if err == nil || isEOF(err) {
 		return err
 	}

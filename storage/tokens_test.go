@@ -100,7 +100,7 @@ func TestRefusedTokensAreExplained(t *testing.T) {
 		files := New(Options{Hadoop: kerberosConfig(nil), User: "ann", Tokens: tokensOf(identifier)})
 		found, err := files.resolve("hdfs://ha/x")
 		require.NoError(t, err)
-		err = found.system.(*hdfsSystem).failed(t.Context(), "open", "/x", refused)
+		err = found.system.(*hdfsSystem).wrapError(t.Context(), "open", "/x", refused)
 		require.ErrorContains(t, err, want)
 		require.ErrorIs(t, err, ipc.InvalidToken)
 		require.NoError(t, files.Close())
