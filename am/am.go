@@ -144,19 +144,19 @@ func terminated() outcome {
 // killedBy is the outcome after a user killed the application. The error has YARN's words
 // for a killed application.
 func (m *applicationMaster) killedBy(user string) outcome {
-	return outcome{code: ExitTerminated, err: &Killed{Application: m.ID.Application.String(), User: cmp.Or(user, "unknown")}, killed: true}
+	return outcome{code: ExitTerminated, err: &KilledError{Application: m.ID.Application.String(), User: cmp.Or(user, "unknown")}, killed: true}
 }
 
-// Killed is the cause of the driver function's end if a user kills the application on its
+// KilledError is the cause of the driver function's end if a user kills the application on its
 // page.
-type Killed struct{ Application, User string }
+type KilledError struct{ Application, User string }
 
-func (k *Killed) Error() string {
+func (k *KilledError) Error() string {
 	return k.Application + " was killed by user " + k.User + " with diagnostic message: on the application's page"
 }
 
-func outcomeOf(err error) outcome {
-	var exhausted *allocator.TooManyFailures
+func outcomeOfAllocator(err error) outcome {
+	var exhausted *allocator.TooManyFailuresError
 	switch {
 	case err == nil:
 		return outcome{}
@@ -170,7 +170,7 @@ func outcomeOf(err error) outcome {
 // driverOutcome returns the outcome for the driver's error and the registration's error.
 func driverOutcome(failure, registering error) outcome {
 	if failure == nil {
-		return outcomeOf(registering)
+		return outcomeOfAllocator(registering)
 	}
 	return outcome{code: driverExit(failure), err: errors.Join(failure, registering)}
 }
@@ -196,11 +196,11 @@ func (m *applicationMaster) run(ctx context.Context, tokens *storage.Tokens, pro
 		}
 		m.allocator.SetNextExecutorID(first)
 	}
-	return m.work(ctx, tokens)
+	return m.runDriverAndAllocator(ctx, tokens)
 }
 
-// work runs the driver and the allocator until one has ended, then ends the other.
-func (m *applicationMaster) work(ctx context.Context, tokens *storage.Tokens) outcome {
+// runDriverAndAllocator runs the driver and the allocator until one has ended, then ends the other.
+func (m *applicationMaster) runDriverAndAllocator(ctx context.Context, tokens *storage.Tokens) outcome {
 	var both sync.WaitGroup
 	defer both.Wait()
 
@@ -229,7 +229,7 @@ func (m *applicationMaster) work(ctx context.Context, tokens *storage.Tokens) ou
 			return driverOutcome(err, registering)
 		}
 	case err := <-allocated:
-		ended := outcomeOf(err)
+		ended := outcomeOfAllocator(err)
 		stopRunning(ended.err)
 		return ended.noteAbandoned(<-returned)
 	case user := <-m.kills:
@@ -283,7 +283,7 @@ func (m *applicationMaster) buildAllocator() error {
 		ExecutorLost:  m.driver.Endpoint.ExecutorLost,
 		Decommission:  m.driver.Endpoint.Decommission,
 		Progress:      m.driver.Endpoint.Progress,
-		Load:          m.load,
+		Load:          m.runningTasksByExecutor,
 		Events:        m.driver.Events,
 		Settings:      m.Settings,
 		Hadoop:        m.Hadoop,
@@ -308,7 +308,7 @@ func (m *applicationMaster) servePage() (*page.Server, error) {
 		ActiveRM:    m.rm.Serving,
 		Status:      m.status,
 		Metrics:     m.addMetrics,
-		Profile:     m.driver.Endpoint.Profile,
+		Profile:     m.driver.Endpoint.TakeProfile,
 		Snapshot:    m.snapshot,
 		Kill: func(user string) {
 			select {
@@ -343,7 +343,7 @@ func (m *applicationMaster) addMetrics(set *metrics.Set) {
 	page.MetricTable.AddTo(set, m.allocator.Status())
 }
 
-func (m *applicationMaster) load() map[string]int {
+func (m *applicationMaster) runningTasksByExecutor() map[string]int {
 	tasks := map[string]int{}
 	for _, executor := range m.driver.Endpoint.Status().Executors {
 		tasks[executor.ID] = executor.Running

@@ -71,7 +71,7 @@ func TestExitCodesOfDrivers(t *testing.T) {
 		{errors.New("failed"), ExitUserFunction},
 		{noSession, ExitSessionNotCreated},
 		{&supervise.NotReturned{Cause: noSession}, ExitSessionNotCreated},
-		{&remote.Disconnected{}, ExitDisconnected},
+		{&remote.DisconnectedError{}, ExitDisconnected},
 	} {
 		require.Equal(t, test.code, driverExit(test.err))
 	}
@@ -115,7 +115,7 @@ func TestApplicationAbandonsDriverFunction(t *testing.T) {
 					time.Sleep(time.Hour)
 					return nil
 				})
-				got := m.work(t.Context(), nil)
+				got := m.runDriverAndAllocator(t.Context(), nil)
 				require.Equal(t, supervise.Grace, time.Since(<-ended))
 				require.ErrorContains(t, got.err, test.reason)
 				require.ErrorContains(t, got.err, "the driver function did not return within 10s")
@@ -138,7 +138,7 @@ func TestTerminatedApplicationAbandonsDriverFunction(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		began := time.Now()
-		got := m.work(ctx, nil)
+		got := m.runDriverAndAllocator(ctx, nil)
 		require.Equal(t, time.Minute+supervise.Grace, time.Since(began))
 		require.Equal(t, ExitTerminated, got.code)
 		require.True(t, got.interrupted)
@@ -159,7 +159,7 @@ func TestAUserKillsAnApplication(t *testing.T) {
 			return context.Cause(ctx)
 		})
 		time.AfterFunc(time.Minute, func() { m.kills <- "ann" })
-		got := m.work(t.Context(), nil)
+		got := m.runDriverAndAllocator(t.Context(), nil)
 		require.True(t, got.killed)
 		require.False(t, got.interrupted, "no attempt follows")
 		require.Equal(t, ExitTerminated, got.code)

@@ -88,9 +88,9 @@ func (m *applicationMaster) receiveTokens(encoded []byte) error {
 	return m.contexts.renew(tokens)
 }
 
-// usableUntil returns until when containers can be started with tokens, which are renewed
+// tokensUsableUntil returns until when containers can be started with tokens, which are renewed
 // until the end of their maximum lifetime; zero if that is not known.
-func usableUntil(tokens *security.Credentials) (until time.Time) {
+func tokensUsableUntil(tokens *security.Credentials) (until time.Time) {
 	for _, token := range hdfsTokens(tokens) {
 		identifier, err := token.ParseIdentifier()
 		if err != nil {

@@ -23,7 +23,7 @@ type Endpoint interface {
 	Decommission(ids []string, notice driver.DecommissionNotice)
 	Status() driver.Status
 	Progress() float32 // finished share of the known tasks, 0 to 1
-	Profile(ctx context.Context, request profiling.Request) ([]byte, error)
+	TakeProfile(ctx context.Context, request profiling.Request) ([]byte, error)
 	Stop(ctx context.Context) error
 }
 
@@ -82,7 +82,7 @@ func remoteDriver(attempt *Attempt) (*Driver, error) {
 // driverExit returns the exit code for a driver's error.
 func driverExit(err error) int {
 	var noSession *supervise.NoSession
-	var gone *remote.Disconnected
+	var gone *remote.DisconnectedError
 	switch {
 	case err == nil:
 		return 0

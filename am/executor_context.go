@@ -51,14 +51,14 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 	if attempt.Hadoop.HTTPSOnly() {
 		c.scheme = "https"
 	}
-	c.submittedUntil = usableUntil(attempt.credentials)
+	c.submittedUntil = tokensUsableUntil(attempt.credentials)
 	var err error
-	c.submitted, err = c.with(attempt.credentials)
+	c.submitted, err = c.sharedWithTokens(attempt.credentials)
 	return c, err
 }
 
-// with returns the common part with tokens, which may be nil.
-func (c *executorContexts) with(tokens *security.Credentials) (*yarn.SharedLaunch, error) {
+// sharedWithTokens returns the common part with tokens, which may be nil.
+func (c *executorContexts) sharedWithTokens(tokens *security.Credentials) (*yarn.SharedLaunch, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, c.pass)
 	// Executors get the tokens of file systems, and never the ApplicationMaster's own.
@@ -75,7 +75,7 @@ func (c *executorContexts) with(tokens *security.Credentials) (*yarn.SharedLaunc
 
 // renew makes later contexts have new tokens when the submission's end.
 func (c *executorContexts) renew(tokens *security.Credentials) error {
-	shared, err := c.with(tokens)
+	shared, err := c.sharedWithTokens(tokens)
 	if err == nil {
 		c.renewed.Store(shared)
 	}

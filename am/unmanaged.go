@@ -39,7 +39,7 @@ func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, e
 		return err
 	}
 	hadoop := conf.FromMap(u.Spec.Hadoop)
-	id, token, err := u.admission(ctx, hadoop)
+	id, token, err := u.awaitToken(ctx, hadoop)
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,9 @@ func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, e
 	return err
 }
 
-// admission waits for the application's AMRMToken, which exists once the scheduler
+// awaitToken waits for the application's AMRMToken, which exists once the scheduler
 // has accepted the application.
-func (u Unmanaged) admission(ctx context.Context, hadoop *conf.Config) (yarn.AttemptID, security.Token, error) {
+func (u Unmanaged) awaitToken(ctx context.Context, hadoop *conf.Config) (yarn.AttemptID, security.Token, error) {
 	fail := func(err error) (yarn.AttemptID, security.Token, error) {
 		return yarn.AttemptID{}, security.Token{}, fmt.Errorf("the token of the unmanaged ApplicationMaster: %w", err)
 	}

@@ -30,11 +30,11 @@ type pprofReply struct {
 	err      error
 }
 
-// Profile takes a profile of executors, or of the driver, and returns it in the format
+// TakeProfile takes a profile of executors, or of the driver, and returns it in the format
 // of go tool pprof; those of several executors are merged. Comments in the profile say
 // which executors are in it, and which are not and why. Profile fails if the request is
 // invalid, if no executor answers, if ctx ends, and with ErrStopped.
-func (d *Driver) Profile(ctx context.Context, r profiling.Request) ([]byte, error) {
+func (d *Driver) TakeProfile(ctx context.Context, r profiling.Request) ([]byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}

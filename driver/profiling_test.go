@@ -31,13 +31,13 @@ func executorsIn(t *testing.T, encoded []byte) (samples map[string]int, comments
 func TestProfilesOfExecutorsAreMerged(t *testing.T) {
 	d := start(t, driver.Options{})
 	request := profiling.Request{Type: profiling.Goroutine, Duration: time.Second}
-	_, err := d.Profile(t.Context(), request)
+	_, err := d.TakeProfile(t.Context(), request)
 	require.EqualError(t, err, "no executor is registered")
 
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 1})
 	attach(t, d, executorbackend.Options{ID: "2", Cores: 1})
 	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 2 })
-	merged, err := d.Profile(t.Context(), request)
+	merged, err := d.TakeProfile(t.Context(), request)
 	require.NoError(t, err)
 	samples, comments := executorsIn(t, merged)
 	require.NotZero(t, samples["1"])
@@ -46,15 +46,15 @@ func TestProfilesOfExecutorsAreMerged(t *testing.T) {
 
 	one := request
 	one.Executor = "2"
-	merged, err = d.Profile(t.Context(), one)
+	merged, err = d.TakeProfile(t.Context(), one)
 	require.NoError(t, err)
 	samples, _ = executorsIn(t, merged)
 	require.Len(t, samples, 1)
 
 	one.Executor = "3"
-	_, err = d.Profile(t.Context(), one)
+	_, err = d.TakeProfile(t.Context(), one)
 	require.EqualError(t, err, `executor "3" is not registered`)
-	_, err = d.Profile(t.Context(), profiling.Request{Type: profiling.Heap, Duration: time.Second, Job: 7})
+	_, err = d.TakeProfile(t.Context(), profiling.Request{Type: profiling.Heap, Duration: time.Second, Job: 7})
 	require.EqualError(t, err, "no executor runs a task of job 7")
 	ofJob := request
 	napping := make(chan error, 1)
@@ -65,15 +65,15 @@ func TestProfilesOfExecutorsAreMerged(t *testing.T) {
 	await(t, d, func(s driver.Status) bool { return s.Totals.Running == 1 })
 	status := d.Status()
 	ofJob.Job = status.Jobs[len(status.Jobs)-1].ID
-	merged, err = d.Profile(t.Context(), ofJob)
+	merged, err = d.TakeProfile(t.Context(), ofJob)
 	require.NoError(t, err)
 	samples, _ = executorsIn(t, merged)
 	require.Len(t, samples, 1)
 	require.NoError(t, <-napping)
-	_, err = d.Profile(t.Context(), profiling.Request{Type: "trace", Duration: time.Second})
+	_, err = d.TakeProfile(t.Context(), profiling.Request{Type: "trace", Duration: time.Second})
 	require.ErrorContains(t, err, `"trace" is no type of profile`)
 
-	own, err := d.Profile(t.Context(), profiling.Request{Type: profiling.Heap, Duration: time.Second, Driver: true})
+	own, err := d.TakeProfile(t.Context(), profiling.Request{Type: profiling.Heap, Duration: time.Second, Driver: true})
 	require.NoError(t, err)
 	samples, comments = executorsIn(t, own)
 	require.Empty(t, samples)
@@ -92,7 +92,7 @@ func TestAnExecutorThatIsLostIsLeftOutOfAProfile(t *testing.T) {
 	taken := make(chan result, 1)
 	ask := func(r profiling.Request) {
 		go func() {
-			encoded, err := d.Profile(context.Background(), r)
+			encoded, err := d.TakeProfile(context.Background(), r)
 			taken <- result{encoded, err}
 		}()
 	}

@@ -20,14 +20,14 @@ func (a *Application) servePages() (url string, stop func()) {
 	if a.terminal == nil || a.terminal.console == nil || recorder == nil || !config.UI.In(a.Settings) {
 		return "", func() {}
 	}
-	pages := ui.New(ui.Options{Snapshot: recorder.Snapshot, Profile: a.Driver.Profile, Streams: true})
+	pages := ui.New(ui.Options{Snapshot: recorder.Snapshot, Profile: a.Driver.TakeProfile, Streams: true})
 	server, err := ui.ServeLocally(config.UIPort.In(a.Settings), pages, map[string]http.Handler{
 		strings.TrimPrefix(metrics.Path, "/"): metrics.Handler(func(_ context.Context, set *metrics.Set) error {
 			status := a.Driver.Status()
 			driver.MetricTable.AddTo(set, &status)
 			return nil
 		}),
-		profiling.Path: profiling.Handler(a.Driver.Profile),
+		profiling.Path: profiling.Handler(a.Driver.TakeProfile),
 	})
 	if err != nil {
 		a.Logger.Warn("the application has no pages: see ui.port", "error", err)

@@ -107,7 +107,7 @@ func buildVersion() string {
 // returned notes the result of the driver function, whose context was ctx.
 func (r *recording) returned(ctx context.Context, err error) {
 	state := events.StateFailed
-	var killed *am.Killed
+	var killed *am.KilledError
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		state = events.StateSucceeded

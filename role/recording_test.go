@@ -90,7 +90,7 @@ func TestStatesOfApplications(t *testing.T) {
 	for state, test := range map[string]struct{ cause, err error }{
 		events.StateSucceeded: {nil, nil},
 		events.StateFailed:    {errors.New("too many executors failed"), errors.New("no result")},
-		events.StateKilled:    {&am.Killed{Application: "application_1", User: "alice"}, errors.New("no result")},
+		events.StateKilled:    {&am.KilledError{Application: "application_1", User: "alice"}, errors.New("no result")},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(test.cause)

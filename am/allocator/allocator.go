@@ -54,13 +54,13 @@ type Options struct {
 type Allocator struct {
 	options        Options
 	heartbeats     heartbeats
-	limits         limits
+	limits         containerLimits
 	state          *state
 	launcher       *launcher.Launcher
 	containers     *containerLog
 	racks          rackLookup
 	preemptionWait time.Duration // the shortest time from the notice of a preemption to the end of the container
-	pace           pace
+	pace           heartbeatPace
 	clusterNodes   int // NodeManagers of the cluster, by the last answer to a heartbeat
 
 	registered chan struct{} // closed when the application is registered for the first time
@@ -85,7 +85,7 @@ type messages struct {
 	registered []string
 	launches   []launchOutcome
 	racks      map[string]string // racks by host, from a look-up that has ended
-	contracts  []loadedContract
+	contracts  []contractWithTasks
 }
 
 type launchOutcome struct {
@@ -93,9 +93,9 @@ type launchOutcome struct {
 	err error
 }
 
-// loadedContract is a preemption contract with the number of tasks of each executor.
-type loadedContract struct {
-	contract
+// contractWithTasks is a preemption contract with the number of tasks of each executor.
+type contractWithTasks struct {
+	preemptionContract
 	tasks map[string]int
 }
 
@@ -129,12 +129,12 @@ func New(o Options) *Allocator {
 		containers:     openContainerLog(o.LogDirectory, config.ClientMode(settings), o.Logger),
 		racks:          newRackLookup(o.Hadoop, o.Logger),
 		preemptionWait: preemptionWarning(o.Hadoop, idle),
-		pace:           pace{initial: min(config.InitialHeartbeat.In(settings), idle), idle: idle},
+		pace:           heartbeatPace{initial: min(config.InitialHeartbeat.In(settings), idle), idle: idle},
 		registered:     make(chan struct{}),
 		wake:           make(chan struct{}, 1),
 	}
 	for host, node := range o.Nodes {
-		a.state.topology.offers[host] = need{yarn.Resource{MemoryMB: node.MemoryMB, VCores: int32(node.VCores), Others: node.Others}, node.Label}
+		a.state.topology.capacities[host] = nodeRequirement{yarn.Resource{MemoryMB: node.MemoryMB, VCores: int32(node.VCores), Others: node.Others}, node.Label}
 	}
 	a.state.want(driver.Request{Demands: []driver.Demand{{Profile: profile.Default(settings), Total: config.InitialExecutors(settings)}}}, time.Time{})
 	a.publish()

@@ -30,7 +30,7 @@ func TestContainersAreLaunchedByNode(t *testing.T) {
 			require.Equal(t, []int{2}, s.nm.calls())
 			s.ExecutorRegistered("1")
 			synctest.Wait()
-			require.Equal(t, Counts{Requested: 2, Allocated: 2, Launching: 1, Running: 1, MaxFailures: 4}, s.Status().Counts)
+			require.Equal(t, ExecutorCounts{Requested: 2, Allocated: 2, Launching: 1, Running: 1, MaxFailures: 4}, s.Status().Counts)
 		}))
 		require.Equal(t, 1, s.rm.registrations)
 	})
@@ -225,7 +225,7 @@ func TestTheAllocatorEndsWithTheReason(t *testing.T) {
 				s := newFixture(t, test.rm, test.settings)
 				err := s.runs(t, func() { time.Sleep(time.Minute) })
 				require.ErrorContains(t, err, test.want)
-				tooMany := (*TooManyFailures)(nil)
+				tooMany := (*TooManyFailuresError)(nil)
 				require.Equal(t, test.tooMany, errors.As(err, &tooMany))
 			})
 		})
@@ -382,7 +382,7 @@ func TestAHeartbeatWithoutChangesAllocatesNoMemory(t *testing.T) {
 	for i := range 1000 {
 		s.state.give(containerOn("a1", int64(i+1)))
 	}
-	require.Zero(t, s.state.toAsk())
+	require.Zero(t, s.state.containersToAsk())
 	turn := func() {
 		now := time.Now()
 		s.receive(ctx, now)
@@ -399,7 +399,7 @@ func TestAHeartbeatWithoutChangesAllocatesNoMemory(t *testing.T) {
 }
 
 func TestPaceIsFastWhileContainersAreMissing(t *testing.T) {
-	p := pace{initial: 50 * time.Millisecond, idle: 3 * time.Second}
+	p := heartbeatPace{initial: 50 * time.Millisecond, idle: 3 * time.Second}
 	require.Equal(t, 50*time.Millisecond, p.next(true, begin))
 	require.Equal(t, 3*time.Second, p.next(false, begin))
 	slow := later(eagerPeriod + 1)

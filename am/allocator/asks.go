@@ -13,16 +13,16 @@ const anywhere = "*"
 // contains only the numbers that change: repeating a number would ask again for
 // containers allocated in the meantime.
 type asks struct {
-	rackOf   func(host string) string
-	believed map[string]int // the numbers that the ResourceManager should have
-	byHosts  map[string]int // by rack, the sum of the numbers of its hosts
-	// replaced has the old values of the numbers in the last heartbeat. Containers in
+	rackOf         func(host string) string
+	knownToManager map[string]int // the numbers that the ResourceManager should have
+	rackSums       map[string]int // by rack, the sum of the numbers of its hosts
+	// previous has the old values of the numbers in the last heartbeat. Containers in
 	// that heartbeat's answer were allocated before it, and lowered the old values.
-	replaced map[string]int
-	// unsure has the racks whose number the ResourceManager may not have lowered: it
+	previous map[string]int
+	// uncertainRacks has the racks whose number the ResourceManager may not have lowered: it
 	// may have allocated a container in the rack as an off-switch one, if it delays
 	// rack-local containers for longer (RegularContainerAllocator.canAssign).
-	unsure map[string]struct{}
+	uncertainRacks map[string]struct{}
 }
 
 type ask struct {
@@ -30,19 +30,19 @@ type ask struct {
 	count int
 }
 
-// closeness is how close an allocated container is to a requested host.
-type closeness int
+// placementLevel is how close an allocated container is to a requested host.
+type placementLevel int
 
 const (
-	onHost closeness = iota
+	onHost placementLevel = iota
 	inRack
 	elsewhere
 )
 
 func newAsks(rackOf func(string) string) asks {
 	return asks{
-		rackOf: rackOf, believed: map[string]int{}, byHosts: map[string]int{},
-		replaced: map[string]int{}, unsure: map[string]struct{}{},
+		rackOf: rackOf, knownToManager: map[string]int{}, rackSums: map[string]int{},
+		previous: map[string]int{}, uncertainRacks: map[string]struct{}{},
 	}
 }
 
@@ -51,14 +51,14 @@ func newAsks(rackOf func(string) string) asks {
 // may add up to more than total, but the ResourceManager allocates at most total.
 func (a *asks) change(total int, locations locations) []ask {
 	wanted := make(map[string]int, 2*len(locations.hosts)+1)
-	clear(a.byHosts)
+	clear(a.rackSums)
 	for host, count := range locations.hosts {
 		if count = min(count, total); count > 0 {
 			wanted[host] = count
-			a.byHosts[a.rackOf(host)] += count
+			a.rackSums[a.rackOf(host)] += count
 		}
 	}
-	for rack, count := range a.byHosts {
+	for rack, count := range a.rackSums {
 		wanted[rack] = min(count, total)
 	}
 	for rack, count := range locations.racks {
@@ -70,28 +70,28 @@ func (a *asks) change(total int, locations locations) []ask {
 		wanted[anywhere] = total
 	}
 	var send []ask
-	for name := range a.believed {
+	for name := range a.knownToManager {
 		if wanted[name] == 0 {
 			send = append(send, ask{name, 0})
 		}
 	}
 	for name, count := range wanted {
-		if _, unsure := a.unsure[name]; unsure || count != a.believed[name] {
+		if _, unsure := a.uncertainRacks[name]; unsure || count != a.knownToManager[name] {
 			send = append(send, ask{name, count})
 		}
 	}
-	for name := range a.unsure {
-		if wanted[name] == 0 && a.believed[name] == 0 {
+	for name := range a.uncertainRacks {
+		if wanted[name] == 0 && a.knownToManager[name] == 0 {
 			send = append(send, ask{name, 0})
 		}
 	}
-	clear(a.unsure)
+	clear(a.uncertainRacks)
 	for _, ask := range send {
-		if _, ok := a.replaced[ask.name]; !ok {
-			a.replaced[ask.name] = a.believed[ask.name]
+		if _, ok := a.previous[ask.name]; !ok {
+			a.previous[ask.name] = a.knownToManager[ask.name]
 		}
 	}
-	a.believed = wanted
+	a.knownToManager = wanted
 	slices.SortFunc(send, func(x, y ask) int { return compareNames(x.name, y.name) })
 	return send
 }
@@ -100,18 +100,18 @@ func (a *asks) change(total int, locations locations) []ask {
 // container on host: by one at the closest level that asked for one and at the
 // levels above (LocalityAppPlacementAllocator.allocate). It returns the closest
 // level. Call it in the answer's order.
-func (a *asks) allocated(host string) closeness {
+func (a *asks) allocated(host string) placementLevel {
 	rack := a.rackOf(host)
 	level := elsewhere
-	if a.before(rack) > 0 {
+	if a.countBefore(rack) > 0 {
 		level = inRack
-		if a.before(host) > 0 {
+		if a.countBefore(host) > 0 {
 			level = onHost
-			if a.lower(host) && a.byHosts[rack] > 0 {
-				a.byHosts[rack]--
+			if a.lower(host) && a.rackSums[rack] > 0 {
+				a.rackSums[rack]--
 			}
 		} else {
-			a.unsure[rack] = struct{}{}
+			a.uncertainRacks[rack] = struct{}{}
 		}
 		a.lower(rack)
 	}
@@ -119,49 +119,49 @@ func (a *asks) allocated(host string) closeness {
 	return level
 }
 
-// before returns the number asked for at name before the current answer's containers
+// countBefore returns the number asked for at name before the current answer's containers
 // were allocated.
-func (a *asks) before(name string) int {
-	if count, ok := a.replaced[name]; ok {
+func (a *asks) countBefore(name string) int {
+	if count, ok := a.previous[name]; ok {
 		return count
 	}
-	return a.believed[name]
+	return a.knownToManager[name]
 }
 
 // lower subtracts one from name's number, or from its replaced value and returns false.
 func (a *asks) lower(name string) bool {
-	if count, ok := a.replaced[name]; ok {
-		a.replaced[name] = max(0, count-1)
+	if count, ok := a.previous[name]; ok {
+		a.previous[name] = max(0, count-1)
 		return false
 	}
-	if a.believed[name] > 1 {
-		a.believed[name]--
+	if a.knownToManager[name] > 1 {
+		a.knownToManager[name]--
 	} else {
-		delete(a.believed, name)
+		delete(a.knownToManager, name)
 	}
 	return true
 }
 
-// answered must be called after all containers of an answer were passed to allocated.
-func (a *asks) answered() { clear(a.replaced) }
+// responseApplied must be called after all containers of an answer were passed to allocated.
+func (a *asks) responseApplied() { clear(a.previous) }
 
-// stuck reports whether containers are asked for on a host of the rack but not in
+// isStuck reports whether containers are asked for on a host of the rack but not in
 // the rack, whose number other hosts used up. YARN then allocates nothing on that
 // host.
-func (a *asks) stuck(rack string) bool {
-	return a.believed[rack] == 0 && a.byHosts[rack] > 0 && a.believed[anywhere] > 0
+func (a *asks) isStuck(rack string) bool {
+	return a.knownToManager[rack] == 0 && a.rackSums[rack] > 0 && a.knownToManager[anywhere] > 0
 }
 
-// forget resets all numbers after the ResourceManager has restarted.
-func (a *asks) forget() {
-	clear(a.believed)
-	clear(a.byHosts)
-	clear(a.replaced)
-	clear(a.unsure)
+// reset resets all numbers after the ResourceManager has restarted.
+func (a *asks) reset() {
+	clear(a.knownToManager)
+	clear(a.rackSums)
+	clear(a.previous)
+	clear(a.uncertainRacks)
 }
 
 // outstanding returns how many requested containers are not allocated yet.
-func (a *asks) outstanding() int { return a.believed[anywhere] }
+func (a *asks) outstanding() int { return a.knownToManager[anywhere] }
 
 // compareNames orders names from the closest level to the farthest: anywhere comes last.
 func compareNames(x, y string) int {

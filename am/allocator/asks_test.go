@@ -13,7 +13,7 @@ func rackOfLetter(host string) string { return "/" + host[:1] }
 // sends returns the numbers that a change sends, and applies an empty answer to them.
 func (a *asks) sends(total int, hosts map[string]int) []ask {
 	send := a.change(total, locations{hosts: hosts})
-	a.answered()
+	a.responseApplied()
 	return send
 }
 
@@ -36,10 +36,10 @@ func TestAllocationsLowerTheNumbersThatTheyServe(t *testing.T) {
 	require.Equal(t, onHost, a.allocated("a1"))
 	require.Equal(t, inRack, a.allocated("b2"))
 	require.Equal(t, elsewhere, a.allocated("c1"))
-	require.Equal(t, map[string]int{"b1": 1, anywhere: 1}, a.believed)
-	require.True(t, a.stuck("/b"), "b1 is asked for and its rack is not")
+	require.Equal(t, map[string]int{"b1": 1, anywhere: 1}, a.knownToManager)
+	require.True(t, a.isStuck("/b"), "b1 is asked for and its rack is not")
 	require.Equal(t, []ask{{"/b", 1}}, a.sends(1, map[string]int{"b1": 1}))
-	require.False(t, a.stuck("/b"))
+	require.False(t, a.isStuck("/b"))
 }
 
 func TestAnAllocationBeforeAChangeDoesNotLowerTheNewNumber(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAnAllocationBeforeAChangeDoesNotLowerTheNewNumber(t *testing.T) {
 	a.sends(2, nil)
 	a.change(4, locations{})
 	a.allocated("a1") // one of the two containers asked for first
-	a.answered()
+	a.responseApplied()
 	require.Equal(t, 4, a.outstanding(), "the ResourceManager was told 4 after that")
 	require.Equal(t, []ask{{anywhere, 3}}, a.sends(3, nil), "so it is told again what is missing")
 }
@@ -107,8 +107,8 @@ func TestAsksEqualTheResourceManagersNumbers(t *testing.T) {
 			for _, on := range allocated {
 				a.allocated(on)
 			}
-			a.answered()
-			require.Equal(t, map[string]int(rm), nonZero(a.believed))
+			a.responseApplied()
+			require.Equal(t, map[string]int(rm), nonZero(a.knownToManager))
 		}
 	})
 }

@@ -18,43 +18,43 @@ const (
 // Later ones wait until the current round of failures ends; each round lasts twice
 // as long as the one before. Containers wanted for other reasons do not wait.
 type backoff struct {
-	held  int           // containers not asked for until the round ends
-	pause time.Duration // of this round
-	until time.Time     // when the round ends
-	cause string        // of the round's first failure
+	delayedContainers int           // containers not asked for until the round ends
+	pause             time.Duration // of this round
+	roundEnd          time.Time     // when the round ends
+	cause             string        // of the round's first failure
 }
 
 // failed counts a failed container, and reports whether a pause begins with it.
 func (b *backoff) failed(cause string, now time.Time) (begins bool) {
-	if now.After(b.until) {
+	if now.After(b.roundEnd) {
 		switch {
-		case now.Sub(b.until) > quietPeriod:
+		case now.Sub(b.roundEnd) > quietPeriod:
 			b.pause = 0
 		case b.pause == 0:
 			b.pause = minPause
 		default:
 			b.pause = min(2*b.pause, maxPause)
 		}
-		b.until, b.cause = now.Add(b.pause), cause
+		b.roundEnd, b.cause = now.Add(b.pause), cause
 		begins = b.pause > 0
 	}
 	if b.pause > 0 {
-		b.held++
+		b.delayedContainers++
 	}
 	return begins
 }
 
 // expire ends the round if it is over, and reports whether replacements waited for its end.
 func (b *backoff) expire(now time.Time) bool {
-	if b.held == 0 || now.Before(b.until) {
+	if b.delayedContainers == 0 || now.Before(b.roundEnd) {
 		return false
 	}
-	b.held = 0
+	b.delayedContainers = 0
 	return true
 }
 
 // text returns a message that says until when, and why, replacements are delayed.
 func (b *backoff) text() string {
 	return fmt.Sprintf("containers fail repeatedly, so their replacements are asked for only at %s: %s",
-		b.until.Format(time.TimeOnly), b.cause)
+		b.roundEnd.Format(time.TimeOnly), b.cause)
 }

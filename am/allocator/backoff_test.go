@@ -34,9 +34,9 @@ func TestABackoffBoundsTheRounds(t *testing.T) {
 			b.failed("with the first", now)
 			require.Equal(t, "x", b.cause)
 			rounds++
-			if b.held > 0 {
-				require.False(t, b.expire(b.until.Add(-1)))
-				now = b.until
+			if b.delayedContainers > 0 {
+				require.False(t, b.expire(b.roundEnd.Add(-1)))
+				now = b.roundEnd
 				require.True(t, b.expire(now))
 			}
 		}
@@ -51,11 +51,11 @@ func TestABackoffIsResetAfterAQuietPeriod(t *testing.T) {
 		at = at.Add(time.Second)
 		require.Equal(t, pause > 0, b.failed("x", at))
 		require.Equal(t, pause*time.Second, b.pause)
-		at = b.until
+		at = b.roundEnd
 		b.expire(at)
 	}
 	require.False(t, b.failed("x", at.Add(quietPeriod+1)))
-	require.Zero(t, b.held)
+	require.Zero(t, b.delayedContainers)
 }
 
 func TestBackoffDelaysOnlyReplacements(t *testing.T) {

@@ -334,7 +334,7 @@ func (c *chaos) end(err error) {
 		status := v.Application(c.app.ID())
 		assert.Equal(t, yarn.ApplicationFinished, status.State)
 		if c.most <= c.missed && status.Final == yarn.FinalFailed {
-			tooMany := (*TooManyFailures)(nil)
+			tooMany := (*TooManyFailuresError)(nil)
 			assert.ErrorAs(t, err, &tooMany)
 			assert.Contains(t, status.Diagnostics, fmt.Sprintf("executors failed, executor.maxNumFailures is %d; the last: executor", c.most))
 		} else {

@@ -12,14 +12,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// notice tells the driver that YARN will end the containers of executors, and why.
-type notice struct {
+// driverNotice tells the driver that YARN will end the containers of executors, and why.
+type driverNotice struct {
 	ids    []string
 	notice driver.DecommissionNotice
 }
 
 // takeNotices returns the notices to the driver, and clears the list.
-func (s *state) takeNotices() []notice {
+func (s *state) takeNotices() []driverNotice {
 	notices := s.notices
 	s.notices = nil
 	return notices
@@ -32,14 +32,14 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 	for _, report := range lostFirst(reports) {
 		if s.topology.report(report) {
 			s.excluded.invalidate()
-			s.replan()
+			s.replanAll()
 		}
 		if report.State == yarn.NodeDecommissioning {
 			notice := driver.DecommissionNotice{Reason: fmt.Sprintf("its node %s is being decommissioned", report.ID.Host)}
 			if report.DecommissioningTimeout > 0 {
 				notice.Deadline = now.Add(report.DecommissioningTimeout)
 			}
-			s.decommission(slices.Clone(s.byNode[report.ID]), notice, nodeDecommissioned, now)
+			s.decommission(slices.Clone(s.byNode[report.ID]), notice, reasonNodeDecommissioned, now)
 		}
 		if isLost(report.State) {
 			lost = append(lost, report.ID)
@@ -77,8 +77,8 @@ func isLost(state yarn.NodeState) bool {
 
 // Reasons for releasing executors that have not registered with the driver.
 var (
-	nodeDecommissioned = exitReason{text: "node decommissioned"}
-	preempted          = reasonByStatus[yarn.ExitPreempted]
+	reasonNodeDecommissioned = exitReason{text: "node decommissioned"}
+	reasonPreempted          = reasonByStatus[yarn.ExitPreempted]
 )
 
 // decommission begins to decommission executors whose containers YARN will end. They
@@ -100,7 +100,7 @@ func (s *state) decommission(executors []*executor, why driver.DecommissionNotic
 		ids = append(ids, e.ID) // the driver keeps the earlier of two deadlines
 	}
 	if len(ids) > 0 {
-		s.notices = append(s.notices, notice{ids, why})
+		s.notices = append(s.notices, driverNotice{ids, why})
 	}
 }
 
@@ -113,14 +113,14 @@ func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) 
 			named = append(named, e)
 		}
 	}
-	s.decommission(named, driver.DecommissionNotice{Reason: "the ResourceManager preempts its container", Deadline: deadline}, preempted, now)
+	s.decommission(named, driver.DecommissionNotice{Reason: "the ResourceManager preempts its container", Deadline: deadline}, reasonPreempted, now)
 }
 
-// contract is YARN's PreemptionContract: the ResourceManager preempts the named
+// preemptionContract is YARN's PreemptionContract: the ResourceManager preempts the named
 // containers unless the application releases as many resources first. Schedulers
 // round the resources up to their smallest allocation
 // (FiCaSchedulerApp.getAllocation).
-type contract struct {
+type preemptionContract struct {
 	containers []yarn.ContainerID
 	resources  []yarn.ResourceRequest
 	deadline   time.Time
@@ -151,11 +151,11 @@ func (a *amount) add(r yarn.Resource, times int64) {
 
 func (a amount) covers(b amount) bool { return a.memory >= b.memory && a.cores >= b.cores }
 
-// negotiate decommissions as many executors as a contract asks for: first those that
+// satisfyContract decommissions as many executors as a contract asks for: first those that
 // have not registered, then those without a running task, then those that the
 // contract names. Among equals, those with the fewest tasks come first, then the
 // youngest. tasks has the number of running tasks by executor id; nil if unknown.
-func (s *state) negotiate(c contract, tasks map[string]int, now time.Time) {
+func (s *state) satisfyContract(c preemptionContract, tasks map[string]int, now time.Time) {
 	var wanted, asked, given amount
 	named := make(map[*executor]bool, len(c.containers))
 	for _, id := range c.containers {
@@ -201,5 +201,5 @@ func (s *state) negotiate(c contract, tasks map[string]int, now time.Time) {
 	for ; chosen < len(candidates) && !enough(); chosen++ {
 		given.add(candidates[chosen].Container.Resource, 1)
 	}
-	s.decommission(candidates[:chosen], driver.DecommissionNotice{Reason: "the ResourceManager wants resources back", Deadline: c.deadline}, preempted, now)
+	s.decommission(candidates[:chosen], driver.DecommissionNotice{Reason: "the ResourceManager wants resources back", Deadline: c.deadline}, reasonPreempted, now)
 }

@@ -36,18 +36,18 @@ func TestADecommissioningNodeGetsNoExecutors(t *testing.T) {
 	f := registeredOnA1(3)
 	f.nodesChanged(report("a1", yarn.NodeDecommissioning, time.Hour), begin)
 	why := driver.DecommissionNotice{Reason: "its node a1 is being decommissioned", Deadline: later(time.Hour)}
-	require.Equal(t, []notice{{[]string{"1", "2"}, why}}, f.takeNotices())
+	require.Equal(t, []driverNotice{{[]string{"1", "2"}, why}}, f.takeNotices())
 	ended := f.takeEnded()
 	require.Len(t, ended, 1, "the one that has not registered")
 	require.Equal(t, "3", ended[0].executor.ID)
-	require.Equal(t, 3, f.toAsk(), "others are asked for at once")
+	require.Equal(t, 3, f.containersToAsk(), "others are asked for at once")
 	require.Contains(t, f.settled(), ask{anywhere, 3})
 	require.Empty(t, f.give(containerOn("a1", 9)), "not there")
 	require.Contains(t, f.takeReleases(begin), yarn.ContainerID{ID: 9})
 	for id := range int64(2) {
 		ended := f.exits(id+1, 143, "")
 		require.False(t, ended[0].loss.CountsAsFailure)
-		require.Equal(t, decommissioned, ended[0].reason)
+		require.Equal(t, reasonDecommissioned, ended[0].reason)
 	}
 	require.Zero(t, f.failures.total)
 	f.nodesChanged(report("a1", yarn.NodeDecommissioning, 30*time.Minute), begin)
@@ -72,8 +72,8 @@ func TestALostNodeIsNotAskedFor(t *testing.T) {
 func TestStrictPreemption(t *testing.T) {
 	f := registeredOnA1(3)
 	f.preempt([]yarn.ContainerID{{ID: 2}, {ID: 77}}, later(time.Second), begin)
-	require.Equal(t, []notice{{[]string{"2"}, driver.DecommissionNotice{Reason: "the ResourceManager preempts its container", Deadline: later(time.Second)}}}, f.takeNotices())
-	require.Equal(t, 1, f.toAsk())
+	require.Equal(t, []driverNotice{{[]string{"2"}, driver.DecommissionNotice{Reason: "the ResourceManager preempts its container", Deadline: later(time.Second)}}}, f.takeNotices())
+	require.Equal(t, 1, f.containersToAsk())
 	ended := f.exits(2, yarn.ExitPreempted, "")
 	require.False(t, ended[0].loss.CountsAsFailure)
 }
@@ -90,26 +90,26 @@ func TestNegotiation(t *testing.T) {
 	}
 	tests := []struct {
 		name     string
-		contract contract
+		contract preemptionContract
 		tasks    map[string]int
 		back     []string // node reports before they came up
 		leave    []string
 	}{
-		{"one that has not come up goes first", contract{containers: ids(2), resources: gigabytes(1)}, map[string]int{"1": 0}, []string{"5"}, nil},
-		{"then those without a task", contract{containers: ids(1, 2), resources: gigabytes(2)}, map[string]int{"1": 2, "2": 2, "3": 0, "4": 1}, []string{"5"}, []string{"3"}},
-		{"then those that are named", contract{containers: ids(1, 2), resources: gigabytes(2)}, map[string]int{"1": 9, "2": 2, "3": 1, "4": 1}, []string{"5"}, []string{"2"}},
-		{"the youngest, as nothing is known", contract{containers: ids(1, 2, 3)}, nil, []string{"5"}, []string{"3", "2"}},
-		{"no more than the named sum up to", contract{containers: ids(1), resources: gigabytes(9)}, nil, []string{"5"}, nil},
-		{"what is gone already needs no answer", contract{containers: ids(77), resources: gigabytes(1)}, nil, nil, nil},
+		{"one that has not come up goes first", preemptionContract{containers: ids(2), resources: gigabytes(1)}, map[string]int{"1": 0}, []string{"5"}, nil},
+		{"then those without a task", preemptionContract{containers: ids(1, 2), resources: gigabytes(2)}, map[string]int{"1": 2, "2": 2, "3": 0, "4": 1}, []string{"5"}, []string{"3"}},
+		{"then those that are named", preemptionContract{containers: ids(1, 2), resources: gigabytes(2)}, map[string]int{"1": 9, "2": 2, "3": 1, "4": 1}, []string{"5"}, []string{"2"}},
+		{"the youngest, as nothing is known", preemptionContract{containers: ids(1, 2, 3)}, nil, []string{"5"}, []string{"3", "2"}},
+		{"no more than the named sum up to", preemptionContract{containers: ids(1), resources: gigabytes(9)}, nil, []string{"5"}, nil},
+		{"what is gone already needs no answer", preemptionContract{containers: ids(77), resources: gigabytes(1)}, nil, nil, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			f := registeredOnA1(5)
 			test.contract.deadline = later(time.Minute)
-			f.negotiate(test.contract, test.tasks, begin)
+			f.satisfyContract(test.contract, test.tasks, begin)
 			var back []string
 			for _, ended := range f.takeEnded() {
-				require.False(t, ended.reason.failure)
+				require.False(t, ended.reason.countsAsFailure)
 				back = append(back, ended.executor.ID)
 			}
 			require.Equal(t, test.back, back)
@@ -119,14 +119,14 @@ func TestNegotiation(t *testing.T) {
 				leave = append(leave, notice.ids...)
 			}
 			require.Equal(t, test.leave, leave)
-			require.Len(t, append(back, leave...), f.toAsk())
+			require.Len(t, append(back, leave...), f.containersToAsk())
 		})
 	}
 	f := registeredOnA1(5)
-	first := contract{containers: ids(1, 2), resources: gigabytes(2)}
-	f.negotiate(first, nil, begin)
+	first := preemptionContract{containers: ids(1, 2), resources: gigabytes(2)}
+	f.satisfyContract(first, nil, begin)
 	f.takeNotices()
-	f.negotiate(contract{containers: ids(2), resources: gigabytes(1)}, nil, begin)
+	f.satisfyContract(preemptionContract{containers: ids(2), resources: gigabytes(1)}, nil, begin)
 	require.Empty(t, f.takeNotices(), "already decommissioning")
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// maxLifted bounds the notes about lifted exclusions.
-const maxLifted = 5
+// maxLiftedNotes bounds the notes about lifted exclusions.
+const maxLiftedNotes = 5
 
 // exclusions are the hosts on which no executor may run: named by the user
 // (yarn.exclude.nodes), by the driver, or excluded for failures. If a wanted profile
@@ -29,13 +29,13 @@ type exclusions struct {
 	byFailure []exclusion          // the oldest first
 	failures  map[string][]failure // by host, the oldest first
 
-	active     map[string]exclusion // by host
-	sent       map[string]struct{}  // hosts on the blacklist at the ResourceManager
-	stale      bool                 // active must be recomputed
-	unsent     bool                 // sent may differ from active
-	nextExpiry time.Time            // the earliest expiry in byFailure; zero if byFailure is empty
-	lifted     []string             // notes about lifted exclusions, the newest last
-	noNodeLeft bool                 // the user's list leaves no node
+	active           map[string]exclusion // by host
+	atManager        map[string]struct{}  // hosts on the blacklist at the ResourceManager
+	activeIsStale    bool                 // active must be recomputed
+	hasUnsentChanges bool                 // sent may differ from active
+	nextExpiry       time.Time            // the earliest expiry in byFailure; zero if byFailure is empty
+	liftedNotes      []string             // notes about lifted exclusions, the newest last
+	noNodeLeft       bool                 // the user's list leaves no node
 }
 
 // exclusion is an excluded host, and why it is excluded.
@@ -54,24 +54,24 @@ type failure struct {
 func newExclusions(byUser []string, onFailure bool, maxPerHost int, timeout time.Duration, logger *slog.Logger) *exclusions {
 	return &exclusions{
 		onFailure: onFailure, maxPerHost: maxPerHost, timeout: timeout, logger: logger,
-		byUser:   byUser,
-		failures: map[string][]failure{},
-		active:   map[string]exclusion{},
-		sent:     map[string]struct{}{},
-		stale:    len(byUser) > 0,
+		byUser:        byUser,
+		failures:      map[string][]failure{},
+		active:        map[string]exclusion{},
+		atManager:     map[string]struct{}{},
+		activeIsStale: len(byUser) > 0,
 	}
 }
 
-// want sets the driver's exclusions.
-func (e *exclusions) want(hosts []string) {
+// setByDriver sets the driver's exclusions.
+func (e *exclusions) setByDriver(hosts []string) {
 	if !slices.Equal(hosts, e.byDriver) {
-		e.byDriver, e.stale = slices.Clone(hosts), true
+		e.byDriver, e.activeIsStale = slices.Clone(hosts), true
 	}
 }
 
 // invalidate marks active as stale, after nodes or the wanted profiles have changed.
 func (e *exclusions) invalidate() {
-	e.stale = e.stale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
+	e.activeIsStale = e.activeIsStale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
 }
 
 // failed counts an executor that failed on the host, and excludes the host after too many.
@@ -92,7 +92,7 @@ func (e *exclusions) failed(host, text string, now time.Time) {
 	}
 	e.byFailure = slices.DeleteFunc(e.byFailure, func(x exclusion) bool { return x.host == host })
 	e.byFailure = append(e.byFailure, added)
-	e.stale = true
+	e.activeIsStale = true
 	e.logger.Warn("no more executors on a node where they fail", "host", host, "failures", len(recent), "until", added.until, "last", text)
 }
 
@@ -105,10 +105,10 @@ func (e *exclusions) has(host string) bool {
 // of excluded hosts has changed. count returns the number of nodes for each wanted
 // profile.
 func (e *exclusions) refresh(now time.Time, count func() nodeCounts) bool {
-	if !e.stale && (e.nextExpiry.IsZero() || now.Before(e.nextExpiry)) {
+	if !e.activeIsStale && (e.nextExpiry.IsZero() || now.Before(e.nextExpiry)) {
 		return false
 	}
-	e.stale = false
+	e.activeIsStale = false
 	e.expire(now)
 	before := e.active
 	e.active = e.resolve(count())
@@ -119,7 +119,7 @@ func (e *exclusions) refresh(now time.Time, count func() nodeCounts) bool {
 		}
 	}
 	changed := !maps.EqualFunc(before, e.active, func(exclusion, exclusion) bool { return true }) // the hosts only
-	e.unsent = e.unsent || changed
+	e.hasUnsentChanges = e.hasUnsentChanges || changed
 	return changed
 }
 
@@ -140,8 +140,8 @@ func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 	for _, host := range e.byUser {
 		nodes.exclude(active, exclusion{host: host, reason: "yarn.exclude.nodes"})
 	}
-	if len(e.byUser) > 0 && nodes.exhausted() != e.noNodeLeft {
-		if e.noNodeLeft = nodes.exhausted(); e.noNodeLeft {
+	if len(e.byUser) > 0 && nodes.hasProfileWithoutNode() != e.noNodeLeft {
+		if e.noNodeLeft = nodes.hasProfileWithoutNode(); e.noNodeLeft {
 			e.logger.Error("yarn.exclude.nodes leaves no node that can take an executor")
 		}
 	}
@@ -168,12 +168,12 @@ func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 func (e *exclusions) lift(x exclusion) {
 	e.logger.Warn("executors may run on an excluded node, as no other is left", "host", x.host, "reason", x.reason)
 	note := fmt.Sprintf("%s would be excluded (%s), but no other node is left", x.host, x.reason)
-	e.lifted = append(slices.DeleteFunc(e.lifted, func(n string) bool { return n == note }), note)
-	e.lifted = e.lifted[max(0, len(e.lifted)-maxLifted):]
+	e.liftedNotes = append(slices.DeleteFunc(e.liftedNotes, func(n string) bool { return n == note }), note)
+	e.liftedNotes = e.liftedNotes[max(0, len(e.liftedNotes)-maxLiftedNotes):]
 }
 
-// need has the resources and node label that executors need, or that a node offers.
-type need struct {
+// nodeRequirement has the resources and node label that executors need, or that a node offers.
+type nodeRequirement struct {
 	size  yarn.Resource
 	label string
 }
@@ -190,10 +190,10 @@ type nodeCounts []nodeCount
 
 // countNodes counts the nodes that can serve each need: all clusterNodes if the
 // topology knows no node.
-func countNodes(nodes *topology, clusterNodes int, needs []need) nodeCounts {
+func countNodes(nodes *topology, clusterNodes int, needs []nodeRequirement) nodeCounts {
 	counts := make(nodeCounts, len(needs))
 	for i, need := range needs {
-		if !nodes.known() {
+		if !nodes.hasNodes() {
 			counts[i] = nodeCount{serves: func(string) bool { return true }, count: clusterNodes}
 			continue
 		}
@@ -220,8 +220,8 @@ func (n nodeCounts) exclude(active map[string]exclusion, x exclusion) {
 	}
 }
 
-// exhausted reports whether a profile has no node left.
-func (n nodeCounts) exhausted() bool {
+// hasProfileWithoutNode reports whether a profile has no node left.
+func (n nodeCounts) hasProfileWithoutNode() bool {
 	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded >= c.count })
 }
 
@@ -235,20 +235,20 @@ func (n nodeCounts) isLast(active map[string]exclusion, host string) bool {
 
 // changes returns the blacklist changes to send, and records them as sent.
 func (e *exclusions) changes() (add, remove []string) {
-	if !e.unsent {
+	if !e.hasUnsentChanges {
 		return nil, nil
 	}
-	e.unsent = false
+	e.hasUnsentChanges = false
 	for host := range e.active {
-		if _, ok := e.sent[host]; !ok {
+		if _, ok := e.atManager[host]; !ok {
 			add = append(add, host)
-			e.sent[host] = struct{}{}
+			e.atManager[host] = struct{}{}
 		}
 	}
-	for host := range e.sent {
+	for host := range e.atManager {
 		if !e.has(host) {
 			remove = append(remove, host)
-			delete(e.sent, host)
+			delete(e.atManager, host)
 		}
 	}
 	slices.Sort(add)
@@ -256,10 +256,10 @@ func (e *exclusions) changes() (add, remove []string) {
 	return add, remove
 }
 
-// forget makes the next call of changes return all exclusions, for a restarted ResourceManager.
-func (e *exclusions) forget() {
-	clear(e.sent)
-	e.unsent = len(e.active) > 0
+// resendAll makes the next call of changes return all exclusions, for a restarted ResourceManager.
+func (e *exclusions) resendAll() {
+	clear(e.atManager)
+	e.hasUnsentChanges = len(e.active) > 0
 }
 
 // list returns the active exclusions, sorted by host.
@@ -276,7 +276,7 @@ func (e *exclusions) list() []Exclusion {
 }
 
 func (e *exclusions) notes() []string {
-	notes := slices.Clone(e.lifted)
+	notes := slices.Clone(e.liftedNotes)
 	if e.noNodeLeft {
 		notes = append(notes, "yarn.exclude.nodes leaves no node that can take an executor")
 	}

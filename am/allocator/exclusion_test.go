@@ -29,7 +29,7 @@ func nodesNamed(hosts ...string) *topology {
 
 // anyOf returns a function that counts nodes for executors that any node can run.
 func anyOf(nodes *topology, clusterNodes int) func() nodeCounts {
-	return func() nodeCounts { return countNodes(nodes, clusterNodes, []need{{}}) }
+	return func() nodeCounts { return countNodes(nodes, clusterNodes, []nodeRequirement{{}}) }
 }
 
 func (e *exclusions) hosts() []string { return slices.Sorted(maps.Keys(e.active)) }
@@ -71,10 +71,10 @@ func TestExclusionsGiveWayWhenNoNodeIsLeft(t *testing.T) {
 	fail("c", 3)
 	require.Equal(t, []string{"b", "c", "d"}, e.hosts(), "the oldest gives way")
 	require.Contains(t, e.notes()[0], "a would be excluded")
-	e.want([]string{"a"})
+	e.setByDriver([]string{"a"})
 	e.refresh(later(4), anyOf(nodes, 4))
 	require.Equal(t, []string{"a", "c", "d"}, e.hosts(), "the driver's goes before the ApplicationMaster's own")
-	e.want([]string{"a", "b", "c"})
+	e.setByDriver([]string{"a", "b", "c"})
 	e.refresh(later(5), anyOf(nodes, 4))
 	require.Equal(t, []string{"a", "b", "d"}, e.hosts(), "and gives way itself when none is left")
 }
@@ -124,7 +124,7 @@ func TestExclusionsWithRandomEvents(t *testing.T) {
 			case 0:
 				e.failed(host.Draw(t, "fails"), "x", now)
 			case 1:
-				e.want(rapid.SliceOfDistinct(host, rapid.ID[string]).Draw(t, "driver's"))
+				e.setByDriver(rapid.SliceOfDistinct(host, rapid.ID[string]).Draw(t, "driver's"))
 			case 2:
 				changed := host.Draw(t, "node")
 				state := rapid.SampledFrom([]yarn.NodeState{yarn.NodeRunning, yarn.NodeLost}).Draw(t, "state")
@@ -132,7 +132,7 @@ func TestExclusionsWithRandomEvents(t *testing.T) {
 				nodes.report(yarn.NodeReport{ID: yarn.NodeID{Host: changed, Port: 1}, State: state})
 				e.invalidate()
 			case 3:
-				e.forget()
+				e.resendAll()
 				clear(told)
 			}
 			e.refresh(now, anyOf(nodes, 0))
@@ -166,16 +166,16 @@ func TestExclusionsWithRandomEvents(t *testing.T) {
 func TestNodesThatCannotServeDoNotCountAsLeft(t *testing.T) {
 	large := yarn.Resource{MemoryMB: 8192, VCores: 8, Others: map[string]int64{"yarn.io/gpu": 2}}
 	tests := map[string]struct {
-		other need // what the other node offers
-		wants need
+		other nodeRequirement // what the other node offers
+		wants nodeRequirement
 		left  bool
 	}{
-		"as large":            {need{size: large}, need{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, true},
-		"too small":           {need{size: yarn.Resource{MemoryMB: 2048, VCores: 8}}, need{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, false},
-		"too few cores":       {need{size: yarn.Resource{MemoryMB: 8192, VCores: 1}}, need{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, false},
-		"without the label":   {need{size: large}, need{label: "fast"}, false},
-		"with another label":  {need{size: large, label: "fast"}, need{}, false},
-		"with no such device": {need{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}, need{size: yarn.Resource{MemoryMB: 1024, Others: map[string]int64{"yarn.io/gpu": 1}}}, false},
+		"as large":            {nodeRequirement{size: large}, nodeRequirement{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, true},
+		"too small":           {nodeRequirement{size: yarn.Resource{MemoryMB: 2048, VCores: 8}}, nodeRequirement{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, false},
+		"too few cores":       {nodeRequirement{size: yarn.Resource{MemoryMB: 8192, VCores: 1}}, nodeRequirement{size: yarn.Resource{MemoryMB: 4096, VCores: 2}}, false},
+		"without the label":   {nodeRequirement{size: large}, nodeRequirement{label: "fast"}, false},
+		"with another label":  {nodeRequirement{size: large, label: "fast"}, nodeRequirement{}, false},
+		"with no such device": {nodeRequirement{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}, nodeRequirement{size: yarn.Resource{MemoryMB: 1024, Others: map[string]int64{"yarn.io/gpu": 1}}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -189,9 +189,9 @@ func TestNodesThatCannotServeDoNotCountAsLeft(t *testing.T) {
 			e := exclusionsOf()
 			e.failed("good", "x", begin)
 			e.failed("good", "x", begin)
-			left := func() nodeCounts { return countNodes(nodes, 2, []need{test.wants}) }
+			left := func() nodeCounts { return countNodes(nodes, 2, []nodeRequirement{test.wants}) }
 			require.Equal(t, test.left, e.refresh(begin, left), "the only node that serves may not be excluded")
-			e.want([]string{"good"})
+			e.setByDriver([]string{"good"})
 			e.refresh(begin, left)
 			require.Equal(t, test.left, e.has("good"))
 		})
@@ -208,8 +208,8 @@ func labels(label string) []string {
 // TestANodeIsLeftForEachProfile uses one node for each of two profiles.
 func TestANodeIsLeftForEachProfile(t *testing.T) {
 	f := twoNodes(1)
-	f.topology.offers["a1"] = need{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}
-	f.topology.offers["b1"] = need{size: yarn.Resource{MemoryMB: 1024, VCores: 8}}
+	f.topology.capacities["a1"] = nodeRequirement{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}
+	f.topology.capacities["b1"] = nodeRequirement{size: yarn.Resource{MemoryMB: 1024, VCores: 8}}
 	large := small(1)
 	large.Memory *= 4
 	want := func(larges int) {

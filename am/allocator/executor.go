@@ -11,12 +11,12 @@ import (
 // executor is one executor from the allocation to the end of its container.
 type executor struct {
 	launcher.Executor
-	profile *profileState
-	rack    string // the host's rack, as known when the container was allocated
-	state   executorState
-	started bool      // the NodeManager has accepted the executor
-	due     time.Time // when the executor must have registered with the driver; zero before its start, or for no limit
-	reason  string    // why it is decommissioning or ending
+	profile    *profileState
+	rack       string // the host's rack, as known when the container was allocated
+	state      executorState
+	accepted   bool      // the NodeManager has accepted the executor
+	registerBy time.Time // when the executor must have registered with the driver; zero before its start, or for no limit
+	reason     string    // why it is decommissioning or ending
 }
 
 type executorState int
@@ -42,7 +42,7 @@ func (e *executor) host() string { return e.Container.Node.Host }
 // youngestFirst compares executors by the allocation of their containers, the latest first.
 func youngestFirst(a, b *executor) int { return cmp.Compare(b.Container.ID.ID, a.Container.ID.ID) }
 
-// text returns a message that names the executor and ends with what.
-func (e *executor) text(what string) string {
+// describe returns a message that names the executor and ends with what.
+func (e *executor) describe(what string) string {
 	return fmt.Sprintf("executor %s (%s on %s) %s", e.ID, e.Container.ID, e.host(), what)
 }

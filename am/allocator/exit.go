@@ -11,28 +11,28 @@ import (
 
 // exitReason is why an executor ended, and how its end counts.
 type exitReason struct {
-	text        string // shown with the counts
-	failure     bool   // counts towards executor.maxNumFailures
-	nodeFailure bool   // counts towards the exclusion of its node
-	wanted      bool   // ended by the driver or with the application: replacements are not delayed
+	text              string // shown with the counts
+	countsAsFailure   bool   // counts towards executor.maxNumFailures
+	countsAgainstNode bool   // counts towards the exclusion of its node
+	expected          bool   // ended by the driver or with the application: replacements are not delayed
 }
 
 // If YARN or the driver ended an executor, neither it nor its tasks have failed.
 var (
-	endedByDriver        = exitReason{text: "ended by the driver", wanted: true}
-	decommissioned       = exitReason{text: "stopped before it was taken away", wanted: true}
-	endedWithApplication = exitReason{text: "ended with the application", wanted: true}
-	notNeeded            = exitReason{text: "not needed any more", wanted: true}
-	onExcludedNode       = exitReason{text: "on an excluded node"}
-	notLaunched          = exitReason{text: "not launched", failure: true, nodeFailure: true}
-	invalidContainer     = exitReason{text: "container not valid any more"}
-	tokenRefused         = exitReason{text: "container token refused"}
-	notRegistered        = exitReason{text: "not registered in time", failure: true, nodeFailure: true}
-	exited               = exitReason{text: "exited", failure: true, nodeFailure: true}
-	notSetUp             = exitReason{text: "not set up by its node", failure: true, nodeFailure: true}
-	outOfMemory          = exitReason{text: "beyond its memory", failure: true}
-	outOfVirtualMemory   = exitReason{text: "beyond its virtual memory", failure: true}
-	tooMuchLog           = exitReason{text: "too much written to its logs", failure: true}
+	reasonEndedByDriver        = exitReason{text: "ended by the driver", expected: true}
+	reasonDecommissioned       = exitReason{text: "stopped before it was taken away", expected: true}
+	reasonEndedWithApplication = exitReason{text: "ended with the application", expected: true}
+	reasonNotNeeded            = exitReason{text: "not needed any more", expected: true}
+	reasonOnExcludedNode       = exitReason{text: "on an excluded node"}
+	reasonNotLaunched          = exitReason{text: "not launched", countsAsFailure: true, countsAgainstNode: true}
+	reasonInvalidContainer     = exitReason{text: "container not valid any more"}
+	reasonTokenRefused         = exitReason{text: "container token refused"}
+	reasonNotRegistered        = exitReason{text: "not registered in time", countsAsFailure: true, countsAgainstNode: true}
+	reasonExited               = exitReason{text: "exited", countsAsFailure: true, countsAgainstNode: true}
+	reasonNotSetUp             = exitReason{text: "not set up by its node", countsAsFailure: true, countsAgainstNode: true}
+	reasonOutOfMemory          = exitReason{text: "beyond its memory", countsAsFailure: true}
+	reasonOutOfVirtualMemory   = exitReason{text: "beyond its virtual memory", countsAsFailure: true}
+	reasonTooMuchLog           = exitReason{text: "too much written to its logs", countsAsFailure: true}
 )
 
 // reasonByStatus has the reasons for exit statuses that YARN sets.
@@ -41,7 +41,7 @@ var reasonByStatus = map[yarn.ExitStatus]exitReason{
 	yarn.ExitDisksFailed:                {text: "disks of its node failed"},
 	yarn.ExitPreempted:                  {text: "preempted"},
 	yarn.ExitKilledByResourceManager:    {text: "killed by the ResourceManager"},
-	yarn.ExitKilledAfterApplication:     endedWithApplication,
+	yarn.ExitKilledAfterApplication:     reasonEndedWithApplication,
 	yarn.ExitKilledByContainerScheduler: {text: "killed for guaranteed containers"},
 	yarn.ExitKilledByApplicationMaster:  {text: "stopped by the ApplicationMaster"},
 }
@@ -56,27 +56,27 @@ func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, 
 	switch cause {
 	case yarn.ExitSuccess:
 		// Executors that the driver asked to stop do not get here.
-		return driver.Loss{Reason: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, exited
+		return driver.Loss{Reason: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, reasonExited
 	case yarn.ExitExceededPhysicalMemory:
 		return driver.Loss{
 			Reason: fmt.Sprintf("was killed for its memory: %s; raise executor.memory (now %v) or executor.memoryOverhead (now %v)",
-				usage(status.Diagnostics), p.Memory, p.Overhead),
+				memoryUsage(status.Diagnostics), p.Memory, p.Overhead),
 			CountsAsFailure: true,
-		}, outOfMemory
+		}, reasonOutOfMemory
 	case yarn.ExitExceededVirtualMemory:
 		return driver.Loss{
 			Reason: fmt.Sprintf("was killed for its virtual memory: %s; a Go program reserves more address space than it uses: "+
-				"set yarn.nodemanager.vmem-check-enabled=false on the NodeManagers, or raise executor.memory (now %v)", usage(status.Diagnostics), p.Memory),
+				"set yarn.nodemanager.vmem-check-enabled=false on the NodeManagers, or raise executor.memory (now %v)", memoryUsage(status.Diagnostics), p.Memory),
 			CountsAsFailure: true,
-		}, outOfVirtualMemory
+		}, reasonOutOfVirtualMemory
 	}
-	text, reason := status.ExitStatus.Meaning(), exited
+	text, reason := status.ExitStatus.Meaning(), reasonExited
 	switch cause {
 	case yarn.ExitUnknown:
 		// The node could not localize files or make a directory, so no process has run.
-		text, reason = "could not be set up by its node", notSetUp
+		text, reason = "could not be set up by its node", reasonNotSetUp
 	case yarn.ExitKilledForExcessLogs:
-		reason = tooMuchLog
+		reason = reasonTooMuchLog
 	}
 	if last := lastLine(status.Diagnostics); last != "" {
 		text += ": " + last
@@ -99,8 +99,8 @@ func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 	return status.ExitStatus
 }
 
-// usage returns the sentence about memory usage in a container's diagnostics.
-func usage(diagnostics string) string {
+// memoryUsage returns the sentence about memory usage in a container's diagnostics.
+func memoryUsage(diagnostics string) string {
 	for line := range strings.Lines(diagnostics) {
 		if _, text, ok := strings.Cut(line, "Current usage: "); ok {
 			text, _, _ = strings.Cut(text, ". Killing container")

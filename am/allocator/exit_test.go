@@ -13,8 +13,8 @@ func TestMemoryKillsNameTheSettingsToRaise(t *testing.T) {
 		"Current usage: 1.5 GB of 1 GB physical memory used; 2.0 GB of 2.1 GB virtual memory used. Killing container.\nDump of the process-tree"
 	for _, exit := range []yarn.ExitStatus{yarn.ExitExceededPhysicalMemory, 143, 1} {
 		loss, v := classifyExit(completion(1, exit, diagnostics)[0], small(0))
-		require.True(t, v.failure)
-		require.False(t, v.nodeFailure, "no other node would help")
+		require.True(t, v.countsAsFailure)
+		require.False(t, v.countsAgainstNode, "no other node would help")
 		require.Equal(t, "was killed for its memory: 1.5 GB of 1 GB physical memory used; 2.0 GB of 2.1 GB virtual memory used; "+
 			"raise executor.memory (now 1g) or executor.memoryOverhead (now 0b)", loss.Reason)
 	}
@@ -43,7 +43,7 @@ func TestClassifyExit(t *testing.T) {
 	for _, test := range tests {
 		loss, v := classifyExit(completion(1, test.exit, "first\nlast words\n")[0], small(0))
 		require.Contains(t, loss.Reason, test.text)
-		require.Equal(t, exitReason{text: test.reason, failure: test.failure, nodeFailure: test.node}, v)
+		require.Equal(t, exitReason{text: test.reason, countsAsFailure: test.failure, countsAgainstNode: test.node}, v)
 		require.Equal(t, test.failure, loss.CountsAsFailure)
 	}
 }

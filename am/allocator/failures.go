@@ -22,8 +22,8 @@ type failureCounts struct {
 	tolerating bool
 }
 
-// TooManyFailures is the error of Run if too many executors failed.
-type TooManyFailures struct{ error }
+// TooManyFailuresError is the error of Run if too many executors failed.
+type TooManyFailuresError struct{ error }
 
 // count counts an ended executor.
 func (f *failureCounts) count(reason exitReason, text string, now time.Time) {
@@ -32,12 +32,12 @@ func (f *failureCounts) count(reason exitReason, text string, now time.Time) {
 	}
 	count := f.reasons[reason.text]
 	if count == nil {
-		count = &FailureCount{Reason: reason.text, Counts: reason.failure}
+		count = &FailureCount{Reason: reason.text, CountsAsFailure: reason.countsAsFailure}
 		f.reasons[reason.text] = count
 	}
 	count.Count++
 	count.Last = text
-	if !reason.failure {
+	if !reason.countsAsFailure {
 		return
 	}
 	f.total++
@@ -47,8 +47,8 @@ func (f *failureCounts) count(reason exitReason, text string, now time.Time) {
 	}
 }
 
-// counted returns how many failures within validity count towards max.
-func (f *failureCounts) counted(now time.Time) int {
+// recentCount returns how many failures within validity count towards max.
+func (f *failureCounts) recentCount(now time.Time) int {
 	if f.validity == 0 {
 		return f.total
 	}
@@ -60,10 +60,10 @@ func (f *failureCounts) counted(now time.Time) int {
 	return len(f.recent)
 }
 
-// exhausted returns a *TooManyFailures if max executors have failed and too few run
+// tooMany returns a *TooManyFailures if max executors have failed and too few run
 // to tolerate it.
-func (f *failureCounts) exhausted(running int, now time.Time) error {
-	failed := f.counted(now)
+func (f *failureCounts) tooMany(running int, now time.Time) error {
+	failed := f.recentCount(now)
 	f.tolerating = failed >= f.max && f.tolerate > 0 && running >= f.tolerate
 	if failed < f.max || f.tolerating {
 		return nil
@@ -76,7 +76,7 @@ func (f *failureCounts) exhausted(running int, now time.Time) error {
 	if f.tolerate > 0 {
 		enough = fmt.Sprintf(", %d are running and executor.failures.tolerateWhenRunning is %d", running, f.tolerate)
 	}
-	return &TooManyFailures{fmt.Errorf("%d executors failed%s, executor.maxNumFailures is %d%s; the last: %s", failed, within, f.max, enough, f.last)}
+	return &TooManyFailuresError{fmt.Errorf("%d executors failed%s, executor.maxNumFailures is %d%s; the last: %s", failed, within, f.max, enough, f.last)}
 }
 
 // notes returns a note if failures are tolerated.

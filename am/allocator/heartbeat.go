@@ -101,18 +101,18 @@ const (
 	pendingInterval = time.Second
 )
 
-// pace decides how long to wait between heartbeats.
-type pace struct {
+// heartbeatPace decides how long to wait between heartbeats.
+type heartbeatPace struct {
 	initial, idle time.Duration
 	eagerUntil    time.Time
 	wait          time.Duration
 }
 
 // change makes next return the initial interval for eagerPeriod.
-func (p *pace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
+func (p *heartbeatPace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
 
 // next returns how long to wait; missing means that requested containers are not allocated yet.
-func (p *pace) next(missing bool, now time.Time) time.Duration {
+func (p *heartbeatPace) next(missing bool, now time.Time) time.Duration {
 	if !missing {
 		return p.idle
 	}

@@ -108,8 +108,8 @@ func (h *history) heartbeat() {
 	c.old = append(c.old, c.completed...)
 	f.nodesChanged(c.reports, h.now)
 	f.tick(h.now, len(historyHosts))
-	taken := f.take(c.allocated, h.now)
-	f.answered()
+	taken := f.addAllocated(c.allocated, h.now)
+	f.responseApplied()
 	c.completed, c.reports, c.allocated = nil, nil, nil
 
 	for _, profile := range f.profiles {
@@ -128,7 +128,7 @@ func (h *history) heartbeat() {
 		require.True(h, isExecutor || goesBack, "container %v leaked", id)
 	}
 	for _, profile := range f.profiles {
-		require.Equal(h, nonZero(c.profiles[priorityOf(profile.Profile)]), nonZero(profile.asks.believed), "both sides must agree on what is asked for")
+		require.Equal(h, nonZero(c.profiles[priorityOf(profile.Profile)]), nonZero(profile.asks.knownToManager), "both sides must agree on what is asked for")
 	}
 	h.consistent()
 }
@@ -157,7 +157,7 @@ func (h *history) consistent() {
 		for _, executor := range f.executors {
 			if executor.profile == profile && executor.state.counts() {
 				live++
-				if !executor.started {
+				if !executor.accepted {
 					starting++
 				}
 				placed[executor.host()]++
@@ -233,7 +233,7 @@ func (h *history) step() {
 			if rapid.Bool().Draw(h.T, "strict") {
 				f.preempt([]yarn.ContainerID{e.Container.ID}, h.now.Add(time.Second), h.now)
 			} else {
-				f.negotiate(contract{containers: []yarn.ContainerID{e.Container.ID}}, nil, h.now)
+				f.satisfyContract(preemptionContract{containers: []yarn.ContainerID{e.Container.ID}}, nil, h.now)
 			}
 		}
 	case 10:

@@ -17,21 +17,21 @@ import (
 // on the node.
 func (s *state) launched(id yarn.ContainerID, now time.Time) {
 	e, ok := s.executors[id]
-	if !ok || e.started {
+	if !ok || e.accepted {
 		return
 	}
-	e.started = true
+	e.accepted = true
 	delete(e.profile.starting, e)
 	if e.state != stateLaunching || s.launchTimeout <= 0 || e.Profile.Opportunistic {
 		return
 	}
-	e.due = now.Add(s.launchTimeout)
+	e.registerBy = now.Add(s.launchTimeout)
 	s.awaitingRegistration = append(s.awaitingRegistration, e)
 }
 
 func (s *state) registered(id string) {
 	if e, ok := s.byID[id]; ok && e.state == stateLaunching {
-		e.started = true
+		e.accepted = true
 		delete(e.profile.starting, e)
 		s.setState(e, stateRegistered)
 	}
@@ -42,11 +42,11 @@ func (s *state) expireLaunches(now time.Time) {
 	for len(s.awaitingRegistration) > 0 {
 		e := s.awaitingRegistration[0]
 		if e.state == stateLaunching && s.executors[e.Container.ID] == e {
-			if now.Before(e.due) {
+			if now.Before(e.registerBy) {
 				return
 			}
 			text := fmt.Sprintf("did not register with the driver within %v (yarn.executor.launchTimeout): see its log on %s", s.launchTimeout, e.host())
-			s.giveUp(e, notRegistered, text, now)
+			s.giveUp(e, reasonNotRegistered, text, now)
 		}
 		s.awaitingRegistration = s.awaitingRegistration[1:]
 	}
@@ -60,14 +60,14 @@ func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	if !ok || e.state != stateLaunching {
 		return
 	}
-	reason := notLaunched
+	reason := reasonNotLaunched
 	switch {
 	case errors.Is(err, launcher.ErrNodeLost):
 		reason = reasonByStatus[yarn.ExitAborted]
 	case errors.Is(err, launcher.ErrContainerToken):
-		reason = tokenRefused
+		reason = reasonTokenRefused
 	case errors.Is(err, yarn.ErrInvalidContainer):
-		reason = invalidContainer // the ResourceManager that allocated it has restarted
+		reason = reasonInvalidContainer // the ResourceManager that allocated it has restarted
 	}
 	s.giveUp(e, reason, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
 }
@@ -77,7 +77,7 @@ func (s *state) giveUpOnExcluded(now time.Time) {
 	for _, p := range s.profiles {
 		for _, e := range slices.SortedFunc(maps.Keys(p.starting), youngestFirst) {
 			if s.excluded.has(e.host()) {
-				s.giveUp(e, onExcludedNode, "was not started, as its node "+e.host()+" is excluded", now)
+				s.giveUp(e, reasonOnExcludedNode, "was not started, as its node "+e.host()+" is excluded", now)
 			}
 		}
 	}
@@ -87,21 +87,21 @@ func (s *state) giveUpOnExcluded(now time.Time) {
 func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Time) {
 	s.remove(e)
 	s.release(e.Container.ID, e.Container.Node)
-	s.withdrawn = append(s.withdrawn, e)
-	s.end(endedExecutor{executor: e, status: yarn.ExitKilledByApplicationMaster, reason: reason, loss: driver.Loss{Reason: text}}, now)
+	s.releasedBeforeStart = append(s.releasedBeforeStart, e)
+	s.executorEnded(endedExecutor{executor: e, status: yarn.ExitKilledByApplicationMaster, reason: reason, loss: driver.Loss{Reason: text}}, now)
 }
 
-// end counts an ended executor and queues the report for the driver.
-func (s *state) end(ended endedExecutor, now time.Time) {
+// executorEnded counts an ended executor and queues the report for the driver.
+func (s *state) executorEnded(ended endedExecutor, now time.Time) {
 	e, reason, text := ended.executor, ended.reason, ended.loss.Reason
-	s.failures.count(reason, e.text(text), now)
-	if reason.failure || e.state == stateLaunching && !reason.wanted {
-		s.containerFailed(e.profile, e.text(text), now)
+	s.failures.count(reason, e.describe(text), now)
+	if reason.countsAsFailure || e.state == stateLaunching && !reason.expected {
+		s.containerFailed(e.profile, e.describe(text), now)
 	}
-	if reason.nodeFailure {
+	if reason.countsAgainstNode {
 		s.excluded.failed(e.host(), text, now)
 	}
-	s.ended = append(s.ended, ended)
+	s.endedToReport = append(s.endedToReport, ended)
 }
 
 // completed records the ends of containers. It ignores containers without an
@@ -121,15 +121,15 @@ func (s *state) completed(statuses []yarn.ContainerStatus, now time.Time) {
 		ended := endedExecutor{executor: e, status: status.ExitStatus}
 		switch {
 		case s.stopped:
-			ended.loss, ended.reason = driver.Loss{Reason: endedWithApplication.text}, endedWithApplication
+			ended.loss, ended.reason = driver.Loss{Reason: reasonEndedWithApplication.text}, reasonEndedWithApplication
 		case e.state == stateEnding:
-			ended.loss, ended.reason = driver.Loss{Reason: e.reason}, endedByDriver
+			ended.loss, ended.reason = driver.Loss{Reason: e.reason}, reasonEndedByDriver
 		case e.state == stateDecommissioning:
-			ended.loss, ended.reason = driver.Loss{Reason: "left: " + e.reason}, decommissioned
+			ended.loss, ended.reason = driver.Loss{Reason: "left: " + e.reason}, reasonDecommissioned
 		default:
 			ended.loss, ended.reason = classifyExit(status, e.Profile)
 		}
-		s.end(ended, now)
+		s.executorEnded(ended, now)
 	}
 }
 
@@ -143,11 +143,11 @@ func (s *state) kill(ids []string, now time.Time) {
 		const reason = "was ended by the driver"
 		switch e.state {
 		case stateLaunching:
-			if !e.started {
-				s.giveUp(e, endedByDriver, reason, now)
+			if !e.accepted {
+				s.giveUp(e, reasonEndedByDriver, reason, now)
 				continue
 			}
-			s.withdrawn = append(s.withdrawn, e)
+			s.releasedBeforeStart = append(s.releasedBeforeStart, e)
 			e.reason = reason
 		case stateRegistered:
 			e.reason = reason
@@ -157,17 +157,17 @@ func (s *state) kill(ids []string, now time.Time) {
 	}
 }
 
-// takeWithdrawn returns and clears the executors released before they registered,
+// takeReleasedBeforeStart returns and clears the executors released before they registered,
 // not to be started.
-func (s *state) takeWithdrawn() []*executor {
-	withdrawn := s.withdrawn
-	s.withdrawn = nil
+func (s *state) takeReleasedBeforeStart() []*executor {
+	withdrawn := s.releasedBeforeStart
+	s.releasedBeforeStart = nil
 	return withdrawn
 }
 
 // takeEnded returns and clears the ended executors.
 func (s *state) takeEnded() []endedExecutor {
-	ended := s.ended
-	s.ended = nil
+	ended := s.endedToReport
+	s.endedToReport = nil
 	return ended
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// limits is the size of the cluster's largest container.
-type limits struct {
+// containerLimits is the size of the cluster's largest container.
+type containerLimits struct {
 	known       bool
 	max         yarn.Resource
 	checksCores bool
@@ -18,7 +18,7 @@ type limits struct {
 
 // take applies the answer to a registration. It never lowers limits: a restarted
 // ResourceManager may not know all nodes yet.
-func (l *limits) take(granted *yarn.RegisterResponse) {
+func (l *containerLimits) setFrom(granted *yarn.RegisterResponse) {
 	l.known = true
 	l.checksCores = granted.ChecksCores
 	l.max.MemoryMB = max(l.max.MemoryMB, granted.MaxResource.MemoryMB)
@@ -33,7 +33,7 @@ func (l *limits) take(granted *yarn.RegisterResponse) {
 
 // check fails if a profile's executors exceed the limits, without cores if the
 // scheduler ignores them.
-func (l *limits) check(p profile.Profile, size yarn.Resource) error {
+func (l *containerLimits) check(p profile.Profile, size yarn.Resource) error {
 	if !l.known {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (l *limits) check(p profile.Profile, size yarn.Resource) error {
 }
 
 // checkAll checks the wanted profiles.
-func (l *limits) checkAll(profiles []*profileState) error {
+func (l *containerLimits) checkAll(profiles []*profileState) error {
 	for _, p := range profiles {
 		if p.demand.Total == 0 {
 			continue
@@ -67,8 +67,8 @@ func (l *limits) checkAll(profiles []*profileState) error {
 	return nil
 }
 
-// Unfit is the error of Run if an executor needs more than the cluster's largest container.
-type Unfit struct{ error }
+// TooLargeError is the error of Run if an executor needs more than the cluster's largest container.
+type TooLargeError struct{ error }
 
 // Unwrap returns the error that names the profile and the limit.
-func (u *Unfit) Unwrap() error { return u.error }
+func (u *TooLargeError) Unwrap() error { return u.error }

@@ -11,16 +11,16 @@ import (
 )
 
 func TestLimits(t *testing.T) {
-	var l limits
+	var l containerLimits
 	p := profile.Profile{Memory: 4 << 30, Overhead: 1 << 30, Cores: 4, Resources: map[string]int64{"yarn.io/gpu": 1}}
 	check := func() error { return l.check(p, containerSize(p)) }
 	require.NoError(t, check(), "nothing is known yet")
-	l.take(&yarn.RegisterResponse{MaxResource: yarn.Resource{MemoryMB: 8192, VCores: 2}})
+	l.setFrom(&yarn.RegisterResponse{MaxResource: yarn.Resource{MemoryMB: 8192, VCores: 2}})
 	require.ErrorContains(t, check(), "an executor takes 5120 MB, 4 vcores, 1 yarn.io/gpu, the most that this cluster gives is 8192 MB, 2 vcores: "+
 		"lower executor.memory, executor.memoryOverhead or executor.cores, or the amount of [yarn.io/gpu]")
-	l.take(&yarn.RegisterResponse{MaxResource: yarn.Resource{MemoryMB: 1024, VCores: 2, Others: map[string]int64{"yarn.io/gpu": 2}}})
+	l.setFrom(&yarn.RegisterResponse{MaxResource: yarn.Resource{MemoryMB: 1024, VCores: 2, Others: map[string]int64{"yarn.io/gpu": 2}}})
 	require.NoError(t, check(), "a restarted ResourceManager may know less of its nodes; its scheduler does not count cores")
-	l.take(&yarn.RegisterResponse{MaxResource: yarn.Resource{MemoryMB: 1024, VCores: 3}, ChecksCores: true})
+	l.setFrom(&yarn.RegisterResponse{MaxResource: yarn.Resource{MemoryMB: 1024, VCores: 3}, ChecksCores: true})
 	require.ErrorContains(t, check(), "3 vcores")
 	p.Cores = 3
 	require.NoError(t, check())

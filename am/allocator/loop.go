@@ -73,12 +73,12 @@ func (a *Allocator) Run(ctx context.Context) error {
 func (a *Allocator) advance(working context.Context, now time.Time) error {
 	a.state.tick(now, a.clusterNodes)
 	a.report(working)
-	return a.state.failures.exhausted(a.state.running(), now)
+	return a.state.failures.tooMany(a.state.running(), now)
 }
 
 // hasChanges reports whether there are changes to send to the ResourceManager.
 func (a *Allocator) hasChanges() bool {
-	return len(a.state.releases) > 0 || a.state.excluded.unsent || a.state.hasAskChanges()
+	return len(a.state.releases) > 0 || a.state.excluded.hasUnsentChanges || a.state.hasAskChanges()
 }
 
 // receive applies the mailbox, and reports whether the driver wants more executors than before.
@@ -95,19 +95,19 @@ func (a *Allocator) receive(working context.Context, now time.Time) (more bool) 
 	if received.racks != nil {
 		a.lookingUp = false
 		s.topology.addRacks(received.racks)
-		s.replan()
+		s.replanAll()
 		a.lookUpRacks(working)
 	}
 	for _, id := range received.registered {
 		s.registered(id)
 	}
 	for _, contract := range received.contracts {
-		s.negotiate(contract.contract, contract.tasks, now)
+		s.satisfyContract(contract.preemptionContract, contract.tasks, now)
 	}
 	s.kill(received.kills, now)
 	for _, launch := range received.launches {
 		if launch.err == nil {
-			if e := s.executors[launch.id]; e != nil && !e.started {
+			if e := s.executors[launch.id]; e != nil && !e.accepted {
 				a.options.Events.Record(&events.ExecutorLaunched{Time: events.At(now), ID: e.ID})
 			}
 			s.launched(launch.id, now)
@@ -120,12 +120,12 @@ func (a *Allocator) receive(working context.Context, now time.Time) (more bool) 
 
 // report reports changes of executors to the launcher, the log and the driver.
 func (a *Allocator) report(working context.Context) {
-	for _, e := range a.state.takeWithdrawn() {
+	for _, e := range a.state.takeReleasedBeforeStart() {
 		a.launcher.Stop(working, e.Container.Node, []yarn.ContainerID{e.Container.ID})
 	}
 	for _, ended := range a.state.takeEnded() {
 		level := slog.LevelInfo
-		if ended.reason.failure {
+		if ended.reason.countsAsFailure {
 			level = slog.LevelWarn
 		}
 		e := ended.executor
@@ -151,7 +151,7 @@ func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Dura
 		}
 	}
 	if err := a.limits.checkAll(a.state.profiles); err != nil {
-		return 0, &Unfit{err}
+		return 0, &TooLargeError{err}
 	}
 	request := a.heartbeats.unanswered
 	if request == nil {
@@ -176,7 +176,7 @@ func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Dura
 	if a.apply(working, response, time.Now()) || len(request.Asks) > 0 {
 		a.pace.change(now)
 	}
-	return a.pace.next(a.state.toAsk() > 0, now), nil
+	return a.pace.next(a.state.containersToAsk() > 0, now), nil
 }
 
 // Register registers the application with the ResourceManager, in one try.
@@ -186,7 +186,7 @@ func (a *Allocator) Register(ctx context.Context) error {
 		return err
 	}
 	if granted != nil {
-		a.limits.take(granted)
+		a.limits.setFrom(granted)
 		a.state.ignoresCores = !granted.ChecksCores
 		a.launcher.SetTokens(granted.NMTokens)
 		a.options.Logger.Info("registered with the ResourceManager", "queue", granted.Queue, "max", granted.MaxResource)
@@ -221,8 +221,8 @@ func (a *Allocator) apply(working context.Context, response *yarn.AllocateRespon
 	}
 	// Apply exclusions for the ends above before taking containers.
 	s.tick(now, a.clusterNodes)
-	executors := s.take(response.Allocated, now)
-	s.answered()
+	executors := s.addAllocated(response.Allocated, now)
+	s.responseApplied()
 	launches := make([]launcher.Executor, len(executors))
 	for i, e := range executors {
 		a.options.Logger.Info("launching executor", "executor", e.ID, "container", e.Container.ID,
@@ -251,9 +251,9 @@ func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, no
 	if len(notice.Containers) == 0 {
 		return
 	}
-	c := loadedContract{contract: contract{containers: notice.Containers, resources: notice.Resources, deadline: deadline}}
+	c := contractWithTasks{preemptionContract: preemptionContract{containers: notice.Containers, resources: notice.Resources, deadline: deadline}}
 	if a.options.Load == nil || working.Err() != nil {
-		a.state.negotiate(c.contract, nil, now)
+		a.state.satisfyContract(c.preemptionContract, nil, now)
 		return
 	}
 	a.background.Go(func() {

@@ -38,84 +38,84 @@ func place(in placement) locations {
 	case in.missing <= 0:
 		return locations{}
 	case len(in.hostTasks) > 0:
-		return byTasks(in)
+		return placeByTasks(in)
 	default:
-		return locations{hosts: spread(in)}
+		return locations{hosts: placeBySpread(in)}
 	}
 }
 
-// share is a host's share of the executors, or a rack's for hosts that cannot run executors.
-type share struct {
+// hostShare is a host's share of the executors, or a rack's for hosts that cannot run executors.
+type hostShare struct {
 	name      string
 	rack      bool
 	tasks     int
-	executors int     // the existing ones
+	existing  int     // the existing ones
 	shortfall float64 // executors that it should have in addition
 	remainder float64 // lack - gets
-	gets      int     // executors to ask for
+	assigned  int     // executors to ask for
 }
 
 // Hosts with a remainder of at least nearRemainder times the smallest one that gets
 // an executor are asked for, too.
 const nearRemainder = 0.75
 
-// byTasks chooses hosts by the tasks that prefer them. Each host gets the integer
+// placeByTasks chooses hosts by the tasks that prefer them. Each host gets the integer
 // part of the executors that it lacks; the rest goes to the largest remainders.
 // Hosts with nearly as large a remainder are asked for, too, so that YARN can take
 // the first with room.
-func byTasks(in placement) locations {
+func placeByTasks(in placement) locations {
 	shares, tasks, pool := sharesOf(in)
 	left := min(in.missing, in.localityAware)
 	pool += left
 	for i := range shares {
 		share := &shares[i]
-		share.shortfall = float64(pool*share.tasks)/float64(tasks) - float64(share.executors)
+		share.shortfall = float64(pool*share.tasks)/float64(tasks) - float64(share.existing)
 	}
-	shares = slices.DeleteFunc(shares, func(s share) bool { return s.shortfall <= 0 })
-	slices.SortFunc(shares, func(a, b share) int {
+	shares = slices.DeleteFunc(shares, func(s hostShare) bool { return s.shortfall <= 0 })
+	slices.SortFunc(shares, func(a, b hostShare) int {
 		return cmp.Or(cmp.Compare(b.shortfall, a.shortfall), cmp.Compare(a.name, b.name))
 	})
 	for i := range shares {
 		share := &shares[i]
-		share.gets = min(int(share.shortfall), left)
-		share.remainder = share.shortfall - float64(share.gets)
-		left -= share.gets
+		share.assigned = min(int(share.shortfall), left)
+		share.remainder = share.shortfall - float64(share.assigned)
+		left -= share.assigned
 	}
 	least := 0.0 // the smallest remainder that gets an executor
 	if left > 0 {
-		slices.SortFunc(shares, func(a, b share) int {
+		slices.SortFunc(shares, func(a, b hostShare) int {
 			return cmp.Or(cmp.Compare(b.remainder, a.remainder), cmp.Compare(a.name, b.name))
 		})
 		for i := range shares[:min(left, len(shares))] {
 			if shares[i].remainder > 0 {
-				shares[i].gets++
+				shares[i].assigned++
 				least = shares[i].remainder
 			}
 		}
 	}
 	chosen := locations{hosts: make(map[string]int, len(shares)), racks: map[string]int{}}
 	for _, share := range shares {
-		if share.gets == 0 && least > 0 && share.remainder >= nearRemainder*least {
-			share.gets = 1
+		if share.assigned == 0 && least > 0 && share.remainder >= nearRemainder*least {
+			share.assigned = 1
 		}
 		switch {
-		case share.gets == 0:
+		case share.assigned == 0:
 		case share.rack:
-			chosen.racks[share.name] = share.gets
+			chosen.racks[share.name] = share.assigned
 		default:
-			chosen.hosts[share.name] = share.gets
+			chosen.hosts[share.name] = share.assigned
 		}
 	}
 	return chosen
 }
 
 // sharesOf returns the preferred hosts and racks, with the sums of their tasks and executors.
-func sharesOf(in placement) (shares []share, tasks, executors int) {
-	shares = make([]share, 0, len(in.hostTasks))
-	var racks map[string]*share
+func sharesOf(in placement) (shares []hostShare, tasks, executors int) {
+	shares = make([]hostShare, 0, len(in.hostTasks))
+	var racks map[string]*hostShare
 	for host, count := range in.hostTasks {
 		if in.usable(host) {
-			shares = append(shares, share{name: host, tasks: count, executors: in.byHost[host]})
+			shares = append(shares, hostShare{name: host, tasks: count, existing: in.byHost[host]})
 			continue
 		}
 		rack, known := in.rackOf(host)
@@ -123,27 +123,27 @@ func sharesOf(in placement) (shares []share, tasks, executors int) {
 			continue
 		}
 		if racks == nil {
-			racks = map[string]*share{}
+			racks = map[string]*hostShare{}
 		}
 		if racks[rack] == nil {
-			racks[rack] = &share{name: rack, rack: true, executors: in.byRack[rack]}
+			racks[rack] = &hostShare{name: rack, rack: true, existing: in.byRack[rack]}
 		}
 		racks[rack].tasks += count
 	}
 	for i := range shares {
 		tasks += shares[i].tasks
-		executors += shares[i].executors
+		executors += shares[i].existing
 		if len(racks) == 0 {
 			continue
 		}
 		if rack, known := in.rackOf(shares[i].name); known && racks[rack] != nil {
-			racks[rack].executors -= shares[i].executors
+			racks[rack].existing -= shares[i].existing
 		}
 	}
 	for _, rack := range racks {
 		shares = append(shares, *rack)
 		tasks += rack.tasks
-		executors += rack.executors
+		executors += rack.existing
 	}
 	return shares, tasks, executors
 }
@@ -151,9 +151,9 @@ func sharesOf(in placement) (shares []share, tasks, executors int) {
 // manyNodes is the number of nodes for each missing executor above which spread names no host.
 const manyNodes = 4
 
-// spread chooses the nodes with the fewest executors, then nodes asked for already,
+// placeBySpread chooses the nodes with the fewest executors, then nodes asked for already,
 // then at random. It returns nil if there are fewer than two nodes or too many.
-func spread(in placement) map[string]int {
+func placeBySpread(in placement) map[string]int {
 	if len(in.nodes) < 2 || len(in.nodes) > manyNodes*in.missing {
 		return nil
 	}

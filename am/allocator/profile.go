@@ -51,12 +51,12 @@ func (p *profileState) want(demand driver.Demand) {
 // missing returns how many executors the driver wants beyond the live ones.
 func (p *profileState) missing() int { return max(0, p.demand.Total-p.live) }
 
-// toAsk returns how many containers to ask for: the missing ones that backoff does not delay.
-func (p *profileState) toAsk() int { return max(0, p.missing()-p.backoff.held) }
+// containersToAsk returns how many containers to ask for: the missing ones that backoff does not delay.
+func (p *profileState) containersToAsk() int { return max(0, p.missing()-p.backoff.delayedContainers) }
 
 // asksChanged reports whether the asks must be computed again.
 func (p *profileState) asksChanged() bool {
-	n := p.toAsk()
+	n := p.containersToAsk()
 	return n != p.asks.outstanding() || p.replan && n > 0
 }
 
@@ -64,7 +64,7 @@ func (p *profileState) asksChanged() bool {
 // use; if none has preferences, toAsk.
 func (p *profileState) localityAware(taskCPUs int) int {
 	if p.demand.LocalityAwareTasks == 0 {
-		return p.toAsk()
+		return p.containersToAsk()
 	}
 	slots := max(1, p.Cores/taskCPUs)
 	return (p.demand.LocalityAwareTasks + slots - 1) / slots

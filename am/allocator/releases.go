@@ -6,8 +6,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// release is a container whose release was sent, and when.
-type release struct {
+// sentRelease is a container whose release was sent, and when.
+type sentRelease struct {
 	id yarn.ContainerID
 	at time.Time
 }
@@ -32,18 +32,18 @@ func (s *state) takeReleases(now time.Time) []yarn.ContainerID {
 	releases := s.releases
 	s.releases = nil
 	for _, id := range releases {
-		s.sent = append(s.sent, release{id, now})
+		s.sentReleases = append(s.sentReleases, sentRelease{id, now})
 	}
 	return releases
 }
 
 // expireReleases treats containers as ended if no confirmation came within releaseTimeout.
 func (s *state) expireReleases(now time.Time) {
-	for len(s.sent) > 0 && now.Sub(s.sent[0].at) >= releaseTimeout {
-		id := s.sent[0].id
-		s.sent = s.sent[1:]
+	for len(s.sentReleases) > 0 && now.Sub(s.sentReleases[0].at) >= releaseTimeout {
+		id := s.sentReleases[0].id
+		s.sentReleases = s.sentReleases[1:]
 		if node, waiting := s.releasing[id]; waiting {
-			s.unconfirmed[node] = append(s.unconfirmed[node], id)
+			s.unconfirmedReleases[node] = append(s.unconfirmedReleases[node], id)
 			s.completed([]yarn.ContainerStatus{{ID: id, ExitStatus: yarn.ExitKilledByApplicationMaster}}, now)
 		}
 	}
@@ -51,8 +51,8 @@ func (s *state) expireReleases(now time.Time) {
 
 // releaseAgain releases a returned node's containers whose release was never confirmed.
 func (s *state) releaseAgain(node yarn.NodeID) {
-	for _, id := range s.unconfirmed[node] {
+	for _, id := range s.unconfirmedReleases[node] {
 		s.release(id, node)
 	}
-	delete(s.unconfirmed, node)
+	delete(s.unconfirmedReleases, node)
 }

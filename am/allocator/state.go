@@ -38,16 +38,16 @@ type state struct {
 	awaitingRegistration []*executor                   // started ones that must register, in the order of executor.due
 	unknownCompleted     map[yarn.ContainerID]struct{} // containers whose end, but no allocation, was reported
 
-	releases    []yarn.ContainerID                 // to be sent with the next heartbeat
-	sent        []release                          // releases that were sent, the oldest first
-	releasing   map[yarn.ContainerID]yarn.NodeID   // containers whose release is not confirmed, sent or not
-	unconfirmed map[yarn.NodeID][]yarn.ContainerID // containers whose release was not confirmed within releaseTimeout
+	releases            []yarn.ContainerID                 // to be sent with the next heartbeat
+	sentReleases        []sentRelease                      // releases that were sent, the oldest first
+	releasing           map[yarn.ContainerID]yarn.NodeID   // containers whose release is not confirmed, sent or not
+	unconfirmedReleases map[yarn.NodeID][]yarn.ContainerID // containers whose release was not confirmed within releaseTimeout
 
-	ended     []endedExecutor // not reported to the driver yet
-	notices   []notice        // not reported to the driver yet
-	withdrawn []*executor     // released before they had registered; not reported to the launcher yet
-	stopped   bool            // no executor is wanted any more
-	changed   bool            // the status has changed since it was published
+	endedToReport       []endedExecutor // not reported to the driver yet
+	notices             []driverNotice  // not reported to the driver yet
+	releasedBeforeStart []*executor     // released before they had registered; not reported to the launcher yet
+	stopped             bool            // no executor is wanted any more
+	changed             bool            // the status has changed since it was published
 }
 
 // endedExecutor is an executor that has ended, and why.
@@ -71,19 +71,19 @@ type stateOptions struct {
 
 func newState(options stateOptions) *state {
 	return &state{
-		launchTimeout:    options.launchTimeout,
-		taskCPUs:         max(1, options.taskCPUs),
-		random:           options.random,
-		topology:         newTopology(options.racks),
-		excluded:         options.excluded,
-		failures:         options.failures,
-		logger:           options.logger,
-		executors:        map[yarn.ContainerID]*executor{},
-		byID:             map[string]*executor{},
-		byNode:           map[yarn.NodeID][]*executor{},
-		releasing:        map[yarn.ContainerID]yarn.NodeID{},
-		unconfirmed:      map[yarn.NodeID][]yarn.ContainerID{},
-		unknownCompleted: map[yarn.ContainerID]struct{}{},
+		launchTimeout:       options.launchTimeout,
+		taskCPUs:            max(1, options.taskCPUs),
+		random:              options.random,
+		topology:            newTopology(options.racks),
+		excluded:            options.excluded,
+		failures:            options.failures,
+		logger:              options.logger,
+		executors:           map[yarn.ContainerID]*executor{},
+		byID:                map[string]*executor{},
+		byNode:              map[yarn.NodeID][]*executor{},
+		releasing:           map[yarn.ContainerID]yarn.NodeID{},
+		unconfirmedReleases: map[yarn.NodeID][]yarn.ContainerID{},
+		unknownCompleted:    map[yarn.ContainerID]struct{}{},
 	}
 }
 
@@ -94,7 +94,7 @@ func (s *state) want(request driver.Request, now time.Time) (more bool) {
 		return false
 	}
 	s.changed = true
-	s.excluded.want(request.ExcludedNodes)
+	s.excluded.setByDriver(request.ExcludedNodes)
 	demands := map[int32]driver.Demand{}
 	for _, demand := range request.Demands {
 		priority := priorityOf(demand.Profile)
@@ -117,26 +117,26 @@ func (s *state) want(request driver.Request, now time.Time) (more bool) {
 		}
 		p.want(demand)
 		for _, e := range p.surplus() {
-			s.giveUp(e, notNeeded, "is not needed any more, and was not started yet", now)
+			s.giveUp(e, reasonNotNeeded, "is not needed any more, and was not started yet", now)
 		}
 		more = more || p.missing() > missing
 	}
 	return more
 }
 
-// toAsk returns how many containers to ask for now.
-func (s *state) toAsk() int {
+// containersToAsk returns how many containers to ask for now.
+func (s *state) containersToAsk() int {
 	n := 0
 	for _, p := range s.profiles {
-		n += p.toAsk()
+		n += p.containersToAsk()
 	}
 	return n
 }
 
 // tick applies timeouts. clusterNodes is the number of the cluster's NodeManagers.
 func (s *state) tick(now time.Time, clusterNodes int) {
-	if s.excluded.refresh(now, func() nodeCounts { return countNodes(s.topology, clusterNodes, s.needs()) }) {
-		s.replan()
+	if s.excluded.refresh(now, func() nodeCounts { return countNodes(s.topology, clusterNodes, s.nodeRequirements()) }) {
+		s.replanAll()
 		s.giveUpOnExcluded(now)
 	}
 	s.expireLaunches(now)
@@ -148,14 +148,14 @@ func (s *state) tick(now time.Time, clusterNodes int) {
 	}
 }
 
-// needs returns the need of each wanted profile.
-func (s *state) needs() []need {
-	var needs []need
+// nodeRequirements returns the need of each wanted profile.
+func (s *state) nodeRequirements() []nodeRequirement {
+	var needs []nodeRequirement
 	for _, p := range s.profiles {
 		if p.demand.Total == 0 {
 			continue
 		}
-		n := need{p.size, p.NodeLabel}
+		n := nodeRequirement{p.size, p.NodeLabel}
 		if s.ignoresCores {
 			n.size.VCores = 0
 		}
@@ -172,8 +172,8 @@ func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
 	}
 }
 
-// replan makes all profiles choose hosts again.
-func (s *state) replan() {
+// replanAll makes all profiles choose hosts again.
+func (s *state) replanAll() {
 	s.changed = true
 	for _, p := range s.profiles {
 		p.replan = true
@@ -194,17 +194,17 @@ func (s *state) changedAsks() []yarn.ResourceRequest {
 		}
 		p.replan = false
 		s.changed = true
-		requests = append(requests, p.requests(p.asks.change(p.toAsk(), place(s.placement(p))))...)
+		requests = append(requests, p.requests(p.asks.change(p.containersToAsk(), place(s.placement(p))))...)
 	}
 	return requests
 }
 
 func (s *state) placement(p *profileState) placement {
 	in := placement{
-		missing: p.toAsk(), localityAware: p.localityAware(s.taskCPUs), hostTasks: p.demand.HostTasks,
-		byHost: p.byHost, byRack: p.byRack, asked: p.asks.believed,
+		missing: p.containersToAsk(), localityAware: p.localityAware(s.taskCPUs), hostTasks: p.demand.HostTasks,
+		byHost: p.byHost, byRack: p.byRack, asked: p.asks.knownToManager,
 		usable: func(host string) bool {
-			return !s.excluded.has(host) && (!s.topology.known() || s.topology.usable(host))
+			return !s.excluded.has(host) && (!s.topology.hasNodes() || s.topology.usable(host))
 		},
 		rackOf:  s.topology.knownRack,
 		shuffle: s.random.Shuffle,
@@ -219,10 +219,10 @@ func (s *state) placement(p *profileState) placement {
 	return in
 }
 
-// take makes executors for allocated containers. It prefers containers on requested
+// addAllocated makes executors for allocated containers. It prefers containers on requested
 // hosts, then in their racks, and releases those beyond the missing executors or on
 // excluded or decommissioning nodes.
-func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
+func (s *state) addAllocated(containers []yarn.Container, now time.Time) []*executor {
 	if len(containers) == 0 {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
 	type allocated struct {
 		container *yarn.Container
 		profile   *profileState
-		closeness closeness
+		closeness placementLevel
 	}
 	usable := make([]allocated, 0, len(containers))
 	for i := range containers {
@@ -248,7 +248,7 @@ func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
 		}
 		host := container.Node.Host
 		level := p.asks.allocated(host)
-		if p.asks.stuck(s.topology.rackOf(host)) {
+		if p.asks.isStuck(s.topology.rackOf(host)) {
 			p.replan = true
 		}
 		if _, ended := s.unknownCompleted[container.ID]; ended {
@@ -280,11 +280,11 @@ func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
 	return taken
 }
 
-// answered must be called after take, once for each answer to a heartbeat.
-func (s *state) answered() {
+// responseApplied must be called after take, once for each answer to a heartbeat.
+func (s *state) responseApplied() {
 	clear(s.unknownCompleted)
 	for _, p := range s.profiles {
-		p.asks.answered()
+		p.asks.responseApplied()
 	}
 }
 
@@ -351,10 +351,10 @@ func (s *state) remove(e *executor) {
 // resendAll queues everything for a ResourceManager that has restarted.
 func (s *state) resendAll() {
 	for _, p := range s.profiles {
-		p.asks.forget()
+		p.asks.reset()
 	}
-	s.excluded.forget()
-	s.sent = nil
+	s.excluded.resendAll()
+	s.sentReleases = nil
 	s.releases = slices.SortedFunc(maps.Keys(s.releasing), func(a, b yarn.ContainerID) int { return cmp.Compare(a.ID, b.ID) })
 }
 

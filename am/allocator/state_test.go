@@ -74,15 +74,15 @@ func rowsOf(rows []yarn.ResourceRequest) []ask {
 
 // give applies a heartbeat's answer with containers.
 func (f *state) give(containers ...yarn.Container) []*executor {
-	taken := f.take(containers, begin)
-	f.answered()
+	taken := f.addAllocated(containers, begin)
+	f.responseApplied()
 	return taken
 }
 
 // settled returns the changed asks, and applies an empty answer.
 func (f *state) settled() []ask {
 	rows := f.changedAsks()
-	f.answered()
+	f.responseApplied()
 	return rowsOf(rows)
 }
 
@@ -117,7 +117,7 @@ func TestEachProfileIsAskedForUnderItsOwnPriority(t *testing.T) {
 		{Profile: gpu, Total: 2, HostTasks: map[string]int{"a1": 1}},
 	}}, begin)
 	rows := f.changedAsks()
-	f.answered()
+	f.responseApplied()
 	require.Equal(t, yarn.ResourceRequest{
 		Priority: 1, Name: anywhere, Resource: yarn.Resource{MemoryMB: 1024, VCores: 1}, Containers: 1, RelaxLocality: true,
 	}, rows[0])
@@ -171,7 +171,7 @@ func TestALowerTargetKeepsTheBestAsks(t *testing.T) {
 	want := func(total int) map[string]int {
 		f.want(request(driver.Demand{Total: total, HostTasks: tasks, LocalityAwareTasks: 10}), begin)
 		f.settled()
-		return maps.Clone(f.profiles[0].asks.believed)
+		return maps.Clone(f.profiles[0].asks.knownToManager)
 	}
 	require.Equal(t, map[string]int{"a1": 6, "b1": 3, "/a": 7, "/b": 3, anywhere: 12}, want(12), "x9 is no NodeManager, so its rack is asked for")
 	require.Equal(t, map[string]int{"a1": 6, "b1": 3, "/a": 7, "/b": 3, anywhere: 10}, want(10), "anywhere goes first")
@@ -187,7 +187,7 @@ func TestSurplusExecutorsAreReleasedBeforeTheyStart(t *testing.T) {
 	f.launched(executors[3].Container.ID, begin)
 	f.want(request(driver.Demand{Total: 2}), begin)
 	require.Equal(t, []yarn.ContainerID{{ID: 3}, {ID: 2}}, f.takeReleases(begin), "the youngest of those that wait for their NodeManager")
-	require.Len(t, f.takeWithdrawn(), 2)
+	require.Len(t, f.takeReleasedBeforeStart(), 2)
 	require.Len(t, f.takeEnded(), 2)
 	require.Zero(t, f.failures.total)
 	f.want(request(driver.Demand{}), begin)
@@ -208,7 +208,7 @@ func TestReleasesEndWithoutConfirmation(t *testing.T) {
 	require.Len(t, f.takeEnded(), 1)
 	f.resendAll()
 	require.Len(t, f.takeReleases(later(time.Second)), 3)
-	f.answered()
+	f.responseApplied()
 	f.tick(later(releaseTimeout), 2)
 	require.Equal(t, 3, f.status().Counts.Ending)
 	f.tick(later(releaseTimeout+time.Second), 2)
@@ -268,12 +268,12 @@ func TestOnlyTheApplicationsOwnFailuresEndIt(t *testing.T) {
 			end(exit)
 		}
 	}
-	require.NoError(t, f.failures.exhausted(0, begin))
+	require.NoError(t, f.failures.tooMany(0, begin))
 	for range 3 {
 		end(1)
 	}
-	require.ErrorContains(t, f.failures.exhausted(0, begin), "3 executors failed")
-	require.ErrorContains(t, f.failures.exhausted(0, begin), "exited with code 1")
+	require.ErrorContains(t, f.failures.tooMany(0, begin), "3 executors failed")
+	require.ErrorContains(t, f.failures.tooMany(0, begin), "exited with code 1")
 	listed := f.status().Failures
 	require.Len(t, listed, len(clusters)+1)
 	require.Contains(t, listed, FailureCount{Reason: "preempted", Count: 10, Last: listed[slices.IndexFunc(listed, func(c FailureCount) bool { return c.Reason == "preempted" })].Last})
@@ -301,8 +301,8 @@ func TestAFailedLaunchIsReleasedAndCounts(t *testing.T) {
 			require.Equal(t, []yarn.ContainerID{{ID: 7}}, f.takeReleases(begin))
 			require.Equal(t, test.failure, f.failures.total == 1)
 			require.Equal(t, test.failure, len(f.excluded.failures["a1"]) == 1)
-			require.Equal(t, 1, f.toAsk())
-			require.Len(t, f.takeWithdrawn(), 1)
+			require.Equal(t, 1, f.containersToAsk())
+			require.Len(t, f.takeReleasedBeforeStart(), 1)
 			f.launchFailed(yarn.ContainerID{ID: 7}, errors.New("again"), begin)
 			require.Empty(t, f.takeEnded())
 		})
@@ -315,12 +315,12 @@ func TestLaunchesOnAnExcludedNodeAreGivenUp(t *testing.T) {
 	executors := f.give(containerOn("a1", 1), containerOn("a1", 2), containerOn("a1", 3), containerOn("b1", 4))
 	f.launched(executors[0].Container.ID, begin)
 	f.launchFailed(executors[1].Container.ID, errors.New("no"), begin)
-	f.excluded.want([]string{"a1"})
+	f.excluded.setByDriver([]string{"a1"})
 	f.tick(begin, 2)
 	ended := f.takeEnded()
 	require.Len(t, ended, 2)
 	require.Equal(t, int64(3), ended[1].executor.Container.ID.ID)
-	require.Len(t, f.takeWithdrawn(), 2)
+	require.Len(t, f.takeReleasedBeforeStart(), 2)
 	require.Equal(t, 1, f.failures.total)
 	require.Len(t, f.executors, 2, "registered ones are kept")
 }
@@ -379,7 +379,7 @@ func TestAKilledExecutorIsNoFailure(t *testing.T) {
 	f.registered(executor.ID)
 	f.kill([]string{executor.ID, executor.ID, "unknown"}, begin)
 	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(begin))
-	require.Equal(t, 1, f.toAsk(), "it is replaced at once")
+	require.Equal(t, 1, f.containersToAsk(), "it is replaced at once")
 	ended := f.exits(1, 0, "")
 	require.False(t, ended[0].loss.CountsAsFailure)
 	require.Zero(t, f.failures.total)
@@ -388,7 +388,7 @@ func TestAKilledExecutorIsNoFailure(t *testing.T) {
 
 func TestResendAll(t *testing.T) {
 	f := twoNodes(3)
-	f.excluded.want([]string{"z1"})
+	f.excluded.setByDriver([]string{"z1"})
 	f.tick(begin, 2)
 	first := f.settled()
 	add, _ := f.excluded.changes()
@@ -435,9 +435,9 @@ func TestTheStatusCountsExecutorsByState(t *testing.T) {
 		f.registered(id)
 	}
 	f.kill([]string{"1"}, begin)
-	f.decommission([]*executor{f.byID["2"]}, driver.DecommissionNotice{Reason: "gone soon"}, preempted, begin)
+	f.decommission([]*executor{f.byID["2"]}, driver.DecommissionNotice{Reason: "gone soon"}, reasonPreempted, begin)
 	f.settled()
-	require.Equal(t, Counts{
+	require.Equal(t, ExecutorCounts{
 		Requested: 6, Pending: 4, Allocated: 4, Launching: 1, Running: 2, Decommissioning: 1, Ending: 1, MaxFailures: 3,
 	}, f.status().Counts)
 }

@@ -9,14 +9,14 @@ import (
 
 // Status is what the status page shows of the allocator.
 type Status struct {
-	Counts     Counts
+	Counts     ExecutorCounts
 	Failures   []FailureCount // sorted by reason
 	Exclusions []Exclusion    // sorted by host
 	Notes      []string       // problems that users should know of
 }
 
-// Counts are numbers of executors.
-type Counts struct {
+// ExecutorCounts are numbers of executors.
+type ExecutorCounts struct {
 	Requested       int `json:"requested"`       // the number that the driver wants
 	Pending         int `json:"pending"`         // containers asked for and not allocated
 	Allocated       int `json:"allocated"`       // containers of the application: the sum of Launching, Running and Ending
@@ -30,10 +30,10 @@ type Counts struct {
 
 // FailureCount counts executors that ended for one reason.
 type FailureCount struct {
-	Reason string `json:"reason"` // "beyond its memory", "preempted", …
-	Count  int    `json:"count"`
-	Counts bool   `json:"counts"` // whether these ends count towards executor.maxNumFailures
-	Last   string `json:"last"`   // the message about the last one
+	Reason          string `json:"reason"` // "beyond its memory", "preempted", …
+	Count           int    `json:"count"`
+	CountsAsFailure bool   `json:"counts"` // whether these ends count towards executor.maxNumFailures
+	Last            string `json:"last"`   // the message about the last one
 }
 
 // Exclusion is a host on which no executor may run.
@@ -45,7 +45,7 @@ type Exclusion struct {
 
 // status returns the current status. page.NewStatus sets Counts.Running to the driver's number.
 func (s *state) status() Status {
-	counts := Counts{
+	counts := ExecutorCounts{
 		Launching:       s.states[stateLaunching],
 		Running:         s.states[stateRegistered] + s.states[stateDecommissioning],
 		Decommissioning: s.states[stateDecommissioning],
@@ -61,7 +61,7 @@ func (s *state) status() Status {
 	for _, p := range s.profiles {
 		counts.Requested += p.demand.Total
 		counts.Pending += p.asks.outstanding()
-		if p.backoff.held > 0 {
+		if p.backoff.delayedContainers > 0 {
 			notes = append(notes, p.backoff.text())
 		}
 	}

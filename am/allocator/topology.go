@@ -16,15 +16,15 @@ const defaultRack = "/default-rack"
 // and from look-ups of racks. It knows which nodes accept containers, but not which
 // are excluded.
 type topology struct {
-	racks  map[string]string                   // by host; "" if the look-up failed
-	nodes  map[string]map[int32]yarn.NodeState // by host and port; only nodes with a node report
-	offers map[string]need                     // by host, its resources and labels, if known
-	hosts  map[string]struct{}                 // with a NodeManager that accepts containers
-	sorted []string                            // the keys of hosts, sorted; nil if they have changed
+	racks       map[string]string                   // by host; "" if the look-up failed
+	nodes       map[string]map[int32]yarn.NodeState // by host and port; only nodes with a node report
+	capacities  map[string]nodeRequirement          // by host, its resources and labels, if known
+	hosts       map[string]struct{}                 // with a NodeManager that accepts containers
+	sortedHosts []string                            // the keys of hosts, sorted; nil if they have changed
 }
 
 func newTopology(racks map[string]string) *topology {
-	t := &topology{racks: map[string]string{}, nodes: map[string]map[int32]yarn.NodeState{}, offers: map[string]need{}, hosts: map[string]struct{}{}}
+	t := &topology{racks: map[string]string{}, nodes: map[string]map[int32]yarn.NodeState{}, capacities: map[string]nodeRequirement{}, hosts: map[string]struct{}{}}
 	for host, rack := range racks {
 		t.racks[host] = cmp.Or(rack, defaultRack)
 		t.hosts[host] = struct{}{}
@@ -66,9 +66,9 @@ func (t *topology) report(report yarn.NodeReport) (changed bool) {
 		t.racks[host] = report.Rack
 		changed = true
 	}
-	if offer := (need{report.Capability, strings.Join(report.Labels, ",")}); report.Capability.MemoryMB > 0 {
-		if known, ok := t.offers[host]; !ok || known.label != offer.label || !known.size.Equal(offer.size) {
-			t.offers[host] = offer
+	if offer := (nodeRequirement{report.Capability, strings.Join(report.Labels, ",")}); report.Capability.MemoryMB > 0 {
+		if known, ok := t.capacities[host]; !ok || known.label != offer.label || !known.size.Equal(offer.size) {
+			t.capacities[host] = offer
 			changed = true
 		}
 	}
@@ -84,12 +84,12 @@ func (t *topology) report(report yarn.NodeReport) (changed bool) {
 	} else {
 		delete(t.hosts, host)
 	}
-	t.sorted = nil
+	t.sortedHosts = nil
 	return true
 }
 
-// known reports whether any node is known.
-func (t *topology) known() bool { return len(t.hosts)+len(t.nodes) > 0 }
+// hasNodes reports whether any node is known.
+func (t *topology) hasNodes() bool { return len(t.hosts)+len(t.nodes) > 0 }
 
 // usable reports whether a NodeManager of the host accepts containers.
 func (t *topology) usable(host string) bool {
@@ -99,8 +99,8 @@ func (t *topology) usable(host string) bool {
 
 // serves reports whether a NodeManager of the host can run an executor with the
 // need, or its size is unknown.
-func (t *topology) serves(host string, n need) bool {
-	offer, known := t.offers[host]
+func (t *topology) serves(host string, n nodeRequirement) bool {
+	offer, known := t.capacities[host]
 	return t.usable(host) && (!known || n.size.Fits(offer.size) && n.label == offer.label)
 }
 
@@ -114,8 +114,8 @@ func (t *topology) decommissioning(node yarn.NodeID) bool {
 // usableHosts returns the hosts that accept containers, sorted. The caller must not
 // change the slice.
 func (t *topology) usableHosts() []string {
-	if t.sorted == nil {
-		t.sorted = slices.Sorted(maps.Keys(t.hosts))
+	if t.sortedHosts == nil {
+		t.sortedHosts = slices.Sorted(maps.Keys(t.hosts))
 	}
-	return t.sorted
+	return t.sortedHosts
 }

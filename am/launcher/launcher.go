@@ -108,8 +108,8 @@ func (l *Launcher) SetTokens(tokens []yarn.NMToken) {
 		if !ok {
 			continue
 		}
-		if node.manager != nil {
-			node.manager.SetToken(token.Token)
+		if node.connection != nil {
+			node.connection.SetToken(token.Token)
 		}
 		if node.refused {
 			node.refused = false
@@ -127,7 +127,7 @@ func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func
 	defer l.mu.Unlock()
 	for _, executor := range executors {
 		node := l.node(executor.Container.Node)
-		node.starts = append(node.starts, &launchItem{executor: executor, ctx: ctx, report: report})
+		node.starts = append(node.starts, &executorStart{executor: executor, ctx: ctx, report: report})
 		l.schedule(node)
 	}
 }
@@ -141,7 +141,7 @@ func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.C
 	defer l.mu.Unlock()
 	node := l.node(id)
 	for _, container := range containers {
-		matches := func(item *launchItem) bool { return item.id() == container }
+		matches := func(item *executorStart) bool { return item.id() == container }
 		if i := slices.IndexFunc(node.current, matches); i >= 0 {
 			node.current[i].stopped = ctx
 			continue
@@ -152,7 +152,7 @@ func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.C
 			node.starts = slices.Delete(node.starts, i, i+1)
 		}
 		if tried {
-			node.stops = append(node.stops, stopItem{id: container, ctx: ctx})
+			node.stops = append(node.stops, containerStop{id: container, ctx: ctx})
 		}
 	}
 	l.schedule(node)
@@ -179,7 +179,7 @@ func (l *Launcher) NodeLost(id yarn.NodeID) {
 	if !node.busy {
 		l.disconnect(node)
 	}
-	l.park(node)
+	l.markIdle(node)
 	l.mu.Unlock()
 	for _, item := range lost {
 		item.report(item.id(), ErrNodeLost)
@@ -209,8 +209,8 @@ func (l *Launcher) Close() error {
 	defer l.mu.Unlock()
 	var problems []error
 	for _, node := range l.nodes {
-		if node.manager != nil {
-			problems = append(problems, node.manager.Close())
+		if node.connection != nil {
+			problems = append(problems, node.connection.Close())
 		}
 	}
 	clear(l.nodes)
@@ -251,30 +251,30 @@ func (l *Launcher) work() {
 		l.ready = l.ready[1:]
 		node.queued = false
 		if !node.hasWork() {
-			l.park(node)
+			l.markIdle(node)
 			continue
 		}
 		node.busy = true
 		l.step(node)
 		node.busy = false
 		l.schedule(node)
-		l.park(node)
+		l.markIdle(node)
 	}
 	l.workers--
 }
 
-// park marks a node without work as idle, or forgets it if it has no connection.
-func (l *Launcher) park(node *nodeQueue) {
+// markIdle marks a node without work as idle, or forgets it if it has no connection.
+func (l *Launcher) markIdle(node *nodeQueue) {
 	switch {
 	case node.busy || node.queued || node.hasWork() || l.closed:
-	case node.manager == nil:
+	case node.connection == nil:
 		l.removeIdle(node)
 		delete(l.nodes, node.id)
 	case node.idle == nil:
 		node.idle = l.idle.PushBack(node)
 		node.idleSince = time.Now()
 		if l.idle.Len() > maxIdle {
-			l.retire(l.idle.Front())
+			l.closeIdle(l.idle.Front())
 		}
 		if l.sweep == nil {
 			l.sweep = time.AfterFunc(idleTimeout, l.sweepIdle)
@@ -289,8 +289,8 @@ func (l *Launcher) removeIdle(node *nodeQueue) {
 	}
 }
 
-// retire closes the connection of an idle node and forgets it.
-func (l *Launcher) retire(element *list.Element) {
+// closeIdle closes the connection of an idle node and forgets it.
+func (l *Launcher) closeIdle(element *list.Element) {
 	node := l.idle.Remove(element).(*nodeQueue)
 	node.idle = nil
 	l.disconnect(node)
@@ -310,14 +310,14 @@ func (l *Launcher) sweepIdle() {
 			l.sweep = time.AfterFunc(wait, l.sweepIdle)
 			return
 		}
-		l.retire(front)
+		l.closeIdle(front)
 	}
 }
 
 // disconnect closes a node's connection in the background.
 func (l *Launcher) disconnect(node *nodeQueue) {
-	manager := node.manager
-	node.manager = nil
+	manager := node.connection
+	node.connection = nil
 	if manager == nil || l.closed {
 		return
 	}
@@ -331,13 +331,13 @@ func (l *Launcher) disconnect(node *nodeQueue) {
 // connection returns the connection to a NodeManager, which it makes if necessary.
 // It fails without a token.
 func (l *Launcher) connection(node *nodeQueue) (NodeManager, error) {
-	if node.manager == nil {
+	if node.connection == nil {
 		token, ok := l.tokens[node.id]
 		if !ok {
 			return nil, fmt.Errorf("the ResourceManager gave no token for the NodeManager %s", node.id)
 		}
-		node.manager = l.connect(node.id, token.token)
+		node.connection = l.connect(node.id, token.token)
 		node.serial = token.serial
 	}
-	return node.manager, nil
+	return node.connection, nil
 }

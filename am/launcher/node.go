@@ -17,9 +17,9 @@ import (
 // nodeQueue is the work for one node, guarded by the launcher's mutex.
 type nodeQueue struct {
 	id      yarn.NodeID
-	starts  []*launchItem // to be started, in order
-	stops   []stopItem
-	current []*launchItem           // executors in the current call
+	starts  []*executorStart // to be started, in order
+	stops   []containerStop
+	current []*executorStart        // executors in the current call
 	cancel  context.CancelCauseFunc // of the current call
 
 	busy     bool        // a worker serves the node
@@ -29,29 +29,29 @@ type nodeQueue struct {
 	refused  bool        // the NodeManager has refused the newest token
 	refusal  error       // the error of that refusal
 
-	manager   NodeManager   // nil for no connection
-	serial    int           // serial number of the token with which the connection was made
-	idle      *list.Element // in Launcher.idle; nil if the node is not idle
-	idleSince time.Time
+	connection NodeManager   // nil for no connection
+	serial     int           // serial number of the token with which the connection was made
+	idle       *list.Element // in Launcher.idle; nil if the node is not idle
+	idleSince  time.Time
 }
 
-// launchItem is an executor to start.
-type launchItem struct {
-	executor Executor
-	ctx      context.Context
-	report   func(id yarn.ContainerID, err error)
-	since    time.Time       // time of the first try; zero before
-	failure  error           // the error of the last try
-	tried    bool            // an earlier call may have started the executor
-	askFirst bool            // before the next try, ask the NodeManager whether it was started
-	alone    bool            // the executor must be the only one in its call
-	stopped  context.Context // the context of a Stop during the current call; nil for none
+// executorStart is an executor to start.
+type executorStart struct {
+	executor    Executor
+	ctx         context.Context
+	report      func(id yarn.ContainerID, err error)
+	since       time.Time       // time of the first try; zero before
+	failure     error           // the error of the last try
+	tried       bool            // an earlier call may have started the executor
+	askFirst    bool            // before the next try, ask the NodeManager whether it was started
+	mustBeAlone bool            // the executor must be the only one in its call
+	stopped     context.Context // the context of a Stop during the current call; nil for none
 }
 
-func (i *launchItem) id() yarn.ContainerID { return i.executor.Container.ID }
+func (i *executorStart) id() yarn.ContainerID { return i.executor.Container.ID }
 
-// stopItem is a container to stop.
-type stopItem struct {
+// containerStop is a container to stop.
+type containerStop struct {
 	id  yarn.ContainerID
 	ctx context.Context
 }
@@ -90,7 +90,7 @@ func (l *Launcher) step(node *nodeQueue) {
 	if err != nil {
 		failed := node.starts
 		node.starts, node.stops = nil, nil
-		l.report(failed, func(*launchItem) error { return err })
+		l.report(failed, func(*executorStart) error { return err })
 		return
 	}
 	if len(node.stops) > 0 {
@@ -113,17 +113,17 @@ func (l *Launcher) step(node *nodeQueue) {
 // take removes the next call's executors from the queue: the first one and all
 // others with the same context and askFirst. An executor that must be alone is not
 // combined.
-func (n *nodeQueue) take() []*launchItem {
+func (n *nodeQueue) take() []*executorStart {
 	first := n.starts[0]
-	other := func(item *launchItem) bool {
-		return item != first && (first.alone || item.alone || item.ctx != first.ctx || item.askFirst != first.askFirst)
+	other := func(item *executorStart) bool {
+		return item != first && (first.mustBeAlone || item.mustBeAlone || item.ctx != first.ctx || item.askFirst != first.askFirst)
 	}
 	if !slices.ContainsFunc(n.starts, other) {
 		batch := n.starts
 		n.starts = nil
 		return batch
 	}
-	var batch, rest []*launchItem
+	var batch, rest []*executorStart
 	for _, item := range n.starts {
 		if other(item) {
 			rest = append(rest, item)
@@ -138,8 +138,8 @@ func (n *nodeQueue) take() []*launchItem {
 // expire reports executors tried for launchTimeout as failed, and drops those whose
 // context has ended.
 func (l *Launcher) expire(node *nodeQueue) {
-	var expired []*launchItem
-	node.starts = slices.DeleteFunc(node.starts, func(item *launchItem) bool {
+	var expired []*executorStart
+	node.starts = slices.DeleteFunc(node.starts, func(item *executorStart) bool {
 		if item.ctx.Err() != nil {
 			return true
 		}
@@ -150,7 +150,7 @@ func (l *Launcher) expire(node *nodeQueue) {
 		return late
 	})
 	if len(expired) > 0 {
-		l.report(expired, func(item *launchItem) error {
+		l.report(expired, func(item *executorStart) error {
 			return fmt.Errorf("tried for %v: %w", time.Since(item.since).Truncate(time.Second), item.failure)
 		})
 	}
@@ -183,7 +183,7 @@ func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 }
 
 // call runs do, one call for a batch, with the mutex unlocked and at most callTimeout.
-func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*launchItem, do func(context.Context) error) error {
+func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*executorStart, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	limited, release := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("no answer within %v", callTimeout))
@@ -200,7 +200,7 @@ func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*launch
 }
 
 // start starts the containers of a batch in one call, and reports the outcomes.
-func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*launchItem) {
+func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*executorStart) {
 	var started []yarn.ContainerID
 	var failed map[yarn.ContainerID]error
 	began := time.Now()
@@ -222,7 +222,7 @@ func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*launchIt
 	for _, id := range started {
 		accepted[id] = true
 	}
-	l.conclude(node, batch, func(item *launchItem) error {
+	l.finishStarts(node, batch, func(item *executorStart) error {
 		reason, refused := failed[item.id()]
 		switch {
 		case accepted[item.id()]:
@@ -247,7 +247,7 @@ func startedBefore(reason error) bool {
 
 // ask asks the NodeManager which executors an earlier unanswered call has started,
 // and queues the others.
-func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem) {
+func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*executorStart) {
 	ids := make([]yarn.ContainerID, len(batch))
 	for i, item := range batch {
 		ids[i] = item.id()
@@ -267,7 +267,7 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem
 	for _, status := range statuses {
 		known[status.ID] = true
 	}
-	var running, notStarted []*launchItem
+	var running, notStarted []*executorStart
 	for _, item := range batch {
 		// A recently stopped container counts as started: the ResourceManager reports its end.
 		reason := failed[item.id()]
@@ -280,11 +280,11 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem
 	}
 	l.logger.Info("asked the node which containers were started", "node", node.id, "started", len(running), "not", len(notStarted))
 	l.requeue(node, notStarted)
-	l.conclude(node, running, func(*launchItem) error { return nil })
+	l.finishStarts(node, running, func(*executorStart) error { return nil })
 }
 
 // failed decides whether and when the executors of a failed call are tried again.
-func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
+func (l *Launcher) failed(node *nodeQueue, batch []*executorStart, err error) {
 	if l.closed || batch[0].ctx.Err() != nil {
 		return // the launches were cancelled
 	}
@@ -292,17 +292,17 @@ func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 	switch {
 	case errors.Is(err, ErrNodeLost):
 		l.disconnect(node)
-		l.conclude(node, batch, func(*launchItem) error { return ErrNodeLost })
+		l.finishStarts(node, batch, func(*executorStart) error { return ErrNodeLost })
 		return
 	case errors.Is(err, yarn.ErrInvalidToken) && !isConnectionRefusal(err):
 		if len(batch) == 1 {
-			l.conclude(node, batch, func(*launchItem) error { return fmt.Errorf("%w: %w", ErrContainerToken, err) })
+			l.finishStarts(node, batch, func(*executorStart) error { return fmt.Errorf("%w: %w", ErrContainerToken, err) })
 			return
 		}
 		// A container's invalid token fails the whole call, though other containers may
 		// have been started (ContainerManagerImpl.startContainers).
 		for _, item := range batch {
-			item.alone, item.tried = true, true
+			item.mustBeAlone, item.tried = true, true
 		}
 	case errors.Is(err, yarn.ErrInvalidToken):
 		// The next connection uses the newest token.
@@ -316,7 +316,7 @@ func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 		}
 		l.backOff(node)
 	default:
-		l.conclude(node, batch, func(*launchItem) error { return err })
+		l.finishStarts(node, batch, func(*executorStart) error { return err })
 		return
 	}
 	l.logger.Info("containers are not started yet", "node", node.id, "containers", len(batch), "error", err)
@@ -350,34 +350,34 @@ func (l *Launcher) backOff(node *nodeQueue) {
 
 // requeue puts executors back to the front of the queue. It drops executors stopped
 // meanwhile, and stops them on the node if they may have been started.
-func (l *Launcher) requeue(node *nodeQueue, items []*launchItem) {
-	var kept []*launchItem
+func (l *Launcher) requeue(node *nodeQueue, items []*executorStart) {
+	var kept []*executorStart
 	for _, item := range items {
 		switch {
 		case item.stopped == nil:
 			kept = append(kept, item)
 		case item.tried:
-			node.stops = append(node.stops, stopItem{id: item.id(), ctx: item.stopped})
+			node.stops = append(node.stops, containerStop{id: item.id(), ctx: item.stopped})
 		}
 	}
 	node.starts = append(kept, node.starts...)
 }
 
-// conclude reports the outcomes of executors; nil means started. Executors stopped
+// finishStarts reports the outcomes of executors; nil means started. Executors stopped
 // meanwhile are not reported but stopped on the node.
-func (l *Launcher) conclude(node *nodeQueue, items []*launchItem, outcome func(*launchItem) error) {
-	var wanted []*launchItem
+func (l *Launcher) finishStarts(node *nodeQueue, items []*executorStart, outcome func(*executorStart) error) {
+	var wanted []*executorStart
 	for _, item := range items {
 		if item.stopped == nil {
 			wanted = append(wanted, item)
 		} else if outcome(item) == nil {
-			node.stops = append(node.stops, stopItem{id: item.id(), ctx: item.stopped})
+			node.stops = append(node.stops, containerStop{id: item.id(), ctx: item.stopped})
 		}
 	}
 	l.report(wanted, outcome)
 }
 
-func (l *Launcher) report(items []*launchItem, outcome func(*launchItem) error) {
+func (l *Launcher) report(items []*executorStart, outcome func(*executorStart) error) {
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	for _, item := range items {
@@ -389,7 +389,7 @@ func (l *Launcher) report(items []*launchItem, outcome func(*launchItem) error) 
 func (l *Launcher) stopContainers(node *nodeQueue, manager NodeManager) {
 	ctx := node.stops[0].ctx
 	var ids []yarn.ContainerID
-	var rest []stopItem
+	var rest []containerStop
 	for _, item := range node.stops {
 		if item.ctx == ctx {
 			ids = append(ids, item.id)

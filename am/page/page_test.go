@@ -86,8 +86,8 @@ func TestTheTrackingURLShowsTheStatus(t *testing.T) {
 	until := time.Unix(3600, 0).UTC()
 	status := Status{
 		Application: "application_1_0001", Name: "<script>", Started: time.Unix(0, 0).UTC(),
-		Executors:  allocator.Counts{Requested: 2, Running: 1, Decommissioning: 1, MaxFailures: 4},
-		Failures:   []allocator.FailureCount{{Reason: "beyond its memory", Count: 3, Counts: true, Last: "executor 7 was killed"}},
+		Executors:  allocator.ExecutorCounts{Requested: 2, Running: 1, Decommissioning: 1, MaxFailures: 4},
+		Failures:   []allocator.FailureCount{{Reason: "beyond its memory", Count: 3, CountsAsFailure: true, Last: "executor 7 was killed"}},
 		Exclusions: []allocator.Exclusion{{Host: "bad1", Reason: "2 executors failed there", Until: &until}},
 		Notes:      []string{"no other node is left"},
 		Tasks:      TaskCounts{Total: 16, Done: 4},

@@ -13,13 +13,13 @@ const StatusPath = "api/status"
 
 // Status is the state of an application, for its page and for yarn-submit.
 type Status struct {
-	Application string           `json:"application"`
-	Name        string           `json:"name"`
-	User        string           `json:"user"`
-	Attempt     int              `json:"attempt"`
-	State       string           `json:"state"`
-	Started     time.Time        `json:"started"`
-	Executors   allocator.Counts `json:"executors"`
+	Application string                   `json:"application"`
+	Name        string                   `json:"name"`
+	User        string                   `json:"user"`
+	Attempt     int                      `json:"attempt"`
+	State       string                   `json:"state"`
+	Started     time.Time                `json:"started"`
+	Executors   allocator.ExecutorCounts `json:"executors"`
 	// Failures has the number of ended executors for each reason, sorted by reason.
 	Failures []allocator.FailureCount `json:"failures"`
 	// Exclusions are the hosts on which no executor may run, sorted by host.
@@ -50,9 +50,9 @@ type TaskSetCounts struct {
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"` // scheduler pool; "" if there are no pools
 	// Stage is the task set's place in a job of several; nil if the set is a job itself.
-	Stage *driver.StageInJob `json:"stage,omitempty"`
-	State string             `json:"state"`
-	Waits string             `json:"waits,omitempty"` // why none of its tasks is launched
+	Stage      *driver.StageInJob `json:"stage,omitempty"`
+	State      string             `json:"state"`
+	WaitReason string             `json:"waits,omitempty"` // why none of its tasks is launched
 	TaskCounts
 	Counters map[string]int64              `json:"counters,omitempty"`
 	Gauges   map[string]driver.GaugeStatus `json:"gauges,omitempty"`
@@ -108,7 +108,7 @@ func NewStatus(application Application, driver driver.Status, allocated allocato
 	status.Executors.Running = totals.Executors
 	for _, job := range driver.Jobs {
 		status.TaskSets = append(status.TaskSets, TaskSetCounts{
-			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, Stage: job.Stage, State: job.State, Waits: job.WaitReason,
+			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, Stage: job.Stage, State: job.State, WaitReason: job.WaitReason,
 			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
 			Counters:   job.Counters, Gauges: job.Gauges, Metrics: job.Metrics,
 		})

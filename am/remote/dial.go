@@ -39,15 +39,15 @@ type dialer struct {
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// link is one stream to the driver.
-type link struct {
+// driverStream is one stream to the driver.
+type driverStream struct {
 	stream     grpc.BidiStreamingClient[wire.ManagerReport, wire.ManagerOrder]
 	connection *grpc.ClientConn
 	cancel     context.CancelFunc
 	first      *wire.ManagerOrder // the welcome
 }
 
-func (l *link) close() {
+func (l *driverStream) close() {
 	l.cancel()
 	_ = l.connection.Close() // fails if the connection is closed already
 }
@@ -55,7 +55,7 @@ func (l *link) close() {
 // reach connects to the driver. It retries for reachTimeout, but fails at once if
 // the driver refuses the connection or the ApplicationMaster. The error is a
 // *Disconnected, or ctx's cause.
-func (d dialer) reach(ctx context.Context) (*link, error) {
+func (d dialer) reach(ctx context.Context) (*driverStream, error) {
 	deadline := time.Now().Add(reachTimeout)
 	for {
 		link, final, err := d.try(ctx, deadline)
@@ -65,7 +65,7 @@ func (d dialer) reach(ctx context.Context) (*link, error) {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case final || !time.Now().Add(reachInterval).Before(deadline): // a try that times out at once would hide this error
-			return nil, &Disconnected{address: d.address, cause: err}
+			return nil, &DisconnectedError{address: d.address, cause: err}
 		}
 		select {
 		case <-time.After(reachInterval):
@@ -76,7 +76,7 @@ func (d dialer) reach(ctx context.Context) (*link, error) {
 }
 
 // try connects once. final reports that a retry would fail, too.
-func (d dialer) try(ctx context.Context, deadline time.Time) (_ *link, final bool, err error) {
+func (d dialer) try(ctx context.Context, deadline time.Time) (_ *driverStream, final bool, err error) {
 	var mu sync.Mutex
 	var dialed error
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
@@ -97,7 +97,7 @@ func (d dialer) try(ctx context.Context, deadline time.Time) (_ *link, final boo
 		return nil, true, err
 	}
 	streaming, cancel := context.WithCancel(ctx)
-	link := &link{connection: connection, cancel: cancel}
+	link := &driverStream{connection: connection, cancel: cancel}
 	late := time.AfterFunc(time.Until(deadline), cancel)
 	link.stream, err = wire.NewManagerClient(connection).Manage(streaming)
 	if err == nil {

@@ -57,7 +57,7 @@ type Driver struct {
 	sequence      uint64                // number of the last report
 	requestStatus bool                  // a request for the driver's status is to be sent
 	confirmFinish bool                  // the confirmation of the driver's finish is to be sent
-	profiles      profiles
+	profiles      pprofRequests
 	acknowledge   uint64        // version of delegation tokens to acknowledge; 0 for none
 	progress      float32       // the last progress received, 0 to 1
 	status        driver.Status // the last status received
@@ -97,21 +97,21 @@ func newDriver(dialer dialer, disconnectIsFailure bool, logger *slog.Logger) *Dr
 	return &Driver{
 		dialer: dialer, disconnectIsFailure: disconnectIsFailure, logger: logger, ended: make(chan struct{}), disconnect: func() {},
 		newStatus: make(chan struct{}), snapshots: snapshots{next: make(chan struct{})}, wake: make(chan struct{}, 1), credentials: func([]byte) error { return nil },
-		profiles: profiles{waiting: map[uint64]chan<- *wire.ManagerProfile{}},
+		profiles: pprofRequests{waiting: map[uint64]chan<- *wire.ManagerProfile{}},
 	}
 }
 
-// Disconnected is the error of an application whose driver cannot be reached.
-type Disconnected struct {
+// DisconnectedError is the error of an application whose driver cannot be reached.
+type DisconnectedError struct {
 	address string
 	joined  bool // the driver was reached before
 	cause   error
 }
 
 // Unwrap returns the error of the last try to reach the driver.
-func (d *Disconnected) Unwrap() error { return d.cause }
+func (d *DisconnectedError) Unwrap() error { return d.cause }
 
-func (d *Disconnected) Error() string {
+func (d *DisconnectedError) Error() string {
 	if !d.joined {
 		return fmt.Sprintf("the driver on %s cannot be reached: %v (client mode: the cluster's nodes must reach the program that submitted the "+
 			"application, see driver.host and driver.port; or it has ended already)", d.address, d.cause)
@@ -129,7 +129,7 @@ func (r *Driver) ReceiveCredentials(use func(content []byte) error) { r.credenti
 
 // ExecutorLost reports a lost executor to the driver.
 func (r *Driver) ExecutorLost(id string, loss driver.Loss) {
-	r.report(func(report *wire.ManagerReport) {
+	r.addToReport(func(report *wire.ManagerReport) {
 		report.Losses = append(report.Losses, &wire.ExecutorLoss{
 			ExecutorId: id, Text: strings.ToValidUTF8(loss.Reason, "\uFFFD"), CountsAsFailure: loss.CountsAsFailure,
 		})
@@ -142,13 +142,13 @@ func (r *Driver) Decommission(ids []string, notice driver.DecommissionNotice) {
 	if !notice.Deadline.IsZero() {
 		encoded.Deadline = notice.Deadline.UnixNano()
 	}
-	r.report(func(report *wire.ManagerReport) { report.Notices = append(report.Notices, encoded) })
+	r.addToReport(func(report *wire.ManagerReport) { report.Notices = append(report.Notices, encoded) })
 }
 
-// report calls add to put something into the next report, and wakes the sender.
-func (r *Driver) report(add func(*wire.ManagerReport)) {
+// addToReport calls add to put something into the next report, and wakes the sender.
+func (r *Driver) addToReport(add func(*wire.ManagerReport)) {
 	r.mu.Lock()
-	if r.sent == len(r.reports) || full(r.reports[len(r.reports)-1]) {
+	if r.sent == len(r.reports) || isFull(r.reports[len(r.reports)-1]) {
 		r.sequence++
 		r.reports = append(r.reports, &wire.ManagerReport{Sequence: r.sequence})
 	}
@@ -157,7 +157,7 @@ func (r *Driver) report(add func(*wire.ManagerReport)) {
 	r.signal()
 }
 
-func full(report *wire.ManagerReport) bool {
+func isFull(report *wire.ManagerReport) bool {
 	return len(report.GetLosses())+len(report.GetNotices())+len(report.GetEvents()) >= maxReportItems
 }
 
@@ -260,7 +260,7 @@ func (r *Driver) end(outcome error, finished bool) {
 
 // keepConnected exchanges messages, and reconnects until the application has ended,
 // the driver is gone, or ctx ends.
-func (r *Driver) keepConnected(ctx context.Context, link *link) {
+func (r *Driver) keepConnected(ctx context.Context, link *driverStream) {
 	for {
 		err := r.exchange(ctx, link)
 		link.close()
@@ -273,7 +273,7 @@ func (r *Driver) keepConnected(ctx context.Context, link *link) {
 		}
 		r.logger.Warn("lost the connection to the driver, trying again", "driver", r.dialer.address, "error", err)
 		if link, err = r.dialer.reach(ctx); err != nil {
-			if gone := (*Disconnected)(nil); errors.As(err, &gone) {
+			if gone := (*DisconnectedError)(nil); errors.As(err, &gone) {
 				gone.joined = true
 				if !r.disconnectIsFailure {
 					r.logger.Warn("the application counts as succeeded (yarn.am.clientModeTreatDisconnectAsFailed)", "error", err)
@@ -293,7 +293,7 @@ func (r *Driver) keepConnected(ctx context.Context, link *link) {
 }
 
 // exchange sends reports and handles orders until the stream ends.
-func (r *Driver) exchange(ctx context.Context, link *link) error {
+func (r *Driver) exchange(ctx context.Context, link *driverStream) error {
 	received := make(chan error, 1)
 	go func() {
 		for {

@@ -342,7 +342,7 @@ func TestAMachineThatDoesNotAnswerIsRetried(t *testing.T) {
 				address: "driver:1", pass: pass, ping: time.Minute, hello: &wire.ManagerHello{},
 				dial: func(context.Context, string) (net.Conn, error) { return nil, &net.OpError{Op: "dial", Err: test.err} },
 			}.reach(t.Context())
-			var gone *Disconnected
+			var gone *DisconnectedError
 			require.ErrorAs(t, err, &gone)
 			require.ErrorIs(t, gone.cause, test.err)
 			require.InDelta(t, test.givenUp, time.Since(began), float64(time.Second))

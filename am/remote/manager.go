@@ -40,10 +40,10 @@ type Manager struct {
 	finished chan struct{}  // closed when an ApplicationMaster has confirmed Finish
 
 	mu         sync.Mutex
-	link       *managerLink // nil if no ApplicationMaster is connected
-	lastLink   *managerLink // the last detached one
-	attempt    uint32       // the newest attempt that has joined; 0 for none
-	received   uint64       // the sequence number of that attempt's last report
+	stream     *managerStream // nil if no ApplicationMaster is connected
+	lastStream *managerStream // the last detached one
+	attempt    uint32         // the newest attempt that has joined; 0 for none
+	received   uint64         // the sequence number of that attempt's last report
 	request    *wire.ExecutorRequest
 	registered map[string]struct{} // ids of registered executors that are not known to be lost
 	kills      map[string]struct{} // ids of executors to kill that are not known to be lost
@@ -55,8 +55,8 @@ type Manager struct {
 	orphans     *time.Timer // calls giveUpOrphans; nil if that was never needed
 }
 
-// managerLink is one stream of an ApplicationMaster.
-type managerLink struct {
+// managerStream is one stream of an ApplicationMaster.
+type managerStream struct {
 	attempt   uint32
 	end       context.CancelCauseFunc
 	wake      chan struct{}      // holds a token if there is something to send
@@ -85,7 +85,7 @@ func (m *Manager) RequestExecutors(request driver.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.request, m.maxTotal = encoded, max(m.maxTotal, request.Total())
-	m.send(func(order *wire.ManagerOrder) { order.Request = encoded })
+	m.addToOrder(func(order *wire.ManagerOrder) { order.Request = encoded })
 }
 
 // KillExecutors implements driver.ClusterManager.
@@ -95,7 +95,7 @@ func (m *Manager) KillExecutors(ids []string) {
 	for _, id := range ids {
 		m.kills[id] = struct{}{}
 	}
-	m.send(func(order *wire.ManagerOrder) { order.Kills = append(order.Kills, ids...) })
+	m.addToOrder(func(order *wire.ManagerOrder) { order.Kills = append(order.Kills, ids...) })
 }
 
 // ExecutorRegistered implements driver.ClusterManager.
@@ -104,7 +104,7 @@ func (m *Manager) ExecutorRegistered(id string) {
 	defer m.mu.Unlock()
 	m.registered[id] = struct{}{}
 	m.countID(id)
-	m.send(func(order *wire.ManagerOrder) { order.Registered = append(order.Registered, id) })
+	m.addToOrder(func(order *wire.ManagerOrder) { order.Registered = append(order.Registered, id) })
 }
 
 // SetCredentials sends the ApplicationMaster delegation tokens of file systems, encoded
@@ -114,7 +114,7 @@ func (m *Manager) SetCredentials(content []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.credentials = &wire.Credentials{Version: m.credentials.GetVersion() + 1, Content: content}
-	m.send(func(order *wire.ManagerOrder) { order.Credentials = m.credentials })
+	m.addToOrder(func(order *wire.ManagerOrder) { order.Credentials = m.credentials })
 }
 
 // Finish tells the ApplicationMaster that the application succeeded, or failed with
@@ -128,7 +128,7 @@ func (m *Manager) Finish(ctx context.Context, failure error) error {
 	}
 	m.mu.Lock()
 	m.finish = finish
-	m.send(func(order *wire.ManagerOrder) { order.Finish = finish })
+	m.addToOrder(func(order *wire.ManagerOrder) { order.Finish = finish })
 	m.mu.Unlock()
 	select {
 	case <-m.finished:
@@ -145,20 +145,20 @@ func (m *Manager) hasFinished() bool {
 	return m.finish != nil
 }
 
-// send calls add on the next order if an ApplicationMaster is connected; attach
+// addToOrder calls add on the next order if an ApplicationMaster is connected; attach
 // sends everything to the next ApplicationMaster. The caller holds mu.
-func (m *Manager) send(add func(*wire.ManagerOrder)) {
-	if m.link == nil {
+func (m *Manager) addToOrder(add func(*wire.ManagerOrder)) {
+	if m.stream == nil {
 		return
 	}
-	if m.link.pending == nil {
-		m.link.pending = &wire.ManagerOrder{}
+	if m.stream.pending == nil {
+		m.stream.pending = &wire.ManagerOrder{}
 	}
-	add(m.link.pending)
-	m.link.signal()
+	add(m.stream.pending)
+	m.stream.signal()
 }
 
-func (l *managerLink) signal() {
+func (l *managerStream) signal() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -174,7 +174,7 @@ func (m *Manager) countID(id string) {
 
 // attach makes an ApplicationMaster's stream the current one, and queues everything
 // that it must know. It fails for another protocol version or an earlier attempt.
-func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) (*managerLink, error) {
+func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) (*managerStream, error) {
 	if hello.GetVersion() != wire.Version {
 		return nil, fmt.Errorf("the ApplicationMaster speaks version %d of the protocol and the driver version %d: both must be of the same binary",
 			hello.GetVersion(), wire.Version)
@@ -186,8 +186,8 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 	if hello.GetAttempt() < m.attempt {
 		return nil, fmt.Errorf("attempt %d of the application has taken the place of attempt %d", m.attempt, hello.GetAttempt())
 	}
-	if m.link != nil {
-		m.link.end(errReplaced)
+	if m.stream != nil {
+		m.stream.end(errReplaced)
 	}
 	if m.orphans != nil {
 		m.orphans.Stop()
@@ -202,8 +202,8 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 		}
 		m.attempt, m.received = hello.GetAttempt(), 0
 	}
-	m.link = &managerLink{attempt: hello.GetAttempt(), end: end, wake: make(chan struct{}, 1)}
-	m.send(func(order *wire.ManagerOrder) {
+	m.stream = &managerStream{attempt: hello.GetAttempt(), end: end, wake: make(chan struct{}, 1)}
+	m.addToOrder(func(order *wire.ManagerOrder) {
 		order.Welcome = &wire.ManagerWelcome{NextExecutorId: uint32(m.maxID + 1)}
 		order.Acknowledged = m.received
 		order.Request = m.request
@@ -213,17 +213,17 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 		order.Credentials = m.credentials
 	})
 	m.logger.Info("the ApplicationMaster has joined", "host", hello.GetHost(), "attempt", hello.GetAttempt())
-	return m.link, nil
+	return m.stream, nil
 }
 
 // detach ends a stream. If it was the current one, executors are given up after a while.
-func (m *Manager) detach(link *managerLink) {
+func (m *Manager) detach(link *managerStream) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.link != link {
+	if m.stream != link {
 		return
 	}
-	m.link, m.lastLink = nil, link
+	m.stream, m.lastStream = nil, link
 	if m.finish != nil {
 		return
 	}
@@ -234,7 +234,7 @@ func (m *Manager) detach(link *managerLink) {
 
 // giveUpOrphans reports executors as lost if their ApplicationMaster has been
 // disconnected since the given time: ended ones and, after orphanTimeout, all.
-func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
+func (m *Manager) giveUpOrphans(link *managerStream, since time.Time) {
 	live := map[string]struct{}{}
 	if time.Since(since) < orphanTimeout {
 		for _, executor := range m.driver.Status().Executors {
@@ -245,7 +245,7 @@ func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
 	}
 	m.mu.Lock()
 	var lost []string
-	if m.link == nil && m.lastLink == link {
+	if m.stream == nil && m.lastStream == link {
 		for id := range m.registered {
 			if _, ok := live[id]; !ok {
 				lost = append(lost, id)
@@ -269,9 +269,9 @@ func (m *Manager) reportLost(ids []string) {
 }
 
 // handle acts on a report, unless link is not the current stream.
-func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
+func (m *Manager) handle(link *managerStream, report *wire.ManagerReport) {
 	m.mu.Lock()
-	if m.link != link {
+	if m.stream != link {
 		m.mu.Unlock()
 		return
 	}
@@ -300,7 +300,7 @@ func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 	repeated := report.GetSequence() <= m.received
 	if !repeated {
 		m.received = report.GetSequence()
-		m.send(func(order *wire.ManagerOrder) { order.Acknowledged = m.received })
+		m.addToOrder(func(order *wire.ManagerOrder) { order.Acknowledged = m.received })
 		for _, loss := range report.GetLosses() {
 			delete(m.registered, loss.GetExecutorId())
 			delete(m.kills, loss.GetExecutorId())
@@ -329,7 +329,7 @@ func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
 
 // takePending returns the order to send, nil for none, and whether to add the driver's
 // status and the application's state.
-func (m *Manager) takePending(link *managerLink) (order *wire.ManagerOrder, withStatus, withState bool) {
+func (m *Manager) takePending(link *managerStream) (order *wire.ManagerOrder, withStatus, withState bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	order, link.pending = link.pending, nil

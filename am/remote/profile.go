@@ -11,20 +11,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxProfile bounds the encoded bytes of a profile: the ApplicationMaster accepts
+// maxPprofBytes bounds the encoded bytes of a profile: the ApplicationMaster accepts
 // messages of at most 4 MiB.
-const maxProfile = 3 << 20
+const maxPprofBytes = 3 << 20
 
-// profiles are requests for profiles that wait for the driver. Driver.mu guards them.
-type profiles struct {
+// pprofRequests are requests for profiles that wait for the driver. Driver.mu guards them.
+type pprofRequests struct {
 	last    uint64
 	unsent  []*wire.ManagerProfileRequest
 	waiting map[uint64]chan<- *wire.ManagerProfile // never full
 }
 
-// Profile has the driver take a profile, see driver.Driver.Profile. If the connection
+// TakeProfile has the driver take a profile, see driver.Driver.Profile. If the connection
 // to the driver breaks, Profile waits until ctx ends.
-func (r *Driver) Profile(ctx context.Context, request profiling.Request) ([]byte, error) {
+func (r *Driver) TakeProfile(ctx context.Context, request profiling.Request) ([]byte, error) {
 	encoded, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (r *Driver) Profile(ctx context.Context, request profiling.Request) ([]byte
 }
 
 // receive passes on profiles. The caller holds Driver.mu.
-func (p *profiles) receive(received []*wire.ManagerProfile) {
+func (p *pprofRequests) receive(received []*wire.ManagerProfile) {
 	for _, profile := range received {
 		if reply := p.waiting[profile.GetId()]; reply != nil {
 			delete(p.waiting, profile.GetId())
@@ -66,7 +66,7 @@ func (p *profiles) receive(received []*wire.ManagerProfile) {
 }
 
 // takeProfileRequests removes and returns the requests for profiles.
-func (m *Manager) takeProfileRequests(link *managerLink) []*wire.ManagerProfileRequest {
+func (m *Manager) takeProfileRequests(link *managerStream) []*wire.ManagerProfileRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	requests := link.profiles
@@ -75,22 +75,22 @@ func (m *Manager) takeProfileRequests(link *managerLink) []*wire.ManagerProfileR
 }
 
 // takeProfile takes a profile and sends it to the ApplicationMaster that asked.
-func (m *Manager) takeProfile(ctx context.Context, link *managerLink, request *wire.ManagerProfileRequest) {
+func (m *Manager) takeProfile(ctx context.Context, link *managerStream, request *wire.ManagerProfileRequest) {
 	reply := &wire.ManagerProfile{Id: request.GetId()}
 	var wanted profiling.Request
 	err := json.Unmarshal(request.GetJson(), &wanted)
 	if err == nil {
-		reply.Content, err = m.driver.Profile(ctx, wanted)
+		reply.Content, err = m.driver.TakeProfile(ctx, wanted)
 	}
-	if err == nil && len(reply.Content) > maxProfile {
-		err = fmt.Errorf("the profile has %d bytes, the most is %d: profile one executor", len(reply.Content), maxProfile)
+	if err == nil && len(reply.Content) > maxPprofBytes {
+		err = fmt.Errorf("the profile has %d bytes, the most is %d: profile one executor", len(reply.Content), maxPprofBytes)
 	}
 	if err != nil {
 		reply.Content, reply.Error = nil, err.Error()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.link == link {
-		m.send(func(order *wire.ManagerOrder) { order.Profiles = append(order.Profiles, reply) })
+	if m.stream == link {
+		m.addToOrder(func(order *wire.ManagerOrder) { order.Profiles = append(order.Profiles, reply) })
 	}
 }

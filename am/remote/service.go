@@ -69,7 +69,7 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 }
 
 // serve sends orders, status and progress until ctx ends or a message cannot be sent.
-func (m *Manager) serve(ctx context.Context, link *managerLink, stream interface {
+func (m *Manager) serve(ctx context.Context, link *managerStream, stream interface {
 	Send(*wire.ManagerOrder) error
 }) error {
 	var profiling sync.WaitGroup

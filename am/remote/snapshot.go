@@ -15,8 +15,8 @@ import (
 // snapshotAge is how long a received snapshot is reused.
 const snapshotAge = time.Second
 
-// maxRecent is the largest number of recent events that are sent with a snapshot.
-const maxRecent = 200
+// maxRecentEvents is the largest number of recent events that are sent with a snapshot.
+const maxRecentEvents = 200
 
 // snapshots is what an ApplicationMaster knows of the application's state, which the driver
 // keeps. Driver.mu guards it.
@@ -70,11 +70,11 @@ func (r *Driver) Record(e events.Event) {
 		r.logger.Error("an event cannot be encoded", "type", e.Type(), "error", err)
 		return
 	}
-	r.report(func(report *wire.ManagerReport) { report.Events = append(report.Events, encoded) })
+	r.addToReport(func(report *wire.ManagerReport) { report.Events = append(report.Events, encoded) })
 }
 
-// typed is the JSON of an event with its type.
-type typed struct {
+// typedEvent is the JSON of an event with its type.
+type typedEvent struct {
 	Type  string          `json:"type"`
 	Event json.RawMessage `json:"event"`
 }
@@ -84,11 +84,11 @@ func encodeEvent(e events.Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(typed{e.Type(), encoded})
+	return json.Marshal(typedEvent{e.Type(), encoded})
 }
 
 func decodeEvent(encoded []byte) (events.Event, error) {
-	var t typed
+	var t typedEvent
 	if err := json.Unmarshal(encoded, &t); err != nil {
 		return nil, err
 	}
@@ -99,15 +99,15 @@ func decodeEvent(encoded []byte) (events.Event, error) {
 	return e, json.Unmarshal(t.Event, e)
 }
 
-// stateJSON is a snapshot with its latest events.
-type stateJSON struct {
+// snapshotJSON is a snapshot with its latest events.
+type snapshotJSON struct {
 	State  *events.Snapshot  `json:"state"`
 	Recent []json.RawMessage `json:"recent"`
 }
 
 func encodeSnapshot(s *events.Snapshot) ([]byte, error) {
-	state := stateJSON{State: s}
-	for _, e := range s.Recent[max(0, len(s.Recent)-maxRecent):] {
+	state := snapshotJSON{State: s}
+	for _, e := range s.Recent[max(0, len(s.Recent)-maxRecentEvents):] {
 		encoded, err := encodeEvent(e)
 		if err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func decodeSnapshot(encoded []byte) (*events.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	var state stateJSON
+	var state snapshotJSON
 	if err := json.NewDecoder(compressed).Decode(&state); err != nil {
 		return nil, err
 	}
