@@ -96,7 +96,7 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 	defer end(nil)
 	watching.Go(func() {
 		select {
-		case <-manager.Over():
+		case <-manager.Ended():
 			end(manager.Err())
 		case <-alive.Done():
 		}
@@ -169,7 +169,7 @@ func (s standalone) register(ctx context.Context, a *Application, user string) (
 }
 
 // shippedFiles returns the program and the files for executors' working directories.
-func shippedFiles(program string, settings *config.Config) (*application.Files, error) {
+func shippedFiles(program string, settings *config.Config) (*application.HashedFiles, error) {
 	named, err := client.LocalFiles(program, settings)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func shippedFiles(program string, settings *config.Config) (*application.Files, 
 	for _, file := range named {
 		local = append(local, application.LocalFile{Path: file.Path, Name: file.Name, Archive: file.Archive, Executable: file.Executable})
 	}
-	return application.ReadFiles(local)
+	return application.HashFiles(local)
 }
 
 // finish stops the executors and the driver, and reports the application's end to the master.

@@ -56,7 +56,7 @@ func TestMasterPrintsItsURL(t *testing.T) {
 	require.Eventually(t, func() bool {
 		reply, err := protocol.NewClusterClient(connection).Status(t.Context(), &protocol.StatusRequest{})
 		var shown master.Status
-		return err == nil && json.Unmarshal(reply.GetJson(), &shown) == nil && shown.Phase == cluster.Alive
+		return err == nil && json.Unmarshal(reply.GetJson(), &shown) == nil && shown.Phase == cluster.PhaseAlive
 	}, time.Minute, 10*time.Millisecond)
 	require.DirExists(t, state)
 }

@@ -161,7 +161,7 @@ func (c *chaos) run(rounds int) {
 	}
 	await(t, "nothing is taken, and all workers are there", func() bool {
 		status := c.tryStatus(t)
-		return status.Phase == cluster.Alive && status.CoresUsed == 0 && status.MemoryUsed == 0 && len(status.Applications) == 0 &&
+		return status.Phase == cluster.PhaseAlive && status.CoresUsed == 0 && status.MemoryUsed == 0 && len(status.Applications) == 0 &&
 			len(status.Drivers) == 0 && c.aliveWorkers(t) == chaosWorkers
 	})
 }

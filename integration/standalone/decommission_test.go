@@ -53,10 +53,10 @@ func TestDecommissionCommand(t *testing.T) {
 	})
 	again := s.submit(t, "decommission", "--master", master, "--json", id)
 	require.Zero(t, again.wait(t, testTimeout), "%s", again.stderr.text())
-	var asked []standaloneclient.Decommissioned
+	var asked []standaloneclient.DecommissioningWorker
 	require.NoError(t, json.Unmarshal([]byte(again.stdout.text()), &asked))
 	require.Len(t, asked, 1)
-	assert.True(t, asked[0].Earlier)
+	assert.True(t, asked[0].AlreadyDecommissioning)
 	assert.Equal(t, cluster.WorkerDecommissioning, asked[0].State)
 	assert.Equal(t, 2, asked[0].Executors)
 	assert.Subset(t, pids(s.executors()), pids(before), "they run their tasks to the end")

@@ -28,7 +28,7 @@ func (s *site) leader(t *testing.T) int {
 		if !m.alive() {
 			continue
 		}
-		if phase := s.phase(t, i); phase != cluster.Standby && phase != "" {
+		if phase := s.phase(t, i); phase != cluster.PhaseStandby && phase != "" {
 			return i
 		}
 	}
@@ -80,7 +80,7 @@ func TestFailover(t *testing.T) {
 			s.awaitLeader(t, old)
 			await(t, "all have found the new leader", func() bool {
 				status := s.tryStatus(t)
-				return status.Phase == cluster.Alive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 && status.Applications[0].Connected
+				return status.Phase == cluster.PhaseAlive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 && status.Applications[0].Connected
 			})
 			assert.ElementsMatch(t, pids(before), pids(s.executors()), "no executor was ended, and none started")
 			after := s.theApplication(t)
@@ -93,7 +93,7 @@ func TestFailover(t *testing.T) {
 			assert.Equal(t, sumOfSquares(20), next.stdout.text())
 
 			test.back(t, s.masters[old])
-			await(t, "the old leader stands by", func() bool { return s.phase(t, old) == cluster.Standby })
+			await(t, "the old leader stands by", func() bool { return s.phase(t, old) == cluster.PhaseStandby })
 			await(t, "the executors of the new work have ended", func() bool { return len(s.executors()) <= len(before) })
 			assert.ElementsMatch(t, pids(before), pids(s.executors()))
 			h.release(t)
@@ -110,11 +110,11 @@ func TestTheMasterLeadsAgainAfterARestartOfEtcd(t *testing.T) {
 	s.startWorker(t, 2)
 	h, before := s.hold(t, 2, nil)
 	server.Kill()
-	await(t, "the master leads no more", func() bool { return s.phase(t, 0) == cluster.Standby })
+	await(t, "the master leads no more", func() bool { return s.phase(t, 0) == cluster.PhaseStandby })
 	server.Run(t)
 	await(t, "the master leads again", func() bool {
 		status := s.tryStatus(t)
-		return status.Phase == cluster.Alive && len(status.Applications) == 1 && status.Applications[0].Connected && len(status.Applications[0].Executors) == 2
+		return status.Phase == cluster.PhaseAlive && len(status.Applications) == 1 && status.Applications[0].Connected && len(status.Applications[0].Executors) == 2
 	})
 	assert.ElementsMatch(t, pids(before), pids(s.executors()))
 	h.release(t)

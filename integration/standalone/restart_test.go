@@ -65,7 +65,7 @@ func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 			s.masters[0].start(t)
 			await(t, "the master has recovered", func() bool {
 				status := s.tryStatus(t)
-				return status.Phase == cluster.Alive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 &&
+				return status.Phase == cluster.PhaseAlive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 &&
 					status.Applications[0].Connected && len(status.Applications[0].Wanted) > 0 && len(status.Applications[0].Executors) == 2
 			})
 			assert.ElementsMatch(t, pids(before), pids(s.executors()), "no executor was ended, and none started")
@@ -86,7 +86,7 @@ func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 				status := s.tryStatus(t)
 				return len(status.Applications) == 0 && len(status.EndedApplications) == 1 && status.CoresUsed == 0
 			})
-			assert.Equal(t, cluster.Finished, s.status(t).EndedApplications[0].State)
+			assert.Equal(t, cluster.ApplicationFinished, s.status(t).EndedApplications[0].State)
 		})
 	}
 }
@@ -106,7 +106,7 @@ func TestApplicationEndsWhileTheMasterIsDown(t *testing.T) {
 	s.masters[0].start(t)
 	await(t, "the master has noticed", func() bool {
 		status := s.tryStatus(t)
-		return status.Phase == cluster.Alive && len(status.Applications) == 0 && status.CoresUsed == 0 && s.aliveWorkers(t) == 1
+		return status.Phase == cluster.PhaseAlive && len(status.Applications) == 0 && status.CoresUsed == 0 && s.aliveWorkers(t) == 1
 	})
 	again := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")
 	require.Zero(t, again.wait(t, testTimeout), "%s", again.stderr.text())

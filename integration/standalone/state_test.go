@@ -18,16 +18,16 @@ func TestASecondMasterCannotOpenTheStateFile(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "state")
 	s := newSite(t, 2, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": directory})
 	s.masters[0].start(t)
-	await(t, "the first master leads", func() bool { return s.phase(t, 0) == cluster.Alive })
+	await(t, "the first master leads", func() bool { return s.phase(t, 0) == cluster.PhaseAlive })
 	s.masters[1].start(t)
 	s.masters[1].awaitEnd(t)
 	assert.NotZero(t, s.masters[1].command.ProcessState.ExitCode())
 	assert.Contains(t, s.masters[1].said(), "another master has "+filepath.Join(directory, "master.db")+" open ("+s.addresses[0])
-	assert.Equal(t, cluster.Alive, s.phase(t, 0))
+	assert.Equal(t, cluster.PhaseAlive, s.phase(t, 0))
 
 	s.masters[0].kill(t)
 	s.masters[1].start(t)
-	await(t, "the second master leads", func() bool { return s.phase(t, 1) == cluster.Alive })
+	await(t, "the second master leads", func() bool { return s.phase(t, 1) == cluster.PhaseAlive })
 }
 
 // TestAMasterRefusesADamagedStateFile starts a master with a truncated state file: it fails and does

@@ -109,5 +109,5 @@ func TestAnApplicationFailsIfItsExecutorsNeverStart(t *testing.T) {
 		"--conf", "executorEnv.TROUBLE_BAD_NODE=here", "--conf", "executorEnv.NM_HOST=here", program("trouble"), "succeed", "2")
 	require.Equal(t, 1, app.wait(t, testTimeout))
 	assert.Contains(t, app.lastLine(), "executors have failed one after the other")
-	assert.Equal(t, cluster.Failed, s.status(t).EndedApplications[0].State)
+	assert.Equal(t, cluster.ApplicationFailed, s.status(t).EndedApplications[0].State)
 }

@@ -45,7 +45,7 @@ type Options struct {
 	Description *protocol.ApplicationDescription
 	// Files are the executors' program, which comes first, and files for their working
 	// directories; nil for none.
-	Files *Files
+	Files *HashedFiles
 	// TaskResources converts amounts by YARN resource type to amounts by the names that
 	// tasks use, such as gpu; nil keeps the names.
 	TaskResources func(map[string]int64) map[string]int64
@@ -70,7 +70,7 @@ type Application struct {
 
 	uploaded bool // set once a master has all files; only for the goroutine that calls send
 
-	over      chan struct{} // closed when the application is over, see Over
+	ended     chan struct{} // closed when the application is over, see Over
 	err       error         // why the application is over, once over is closed; nil after Finish
 	stop      context.CancelFunc
 	following sync.WaitGroup
@@ -99,7 +99,7 @@ func Start(ctx context.Context, options Options) (*Application, error) {
 		masters: protocol.NewMasters(options.Masters, options.Dial),
 		logger:  options.Logger,
 		wake:    make(chan struct{}, 1),
-		over:    make(chan struct{}),
+		ended:   make(chan struct{}),
 	}
 	a.state = newState(options.ID, options.Description, options.Files)
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -142,14 +142,14 @@ func (a *Application) ExecutorRegistered(id string) {
 	}
 }
 
-// Over returns a channel that is closed when a master has ended the application or
+// Ended returns a channel that is closed when a master has ended the application or
 // confirmed Finish, or a local file could not be read. Err returns the reason.
-func (a *Application) Over() <-chan struct{} { return a.over }
+func (a *Application) Ended() <-chan struct{} { return a.ended }
 
 // Err returns why the application is over, nil before Over is closed and after Finish.
 func (a *Application) Err() error {
 	select {
-	case <-a.over:
+	case <-a.ended:
 		return a.err
 	default:
 		return nil
@@ -166,7 +166,7 @@ func (a *Application) Finish(ctx context.Context, failure error) error {
 	}
 	a.update(func(s *state) { s.setFinish(finish) })
 	select {
-	case <-a.over:
+	case <-a.ended:
 		return a.err
 	case <-ctx.Done():
 		return fmt.Errorf("telling the master how the application ended: %w", context.Cause(ctx))
@@ -195,10 +195,10 @@ func (a *Application) signal() {
 	}
 }
 
-// setOver ends the application with err, which may be nil. Only followMasters calls it, once.
-func (a *Application) setOver(err error) {
+// setEnded ends the application with err, which may be nil. Only followMasters calls it, once.
+func (a *Application) setEnded(err error) {
 	a.err = err
-	close(a.over)
+	close(a.ended)
 }
 
 // executorNumber parses an executor's id, and reports whether that is a decimal number.

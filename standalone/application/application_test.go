@@ -113,7 +113,7 @@ func TestTheDriverDoesNotNoticeAFailOver(t *testing.T) {
 	})
 	stream.over <- nil
 	require.NoError(t, within(t, ended))
-	within(t, a.Over())
+	within(t, a.Ended())
 	require.NoError(t, a.Err())
 }
 
@@ -123,7 +123,7 @@ func TestFilesAreUploadedBeforeTheFirstRequest(t *testing.T) {
 	content := bytes.Repeat([]byte("program"), protocol.ChunkBytes/5) // two chunks
 	path := filepath.Join(t.TempDir(), "program")
 	require.NoError(t, os.WriteFile(path, content, 0o700))
-	files, err := ReadFiles([]LocalFile{{Path: path, Name: "program", Executable: true}})
+	files, err := HashFiles([]LocalFile{{Path: path, Name: "program", Executable: true}})
 	require.NoError(t, err)
 	o := options(n, newFakeDriver(), "one:1")
 	o.Files = files
@@ -148,13 +148,13 @@ func TestAMissingOrChangedFileEndsTheApplication(t *testing.T) {
 			n.start(t, "one:1", "")
 			path := filepath.Join(t.TempDir(), "program")
 			require.NoError(t, os.WriteFile(path, []byte("x"), 0o700))
-			files, err := ReadFiles([]LocalFile{{Path: path, Name: "program"}})
+			files, err := HashFiles([]LocalFile{{Path: path, Name: "program"}})
 			require.NoError(t, err)
 			require.NoError(t, spoil(path))
 			o := options(n, newFakeDriver(), "one:1")
 			o.Files = files
 			a := start(t, o)
-			within(t, a.Over())
+			within(t, a.Ended())
 			require.ErrorContains(t, a.Err(), text)
 			require.ErrorContains(t, a.Err(), path)
 		})
@@ -172,7 +172,7 @@ func TestAFileThatChangesAfterTheUploadEndsNothing(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(name), 0o700))
 		local = append(local, LocalFile{Path: path, Name: name})
 	}
-	files, err := ReadFiles(local)
+	files, err := HashFiles(local)
 	require.NoError(t, err)
 	o := options(n, newFakeDriver(), "one:1", "two:1")
 	o.Files = files
@@ -214,7 +214,7 @@ func TestAMasterEndsAnApplication(t *testing.T) {
 			master := n.start(t, "one:1", "")
 			a := start(t, options(n, newFakeDriver(), "one:1"))
 			end(n, master, within(t, master.attached))
-			within(t, a.Over())
+			within(t, a.Ended())
 			require.ErrorIs(t, a.Err(), ErrEnded)
 			require.ErrorContains(t, a.Err(), "too many executors failed")
 			require.ErrorIs(t, a.Finish(t.Context(), nil), ErrEnded)

@@ -7,11 +7,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// desired is what the driver wants: the newest request for executors, the executors
+// desiredState is what the driver wants: the newest request for executors, the executors
 // to stop, the registered ones, and whether the application has ended. A master gets
 // all of this when the application attaches (opens a stream to it), and then only
 // changes. desired does no I/O, reads no clock and is not safe for concurrent use.
-type desired struct {
+type desiredState struct {
 	request    *protocol.ExecutorRequest // the newest; nil before the first
 	kills      map[uint32]struct{}       // executors to stop that are not known to have ended
 	registered map[uint32]struct{}       // live executors that have registered with the driver
@@ -21,16 +21,16 @@ type desired struct {
 	finishSent bool                         // finish was sent on the current stream
 }
 
-func newDesired() desired {
-	return desired{kills: map[uint32]struct{}{}, registered: map[uint32]struct{}{}}
+func newDesired() desiredState {
+	return desiredState{kills: map[uint32]struct{}{}, registered: map[uint32]struct{}{}}
 }
 
-func (d *desired) setRequest(request *protocol.ExecutorRequest) {
+func (d *desiredState) setRequest(request *protocol.ExecutorRequest) {
 	d.request = request
 	d.changes().Request = request
 }
 
-func (d *desired) killExecutor(id uint32) {
+func (d *desiredState) killExecutor(id uint32) {
 	if _, known := d.kills[id]; known {
 		return
 	}
@@ -39,31 +39,31 @@ func (d *desired) killExecutor(id uint32) {
 	changes.Kills = append(changes.Kills, id)
 }
 
-func (d *desired) executorRegistered(id uint32) {
+func (d *desiredState) executorRegistered(id uint32) {
 	d.registered[id] = struct{}{}
 	changes := d.changes()
 	changes.Registered = append(changes.Registered, id)
 }
 
 // executorEnded forgets an ended executor, which later masters need not know.
-func (d *desired) executorEnded(id uint32) {
+func (d *desiredState) executorEnded(id uint32) {
 	delete(d.kills, id)
 	delete(d.registered, id)
 }
 
-func (d *desired) setFinish(finish *protocol.Finish) {
+func (d *desiredState) setFinish(finish *protocol.Finish) {
 	d.finish = finish
 	d.changes().Finish = finish
 }
 
 // acknowledge confirms the ends of executors up to this sequence number to the master.
-func (d *desired) acknowledge(sequence uint64) {
+func (d *desiredState) acknowledge(sequence uint64) {
 	changes := d.changes()
 	changes.Acknowledged = max(changes.Acknowledged, sequence)
 }
 
 // changes returns the next message, to which the caller adds.
-func (d *desired) changes() *protocol.ApplicationMessage {
+func (d *desiredState) changes() *protocol.ApplicationMessage {
 	if d.unsent == nil {
 		d.unsent = &protocol.ApplicationMessage{}
 	}
@@ -71,10 +71,10 @@ func (d *desired) changes() *protocol.ApplicationMessage {
 }
 
 // beginStream drops unsent changes. The caller then calls sendAll, which includes them.
-func (d *desired) beginStream() { d.unsent, d.finishSent = nil, false }
+func (d *desiredState) beginStream() { d.unsent, d.finishSent = nil, false }
 
 // sendAll puts the whole state into the next message, for a new master.
-func (d *desired) sendAll() {
+func (d *desiredState) sendAll() {
 	d.unsent = &protocol.ApplicationMessage{
 		Request:      d.request,
 		Kills:        slices.Sorted(maps.Keys(d.kills)),
@@ -85,7 +85,7 @@ func (d *desired) sendAll() {
 }
 
 // takeUnsent returns the message to send, or nil, and marks it as sent.
-func (d *desired) takeUnsent() *protocol.ApplicationMessage {
+func (d *desiredState) takeUnsent() *protocol.ApplicationMessage {
 	message := d.unsent
 	d.unsent = nil
 	d.finishSent = d.finishSent || message.GetFinish() != nil

@@ -22,9 +22,9 @@ type LocalFile struct {
 	Archive    bool // workers unpack it into the directory Name
 }
 
-// Files are local files with their SHA-256, under which masters and workers store
+// HashedFiles are local files with their SHA-256, under which masters and workers store
 // each file once.
-type Files struct {
+type HashedFiles struct {
 	files []*protocol.File
 	paths map[string]string // local paths, by SHA-256 (32 raw bytes)
 }
@@ -40,9 +40,9 @@ func (e *UnreadableError) Error() string { return fmt.Sprintf("reading %s: %v", 
 // Unwrap returns the cause.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// ReadFiles reads files and computes their hashes. Its errors are *UnreadableError.
-func ReadFiles(local []LocalFile) (*Files, error) {
-	read := &Files{paths: map[string]string{}}
+// HashFiles reads files and computes their hashes. Its errors are *UnreadableError.
+func HashFiles(local []LocalFile) (*HashedFiles, error) {
+	read := &HashedFiles{paths: map[string]string{}}
 	for _, file := range local {
 		sum, size, err := hash(file.Path)
 		if err != nil {
@@ -68,7 +68,7 @@ func hash(path string) (sum []byte, size int64, err error) {
 }
 
 // Described returns the files as protocol messages, in ReadFiles' order; nil if f is nil.
-func (f *Files) Described() []*protocol.File {
+func (f *HashedFiles) Described() []*protocol.File {
 	if f == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (f *Files) Described() []*protocol.File {
 
 // Upload uploads the files that a master lacks. The error wraps one *UnreadableError
 // for each unreadable file; the others are uploaded.
-func (f *Files) Upload(ctx context.Context, master protocol.FilesClient) error {
+func (f *HashedFiles) Upload(ctx context.Context, master protocol.FilesClient) error {
 	if len(f.Described()) == 0 {
 		return nil
 	}

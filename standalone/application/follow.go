@@ -15,11 +15,11 @@ import (
 // followMasters keeps a stream open to the leading master, until the application is
 // over or alive ends. When the stream breaks, it registers again, without a limit:
 // executors keep running without a master.
-func (a *Application) followMasters(alive context.Context, current *attachment) {
+func (a *Application) followMasters(alive context.Context, current *masterStream) {
 	for {
 		over, err := a.serve(current)
 		if over {
-			a.setOver(err)
+			a.setEnded(err)
 			return
 		}
 		if alive.Err() != nil {
@@ -34,7 +34,7 @@ func (a *Application) followMasters(alive context.Context, current *attachment) 
 			if alive.Err() != nil {
 				return
 			}
-			a.setOver(a.unlessFinished(fmt.Errorf("%w: %w", ErrEnded, err)))
+			a.setEnded(a.unlessFinished(fmt.Errorf("%w: %w", ErrEnded, err)))
 			return
 		}
 		a.logger.Info("registered again", "master", current.master, "before", lost)
@@ -55,7 +55,7 @@ func (a *Application) unlessFinished(err error) error {
 // serve sends changes to a master and handles its messages (orders) until the stream
 // ends. over reports whether the application is over. err is why the stream or
 // application ended.
-func (a *Application) serve(current *attachment) (over bool, err error) {
+func (a *Application) serve(current *masterStream) (over bool, err error) {
 	defer current.cancel()
 	a.mu.Lock()
 	a.state.beginStream()
@@ -101,7 +101,7 @@ func (a *Application) serve(current *attachment) (over bool, err error) {
 // send uploads the missing files, then sends the whole state once, and then changes.
 // It fails if a local file cannot be read, which would fail with every master. Once
 // any master has all files, such an error is only logged.
-func (a *Application) send(current *attachment) error {
+func (a *Application) send(current *masterStream) error {
 	err := a.options.Files.Upload(current.ctx, current.files)
 	var unreadable *UnreadableError
 	switch {
@@ -150,7 +150,7 @@ func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.Applic
 			"worker", executor.GetWorkerId())
 	}
 	for _, end := range n.ends {
-		a.options.Driver.ExecutorLost(executorID(end.GetId()), driver.Loss{Reason: endText(end), CountsAsFailure: end.GetCountsAsFailure()})
+		a.options.Driver.ExecutorLost(executorID(end.GetId()), driver.Loss{Reason: describeEnd(end), CountsAsFailure: end.GetCountsAsFailure()})
 	}
 	for _, id := range n.missing {
 		a.options.Driver.ExecutorLost(executorID(id), driver.Loss{Reason: "the master does not know it any more"})
@@ -166,18 +166,18 @@ func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.Applic
 		}
 		a.options.Driver.Decommission(ids, decommission)
 	}
-	if n.hindrance != nil {
-		if *n.hindrance == "" {
+	if n.waitReason != nil {
+		if *n.waitReason == "" {
 			a.logger.Info("executors can be launched again")
 		} else {
-			a.logger.Warn("not all executors can be launched", "reason", *n.hindrance)
+			a.logger.Warn("not all executors can be launched", "reason", *n.waitReason)
 		}
 	}
 	return n.end
 }
 
-// endText returns why an executor ended, for users.
-func endText(end *protocol.ExecutorEnd) string {
+// describeEnd returns why an executor ended, for users.
+func describeEnd(end *protocol.ExecutorEnd) string {
 	if text := end.GetText(); text != "" {
 		return text
 	}

@@ -22,8 +22,8 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// attachment is a stream to the master with which the application is registered.
-type attachment struct {
+// masterStream is a stream to the master with which the application is registered.
+type masterStream struct {
 	master  string
 	stream  grpc.BidiStreamingClient[protocol.ApplicationMessage, protocol.ApplicationOrder]
 	ctx     context.Context // of the stream
@@ -37,7 +37,7 @@ type attachment struct {
 // once, in rounds, until one accepts or searching ends. The stream lives until alive
 // ends. register fails at once if a master refuses the application and, if first is
 // set, if the TLS handshake with every master fails.
-func (a *Application) register(searching, alive context.Context, first bool) (*attachment, error) {
+func (a *Application) register(searching, alive context.Context, first bool) (*masterStream, error) {
 	warned := false
 	var problems []protocol.Refusal // the latest error of each master
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -96,11 +96,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // askAll sends a hello, the first message, to all masters at once. It returns the
 // stream to the leader, which alone answers with a welcome, and closes the others.
 // If no master welcomes the application, askAll returns the error of each.
-func (a *Application) askAll(searching, alive context.Context) (*attachment, []protocol.Refusal) {
+func (a *Application) askAll(searching, alive context.Context) (*masterStream, []protocol.Refusal) {
 	round, endRound := context.WithTimeout(searching, roundTimeout)
 	defer endRound()
 	type answer struct {
-		attachment *attachment
+		attachment *masterStream
 		protocol.Refusal
 	}
 	addresses := a.masters.All()
@@ -113,7 +113,7 @@ func (a *Application) askAll(searching, alive context.Context) (*attachment, []p
 			answers <- answer{found, protocol.Refusal{Master: address, Err: err}}
 		})
 	}
-	var found *attachment
+	var found *masterStream
 	var problems []protocol.Refusal
 	for range addresses {
 		switch got := <-answers; {
@@ -131,7 +131,7 @@ func (a *Application) askAll(searching, alive context.Context) (*attachment, []p
 
 // ask sends the hello to one master, and waits for the welcome until round ends. The
 // stream lives until alive ends.
-func (a *Application) ask(round, alive context.Context, address string) (_ *attachment, err error) {
+func (a *Application) ask(round, alive context.Context, address string) (_ *masterStream, err error) {
 	connection, err := a.masters.Connection(address)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *atta
 	if !a.acceptTerm(first.GetWelcome().GetTerm()) {
 		return nil, errors.New("it no longer leads, and has not noticed it yet")
 	}
-	return &attachment{
+	return &masterStream{
 		master: address, stream: stream, ctx: ctx, cancel: cancel,
 		files: protocol.NewFilesClient(connection), first: first, welcome: first.GetWelcome(),
 	}, nil

@@ -10,20 +10,20 @@ import (
 // state is an application's description and requests, and the reported executors. It
 // does no I/O, reads no clock and is not safe for concurrent use.
 type state struct {
-	desired
+	desiredState
 	id          string
 	description *protocol.ApplicationDescription
 
-	live      map[uint32]struct{} // executors that have not ended
-	highest   uint32              // the highest executor id so far
-	hindrance string              // why not all requested executors can be launched
+	live       map[uint32]struct{} // executors that have not ended
+	highestID  uint32              // the highest executor id so far
+	waitReason string              // why not all requested executors can be launched
 }
 
-func newState(id string, description *protocol.ApplicationDescription, files *Files) state {
+func newState(id string, description *protocol.ApplicationDescription, files *HashedFiles) state {
 	if described := files.Described(); len(described) > 0 {
 		description.Command.Program, description.Command.Files = described[0], described[1:]
 	}
-	return state{desired: newDesired(), id: id, description: description, live: map[uint32]struct{}{}}
+	return state{desiredState: newDesired(), id: id, description: description, live: map[uint32]struct{}{}}
 }
 
 // hello returns a stream's first message, which registers the application.
@@ -34,18 +34,18 @@ func (s *state) hello() *protocol.ApplicationMessage {
 		ApplicationId:     s.id,
 		Description:       s.description,
 		Executors:         slices.Sorted(maps.Keys(s.live)),
-		HighestExecutorId: s.highest,
+		HighestExecutorId: s.highestID,
 	}}
 }
 
 func (s *state) executorRegistered(id uint32) {
 	s.addLive(id)
-	s.desired.executorRegistered(id)
+	s.desiredState.executorRegistered(id)
 }
 
 // addLive adds a running executor, and reports whether it was unknown.
 func (s *state) addLive(id uint32) bool {
-	s.highest = max(s.highest, id)
+	s.highestID = max(s.highestID, id)
 	if _, known := s.live[id]; known {
 		return false
 	}
@@ -54,24 +54,24 @@ func (s *state) addLive(id uint32) bool {
 }
 
 func (s *state) executorEnded(id uint32) {
-	s.highest = max(s.highest, id)
+	s.highestID = max(s.highestID, id)
 	delete(s.live, id)
-	s.desired.executorEnded(id)
+	s.desiredState.executorEnded(id)
 }
 
-// effects are what a master's message means for the driver and the log.
-type effects struct {
-	launched  []*protocol.ApplicationExecutor // not known before
-	ends      []*protocol.ExecutorEnd
-	notices   []*protocol.ExecutorNotice
-	missing   []uint32 // live executors that the master does not know
-	hindrance *string  // nil if unchanged
-	end       *protocol.ApplicationEnd
+// orderEffects are what a master's message means for the driver and the log.
+type orderEffects struct {
+	launched   []*protocol.ApplicationExecutor // not known before
+	ends       []*protocol.ExecutorEnd
+	notices    []*protocol.ExecutorNotice
+	missing    []uint32 // live executors that the master does not know
+	waitReason *string  // nil if unchanged
+	end        *protocol.ApplicationEnd
 }
 
 // receive applies a message of the master.
-func (s *state) receive(order *protocol.ApplicationOrder) effects {
-	n := effects{ends: order.GetEnds(), notices: order.GetNotices(), end: order.GetEnd()}
+func (s *state) receive(order *protocol.ApplicationOrder) orderEffects {
+	n := orderEffects{ends: order.GetEnds(), notices: order.GetNotices(), end: order.GetEnd()}
 	reported := map[uint32]struct{}{}
 	for _, executor := range order.GetExecutors() {
 		reported[executor.GetId()] = struct{}{}
@@ -91,9 +91,9 @@ func (s *state) receive(order *protocol.ApplicationOrder) effects {
 			}
 		}
 	}
-	if order.Hindrance != nil && order.GetHindrance() != s.hindrance {
-		s.hindrance = order.GetHindrance()
-		n.hindrance = order.Hindrance
+	if order.Hindrance != nil && order.GetHindrance() != s.waitReason {
+		s.waitReason = order.GetHindrance()
+		n.waitReason = order.Hindrance
 	}
 	return n
 }

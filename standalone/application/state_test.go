@@ -78,11 +78,11 @@ func TestSendAllKeepsAcknowledgements(t *testing.T) {
 
 func TestAHindranceIsReportedOnce(t *testing.T) {
 	s := newTestState()
-	require.Nil(t, s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("")}).hindrance)
-	require.Equal(t, "no room", *s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("no room")}).hindrance)
-	require.Nil(t, s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("no room")}).hindrance)
-	require.Nil(t, s.receive(&protocol.ApplicationOrder{}).hindrance)
-	require.Empty(t, *s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("")}).hindrance)
+	require.Nil(t, s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("")}).waitReason)
+	require.Equal(t, "no room", *s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("no room")}).waitReason)
+	require.Nil(t, s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("no room")}).waitReason)
+	require.Nil(t, s.receive(&protocol.ApplicationOrder{}).waitReason)
+	require.Empty(t, *s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("")}).waitReason)
 }
 
 func TestEncodeRequest(t *testing.T) {

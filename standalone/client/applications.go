@@ -20,30 +20,30 @@ const (
 // Status returns the report of a driver or an application. The message about a
 // failed driver is the last line of its stderr, if readable.
 func (s *Cluster) Status(ctx context.Context, id string) (*client.Report, error) {
-	report, _, err := s.report(ctx, id)
+	report, _, err := s.find(ctx, id)
 	if err == nil && report.FinalStatus == finalFailed {
 		s.addDriverError(ctx, report)
 	}
 	return report, err
 }
 
-// report returns the report of a driver or an application, and whether it has ended.
-func (s *Cluster) report(ctx context.Context, id string) (*client.Report, bool, error) {
+// find returns the report of a driver or an application, and whether it has ended.
+func (s *Cluster) find(ctx context.Context, id string) (*client.Report, bool, error) {
 	driver, err := isDriver(id)
 	if err != nil {
 		return nil, false, err
 	}
 	if !driver {
-		found, err := s.application(ctx, id)
+		a, err := s.application(ctx, id)
 		if err != nil {
 			return nil, false, err
 		}
-		_, ended := applicationEnded(found)
-		return applicationReport(found), ended, nil
+		_, ended := applicationEnded(a)
+		return applicationReport(a), ended, nil
 	}
 	reply, err := s.masters.Driver(ctx, id)
 	if err != nil {
-		return nil, false, refusedFor(ctx, id, err)
+		return nil, false, refusedErrorFor(ctx, id, err)
 	}
 	report := driverReport(reply, "")
 	_, ended := driverEnded(report.State)
@@ -58,9 +58,9 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	}
 	if driver {
 		_, err = s.masters.KillDriver(ctx, id)
-		err = refusedFor(ctx, id, err)
+		err = refusedErrorFor(ctx, id, err)
 	} else { // NotFound may also mean that the application has ended
-		err = refused(ctx, s.masters.KillApplication(ctx, id))
+		err = refusedError(ctx, s.masters.KillApplication(ctx, id))
 	}
 	if err != nil {
 		return nil, err
@@ -68,13 +68,13 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	for {
-		report, ended, err := s.report(ctx, id)
+		found, ended, err := s.find(ctx, id)
 		if err != nil || ended {
-			return report, err
+			return found, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, client.Refused(fmt.Errorf("%s was told to end and is still %s: %w", id, report.State, context.Cause(ctx)))
+			return nil, client.Refused(fmt.Errorf("%s was told to end and is still %s: %w", id, found.State, context.Cause(ctx)))
 		case <-time.After(firstInterval):
 		}
 	}
@@ -128,9 +128,9 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	following, cancel := client.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	report, err := s.untilEnd(following, id, o)
+	ended, err := s.untilEnd(following, id, o)
 	if err == nil {
-		return s.conclude(ctx, report, o.Console)
+		return s.conclude(ctx, ended, o.Console)
 	}
 	if following.Err() == nil {
 		return nil, err
@@ -142,27 +142,27 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 	o.Console.Print("%v: killing %s; once more to leave at once", cause, id)
 	killing, cancelKill := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 	defer cancelKill()
-	if report, err = s.Kill(killing, id); err != nil {
+	if ended, err = s.Kill(killing, id); err != nil {
 		return nil, client.Refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", id, err))
 	}
-	report.Message = cause.Error()
-	return s.conclude(killing, report, o.Console)
+	ended.Message = cause.Error()
+	return s.conclude(killing, ended, o.Console)
 }
 
 // untilEnd polls a driver or an application until it has ended, and prints state changes.
 func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	defer o.Console.SetLive("")
-	shown, began := "", time.Now()
+	state, began := "", time.Now()
 	for pause := firstInterval; ; pause = min(pause*3/2, time.Second) {
-		report, ended, err := s.report(ctx, id)
+		found, ended, err := s.find(ctx, id)
 		if err != nil || ended {
-			return report, err
+			return found, err
 		}
-		if report.State != shown {
-			o.Console.Print("%s %s", id, report.State)
-			shown = report.State
+		if found.State != state {
+			o.Console.Print("%s %s", id, found.State)
+			state = found.State
 		}
-		o.Console.SetLive(fmt.Sprintf("%s %s %s", id, report.State, client.Seconds(time.Since(began))))
+		o.Console.SetLive(fmt.Sprintf("%s %s %s", id, found.State, client.Seconds(time.Since(began))))
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

@@ -66,17 +66,17 @@ func isDriver(id string) (bool, error) {
 	return false, client.Usagef("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)
 }
 
-// refused wraps a call's error in client.Refused, for the exit status, or returns ctx's cause.
-func refused(ctx context.Context, err error) error {
+// refusedError wraps a call's error in client.Refused, for the exit status, or returns ctx's cause.
+func refusedError(ctx context.Context, err error) error {
 	return client.Refused(client.Interrupted(ctx, err))
 }
 
-// refusedFor is refused for a call about one id. An unknown id's error is an *unknownIDError.
-func refusedFor(ctx context.Context, id string, err error) error {
+// refusedErrorFor is refused for a call about one id. An unknown id's error is an *unknownIDError.
+func refusedErrorFor(ctx context.Context, id string, err error) error {
 	if status.Code(err) == codes.NotFound {
 		return client.Refused(&unknownIDError{id})
 	}
-	return refused(ctx, err)
+	return refusedError(ctx, err)
 }
 
 // unknownIDError is the error for an id that the leading master does not know.
@@ -89,7 +89,7 @@ func (e *unknownIDError) Error() string {
 func (s *Cluster) status(ctx context.Context) (*cluster.Status, error) {
 	encoded, err := s.masters.Status(ctx)
 	if err != nil {
-		return nil, refused(ctx, err)
+		return nil, refusedError(ctx, err)
 	}
 	state := &cluster.Status{}
 	if err := json.Unmarshal(encoded, state); err != nil {
@@ -194,8 +194,8 @@ func applicationReport(a *cluster.ApplicationStatus) *client.Report {
 	executors.Requested = max(executors.Requested, executors.Running+executors.Launching)
 	executors.Pending = executors.Requested - executors.Running - executors.Launching
 	report.Progress = &client.Progress{Executors: executors}
-	if a.Hindrance != "" {
-		report.Progress.Notes = append(report.Progress.Notes, a.Hindrance)
+	if a.WaitReason != "" {
+		report.Progress.Notes = append(report.Progress.Notes, a.WaitReason)
 	}
 	return report
 }

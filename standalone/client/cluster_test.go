@@ -66,9 +66,9 @@ func TestReportsOfDriversAndApplications(t *testing.T) {
 		require.Equal(t, want, driverReport(&protocol.DriverReply{State: state}, "").FinalStatus, state)
 	}
 	a := &cluster.ApplicationStatus{
-		ID: "app-1", State: "RUNNING", Hindrance: "no worker has 9 cores",
+		ID: "app-1", State: "RUNNING", WaitReason: "no worker has 9 cores",
 		Executors: []cluster.ExecutorStatus{{Registered: true}, {}, {Registered: true, State: cluster.WorkerDecommissioning}},
-		Wanted:    []cluster.Wanted{{Total: 5}},
+		Wanted:    []cluster.RequestedExecutors{{Total: 5}},
 	}
 	report := applicationReport(a)
 	require.Equal(t, "UNDEFINED", report.FinalStatus)

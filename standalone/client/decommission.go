@@ -11,28 +11,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// Decommissioned is a worker that accepts nothing new, and stops when its executors
+// DecommissioningWorker is a worker that accepts nothing new, and stops when its executors
 // and drivers have ended.
-type Decommissioned struct {
+type DecommissioningWorker struct {
 	cluster.WorkerStatus
-	// Earlier is set if the worker was being decommissioned before this request.
-	Earlier bool `json:"earlier"`
+	// AlreadyDecommissioning is set if the worker was being decommissioned before this request.
+	AlreadyDecommissioning bool `json:"earlier"`
 }
 
-func (d *Decommissioned) hasEnded() bool { return d.State == cluster.WorkerDead }
+func (d *DecommissioningWorker) hasEnded() bool { return d.State == cluster.WorkerDead }
 
-func (d *Decommissioned) String() string {
+func (d *DecommissioningWorker) String() string {
 	switch name := d.ID + " on " + d.Host; {
 	case d.hasEnded():
 		return name + " has ended: " + d.Reason
-	case d.Earlier:
+	case d.AlreadyDecommissioning:
 		return name + " was being decommissioned already, " + d.remaining()
 	default:
 		return name + " is being decommissioned, " + d.remaining()
 	}
 }
 
-func (d *Decommissioned) remaining() string {
+func (d *DecommissioningWorker) remaining() string {
 	return fmt.Sprintf("with executors: %d, drivers: %d", d.Executors, d.Drivers)
 }
 
@@ -48,7 +48,7 @@ func (s *Cluster) Workers(ctx context.Context) ([]cluster.WorkerStatus, error) {
 // Decommission decommissions workers, by id or by host, and returns their states
 // after the master has recorded the request. If any name is unknown, it fails and
 // decommissions none.
-func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommissioned, error) {
+func (s *Cluster) Decommission(ctx context.Context, names []string) ([]DecommissioningWorker, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
 		return nil, err
@@ -58,16 +58,16 @@ func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommiss
 			return nil, client.Refused(unknownWorker(name, workers))
 		}
 	}
-	var decommissioned []Decommissioned
+	var decommissioned []DecommissioningWorker
 	var ids []string
 	for _, w := range workers {
 		if slices.ContainsFunc(names, func(name string) bool { return isNamed(w, name) }) {
-			decommissioned = append(decommissioned, Decommissioned{WorkerStatus: w, Earlier: w.State == cluster.WorkerDecommissioning})
+			decommissioned = append(decommissioned, DecommissioningWorker{WorkerStatus: w, AlreadyDecommissioning: w.State == cluster.WorkerDecommissioning})
 			ids = append(ids, w.ID)
 		}
 	}
 	if err := s.masters.Decommission(ctx, ids); err != nil {
-		return nil, refused(ctx, err)
+		return nil, refusedError(ctx, err)
 	}
 	return decommissioned, s.refresh(ctx, decommissioned)
 }
@@ -89,7 +89,7 @@ func unknownWorker(name string, workers []cluster.WorkerStatus) error {
 	return fmt.Errorf("%q is neither the id nor the host of a worker that is alive: the cluster has %s", name, strings.Join(known, ", "))
 }
 
-func (s *Cluster) refresh(ctx context.Context, workers []Decommissioned) error {
+func (s *Cluster) refresh(ctx context.Context, workers []DecommissioningWorker) error {
 	state, err := s.status(ctx)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *Cluster) refresh(ctx context.Context, workers []Decommissioned) error {
 
 // AwaitDecommissioned updates the workers until they have ended. If ctx ends first,
 // it fails, but the decommissioning continues.
-func (s *Cluster) AwaitDecommissioned(ctx context.Context, workers []Decommissioned, console *client.Console) error {
+func (s *Cluster) AwaitDecommissioned(ctx context.Context, workers []DecommissioningWorker, console *client.Console) error {
 	defer console.SetLive("")
 	for pause := firstInterval; ; pause = min(pause*3/2, time.Second) {
 		if err := s.refresh(ctx, workers); err != nil && ctx.Err() == nil {

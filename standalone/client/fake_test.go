@@ -73,7 +73,7 @@ func startFakeMaster(t *testing.T, workers ...cluster.WorkerStatus) (*fakeMaster
 	secret := string(protocol.NewSecret())
 	credentials, err := protocol.FromSecret([]byte(secret))
 	require.NoError(t, err)
-	m := &fakeMaster{status: cluster.Status{Phase: cluster.Alive, Workers: workers}}
+	m := &fakeMaster{status: cluster.Status{Phase: cluster.PhaseAlive, Workers: workers}}
 	address := m.serve(t, credentials)
 	settings, err := config.FromMap(map[string]string{"master": masterurl.StandaloneURL(address), "authenticate.secret": secret})
 	require.NoError(t, err)

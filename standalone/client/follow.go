@@ -65,7 +65,7 @@ func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	if s.driver {
 		reply, err := s.cluster.masters.Driver(ctx, s.id)
 		if err != nil {
-			return nil, refusedFor(ctx, s.id, err)
+			return nil, refusedErrorFor(ctx, s.id, err)
 		}
 		_, snap.ended = driverEnded(driverReport(reply, "").State)
 		if page := reply.GetLogUrl(); page != "" {
@@ -217,7 +217,7 @@ func (f *follower) poll(ctx context.Context) error {
 // master's list is not enough: a new master may not know all processes, and a master
 // does not wait for executors of an ended application.
 func (f *follower) markEnded(ctx context.Context) {
-	runsAt := map[string]workerRuns{}
+	runsAt := map[string]runningProcesses{}
 	for _, process := range f.order {
 		if process.done || process.ended || !f.latest.ended && slices.Contains(f.latest.processes, process.processLogs) {
 			continue
@@ -299,11 +299,11 @@ func (f *follower) finish(ctx context.Context) error {
 	return nil
 }
 
-// workerRuns are the processes that a worker runs, by the URL of their logs.
-type workerRuns map[string]bool
+// runningProcesses are the processes that a worker runs, by the URL of their logs.
+type runningProcesses map[string]bool
 
 // runningAt returns the processes of a worker, or nil if it does not answer.
-func runningAt(ctx context.Context, worker string) workerRuns {
+func runningAt(ctx context.Context, worker string) runningProcesses {
 	type run struct {
 		Logs string `json:"logs"`
 	}
@@ -314,7 +314,7 @@ func runningAt(ctx context.Context, worker string) workerRuns {
 	if worker == "" || getJSON(ctx, worker+"/json", &status) != nil {
 		return nil
 	}
-	runs := workerRuns{}
+	runs := runningProcesses{}
 	for _, process := range slices.Concat(status.Executors, status.Drivers) {
 		runs[process.Logs] = true
 	}

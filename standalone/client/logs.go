@@ -82,7 +82,7 @@ func (s *Cluster) allLogs(ctx context.Context, id string) ([]processLogs, error)
 	if driver {
 		reply, err := s.masters.Driver(ctx, id)
 		if err != nil {
-			return nil, refusedFor(ctx, id, err)
+			return nil, refusedErrorFor(ctx, id, err)
 		}
 		if reply.GetLogUrl() != "" {
 			processes = append(processes, processLogs{container: id, executor: logs.Driver, url: reply.GetLogUrl()})

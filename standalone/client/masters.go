@@ -46,7 +46,7 @@ func (m *Masters) Close() { m.masters.Close() }
 // Submit submits a driver. files are its program, which comes first, and other files
 // for its directory. They are uploaded to every reachable master, as each may lead
 // later.
-func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescription, files *application.Files) (*protocol.DriverReply, error) {
+func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescription, files *application.HashedFiles) (*protocol.DriverReply, error) {
 	described := files.Described()
 	if len(described) == 0 {
 		return nil, errors.New("a driver needs a program")
@@ -72,7 +72,7 @@ func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescri
 }
 
 // uploadToStandbys uploads files to all masters that can be reached, except the leader.
-func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Files, leader string) {
+func (m *Masters) uploadToStandbys(ctx context.Context, files *application.HashedFiles, leader string) {
 	ctx, cancel := context.WithTimeout(ctx, standbyTimeout)
 	defer cancel()
 	var uploads sync.WaitGroup

@@ -31,7 +31,7 @@ func TestSubmitSendsTheDriverToTheLeaderAndItsFilesToAllMasters(t *testing.T) {
 	addresses := []string{first.serve(t, credentials), last.serve(t, credentials), "127.0.0.1:1"}
 	path := filepath.Join(t.TempDir(), "program")
 	require.NoError(t, os.WriteFile(path, []byte("program"), 0o700))
-	files, err := application.ReadFiles([]application.LocalFile{{Path: path, Name: "program"}, {Path: path, Name: "again"}})
+	files, err := application.HashFiles([]application.LocalFile{{Path: path, Name: "program"}, {Path: path, Name: "again"}})
 	require.NoError(t, err)
 	masters := NewMasters(addresses, credentials.DialOptions())
 	defer masters.Close()
@@ -55,7 +55,7 @@ func TestADriverNeedsAProgram(t *testing.T) {
 	defer masters.Close()
 	_, err := masters.Submit(t.Context(), &protocol.DriverDescription{}, nil)
 	require.ErrorContains(t, err, "a driver needs a program")
-	_, err = application.ReadFiles([]application.LocalFile{{Path: filepath.Join(t.TempDir(), "none")}})
+	_, err = application.HashFiles([]application.LocalFile{{Path: filepath.Join(t.TempDir(), "none")}})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

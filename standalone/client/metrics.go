@@ -13,7 +13,7 @@ import (
 func (s *Cluster) MetricTargets(ctx context.Context) ([]client.MetricTarget, error) {
 	encoded, err := s.masters.Status(ctx)
 	if err != nil {
-		return nil, refused(ctx, err)
+		return nil, refusedError(ctx, err)
 	}
 	var state struct {
 		WebURL string `json:"webUrl"`

@@ -47,7 +47,7 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	reply, err := s.masters.Submit(ctx, description, files)
 	job.Console.SetLive("")
 	if err != nil {
-		return nil, refused(ctx, err)
+		return nil, refusedError(ctx, err)
 	}
 	if reply.GetEarlier() {
 		job.Console.Print("%s was submitted with the same idempotency key at %s, and is %s: following it",
@@ -77,13 +77,13 @@ func (s *Cluster) tokens(ctx context.Context, job client.Job) ([]byte, error) {
 }
 
 // driver returns the description of a job's driver, and the files to upload.
-func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.DriverDescription, *application.Files, error) {
+func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.DriverDescription, *application.HashedFiles, error) {
 	named, err := client.LocalFiles(program.Path, job.Settings)
 	if err != nil {
 		return nil, nil, err
 	}
 	local, properties := toDriver(program, named, job.Settings)
-	files, err := application.ReadFiles(local)
+	files, err := application.HashFiles(local)
 	if err != nil {
 		return nil, nil, client.Usage(err)
 	}

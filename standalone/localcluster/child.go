@@ -25,13 +25,13 @@ type child struct {
 	stdin    *os.File // closing it stops the process
 	stopping atomic.Bool
 	ready    atomic.Bool
-	reported chan readiness // receives the readiness that the process writes to its stdout
+	reported chan childReadiness // receives the readiness that the process writes to its stdout
 	exited   chan struct{}
 	failure  error // set before exited is closed
 }
 
 // startChild starts a process and writes its instructions to its stdin.
-func startChild(program string, role launch.Role, given instructions, name string, logger *slog.Logger) (*child, error) {
+func startChild(program string, role launch.Role, given childInstructions, name string, logger *slog.Logger) (*child, error) {
 	line, err := json.Marshal(given)
 	if err != nil {
 		return nil, err
@@ -57,12 +57,12 @@ func startChild(program string, role launch.Role, given instructions, name strin
 		_ = write.Close()
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	c := &child{name: name, command: command, stdin: write, reported: make(chan readiness, 1), exited: make(chan struct{})}
+	c := &child{name: name, command: command, stdin: write, reported: make(chan childReadiness, 1), exited: make(chan struct{})}
 	go func() {
 		defer close(c.exited)
 		lines := bufio.NewReader(output)
 		if first, err := lines.ReadBytes('\n'); err == nil {
-			var r readiness
+			var r childReadiness
 			if json.Unmarshal(first, &r) == nil {
 				c.reported <- r
 			}
@@ -94,7 +94,7 @@ func ownEnvironment(environ []string) []string {
 }
 
 // waitReady waits until the process is ready or has failed.
-func (c *child) waitReady(ctx context.Context) (readiness, error) {
+func (c *child) waitReady(ctx context.Context) (childReadiness, error) {
 	select {
 	case r := <-c.reported:
 		if r.Error != "" {
@@ -107,10 +107,10 @@ func (c *child) waitReady(ctx context.Context) (readiness, error) {
 		case r := <-c.reported:
 			return r, fmt.Errorf("%s: %s", c.name, r.Error)
 		default:
-			return readiness{}, fmt.Errorf("%s ended at once (%v): does the program call bobbin.Main first in its main function?", c.name, c.command.ProcessState)
+			return childReadiness{}, fmt.Errorf("%s ended at once (%v): does the program call bobbin.Main first in its main function?", c.name, c.command.ProcessState)
 		}
 	case <-ctx.Done():
-		return readiness{}, fmt.Errorf("%s is not ready: %w", c.name, context.Cause(ctx))
+		return childReadiness{}, fmt.Errorf("%s is not ready: %w", c.name, context.Cause(ctx))
 	}
 }
 

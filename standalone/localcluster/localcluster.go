@@ -118,11 +118,11 @@ const (
 func (c *Cluster) part(name string) string { return filepath.Join(c.directory, name) }
 
 func (c *Cluster) start(ctx context.Context, options Options, secret []byte) error {
-	common := instructions{Secret: secret, Settings: settingsOf(options.Settings), Directory: c.directory, KeepFiles: c.keepFiles}
+	common := childInstructions{Secret: secret, Settings: settingsOf(options.Settings), Directory: c.directory, KeepFiles: c.keepFiles}
 	var seeding sync.WaitGroup
 	defer seeding.Wait()
 	seeding.Go(func() {
-		if err := c.seed(options.Program); err != nil {
+		if err := c.shareProgram(options.Program); err != nil {
 			c.logger.Debug("the program will be sent to the local cluster", "reason", err)
 		}
 	})
@@ -194,9 +194,9 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// instructions are the first line, in JSON, on the stdin of a cluster's process.
+// childInstructions are the first line, in JSON, on the stdin of a cluster's process.
 // They include the secret; no other process can read that pipe.
-type instructions struct {
+type childInstructions struct {
 	Secret    []byte            `json:"secret"`
 	Settings  map[string]string `json:"settings"`
 	Directory string            `json:"directory"` // the cluster's directory
@@ -209,13 +209,13 @@ type instructions struct {
 	Memory int64  `json:"memory,omitempty"` // bytes
 }
 
-// readiness is the JSON line on a process's stdout once it is ready or has failed.
-type readiness struct {
+// childReadiness is the JSON line on a process's stdout once it is ready or has failed.
+type childReadiness struct {
 	Address string `json:"address,omitempty"` // the master's host:port; "" for a worker
 	Error   string `json:"error,omitempty"`   // why it failed
 }
 
-func (r readiness) encode() []byte {
+func (r childReadiness) encode() []byte {
 	encoded, err := json.Marshal(r)
 	if err != nil {
 		return nil // strings always encode

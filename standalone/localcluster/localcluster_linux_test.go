@@ -110,7 +110,7 @@ func runExecutors(ctx context.Context, cluster *Cluster, number int, notes strin
 	if err != nil {
 		return nil, err
 	}
-	files, err := application.ReadFiles([]application.LocalFile{{Path: program, Name: "program", Executable: true}})
+	files, err := application.HashFiles([]application.LocalFile{{Path: program, Name: "program", Executable: true}})
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func Main(role launch.Role) int {
 		return guard.Main()
 	}
 	if err := serve(role, os.Stdin, os.Stdout); err != nil {
-		_, _ = os.Stdout.Write(readiness{Error: err.Error()}.encode())
+		_, _ = os.Stdout.Write(childReadiness{Error: err.Error()}.encode())
 		return 1
 	}
 	return 0
@@ -43,7 +43,7 @@ func Main(role launch.Role) int {
 func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	parent := bufio.NewReader(stdin)
 	line, err := parent.ReadBytes('\n')
-	var given instructions
+	var given childInstructions
 	if err == nil {
 		err = json.Unmarshal(line, &given)
 	}
@@ -60,7 +60,7 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
 	defer given.removeFiles()
-	ready := func(r readiness) { _, _ = stdout.Write(r.encode()) }
+	ready := func(r childReadiness) { _, _ = stdout.Write(r.encode()) }
 	if role == launch.RoleMaster {
 		return given.runMaster(ctx, ready)
 	}
@@ -69,7 +69,7 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 
 // removeFiles removes this process's directory and the workers' cache, in case the
 // process that started the cluster was killed.
-func (h *instructions) removeFiles() {
+func (h *childInstructions) removeFiles() {
 	if h.KeepFiles {
 		return
 	}
@@ -82,7 +82,7 @@ func (h *instructions) removeFiles() {
 	_ = os.Remove(h.Directory)                              // fails unless this process is the last
 }
 
-func (h *instructions) with(values map[string]string) (*config.Config, *protocol.Credentials, *slog.Logger, error) {
+func (h *childInstructions) with(values map[string]string) (*config.Config, *protocol.Credentials, *slog.Logger, error) {
 	settings, err := config.FromMap(h.Settings)
 	if err == nil {
 		settings, err = settings.With(values)
@@ -97,7 +97,7 @@ func (h *instructions) with(values map[string]string) (*config.Config, *protocol
 	return settings, credentials, logging.New(os.Stderr, settings), nil
 }
 
-func (h *instructions) runMaster(ctx context.Context, ready func(readiness)) error {
+func (h *childInstructions) runMaster(ctx context.Context, ready func(childReadiness)) error {
 	settings, credentials, logger, err := h.with(nil)
 	if err != nil {
 		return err
@@ -109,11 +109,11 @@ func (h *instructions) runMaster(ctx context.Context, ready func(readiness)) err
 	if err != nil {
 		return err
 	}
-	ready(readiness{Address: m.Address()})
+	ready(childReadiness{Address: m.Address()})
 	return m.Run(ctx)
 }
 
-func (h *instructions) runWorker(ctx context.Context, ready func(readiness)) error {
+func (h *childInstructions) runWorker(ctx context.Context, ready func(childReadiness)) error {
 	settings, credentials, logger, err := h.with(map[string]string{
 		config.WorkerHost.Name():   loopback,
 		config.WorkerPort.Name():   "0",
@@ -129,7 +129,7 @@ func (h *instructions) runWorker(ctx context.Context, ready func(readiness)) err
 	return worker.Run(ctx, worker.Options{
 		Masters: []string{h.Master}, Credentials: credentials, Settings: settings,
 		Cache:      filepath.Join(h.Directory, cachePart),
-		Registered: func(string) { once.Do(func() { ready(readiness{}) }) },
+		Registered: func(string) { once.Do(func() { ready(childReadiness{}) }) },
 		Logger:     logger.With("process", h.Worker),
 	})
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
 )
 
-// seed copies the program into the workers' cache, and links the copy into the
+// shareProgram copies the program into the workers' cache, and links the copy into the
 // master's directory of uploaded files. If that fails, the program is sent as usual.
-func (c *Cluster) seed(program string) (err error) {
+func (c *Cluster) shareProgram(program string) (err error) {
 	source, err := os.Open(program)
 	if err != nil {
 		return err

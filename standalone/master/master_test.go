@@ -60,7 +60,7 @@ func TestAnApplicationFromItsRegistrationToItsEnd(t *testing.T) {
 	shown, err := m.Status(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, shown.Applications)
-	require.Equal(t, cluster.Finished, shown.EndedApplications[0].State)
+	require.Equal(t, cluster.ApplicationFinished, shown.EndedApplications[0].State)
 }
 
 func TestANewerStreamOfAWorkerReplacesTheOlder(t *testing.T) {
@@ -158,7 +158,7 @@ func TestFailOver(t *testing.T) {
 	require.NoError(t, err)
 	var shown Status
 	require.NoError(t, json.Unmarshal(reply.GetJson(), &shown))
-	require.Equal(t, cluster.Standby, shown.Phase)
+	require.Equal(t, cluster.PhaseStandby, shown.Phase)
 	require.Equal(t, first.Address(), shown.Leader)
 
 	first.stop()
@@ -203,7 +203,7 @@ func TestPageAndJSON(t *testing.T) {
 	require.Contains(t, shown, "of ann")
 	var decoded Status
 	require.NoError(t, json.Unmarshal([]byte(get("json")), &decoded))
-	require.Equal(t, cluster.Alive, decoded.Phase)
+	require.Equal(t, cluster.PhaseAlive, decoded.Phase)
 	require.Equal(t, 1, decoded.CoresUsed)
 	require.Equal(t, "LAUNCHING", decoded.Applications[0].Executors[0].State)
 	http.DefaultClient.CloseIdleConnections()

@@ -35,7 +35,7 @@ var MetricTable = metrics.Table[*Status]{
 	}),
 }
 
-func (s *Status) leads() bool { return s.Leader == "" && s.Phase != cluster.Standby }
+func (s *Status) leads() bool { return s.Leader == "" && s.Phase != cluster.PhaseStandby }
 
 // addMetrics adds the metrics of the master.
 func (s *Status) addMetrics(set *metrics.Set) {

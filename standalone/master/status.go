@@ -20,7 +20,7 @@ type Status struct {
 
 // Status returns the state of the master.
 func (m *Master) Status(ctx context.Context) (Status, error) {
-	shown := Status{URL: m.URL(), WebURL: m.WebURL(), Started: m.started, Status: cluster.Status{Phase: cluster.Standby}}
+	shown := Status{URL: m.URL(), WebURL: m.WebURL(), Started: m.started, Status: cluster.Status{Phase: cluster.PhaseStandby}}
 	if t := m.leading.Load(); t != nil {
 		var state cluster.Status
 		if err := t.query(ctx, func(time.Time) { state = t.cluster.Status() }); err == nil {

@@ -100,7 +100,7 @@ func (t *term) run(ctx context.Context) {
 			// The channel's time may be from before the process was suspended.
 			now := time.Now()
 			if pause := now.Sub(ticked) - tickInterval; pause > longPause {
-				t.cluster.Pause(pause)
+				t.cluster.ExtendTimeouts(pause)
 			}
 			ticked = now
 			t.cluster.Tick(now)

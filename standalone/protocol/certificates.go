@@ -22,11 +22,11 @@ type certificateFiles struct {
 
 	mu      sync.Mutex
 	read    []os.FileInfo // of the files from which latest was read
-	latest  *certified
+	latest  *loadedCertificates
 	problem error // why changed files could not be used; nil if latest is current
 }
 
-type certified struct {
+type loadedCertificates struct {
 	certificate tls.Certificate
 	authority   *x509.CertPool
 }
@@ -58,7 +58,7 @@ func FromCertificates(certificateFile, keyFile, authorityFile string) (*Credenti
 }
 
 // current returns the certificates in use, and why newer files could not be used.
-func (f *certificateFiles) current() (*certified, error) {
+func (f *certificateFiles) current() (*loadedCertificates, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	infos, err := f.stat()
@@ -66,7 +66,7 @@ func (f *certificateFiles) current() (*certified, error) {
 		f.problem = nil
 		return f.latest, nil
 	}
-	var loaded *certified
+	var loaded *loadedCertificates
 	if err == nil {
 		loaded, err = f.load()
 	}
@@ -100,7 +100,7 @@ func areSame(infos, read []os.FileInfo) bool {
 	return true
 }
 
-func (f *certificateFiles) load() (*certified, error) {
+func (f *certificateFiles) load() (*loadedCertificates, error) {
 	certificate, err := tls.LoadX509KeyPair(f.certificate, f.key)
 	if err != nil {
 		return nil, fmt.Errorf("ssl.certFile %s with ssl.keyFile %s: %w", f.certificate, f.key, err)
@@ -113,7 +113,7 @@ func (f *certificateFiles) load() (*certified, error) {
 	if !authority.AppendCertsFromPEM(content) {
 		return nil, fmt.Errorf("ssl.caFile %s holds no certificate in PEM", f.authority)
 	}
-	return &certified{certificate, authority}, nil
+	return &loadedCertificates{certificate, authority}, nil
 }
 
 // errUnread is added to a connection's error if the renewed certificates cannot be used.

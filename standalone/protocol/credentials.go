@@ -111,11 +111,11 @@ func (c *Credentials) verify(state tls.ConnectionState) error {
 	return nil
 }
 
-// Hand passes the credentials to a child process of the same user, and returns
+// WriteForChild passes the credentials to a child process of the same user, and returns
 // settings with which Load finds them. It writes the key derived from a secret to a
 // file of mode 0600 in dir, which must exist. Certificates stay in their files, to
 // be renewed there.
-func (c *Credentials) Hand(dir string) (map[string]string, error) {
+func (c *Credentials) WriteForChild(dir string) (map[string]string, error) {
 	if c.files != nil {
 		return map[string]string{
 			config.SSLCertFile.Name(): c.files.certificate, config.SSLKeyFile.Name(): c.files.key, config.SSLCAFile.Name(): c.files.authority,

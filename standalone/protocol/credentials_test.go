@@ -178,7 +178,7 @@ func TestCertificatesOfTheSameAuthorityConnect(t *testing.T) {
 	stranger := serve(t, loaded(t, theirs.sign(t, "master")))
 	require.Equal(t, codes.Unavailable, status.Code(call(t, stranger, worker.DialOptions()...)), "a master of another authority")
 
-	handed, err := worker.Hand(t.TempDir())
+	handed, err := worker.WriteForChild(t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, call(t, master, loaded(t, handed).DialOptions()...))
 }

@@ -83,13 +83,13 @@ func TestSourcesOfSecrets(t *testing.T) {
 func TestHandPassesASecretToAProcess(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("old"), 0o644))
-	handed, err := fromSecret(t, secret).Hand(dir)
+	handed, err := fromSecret(t, secret).WriteForChild(dir)
 	require.NoError(t, err)
 	info, err := os.Stat(handed["authenticate.secretFile"])
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	require.NoError(t, call(t, serve(t, fromSecret(t, secret)), loaded(t, handed).DialOptions()...))
-	_, err = fromSecret(t, secret).Hand(filepath.Join(dir, "nowhere"))
+	_, err = fromSecret(t, secret).WriteForChild(filepath.Join(dir, "nowhere"))
 	require.ErrorContains(t, err, "hand over the cluster's credentials")
 }
 

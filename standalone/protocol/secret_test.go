@@ -51,7 +51,7 @@ func TestASecretThatIsAKeyIsNotStretched(t *testing.T) {
 // be used elsewhere, and need not derive the key again.
 func TestHandWritesTheKey(t *testing.T) {
 	c := fromSecret(t, secret)
-	handed, err := c.Hand(t.TempDir())
+	handed, err := c.WriteForChild(t.TempDir())
 	require.NoError(t, err)
 	content, err := os.ReadFile(handed["authenticate.secretFile"])
 	require.NoError(t, err)

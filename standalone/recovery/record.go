@@ -43,9 +43,9 @@ func Check(changes []Record) error {
 	return nil
 }
 
-// Newest drops changes that later ones replace: etcd accepts one change of a key in
+// LatestOnly drops changes that later ones replace: etcd accepts one change of a key in
 // a transaction.
-func Newest(changes []Record) []Record {
+func LatestOnly(changes []Record) []Record {
 	type key struct{ kind, id string }
 	index := make(map[key]int, len(changes))
 	newest := make([]Record, 0, len(changes))

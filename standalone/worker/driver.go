@@ -186,7 +186,7 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 // driverSettings returns the environment variable with a driver's settings. A worker
 // with a secret but no certificates writes a derived key into the directory.
 func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
-	credentials, err := w.options.Credentials.Hand(directory)
+	credentials, err := w.options.Credentials.WriteForChild(directory)
 	if err != nil {
 		return nil, err
 	}

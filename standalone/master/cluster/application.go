@@ -17,20 +17,20 @@ import (
 type ApplicationState string
 
 const (
-	// Waiting: its driver is attached (has a stream to this master), but has no executor.
-	Waiting ApplicationState = "WAITING"
-	Running ApplicationState = "RUNNING"
-	// Unknown: the store or a worker named it, but it has not attached to this master.
-	Unknown  ApplicationState = "UNKNOWN"
-	Finished ApplicationState = "FINISHED"
-	Failed   ApplicationState = "FAILED"
-	Killed   ApplicationState = "KILLED"
-	// Lost: it ended because its driver was disconnected for too long.
-	Lost ApplicationState = "LOST"
+	// ApplicationWaiting: its driver is attached (has a stream to this master), but has no executor.
+	ApplicationWaiting ApplicationState = "WAITING"
+	ApplicationRunning ApplicationState = "RUNNING"
+	// ApplicationUnknown: the store or a worker named it, but it has not attached to this master.
+	ApplicationUnknown  ApplicationState = "UNKNOWN"
+	ApplicationFinished ApplicationState = "FINISHED"
+	ApplicationFailed   ApplicationState = "FAILED"
+	ApplicationKilled   ApplicationState = "KILLED"
+	// ApplicationLost: it ended because its driver was disconnected for too long.
+	ApplicationLost ApplicationState = "LOST"
 )
 
-// idBlock is how many executor ids are reserved in the store at once.
-const idBlock = 64
+// reservedIDBlock is how many executor ids are reserved in the store at once.
+const reservedIDBlock = 64
 
 // application is the master's state of an application.
 type application struct {
@@ -41,16 +41,16 @@ type application struct {
 
 	attached      bool
 	neverAttached bool      // the application has not attached since this master leads
-	since         time.Time // start of the time without a stream
+	detachedSince time.Time // start of the time without a stream
 
-	// complete is set when the application was sent all its executors. Until then,
+	// sentAllExecutors is set when the application was sent all its executors. Until then,
 	// reported executors are added, but none is launched.
-	complete       bool
-	completeBy     time.Time
-	expected       map[uint32]bool // ids that the application named when it attached, not reported by a worker yet
-	knownHighestID uint32          // the highest executor id that the application knew when it attached
-	killed         map[uint32]bool // ids of executors to stop once reported
-	registeredIDs  map[uint32]bool // ids registered with the driver, not reported by a worker yet
+	sentAllExecutors bool
+	completeBy       time.Time
+	expected         map[uint32]bool // ids that the application named when it attached, not reported by a worker yet
+	knownHighestID   uint32          // the highest executor id that the application knew when it attached
+	killed           map[uint32]bool // ids of executors to stop once reported
+	registeredIDs    map[uint32]bool // ids registered with the driver, not reported by a worker yet
 
 	demands  []*protocol.ExecutorDemand
 	excluded map[string]bool
@@ -65,10 +65,10 @@ type application struct {
 	ends     []*protocol.ExecutorEnd // ends of executors that the application has not acknowledged
 	sequence uint64
 
-	failures  int            // executors in a row that failed before any registered
-	failedOn  map[string]int // number of failed executors, by worker id
-	retryAt   time.Time
-	hindrance string // why the application lacks executors, for users; "" if it does not
+	failures   int            // executors in a row that failed before any registered
+	failedOn   map[string]int // number of failed executors, by worker id
+	retryAt    time.Time
+	waitReason string // why the application lacks executors, for users; "" if it does not
 
 	state  ApplicationState // set once the application has ended
 	reason string
@@ -86,18 +86,18 @@ func newApplication(id string) *application {
 func (a *application) hasEnded() bool { return a.state != "" }
 
 // launchable reports whether executors may be started for it now.
-func (a *application) launchable() bool { return a.attached && a.complete && !a.hasEnded() }
+func (a *application) launchable() bool { return a.attached && a.sentAllExecutors && !a.hasEnded() }
 
 func (a *application) currentState() ApplicationState {
 	switch {
 	case a.hasEnded():
 		return a.state
 	case a.neverAttached:
-		return Unknown
+		return ApplicationUnknown
 	case len(a.executors) == 0:
-		return Waiting
+		return ApplicationWaiting
 	}
-	return Running
+	return ApplicationRunning
 }
 
 // hasGivenUp reports whether the application no longer expects the executor: it knew
@@ -176,7 +176,7 @@ func (a *application) record() *ApplicationRecord {
 func (c *Cluster) nextExecutorID(a *application) uint32 {
 	a.highestID++
 	if a.highestID > a.reservedIDs {
-		a.reservedIDs = a.highestID + idBlock - 1
+		a.reservedIDs = a.highestID + reservedIDBlock - 1
 		c.put(kindApplication, a.id, a.record())
 	}
 	return a.highestID
@@ -230,7 +230,7 @@ func (c *Cluster) newApplication(id string, now time.Time) *application {
 // expectApplication adds an application known only from a worker.
 func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	a := c.newApplication(id, now)
-	a.since = now
+	a.detachedSince = now
 	c.note("a worker has executors of an unknown application; waiting for it", "application", id)
 	return a
 }
@@ -256,7 +256,7 @@ func (c *Cluster) attach(now time.Time, a *application, hello *protocol.Applicat
 	order := c.orderApplication(a)
 	order.Ends = append(order.Ends, a.ends...)
 	if !a.neverAttached {
-		if a.complete {
+		if a.sentAllExecutors {
 			c.sendAll(a)
 		}
 		return
@@ -278,16 +278,16 @@ func (c *Cluster) attach(now time.Time, a *application, hello *protocol.Applicat
 
 // completeIfNoneExpected calls completeNow once workers have reported all expected executors.
 func (c *Cluster) completeIfNoneExpected(a *application) {
-	if c.phase == Alive && a.attached && len(a.expected) == 0 {
+	if c.phase == PhaseAlive && a.attached && len(a.expected) == 0 {
 		c.completeNow(a)
 	}
 }
 
 func (c *Cluster) completeNow(a *application) {
-	if a.complete {
+	if a.sentAllExecutors {
 		return
 	}
-	a.complete = true
+	a.sentAllExecutors = true
 	clear(a.expected)
 	clear(a.killed)
 	clear(a.registeredIDs)
@@ -319,15 +319,15 @@ func (c *Cluster) sendAll(a *application) {
 		}
 		notices[e.worker].Executors = append(notices[e.worker].Executors, e.key.id)
 	}
-	if a.hindrance != "" {
-		order.Hindrance = proto.String(a.hindrance)
+	if a.waitReason != "" {
+		order.Hindrance = proto.String(a.waitReason)
 	}
 }
 
 // DetachApplication notes that an application's stream has broken.
 func (c *Cluster) DetachApplication(now time.Time, id string) {
 	if a := c.applications[id]; a != nil && a.attached {
-		a.attached, a.since = false, now
+		a.attached, a.detachedSince = false, now
 		delete(c.effects.Applications, id)
 		c.note("the connection to an application has broken", "application", id)
 	}

@@ -34,12 +34,12 @@ type Options struct {
 type Phase string
 
 const (
-	// Standby: another master leads. A Cluster is never in this phase.
-	Standby Phase = "STANDBY"
-	// Recovering: a new leader waits for the stored workers and applications to attach,
+	// PhaseStandby: another master leads. A Cluster is never in this phase.
+	PhaseStandby Phase = "STANDBY"
+	// PhaseRecovering: a new leader waits for the stored workers and applications to attach,
 	// and launches nothing.
-	Recovering Phase = "RECOVERING"
-	Alive      Phase = "ALIVE"
+	PhaseRecovering Phase = "RECOVERING"
+	PhaseAlive      Phase = "ALIVE"
 )
 
 // Cluster is a leading master's state. It is not safe for concurrent use.
@@ -64,7 +64,7 @@ type Cluster struct {
 	nextNumber int  // the number in the next id of an application or a driver
 	nextIndex  int  // the index of the next worker
 	dirty      bool // Schedule may be able to launch more
-	effects    Effects
+	effects    Actions
 }
 
 // New returns an empty Cluster.
@@ -74,7 +74,7 @@ func New(options Options) *Cluster {
 	}
 	return &Cluster{
 		options:       options,
-		phase:         Alive,
+		phase:         PhaseAlive,
 		workers:       map[string]*worker{},
 		byAddress:     map[address]*worker{},
 		applications:  map[string]*application{},

@@ -17,8 +17,8 @@ type driver struct {
 	submitted   time.Time
 
 	state       protocol.DriverState
-	launch      uint32 // number of the latest launch
-	run         *run   // nil while the driver waits, and after its end
+	launch      uint32     // number of the latest launch
+	run         *driverRun // nil while the driver waits, and after its end
 	lastWorker  *worker
 	killing     bool
 	text        string
@@ -28,25 +28,25 @@ type driver struct {
 	ended       time.Time
 }
 
-type runKey struct {
+type driverRunKey struct {
 	driver string
 	launch uint32
 }
 
-// run is one launch of a driver on a worker.
-type run struct {
-	key      runKey
+// driverRun is one launch of a driver on a worker.
+type driverRun struct {
+	key      driverRunKey
 	driver   *driver // nil if the driver has ended or was relaunched
 	worker   *worker
 	reserved reservation
 }
 
-func (w *worker) runsInOrder() []*run {
-	all := make([]*run, 0, len(w.runs))
+func (w *worker) runsInOrder() []*driverRun {
+	all := make([]*driverRun, 0, len(w.runs))
 	for _, r := range w.runs {
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b *run) int {
+	slices.SortFunc(all, func(a, b *driverRun) int {
 		return cmp.Or(cmp.Compare(a.key.driver, b.key.driver), cmp.Compare(a.key.launch, b.key.launch))
 	})
 	return all
@@ -81,7 +81,7 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 		}
 	}
 	if d := c.earlierSubmission(request.GetDescription()); d != nil {
-		reply := d.reply()
+		reply := d.replyFor()
 		reply.Earlier = true
 		return reply, nil
 	}
@@ -97,7 +97,7 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	c.put(kindDriver, d.id, d.record())
 	c.dirty = true
 	c.note("a driver was submitted", "driver", d.id, "name", d.description.GetName(), "user", d.description.GetUser())
-	return d.reply(), nil
+	return d.replyFor(), nil
 }
 
 // earlierSubmission returns the user's driver with the same idempotency key that has
@@ -126,17 +126,17 @@ func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *dr
 // DriverStatus returns the state of a driver, nil for an unknown id.
 func (c *Cluster) DriverStatus(id string) *protocol.DriverReply {
 	if d := c.drivers[id]; d != nil {
-		return d.reply()
+		return d.replyFor()
 	}
 	for _, d := range c.endedDrivers.entries {
 		if d.id == id {
-			return d.reply()
+			return d.replyFor()
 		}
 	}
 	return nil
 }
 
-func (d *driver) reply() *protocol.DriverReply {
+func (d *driver) replyFor() *protocol.DriverReply {
 	reply := &protocol.DriverReply{
 		DriverId: d.id, State: d.state, Text: d.text, ExitCode: d.exitCode, LogUrl: d.logURL, ApplicationId: d.application,
 		Name: d.description.GetName(), Submitted: d.submitted.UnixNano(),
@@ -160,10 +160,10 @@ func (c *Cluster) KillDriver(now time.Time, id string) *protocol.DriverReply {
 		c.put(kindDriver, d.id, d.record())
 		c.orderDriverKill(d.run)
 	}
-	return d.reply()
+	return d.replyFor()
 }
 
-func (c *Cluster) orderDriverKill(r *run) {
+func (c *Cluster) orderDriverKill(r *driverRun) {
 	order := c.orderWorker(r.worker)
 	order.KillDrivers = append(order.KillDrivers, &protocol.KillDriver{DriverId: r.key.driver, Launch: r.key.launch})
 }
@@ -172,8 +172,8 @@ func (c *Cluster) launchDriver(d *driver, w *worker) {
 	d.launch++
 	d.state = protocol.DriverState_DRIVER_LAUNCHING
 	d.lastWorker = w
-	d.run = &run{
-		key: runKey{d.id, d.launch}, driver: d, worker: w,
+	d.run = &driverRun{
+		key: driverRunKey{d.id, d.launch}, driver: d, worker: w,
 		reserved: w.capacity.reserve(driverSize(d.description)),
 	}
 	w.runs[d.run.key] = d.run
@@ -182,7 +182,7 @@ func (c *Cluster) launchDriver(d *driver, w *worker) {
 	c.note("launching a driver", "driver", d.id, "launch", d.launch, "worker", w.id, "host", w.address.host)
 }
 
-func (c *Cluster) orderDriverLaunch(r *run) {
+func (c *Cluster) orderDriverLaunch(r *driverRun) {
 	order := c.orderWorker(r.worker)
 	order.LaunchDrivers = append(order.LaunchDrivers, &protocol.LaunchDriver{
 		DriverId: r.key.driver, Launch: r.key.launch, Description: r.driver.description, Resources: protocol.ToAddresses(r.reserved.resources),
@@ -190,7 +190,7 @@ func (c *Cluster) orderDriverLaunch(r *run) {
 }
 
 func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.DriverReport) {
-	r := w.runs[runKey{report.GetDriverId(), report.GetLaunch()}]
+	r := w.runs[driverRunKey{report.GetDriverId(), report.GetLaunch()}]
 	if r == nil {
 		if !report.GetState().Ended() {
 			c.takeOverDriver(now, w, report)
@@ -230,8 +230,8 @@ func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.
 // An unknown driver is added, as the store may have been lost. If a known driver has
 // ended or was launched elsewhere, the worker is ordered to stop this launch.
 func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.DriverReport) {
-	r := &run{
-		key: runKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
+	r := &driverRun{
+		key: driverRunKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
 		reserved: reservation{
 			cores:     int(min(report.GetDescription().GetCores(), maxCores)),
 			memory:    min(max(report.GetDescription().GetMemory(), 0), maxMemory),
@@ -258,7 +258,7 @@ func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.Driv
 
 // reconcileDrivers launches drivers again, or ends them, that a worker should run
 // but did not name when it attached.
-func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bool) {
+func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[driverRunKey]bool) {
 	for _, r := range w.runsInOrder() {
 		switch d := r.driver; {
 		case named[r.key]:
@@ -273,7 +273,7 @@ func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bo
 	}
 }
 
-func (c *Cluster) endRun(r *run) {
+func (c *Cluster) endRun(r *driverRun) {
 	delete(r.worker.runs, r.key)
 	r.worker.capacity.release(r.reserved)
 	if r.driver != nil {
@@ -283,7 +283,7 @@ func (c *Cluster) endRun(r *run) {
 }
 
 // loseRun ends a run whose process is lost. A supervised driver is launched again.
-func (c *Cluster) loseRun(now time.Time, r *run, reason string) {
+func (c *Cluster) loseRun(now time.Time, r *driverRun, reason string) {
 	c.endRun(r)
 	if r.driver != nil {
 		c.loseDriver(now, r.driver, reason)

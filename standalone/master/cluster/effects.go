@@ -16,8 +16,8 @@ const (
 	kindDriver      = "driver"
 )
 
-// Effects are what the owner of a Cluster must do after the calls since the last Take.
-type Effects struct {
+// Actions are what the owner of a Cluster must do after the calls since the last Take.
+type Actions struct {
 	// Changes must be in the store before any of the orders is sent.
 	Changes []recovery.Record
 	// Workers and Applications are messages (orders) for attached workers and applications, by id.
@@ -38,9 +38,9 @@ type Note struct {
 }
 
 // Take returns the effects of all calls since the last Take.
-func (c *Cluster) Take() Effects {
+func (c *Cluster) Take() Actions {
 	taken := c.effects
-	c.effects = Effects{}
+	c.effects = Actions{}
 	return taken
 }
 

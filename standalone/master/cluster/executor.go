@@ -156,7 +156,7 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 		},
 	}
 	w.capacity.add(e.reserved)
-	if a == nil || a.executors[key.id] != nil || a.complete || a.hasGivenUp(key.id) {
+	if a == nil || a.executors[key.id] != nil || a.sentAllExecutors || a.hasGivenUp(key.id) {
 		c.note("a worker has an executor that is not wanted any more", "application", key.application, "executor", key.id, "worker", w.id)
 		e.killing = true
 		c.addExecutor(e)

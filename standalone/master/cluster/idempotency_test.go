@@ -30,7 +30,7 @@ func TestIdempotencyKeysInRandomHistories(t *testing.T) {
 		return reply.GetDriverId(), reply.GetEarlier()
 	}
 	end := func(id string, state protocol.DriverState) {
-		s.endDriver(w, runKey{id, 1}, state)
+		s.endDriver(w, driverRunKey{id, 1}, state)
 		s.settle()
 	}
 	follows := func(want string) {

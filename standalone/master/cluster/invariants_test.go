@@ -82,10 +82,10 @@ func (s *sim) checkApplication(a *application) {
 	for profile, n := range a.live {
 		require.Equal(t, live[profile], n)
 	}
-	if a.complete {
+	if a.sentAllExecutors {
 		require.GreaterOrEqual(t, c.coresLeft(a), 0, "cores.max of %s", a.id)
 	}
-	if c.phase != Alive || !a.launchable() || s.now.Before(a.retryAt) {
+	if c.phase != PhaseAlive || !a.launchable() || s.now.Before(a.retryAt) {
 		return
 	}
 	for _, d := range a.demands {
@@ -188,5 +188,5 @@ func (s *sim) reattachAll() {
 		s.settle()
 		s.pass(max(s.options.ReconnectTimeout, s.options.RecoveryTimeout/(rounds-1)) + time.Second)
 	}
-	require.Equal(s.t, Alive, s.c.Phase())
+	require.Equal(s.t, PhaseAlive, s.c.Phase())
 }

@@ -71,7 +71,7 @@ func TestAPauseOfTheMasterLosesNothing(t *testing.T) {
 	s.settle()
 	s.detachApp(a)
 	s.now = s.now.Add(time.Hour)
-	s.c.Pause(time.Hour)
+	s.c.ExtendTimeouts(time.Hour)
 	s.c.Tick(s.now)
 	s.settle()
 	require.Equal(t, WorkerAlive, s.stateOf("w0"))
@@ -165,7 +165,7 @@ func TestADisconnectedApplicationIsLost(t *testing.T) {
 	s.pass(10 * time.Second)
 	require.Empty(t, w.processes)
 	require.Equal(t, []string{a.hello.GetApplicationId()}, w.finished)
-	require.Equal(t, Lost, s.c.Status().EndedApplications[0].State)
+	require.Equal(t, ApplicationLost, s.c.Status().EndedApplications[0].State)
 	s.attachApp(a)
 	require.True(t, a.over)
 	require.Contains(t, a.why, "is over (LOST)")
@@ -246,7 +246,7 @@ func TestDriversOfALostWorker(t *testing.T) {
 
 	other := s.worker("w1", 1, 10*mib)
 	s.settle()
-	require.Contains(t, other.drivers, runKey{supervised, 2})
+	require.Contains(t, other.drivers, driverRunKey{supervised, 2})
 	s.attachWorker(w)
 	s.settle()
 	s.check()
@@ -264,12 +264,12 @@ func TestDriversOfAStoppingWorker(t *testing.T) {
 	s.c.WorkerDecommissioning(s.now, "w0", "its worker was stopped", time.Time{})
 	s.c.KillDriver(s.now, killed)
 	for _, id := range []string{supervised, plain, killed} {
-		s.endDriver(w, runKey{id, 1}, protocol.DriverState_DRIVER_LOST)
+		s.endDriver(w, driverRunKey{id, 1}, protocol.DriverState_DRIVER_LOST)
 	}
 	s.settle()
 	s.check()
 	require.Equal(t, protocol.DriverState_DRIVER_RUNNING, s.c.DriverStatus(supervised).GetState())
-	require.Contains(t, other.drivers, runKey{supervised, 2})
+	require.Contains(t, other.drivers, driverRunKey{supervised, 2})
 	require.Equal(t, protocol.DriverState_DRIVER_ERROR, s.c.DriverStatus(plain).GetState())
 	require.Equal(t, protocol.DriverState_DRIVER_KILLED, s.c.DriverStatus(killed).GetState())
 }
@@ -294,16 +294,16 @@ func TestRecovery(t *testing.T) {
 	waiting := submit(t, s, false)
 	s.settle()
 	s.restart(true)
-	require.Equal(t, Recovering, s.c.Phase())
+	require.Equal(t, PhaseRecovering, s.c.Phase())
 	late := s.app("late", 0, demand(0, 1, 1, 1))
 	s.attachWorker(w)
 	s.attachApp(a)
 	s.settle()
-	require.Equal(t, Recovering, s.c.Phase())
+	require.Equal(t, PhaseRecovering, s.c.Phase())
 	require.Empty(t, late.known, "nothing is launched before all are back")
-	require.Equal(t, Unknown, s.c.Status().Applications[1].State)
+	require.Equal(t, ApplicationUnknown, s.c.Status().Applications[1].State)
 	s.pass(61 * time.Second)
-	require.Equal(t, Alive, s.c.Phase())
+	require.Equal(t, PhaseAlive, s.c.Phase())
 	require.Len(t, a.known, 2)
 	require.Equal(t, WorkerDead, s.stateOf("w1"))
 	s.attachApp(gone)
@@ -325,9 +325,9 @@ func TestRecoveryEndsWhenAllHaveAttached(t *testing.T) {
 	s.register(a, 1)
 	s.restart(true)
 	s.attachApp(a)
-	require.Equal(t, Recovering, s.c.Phase())
+	require.Equal(t, PhaseRecovering, s.c.Phase())
 	s.attachWorker(w)
-	require.Equal(t, Alive, s.c.Phase())
+	require.Equal(t, PhaseAlive, s.c.Phase())
 	s.settle()
 	s.check()
 	s.checkViews()
@@ -337,7 +337,7 @@ func TestRecoveryEndsWhenAllHaveAttached(t *testing.T) {
 	s.ask(a, demand(0, 3, 1, 1))
 	s.killExecutor(a, 1)
 	s.settle()
-	require.Contains(t, a.known, uint32(idBlock+1), "no id is given again that may have been given")
+	require.Contains(t, a.known, uint32(reservedIDBlock+1), "no id is given again that may have been given")
 }
 
 // TestALostStore checks that a master without a store takes over what runs.
@@ -368,7 +368,7 @@ func TestALostStore(t *testing.T) {
 			require.Equal(t, id, a.hello.GetApplicationId())
 			require.Len(t, a.known, 2)
 			require.Empty(t, a.ends)
-			require.Contains(t, w.drivers, runKey{driver, 1})
+			require.Contains(t, w.drivers, driverRunKey{driver, 1})
 			require.Equal(t, protocol.DriverState_DRIVER_RUNNING, s.c.DriverStatus(driver).GetState())
 		})
 	}
@@ -410,7 +410,7 @@ func TestEndedApplicationsAndDriversAreRetainedUpToALimit(t *testing.T) {
 		}
 	}
 	s.restart(true)
-	require.Equal(t, Alive, s.c.Phase(), "there is nobody to wait for")
+	require.Equal(t, PhaseAlive, s.c.Phase(), "there is nobody to wait for")
 	require.Len(t, s.c.Status().EndedDrivers, 5)
 	require.Equal(t, "app-20010909014640-0015", s.c.Status().EndedApplications[0].ID)
 }
@@ -476,6 +476,6 @@ func FuzzRecover(f *testing.F) {
 		c.Tick(now.Add(time.Hour))
 		c.Schedule(now.Add(time.Hour))
 		c.Take()
-		require.Equal(t, Alive, c.Phase())
+		require.Equal(t, PhaseAlive, c.Phase())
 	})
 }

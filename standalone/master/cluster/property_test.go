@@ -151,7 +151,7 @@ func (d *drawn) step() {
 			if rapid.Bool().Draw(d.r, "kill") {
 				d.c.KillDriver(d.now, id)
 			} else if w := d.aWorker(func(w *simWorker) bool { return len(w.drivers) > 0 }); w != nil {
-				keys := slices.SortedFunc(maps.Keys(w.drivers), func(a, b runKey) int { return slices.Compare([]string{a.driver}, []string{b.driver}) })
+				keys := slices.SortedFunc(maps.Keys(w.drivers), func(a, b driverRunKey) int { return slices.Compare([]string{a.driver}, []string{b.driver}) })
 				d.endDriver(w, keys[0], protocol.DriverState_DRIVER_FINISHED)
 			}
 		}

@@ -48,7 +48,7 @@ func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 	c.recoverApplications(applications)
 	c.recoverDrivers(now, drivers)
 	if len(c.workers)+len(c.applications)+len(c.drivers) > 0 {
-		c.phase = Recovering
+		c.phase = PhaseRecovering
 		c.deadline = now.Add(c.options.RecoveryTimeout)
 		c.note("recovering", "workers", len(c.workers), "applications", len(c.applications), "drivers", len(c.drivers))
 		c.endRecoveryIfComplete(now)
@@ -66,7 +66,7 @@ func recoveredApplication(now time.Time, record *ApplicationRecord) *application
 	a.description = record.GetDescription()
 	a.start = time.Unix(0, record.GetRegistered())
 	a.highestID, a.reservedIDs = record.GetExecutorIds(), record.GetExecutorIds()
-	a.since = now
+	a.detachedSince = now
 	if record.GetState() != "" {
 		a.state, a.reason, a.ended = ApplicationState(record.GetState()), record.GetReason(), time.Unix(0, record.GetEnded())
 	}
@@ -125,8 +125,8 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 		running := d.state == protocol.DriverState_DRIVER_LAUNCHING || d.state == protocol.DriverState_DRIVER_RUNNING
 		switch {
 		case running && d.lastWorker != nil:
-			d.run = &run{
-				key: runKey{d.id, d.launch}, driver: d, worker: d.lastWorker,
+			d.run = &driverRun{
+				key: driverRunKey{d.id, d.launch}, driver: d, worker: d.lastWorker,
 				reserved: reservation{
 					cores: int(d.description.GetCores()), memory: d.description.GetMemory(),
 					resources: protocol.FromAddresses(record.GetResources()),
@@ -153,7 +153,7 @@ func (c *Cluster) skipNumber(id string) {
 
 // endRecoveryIfComplete ends Recovering once all stored workers and applications have attached.
 func (c *Cluster) endRecoveryIfComplete(now time.Time) {
-	if c.phase != Recovering {
+	if c.phase != PhaseRecovering {
 		return
 	}
 	for _, w := range c.workers {
@@ -171,7 +171,7 @@ func (c *Cluster) endRecoveryIfComplete(now time.Time) {
 
 // endRecovery ends Recovering, and removes the workers and applications that have not attached.
 func (c *Cluster) endRecovery(now time.Time) {
-	c.phase = Alive
+	c.phase = PhaseAlive
 	for _, w := range c.workersInOrder() {
 		if w.recovered {
 			c.loseWorker(now, w, "it did not come back after the master's restart")
@@ -180,8 +180,8 @@ func (c *Cluster) endRecovery(now time.Time) {
 	for _, a := range slices.Clone(c.queue) {
 		switch {
 		case a.neverAttached:
-			c.endApplication(now, a, Lost, "its driver did not come back after the master's restart")
-		case !a.complete:
+			c.endApplication(now, a, ApplicationLost, "its driver did not come back after the master's restart")
+		case !a.sentAllExecutors:
 			c.completeNow(a)
 		}
 	}

@@ -51,7 +51,7 @@ func (c *Cluster) KillExecutors(id string, executors []uint32) {
 		switch e := a.executors[executorID]; {
 		case e != nil:
 			c.kill(e)
-		case !a.complete:
+		case !a.sentAllExecutors:
 			a.killed[executorID] = true
 		default:
 			c.reportUnknown(a, executorID)
@@ -93,7 +93,7 @@ func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
 			a.failures, a.retryAt = 0, time.Time{}
 			delete(a.failedOn, e.worker.id)
 			c.dirty = true
-		case e == nil && !a.complete:
+		case e == nil && !a.sentAllExecutors:
 			a.registeredIDs[executorID] = true
 		}
 	}
@@ -113,10 +113,10 @@ func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 		return
 	}
 	if finish.GetSucceeded() {
-		c.endApplication(now, a, Finished, "")
+		c.endApplication(now, a, ApplicationFinished, "")
 		return
 	}
-	c.endApplication(now, a, Failed, finish.GetDiagnostics())
+	c.endApplication(now, a, ApplicationFailed, finish.GetDiagnostics())
 }
 
 // KillApplication ends an application, and a supervised driver, which would be
@@ -128,7 +128,7 @@ func (c *Cluster) KillApplication(now time.Time, id, reason string) bool {
 	}
 	c.orderApplication(a).End = &protocol.ApplicationEnd{Reason: reason}
 	driver := c.drivers[a.description.GetDriverId()]
-	c.endApplication(now, a, Killed, reason)
+	c.endApplication(now, a, ApplicationKilled, reason)
 	if driver != nil && driver.description.GetSupervise() {
 		c.KillDriver(now, driver.id)
 	}
@@ -160,7 +160,7 @@ func (c *Cluster) countFailure(now time.Time, a *application, e *executor, text 
 	reason := fmt.Sprintf("%d executors have failed one after the other before any had registered with the driver; "+
 		"the last, executor %d on %s: %s", a.failures, e.key.id, e.worker.address.host, text)
 	c.orderApplication(a).End = &protocol.ApplicationEnd{Reason: reason}
-	c.endApplication(now, a, Failed, reason)
+	c.endApplication(now, a, ApplicationFailed, reason)
 }
 
 // endApplication removes an application and stops its executors.

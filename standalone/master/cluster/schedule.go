@@ -12,7 +12,7 @@ import (
 
 // Schedule launches the drivers and executors that fit, if anything has changed.
 func (c *Cluster) Schedule(now time.Time) {
-	if !c.dirty || c.phase != Alive {
+	if !c.dirty || c.phase != PhaseAlive {
 		return
 	}
 	c.dirty = false
@@ -25,7 +25,7 @@ func (c *Cluster) Schedule(now time.Time) {
 		for _, demand := range a.demands {
 			c.placeExecutors(now, a, demand, workers)
 		}
-		c.reportHindrance(a, workers)
+		c.reportWaitReason(a, workers)
 	}
 }
 
@@ -68,23 +68,23 @@ func (c *Cluster) scheduleDrivers(workers []*worker) {
 	c.waitingDrivers = waiting
 }
 
-// reportHindrance sends an application the changed reason why it lacks executors of a profile.
-func (c *Cluster) reportHindrance(a *application, workers []*worker) {
+// reportWaitReason sends an application the changed reason why it lacks executors of a profile.
+func (c *Cluster) reportWaitReason(a *application, workers []*worker) {
 	text := ""
 	for _, demand := range a.demands {
 		if demand.GetTotal() > 0 && a.live[demand.GetProfile().GetId()] == 0 {
-			text = c.hindrance(a, demand.GetProfile(), workers)
+			text = c.whyNoExecutor(a, demand.GetProfile(), workers)
 			break
 		}
 	}
-	if text != a.hindrance {
-		a.hindrance = text
+	if text != a.waitReason {
+		a.waitReason = text
 		c.orderApplication(a).Hindrance = proto.String(text)
 	}
 }
 
-// hindrance returns why there is no executor of a profile, for users.
-func (c *Cluster) hindrance(a *application, profile *protocol.ExecutorProfile, workers []*worker) string {
+// whyNoExecutor returns why there is no executor of a profile, for users.
+func (c *Cluster) whyNoExecutor(a *application, profile *protocol.ExecutorProfile, workers []*worker) string {
 	need := executorSize(profile)
 	if len(workers) == 0 {
 		return "the cluster has no worker that is alive"

@@ -210,7 +210,7 @@ func TestFailingExecutorsEndTheirApplication(t *testing.T) {
 		require.Equal(t, []time.Duration{100 * time.Millisecond, 200 * time.Millisecond}, waits[1:3])
 		require.Contains(t, a.why, "10 executors have failed one after the other")
 		require.Contains(t, a.why, "exit code 1")
-		require.Equal(t, Failed, s.c.Status().EndedApplications[0].State)
+		require.Equal(t, ApplicationFailed, s.c.Status().EndedApplications[0].State)
 	})
 	t.Run("never while one is at work", func(t *testing.T) {
 		s := newSim(t, testOptions())

@@ -57,7 +57,7 @@ type simWorker struct {
 	hello             *protocol.WorkerHello
 	attached          bool
 	processes         map[executorKey]*simProcess
-	drivers           map[runKey]*simDriver
+	drivers           map[driverRunKey]*simDriver
 	sequence          uint64
 	unacknowledged    []*protocol.WorkerReport // reports of ends that were not acknowledged
 	finished          []string
@@ -86,7 +86,7 @@ func (s *sim) worker(id string, cores uint32, memory int64, gpus ...string) *sim
 		hello: &protocol.WorkerHello{
 			Version: protocol.Version, WorkerId: id, Host: "host-" + id, Port: 7078, Cores: cores, Memory: memory,
 		},
-		processes: map[executorKey]*simProcess{}, drivers: map[runKey]*simDriver{},
+		processes: map[executorKey]*simProcess{}, drivers: map[driverRunKey]*simDriver{},
 	}
 	if len(gpus) > 0 {
 		w.hello.Resources = map[string]*protocol.Addresses{"gpu": {Addresses: gpus}}
@@ -122,7 +122,7 @@ func (p *simProcess) report(key executorKey) *protocol.ExecutorReport {
 	}
 }
 
-func (d *simDriver) report(key runKey) *protocol.DriverReport {
+func (d *simDriver) report(key driverRunKey) *protocol.DriverReport {
 	return &protocol.DriverReport{DriverId: key.driver, Launch: key.launch, State: d.state}
 }
 
@@ -160,7 +160,7 @@ func (s *sim) endProcess(w *simWorker, key executorKey, state protocol.ExecutorS
 	}
 }
 
-func (s *sim) endDriver(w *simWorker, key runKey, state protocol.DriverState) {
+func (s *sim) endDriver(w *simWorker, key driverRunKey, state protocol.DriverState) {
 	d := w.drivers[key]
 	delete(w.drivers, key)
 	d.state = state
@@ -306,7 +306,7 @@ func (s *sim) execute(w *simWorker, order *protocol.WorkerOrder) {
 		}
 	}
 	for _, launch := range order.GetLaunchDrivers() {
-		key := runKey{launch.GetDriverId(), launch.GetLaunch()}
+		key := driverRunKey{launch.GetDriverId(), launch.GetLaunch()}
 		if w.drivers[key] == nil {
 			w.drivers[key] = &simDriver{launch: launch, state: protocol.DriverState_DRIVER_RUNNING}
 			s.checkLoad(w)
@@ -320,7 +320,7 @@ func (s *sim) execute(w *simWorker, order *protocol.WorkerOrder) {
 		}
 	}
 	for _, kill := range order.GetKillDrivers() {
-		key := runKey{kill.GetDriverId(), kill.GetLaunch()}
+		key := driverRunKey{kill.GetDriverId(), kill.GetLaunch()}
 		if w.drivers[key] != nil {
 			s.endDriver(w, key, protocol.DriverState_DRIVER_KILLED)
 		}

@@ -57,26 +57,26 @@ type ResourceUsed struct {
 
 // ApplicationStatus describes an application.
 type ApplicationStatus struct {
-	ID        string           `json:"id"`
-	Name      string           `json:"name"`
-	User      string           `json:"user"`
-	State     ApplicationState `json:"state"`
-	Reason    string           `json:"reason,omitempty"`
-	Started   time.Time        `json:"started"`
-	Ended     time.Time        `json:"ended,omitzero"`
-	Connected bool             `json:"connected"`
-	WebURL    string           `json:"webUrl,omitempty"`
-	Driver    string           `json:"driver,omitempty"` // the driver's id if the driver was submitted to the cluster
-	Wanted    []Wanted         `json:"wanted,omitempty"`
-	CoresMax  int              `json:"coresMax,omitempty"`
-	Cores     int              `json:"cores"`
-	Executors []ExecutorStatus `json:"executors,omitempty"`
-	Failures  int              `json:"failures"` // executors that failed in a row before they registered
-	Hindrance string           `json:"hindrance,omitempty"`
+	ID         string               `json:"id"`
+	Name       string               `json:"name"`
+	User       string               `json:"user"`
+	State      ApplicationState     `json:"state"`
+	Reason     string               `json:"reason,omitempty"`
+	Started    time.Time            `json:"started"`
+	Ended      time.Time            `json:"ended,omitzero"`
+	Connected  bool                 `json:"connected"`
+	WebURL     string               `json:"webUrl,omitempty"`
+	Driver     string               `json:"driver,omitempty"` // the driver's id if the driver was submitted to the cluster
+	Wanted     []RequestedExecutors `json:"wanted,omitempty"`
+	CoresMax   int                  `json:"coresMax,omitempty"`
+	Cores      int                  `json:"cores"`
+	Executors  []ExecutorStatus     `json:"executors,omitempty"`
+	Failures   int                  `json:"failures"` // executors that failed in a row before they registered
+	WaitReason string               `json:"hindrance,omitempty"`
 }
 
-// Wanted is an application's request for executors of one profile.
-type Wanted struct {
+// RequestedExecutors is an application's request for executors of one profile.
+type RequestedExecutors struct {
 	Profile   int              `json:"profile"`
 	Total     uint32           `json:"total"` // number of executors; protocol.Unlimited for as many as possible
 	Cores     int              `json:"cores"` // of each executor; 0 for all cores of a worker
@@ -177,15 +177,15 @@ func (a *application) status() ApplicationStatus {
 		ID: a.id, Name: a.description.GetName(), User: a.description.GetUser(), State: a.currentState(), Reason: a.reason,
 		Started: a.start, Ended: a.ended, Connected: a.attached && !a.hasEnded(), WebURL: a.description.GetWebUrl(),
 		Driver: a.description.GetDriverId(), CoresMax: int(a.description.GetCoresMax()), Cores: a.cores,
-		Failures: a.failures, Hindrance: a.hindrance,
+		Failures: a.failures, WaitReason: a.waitReason,
 	}
 	if a.hasEnded() {
-		s.Cores, s.Hindrance = 0, ""
+		s.Cores, s.WaitReason = 0, ""
 		return s
 	}
 	for _, demand := range a.demands {
 		profile := demand.GetProfile()
-		s.Wanted = append(s.Wanted, Wanted{
+		s.Wanted = append(s.Wanted, RequestedExecutors{
 			Profile: int(profile.GetId()), Total: demand.GetTotal(), Cores: int(profile.GetCores()),
 			Memory: profile.GetMemory() + profile.GetOverhead(), Resources: profile.GetResources(),
 		})

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Pause extends all timeouts by a time in which the master's process was suspended.
-func (c *Cluster) Pause(pause time.Duration) {
+// ExtendTimeouts extends all timeouts by a time in which the master's process was suspended.
+func (c *Cluster) ExtendTimeouts(pause time.Duration) {
 	c.warn("the master has stood still; its machine is too busy, or it was stopped", "for", pause)
 	c.deadline = c.deadline.Add(pause)
 	for _, w := range c.workers {
 		w.lastHeard, w.since = w.lastHeard.Add(pause), w.since.Add(pause)
 	}
 	for _, a := range c.applications {
-		a.since, a.completeBy = a.since.Add(pause), a.completeBy.Add(pause)
+		a.detachedSince, a.completeBy = a.detachedSince.Add(pause), a.completeBy.Add(pause)
 	}
 }
 
 // Tick removes workers and applications whose timeout has passed. The caller's fixed
 // interval bounds the delay.
 func (c *Cluster) Tick(now time.Time) {
-	if c.phase == Recovering && !now.Before(c.deadline) {
+	if c.phase == PhaseRecovering && !now.Before(c.deadline) {
 		c.endRecovery(now)
 	}
 	for _, w := range c.workersInOrder() {
@@ -40,16 +40,16 @@ func (c *Cluster) Tick(now time.Time) {
 	for _, a := range slices.Clone(c.queue) {
 		switch {
 		case a.attached:
-			if !a.complete && c.phase == Alive && !now.Before(a.completeBy) {
+			if !a.sentAllExecutors && c.phase == PhaseAlive && !now.Before(a.completeBy) {
 				c.completeNow(a)
 			}
 			if !a.retryAt.IsZero() && !now.Before(a.retryAt) {
 				a.retryAt = time.Time{}
 				c.dirty = true
 			}
-		case c.phase == Recovering && a.neverAttached:
-		case now.Sub(a.since) >= c.options.ReconnectTimeout:
-			c.endApplication(now, a, Lost, fmt.Sprintf("its driver has been disconnected for %s", c.options.ReconnectTimeout))
+		case c.phase == PhaseRecovering && a.neverAttached:
+		case now.Sub(a.detachedSince) >= c.options.ReconnectTimeout:
+			c.endApplication(now, a, ApplicationLost, fmt.Sprintf("its driver has been disconnected for %s", c.options.ReconnectTimeout))
 		}
 	}
 }

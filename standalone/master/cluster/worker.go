@@ -35,7 +35,7 @@ type worker struct {
 	acknowledged      uint64
 
 	executors map[executorKey]*executor
-	runs      map[runKey]*run
+	runs      map[driverRunKey]*driverRun
 }
 
 func (w *worker) record() *WorkerRecord {
@@ -103,9 +103,9 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 		executors[executorKey{report.GetApplicationId(), report.GetExecutorId()}] = true
 		c.handleExecutorReport(now, w, report)
 	}
-	runs := map[runKey]bool{}
+	runs := map[driverRunKey]bool{}
 	for _, report := range hello.GetDrivers() {
-		runs[runKey{report.GetDriverId(), report.GetLaunch()}] = true
+		runs[driverRunKey{report.GetDriverId(), report.GetLaunch()}] = true
 		c.handleDriverReport(now, w, report)
 	}
 	c.reconcileExecutors(now, w, executors)
@@ -118,7 +118,7 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 func (c *Cluster) newWorker(id string, address address, capacity capacity) *worker {
 	w := &worker{
 		id: id, address: address, capacity: capacity, index: c.nextIndex,
-		executors: map[executorKey]*executor{}, runs: map[runKey]*run{},
+		executors: map[executorKey]*executor{}, runs: map[driverRunKey]*driverRun{},
 	}
 	c.nextIndex++
 	c.workers[id] = w

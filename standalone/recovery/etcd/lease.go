@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// renewals is how often a lease is renewed within its duration.
-	renewals = 4
+	// renewalsPerLease is how often a lease is renewed within its duration.
+	renewalsPerLease = 4
 	// renewPause is the pause before a failed renewal is tried again.
 	renewPause = 200 * time.Millisecond
 )
@@ -25,7 +25,7 @@ func (t *term) renew(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(t.ttl / renewals):
+		case <-time.After(t.ttl / renewalsPerLease):
 		}
 		if err := t.renewOnce(ctx); err != nil {
 			t.finish(fmt.Errorf("its lease was not renewed: %w", err)) // no effect after ctx's end

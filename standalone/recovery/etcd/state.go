@@ -93,7 +93,7 @@ func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	}
 	var batch []clientv3.Op
 	size := 0
-	for _, r := range recovery.Newest(changes) {
+	for _, r := range recovery.LatestOnly(changes) {
 		key := t.backend.recordKey(r.Kind, r.ID)
 		operation, bytes := clientv3.OpDelete(key), len(key)
 		if r.Data != nil {

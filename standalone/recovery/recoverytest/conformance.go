@@ -39,7 +39,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Store) {
 		{"records are as they were written last", testRecords},
 		{"records that cannot be named are refused", testRefused},
 		{"many and large changes are one write", testMany},
-		{"loaded records match a map after random writes", testHistory},
+		{"loaded records match a map after random writes", testAgainstModel},
 		{"resigning or closing ends a term", testEnds},
 		{"an ended context fails calls, not the term", testContext},
 		{"state outlives the master", testPersistent},
@@ -146,8 +146,8 @@ func testMany(t *testing.T, store Store) {
 	assert.True(t, assert.ObjectsAreEqual(changes, loaded), "all %d records are there", len(changes))
 }
 
-// testHistory compares a backend with a map, over restarts.
-func testHistory(t *testing.T, store Store) {
+// testAgainstModel compares a backend with a map, over restarts.
+func testAgainstModel(t *testing.T, store Store) {
 	rapid.Check(t, func(rt *rapid.T) {
 		backend := master(rt, store)
 		defer func() { require.NoError(rt, backend.Close()) }()
