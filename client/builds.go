@@ -18,7 +18,7 @@ func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) 
 	platform := config.Platform.In(job.Settings)
 	platformSet := job.Settings.IsSet(config.Platform.Name())
 	path := job.Program
-	if job.Own {
+	if job.IsOwnProgram {
 		var err error
 		if path, err = c.ownBuild(ctx, job, platform, platformSet); err != nil {
 			return nil, err
@@ -55,7 +55,7 @@ func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, platfo
 		return path, nil
 	}
 	sibling := siblingName(job.Program, platform)
-	return "", Usagef("%s is built for %s, and what runs on the cluster must be built for %s: put such a build of it beside it as %s (the archives of a release of yarn-submit have it; "+
+	return "", UsageErrorf("%s is built for %s, and what runs on the cluster must be built for %s: put such a build of it beside it as %s (the archives of a release of yarn-submit have it; "+
 		"others are made by %s -o %s), or name one with yarn.program (--program)", job.Program, orUnknown(platformOf(job.Program)), platform, sibling, build(platform), sibling)
 }
 
@@ -119,8 +119,8 @@ func platformOf(path string) string {
 	return ""
 }
 
-// CheckDriver fails if a program cannot run on this machine, as client-mode drivers do.
-func CheckDriver(path string) error {
+// CheckRunsHere fails if a program cannot run on this machine, as client-mode drivers do.
+func CheckRunsHere(path string) error {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	built := platformOf(path)
 	system, _, _ := strings.Cut(built, "/")
@@ -131,7 +131,7 @@ func CheckDriver(path string) error {
 			return nil
 		}
 	case built != "":
-		return Usagef("the program %s is built for %s, and in client mode its driver runs on this machine, which is %s: build it for both, the one for the cluster as %s",
+		return UsageErrorf("the program %s is built for %s, and in client mode its driver runs on this machine, which is %s: build it for both, the one for the cluster as %s",
 			path, built, here, siblingName(filepath.Base(path), "linux/amd64"))
 	}
 	_, err := CheckProgram(path, here)

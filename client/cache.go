@@ -34,7 +34,7 @@ func (s *stager) cache() string { return s.base + "/cache" }
 
 // findCached sets file.ready if the content was uploaded before, and updates the
 // entry's time of last use, so that no other submission removes it.
-func (s *stager) findCached(ctx context.Context, file *staged) error {
+func (s *stager) findCached(ctx context.Context, file *stagedFile) error {
 	info, err := s.files.Stat(ctx, file.target())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -50,11 +50,11 @@ func (s *stager) findCached(ctx context.Context, file *staged) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another submission has just removed it: upload it again
 	}
-	file.info, file.ready = info, err == nil
+	file.info, file.isUploaded = info, err == nil
 	return err
 }
 
-func cacheDirs(files []staged, cache string) []string {
+func cacheDirs(files []stagedFile, cache string) []string {
 	var dirs []string
 	seen := map[string]bool{}
 	for _, file := range files {

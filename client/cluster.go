@@ -42,7 +42,7 @@ type Cluster struct {
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if err != nil {
-		return nil, Usage(err)
+		return nil, UsageError(err)
 	}
 	return newCluster(hadoop, settings, log)
 }
@@ -81,7 +81,7 @@ func newCluster(hadoop *conf.Config, settings *config.Config, log *slog.Logger) 
 		}
 	}
 	identity.Close()
-	return nil, Usage(err)
+	return nil, UsageError(err)
 }
 
 // types returns the application types that List selects.
@@ -133,7 +133,7 @@ var applicationID = regexp.MustCompile(`^application_\d+_\d{4,}$`)
 // CheckApplicationID fails if id cannot be an application's.
 func CheckApplicationID(id string) error {
 	if !applicationID.MatchString(id) {
-		return Usagef("%q is no application id: it looks like application_1700000000000_0001, see yarn-submit list", id)
+		return UsageErrorf("%q is no application id: it looks like application_1700000000000_0001, see yarn-submit list", id)
 	}
 	return nil
 }
@@ -143,9 +143,9 @@ func CheckApplicationID(id string) error {
 func UnknownApplication(id string, err error) error {
 	var answer *yarnrest.RemoteError
 	if errors.As(err, &answer) && errors.Is(err, yarnrest.ErrNotFound) {
-		return Refused(&unknownError{id, answer})
+		return RefusedError(&unknownError{id, answer})
 	}
-	return Refused(err)
+	return RefusedError(err)
 }
 
 // unknownError is the answer that an application is unknown, without the Java exception.
@@ -165,8 +165,8 @@ func (u *unknownError) Error() string {
 
 func (u *unknownError) Unwrap() error { return u.answer }
 
-// NoticeSilence prints a message unless stop is called within answerNotice.
-func (c *Cluster) NoticeSilence(console *Console) (stop func()) {
+// WarnIfSilent prints a message unless stop is called within answerNotice.
+func (c *Cluster) WarnIfSilent(console *Console) (stop func()) {
 	timer := time.AfterFunc(answerNotice, func() {
 		if managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); !c.rest.HasAnswered() && !c.apps.HasAnswered() {
 			console.Print("no answer yet, trying on: %s", strings.Join(managers, ", "))

@@ -51,16 +51,16 @@ func (c *Console) Share(stdout *os.File) io.Writer {
 		return stdout
 	}
 	c.shared = true
-	return &besideLive{console: c, out: stdout}
+	return &liveLineWriter{console: c, out: stdout}
 }
 
-// besideLive erases the live line of a console while it writes.
-type besideLive struct {
+// liveLineWriter erases the live line of a console while it writes.
+type liveLineWriter struct {
 	console *Console
 	out     io.Writer
 }
 
-func (b *besideLive) Write(text []byte) (int, error) {
+func (b *liveLineWriter) Write(text []byte) (int, error) {
 	c := b.console
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// cause says why an application failed or was killed.
-type cause struct {
+// failureCause says why an application failed or was killed.
+type failureCause struct {
 	message string // one line: what happened, and the setting that helps, if there is one
 	details string // the text of YARN or the program; "" if message contains all of it
 }
@@ -16,7 +16,7 @@ type cause struct {
 // explain derives the cause from an application's diagnostics. Those from bobbin's
 // ApplicationMaster begin with its message; in those from YARN the reason is in a
 // long text.
-func explain(state, diagnostics string) cause {
+func explain(state, diagnostics string) failureCause {
 	diagnostics = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(diagnostics), recoveredPrefix))
 	switch state {
 	case stateFinished:
@@ -31,18 +31,18 @@ func explain(state, diagnostics string) cause {
 // of Hadoop 3).
 const recoveredPrefix = "Attempt recovered after RM restart"
 
-func explainFinished(diagnostics string) cause {
+func explainFinished(diagnostics string) failureCause {
 	if diagnostics == "" {
-		return cause{message: "the program gave no reason; see its logs with yarn-submit logs"}
+		return failureCause{message: "the program gave no reason; see its logs with yarn-submit logs"}
 	}
 	message, details, _ := strings.Cut(diagnostics, "\n")
-	return cause{message: strings.TrimSpace(message), details: strings.Trim(details, "\n")}
+	return failureCause{message: strings.TrimSpace(message), details: strings.Trim(details, "\n")}
 }
 
 // killedBy matches ClientRMService's diagnostics of a killed application.
 var killedBy = regexp.MustCompile(`was killed by user (\S+?)(?: at (\S+?))?(?: with diagnostic message: (.+))?\.?(?:\n|$)`)
 
-func explainKilled(diagnostics string) cause {
+func explainKilled(diagnostics string) failureCause {
 	if match := killedBy.FindStringSubmatch(diagnostics); match != nil {
 		message := "killed by user " + match[1]
 		if match[2] != "" {
@@ -51,15 +51,15 @@ func explainKilled(diagnostics string) cause {
 		if match[3] != "" {
 			message += ": " + strings.TrimSpace(match[3])
 		}
-		return cause{message: message, details: dropIfRepeated(diagnostics, match[0])}
+		return failureCause{message: message, details: dropIfRepeated(diagnostics, match[0])}
 	}
 	if strings.Contains(diagnostics, "exceed") && strings.Contains(diagnostics, "lifetime") {
-		return cause{message: "killed by YARN because it ran longer than its lifetime allows", details: diagnostics}
+		return failureCause{message: "killed by YARN because it ran longer than its lifetime allows", details: diagnostics}
 	}
 	if first, rest, _ := strings.Cut(diagnostics, "\n"); first != "" {
-		return cause{message: "killed: " + first, details: rest}
+		return failureCause{message: "killed: " + first, details: rest}
 	}
-	return cause{message: "killed; YARN does not say by whom"}
+	return failureCause{message: "killed; YARN does not say by whom"}
 }
 
 // dropIfRepeated returns diagnostics, or "" if they are one line that contains message.
@@ -107,23 +107,23 @@ var clusterCauses = []struct {
 
 var containerExit = regexp.MustCompile(`exited with\s+exitCode:?\s*(-?\d+)`)
 
-func explainFailed(diagnostics string) cause {
+func explainFailed(diagnostics string) failureCause {
 	if diagnostics == "" {
-		return cause{message: "YARN gave no reason; its ResourceManager's log has more"}
+		return failureCause{message: "YARN gave no reason; its ResourceManager's log has more"}
 	}
 	diagnostics = withoutRepeatedParagraphs(diagnostics)
 	for _, known := range clusterCauses {
 		if match := known.pattern.FindStringSubmatchIndex(diagnostics); match != nil {
-			return cause{message: string(known.pattern.ExpandString(nil, known.words, diagnostics, match)), details: diagnostics}
+			return failureCause{message: string(known.pattern.ExpandString(nil, known.words, diagnostics, match)), details: diagnostics}
 		}
 	}
 	if exit := containerExit.FindStringSubmatch(diagnostics); exit != nil {
 		if status, err := strconv.Atoi(exit[1]); err == nil {
-			return cause{message: "the ApplicationMaster's container ended: " + exitMeaning(status), details: diagnostics}
+			return failureCause{message: "the ApplicationMaster's container ended: " + exitMeaning(status), details: diagnostics}
 		}
 	}
 	message, rest, _ := strings.Cut(diagnostics, "\n")
-	return cause{message: message, details: strings.Trim(rest, "\n")}
+	return failureCause{message: message, details: strings.Trim(rest, "\n")}
 }
 
 // paragraphStart matches NodeManagers' timestamps of paragraphs, "[2026-11-21 12:42:09.162]".

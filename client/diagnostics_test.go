@@ -65,7 +65,7 @@ func TestExplainDiagnosticsOfYARN(t *testing.T) {
 		require.Equal(t, test.message, why.message)
 		require.Equal(t, strings.TrimSpace(test.diagnostics), why.details, "YARN's own words stay")
 	}
-	require.Equal(t, cause{message: "something new", details: "with lines"}, explain(stateFailed, "something new\nwith lines\n"))
+	require.Equal(t, failureCause{message: "something new", details: "with lines"}, explain(stateFailed, "something new\nwith lines\n"))
 	require.Contains(t, explain(stateFailed, "").message, "no reason")
 }
 
@@ -82,20 +82,20 @@ func TestExplainDropsRepeatedParagraphs(t *testing.T) {
 func TestExplainDiagnosticsOfThePrograms(t *testing.T) {
 	for _, test := range []struct {
 		diagnostics string
-		want        cause
+		want        failureCause
 	}{
-		{"input hdfs:///in does not exist", cause{message: "input hdfs:///in does not exist"}},
-		{"panic: boom\n\ngoroutine 7 [running]:\nmain.f\n", cause{message: "panic: boom", details: "goroutine 7 [running]:\nmain.f"}},
-		{"Attempt recovered after RM restart\nboom", cause{message: "boom"}},
-		{"Attempt recovered after RM restartboom", cause{message: "boom"}},
-		{"", cause{message: "the program gave no reason; see its logs with yarn-submit logs"}},
+		{"input hdfs:///in does not exist", failureCause{message: "input hdfs:///in does not exist"}},
+		{"panic: boom\n\ngoroutine 7 [running]:\nmain.f\n", failureCause{message: "panic: boom", details: "goroutine 7 [running]:\nmain.f"}},
+		{"Attempt recovered after RM restart\nboom", failureCause{message: "boom"}},
+		{"Attempt recovered after RM restartboom", failureCause{message: "boom"}},
+		{"", failureCause{message: "the program gave no reason; see its logs with yarn-submit logs"}},
 	} {
 		require.Equal(t, test.want, explain(stateFinished, test.diagnostics))
 	}
 }
 
 func TestExplainKilledApplications(t *testing.T) {
-	for diagnostics, want := range map[string]cause{
+	for diagnostics, want := range map[string]failureCause{
 		"Application application_1_0001 was killed by user root at 127.0.0.1":                                       {message: "killed by user root from 127.0.0.1"},
 		"Application application_1_0001 was killed by user root":                                                    {message: "killed by user root"},
 		"Application application_1_0001 was killed by user ann with diagnostic message: interrupted of yarn-submit": {message: "killed by user ann: interrupted of yarn-submit"},

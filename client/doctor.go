@@ -37,7 +37,7 @@ const (
 type Finding struct {
 	Check  string `json:"check"`            // what was checked, such as "NameNode nn1:8020"
 	Level  string `json:"level"`            // LevelOK, LevelWarning or LevelProblem
-	Found  string `json:"found"`            // what is so, or the cause of the problem
+	Result string `json:"found"`            // what is so, or the cause of the problem
 	Key    string `json:"key,omitempty"`    // the setting, of Hadoop or bobbin, that matters
 	Remedy string `json:"remedy,omitempty"` // what to do; "" if Found says so
 }
@@ -45,16 +45,16 @@ type Finding struct {
 const (
 	// doctorTimeout bounds each check.
 	doctorTimeout = 10 * time.Second
-	// notedSkew is the difference of clocks that is a warning, maxSkew the one from which
+	// warningSkew is the difference of clocks that is a warning, maxSkew the one from which
 	// Kerberos refuses.
-	notedSkew = 30 * time.Second
-	maxSkew   = 5 * time.Minute
+	warningSkew = 30 * time.Second
+	maxSkew     = 5 * time.Minute
 )
 
-// Examine checks whether this machine can submit to the cluster of its Hadoop
+// RunDoctor checks whether this machine can submit to the cluster of its Hadoop
 // configuration, and returns what it found, in the order of the checks.
-func Examine(ctx context.Context, settings *config.Config, log *slog.Logger) []Finding {
-	e := &examination{settings: settings, log: log}
+func RunDoctor(ctx context.Context, settings *config.Config, log *slog.Logger) []Finding {
+	e := &doctorRun{settings: settings, log: log}
 	var err error
 	if e.hadoop, err = conf.FromEnvironment(config.Hadoop.In(settings)); err != nil {
 		e.problem("configuration", err, "", "set HADOOP_CONF_DIR to the cluster's client configuration directory")
@@ -75,8 +75,8 @@ func Examine(ctx context.Context, settings *config.Config, log *slog.Logger) []F
 	return e.findings
 }
 
-// examination collects findings.
-type examination struct {
+// doctorRun collects findings.
+type doctorRun struct {
 	settings *config.Config
 	hadoop   *conf.Config
 	cluster  *Cluster
@@ -84,20 +84,20 @@ type examination struct {
 	findings []Finding
 }
 
-func (e *examination) ok(check, format string, args ...any) {
-	e.findings = append(e.findings, Finding{Check: check, Level: LevelOK, Found: fmt.Sprintf(format, args...)})
+func (e *doctorRun) ok(check, format string, args ...any) {
+	e.findings = append(e.findings, Finding{Check: check, Level: LevelOK, Result: fmt.Sprintf(format, args...)})
 }
 
-func (e *examination) warn(check, key, remedy, format string, args ...any) {
-	e.findings = append(e.findings, Finding{Check: check, Level: LevelWarning, Found: fmt.Sprintf(format, args...), Key: key, Remedy: remedy})
+func (e *doctorRun) warn(check, key, remedy, format string, args ...any) {
+	e.findings = append(e.findings, Finding{Check: check, Level: LevelWarning, Result: fmt.Sprintf(format, args...), Key: key, Remedy: remedy})
 }
 
-func (e *examination) problem(check string, err error, key, remedy string) {
-	e.findings = append(e.findings, Finding{Check: check, Level: LevelProblem, Found: err.Error(), Key: key, Remedy: remedy})
+func (e *doctorRun) problem(check string, err error, key, remedy string) {
+	e.findings = append(e.findings, Finding{Check: check, Level: LevelProblem, Result: err.Error(), Key: key, Remedy: remedy})
 }
 
 // login describes the user and the login to Kerberos.
-func (e *examination) login() {
+func (e *doctorRun) login() {
 	identity := e.cluster.identity
 	switch {
 	case !identity.Secure():
@@ -134,7 +134,7 @@ func (e *examination) login() {
 }
 
 // managers checks the ResourceManagers' RPC servers and web servers.
-func (e *examination) managers(ctx context.Context) {
+func (e *doctorRun) managers(ctx context.Context) {
 	addresses, err := e.hadoop.ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
 		e.problem("ResourceManager", err, "yarn.resourcemanager.address", "")
@@ -164,7 +164,7 @@ func (e *examination) managers(ctx context.Context) {
 }
 
 // nameNodes checks the RPC servers of the default file system's NameNodes.
-func (e *examination) nameNodes(ctx context.Context) {
+func (e *doctorRun) nameNodes(ctx context.Context) {
 	root := e.hadoop.DefaultFS()
 	if !strings.HasPrefix(root, "hdfs://") {
 		e.warn("HDFS", "fs.defaultFS", "name the cluster's HDFS", "the default file system %s is not HDFS", root)
@@ -181,7 +181,7 @@ func (e *examination) nameNodes(ctx context.Context) {
 }
 
 // daemon makes an RPC without arguments, whose result is ignored.
-func (e *examination) daemon(ctx context.Context, check, address, method, key string, options ipc.Options) {
+func (e *doctorRun) daemon(ctx context.Context, check, address, method, key string, options ipc.Options) {
 	identity, protection := e.cluster.identity, sasl.QOP("")
 	options.RetryFor, options.ConnectTimeout, options.CallTimeout = -1, doctorTimeout, doctorTimeout
 	options.Logger = e.log
@@ -222,7 +222,7 @@ func (e *examination) daemon(ctx context.Context, check, address, method, key st
 
 // web checks whether a ResourceManager's web server asks for SPNEGO and accepts the
 // user's ticket, and its clock.
-func (e *examination) web(ctx context.Context, address string) {
+func (e *doctorRun) web(ctx context.Context, address string) {
 	check, scheme := "REST API "+address, "http://"
 	if e.hadoop.HTTPSOnly() {
 		scheme = "https://"
@@ -278,12 +278,12 @@ func (e *examination) web(ctx context.Context, address string) {
 	}
 }
 
-func (e *examination) clock(server string, difference time.Duration) {
+func (e *doctorRun) clock(server string, difference time.Duration) {
 	size := difference.Abs().Round(time.Second)
 	switch {
 	case size >= maxSkew && e.cluster.identity.Secure():
 		e.problem("clock", fmt.Errorf("it differs from that of %s by %v, and Kerberos permits five minutes", server, size), "", "set this machine's clock (NTP)")
-	case size >= notedSkew:
+	case size >= warningSkew:
 		e.warn("clock", "", "set this machine's clock (NTP)", "it differs from that of %s by %v", server, size)
 	default:
 		e.ok("clock", "it is that of %s", server)
@@ -291,7 +291,7 @@ func (e *examination) clock(server string, difference time.Duration) {
 }
 
 // queues checks the queue, the nodes and the largest container.
-func (e *examination) queues(ctx context.Context) {
+func (e *doctorRun) queues(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	scheduler, err := e.cluster.rest.Scheduler(ctx)
@@ -328,7 +328,7 @@ func (e *examination) queues(ctx context.Context) {
 }
 
 // nodeManagers checks whether this machine reaches the web servers of some nodes.
-func (e *examination) nodeManagers(ctx context.Context, nodes []yarnrest.Node) {
+func (e *doctorRun) nodeManagers(ctx context.Context, nodes []yarnrest.Node) {
 	var silent []string
 	var reason error
 	for _, node := range nodes {

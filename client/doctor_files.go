@@ -16,10 +16,10 @@ import (
 
 // fileSystem checks the staging directory, writes and reads a block there, and gets and
 // cancels a delegation token.
-func (e *examination) fileSystem(ctx context.Context) {
+func (e *doctorRun) fileSystem(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*doctorTimeout)
 	defer cancel()
-	files := e.cluster.OpenFiles()
+	files := e.cluster.OpenFileSystems()
 	defer func() { _ = files.Close() }()
 	stager, err := newStager(files, e.settings, e.cluster.user, NewConsole(io.Discard))
 	if err == nil {
@@ -35,9 +35,9 @@ func (e *examination) fileSystem(ctx context.Context) {
 }
 
 // block writes, reads and removes a file in dir: only datanodes have blocks.
-func (e *examination) block(ctx context.Context, files *storage.Files, dir string) {
+func (e *doctorRun) block(ctx context.Context, files *storage.Files, dir string) {
 	const check, key = "block", "dfs.data.transfer.protection"
-	err := copyBlock(ctx, files, dir+"/doctor-"+rand.Text())
+	err := CopyBlock(ctx, files, dir+"/doctor-"+rand.Text())
 	if err != nil {
 		e.problem(check, fmt.Errorf("a block cannot be written and read: %w", err), key,
 			"this machine must reach the datanodes, at the addresses that the NameNode names (dfs.client.use.datanode.hostname), with the cluster's "+
@@ -47,8 +47,8 @@ func (e *examination) block(ctx context.Context, files *storage.Files, dir strin
 	e.ok(check, "written and read; %s is %s", key, e.hadoop.GetDefault(key, "not set"))
 }
 
-// copyBlock writes a file, reads it again and removes it.
-func copyBlock(ctx context.Context, files *storage.Files, name string) (err error) {
+// CopyBlock writes a file, reads it again and removes it.
+func CopyBlock(ctx context.Context, files *storage.Files, name string) (err error) {
 	const content = "yarn-submit doctor"
 	writer, err := files.Create(ctx, name)
 	if err != nil {
@@ -80,7 +80,7 @@ func copyBlock(ctx context.Context, files *storage.Files, name string) (err erro
 
 // token gets and cancels a delegation token of the file system of uri, or checks the one
 // of HADOOP_TOKEN_FILE_LOCATION.
-func (e *examination) token(ctx context.Context, files *storage.Files, uri string) {
+func (e *doctorRun) token(ctx context.Context, files *storage.Files, uri string) {
 	const check = "delegation token"
 	if !e.cluster.identity.Secure() {
 		return

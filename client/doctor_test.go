@@ -14,7 +14,7 @@ import (
 
 func TestDoctorWithoutACluster(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", t.TempDir())
-	findings := Examine(t.Context(), config.Default(), slog.New(slog.DiscardHandler))
+	findings := RunDoctor(t.Context(), config.Default(), slog.New(slog.DiscardHandler))
 	require.Len(t, findings, 1)
 	require.Equal(t, "configuration", findings[0].Check)
 	require.Equal(t, LevelProblem, findings[0].Level)
@@ -23,7 +23,7 @@ func TestDoctorWithoutACluster(t *testing.T) {
 
 func TestDoctorFindsWhatDoesNotAnswer(t *testing.T) {
 	f := newFakeYARN(t) // serves REST, and no RPC
-	e := &examination{cluster: f.cluster(map[string]string{"yarn.resourcemanager.address": "127.0.0.1:1"}), settings: config.Default(), log: slog.New(slog.DiscardHandler)}
+	e := &doctorRun{cluster: f.cluster(map[string]string{"yarn.resourcemanager.address": "127.0.0.1:1"}), settings: config.Default(), log: slog.New(slog.DiscardHandler)}
 	e.hadoop = e.cluster.hadoop
 	e.managers(t.Context())
 	e.queues(t.Context())
@@ -41,7 +41,7 @@ func TestDoctorFindsWhatDoesNotAnswer(t *testing.T) {
 func TestDoctorComparesClocks(t *testing.T) {
 	f := newFakeYARN(t)
 	for difference, want := range map[time.Duration]string{0: LevelOK, -20 * time.Second: LevelOK, time.Minute: LevelWarning, -10 * time.Minute: LevelProblem} {
-		e := &examination{cluster: f.cluster(nil)}
+		e := &doctorRun{cluster: f.cluster(nil)}
 		e.cluster.identity = &Identity{secure: true}
 		e.clock("rm", difference)
 		require.Equal(t, want, e.findings[0].Level, difference)
@@ -52,12 +52,12 @@ func TestDoctorWritesAndReadsABlock(t *testing.T) {
 	f := newFakeYARN(t) // its file system is the local disk
 	settings, err := config.FromMap(map[string]string{"yarn.stagingDir": "file://" + t.TempDir()})
 	require.NoError(t, err)
-	e := &examination{cluster: f.cluster(nil), settings: settings, log: slog.New(slog.DiscardHandler)}
+	e := &doctorRun{cluster: f.cluster(nil), settings: settings, log: slog.New(slog.DiscardHandler)}
 	e.hadoop = e.cluster.hadoop
 	e.fileSystem(t.Context())
 	require.Len(t, e.findings, 2, "there are no delegation tokens")
-	require.Equal(t, Finding{Check: "block", Level: LevelOK, Found: "written and read; dfs.data.transfer.protection is not set"}, e.findings[1])
-	files := e.cluster.OpenFiles()
+	require.Equal(t, Finding{Check: "block", Level: LevelOK, Result: "written and read; dfs.data.transfer.protection is not set"}, e.findings[1])
+	files := e.cluster.OpenFileSystems()
 	defer files.Close()
 	left, err := files.List(t.Context(), config.StagingDir.In(settings)+"/"+e.cluster.user+"/.bobbin")
 	require.NoError(t, err)
@@ -74,13 +74,13 @@ func TestDoctorWritesAndReadsABlock(t *testing.T) {
 
 func TestDoctorFindsNodesThatDoNotAnswer(t *testing.T) {
 	f := newFakeYARN(t)
-	e := &examination{cluster: f.cluster(nil)}
+	e := &doctorRun{cluster: f.cluster(nil)}
 	e.nodeManagers(t.Context(), []yarnrest.Node{{HTTPAddress: f.address()}})
 	require.Equal(t, LevelOK, e.findings[0].Level, "%+v", e.findings)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	e.nodeManagers(ended, []yarnrest.Node{{HTTPAddress: f.address()}, {HTTPAddress: "127.0.0.1:1"}})
 	require.Equal(t, LevelWarning, e.findings[1].Level)
-	require.Contains(t, e.findings[1].Found, "2 of 2 asked do not answer")
+	require.Contains(t, e.findings[1].Result, "2 of 2 asked do not answer")
 	require.Equal(t, "yarn.nodemanager.webapp.address", e.findings[1].Key)
 }

@@ -16,9 +16,9 @@ import (
 // process. A run that is shorter shows none.
 const progressInterval = 250 * time.Millisecond
 
-// OwnDriver is a driver in this process whose progress is shown as that of an
+// InProcessDriver is a driver in this process whose progress is shown as that of an
 // application on YARN is.
-type OwnDriver struct {
+type InProcessDriver struct {
 	Console *Console
 	ID      string // of the application
 	Driver  *driver.Driver
@@ -32,7 +32,7 @@ type OwnDriver struct {
 // Follow calls run and shows the driver's progress until run returns, then how the
 // application ended. It returns run's error. ctx's end means that the user ended the
 // application.
-func (o OwnDriver) Follow(ctx context.Context, run func() error) error {
+func (o InProcessDriver) Follow(ctx context.Context, run func() error) error {
 	began := time.Now()
 	done := make(chan struct{})
 	var showing sync.WaitGroup
@@ -40,14 +40,14 @@ func (o OwnDriver) Follow(ctx context.Context, run func() error) error {
 	err := run()
 	close(done)
 	showing.Wait()
-	o.printEnd(ctx, began, err)
+	o.Summary(ctx, began, err)
 	return err
 }
 
 // show shows the progress until done is closed.
-func (o OwnDriver) show(began time.Time, done <-chan struct{}) {
+func (o InProcessDriver) show(began time.Time, done <-chan struct{}) {
 	defer o.Console.Close()
-	shown := &display{console: o.Console, began: began, now: time.Now, state: stateRunning, tasksAt: began}
+	shown := &progressDisplay{console: o.Console, began: began, now: time.Now, state: stateRunning, tasksAt: began}
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
 	pages := o.Pages
@@ -67,7 +67,7 @@ func (o OwnDriver) show(began time.Time, done <-chan struct{}) {
 }
 
 // progress returns the driver's status as an ApplicationMaster reports it.
-func (o OwnDriver) progress() *Progress {
+func (o InProcessDriver) progress() *Progress {
 	status := o.Driver.Status()
 	totals := status.Totals
 	progress := &Progress{State: stateRunning, Notes: status.Notes, Slowest: status.Slowest, Tasks: TaskCounts{
@@ -78,7 +78,7 @@ func (o OwnDriver) progress() *Progress {
 	}
 	for _, job := range status.Jobs {
 		progress.TaskSets = append(progress.TaskSets, TaskSet{
-			ID: job.ID, Name: job.Name, Stage: job.Stage, State: job.State, Waits: job.WaitReason,
+			ID: job.ID, Name: job.Name, Stage: job.Stage, State: job.State, WaitReason: job.WaitReason,
 			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
 		})
 	}
@@ -99,7 +99,7 @@ func wanted(status driver.Status) int {
 }
 
 // printEnd prints how the application ended.
-func (o OwnDriver) printEnd(ctx context.Context, began time.Time, failure error) {
+func (o InProcessDriver) Summary(ctx context.Context, began time.Time, failure error) {
 	status := o.Driver.Status()
 	summary := status.Totals.KeyValues()
 	if o.Cluster {
@@ -108,7 +108,7 @@ func (o OwnDriver) printEnd(ctx context.Context, began time.Time, failure error)
 	summary += driver.CostsKeyValue(ui.Costs(o.Driver.Events().Newest(), time.Now()))
 	report := &Report{
 		ApplicationID: o.ID, State: stateFinished, FinalStatus: string(yarnrest.StatusSucceeded),
-		Times: Times{Submitted: began, Finished: time.Now()},
+		Times: StateTimes{Submitted: began, Finished: time.Now()},
 	}
 	switch {
 	case failure != nil && ctx.Err() != nil:

@@ -29,7 +29,7 @@ func TestTheEndOfAnOwnDriver(t *testing.T) {
 		"SUCCEEDED": {t.Context(), nil}, "FAILED": {t.Context(), failure}, "KILLED": {over, failure},
 	} {
 		out := &bytes.Buffer{}
-		own := OwnDriver{Console: NewConsole(out), ID: "local-1", Driver: d}
+		own := InProcessDriver{Console: NewConsole(out), ID: "local-1", Driver: d}
 		require.Equal(t, test.failure, own.Follow(test.ctx, func() error { return test.failure }))
 		require.Contains(t, out.String(), "local-1 "+want+" after 0.")
 		require.Contains(t, out.String(), "  tasks      0 in 0 task sets\n")
@@ -44,7 +44,7 @@ func TestThePagesOfAnOwnDriver(t *testing.T) {
 		defer func() { require.NoError(t, d.Stop(context.Background())) }()
 		for runs, lines := range map[time.Duration]int{0: 0, time.Minute: 1} {
 			out := &bytes.Buffer{}
-			own := OwnDriver{Console: NewConsole(out), ID: "local-1", Driver: d, Pages: "http://127.0.0.1:1/x/"}
+			own := InProcessDriver{Console: NewConsole(out), ID: "local-1", Driver: d, Pages: "http://127.0.0.1:1/x/"}
 			require.NoError(t, own.Follow(t.Context(), func() error { time.Sleep(runs); return nil }))
 			require.Equal(t, lines, strings.Count(out.String(), "pages: http://127.0.0.1:1/x/\n"))
 		}

@@ -26,14 +26,14 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// Failed gives err the exit status ExitFailed, unless it is nil or has a status.
-func Failed(err error) error { return withCode(ExitFailed, err) }
+// FailedError gives err the exit status ExitFailed, unless it is nil or has a status.
+func FailedError(err error) error { return withCode(ExitFailed, err) }
 
-// Usage gives err the exit status ExitUsage, unless it is nil or has a status.
-func Usage(err error) error { return withCode(ExitUsage, err) }
+// UsageError gives err the exit status ExitUsage, unless it is nil or has a status.
+func UsageError(err error) error { return withCode(ExitUsage, err) }
 
-// Refused gives err the exit status ExitCluster, unless it is nil or has a status.
-func Refused(err error) error { return withCode(ExitCluster, err) }
+// RefusedError gives err the exit status ExitCluster, unless it is nil or has a status.
+func RefusedError(err error) error { return withCode(ExitCluster, err) }
 
 func withCode(code int, err error) error {
 	var already *exitError
@@ -43,16 +43,18 @@ func withCode(code int, err error) error {
 	return &exitError{code: code, err: err}
 }
 
-// Usagef formats an error and passes it to Usage.
-func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+// UsageErrorf formats an error and passes it to Usage.
+func UsageErrorf(format string, args ...any) error { return UsageError(fmt.Errorf(format, args...)) }
 
-// Refusedf formats an error and passes it to Refused.
-func Refusedf(format string, args ...any) error { return Refused(fmt.Errorf(format, args...)) }
+// RefusedErrorf formats an error and passes it to Refused.
+func RefusedErrorf(format string, args ...any) error {
+	return RefusedError(fmt.Errorf(format, args...))
+}
 
-// examinable is an error whose cause Examine may find.
-type examinable struct{ error }
+// examinableError is an error whose cause Examine may find.
+type examinableError struct{ error }
 
-func (e *examinable) Unwrap() error { return e.error }
+func (e *examinableError) Unwrap() error { return e.error }
 
 // Exceptions of servers that do not accept how the user authenticates, or for whom.
 const (
@@ -60,10 +62,10 @@ const (
 	authorizationException ipc.ErrorClass = "org.apache.hadoop.security.authorize.AuthorizationException"
 )
 
-// Examinable reports whether Examine (yarn-submit doctor) may find the cause of err: of a
+// MayDoctorExplain reports whether Examine (yarn-submit doctor) may find the cause of err: of a
 // failed login, or of a daemon that does not answer or does not accept the user.
-func Examinable(err error) bool {
-	if _, found := errors.AsType[*examinable](err); found {
+func MayDoctorExplain(err error) bool {
+	if _, found := errors.AsType[*examinableError](err); found {
 		return true
 	}
 	if silent, found := errors.AsType[*yarnrest.UnavailableError](err); found {
@@ -88,10 +90,10 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// Interrupted returns ctx's cause as Failed if ctx has ended and err is not nil, otherwise err.
-func Interrupted(ctx context.Context, err error) error {
+// InterruptedError returns ctx's cause as Failed if ctx has ended and err is not nil, otherwise err.
+func InterruptedError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return Failed(context.Cause(ctx))
+		return FailedError(context.Cause(ctx))
 	}
 	return err
 }

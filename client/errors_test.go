@@ -13,12 +13,12 @@ import (
 )
 
 func TestErrorsThatDoctorExplains(t *testing.T) {
-	call := func(cause error) error { return Refused(fmt.Errorf("listing: %w", &ipc.CallError{Err: cause})) }
+	call := func(cause error) error { return RefusedError(fmt.Errorf("listing: %w", &ipc.CallError{Err: cause})) }
 	for name, test := range map[string]struct {
 		err  error
 		want bool
 	}{
-		"no ResourceManager":            {Refused(&yarnrest.UnavailableError{Service: "ResourceManager"}), true},
+		"no ResourceManager":            {RefusedError(&yarnrest.UnavailableError{Service: "ResourceManager"}), true},
 		"no NodeManager":                {&yarnrest.UnavailableError{Service: "NodeManager"}, false},
 		"interrupted":                   {&yarnrest.UnavailableError{Service: "ResourceManager", Context: context.Canceled}, false},
 		"a connection":                  {call(&ipc.ConnectionError{Err: errors.New("refused")}), true},
@@ -28,8 +28,8 @@ func TestErrorsThatDoctorExplains(t *testing.T) {
 		"no impersonation":              {call(ipc.NewRemoteError("org.apache.hadoop.security.authorize.AuthorizationException", "User: a is not allowed to impersonate b")), true},
 		"a file of others":              {call(ipc.NewRemoteError(string(ipc.AccessControlException), "Permission denied")), false},
 		"an unknown application":        {call(ipc.NewRemoteError("org.apache.hadoop.yarn.exceptions.ApplicationNotFoundException", "no")), false},
-		"a program":                     {Failed(errors.New("it failed")), false},
+		"a program":                     {FailedError(errors.New("it failed")), false},
 	} {
-		require.Equal(t, test.want, Examinable(test.err), name)
+		require.Equal(t, test.want, MayDoctorExplain(test.err), name)
 	}
 }

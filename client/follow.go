@@ -25,8 +25,8 @@ const (
 	waitReasonDelay = 5 * time.Second
 )
 
-// Times are when an application reached its states; zero if unknown.
-type Times struct {
+// StateTimes are when an application reached its states; zero if unknown.
+type StateTimes struct {
 	Submitted time.Time `json:"submitted,omitzero"`
 	Accepted  time.Time `json:"accepted,omitzero"`
 	Running   time.Time `json:"running,omitzero"`   // the ApplicationMaster registered
@@ -40,8 +40,8 @@ type follower struct {
 	rest     *yarnrest.Client // asks ApplicationMasters
 	id       string
 	interval time.Duration // time between two polls, after the first ones
-	display  *display
-	times    Times
+	display  *progressDisplay
+	times    StateTimes
 	reason   string // why the application waits, as last shown
 	amLogs   string // URL that identifies the latest ApplicationMaster's container; "" if it is unknown
 }
@@ -49,8 +49,8 @@ type follower struct {
 func (c *Cluster) newFollower(id string, interval time.Duration, console *Console) *follower {
 	now := time.Now()
 	return &follower{
-		apps: c.apps, rest: c.rest, id: id, interval: interval, times: Times{Submitted: now},
-		display: &display{console: console, began: now, now: time.Now},
+		apps: c.apps, rest: c.rest, id: id, interval: interval, times: StateTimes{Submitted: now},
+		display: &progressDisplay{console: console, began: now, now: time.Now},
 	}
 }
 
@@ -152,7 +152,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 		case !errors.As(err, &unavailable):
 			return nil, UnknownApplication(f.id, err)
 		case time.Since(began) > outageLimit:
-			return nil, Refused(fmt.Errorf("%s may still be running, see yarn-submit status %[1]s: %w", f.id, err))
+			return nil, RefusedError(fmt.Errorf("%s may still be running, see yarn-submit status %[1]s: %w", f.id, err))
 		case !warned:
 			f.display.console.Warn("%v; asking on", err)
 		}
@@ -253,7 +253,7 @@ func (f *follower) noteProgress(s *Progress) {
 
 // pause returns the time until the next poll, short at the beginning and when the end is near.
 func (f *follower) pause() time.Duration {
-	if f.display.latest != nil && f.display.latest.idle() {
+	if f.display.latest != nil && f.display.latest.isIdle() {
 		return min(firstInterval, f.interval)
 	}
 	const share = 20 // pauses are one 20th of the time since the submission

@@ -76,7 +76,7 @@ func (c *Cluster) applicationsWithKey(ctx context.Context, key string) ([]yarnre
 	tag := tagOf(key)
 	all, err := c.apps.Applications(ctx, yarnrest.Filter{User: c.user, Tags: []string{tag}})
 	if err != nil {
-		return nil, Refused(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
+		return nil, RefusedError(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
 	}
 	// A ResourceManager that ignores the query parameter returns all applications.
 	all = slices.DeleteFunc(all, func(a yarnrest.Application) bool { return !slices.Contains(a.Tags, tag) || a.User != c.user })
@@ -119,7 +119,7 @@ func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.App
 
 func (s *submission) killDuplicate(ctx context.Context, other *yarnrest.Application) error {
 	if err := s.cluster.killApplication(ctx, s.id, "gives way to "+other.ID+", which was submitted before with the same idempotency key"); err != nil {
-		return Refused(fmt.Errorf("%s is to give way to %s of the same idempotency key, stop it with yarn-submit kill %[1]s: %[3]w", s.id, other.ID, err))
+		return RefusedError(fmt.Errorf("%s is to give way to %s of the same idempotency key, stop it with yarn-submit kill %[1]s: %[3]w", s.id, other.ID, err))
 	}
 	s.job.Console.Print("%s gives way to %s", s.id, other.ID)
 	s.cleanUp(ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// input is a file that is localized for every container.
-type input struct {
+// localizedFile is a file that is localized for every container.
+type localizedFile struct {
 	path    string // on the local disk, or an hdfs:// URI
 	name    string
 	size    int64 // bytes; 0 if remote
@@ -32,37 +32,37 @@ var reservedNames = []string{
 	"launch_container.sh", "container_tokens", "default_container_executor.sh", "default_container_executor_session.sh", "tmp",
 }
 
-// inputs returns the program and the entries of yarn.files and yarn.archives. It
+// localizedFiles returns the program and the entries of yarn.files and yarn.archives. It
 // fails if a name is invalid or used twice, or a local file does not exist.
-func inputs(program *Program, files, archives []string) ([]input, error) {
+func localizedFiles(program *Program, files, archives []string) ([]localizedFile, error) {
 	if err := checkName(program.Name); err != nil {
-		return nil, Usagef("the program %s: %w", program.Path, err)
+		return nil, UsageErrorf("the program %s: %w", program.Path, err)
 	}
-	result := []input{{path: program.Path, name: program.Name, size: program.Size}}
+	result := []localizedFile{{path: program.Path, name: program.Name, size: program.Size}}
 	var problems []error
 	for _, entry := range files {
-		file, err := newInput(entry, false)
+		file, err := newLocalizedFile(entry, false)
 		result, problems = append(result, file), append(problems, err)
 	}
 	for _, entry := range archives {
-		file, err := newInput(entry, true)
+		file, err := newLocalizedFile(entry, true)
 		result, problems = append(result, file), append(problems, err)
 	}
 	if err := errors.Join(problems...); err != nil {
-		return nil, Usage(err)
+		return nil, UsageError(err)
 	}
 	byName := map[string]string{}
 	for _, file := range result {
 		if other, taken := byName[file.name]; taken {
-			return nil, Usagef("both %s and %s would be %s in the containers: rename one with %s#other-name", other, file.path, file.name, file.path)
+			return nil, UsageErrorf("both %s and %s would be %s in the containers: rename one with %s#other-name", other, file.path, file.name, file.path)
 		}
 		byName[file.name] = file.path
 	}
 	return result, nil
 }
 
-// newInput parses one "file" or "file#name" of --files or --archives.
-func newInput(entry string, archive bool) (input, error) {
+// newLocalizedFile parses one "file" or "file#name" of --files or --archives.
+func newLocalizedFile(entry string, archive bool) (localizedFile, error) {
 	setting := "--files"
 	if archive {
 		setting = "--archives"
@@ -71,7 +71,7 @@ func newInput(entry string, archive bool) (input, error) {
 	if i := strings.LastIndexByte(entry, '#'); i >= 0 {
 		location, name, renamed = entry[:i], entry[i+1:], true
 	}
-	file := input{path: location, archive: archive}
+	file := localizedFile{path: location, archive: archive}
 	scheme, rest, hasScheme := strings.Cut(location, "://")
 	switch {
 	case hasScheme && scheme == "hdfs":
@@ -79,17 +79,17 @@ func newInput(entry string, archive bool) (input, error) {
 	case hasScheme && scheme == "file":
 		file.path = "/" + strings.TrimLeft(rest, "/")
 	case hasScheme:
-		return input{}, fmt.Errorf("%s %s: want a local file or one in hdfs://", setting, entry)
+		return localizedFile{}, fmt.Errorf("%s %s: want a local file or one in hdfs://", setting, entry)
 	}
 	if !renamed {
 		name = path.Base(filepath.ToSlash(file.path))
 	}
 	file.name = name
 	if err := checkName(name); err != nil {
-		return input{}, fmt.Errorf("%s %s: %w", setting, entry, err)
+		return localizedFile{}, fmt.Errorf("%s %s: %w", setting, entry, err)
 	}
 	if archive && !slices.ContainsFunc(archiveSuffixes, func(ending string) bool { return hasSuffixFold(file.path, ending) }) {
-		return input{}, fmt.Errorf("%s %s: NodeManagers unpack only %s; ship other files with --files",
+		return localizedFile{}, fmt.Errorf("%s %s: NodeManagers unpack only %s; ship other files with --files",
 			setting, entry, strings.Join(archiveSuffixes, ", "))
 	}
 	if file.remote {
@@ -98,13 +98,13 @@ func newInput(entry string, archive bool) (input, error) {
 	info, err := os.Stat(file.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return input{}, fmt.Errorf("%s %s: there is no such file", setting, entry)
+		return localizedFile{}, fmt.Errorf("%s %s: there is no such file", setting, entry)
 	case err != nil:
-		return input{}, fmt.Errorf("%s %s: %w", setting, entry, err)
+		return localizedFile{}, fmt.Errorf("%s %s: %w", setting, entry, err)
 	case info.IsDir():
-		return input{}, fmt.Errorf("%s %s: is a directory; pack it (tar czf %s.tar.gz -C %[2]s .) and ship it with --archives", setting, file.path, name)
+		return localizedFile{}, fmt.Errorf("%s %s: is a directory; pack it (tar czf %s.tar.gz -C %[2]s .) and ship it with --archives", setting, file.path, name)
 	case !info.Mode().IsRegular():
-		return input{}, fmt.Errorf("%s %s: is no regular file", setting, entry)
+		return localizedFile{}, fmt.Errorf("%s %s: is no regular file", setting, entry)
 	}
 	file.size = info.Size()
 	return file, nil
@@ -140,18 +140,18 @@ type LocalFile struct {
 // name.
 func LocalFiles(program string, settings *config.Config) ([]LocalFile, error) {
 	name := filepath.Base(program)
-	named, err := inputs(&Program{Path: program, Name: name}, config.Files.In(settings), config.Archives.In(settings))
+	named, err := localizedFiles(&Program{Path: program, Name: name}, config.Files.In(settings), config.Archives.In(settings))
 	if err != nil {
 		return nil, err
 	}
 	var files []LocalFile
 	for _, file := range named[1:] {
 		if file.remote {
-			return nil, Usagef("%s: only files of this machine can be shipped to a standalone cluster; tasks can open it in HDFS", file.path)
+			return nil, UsageErrorf("%s: only files of this machine can be shipped to a standalone cluster; tasks can open it in HDFS", file.path)
 		}
 		info, err := os.Stat(file.path)
 		if err != nil {
-			return nil, Usage(err)
+			return nil, UsageError(err)
 		}
 		files = append(files, LocalFile{Path: file.path, Name: file.name, Archive: file.archive, Executable: info.Mode()&0o100 != 0})
 	}

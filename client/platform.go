@@ -33,21 +33,21 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 	if manager == program.Platform || manager == "" && usual {
 		return nil
 	}
-	hosts := c.nodePlatforms(ctx)
+	hosts := c.hostsByPlatform(ctx)
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(hosts)), func(platform string) bool { return platform == program.Platform })
 	switch {
 	case len(hosts) == 0 && manager == "":
-		return Usagef("the program %s is built for %s, and the platform of the cluster's nodes is unknown: if it is the same, set yarn.platform=%s, otherwise build it for them: %s",
+		return UsageErrorf("the program %s is built for %s, and the platform of the cluster's nodes is unknown: if it is the same, set yarn.platform=%s, otherwise build it for them: %s",
 			program.Path, program.Platform, program.Platform, build(config.Platform.In(settings)))
 	case len(hosts) == 0 && usual:
 		console.Warn("the program %s is built for %s, and the ResourceManager runs on %s: if the nodes do too, the program cannot start on them; if they do not, set yarn.platform",
 			program.Path, program.Platform, manager)
 		return nil
 	case len(hosts) == 0:
-		return Usagef("the program %s is built for %s, and the ResourceManager runs on %s: if the nodes are %[2]s, set yarn.platform=%[2]s, otherwise build it for them: %[4]s",
+		return UsageErrorf("the program %s is built for %s, and the ResourceManager runs on %s: if the nodes are %[2]s, set yarn.platform=%[2]s, otherwise build it for them: %[4]s",
 			program.Path, program.Platform, manager, build(manager))
 	case len(hosts[program.Platform]) == 0:
-		return Usagef("the program %s is built for %s, and the cluster's nodes are %s: build it for them: %s; or set yarn.platform=%s if that is wrong",
+		return UsageErrorf("the program %s is built for %s, and the cluster's nodes are %s: build it for them: %s; or set yarn.platform=%s if that is wrong",
 			program.Path, program.Platform, describeNodes(hosts, others), build(others[0]), program.Platform)
 	case len(others) > 0:
 		console.Warn("the program %s is built for %s, and some nodes are %s: there it cannot start; keep it away from them with yarn.exclude.nodes or a node label",
@@ -64,7 +64,7 @@ func (c *Cluster) clusterPlatform(ctx context.Context, expected string) string {
 	if manager == expected {
 		return manager
 	}
-	hosts := c.nodePlatforms(ctx)
+	hosts := c.hostsByPlatform(ctx)
 	if len(hosts) == 0 {
 		return manager
 	}
@@ -81,8 +81,8 @@ func (c *Cluster) managerPlatform(ctx context.Context) string {
 	return platform
 }
 
-// nodePlatforms returns the hosts in a sample of nodes by platform.
-func (c *Cluster) nodePlatforms(ctx context.Context) map[string][]string {
+// hostsByPlatform returns the hosts in a sample of nodes by platform.
+func (c *Cluster) hostsByPlatform(ctx context.Context) map[string][]string {
 	ctx, cancel := context.WithTimeout(ctx, platformWait)
 	defer cancel()
 	nodes, err := c.rest.Nodes(ctx, "RUNNING")

@@ -158,7 +158,7 @@ func TestBuildOfThisProgramThatGoesToTheCluster(t *testing.T) {
 				require.NoError(t, os.WriteFile(path, programFor(t, platform), 0o700))
 				return path
 			}
-			job := Job{Program: write("app", test.self), Own: true}
+			job := Job{Program: write("app", test.self), IsOwnProgram: true}
 			for _, platform := range test.beside {
 				write("app-"+strings.ReplaceAll(platform, "/", "-"), platform)
 			}
@@ -214,13 +214,13 @@ func TestDriverInClientModeMustRunHere(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "app")
 		require.NoError(t, os.WriteFile(path, programFor(t, platform), 0o700))
 		if want == "" {
-			require.NoError(t, CheckDriver(path))
+			require.NoError(t, CheckRunsHere(path))
 			continue
 		}
-		require.ErrorContains(t, CheckDriver(path), want)
-		require.ErrorContains(t, CheckDriver(path), "this machine, which is "+here)
+		require.ErrorContains(t, CheckRunsHere(path), want)
+		require.ErrorContains(t, CheckRunsHere(path), "this machine, which is "+here)
 	}
 	script := filepath.Join(t.TempDir(), "app")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700))
-	require.ErrorContains(t, CheckDriver(script), "is a script")
+	require.ErrorContains(t, CheckRunsHere(script), "is a script")
 }

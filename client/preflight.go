@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// preflightResult is what the ResourceManager answered before the upload.
-type preflightResult struct {
+// preflightAnswer is what the ResourceManager answered before the upload.
+type preflightAnswer struct {
 	applicationID string
 	queue         string
 	racks         map[string]string      // of running nodes, by host
@@ -25,7 +25,7 @@ type preflightResult struct {
 
 // preflight requests a new application id, and checks the request against queues,
 // maximum allocation and node labels.
-func (c *Cluster) preflight(ctx context.Context, settings *config.Config, console *Console) (*preflightResult, error) {
+func (c *Cluster) preflight(ctx context.Context, settings *config.Config, console *Console) (*preflightAnswer, error) {
 	var application *yarnrest.NewApplication
 	var scheduler *yarnrest.Scheduler
 	group, asking := errgroup.WithContext(ctx)
@@ -43,27 +43,27 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return nil, Refused(err)
+		return nil, RefusedError(err)
 	}
 	if len(nodes) == 0 {
 		console.Warn("the cluster has no node that is up: the application waits until one is")
 	}
 	name, err := chooseQueue(scheduler, config.Queue.In(settings), settings.IsSet(config.Queue.Name()), console)
 	if err != nil {
-		return nil, Refused(err)
+		return nil, RefusedError(err)
 	}
 	maximum := application.MaximumAllocation
 	if queue, ok := scheduler.Find(name); ok {
 		maximum = minResource(maximum, queue.MaximumAllocation)
 	}
 	if err := checkSizes(settings, maximum); err != nil {
-		return nil, Refused(err)
+		return nil, RefusedError(err)
 	}
 	if err := c.checkHeartbeat(settings); err != nil {
-		return nil, Refused(err)
+		return nil, RefusedError(err)
 	}
 	if err := c.checkLabels(ctx, settings); err != nil {
-		return nil, Refused(err)
+		return nil, RefusedError(err)
 	}
 	warnIfNothingFits(settings, nodes, console)
 	c.warnOfIneffectiveSettings(settings, console)
@@ -72,7 +72,7 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 		racks[node.Host] = node.Rack
 		capacities[node.Host] = nodeCapacity(node)
 	}
-	return &preflightResult{applicationID: application.ID, queue: name, racks: racks, nodes: capacities}, nil
+	return &preflightAnswer{applicationID: application.ID, queue: name, racks: racks, nodes: capacities}, nil
 }
 
 // checkHeartbeat fails if the ApplicationMaster's heartbeat interval exceeds the

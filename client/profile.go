@@ -27,7 +27,7 @@ func (c *Cluster) Profile(ctx context.Context, id string, o ProfileOptions) ([]b
 	}
 	profile, err := c.rest.ProxyQuery(ctx, id, "/"+profiling.Path, profiling.Request(o).Values(), o.Duration+profileGrace)
 	if err != nil {
-		return nil, Refused(err)
+		return nil, RefusedError(err)
 	}
 	return profile, nil
 }

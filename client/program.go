@@ -31,37 +31,37 @@ func CheckProgram(path, platform string) (*Program, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, Usagef("the program %s does not exist", path)
+			return nil, UsageErrorf("the program %s does not exist", path)
 		}
-		return nil, Usagef("the program cannot be read: %w", err)
+		return nil, UsageErrorf("the program cannot be read: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, Usagef("the program cannot be read: %w", err)
+		return nil, UsageErrorf("the program cannot be read: %w", err)
 	}
 	if info.IsDir() {
-		return nil, Usagef("the program %s is a directory: build it with %s, and submit what that writes", path, build(platform))
+		return nil, UsageErrorf("the program %s is a directory: build it with %s, and submit what that writes", path, build(platform))
 	}
 	if !info.Mode().IsRegular() {
-		return nil, Usagef("the program %s is no regular file", path)
+		return nil, UsageErrorf("the program %s is no regular file", path)
 	}
 	if what := describeNonELF(file); what != "" {
-		return nil, Usagef("the program %s is %s", path, fmt.Sprintf(what, build(platform)))
+		return nil, UsageErrorf("the program %s is %s", path, fmt.Sprintf(what, build(platform)))
 	}
 	program := &Program{Path: path, Name: filepath.Base(path), Platform: platform, Size: info.Size()}
 	if program.Interpreter, err = checkELF(file, platform); err != nil {
-		return nil, Usagef("the program %s %w", path, err)
+		return nil, UsageErrorf("the program %s %w", path, err)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, Usagef("the program cannot be read: %w", err)
+		return nil, UsageErrorf("the program cannot be read: %w", err)
 	}
 	marked, err := launch.ContainsMarker(file)
 	if err != nil {
-		return nil, Usagef("the program %s cannot be read: %w", path, err)
+		return nil, UsageErrorf("the program %s cannot be read: %w", path, err)
 	}
 	if !marked {
-		return nil, Usagef("the program %s does not use bobbin: call bobbin.Main in it, or run it as a command: "+
+		return nil, UsageErrorf("the program %s does not use bobbin: call bobbin.Main in it, or run it as a command: "+
 			"yarn-submit run -- %s", path, path)
 	}
 	return program, nil
@@ -73,20 +73,20 @@ func build(platform string) string {
 	return "GOOS=" + system + " GOARCH=" + processor + " CGO_ENABLED=0 go build"
 }
 
-const rebuild = "; build it for the cluster: %[1]s"
+const rebuildAdvice = "; build it for the cluster: %[1]s"
 
 // otherFormats describes files that are not Linux programs by their first bytes.
 // %[1]s stands for the build command.
 var otherFormats = []struct{ magic, what string }{
 	{"#!", "a script, not a bobbin program: run it as a command with yarn-submit run -- ./script (bobbin programs are built with %[1]s)"},
-	{"MZ", "a Windows executable" + rebuild},
-	{"\xfe\xed\xfa\xce", "a macOS executable" + rebuild},
-	{"\xfe\xed\xfa\xcf", "a macOS executable" + rebuild},
-	{"\xce\xfa\xed\xfe", "a macOS executable" + rebuild},
-	{"\xcf\xfa\xed\xfe", "a macOS executable" + rebuild},
-	{"\xca\xfe\xba\xbe", "a macOS universal executable or a Java class" + rebuild},
+	{"MZ", "a Windows executable" + rebuildAdvice},
+	{"\xfe\xed\xfa\xce", "a macOS executable" + rebuildAdvice},
+	{"\xfe\xed\xfa\xcf", "a macOS executable" + rebuildAdvice},
+	{"\xce\xfa\xed\xfe", "a macOS executable" + rebuildAdvice},
+	{"\xcf\xfa\xed\xfe", "a macOS executable" + rebuildAdvice},
+	{"\xca\xfe\xba\xbe", "a macOS universal executable or a Java class" + rebuildAdvice},
 	{"PK\x03\x04", "a zip or jar archive, not a program: bobbin runs Go programs, built with %[1]s"},
-	{"package ", "Go source, not a program" + rebuild},
+	{"package ", "Go source, not a program" + rebuildAdvice},
 }
 
 // describeNonELF says what a non-ELF file is and how to build one; "" for an ELF file.
@@ -94,12 +94,12 @@ func describeNonELF(file io.ReaderAt) string {
 	head := make([]byte, 16)
 	n, err := file.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "not readable: " + strings.ReplaceAll(err.Error(), "%", "%%") + rebuild
+		return "not readable: " + strings.ReplaceAll(err.Error(), "%", "%%") + rebuildAdvice
 	}
 	head = head[:n]
 	switch {
 	case n == 0:
-		return "empty" + rebuild
+		return "empty" + rebuildAdvice
 	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
 		return ""
 	}
@@ -108,7 +108,7 @@ func describeNonELF(file io.ReaderAt) string {
 			return known.what
 		}
 	}
-	return "no Linux executable" + rebuild
+	return "no Linux executable" + rebuildAdvice
 }
 
 // checkELF fails if an ELF file is no executable for the platform. It returns the

@@ -59,9 +59,9 @@ type TaskSet struct {
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"`
 	// Stage is the task set's place in a job of several; nil if the set is a job itself.
-	Stage *driver.StageInJob `json:"stage,omitempty"`
-	State string             `json:"state,omitempty"`
-	Waits string             `json:"waits,omitempty"` // why none of its tasks is launched
+	Stage      *driver.StageInJob `json:"stage,omitempty"`
+	State      string             `json:"state,omitempty"`
+	WaitReason string             `json:"waits,omitempty"` // why none of its tasks is launched
 	TaskCounts
 }
 
@@ -124,9 +124,9 @@ func joinStages(sets []TaskSet) TaskSet {
 	return sum
 }
 
-// idle reports whether all known tasks are done or no driver runs, so that the
+// isIdle reports whether all known tasks are done or no driver runs, so that the
 // application may end soon.
-func (s *Progress) idle() bool {
+func (s *Progress) isIdle() bool {
 	return s.Tasks.Total > 0 && s.Tasks.Done >= s.Tasks.Total || s.State != "" && s.State != stateRunning
 }
 
@@ -136,8 +136,8 @@ func (s *Progress) runsTasks() bool {
 	return set.Done < set.Total
 }
 
-// waits says why the application has no executor; "" if it has one or wants none.
-func (c *ExecutorCounts) waits() string {
+// whyNone says why the application has no executor; "" if it has one or wants none.
+func (c *ExecutorCounts) whyNone() string {
 	switch {
 	case c.Requested == 0 || c.Running > 0:
 		return ""
@@ -150,8 +150,8 @@ func (c *ExecutorCounts) waits() string {
 	}
 }
 
-// slowText describes a task attempt that runs.
-func slowText(t driver.SlowTask) string {
+// describeSlowTask describes a task attempt that runs.
+func describeSlowTask(t driver.SlowTask) string {
 	text := fmt.Sprintf("task %d of %s runs for %s on %s (executor %s)", t.Task, oneLine(t.Name), Seconds(millis(t.RunMillis)), t.Host, t.Executor)
 	if t.MeanMillis > 0 {
 		text += "; the mean is " + Seconds(millis(t.MeanMillis))
@@ -184,9 +184,9 @@ func (s *Progress) tasks() string {
 	return text
 }
 
-// display shows an application's progress: on a terminal as a line that is redrawn,
+// progressDisplay shows an application's progress: on a terminal as a line that is redrawn,
 // otherwise as a line for each change, at a limited rate.
-type display struct {
+type progressDisplay struct {
 	console *Console
 	began   time.Time // when the application was submitted
 	now     func() time.Time
@@ -214,12 +214,12 @@ type slowTask struct {
 const taskLinePause = 5 * time.Second
 
 // line prints a line that begins with the time since the submission.
-func (p *display) line(format string, args ...any) {
+func (p *progressDisplay) line(format string, args ...any) {
 	p.console.Print("%7s  %s", Seconds(p.now().Sub(p.began)), fmt.Sprintf(format, args...))
 }
 
 // showState shows a new state of the application.
-func (p *display) showState(state, note string) {
+func (p *progressDisplay) showState(state, note string) {
 	p.state = state
 	if note != "" {
 		note = "  " + note
@@ -228,12 +228,12 @@ func (p *display) showState(state, note string) {
 }
 
 // reset discards the progress that an earlier ApplicationMaster reported.
-func (p *display) reset() {
+func (p *progressDisplay) reset() {
 	p.latest, p.registered, p.failed, p.tasks, p.notes, p.waits, p.slow = nil, 0, 0, "", nil, "", nil
 	p.waitsSince, p.slowAt = time.Time{}, time.Time{}
 }
 
-func (p *display) update(s *Progress) {
+func (p *progressDisplay) update(s *Progress) {
 	p.latest = s
 	// Executors stop at the end of an application: do not show a lower count.
 	if e := s.Executors; e.Running > p.registered || e.Failed > p.failed {
@@ -248,7 +248,7 @@ func (p *display) update(s *Progress) {
 		}
 	}
 	p.notes = s.Notes
-	p.showWait(s.Executors.waits())
+	p.showWait(s.Executors.whyNone())
 	p.showSlow(s.Slowest)
 	if text := s.tasks(); s.Tasks.Total > 0 && text != p.tasks && !p.console.isLive() {
 		if p.now().Sub(p.tasksAt) >= taskLinePause {
@@ -259,7 +259,7 @@ func (p *display) update(s *Progress) {
 }
 
 // showWait shows why there has been no executor for waitReasonDelay.
-func (p *display) showWait(why string) {
+func (p *progressDisplay) showWait(why string) {
 	switch {
 	case why == "":
 		p.waits, p.waitsSince = "", time.Time{}
@@ -272,7 +272,7 @@ func (p *display) showWait(why string) {
 }
 
 // showSlow shows a task attempt that runs much longer than others, each once.
-func (p *display) showSlow(slowest []driver.SlowTask) {
+func (p *progressDisplay) showSlow(slowest []driver.SlowTask) {
 	for _, t := range slowest {
 		key := slowTask{t.Set, t.Task, t.Number}
 		if p.slow[key] || p.now().Sub(p.slowAt) < taskLinePause || !events.IsStraggling(millis(t.RunMillis), millis(t.MeanMillis)) {
@@ -282,14 +282,14 @@ func (p *display) showSlow(slowest []driver.SlowTask) {
 			p.slow = map[slowTask]bool{}
 		}
 		p.slow[key], p.slowAt = true, p.now()
-		p.line("slow: %s", slowText(t))
+		p.line("slow: %s", describeSlowTask(t))
 	}
 }
 
 // columnGap is the text between two columns.
 const columnGap = "  "
 
-func (p *display) redraw() {
+func (p *progressDisplay) redraw() {
 	if !p.console.isLive() || p.state == "" {
 		return
 	}
@@ -307,7 +307,7 @@ const (
 
 // liveLine returns the live line for a terminal with this many columns. On a narrow one
 // the executors, the state and then the bar are left out.
-func (p *display) liveLine(columns int) string {
+func (p *progressDisplay) liveLine(columns int) string {
 	elapsed := fmt.Sprintf("%7s", Seconds(p.now().Sub(p.began)))
 	parts := []string{elapsed, p.state}
 	s := p.latest

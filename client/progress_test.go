@@ -11,9 +11,9 @@ import (
 )
 
 // testDisplay returns a display whose clock after advances.
-func testDisplay(console *Console) (p *display, after func(time.Duration)) {
+func testDisplay(console *Console) (p *progressDisplay, after func(time.Duration)) {
 	now := time.Unix(1_700_000_000, 0)
-	p = &display{console: console, began: now}
+	p = &progressDisplay{console: console, began: now}
 	p.now = func() time.Time { return now }
 	return p, func(d time.Duration) { now = now.Add(d) }
 }
@@ -74,9 +74,9 @@ func TestProgressOnATerminal(t *testing.T) {
 }
 
 func TestStatusWithUnexpectedContent(t *testing.T) {
-	require.True(t, progressOf(t, `{"state":"FINISHING"}`).idle())
-	require.False(t, progressOf(t, `{}`).idle())
-	require.False(t, progressOf(t, `{"state":"RUNNING","tasks":{"total":2,"done":1}}`).idle())
+	require.True(t, progressOf(t, `{"state":"FINISHING"}`).isIdle())
+	require.False(t, progressOf(t, `{}`).isIdle())
+	require.False(t, progressOf(t, `{"state":"RUNNING","tasks":{"total":2,"done":1}}`).isIdle())
 	_, err := parseStatus([]byte("<html>"))
 	require.Error(t, err)
 	// Without numbers, nothing is shown.
@@ -126,7 +126,7 @@ func TestTheLiveLineFitsNarrowTerminals(t *testing.T) {
 func TestAProgramPrintsBesideTheLiveLine(t *testing.T) {
 	console, out := liveConsole(60)
 	console.shared = true
-	beside := &besideLive{console: console, out: out}
+	beside := &liveLineWriter{console: console, out: out}
 	p, _ := testDisplay(console)
 	p.state = "RUNNING"
 	p.update(progressOf(t, `{"tasks":{"total":2,"done":1},"taskSets":[{"name":"words","total":2,"done":1}]}`))

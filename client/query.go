@@ -23,10 +23,10 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 		return nil, UnknownApplication(id, err)
 	}
 	if application.State.Ended() {
-		report, _ := conclude(application, Times{}) // the report says how it ended
+		report, _ := conclude(application, StateTimes{}) // the report says how it ended
 		return report, nil
 	}
-	report := newReport(application, Times{})
+	report := newReport(application, StateTimes{})
 	if application.State == yarnrest.StateRunning {
 		report.Progress = fetchProgress(ctx, c.rest, id)
 	}
@@ -50,7 +50,7 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 	if err := c.killApplication(ctx, id, "yarn-submit kill"); err != nil {
 		return nil, UnknownApplication(id, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()
 	for {
 		application, err := c.apps.Application(ctx, id)
@@ -58,19 +58,19 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 			return nil, UnknownApplication(id, err)
 		}
 		if application.State.Ended() {
-			report, _ := conclude(application, Times{}) // for kill, a killed application is no error
+			report, _ := conclude(application, StateTimes{}) // for kill, a killed application is no error
 			return report, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, Refused(fmt.Errorf("%s was told to end and is still %s: %w", id, application.State, context.Cause(ctx)))
+			return nil, RefusedError(fmt.Errorf("%s was told to end and is still %s: %w", id, application.State, context.Cause(ctx)))
 		case <-time.After(firstInterval):
 		}
 	}
 }
 
-// Listed is one application in the result of List.
-type Listed struct {
+// ListedApplication is one application in the result of List.
+type ListedApplication struct {
 	ApplicationID string    `json:"applicationId"`
 	Name          string    `json:"name"`
 	User          string    `json:"user"`
@@ -111,7 +111,7 @@ func (s Selection) Matches(name string) bool {
 func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 	scheduler, err := c.rest.Scheduler(ctx)
 	if err != nil {
-		return nil, Refused(err)
+		return nil, RefusedError(err)
 	}
 	var names []string
 	for _, queue := range scheduler.Queues {
@@ -123,32 +123,32 @@ func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 }
 
 // List returns bobbin's applications (type BOBBIN, or that of the settings), newest first.
-func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, error) {
+func (c *Cluster) List(ctx context.Context, selection Selection) ([]ListedApplication, error) {
 	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: c.types}
 	for _, tag := range selection.Tags {
 		filter.Tags = append(filter.Tags, strings.ToLower(tag)) // as the ResourceManager stores them
 	}
 	if _, err := path.Match(selection.Name, ""); err != nil {
-		return nil, Usagef("the name %q is no pattern: %w", selection.Name, err)
+		return nil, UsageErrorf("the name %q is no pattern: %w", selection.Name, err)
 	}
 	for _, state := range selection.States {
 		if !slices.Contains(states, state) {
-			return nil, Usagef("%q is no state of an application: want one of %s", state, strings.Join(states, ", "))
+			return nil, UsageErrorf("%q is no state of an application: want one of %s", state, strings.Join(states, ", "))
 		}
 		filter.States = append(filter.States, yarnrest.ApplicationState(state))
 	}
 	applications, err := c.apps.Applications(ctx, filter)
 	if err != nil {
-		return nil, Refused(err)
+		return nil, RefusedError(err)
 	}
 	applications = slices.DeleteFunc(applications, func(a yarnrest.Application) bool { return !selection.Matches(a.Name) })
 	slices.SortFunc(applications, func(a, b yarnrest.Application) int { return b.Started.Compare(a.Started) })
 	if selection.Limit > 0 && len(applications) > selection.Limit {
 		applications = applications[:selection.Limit]
 	}
-	listed := make([]Listed, len(applications))
+	listed := make([]ListedApplication, len(applications))
 	for i, a := range applications {
-		listed[i] = Listed{
+		listed[i] = ListedApplication{
 			ApplicationID: a.ID, Name: a.Name, User: a.User, Queue: a.Queue, State: string(a.State), FinalStatus: string(a.FinalStatus),
 			Started: a.Started, Finished: a.Finished, Progress: a.Progress, Tags: a.Tags, TrackingURL: a.TrackingURL,
 		}

@@ -17,10 +17,10 @@ type Report struct {
 	State         string   `json:"state"`
 	FinalStatus   string   `json:"finalStatus"`
 	// Message says in one line why the application did not succeed.
-	Message     string `json:"message,omitempty"`
-	Diagnostics string `json:"diagnostics"` // the text of YARN or the program
-	TrackingURL string `json:"trackingUrl"`
-	Times       Times  `json:"times"`
+	Message     string     `json:"message,omitempty"`
+	Diagnostics string     `json:"diagnostics"` // the text of YARN or the program
+	TrackingURL string     `json:"trackingUrl"`
+	Times       StateTimes `json:"times"`
 	// Progress is from the running ApplicationMaster; nil if none runs.
 	Progress *Progress `json:"progress,omitempty"`
 	// Summary is the ApplicationMaster's final report: tasks, locality, executors and
@@ -41,17 +41,17 @@ func (f *Failure) Error() string {
 	return f.Report.ApplicationID + " failed: " + f.Report.Message
 }
 
-func newReport(application *yarnrest.Application, times Times) *Report {
+func newReport(application *yarnrest.Application, times StateTimes) *Report {
 	return &Report{
 		ApplicationID: application.ID, Name: application.Name, User: application.User, Queue: application.Queue, Tags: application.Tags,
 		State: string(application.State), FinalStatus: string(application.FinalStatus), Diagnostics: application.Diagnostics,
-		TrackingURL: application.TrackingURL, Times: withReported(times, application),
+		TrackingURL: application.TrackingURL, Times: fillTimes(times, application),
 	}
 }
 
-// withReported fills in unknown times from the ResourceManager's report, truncated
+// fillTimes fills in unknown times from the ResourceManager's report, truncated
 // to milliseconds.
-func withReported(times Times, application *yarnrest.Application) Times {
+func fillTimes(times StateTimes, application *yarnrest.Application) StateTimes {
 	if times.Submitted.IsZero() {
 		times.Submitted = application.Started
 	}
@@ -65,7 +65,7 @@ func withReported(times Times, application *yarnrest.Application) Times {
 }
 
 // conclude returns the report of an ended application, and a *Failure if it did not succeed.
-func conclude(application *yarnrest.Application, times Times) (*Report, error) {
+func conclude(application *yarnrest.Application, times StateTimes) (*Report, error) {
 	report := newReport(application, times)
 	if pairs := parseSummary(application.Diagnostics); pairs != nil {
 		report.Summary = numbers(pairs)
@@ -79,7 +79,7 @@ func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	}
 	cause := explain(state, withoutSummary(application.Diagnostics))
 	report.Message = cause.message
-	return report, Failed(&Failure{Report: report, Details: cause.details})
+	return report, FailedError(&Failure{Report: report, Details: cause.details})
 }
 
 // Print prints how the application ended, with its summary.
@@ -115,7 +115,7 @@ func (r *Report) print(console *Console, rows []row) {
 }
 
 // line returns the times as one line, each relative to the submission.
-func (t Times) line() string {
+func (t StateTimes) line() string {
 	var parts []string
 	for _, moment := range []struct {
 		name string

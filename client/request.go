@@ -13,7 +13,7 @@ import (
 // request is an application that is ready to be submitted.
 type request struct {
 	settings   *config.Config
-	checked    *preflightResult
+	checked    *preflightAnswer
 	user       string
 	command    []string // the program as named in the working directory, and its arguments
 	resources  []launch.LocalResource
@@ -50,7 +50,7 @@ func (r *request) spec() *launch.Spec {
 func (r *request) context() (*yarnrest.SubmissionContext, error) {
 	secret, err := r.spec().Encode()
 	if err != nil {
-		return nil, Usage(err)
+		return nil, UsageError(err)
 	}
 	context := &yarnrest.SubmissionContext{
 		ID: r.checked.applicationID, Name: r.name(), Queue: r.checked.queue, Type: config.AppType.In(r.settings),

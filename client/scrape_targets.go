@@ -48,7 +48,7 @@ func (c *Cluster) MetricTargets(ctx context.Context) ([]MetricTarget, error) {
 			"application_id": a.ApplicationID, "application": a.Name, "user": a.User, "queue": a.Queue,
 		})
 		if err != nil {
-			return nil, Refused(err)
+			return nil, RefusedError(err)
 		}
 		targets = append(targets, target)
 	}

@@ -44,21 +44,21 @@ func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 	if hadoop == nil || !hadoop.SecurityEnabled() {
 		user, err := security.CurrentUser()
 		if err != nil {
-			return nil, Usage(err)
+			return nil, UsageError(err)
 		}
 		return &Identity{User: cmp.Or(proxied, user.Effective)}, nil
 	}
 	proxied = cmp.Or(proxied, os.Getenv("HADOOP_PROXY_USER"))
 	keytab := config.KerberosKeytab.In(settings)
 	if proxied != "" && keytab != "" {
-		return nil, Usagef("a proxy user (%s) and a keytab (%s) do not go together: the application of %[1]s would get the keys of another user; log in with kinit",
+		return nil, UsageErrorf("a proxy user (%s) and a keytab (%s) do not go together: the application of %[1]s would get the keys of another user; log in with kinit",
 			proxied, keytab)
 	}
 	identity := &Identity{secure: true, keytab: keytab}
 	if keytab == "" && os.Getenv(security.TokenFileVariable) != "" {
 		var err error
 		if identity.tokens, err = security.CredentialsFromEnvironment(); err != nil {
-			return nil, Usage(err)
+			return nil, UsageError(err)
 		}
 	}
 	login, err := kerberos.Open(context.Background(), kerberos.Options{
@@ -66,16 +66,16 @@ func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 	})
 	if err != nil && identity.tokens != nil {
 		identity.User, err = tokenOwner(hadoop, identity.tokens)
-		return identity, Usage(err)
+		return identity, UsageError(err)
 	}
 	if err != nil {
-		return nil, Refused(&examinable{fmt.Errorf("%w; the cluster asks for Kerberos (hadoop.security.authentication in %s)",
+		return nil, RefusedError(&examinableError{fmt.Errorf("%w; the cluster asks for Kerberos (hadoop.security.authentication in %s)",
 			err, hadoop.Source("hadoop.security.authentication"))})
 	}
 	user, err := userName(hadoop, login.Principal(), login.Realm())
 	if err != nil {
 		login.Close()
-		return nil, Refused(&examinable{err})
+		return nil, RefusedError(&examinableError{err})
 	}
 	identity.User, identity.kerberos = user, login
 	if proxied != "" && proxied != user {
@@ -133,11 +133,11 @@ func (i *Identity) http(hadoop *conf.Config) (*http.Client, error) {
 	}
 	transport, err := yarnrest.Transport(hadoop)
 	if err != nil {
-		return nil, Usage(err)
+		return nil, UsageError(err)
 	}
 	managers, err := hadoop.ResourceManagers("yarn.resourcemanager.webapp.address")
 	if err != nil {
-		return nil, Usage(err)
+		return nil, UsageError(err)
 	}
 	if token, found := i.managerToken(hadoop); found {
 		transport = &tokenTransport{RoundTripper: transport, managers: managers, token: token.EncodeURL()}
@@ -235,8 +235,8 @@ func (i *Identity) explainProxy(err error) error {
 		"in core-site.xml of the NameNodes and ResourceManagers", err, i.real, i.User)
 }
 
-// OpenFiles returns the cluster's file systems for its user. The caller closes them.
-func (c *Cluster) OpenFiles() *storage.Files {
+// OpenFileSystems returns the cluster's file systems for its user. The caller closes them.
+func (c *Cluster) OpenFileSystems() *storage.Files {
 	return storage.New(c.identity.Storage(storage.Options{Hadoop: c.hadoop, Logger: c.log}))
 }
 
@@ -249,13 +249,13 @@ func (c *Cluster) manager() (*yarn.RMClient, error) {
 	}
 	addresses, err := c.hadoop.ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
-		return nil, Usage(err)
+		return nil, UsageError(err)
 	}
-	options := yarn.ClientOptions{Logger: c.log, RetryFor: cleanupTimeout}
+	options := yarn.ClientOptions{Logger: c.log, RetryFor: cleanUpTimeout}
 	if token, found := c.identity.managerToken(c.hadoop); found {
 		options.Token = token
 	} else if c.identity.Secure() && c.identity.kerberos == nil {
-		return nil, Refused(fmt.Errorf("there is no Kerberos ticket, and the file that %s names has no token of the kind %s for %s",
+		return nil, RefusedError(fmt.Errorf("there is no Kerberos ticket, and the file that %s names has no token of the kind %s for %s",
 			security.TokenFileVariable, security.KindRM, strings.Join(addresses, ", ")))
 	} else if c.identity.Secure() {
 		options.Kerberos = kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)

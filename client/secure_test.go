@@ -39,7 +39,7 @@ func TestLoginToASecureCluster(t *testing.T) {
 	require.ErrorContains(t, err, "no Kerberos ticket")
 	require.ErrorContains(t, err, "run kinit, or use --principal with --keytab; the cluster asks for Kerberos")
 	require.Equal(t, ExitCluster, ExitCode(err))
-	require.True(t, Examinable(err))
+	require.True(t, MayDoctorExplain(err))
 
 	cluster, err := newCluster(secure(nil), settings("bob"), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ type stager struct {
 	base        string      // URI of the user's directory for bobbin's files
 	user        string      // owner of base
 	minSize     config.Size // the size in bytes from which files go into the cache
-	preserve    bool        // keep the application's own directory
+	keepStaging bool        // keep the application's own directory
 	replication int         // of uploaded files; 0 for the cluster's default
 	console     *Console
 	staging     string // the application's own directory, which remove removes; "" if there is none
@@ -52,25 +52,25 @@ func newStager(files *storage.Files, settings *config.Config, user string, conso
 	}
 	return &stager{
 		files: files, base: base, user: user, console: console, minSize: config.CacheMinSize.In(settings),
-		preserve: config.PreserveStaging.In(settings), replication: config.StagingReplication.In(settings),
+		keepStaging: config.PreserveStaging.In(settings), replication: config.StagingReplication.In(settings),
 	}, nil
 }
 
-// staged is one input and its location in HDFS.
-type staged struct {
-	input
-	dir   string       // URI of the directory in HDFS; "" until a small file's directory is chosen
-	base  string       // the file's name in dir
-	info  storage.Info // the file's status in HDFS, once it is there
-	ready bool         // the file is in HDFS already
+// stagedFile is one input and its location in HDFS.
+type stagedFile struct {
+	localizedFile
+	dir        string       // URI of the directory in HDFS; "" until a small file's directory is chosen
+	base       string       // the file's name in dir
+	info       storage.Info // the file's status in HDFS, once it is there
+	isUploaded bool         // the file is in HDFS already
 }
 
-func (s *staged) target() string { return s.dir + "/" + s.base }
+func (s *stagedFile) target() string { return s.dir + "/" + s.base }
 
 // find returns the location of each input, and whether it is in HDFS. It uploads
 // nothing, but updates times of last use.
-func (s *stager) find(ctx context.Context, inputs []input) ([]staged, error) {
-	found := make([]staged, len(inputs))
+func (s *stager) find(ctx context.Context, inputs []localizedFile) ([]stagedFile, error) {
+	found := make([]stagedFile, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	group.Go(func() error {
@@ -88,49 +88,49 @@ func (s *stager) find(ctx context.Context, inputs []input) ([]staged, error) {
 	return found, group.Wait()
 }
 
-func (s *stager) findInput(ctx context.Context, in input) (staged, error) {
+func (s *stager) findInput(ctx context.Context, in localizedFile) (stagedFile, error) {
 	if in.remote {
 		return s.findRemote(ctx, in)
 	}
 	if in.secret || in.size < int64(s.minSize) {
-		return staged{input: in}, nil
+		return stagedFile{localizedFile: in}, nil
 	}
 	hash, err := hashFile(ctx, in.path)
 	if err != nil {
-		return staged{}, Usage(err)
+		return stagedFile{}, UsageError(err)
 	}
-	entry := staged{input: in, dir: s.cache() + "/" + hash, base: safeName(in.path)}
+	entry := stagedFile{localizedFile: in, dir: s.cache() + "/" + hash, base: safeName(in.path)}
 	if err := s.findCached(ctx, &entry); err != nil {
-		return staged{}, s.stagingError(err)
+		return stagedFile{}, s.stagingError(err)
 	}
 	return entry, nil
 }
 
 // findRemote locates an input that is an hdfs:// URI, which is not copied.
-func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
+func (s *stager) findRemote(ctx context.Context, in localizedFile) (stagedFile, error) {
 	info, err := s.files.Stat(ctx, in.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return staged{}, Usagef("%s does not exist", in.path)
+		return stagedFile{}, UsageErrorf("%s does not exist", in.path)
 	case err != nil:
-		return staged{}, Refused(err)
+		return stagedFile{}, RefusedError(err)
 	case info.Dir:
-		return staged{}, Usagef("%s is a directory; name a file, or an archive for --archives", in.path)
+		return stagedFile{}, UsageErrorf("%s is a directory; name a file, or an archive for --archives", in.path)
 	}
-	return staged{input: in, info: info, ready: true}, nil
+	return stagedFile{localizedFile: in, info: info, isUploaded: true}, nil
 }
 
 // upload uploads missing files, and returns all files as resources to localize. Even
 // if upload fails, remove can then remove the application's own directory.
-func (s *stager) upload(ctx context.Context, files []staged, application string) ([]launch.LocalResource, error) {
+func (s *stager) upload(ctx context.Context, files []stagedFile, application string) ([]launch.LocalResource, error) {
 	if err := s.assignTargets(ctx, files, application); err != nil {
 		return nil, s.stagingError(err)
 	}
-	uploads := map[string]*staged{} // by target: a file with two names is uploaded once
+	uploads := map[string]*stagedFile{} // by target: a file with two names is uploaded once
 	for i := range files {
 		switch file := &files[i]; {
 		case file.remote:
-		case file.ready:
+		case file.isUploaded:
 			s.console.Print("reused %s (%s), uploaded before", file.name, bytesText(file.size))
 		case uploads[file.target()] == nil:
 			uploads[file.target()] = file
@@ -146,7 +146,7 @@ func (s *stager) upload(ctx context.Context, files []staged, application string)
 	}
 	resources := make([]launch.LocalResource, len(files))
 	for i, file := range files {
-		if !file.ready {
+		if !file.isUploaded {
 			file.info = uploads[file.target()].info
 		}
 		location, err := escaped(file.info.Path)
@@ -166,12 +166,12 @@ func (s *stager) stagingError(err error) error {
 	if ExitCode(err) == ExitUsage {
 		return err
 	}
-	return Refused(fmt.Errorf("staging files in HDFS: %w", err))
+	return RefusedError(fmt.Errorf("staging files in HDFS: %w", err))
 }
 
 // assignTargets chooses the locations of small files and creates the directories.
-func (s *stager) assignTargets(ctx context.Context, files []staged, application string) error {
-	if !slices.ContainsFunc(files, func(file staged) bool { return !file.ready }) {
+func (s *stager) assignTargets(ctx context.Context, files []stagedFile, application string) error {
+	if !slices.ContainsFunc(files, func(file stagedFile) bool { return !file.isUploaded }) {
 		return nil
 	}
 	if err := s.makeBase(ctx); err != nil {
@@ -180,12 +180,12 @@ func (s *stager) assignTargets(ctx context.Context, files []staged, application 
 	// No submission removes files below preserved.
 	staging := s.base + "/staging/" + application
 	own := staging
-	if s.preserve {
+	if s.keepStaging {
 		own = s.base + "/preserved/" + application
 	}
 	taken := map[string]bool{}
 	for i := range files {
-		if files[i].ready || files[i].dir != "" {
+		if files[i].isUploaded || files[i].dir != "" {
 			continue
 		}
 		if files[i].secret {
@@ -202,7 +202,7 @@ func (s *stager) assignTargets(ctx context.Context, files []staged, application 
 	}
 	switch {
 	case len(taken) == 0:
-	case s.preserve:
+	case s.keepStaging:
 		s.console.Print("uploaded files stay in %s", own)
 		if err := s.files.MkdirAll(ctx, own, 0o700); err != nil {
 			return err
@@ -253,10 +253,10 @@ func (s *stager) checkBase(ctx context.Context) error {
 
 // uploadOne writes the file under a temporary name and renames it, so that no reader
 // sees an incomplete file. The first of two simultaneous uploads is kept.
-func (s *stager) uploadOne(ctx context.Context, file *staged, application string) error {
+func (s *stager) uploadOne(ctx context.Context, file *stagedFile, application string) error {
 	began := time.Now()
 	part := file.dir + "/." + file.base + "." + application + partSuffix
-	if err := s.copyTo(ctx, file.input, part); err != nil {
+	if err := s.copyTo(ctx, file.localizedFile, part); err != nil {
 		return err
 	}
 	err := s.files.Rename(ctx, part, file.target())
@@ -276,10 +276,10 @@ func (s *stager) uploadOne(ctx context.Context, file *staged, application string
 // partSuffix ends the names of files that are being uploaded.
 const partSuffix = ".part"
 
-func (s *stager) copyTo(ctx context.Context, in input, target string) error {
+func (s *stager) copyTo(ctx context.Context, in localizedFile, target string) error {
 	file, err := os.Open(in.path)
 	if err != nil {
-		return Usage(err)
+		return UsageError(err)
 	}
 	defer file.Close()
 	perm := fs.FileMode(0o500)
@@ -291,11 +291,11 @@ func (s *stager) copyTo(ctx context.Context, in input, target string) error {
 		return err
 	}
 	s.console.SetLive("uploading " + in.name)
-	meter := &uploadMeter{console: s.console, name: in.name, total: in.size}
+	meter := &uploadProgress{console: s.console, name: in.name, total: in.size}
 	written, err := io.Copy(io.MultiWriter(writer, meter), file)
 	s.console.SetLive("")
 	if err == nil && written != in.size {
-		err = Usagef("%s changed while it was uploaded: it had %d bytes, now %d; submit again when it is complete", in.path, in.size, written)
+		err = UsageErrorf("%s changed while it was uploaded: it had %d bytes, now %d; submit again when it is complete", in.path, in.size, written)
 	}
 	if err != nil {
 		return errors.Join(err, writer.Abort())
@@ -303,19 +303,19 @@ func (s *stager) copyTo(ctx context.Context, in input, target string) error {
 	return writer.Close()
 }
 
-type uploadMeter struct {
+type uploadProgress struct {
 	console     *Console
 	name        string
 	done, total int64
 	shown       time.Time
 }
 
-// meterPause is the minimum time between two updates of the live line.
-const meterPause = 100 * time.Millisecond
+// progressPause is the minimum time between two updates of the live line.
+const progressPause = 100 * time.Millisecond
 
-func (m *uploadMeter) Write(p []byte) (int, error) {
+func (m *uploadProgress) Write(p []byte) (int, error) {
 	m.done += int64(len(p))
-	if now := time.Now(); m.console.isLive() && m.total > 0 && now.Sub(m.shown) >= meterPause {
+	if now := time.Now(); m.console.isLive() && m.total > 0 && now.Sub(m.shown) >= progressPause {
 		m.shown = now
 		const width = 30
 		m.console.SetLive(fmt.Sprintf("uploading %s %s %s of %s", m.name,

@@ -45,11 +45,11 @@ func testStagerWith(t *testing.T, more map[string]string) (s *stager, root strin
 	return s, filepath.Join(root, me.Username, ".bobbin"), said
 }
 
-func localFile(t *testing.T, name, content string) input {
+func localFile(t *testing.T, name, content string) localizedFile {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-	one, err := newInput(file, false)
+	one, err := newLocalizedFile(file, false)
 	require.NoError(t, err)
 	return one
 }
@@ -76,7 +76,7 @@ func hashOf(content string) string {
 func TestStageUploadsOnceAndCleansUp(t *testing.T) {
 	ctx := context.Background()
 	large := strings.Repeat("program", 100)
-	all := []input{localFile(t, "wordcount", large), localFile(t, "a file.txt", "small")}
+	all := []localizedFile{localFile(t, "wordcount", large), localFile(t, "a file.txt", "small")}
 
 	first, root, said := testStager(t)
 	seen, err := first.find(ctx, all)
@@ -122,7 +122,7 @@ func TestStageUploadsOnceAndCleansUp(t *testing.T) {
 func TestStageKeepsTheFirstOfTwoUploads(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
-	all := []input{localFile(t, "app", strings.Repeat("x", 200))}
+	all := []localizedFile{localFile(t, "app", strings.Repeat("x", 200))}
 	seen, err := s.find(ctx, all)
 	require.NoError(t, err)
 	// Another submission uploads the same file between find and upload.
@@ -144,7 +144,7 @@ func TestStageShipsOneFileUnderTwoNames(t *testing.T) {
 	one := localFile(t, "data", strings.Repeat("x", 200))
 	two := one
 	two.name = "other"
-	seen, err := s.find(ctx, []input{one, two})
+	seen, err := s.find(ctx, []localizedFile{one, two})
 	require.NoError(t, err)
 	resources, err := s.upload(ctx, seen, testApplication)
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestStageSeparatesSmallFilesOfTheSameName(t *testing.T) {
 	s, root, _ := testStager(t)
 	one, two := localFile(t, "conf", "1"), localFile(t, "conf", "2")
 	two.name = "conf2"
-	seen, err := s.find(ctx, []input{one, two})
+	seen, err := s.find(ctx, []localizedFile{one, two})
 	require.NoError(t, err)
 	resources, err := s.upload(ctx, seen, testApplication)
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestStageSeparatesSmallFilesOfTheSameName(t *testing.T) {
 func TestPreservedFilesAreNeverRemoved(t *testing.T) {
 	ctx := context.Background()
 	s, root, said := testStagerWith(t, map[string]string{"yarn.preserveStagingFiles": "true"})
-	seen, err := s.find(ctx, []input{localFile(t, "small", "1")})
+	seen, err := s.find(ctx, []localizedFile{localFile(t, "small", "1")})
 	require.NoError(t, err)
 	resources, err := s.upload(ctx, seen, testApplication)
 	require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestKeytabIsForItsOwnerAndRemoved(t *testing.T) {
 		s, root, _ := testStagerWith(t, map[string]string{"yarn.preserveStagingFiles": preserve, "yarn.cache.minSize": "1b"})
 		keytab := localFile(t, "alice.keytab", "the keys")
 		keytab.name, keytab.secret = launch.KeytabFile, true
-		found, err := s.find(ctx, []input{keytab})
+		found, err := s.find(ctx, []localizedFile{keytab})
 		require.NoError(t, err)
 		resources, err := s.upload(ctx, found, testApplication)
 		require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestStageReplacesADamagedEntry(t *testing.T) {
 	damaged := filepath.Join(root, "cache", hashOf(content), "app")
 	require.NoError(t, os.MkdirAll(filepath.Dir(damaged), 0o700))
 	require.NoError(t, os.WriteFile(damaged, []byte("xx"), 0o500))
-	seen, err := s.find(ctx, []input{localFile(t, "app", content)})
+	seen, err := s.find(ctx, []localizedFile{localFile(t, "app", content)})
 	require.NoError(t, err)
 	require.Contains(t, said.String(), "warning: ")
 	resources, err := s.upload(ctx, seen, testApplication)
@@ -227,7 +227,7 @@ func TestStageRefusesADirectoryThatOthersCanWriteTo(t *testing.T) {
 	s, root, _ := testStager(t)
 	require.NoError(t, os.MkdirAll(root, 0o700))
 	require.NoError(t, os.Chmod(root, 0o777))
-	_, err := s.find(context.Background(), []input{localFile(t, "app", strings.Repeat("x", 200))})
+	_, err := s.find(context.Background(), []localizedFile{localFile(t, "app", strings.Repeat("x", 200))})
 	require.ErrorContains(t, err, "0777")
 	require.Equal(t, ExitCluster, ExitCode(err))
 }
@@ -236,7 +236,7 @@ func TestStageRemovesAFailedUpload(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
 	small, gone := localFile(t, "small", "1"), localFile(t, "app", strings.Repeat("x", 200))
-	seen, err := s.find(ctx, []input{small, gone})
+	seen, err := s.find(ctx, []localizedFile{small, gone})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(gone.path, []byte("shorter"), 0o600))
 	_, err = s.upload(ctx, seen, testApplication)
@@ -250,7 +250,7 @@ func TestStageStopsWithItsContext(t *testing.T) {
 	s, _, _ := testStager(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := s.find(ctx, []input{localFile(t, "app", strings.Repeat("x", 200))})
+	_, err := s.find(ctx, []localizedFile{localFile(t, "app", strings.Repeat("x", 200))})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -259,7 +259,7 @@ func TestStageUsesRemoteFilesInPlace(t *testing.T) {
 	s, root, _ := testStager(t)
 	there := filepath.Join(t.TempDir(), "table of 100%.csv")
 	require.NoError(t, os.WriteFile(there, []byte("1,2"), 0o600))
-	seen, err := s.find(ctx, []input{{path: "file://" + there, name: "table", remote: true}})
+	seen, err := s.find(ctx, []localizedFile{{path: "file://" + there, name: "table", remote: true}})
 	require.NoError(t, err)
 	resources, err := s.upload(ctx, seen, testApplication)
 	require.NoError(t, err)
@@ -267,9 +267,9 @@ func TestStageUsesRemoteFilesInPlace(t *testing.T) {
 	require.True(t, strings.HasSuffix(resources[0].URL, "/table%20of%20100%25.csv"), resources[0].URL)
 	require.EqualValues(t, 3, resources[0].Size)
 
-	_, err = s.find(ctx, []input{{path: "file://" + there + "x", name: "table", remote: true}})
+	_, err = s.find(ctx, []localizedFile{{path: "file://" + there + "x", name: "table", remote: true}})
 	require.Equal(t, ExitUsage, ExitCode(err))
-	_, err = s.find(ctx, []input{{path: "file://" + filepath.Dir(there), name: "table", remote: true}})
+	_, err = s.find(ctx, []localizedFile{{path: "file://" + filepath.Dir(there), name: "table", remote: true}})
 	require.ErrorContains(t, err, "is a directory")
 }
 
@@ -318,9 +318,9 @@ func TestInputs(t *testing.T) {
 	program := &Program{Path: filepath.Join(dir, "app"), Name: "app", Size: 1}
 	at := func(name string) string { return filepath.Join(dir, name) }
 
-	all, err := inputs(program, []string{at("a.txt"), at("a.txt") + "#c.txt", "hdfs:///d/e.txt", "file://" + at("a.txt") + "#f"}, []string{at("b.zip") + "#data"})
+	all, err := localizedFiles(program, []string{at("a.txt"), at("a.txt") + "#c.txt", "hdfs:///d/e.txt", "file://" + at("a.txt") + "#f"}, []string{at("b.zip") + "#data"})
 	require.NoError(t, err)
-	require.Equal(t, []input{
+	require.Equal(t, []localizedFile{
 		{path: at("app"), name: "app", size: 1}, {path: at("a.txt"), name: "a.txt", size: 1}, {path: at("a.txt"), name: "c.txt", size: 1},
 		{path: "hdfs:///d/e.txt", name: "e.txt", remote: true}, {path: at("a.txt"), name: "f", size: 1},
 		{path: at("b.zip"), name: "data", size: 1, archive: true},
@@ -340,7 +340,7 @@ func TestInputs(t *testing.T) {
 		"YARN's own name":  {files: []string{at("tmp")}, want: "YARN itself"},
 		"of more than one": {files: []string{at("none"), at("a.txt") + "#.."}, want: `".." is no file name`},
 	} {
-		_, err := inputs(program, test.files, test.archives)
+		_, err := localizedFiles(program, test.files, test.archives)
 		require.ErrorContains(t, err, test.want, name)
 		require.Equal(t, ExitUsage, ExitCode(err), name)
 	}
@@ -348,11 +348,11 @@ func TestInputs(t *testing.T) {
 
 func TestInputsChecksTheProgramsName(t *testing.T) {
 	for _, name := range []string{"launch_container.sh", "it's", "a$b", "tmp"} {
-		_, err := inputs(&Program{Path: "/x/" + name, Name: name}, nil, nil)
+		_, err := localizedFiles(&Program{Path: "/x/" + name, Name: name}, nil, nil)
 		require.ErrorContains(t, err, name)
 		require.Equal(t, ExitUsage, ExitCode(err))
 	}
-	_, err := inputs(&Program{Path: "/x/my app", Name: "my app"}, nil, nil)
+	_, err := localizedFiles(&Program{Path: "/x/my app", Name: "my app"}, nil, nil)
 	require.NoError(t, err)
 }
 

@@ -55,7 +55,7 @@ func (i *Identity) FileSystemTokens() *security.Credentials {
 func DriverTokens(ctx context.Context, settings *config.Config, logger *slog.Logger) (encoded []byte, end time.Time, err error) {
 	hadoop, err := HadoopConfig(settings)
 	if err != nil {
-		return nil, end, Usage(err)
+		return nil, end, UsageError(err)
 	}
 	if hadoop == nil || !hadoop.SecurityEnabled() || config.KerberosKeytab.In(settings) != "" {
 		return nil, end, nil
@@ -71,7 +71,7 @@ func DriverTokens(ctx context.Context, settings *config.Config, logger *slog.Log
 	if renewal := identity.Renewal(files, hadoop, settings, logger); renewal != nil {
 		obtained, err := renewal.Obtain(ctx)
 		if err != nil {
-			return nil, end, Refused(&examinable{identity.explainProxy(err)})
+			return nil, end, RefusedError(&examinableError{identity.explainProxy(err)})
 		}
 		if obtained == nil {
 			return nil, end, nil // no file system has tokens

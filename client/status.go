@@ -25,10 +25,10 @@ type ExecutorCounts struct {
 
 // FailureCount is the number of executors that have ended for one reason.
 type FailureCount struct {
-	Reason string `json:"reason"`
-	Count  int    `json:"count"`
-	Counts bool   `json:"counts"` // whether they count towards executor.maxNumFailures
-	Last   string `json:"last"`   // message of the last of them
+	Reason          string `json:"reason"`
+	Count           int    `json:"count"`
+	CountsAsFailure bool   `json:"counts"` // whether they count towards executor.maxNumFailures
+	Last            string `json:"last"`   // message of the last of them
 }
 
 // Exclusion is a host on which no executors are started.
@@ -39,9 +39,9 @@ type Exclusion struct {
 }
 
 // Write prints the report as text.
-func (r *Report) Write(w io.Writer) { r.write(w, time.Now()) }
+func (r *Report) Write(w io.Writer) { r.writeText(w, time.Now()) }
 
-func (r *Report) write(w io.Writer, now time.Time) {
+func (r *Report) writeText(w io.Writer, now time.Time) {
 	rows := []row{
 		{"application", r.ApplicationID}, {"name", r.Name}, {"user", r.User}, {"queue", r.Queue}, {"state", r.State},
 		{"status", r.finalStatus()}, {"tracking", r.TrackingURL},
@@ -80,7 +80,7 @@ func (r *Report) finalStatus() string {
 
 // rows describes the progress of a running application.
 func (s *Progress) rows(now time.Time) []row {
-	rows := []row{{"tasks", s.tasks()}, {"executors", s.Executors.words()}}
+	rows := []row{{"tasks", s.tasks()}, {"executors", s.Executors.text()}}
 	if s.Executors.Failed > 0 {
 		failed := fmt.Sprint(s.Executors.Failed)
 		if s.Executors.MaxFailures > 0 {
@@ -104,7 +104,7 @@ func list(label string, lines []string) []row {
 	return rows
 }
 
-func (c ExecutorCounts) words() string {
+func (c ExecutorCounts) text() string {
 	words := fmt.Sprintf("%d of %d running", c.Running, c.Requested)
 	for _, state := range []struct {
 		count int
@@ -123,7 +123,7 @@ func (c ExecutorCounts) words() string {
 func slowLines(slowest []driver.SlowTask) []string {
 	lines := make([]string, len(slowest))
 	for i, t := range slowest {
-		lines[i] = slowText(t)
+		lines[i] = describeSlowTask(t)
 	}
 	return lines
 }
@@ -133,7 +133,7 @@ func endLines(failures []FailureCount) []string {
 	cells := make([][]string, len(failures))
 	for i, failure := range failures {
 		last := failure.Last
-		if failure.Counts {
+		if failure.CountsAsFailure {
 			last = "(failure) " + last
 		}
 		cells[i] = []string{fmt.Sprint(failure.Count), failure.Reason, strings.TrimSpace(last)}

@@ -38,9 +38,9 @@ func TestStatusOfARunningApplication(t *testing.T) {
 			f.statuses = []string{string(said)}
 			report, err := f.cluster(nil).Status(context.Background(), fakeID)
 			require.NoError(t, err)
-			report.Times = Times{}
+			report.Times = StateTimes{}
 			out := &bytes.Buffer{}
-			report.write(out, now)
+			report.writeText(out, now)
 			golden(t, name, out.String())
 
 			encoded, err := json.Marshal(report)
@@ -66,7 +66,7 @@ func TestStatusOfAnEndedApplicationHasItsSummary(t *testing.T) {
 			require.Equal(t, "3 beyond its memory, 1 preempted", report.Summary["ended"])
 			require.EqualValues(t, 4, report.Summary["lost_executors"])
 			out := &bytes.Buffer{}
-			report.write(out, time.Time{})
+			report.writeText(out, time.Time{})
 			golden(t, name, out.String())
 		})
 	}

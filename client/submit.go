@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// cleanupTimeout bounds the work after the application's end or an interruption.
-	cleanupTimeout = 30 * time.Second
+	// cleanUpTimeout bounds the work after the application's end or an interruption.
+	cleanUpTimeout = 30 * time.Second
 	// answerNotice is when a message about a silent cluster is printed.
 	answerNotice = 3 * time.Second
 	// pruneTimeout bounds the removal of old cache entries.
@@ -27,11 +27,11 @@ const (
 
 // Job is a program to submit.
 type Job struct {
-	Program  string   // path of the executable
-	Own      bool     // Program is this process's executable; another build of it may be uploaded, see yarn.program
-	Args     []string // of the program
-	Settings *config.Config
-	Console  *Console
+	Program      string   // path of the executable
+	IsOwnProgram bool     // Program is this process's executable; another build of it may be uploaded, see yarn.program
+	Args         []string // of the program
+	Settings     *config.Config
+	Console      *Console
 	// Submitted, if not nil, is called with the id when the cluster has accepted the application.
 	Submitted func(id string)
 	// Driver starts the driver in client mode, before anything is uploaded. Its
@@ -74,14 +74,14 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 		job.Console.Warn("%s is linked dynamically (it needs %s): it runs only where the nodes have its libraries; CGO_ENABLED=0 go build makes a static one",
 			job.Program, program.Interpreter)
 	}
-	all, err := inputs(program, config.Files.In(job.Settings), config.Archives.In(job.Settings))
+	all, err := localizedFiles(program, config.Files.In(job.Settings), config.Archives.In(job.Settings))
 	if err != nil {
 		return nil, err
 	}
 	submission := &submission{cluster: c, job: job}
 	if key := config.IdempotencyKey.In(job.Settings); key != "" {
 		if config.ClientMode(job.Settings) {
-			return nil, Usagef("an idempotency key (from %s) is for cluster mode: with a driver in this process nobody else can follow the application",
+			return nil, UsageErrorf("an idempotency key (from %s) is for cluster mode: with a driver in this process nobody else can follow the application",
 				job.Settings.Source(config.IdempotencyKey.Name()))
 		}
 		earlier, err := c.applicationForKey(ctx, key)
@@ -93,11 +93,11 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 			return &Running{submission: submission}, nil
 		}
 	}
-	running := &Running{submission: submission, files: c.OpenFiles()}
+	running := &Running{submission: submission, files: c.OpenFileSystems()}
 	submission.stager, err = newStager(running.files, job.Settings, c.user, job.Console)
 	if err != nil {
 		running.Close()
-		return nil, Usage(err)
+		return nil, UsageError(err)
 	}
 	if running.request, err = submission.run(ctx, program, all); err != nil {
 		running.Close()
@@ -140,7 +140,7 @@ func (r *Running) limitLifetime(ctx context.Context) error {
 		return nil
 	}
 	if err := r.submission.cluster.setLifetime(ctx, r.ID(), timeout); err != nil {
-		return Refused(fmt.Errorf("%s runs without the timeout of %v, end it with yarn-submit kill %[1]s: %[3]w", r.ID(), timeout, err))
+		return RefusedError(fmt.Errorf("%s runs without the timeout of %v, end it with yarn-submit kill %[1]s: %[3]w", r.ID(), timeout, err))
 	}
 	return nil
 }
@@ -148,11 +148,11 @@ func (r *Running) limitLifetime(ctx context.Context) error {
 // submitted returns the report of an application that is not followed.
 func (r *Running) submitted() *Report {
 	if existing := r.submission.existing; existing != nil {
-		return newReport(existing, Times{})
+		return newReport(existing, StateTimes{})
 	}
 	return &Report{
 		ApplicationID: r.ID(), Name: r.request.name(), User: r.request.user, Queue: r.request.checked.queue,
-		State: string(yarnrest.StateSubmitted), FinalStatus: string(yarnrest.StatusUndefined), Times: Times{Submitted: time.Now()},
+		State: string(yarnrest.StateSubmitted), FinalStatus: string(yarnrest.StatusUndefined), Times: StateTimes{Submitted: time.Now()},
 	}
 }
 
@@ -166,7 +166,7 @@ type submission struct {
 }
 
 // run submits the application, or returns a nil request if it follows an existing one.
-func (s *submission) run(ctx context.Context, program *Program, all []input) (*request, error) {
+func (s *submission) run(ctx context.Context, program *Program, all []localizedFile) (*request, error) {
 	request, err := s.prepare(ctx, program, all)
 	if err == nil {
 		err = s.submit(ctx, request)
@@ -178,7 +178,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 		s.cleanUp(ctx)
 		err = s.cluster.identity.explainProxy(err)
 		if ctx.Err() != nil && s.id == "" {
-			err = Failed(fmt.Errorf("%w; nothing was submitted", context.Cause(ctx)))
+			err = FailedError(fmt.Errorf("%w; nothing was submitted", context.Cause(ctx)))
 		}
 		return nil, err
 	}
@@ -186,9 +186,9 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 }
 
 // prepare checks everything, and then uploads the files.
-func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
-	var files []staged
-	var checked *preflightResult
+func (s *submission) prepare(ctx context.Context, program *Program, all []localizedFile) (*request, error) {
+	var files []stagedFile
+	var checked *preflightAnswer
 	secret, withKeytab, err := s.keytabInput()
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	}
 	poolsFile, err := pools.Content(s.job.Settings)
 	if err != nil {
-		return nil, Usage(err)
+		return nil, UsageError(err)
 	}
 	s.job.Console.SetLive("asking the cluster")
 	defer s.job.Console.SetLive("")
@@ -221,7 +221,7 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	}
 	notice.Stop()
 	if s.cluster.identity.Secure() && unmanaged(s.job.Settings) {
-		return nil, Usagef("%s=true: on a cluster with Kerberos the ResourceManager gives an unmanaged ApplicationMaster no token: leave this out", config.UnmanagedAM.Name())
+		return nil, UsageErrorf("%s=true: on a cluster with Kerberos the ResourceManager gives an unmanaged ApplicationMaster no token: leave this out", config.UnmanagedAM.Name())
 	}
 	tokens, err := s.cluster.tokens(ctx, s.stager.files, s.job.Settings, s.stager.base)
 	if err != nil {
@@ -280,16 +280,16 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 		return s.submitted(ctx, submitted)
 	}
 	if message := refusalMessage(err); message != "" {
-		return Refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
+		return RefusedError(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
 	}
 	// The cluster may have accepted the application despite the error, and no process
 	// would follow it.
-	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()
 	if killing := s.cluster.killApplication(ctx, s.id, "its submission did not complete"); killing != nil {
 		err = fmt.Errorf("%w; should the cluster have taken the application, stop it with yarn-submit kill %s", err, s.id)
 	}
-	return Refused(err)
+	return RefusedError(err)
 }
 
 // submitted prints the submission. s then follows an older application with the same
@@ -316,7 +316,7 @@ func (s *submission) submitted(ctx context.Context, accepted *yarnrest.Submissio
 func (s *submission) follow(ctx context.Context) (*Report, error) {
 	follower := s.cluster.newFollower(s.id, config.ReportPeriod.In(s.job.Settings), s.job.Console)
 	if s.existing != nil {
-		follower.times = Times{Submitted: s.existing.Started}
+		follower.times = StateTimes{Submitted: s.existing.Started}
 	}
 	following, cancel := WithTimeout(ctx, config.SubmitTimeout.In(s.job.Settings))
 	defer cancel()
@@ -335,7 +335,7 @@ func (s *submission) cleanUp(ctx context.Context) {
 	if s.stager == nil {
 		return // another submission staged the files
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
 	if err := s.stager.remove(ctx); err != nil {
 		s.job.Console.Warn("%v; remove it with hdfs dfs -rm -r", err)

@@ -29,27 +29,27 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 	if c.identity.kerberos != nil {
 		var err error
 		if renewer, err = c.renewer(); err != nil {
-			return nil, Refused(&examinable{err})
+			return nil, RefusedError(&examinableError{err})
 		}
 	}
 	tokens := map[string]string{}
 	for _, uri := range append([]string{c.hadoop.DefaultFS(), staging}, config.KerberosFileSystems.In(settings)...) {
 		root, err := files.Qualify(strings.TrimRight(uri, "/") + "/")
 		if err != nil {
-			return nil, Usage(err)
+			return nil, UsageError(err)
 		}
 		if root, err = fileSystemRoot(root); err != nil {
-			return nil, Usage(err)
+			return nil, UsageError(err)
 		}
 		if _, have := tokens[root]; have {
 			continue
 		}
 		token, err := files.DelegationToken(ctx, root, renewer)
 		if err != nil {
-			return nil, Refused(&examinable{err})
+			return nil, RefusedError(&examinableError{err})
 		}
 		if err := c.checkRenewer(root, token); err != nil {
-			return nil, Refused(&examinable{err})
+			return nil, RefusedError(&examinableError{err})
 		}
 		if !token.IsZero() {
 			tokens[root] = token.EncodeURL()
@@ -142,16 +142,16 @@ func (s *submission) warnOfTokenEnd(tokens map[string]string) error {
 
 // keytabInput returns the keytab as a file for the ApplicationMaster, or false if it needs none:
 // in client mode, the driver in this process gets new tokens.
-func (s *submission) keytabInput() (file input, needed bool, err error) {
+func (s *submission) keytabInput() (file localizedFile, needed bool, err error) {
 	path := s.cluster.identity.keytab
 	if path == "" || config.ClientMode(s.job.Settings) {
-		return input{}, false, nil
+		return localizedFile{}, false, nil
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return input{}, false, Usage(err)
+		return localizedFile{}, false, UsageError(err)
 	}
-	return input{path: path, name: launch.KeytabFile, size: info.Size(), secret: true}, true, nil
+	return localizedFile{path: path, name: launch.KeytabFile, size: info.Size(), secret: true}, true, nil
 }
 
 // login returns how the ApplicationMaster logs in, nil if it has no keytab.

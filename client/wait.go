@@ -32,12 +32,12 @@ func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, 
 		return nil, UnknownApplication(id, err)
 	}
 	follower := c.newFollower(id, time.Second, o.Console)
-	follower.times = Times{Submitted: application.Started}
+	follower.times = StateTimes{Submitted: application.Started}
 	following, cancel := WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	if application, err = follower.untilEnd(following); err != nil && following.Err() != nil {
 		if cause := context.Cause(following); o.KeepRunning != nil && o.KeepRunning(cause) {
-			return nil, Failed(fmt.Errorf("%w; %s goes on: wait for it again with yarn-submit wait %[2]s, end it with yarn-submit kill %[2]s", cause, id))
+			return nil, FailedError(fmt.Errorf("%w; %s goes on: wait for it again with yarn-submit wait %[2]s, end it with yarn-submit kill %[2]s", cause, id))
 		}
 		application, err = c.killFollowed(following, follower)
 	}
@@ -48,7 +48,7 @@ func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, 
 }
 
 // printEnd prints how an application ended, and returns its report.
-func printEnd(application *yarnrest.Application, times Times, console *Console) (*Report, error) {
+func printEnd(application *yarnrest.Application, times StateTimes, console *Console) (*Report, error) {
 	report, err := conclude(application, times)
 	var failure *Failure
 	if errors.As(err, &failure) && failure.Details != "" {
@@ -62,7 +62,7 @@ func printEnd(application *yarnrest.Application, times Times, console *Console) 
 func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnrest.Application, error) {
 	cause := context.Cause(ctx)
 	follower.display.console.Print("%v: killing %s; once more to leave at once", cause, follower.id)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
 	err := c.killApplication(ctx, follower.id, killReason(cause))
 	if err == nil {
@@ -71,7 +71,7 @@ func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnre
 			return application, nil
 		}
 	}
-	return nil, Refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
+	return nil, RefusedError(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
 }
 
 // timeoutError is the cause with which a context of WithTimeout ends.

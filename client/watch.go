@@ -54,7 +54,7 @@ func (s Screen) watch(ctx context.Context, interval time.Duration, fetch func(ct
 		report, err := fetch(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return last, Failed(context.Cause(ctx))
+			return last, FailedError(context.Cause(ctx))
 		case err != nil && last == nil:
 			return nil, err
 		case err != nil:
@@ -70,7 +70,7 @@ func (s Screen) watch(ctx context.Context, interval time.Duration, fetch func(ct
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return last, Failed(context.Cause(ctx))
+			return last, FailedError(context.Cause(ctx))
 		}
 	}
 }
@@ -167,8 +167,8 @@ func (r *Report) page(now time.Time, problem string) []string {
 		}
 		return lines
 	}
-	lines = append(lines, "executors "+p.Executors.words())
-	if why := p.Executors.waits(); why != "" {
+	lines = append(lines, "executors "+p.Executors.text())
+	if why := p.Executors.whyNone(); why != "" {
 		lines = append(lines, "waiting for executors: "+why)
 	}
 	lines = append(lines, p.Notes...)
@@ -208,7 +208,7 @@ func taskSetLines(sets []TaskSet) []string {
 				continue
 			}
 		}
-		waits := set.Waits
+		waits := set.WaitReason
 		if waits != "" {
 			waits = "waits: " + waits
 		}

@@ -29,7 +29,7 @@ func reports(all ...any) func(context.Context) (*Report, error) {
 
 func watched(state, status string, progress *Progress) *Report {
 	return &Report{ApplicationID: fakeID, Name: "app", User: "ann", Queue: "default", State: state, FinalStatus: status, Progress: progress,
-		Times: Times{Submitted: time.Now().Add(-5 * time.Second)}}
+		Times: StateTimes{Submitted: time.Now().Add(-5 * time.Second)}}
 }
 
 func busy() *Progress {
@@ -110,7 +110,7 @@ func TestPageShowsStagesSlowTasksAndWhatIsWaitedFor(t *testing.T) {
 	}
 	p.TaskSets = append(p.TaskSets,
 		TaskSet{Name: "map at main.go:7", Stage: &driver.StageInJob{Job: 3, Name: "join", Number: 2, Of: 3}, State: "running", TaskCounts: TaskCounts{Total: 4, Running: 1}},
-		TaskSet{Name: "huge", State: "running", Waits: "no executor has 8 cores", TaskCounts: TaskCounts{Total: 4}})
+		TaskSet{Name: "huge", State: "running", WaitReason: "no executor has 8 cores", TaskCounts: TaskCounts{Total: 4}})
 	p.Slowest = []driver.SlowTask{{Name: "map at main.go:7", Task: 3, Executor: "1", Host: "h1", RunMillis: 1500}}
 	page := strings.Join(watched("RUNNING", "UNDEFINED", p).page(time.Now(), ""), "\n")
 	require.Contains(t, page, "waiting for executors: the cluster has given no container yet\n")

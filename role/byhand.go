@@ -22,11 +22,11 @@ import (
 func runByHand(function func(ctx context.Context) error) error {
 	settings, err := givenSettings()
 	if err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	master, err := masterurl.FromSettings(settings, masterurl.LocalURL)
 	if err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	if master.Kind == masterurl.YARN && config.ClientMode(settings) {
 		return runClientMode(settings, function)
@@ -48,7 +48,7 @@ func runByHand(function func(ctx context.Context) error) error {
 	case masterurl.Local:
 		return runLocal(ctx, master, settings, t, function)
 	default:
-		return client.Usage(errors.New("master yarn: submit the program by yarn-submit submit " + os.Args[0] +
+		return client.UsageError(errors.New("master yarn: submit the program by yarn-submit submit " + os.Args[0] +
 			", or set BOBBIN_SUBMIT_DEPLOY_MODE=client to run the driver in this process"))
 	}
 }

@@ -68,19 +68,19 @@ func (c *clientMode) run(ctx context.Context) error {
 	}
 	defer c.cluster.Close()
 	if c.host, c.bind, err = c.addresses(ctx); err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return client.Usage(fmt.Errorf("finding this program, which is to run on the cluster: %w", err))
+		return client.UsageError(fmt.Errorf("finding this program, which is to run on the cluster: %w", err))
 	}
-	c.files = c.cluster.OpenFiles()
+	c.files = c.cluster.OpenFileSystems()
 	defer func() {
 		if err := c.files.Close(); err != nil {
 			c.logger.Debug("closing HDFS", "error", err)
 		}
 	}()
-	job := client.Job{Program: program, Own: true, Args: os.Args[1:], Settings: c.settings, Console: c.console}
+	job := client.Job{Program: program, IsOwnProgram: true, Args: os.Args[1:], Settings: c.settings, Console: c.console}
 	drive := c.driveUnmanaged
 	if !config.UnmanagedAM.In(c.settings) {
 		drive = c.drive
@@ -185,7 +185,7 @@ func (c *clientMode) startDriver(id string, racks map[string]string) (*client.Dr
 		logger:   c.logger,
 	})
 	if err != nil {
-		return nil, client.Usage(err)
+		return nil, client.UsageError(err)
 	}
 	c.app = app
 	return &client.Driver{Address: app.address, Pass: app.pass}, nil

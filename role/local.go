@@ -26,10 +26,10 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	logger := t.logger
 	hadoop, err := client.HadoopConfig(settings)
 	if err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	if settings, err = forOneExecutor(settings); err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	identity, err := client.Login(hadoop, settings)
 	if err != nil {

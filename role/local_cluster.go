@@ -15,7 +15,7 @@ import (
 // executors on it, and stops it.
 func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config.Config, t *terminal, function func(ctx context.Context) error) (err error) {
 	if settings, err = fitToWorkers(settings, master); err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	cluster, err := localcluster.Start(ctx, localcluster.Options{
 		Workers: master.Workers, Cores: master.Cores, Memory: master.Memory, Settings: settings, Logger: t.logger,

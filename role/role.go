@@ -27,7 +27,7 @@ import (
 // the exit status.
 func Main(run func(ctx context.Context) error) int {
 	if err := function.Problems(); err != nil {
-		return exit(client.Usage(err))
+		return exit(client.UsageError(err))
 	}
 	switch role := launch.Role(os.Getenv(launch.EnvRole)); role {
 	case launch.RoleAM:
@@ -41,7 +41,7 @@ func Main(run func(ctx context.Context) error) int {
 	case "":
 		return exit(runByHand(run))
 	default:
-		return exit(client.Usage(fmt.Errorf("%s=%s: this program does not know the role: was it built with another version of bobbin than yarn-submit?",
+		return exit(client.UsageError(fmt.Errorf("%s=%s: this program does not know the role: was it built with another version of bobbin than yarn-submit?",
 			launch.EnvRole, role)))
 	}
 }

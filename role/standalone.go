@@ -33,11 +33,11 @@ type standalone struct {
 func runStandalone(ctx context.Context, master masterurl.URL, settings *config.Config, t *terminal, function func(ctx context.Context) error) error {
 	credentials, err := protocol.Load(settings)
 	if err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	driverID, err := givenDriverID()
 	if err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	return standalone{masters: master.Addresses, credentials: credentials, driverID: driverID, terminal: t}.run(ctx, settings, function)
 }
@@ -53,10 +53,10 @@ func givenDriverID() (string, error) {
 func (s standalone) run(ctx context.Context, settings *config.Config, function func(ctx context.Context) error) (err error) {
 	hadoop, err := client.HadoopConfig(settings)
 	if err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	if settings, err = application.DriverSettings(settings); err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	identity, err := client.Login(hadoop, settings)
 	if err != nil {

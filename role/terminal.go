@@ -52,5 +52,5 @@ func (t *terminal) follow(ctx context.Context, a *Application, cluster bool, run
 	}
 	pages, stop := a.servePages()
 	defer stop()
-	return client.OwnDriver{Console: t.console, ID: a.ID, Driver: a.Driver, Cluster: cluster, Pages: pages}.Follow(ctx, run)
+	return client.InProcessDriver{Console: t.console, ID: a.ID, Driver: a.Driver, Cluster: cluster, Pages: pages}.Follow(ctx, run)
 }

@@ -22,7 +22,7 @@ func (e *malformedError) Error() string {
 func (e *malformedError) Unwrap() error { return e.cause }
 
 // parse parses the response's JSON.
-func (a answer) parse() (jsonValue, error) {
+func (a successResponse) parse() (jsonValue, error) {
 	root, err := parseJSON(a.body)
 	if err != nil {
 		start := plainText(string(a.body[:min(len(a.body), 200)]))
@@ -32,7 +32,7 @@ func (a answer) parse() (jsonValue, error) {
 }
 
 // json parses a response that must be a JSON object.
-func (a answer) json() (jsonValue, error) {
+func (a successResponse) json() (jsonValue, error) {
 	root, err := a.parse()
 	if err != nil {
 		return jsonValue{}, err
@@ -44,15 +44,15 @@ func (a answer) json() (jsonValue, error) {
 }
 
 // missingPart returns the error for a response without a required part.
-func (a answer) missingPart(part string) error {
+func (a successResponse) missingPart(part string) error {
 	return &malformedError{a.url, fmt.Errorf("there is no %s in it", part)}
 }
 
 // get requests a JSON object from the ResourceManager.
-func (c *Client) get(ctx context.Context, path string, query url.Values) (answer, jsonValue, error) {
-	a, err := c.call(ctx, request{method: http.MethodGet, path: path, query: query})
+func (c *Client) get(ctx context.Context, path string, query url.Values) (successResponse, jsonValue, error) {
+	a, err := c.call(ctx, restRequest{method: http.MethodGet, path: path, query: query})
 	if err != nil {
-		return answer{}, jsonValue{}, err
+		return successResponse{}, jsonValue{}, err
 	}
 	root, err := a.json()
 	return a, root, err
@@ -64,7 +64,7 @@ func (c *Client) sendJSON(ctx context.Context, method, path string, value any) e
 	if err != nil {
 		return fmt.Errorf("encoding the request: %w", err)
 	}
-	_, err = c.call(ctx, request{method: method, path: path, body: body})
+	_, err = c.call(ctx, restRequest{method: method, path: path, body: body})
 	return err
 }
 

@@ -21,7 +21,7 @@ type ClusterInfo struct {
 
 // ClusterInfo describes the active ResourceManager. It skips the answers of standbys.
 func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
-	a, err := c.call(ctx, request{method: http.MethodGet, path: "/ws/v1/cluster/info", check: checkActive})
+	a, err := c.call(ctx, restRequest{method: http.MethodGet, path: "/ws/v1/cluster/info", check: checkActive})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 }
 
 // checkActive returns an error if a standby ResourceManager sent the answer.
-func checkActive(a answer) error {
+func checkActive(a successResponse) error {
 	root, err := a.json()
 	if err != nil {
 		return err

@@ -25,19 +25,19 @@ const (
 // maxAnswerBytes limits a response; a hundred thousand applications take less.
 const maxAnswerBytes = 256 << 20
 
-// request is one request to a REST API.
-type request struct {
+// restRequest is one request to a REST API.
+type restRequest struct {
 	method string
 	path   string // begins with a slash
 	query  url.Values
 	body   []byte // JSON, or nil
 	accept string // media type, "" for JSON
 	// check returns an error if a standby sent a response; nil accepts all.
-	check func(answer) error
+	check func(successResponse) error
 }
 
-// answer is a response whose status is a success.
-type answer struct {
+// successResponse is a response whose status is a success.
+type successResponse struct {
 	url  string
 	body []byte
 }
@@ -62,7 +62,7 @@ func (e *errStandby) Error() string {
 // last, then to all other addresses. After a pause it repeats this, until one answers,
 // the context ends, MaxWait has passed, or all errors are permanent. Requests can be
 // repeated: a second submission or kill of an application has no effect.
-func (c *Client) call(ctx context.Context, r request) (answer, error) {
+func (c *Client) call(ctx context.Context, r restRequest) (successResponse, error) {
 	start := time.Now()
 	var attempts []Attempt
 	unavailable := func(ctxErr error) error {
@@ -90,16 +90,16 @@ func (c *Client) call(ctx context.Context, r request) (answer, error) {
 			var final *RemoteError
 			if errors.As(err, &final) {
 				c.active.Store(&base)
-				return answer{}, err
+				return successResponse{}, err
 			}
 			var malformed *malformedError
 			if errors.As(err, &malformed) {
-				return answer{}, err
+				return successResponse{}, err
 			}
 			c.log.Debug("a ResourceManager did not answer", "address", base, "error", err)
 			attempts = noteAttempt(attempts, base, err)
 			if ctx.Err() != nil {
-				return answer{}, unavailable(ctx.Err())
+				return successResponse{}, unavailable(ctx.Err())
 			}
 			var standby *errStandby
 			if errors.As(err, &standby) && standby.active != "" {
@@ -109,12 +109,12 @@ func (c *Client) call(ctx context.Context, r request) (answer, error) {
 		}
 		left := c.maxWait - time.Since(start) - pause
 		if hopeless || left <= 0 {
-			return answer{}, unavailable(nil)
+			return successResponse{}, unavailable(nil)
 		}
 		timeout = min(c.requestTimeout, left)
 		select {
 		case <-ctx.Done():
-			return answer{}, unavailable(ctx.Err())
+			return successResponse{}, unavailable(ctx.Err())
 		case <-time.After(pause):
 		}
 	}
@@ -148,7 +148,7 @@ func noteAttempt(attempts []Attempt, base string, err error) []Attempt {
 
 // attempt sends a request to one ResourceManager. After a *RemoteError or
 // *malformedError, call gives up; after any other error, it tries the next address.
-func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string, r request) (answer, error) {
+func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string, r restRequest) (successResponse, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	response, err := c.send(bounded, base, r)
@@ -158,42 +158,42 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		// This does not wrap DeadlineExceeded: the caller's deadline has not passed.
-		return answer{}, fmt.Errorf("gave no answer within %s", timeout.Round(time.Millisecond))
+		return successResponse{}, fmt.Errorf("gave no answer within %s", timeout.Round(time.Millisecond))
 	}
 	if err != nil {
-		return answer{}, err
+		return successResponse{}, err
 	}
 	target := base + r.path
 	c.log.Debug("answer", "method", r.method, "url", target, "status", response.StatusCode, "bytes", len(body))
 	switch status := response.StatusCode; {
 	case status >= 300 && status < 400:
-		return answer{}, standbyRedirect(base, response, body)
+		return successResponse{}, standbyRedirect(base, response, body)
 	case status >= 200 && status < 300:
 		if text := string(bytes.TrimSpace(body[:min(len(body), 512)])); isStandbyText(text) {
-			return answer{}, &errStandby{text: plainText(text)}
+			return successResponse{}, &errStandby{text: plainText(text)}
 		}
-		a := answer{url: target, body: body}
+		a := successResponse{url: target, body: body}
 		if r.check != nil {
 			if err := r.check(a); err != nil {
-				return answer{}, err
+				return successResponse{}, err
 			}
 		}
 		return a, nil
 	default:
 		remote := remoteError(status, target, body)
 		if remote.standby() {
-			return answer{}, &errStandby{text: remote.Message}
+			return successResponse{}, &errStandby{text: remote.Message}
 		}
 		starting := status == http.StatusServiceUnavailable || status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 		if starting && remote.Exception == "" {
-			return answer{}, fmt.Errorf("HTTP %d: %s", status, remote.Message)
+			return successResponse{}, fmt.Errorf("HTTP %d: %s", status, remote.Message)
 		}
-		return answer{}, remote
+		return successResponse{}, remote
 	}
 }
 
 // send sends one request. It unwraps *url.Error, as callers report the address.
-func (c *Client) send(ctx context.Context, base string, r request) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, base string, r restRequest) (*http.Response, error) {
 	query := url.Values{}
 	for k, v := range r.query {
 		query[k] = v

@@ -89,7 +89,7 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 	guard := newSilenceGuard(ctx, n.client.requestTimeout)
 	guard.begin()
 	// The NodeManager cannot send a log as JSON: it would answer 503.
-	response, err := n.open(guard.ctx, request{method: http.MethodGet, path: path, query: query, accept: "text/plain"})
+	response, err := n.open(guard.ctx, restRequest{method: http.MethodGet, path: path, query: query, accept: "text/plain"})
 	guard.end()
 	if err != nil {
 		if guard.ctx.Err() != nil && ctx.Err() == nil {
@@ -108,7 +108,7 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 	if tail > 0 {
 		length = min(tail, size)
 	}
-	return &Log{Reader: &exactReader{r: r, left: length, url: n.base + path}, Size: size, Offset: size - length, body: guard}, nil
+	return &Log{Reader: &sizedReader{r: r, left: length, url: n.base + path}, Size: size, Offset: size - length, body: guard}, nil
 }
 
 // maxLogHeaderLines limits the lines of a log's header, normally seven.
@@ -144,15 +144,15 @@ func readLogHeader(r *bufio.Reader) (size int64, err error) {
 	return 0, errors.New("it has no header of a container's log")
 }
 
-// exactReader reads the announced number of bytes. It fails if the connection ends
+// sizedReader reads the announced number of bytes. It fails if the connection ends
 // earlier.
-type exactReader struct {
+type sizedReader struct {
 	r    io.Reader
 	left int64
 	url  string
 }
 
-func (e *exactReader) Read(p []byte) (int, error) {
+func (e *sizedReader) Read(p []byte) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF
 	}

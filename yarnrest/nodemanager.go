@@ -107,33 +107,33 @@ func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer,
 }
 
 // get requests a JSON object.
-func (n *NodeManager) get(ctx context.Context, path string) (answer, jsonValue, error) {
+func (n *NodeManager) get(ctx context.Context, path string) (successResponse, jsonValue, error) {
 	a, err := n.fetch(ctx, path)
 	if err != nil {
-		return answer{}, jsonValue{}, err
+		return successResponse{}, jsonValue{}, err
 	}
 	root, err := a.json()
 	return a, root, err
 }
 
 // fetch requests a path and reads the whole response.
-func (n *NodeManager) fetch(ctx context.Context, path string) (answer, error) {
+func (n *NodeManager) fetch(ctx context.Context, path string) (successResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()
-	response, err := n.open(ctx, request{method: http.MethodGet, path: path})
+	response, err := n.open(ctx, restRequest{method: http.MethodGet, path: path})
 	if err != nil {
-		return answer{}, err
+		return successResponse{}, err
 	}
-	a := answer{url: n.base + path}
+	a := successResponse{url: n.base + path}
 	if a.body, err = readAll(response); err != nil {
-		return answer{}, fmt.Errorf("reading the answer of %s: %w", a.url, err)
+		return successResponse{}, fmt.Errorf("reading the answer of %s: %w", a.url, err)
 	}
 	return a, nil
 }
 
 // open sends a GET request and follows redirects, for example to a log server. A
 // response whose status is not a success becomes a *RemoteError.
-func (n *NodeManager) open(ctx context.Context, r request) (*http.Response, error) {
+func (n *NodeManager) open(ctx context.Context, r restRequest) (*http.Response, error) {
 	start, base := time.Now(), n.base
 	for range maxRedirects + 1 {
 		response, err := n.client.send(ctx, base, r)

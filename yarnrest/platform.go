@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// beansPath is where every Hadoop daemon serves its JMX beans (JMXJsonServlet.java), also
+// jmxPath is where every Hadoop daemon serves its JMX beans (JMXJsonServlet.java), also
 // a standby ResourceManager: RMWebAppFilter.java does not redirect this path.
-const beansPath = "/jmx"
+const jmxPath = "/jmx"
 
 // systemBean is the query for the bean that describes the operating system.
 var systemBean = url.Values{"qry": {"java.lang:type=OperatingSystem"}}
@@ -19,7 +19,7 @@ var systemBean = url.Values{"qry": {"java.lang:type=OperatingSystem"}}
 // (hadoop.security.instrumentation.requires.admin), and gateways such as Knox may
 // not forward it.
 func (c *Client) Platform(ctx context.Context) (string, error) {
-	a, root, err := c.get(ctx, beansPath, systemBean)
+	a, root, err := c.get(ctx, jmxPath, systemBean)
 	if err != nil {
 		return "", err
 	}
@@ -30,11 +30,11 @@ func (c *Client) Platform(ctx context.Context) (string, error) {
 func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()
-	response, err := n.open(ctx, request{method: http.MethodGet, path: beansPath, query: systemBean})
+	response, err := n.open(ctx, restRequest{method: http.MethodGet, path: jmxPath, query: systemBean})
 	if err != nil {
 		return "", err
 	}
-	a := answer{url: n.base + beansPath}
+	a := successResponse{url: n.base + jmxPath}
 	if a.body, err = readAll(response); err != nil {
 		return "", err
 	}
@@ -46,7 +46,7 @@ func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 }
 
 // platform converts Java's names of operating system and processor to Go's.
-func platform(a answer, root jsonValue) (string, error) {
+func platform(a successResponse, root jsonValue) (string, error) {
 	for _, bean := range root.at("beans").list() {
 		system, processor := strings.ToLower(bean.at("Name").text()), strings.ToLower(bean.at("Arch").text())
 		switch processor {

@@ -30,7 +30,7 @@ func (c *Client) ProxyQuery(ctx context.Context, applicationID, path string, que
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	full := pathOf("/proxy", applicationID) + "/" + strings.TrimPrefix(path, "/")
-	response, err := c.send(ctx, base, request{method: http.MethodGet, path: full, query: query, accept: "*/*"})
+	response, err := c.send(ctx, base, restRequest{method: http.MethodGet, path: full, query: query, accept: "*/*"})
 	if err != nil {
 		return nil, fmt.Errorf("asking the web proxy %s: %w", base, err)
 	}

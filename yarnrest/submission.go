@@ -19,7 +19,7 @@ type NewApplication struct {
 
 // NewApplication requests a new application id.
 func (c *Client) NewApplication(ctx context.Context) (*NewApplication, error) {
-	a, err := c.call(ctx, request{method: http.MethodPost, path: appsPath + "/new-application"})
+	a, err := c.call(ctx, restRequest{method: http.MethodPost, path: appsPath + "/new-application"})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (s ContainerSpec) encode() map[string]any {
 		})
 	}
 	if len(s.Environment) > 0 {
-		m["environment"] = entries(s.Environment, asIs)
+		m["environment"] = entries(s.Environment, encodeString)
 	}
 	if len(s.Commands) > 0 {
 		m["commands"] = map[string]any{"command": s.Commands}
@@ -179,13 +179,13 @@ func (s ContainerSpec) encode() map[string]any {
 		credentials["secrets"] = entries(s.Secrets, urlBase64)
 	}
 	if len(s.Tokens) > 0 {
-		credentials["tokens"] = entries(s.Tokens, asIs)
+		credentials["tokens"] = entries(s.Tokens, encodeString)
 	}
 	if len(credentials) > 0 {
 		m["credentials"] = credentials
 	}
 	if len(s.ACLs) > 0 {
-		m["application-acls"] = entries(s.ACLs, asIs)
+		m["application-acls"] = entries(s.ACLs, encodeString)
 	}
 	return m
 }
@@ -199,7 +199,7 @@ func entries[V any](values map[string]V, encode func(V) any) map[string]any {
 	return map[string]any{"entry": list}
 }
 
-func asIs(s string) any { return s }
+func encodeString(s string) any { return s }
 
 // urlBase64 encodes a secret in unpadded URL-safe base64, as the ResourceManager expects.
 func urlBase64(b []byte) any { return base64.RawURLEncoding.EncodeToString(b) }

@@ -66,7 +66,7 @@ func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit fun
 		}
 		archived, err := a.open(ctx)
 		if err != nil {
-			return client.Refused(err)
+			return client.RefusedError(err)
 		}
 		a.waited += time.Since(began)
 		pending, err := visit(archived, mayUpload)

@@ -53,7 +53,7 @@ func (m *moved) read(selection Selection) error {
 	console := client.NewConsole(m.said)
 	aggregation := cluster.newAggregation(m.other, console, m.pause)
 	aggregation.limit = m.limit
-	return cluster.readLogs(m.t.Context(), &reader{id: m.other, selection: selection, console: console, aggregation: aggregation,
+	return cluster.readLogs(m.t.Context(), &logsCall{id: m.other, selection: selection, console: console, aggregation: aggregation,
 		write: func(file File, content io.Reader) error {
 			text, err := io.ReadAll(content)
 			name := map[string]string{m.master: "driver ", m.executor: "1 "}[file.Container] + file.Name

@@ -272,7 +272,7 @@ func (a *archive) filesOf(container string) []*archivedFile {
 func (f *archivedFile) open() io.Reader {
 	readers := make([]io.Reader, len(f.pieces))
 	for i, piece := range f.pieces {
-		readers[i] = &lateReader{open: func() (io.Reader, error) {
+		readers[i] = &lazyReader{open: func() (io.Reader, error) {
 			content, err := piece.in.logs.Open(piece.entry)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", piece.in.path, err)
@@ -283,13 +283,13 @@ func (f *archivedFile) open() io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// lateReader calls open at the first Read.
-type lateReader struct {
+// lazyReader calls open at the first Read.
+type lazyReader struct {
 	open   func() (io.Reader, error)
 	reader io.Reader
 }
 
-func (l *lateReader) Read(p []byte) (int, error) {
+func (l *lazyReader) Read(p []byte) (int, error) {
 	if l.reader == nil {
 		opened, err := l.open()
 		if err != nil {
@@ -312,13 +312,13 @@ func (a *archive) containerList(container string) (content []byte, found bool, e
 	return nil, false, nil
 }
 
-// archiveSource is a Source of a container's aggregated logs.
-type archiveSource struct {
+// containerInArchive is a Source of a container's aggregated logs.
+type containerInArchive struct {
 	archive   *archive
 	container string
 }
 
-func (a archiveSource) List(context.Context) ([]FileInfo, error) {
+func (a containerInArchive) List(context.Context) ([]FileInfo, error) {
 	var files []FileInfo
 	for _, file := range a.archive.filesOf(a.container) {
 		files = append(files, FileInfo{Name: file.name, Size: file.size})
@@ -326,7 +326,7 @@ func (a archiveSource) List(context.Context) ([]FileInfo, error) {
 	return files, nil
 }
 
-func (a archiveSource) Open(_ context.Context, name string, _, from int64) (io.ReadCloser, error) {
+func (a containerInArchive) Open(_ context.Context, name string, _, from int64) (io.ReadCloser, error) {
 	files := a.archive.filesOf(a.container)
 	i := slices.IndexFunc(files, func(f *archivedFile) bool { return f.name == name })
 	if i < 0 {

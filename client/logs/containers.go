@@ -17,7 +17,7 @@ import (
 
 // list lists the containers of all attempts, and others with logs in HDFS. known
 // reports whether the ResourceManager knows the application.
-func (r *reader) list(ctx context.Context, known bool) error {
+func (r *logsCall) list(ctx context.Context, known bool) error {
 	attempts := attemptsOf(r.archive.containers())
 	if known {
 		var err error
@@ -30,7 +30,7 @@ func (r *reader) list(ctx context.Context, known bool) error {
 			continue // its ApplicationMaster has no container yet
 		}
 		if err := r.listAttempt(ctx, attempt); err != nil {
-			return client.Refused(err)
+			return client.RefusedError(err)
 		}
 	}
 	if err := r.awaitLists(ctx); err != nil {
@@ -41,7 +41,7 @@ func (r *reader) list(ctx context.Context, known bool) error {
 
 // listAttempt lists an attempt's containers: the ApplicationMaster's, those in its
 // container list (launch.ContainersFile), and the running ones.
-func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
+func (r *logsCall) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
 	r.add(containerInfo{id: attempt.ContainerID, executor: Driver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
 	found, err := r.listFromArchive(attempt)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAt
 }
 
 // listFromArchive lists the containers in an attempt's archived container list, if found.
-func (r *reader) listFromArchive(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
+func (r *logsCall) listFromArchive(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
 	containerList, found, err := r.archive.containerList(attempt.ContainerID)
 	if found && err == nil {
 		r.addEntries(attempt, containerList)
@@ -90,7 +90,7 @@ func (r *reader) listFromArchive(attempt yarnrest.ApplicationAttempt) (found boo
 	return found, err
 }
 
-func (r *reader) addEntries(attempt yarnrest.ApplicationAttempt, containerList []byte) {
+func (r *logsCall) addEntries(attempt yarnrest.ApplicationAttempt, containerList []byte) {
 	for _, entry := range parseList(containerList) {
 		switch {
 		case entry.State == launch.DriverElsewhere:
@@ -102,7 +102,7 @@ func (r *reader) addEntries(attempt yarnrest.ApplicationAttempt, containerList [
 }
 
 // add lists a container, unless it is listed already.
-func (r *reader) add(container containerInfo) *readContainer {
+func (r *logsCall) add(container containerInfo) *readContainer {
 	if known := r.listed[container.id]; known != nil {
 		known.executor = cmp.Or(known.executor, container.executor)
 		return known
@@ -115,7 +115,7 @@ func (r *reader) add(container containerInfo) *readContainer {
 
 // awaitLists waits for the upload of container lists, which name the executors, but
 // not for nodes that do not answer.
-func (r *reader) awaitLists(ctx context.Context) error {
+func (r *logsCall) awaitLists(ctx context.Context) error {
 	answering := func() []string {
 		var nodes []string
 		for _, attempt := range r.withoutList {
@@ -134,11 +134,11 @@ func (r *reader) awaitLists(ctx context.Context) error {
 }
 
 // listArchived lists the containers in archived container lists, and those with archived logs.
-func (r *reader) listArchived() error {
+func (r *logsCall) listArchived() error {
 	var missed []yarnrest.ApplicationAttempt
 	for _, attempt := range r.withoutList {
 		if _, err := r.listFromArchive(attempt); err != nil {
-			return client.Refused(err)
+			return client.RefusedError(err)
 		}
 		if !r.archive.has(attempt.ContainerID) {
 			missed = append(missed, attempt)

@@ -36,7 +36,7 @@ func (c *Reader) FollowLogs(ctx context.Context, id string, selection Selection,
 
 func (c *Reader) followLogs(ctx context.Context, f *follower) error {
 	f.cluster, f.containers, f.aggregation = c, map[string]*followedContainer{}, c.newAggregation(f.id, f.console, f.pause)
-	return client.Interrupted(ctx, f.follow(ctx))
+	return client.InterruptedError(ctx, f.follow(ctx))
 }
 
 type follower struct {
@@ -52,8 +52,8 @@ type follower struct {
 	containers map[string]*followedContainer
 	order      []*followedContainer
 
-	first   bool       // true during the first poll, whose files existed before
-	writing sync.Mutex // held while a line is written
+	isFirstPoll bool       // true during the first poll, whose files existed before
+	writing     sync.Mutex // held while a line is written
 }
 
 // followedContainer is a followed container. Only one goroutine at a time uses it.
@@ -69,7 +69,7 @@ type followedContainer struct {
 }
 
 func (f *follower) follow(ctx context.Context) error {
-	for f.first = true; ; f.first = false {
+	for f.isFirstPoll = true; ; f.isFirstPoll = false {
 		application, err := f.application(ctx)
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func (f *follower) add(container containerInfo) *followedContainer {
 			defer f.writing.Unlock()
 			return f.write(Line{Container: added.id, Executor: added.executor, Attempt: added.attempt, File: file, Text: string(text)})
 		}, func(name string) bool { return slices.Contains(hiddenFiles, name) })
-		if f.first {
+		if f.isFirstPoll {
 			added.tail.LastLines = f.selection.Tail
 		}
 	}
@@ -220,7 +220,7 @@ func (f *follower) readNode(ctx context.Context, container *followedContainer, t
 	if err != nil {
 		return err
 	}
-	return tail.Read(ctx, nodeSource{manager, container.id})
+	return tail.Read(ctx, containerOnNode{manager, container.id})
 }
 
 // noteAnswer records whether a container's node answered. It returns only errors
@@ -330,7 +330,7 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload fu
 			}
 			continue
 		}
-		err := container.tail.Read(ctx, archiveSource{archived, container.id})
+		err := container.tail.Read(ctx, containerInArchive{archived, container.id})
 		if err == nil {
 			container.done = true
 			err = container.tail.Close()
@@ -340,7 +340,7 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload fu
 			return nil, writing.Err
 		}
 		if err != nil {
-			return nil, client.Refused(err)
+			return nil, client.RefusedError(err)
 		}
 	}
 	return pending, nil
@@ -352,8 +352,8 @@ func (f *follower) discoverArchived(ctx context.Context, archived *archive, arch
 		if container.containerList == nil || !slices.Contains(archivedIDs, container.id) {
 			continue
 		}
-		if err := container.containerList.Read(ctx, archiveSource{archived, container.id}); err != nil {
-			return client.Refused(err)
+		if err := container.containerList.Read(ctx, containerInArchive{archived, container.id}); err != nil {
+			return client.RefusedError(err)
 		}
 	}
 	for _, id := range archivedIDs {

@@ -38,9 +38,9 @@ type Reader struct {
 	openFiles func() *storage.Files
 }
 
-// Of returns a reader of the cluster's logs, usable until the cluster is closed.
-func Of(cluster *client.Cluster) *Reader {
-	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), apps: cluster.Applications(), rest: cluster.REST(), log: cluster.Logger(), openFiles: cluster.OpenFiles}
+// NewReader returns a reader of the cluster's logs, usable until the cluster is closed.
+func NewReader(cluster *client.Cluster) *Reader {
+	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), apps: cluster.Applications(), rest: cluster.REST(), log: cluster.Logger(), openFiles: cluster.OpenFileSystems}
 }
 
 // Selection says which logs to read.

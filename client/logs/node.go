@@ -12,13 +12,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// nodeSource is a Source of a container's logs on its node.
-type nodeSource struct {
+// containerOnNode is a Source of a container's logs on its node.
+type containerOnNode struct {
 	manager   *yarnrest.NodeManager
 	container string
 }
 
-func (n nodeSource) List(ctx context.Context) ([]FileInfo, error) {
+func (n containerOnNode) List(ctx context.Context) ([]FileInfo, error) {
 	listed, err := n.manager.ContainerLogs(ctx, n.container)
 	if err != nil {
 		return nil, err
@@ -37,11 +37,11 @@ func (n nodeSource) List(ctx context.Context) ([]FileInfo, error) {
 // grown, Open retries up to the reported size plus firstSlack bytes, then four times
 // as many, and so on; the last of maxTries requests is for the whole file.
 const (
-	firstSlack = 64 << 10
-	maxTries   = 6
+	initialTailSlack = 64 << 10
+	maxTries         = 6
 )
 
-func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error) {
+func (n containerOnNode) Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error) {
 	if size <= from {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
@@ -55,7 +55,7 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 			return nil, err
 		}
 		if log.Offset > from {
-			tail = log.Size - from + firstSlack<<(2*try)
+			tail = log.Size - from + initialTailSlack<<(2*try)
 			if try == maxTries-2 {
 				tail = 0
 			}
@@ -73,13 +73,13 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 	return nil, fmt.Errorf("%s of %s grows faster than its node sends it", name, n.container)
 }
 
-// guessedLine is the first estimate of a line's length, in bytes.
-const guessedLine = 200
+// guessedLineBytes is the first estimate of a line's length, in bytes.
+const guessedLineBytes = 200
 
 // openTail opens a log file at an offset before its last lines, or at its beginning
 // if lines is 0.
 func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lines int) (*yarnrest.Log, error) {
-	for size := int64(lines) * guessedLine; ; size *= 8 {
+	for size := int64(lines) * guessedLineBytes; ; size *= 8 {
 		log, err := manager.OpenLog(ctx, file.Container, file.Name, size)
 		if err != nil || lines == 0 || log.Offset == 0 {
 			return log, err

@@ -17,7 +17,7 @@ import (
 const listedSize = 168
 
 // growing returns a node whose log grows by some bytes before each answer.
-func growing(t *testing.T, by int) nodeSource {
+func growing(t *testing.T, by int) containerOnNode {
 	t.Helper()
 	var content strings.Builder
 	grow := func(end int) {
@@ -41,7 +41,7 @@ func growing(t *testing.T, by int) nodeSource {
 	t.Cleanup(rest.CloseIdleConnections)
 	manager, err := rest.NodeManager(server.URL)
 	require.NoError(t, err)
-	return nodeSource{manager, "container"}
+	return containerOnNode{manager, "container"}
 }
 
 func TestNodeSourceOpensAGrowingFileAtAnOffset(t *testing.T) {

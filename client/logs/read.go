@@ -38,20 +38,20 @@ func (c *Reader) Logs(ctx context.Context, id string, selection Selection, conso
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
 	}
-	return c.readLogs(ctx, &reader{id: id, selection: selection, console: console, write: write, aggregation: c.newAggregation(id, console, archivePause)})
+	return c.readLogs(ctx, &logsCall{id: id, selection: selection, console: console, write: write, aggregation: c.newAggregation(id, console, archivePollInterval)})
 }
 
-// archivePause is the time between two reads of HDFS while nodes upload logs.
-const archivePause = 250 * time.Millisecond
+// archivePollInterval is the time between two reads of HDFS while nodes upload logs.
+const archivePollInterval = 250 * time.Millisecond
 
-func (c *Reader) readLogs(ctx context.Context, r *reader) error {
+func (c *Reader) readLogs(ctx context.Context, r *logsCall) error {
 	r.cluster, r.unreachable, r.listed = c, map[string]error{}, map[string]*readContainer{}
 	err := r.read(ctx)
-	return client.Interrupted(ctx, errors.Join(err, r.archive.close()))
+	return client.InterruptedError(ctx, errors.Join(err, r.archive.close()))
 }
 
-// reader is the state of one call of Logs.
-type reader struct {
+// logsCall is the state of one call of Logs.
+type logsCall struct {
 	cluster     *Reader
 	id          string
 	selection   Selection
@@ -74,14 +74,14 @@ type readContainer struct {
 	containerInfo
 	written map[string]int64 // how many bytes of each file were passed to write
 	done    bool             // there is no more to read
-	// moving is set if the logs were read on their node after the application's end,
+	// mayBeMoving is set if the logs were read on their node after the application's end,
 	// perhaps while being moved to HDFS.
-	moving  bool
-	pending bool  // its node may still upload the logs
-	problem error // why the logs could not be read on the node
+	mayBeMoving bool
+	pending     bool  // its node may still upload the logs
+	problem     error // why the logs could not be read on the node
 }
 
-func (r *reader) read(ctx context.Context) error {
+func (r *logsCall) read(ctx context.Context) error {
 	application, err := r.cluster.apps.Application(ctx, r.id)
 	known := err == nil
 	if err != nil && !errors.Is(err, yarnrest.ErrNotFound) {
@@ -103,7 +103,7 @@ func (r *reader) read(ctx context.Context) error {
 		}
 	}
 	if !known && len(r.archive.containers()) == 0 {
-		return client.Refused(fmt.Errorf("%w; in HDFS there are no logs of it below %s", client.UnknownApplication(r.id, err), strings.Join(r.cluster.archiveRoots(), " or ")))
+		return client.RefusedError(fmt.Errorf("%w; in HDFS there are no logs of it below %s", client.UnknownApplication(r.id, err), strings.Join(r.cluster.archiveRoots(), " or ")))
 	}
 	if err := r.list(ctx, known); err != nil {
 		return err
@@ -121,12 +121,12 @@ func (r *reader) read(ctx context.Context) error {
 	return r.conclude()
 }
 
-func (r *reader) selects(container *readContainer) bool {
+func (r *logsCall) selects(container *readContainer) bool {
 	return r.selection.Container == "" || r.selection.Container == container.id
 }
 
 // readContainer reads a container's logs that are in HDFS, and the others from its node.
-func (r *reader) readContainer(ctx context.Context, container *readContainer) error {
+func (r *logsCall) readContainer(ctx context.Context, container *readContainer) error {
 	switch {
 	case r.ended && r.archive.has(container.id):
 		if r.cluster.aggregatesRolledFiles() && r.cluster.aggregates() {
@@ -140,14 +140,14 @@ func (r *reader) readContainer(ctx context.Context, container *readContainer) er
 	if err := r.readArchived(container); err != nil {
 		return err
 	}
-	container.done, container.moving = false, r.ended
+	container.done, container.mayBeMoving = false, r.ended
 	err := r.unreachable[container.node]
 	if err == nil {
 		err = r.readNode(ctx, container)
 	}
 	var gone *yarnrest.RemoteError
 	var unreachable *yarnrest.UnavailableError
-	var broken *logReadError
+	var broken *readError
 	switch {
 	case err == nil:
 		container.done = true
@@ -168,7 +168,7 @@ func (r *reader) readContainer(ctx context.Context, container *readContainer) er
 	return nil
 }
 
-func (r *reader) readNode(ctx context.Context, container *readContainer) error {
+func (r *logsCall) readNode(ctx context.Context, container *readContainer) error {
 	if r.ended {
 		if err := r.awaitEnd(ctx, container); err != nil {
 			return err
@@ -210,15 +210,15 @@ func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 const answerNotice = 3 * time.Second
 
 // noticeSilence prints a message if answered is not called within answerNotice.
-func (r *reader) noticeSilence(node string) (answered func() bool) {
+func (r *logsCall) noticeSilence(node string) (answered func() bool) {
 	return time.AfterFunc(answerNotice, func() { r.console.Print("no answer yet from %s, waiting for it", node) }).Stop
 }
 
-// endPause is the time between two checks of whether a container has ended.
-const endPause = 100 * time.Millisecond
+// endPollInterval is the time between two checks of whether a container has ended.
+const endPollInterval = 100 * time.Millisecond
 
 // awaitEnd waits for the end of a container whose application has ended.
-func (r *reader) awaitEnd(ctx context.Context, container *readContainer) error {
+func (r *logsCall) awaitEnd(ctx context.Context, container *readContainer) error {
 	for r.waitedForEnd < EndTimeout {
 		answered := r.noticeSilence(container.node)
 		ended, err := r.cluster.hasEnded(ctx, container.containerInfo)
@@ -226,16 +226,16 @@ func (r *reader) awaitEnd(ctx context.Context, container *readContainer) error {
 		if ended || err != nil {
 			return err
 		}
-		if err := client.Sleep(ctx, endPause); err != nil {
+		if err := client.Sleep(ctx, endPollInterval); err != nil {
 			return err
 		}
-		r.waitedForEnd += endPause
+		r.waitedForEnd += endPollInterval
 	}
 	return nil
 }
 
 // readArchived passes a container's logs in HDFS to write, except parts passed before.
-func (r *reader) readArchived(container *readContainer) error {
+func (r *logsCall) readArchived(container *readContainer) error {
 	for _, file := range r.archive.filesOf(container.id) {
 		from, known := container.written[file.name]
 		if slices.Contains(hiddenFiles, file.name) || known && from >= file.size {
@@ -243,21 +243,21 @@ func (r *reader) readArchived(container *readContainer) error {
 		}
 		content := file.open()
 		if _, err := io.CopyN(io.Discard, content, from); err != nil {
-			return client.Refused(err)
+			return client.RefusedError(err)
 		}
 		described := container.describe(file.name, file.node, file.size)
 		described.Offset = from
 		if err := r.writeFile(container, described, from, content); err != nil {
-			return client.Refused(err)
+			return client.RefusedError(err)
 		}
 	}
-	container.done, container.moving = true, false
+	container.done, container.mayBeMoving = true, false
 	return nil
 }
 
 // writeFile passes a file to write; content starts at the offset from. Errors of
 // reading the content are returned as *logReadError.
-func (r *reader) writeFile(container *readContainer, file File, from int64, content io.Reader) (err error) {
+func (r *logsCall) writeFile(container *readContainer, file File, from int64, content io.Reader) (err error) {
 	source := &countedReader{r: content}
 	content = source
 	if r.selection.Tail > 0 {
@@ -273,19 +273,19 @@ func (r *reader) writeFile(container *readContainer, file File, from int64, cont
 	switch {
 	case source.err != nil:
 		container.written[file.Name] = from + source.n
-		return &logReadError{source.err}
+		return &readError{source.err}
 	case err != nil:
-		return client.Failed(err)
+		return client.FailedError(err)
 	}
 	container.written[file.Name] = file.Size // even if write did not read it all
 	return nil
 }
 
-// logReadError is an error of reading a log, not of the function write.
-type logReadError struct{ err error }
+// readError is an error of reading a log, not of the function write.
+type readError struct{ err error }
 
-func (b *logReadError) Error() string { return b.err.Error() }
-func (b *logReadError) Unwrap() error { return b.err }
+func (b *readError) Error() string { return b.err.Error() }
+func (b *readError) Unwrap() error { return b.err }
 
 // countedReader counts the bytes read and stores a read error other than io.EOF.
 type countedReader struct {
@@ -304,7 +304,7 @@ func (c *countedReader) Read(p []byte) (int, error) {
 }
 
 // conclude warns of containers whose logs could not be read, and fails if there were none.
-func (r *reader) conclude() error {
+func (r *logsCall) conclude() error {
 	matched := false
 	var reasons, names []string
 	missed := map[string][]string{} // containers by the reason for missing logs
@@ -328,11 +328,11 @@ func (r *reader) conclude() error {
 	}
 	switch {
 	case r.selection.Container != "" && !matched && len(names) > 0:
-		return client.Refusedf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, joinSome(names, "containers"))
+		return client.RefusedErrorf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, joinSome(names, "containers"))
 	case !matched:
-		return client.Refusedf("%s has no container yet, so no logs", r.id)
+		return client.RefusedErrorf("%s has no container yet, so no logs", r.id)
 	case r.fileCount == 0:
-		return client.Refusedf("%s has no logs that could be read", r.id)
+		return client.RefusedErrorf("%s has no logs that could be read", r.id)
 	}
 	return nil
 }
@@ -346,7 +346,7 @@ func (c containerInfo) name() string {
 }
 
 // explain says why the logs of a container could not be read.
-func (r *reader) explain(container *readContainer) string {
+func (r *logsCall) explain(container *readContainer) string {
 	var gone *yarnrest.RemoteError
 	switch hasAnswered := errors.As(container.problem, &gone); {
 	case container.pending && hasAnswered:
@@ -363,9 +363,9 @@ func (r *reader) explain(container *readContainer) string {
 }
 
 // readRest reads logs that nodes moved to HDFS meanwhile, and waits for missing uploads.
-func (r *reader) readRest(ctx context.Context) error {
+func (r *logsCall) readRest(ctx context.Context) error {
 	isOpen := func(c *readContainer) bool { return r.selects(c) && !c.done }
-	isMoving := func(c *readContainer) bool { return r.selects(c) && c.moving }
+	isMoving := func(c *readContainer) bool { return r.selects(c) && c.mayBeMoving }
 	if !r.cluster.aggregates() || !slices.ContainsFunc(r.containers, isOpen) && !slices.ContainsFunc(r.containers, isMoving) {
 		return nil
 	}
@@ -416,7 +416,7 @@ func (r *reader) readRest(ctx context.Context) error {
 
 // pollArchive reads HDFS until visit returns no pending nodes or archiveLimit is
 // reached. If HDFS cannot be read, it warns and returns nil.
-func (r *reader) pollArchive(ctx context.Context, nodes func() []string, visit func(mayUpload func(node string) bool) (pending []string, err error)) error {
+func (r *logsCall) pollArchive(ctx context.Context, nodes func() []string, visit func(mayUpload func(node string) bool) (pending []string, err error)) error {
 	var failure error
 	err := r.aggregation.poll(ctx, nodes, func(archived *archive, mayUpload func(node string) bool) (pending []string, err error) {
 		former := r.archive

@@ -72,7 +72,7 @@ func (t *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
 		return err
 	}
 	listed = slices.DeleteFunc(listed, func(f FileInfo) bool { return t.skip(f.Name) })
-	for _, family := range families(listed) {
+	for _, family := range groupRolled(listed) {
 		if attempt > 0 || t.looksMoved(family) {
 			if err := t.recognize(ctx, source, family, attempt == listAttempts-1); err != nil {
 				return err
@@ -90,15 +90,15 @@ func (t *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
 // name. Other suffixes, such as dates, count only if the current file exists.
 var rolledSuffix = regexp.MustCompile(`\.\d+$`)
 
-// family is a log file and the rolled files that have its older lines.
-type family struct {
+// rolledFamily is a log file and the rolled files that have its older lines.
+type rolledFamily struct {
 	base  string // the name of the current file
 	files []FileInfo
 }
 
-// families groups each current file with the files rolled from it, such as
+// groupRolled groups each current file with the files rolled from it, such as
 // "stderr.1" and "stderr", the oldest first.
-func families(listed []FileInfo) []family {
+func groupRolled(listed []FileInfo) []rolledFamily {
 	byBase := map[string][]FileInfo{}
 	var bases []string
 	for _, file := range listed {
@@ -114,20 +114,20 @@ func families(listed []FileInfo) []family {
 		byBase[base] = append(byBase[base], file)
 	}
 	slices.SortFunc(bases, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
-	var result []family
+	var result []rolledFamily
 	for _, base := range bases {
 		files := byBase[base]
 		slices.SortStableFunc(files, func(a, b FileInfo) int {
-			return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(age(b.Name, base), age(a.Name, base)), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(rolledAge(b.Name, base), rolledAge(a.Name, base)), cmp.Compare(a.Name, b.Name))
 		})
-		result = append(result, family{base, files})
+		result = append(result, rolledFamily{base, files})
 	}
 	return result
 }
 
-// age returns the number in a rolled file's name, higher for older files; -1 for the
+// rolledAge returns the number in a rolled file's name, higher for older files; -1 for the
 // current file, and 0 without a number.
-func age(name, base string) int {
+func rolledAge(name, base string) int {
 	if name == base {
 		return -1
 	}
@@ -139,7 +139,7 @@ func age(name, base string) int {
 }
 
 // known returns the files of a family that were read before.
-func (t *Tail) known(family family) []*tailedFile {
+func (t *Tail) known(family rolledFamily) []*tailedFile {
 	var known []*tailedFile
 	for _, state := range t.files {
 		if state.base == family.base && state.offset > 0 {
@@ -151,7 +151,7 @@ func (t *Tail) known(family family) []*tailedFile {
 
 // looksMoved reports whether files may have been renamed: a file is shorter than its
 // read part, or a new name has appeared.
-func (t *Tail) looksMoved(family family) bool {
+func (t *Tail) looksMoved(family rolledFamily) bool {
 	fresh := false
 	for _, file := range family.files {
 		if state := t.files[file.Name]; state == nil {
@@ -165,7 +165,7 @@ func (t *Tail) looksMoved(family family) bool {
 
 // readFiles reads each file's new part. It fails with ErrShorter if another file has
 // taken its place.
-func (t *Tail) readFiles(ctx context.Context, source Source, family family) error {
+func (t *Tail) readFiles(ctx context.Context, source Source, family rolledFamily) error {
 	for _, file := range family.files {
 		state := t.files[file.Name]
 		if state == nil {
@@ -191,7 +191,7 @@ func (t *Tail) readFiles(ctx context.Context, source Source, family family) erro
 
 // StartOfLines returns the offset at which the last lines of a listed file begin.
 func StartOfLines(ctx context.Context, source Source, file FileInfo, lines int) (int64, error) {
-	for size := int64(lines) * guessedLine; ; size *= 8 {
+	for size := int64(lines) * guessedLineBytes; ; size *= 8 {
 		from := max(0, file.Size-size)
 		content, err := source.Open(ctx, file.Name, file.Size, from)
 		if err != nil {
@@ -253,7 +253,7 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 // recognize finds renamed or copied files by content. A file with unknown content is
 // new. If a known file is not found, it has ended if final is true; otherwise
 // recognize fails with ErrShorter, so that the files are listed again.
-func (t *Tail) recognize(ctx context.Context, source Source, family family, final bool) error {
+func (t *Tail) recognize(ctx context.Context, source Source, family rolledFamily, final bool) error {
 	matched := map[string]*tailedFile{}
 	known := t.known(family)
 	var unmatched []*tailedFile // not found yet

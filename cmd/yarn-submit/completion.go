@@ -37,7 +37,7 @@ with the cluster's applications and queues, and the settings' keys.
 				return err
 			}
 			if shells[args[0]] == nil {
-				return client.Usage(fmt.Errorf("the shell %q is none of bash, zsh, fish", args[0]))
+				return client.UsageError(fmt.Errorf("the shell %q is none of bash, zsh, fish", args[0]))
 			}
 			return nil
 		},

@@ -29,7 +29,7 @@ the workers have ended.`,
 		Example: "  yarn-submit decommission --master bobbin://master-host --wait node-7",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return client.Usage(fmt.Errorf("want the id or host of a worker: %s", c.UseLine()))
+				return client.UsageError(fmt.Errorf("want the id or host of a worker: %s", c.UseLine()))
 			}
 			return nil
 		},

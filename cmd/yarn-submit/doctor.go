@@ -33,9 +33,9 @@ is a problem.`,
 		}
 		settings, err := config.FromEnvironment(config.Sources{Flags: flags})
 		if err != nil {
-			return client.Usage(err)
+			return client.UsageError(err)
 		}
-		findings := client.Examine(c.Context(), settings, t.logger(false))
+		findings := client.RunDoctor(c.Context(), settings, t.logger(false))
 		if *asJSON {
 			err = t.printJSON(findings)
 		} else {
@@ -51,7 +51,7 @@ is a problem.`,
 			}
 		}
 		if problems > 0 {
-			return client.Refusedf("%d of %d checks found problems", problems, len(findings))
+			return client.RefusedErrorf("%d of %d checks found problems", problems, len(findings))
 		}
 		return nil
 	}
@@ -75,7 +75,7 @@ func printFindings(t terminal, findings []client.Finding) error {
 		if level == client.LevelProblem {
 			level = strings.ToUpper(level)
 		}
-		if _, err := fmt.Fprintf(t.stdout, "%-7s  %-*s  %s%s\n", level, width, finding.Check, finding.Found, more); err != nil {
+		if _, err := fmt.Fprintf(t.stdout, "%-7s  %-*s  %s%s\n", level, width, finding.Check, finding.Result, more); err != nil {
 			return err
 		}
 	}

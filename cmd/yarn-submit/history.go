@@ -43,7 +43,7 @@ without a name see the applications that everyone may see.`,
 			"  yarn-submit history --dir hdfs:///logs --listen 127.0.0.1:18480",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return client.Usage(fmt.Errorf("want one application-id at most, got %d arguments: %s", len(args), c.UseLine()))
+				return client.UsageError(fmt.Errorf("want one application-id at most, got %d arguments: %s", len(args), c.UseLine()))
 			}
 			return nil
 		},
@@ -55,7 +55,7 @@ without a name see the applications that everyone may see.`,
 	c.AddCommand(newCompare(t))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := team.check(args); err != nil {
-			return client.Usage(err)
+			return client.UsageError(err)
 		}
 		h, err := openHistoryIn(t, *directory)
 		if err != nil {
@@ -92,7 +92,7 @@ func openHistoryIn(t terminal, directory string) (*historyReader, error) {
 	}
 	settings, err := config.FromEnvironment(config.Sources{Flags: flags})
 	if err != nil {
-		return nil, client.Usage(err)
+		return nil, client.UsageError(err)
 	}
 	return openHistory(t, settings)
 }
@@ -104,7 +104,7 @@ func openHistory(t terminal, settings *config.Config) (*historyReader, error) {
 		hadoop, err = nil, nil
 	}
 	if err != nil {
-		return nil, client.Usage(err)
+		return nil, client.UsageError(err)
 	}
 	identity, err := client.Login(hadoop, settings)
 	if err != nil {
@@ -125,7 +125,7 @@ func (h *historyReader) close() {
 func (h *historyReader) list(ctx context.Context, t terminal, asJSON bool) error {
 	logs, err := eventlog.List(ctx, h.files, h.directory)
 	if err != nil {
-		return client.Refused(err)
+		return client.RefusedError(err)
 	}
 	if asJSON {
 		if logs == nil {
@@ -156,7 +156,7 @@ func (h *historyReader) find(ctx context.Context, named string) (string, error) 
 	}
 	logs, err := eventlog.List(ctx, h.files, h.directory)
 	if err != nil {
-		return "", client.Refused(err)
+		return "", client.RefusedError(err)
 	}
 	var latest *eventlog.Entry
 	for i, log := range logs {
@@ -165,7 +165,7 @@ func (h *historyReader) find(ctx context.Context, named string) (string, error) 
 		}
 	}
 	if latest == nil {
-		return "", client.Refused(fmt.Errorf("%s has no event log in %s: yarn-submit history lists those that are there, and --dir names another directory", named, h.directory))
+		return "", client.RefusedError(fmt.Errorf("%s has no event log in %s: yarn-submit history lists those that are there, and --dir names another directory", named, h.directory))
 	}
 	return latest.Path, nil
 }
@@ -233,7 +233,7 @@ func (h *historyReader) load(ctx context.Context, t terminal, path string) (*eve
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil && state.Application.ID == "":
-		return nil, client.Refused(err)
+		return nil, client.RefusedError(err)
 	case err != nil:
 		t.console.Warn("the log is damaged, what comes before is shown: %v", err)
 	case truncated:

@@ -71,7 +71,7 @@ func (s *teamServer) check(args []string) error {
 func (s *teamServer) serve(ctx context.Context, t terminal, h *historyReader) error {
 	listener, err := net.Listen("tcp", s.address)
 	if err != nil {
-		return client.Usage(fmt.Errorf("--listen: %w", err))
+		return client.UsageError(fmt.Errorf("--listen: %w", err))
 	}
 	logs := historyserver.New(historyserver.Options{
 		Files: h.files, Directory: h.directory, UserHeader: s.userHeader, Proxies: s.trusted, Logger: t.logger(false),

@@ -34,16 +34,16 @@ func (s submission) runInPlace(t terminal) error {
 		}
 	default:
 		if key := config.IdempotencyKey; key.In(s.settings) != "" {
-			return client.Usage(fmt.Errorf("%s (from %s) is for cluster mode: nobody else can follow a driver in this process",
+			return client.UsageError(fmt.Errorf("%s (from %s) is for cluster mode: nobody else can follow a driver in this process",
 				key.Name(), s.settings.Source(key.Name())))
 		}
 		if s.json {
-			return client.Usage(errors.New("--json: with the driver in this process stdout is the program's; " +
+			return client.UsageError(errors.New("--json: with the driver in this process stdout is the program's; " +
 				"ask for its application's report with yarn-submit status --json"))
 		}
 	}
 	if !s.target.local {
-		if err := client.CheckDriver(s.program); err != nil {
+		if err := client.CheckRunsHere(s.program); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (s submission) runInPlace(t terminal) error {
 	for name, values := range map[string]map[string]string{launch.EnvProperties: properties, launch.EnvOrigins: s.settings.Origins()} {
 		encoded, err := json.Marshal(values)
 		if err != nil {
-			return client.Usage(err)
+			return client.UsageError(err)
 		}
 		environment = append(environment, name+"="+string(encoded))
 	}
@@ -86,14 +86,14 @@ func localEnvironment(t terminal, settings *config.Config) []string {
 func replace(t terminal, program string, argv, environment []string) error {
 	path, err := filepath.Abs(program)
 	if err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	t.console.Close()
 	if t.waitForChild {
 		return runChild(t, path, argv, environment)
 	}
 	err = syscall.Exec(path, argv, append(os.Environ(), environment...))
-	return client.Usage(fmt.Errorf("cannot run %s: %w", program, err))
+	return client.UsageError(fmt.Errorf("cannot run %s: %w", program, err))
 }
 
 // runChild runs a program as a child process and forwards signals. A failure is a
@@ -104,7 +104,7 @@ func runChild(t terminal, path string, argv, environment []string) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	if err := child.Start(); err != nil {
-		return client.Usage(fmt.Errorf("cannot run %s: %w", path, err))
+		return client.UsageError(fmt.Errorf("cannot run %s: %w", path, err))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- child.Wait() }()

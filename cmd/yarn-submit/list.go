@@ -30,7 +30,7 @@ func newList(t terminal) *cobra.Command {
 	asJSON := addJSON(c)
 	onCluster(t, c, func(c *cobra.Command, _ []string, cluster clusterClient) error {
 		if selection.Limit < 0 {
-			return client.Usage(fmt.Errorf("--limit %d: want 1 or more, or 0 for all", selection.Limit))
+			return client.UsageError(fmt.Errorf("--limit %d: want 1 or more, or 0 for all", selection.Limit))
 		}
 		for i, state := range selection.States {
 			selection.States[i] = strings.ToUpper(strings.TrimSpace(state))
@@ -49,7 +49,7 @@ func newList(t terminal) *cobra.Command {
 
 // printList prints a table of applications. It adds colours after aligning the
 // columns, as escape sequences take no width.
-func printList(w io.Writer, applications []client.Listed, colours bool) error {
+func printList(w io.Writer, applications []client.ListedApplication, colours bool) error {
 	rows := [][]string{{"APPLICATION", "NAME", "USER", "QUEUE", "STATE", "STATUS", "STARTED", "TOOK"}}
 	const state, status = 4, 5 // columns
 	for _, a := range applications {
@@ -79,7 +79,7 @@ func printList(w io.Writer, applications []client.Listed, colours bool) error {
 
 // started returns when an application started. A ResourceManager may hide it from those
 // who may not view the application.
-func started(a client.Listed) string {
+func started(a client.ListedApplication) string {
 	if a.Started.IsZero() {
 		return "unknown"
 	}
@@ -87,7 +87,7 @@ func started(a client.Listed) string {
 }
 
 // took returns how long an application has run.
-func took(a client.Listed) string {
+func took(a client.ListedApplication) string {
 	if a.Started.IsZero() {
 		return "unknown"
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestListIsATable(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
-	applications := []client.Listed{
+	applications := []client.ListedApplication{
 		{ApplicationID: "application_1_0002", Name: "näme", User: "ann", Queue: "default", State: "RUNNING", FinalStatus: "UNDEFINED", Started: began, Finished: began.Add(time.Second)},
 		{ApplicationID: "application_1_0001", Name: "RUNNING", User: "bo", Queue: "q", State: "FINISHED", FinalStatus: "FAILED", Started: began, Finished: began.Add(90 * time.Second)},
 	}

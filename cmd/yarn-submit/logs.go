@@ -31,7 +31,7 @@ the container that wrote it, until the application has ended.`,
 	asJSON := c.Flags().Bool("json", false, "print the files as JSON on stdout; with --follow an object for each line")
 	onCluster(t, c, func(c *cobra.Command, args []string, cluster clusterClient) error {
 		if selection.Tail < 0 {
-			return client.Usage(fmt.Errorf("--tail %d: want 1 or more lines, or 0 for all", selection.Tail))
+			return client.UsageError(fmt.Errorf("--tail %d: want 1 or more lines, or 0 for all", selection.Tail))
 		}
 		if *follow {
 			write := newLineWriter(t.stdout).write

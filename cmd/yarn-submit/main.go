@@ -63,7 +63,7 @@ func hint(err error) string {
 	}
 	var unavailable *yarnrest.UnavailableError
 	if !errors.As(err, &unavailable) || unavailable.Service != "ResourceManager" || unavailable.Context != nil {
-		if client.Examinable(err) {
+		if client.MayDoctorExplain(err) {
 			return "; yarn-submit doctor checks configuration, login and cluster"
 		}
 		return ""

@@ -24,7 +24,7 @@ func newMan() *cobra.Command {
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := os.MkdirAll(args[0], 0o755); err != nil {
-			return client.Usage(fmt.Errorf("the directory of the manual pages: %w", err))
+			return client.UsageError(fmt.Errorf("the directory of the manual pages: %w", err))
 		}
 		root := c.Root()
 		root.DisableAutoGenTag = true // so that SOURCE_DATE_EPOCH makes pages reproducible
@@ -33,7 +33,7 @@ func newMan() *cobra.Command {
 				continue
 			}
 			if err := writePage(command, args[0]); err != nil {
-				return client.Usage(fmt.Errorf("writing the manual pages: %w", err))
+				return client.UsageError(fmt.Errorf("writing the manual pages: %w", err))
 			}
 		}
 		return nil

@@ -44,7 +44,7 @@ func newMaster(t terminal) *cobra.Command {
 		}
 		credentials, err := protocol.LoadOrCreate(settings)
 		if err != nil {
-			return client.Usage(err)
+			return client.UsageError(err)
 		}
 		logger := logging.New(t.console, settings)
 		if !c.Flags().Changed("host") && isLoopback(c.Context(), flags.host) {

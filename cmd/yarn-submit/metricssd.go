@@ -49,7 +49,7 @@ const listTimeout = 30 * time.Second
 func serveTargets(ctx context.Context, t terminal, address string, list func(context.Context) ([]client.MetricTarget, error)) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return client.Usage(fmt.Errorf("--listen %s: %w", address, err))
+		return client.UsageError(fmt.Errorf("--listen %s: %w", address, err))
 	}
 	server := &http.Server{ReadHeaderTimeout: listTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
@@ -65,7 +65,7 @@ func serveTargets(ctx context.Context, t terminal, address string, list func(con
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	t.console.Print("serving the list at http://%s/", listener.Addr())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return client.Failed(err)
+		return client.FailedError(err)
 	}
-	return client.Failed(context.Cause(ctx))
+	return client.FailedError(context.Cause(ctx))
 }

@@ -39,17 +39,17 @@ func (f *processFlags) load(name string) (*config.Config, error) {
 	}
 	settings, err := config.FromEnvironment(config.Sources{Flags: values, PropertiesFile: f.properties})
 	if err != nil {
-		return nil, client.Usage(err)
+		return nil, client.UsageError(err)
 	}
 	if f.host == "" {
 		if f.host, err = os.Hostname(); err != nil {
-			return nil, client.Usage(fmt.Errorf("%w: set --host", err))
+			return nil, client.UsageError(fmt.Errorf("%w: set --host", err))
 		}
 	}
 	if f.workDir == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return nil, client.Usage(fmt.Errorf("%w: set --work-dir", err))
+			return nil, client.UsageError(fmt.Errorf("%w: set --work-dir", err))
 		}
 		f.workDir = filepath.Join(home, ".bobbin", name)
 	}
@@ -60,7 +60,7 @@ func (f *processFlags) load(name string) (*config.Config, error) {
 // means no port.
 func checkPort(flag string, port, least int) error {
 	if port < least || port > 65535 {
-		return client.Usage(fmt.Errorf("--%s %d: want %d to 65535", flag, port, least))
+		return client.UsageError(fmt.Errorf("--%s %d: want %d to 65535", flag, port, least))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ Users who may view the application may profile it.`,
 	onCluster(t, c, func(c *cobra.Command, args []string, cluster clusterClient) error {
 		o.Duration = time.Duration(*seconds) * time.Second
 		if err := profiling.Request(o).Check(); err != nil {
-			return client.Usage(err)
+			return client.UsageError(err)
 		}
 		if *file == "" {
 			*file = args[0] + "." + o.Type + ".pb.gz"
@@ -51,10 +51,10 @@ Users who may view the application may profile it.`,
 		}
 		comments, err := profiling.Comments(encoded)
 		if err != nil {
-			return client.Failed(fmt.Errorf("the profile that the application sent: %w", err))
+			return client.FailedError(fmt.Errorf("the profile that the application sent: %w", err))
 		}
 		if err := os.WriteFile(*file, encoded, 0o644); err != nil {
-			return client.Failed(err)
+			return client.FailedError(err)
 		}
 		t.console.Print("wrote %s: %s; read it with go tool pprof", *file, strings.Join(comments, ", "))
 		return nil

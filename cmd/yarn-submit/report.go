@@ -49,7 +49,7 @@ submit and run write the same with --report.`,
 			_, err = t.stdout.Write(report)
 			return err
 		}
-		return client.Usage(os.WriteFile(*output, report, 0o644))
+		return client.UsageError(os.WriteFile(*output, report, 0o644))
 	}
 	return c
 }

@@ -64,7 +64,7 @@ func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 	}
 	if f.ownDirectory {
 		if f.keepOnSuccess && !w.target.keepsResults {
-			return nil, client.Usage(errors.Join(errors.New("--collect and --summary with an idempotency key are for YARN: "+
+			return nil, client.UsageError(errors.Join(errors.New("--collect and --summary with an idempotency key are for YARN: "+
 				"elsewhere only the run that submits a driver finds its results"), f.files.Close()))
 		}
 		f.plan.Results += "/" + strings.ToLower(rand.Text())
@@ -81,7 +81,7 @@ func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.
 	}
 	base := config.StagingDir.In(settings)
 	if hadoop == nil && base == "" {
-		return nil, "", client.Usage(errors.New("--collect and --summary need a file system that this machine and all nodes reach: " +
+		return nil, "", client.UsageError(errors.New("--collect and --summary need a file system that this machine and all nodes reach: " +
 			"set HADOOP_CONF_DIR for HDFS, or name a shared directory with --conf yarn.stagingDir=file:///…"))
 	}
 	identity, err := client.Login(hadoop, settings) // for as long as this process
@@ -91,7 +91,7 @@ func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.
 	files := storage.New(identity.Storage(storage.Options{Hadoop: hadoop, Logger: t.logger(verbose)}))
 	base, err = files.Qualify(strings.TrimRight(cmp.Or(base, "/user"), "/") + "/" + identity.User + resultsDirectory)
 	if err != nil {
-		return nil, "", client.Usage(errors.Join(err, files.Close()))
+		return nil, "", client.UsageError(errors.Join(err, files.Close()))
 	}
 	return files, base, nil
 }
@@ -102,7 +102,7 @@ func hadoopOf(settings *config.Config) (*conf.Config, error) {
 	if errors.Is(err, conf.ErrNotConfigured) {
 		return nil, nil
 	}
-	return hadoop, client.Usage(err)
+	return hadoop, client.UsageError(err)
 }
 
 func (f *resultCollector) close() {

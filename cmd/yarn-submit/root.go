@@ -32,9 +32,9 @@ reached or refused.`,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return client.Usage(fmt.Errorf("no command: want one of %s; see yarn-submit --help", strings.Join(commandNames(), ", ")))
+				return client.UsageError(fmt.Errorf("no command: want one of %s; see yarn-submit --help", strings.Join(commandNames(), ", ")))
 			}
-			return client.Usage(fmt.Errorf("unknown command %q%s; see yarn-submit --help", args[0], didYouMean(args[0], commandNames())))
+			return client.UsageError(fmt.Errorf("unknown command %q%s; see yarn-submit --help", args[0], didYouMean(args[0], commandNames())))
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true // newCompletion replaces it
@@ -63,12 +63,12 @@ func commandNames() []string {
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
-		return client.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+		return client.UsageError(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	name := "--" + unknown.GetSpecifiedName()
-	return client.Usage(fmt.Errorf("unknown flag %s%s; see %s --help", name, didYouMean(name, names), c.CommandPath()))
+	return client.UsageError(fmt.Errorf("unknown flag %s%s; see %s --help", name, didYouMean(name, names), c.CommandPath()))
 }
 
 func didYouMean(name string, candidates []string) string {
@@ -84,7 +84,7 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		if len(args) == len(names) {
 			return nil
 		}
-		return client.Usage(fmt.Errorf("want %s, got %d arguments: %s", strings.Join(names, " "), len(args), c.UseLine()))
+		return client.UsageError(fmt.Errorf("want %s, got %d arguments: %s", strings.Join(names, " "), len(args), c.UseLine()))
 	}
 }
 

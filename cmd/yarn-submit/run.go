@@ -96,15 +96,15 @@ func (f *runFlags) arguments(c *cobra.Command, args []string) error {
 	}
 	switch {
 	case f.jobFile != "" && c.Flags().Changed("tasks"):
-		return client.Usage(errors.New("--tasks is for a command: the tasks of a job file's steps are in the file"))
+		return client.UsageError(errors.New("--tasks is for a command: the tasks of a job file's steps are in the file"))
 	case f.jobFile != "" && len(args) > 0:
-		return client.Usage(fmt.Errorf("a job file takes no arguments, got %q; its commands are in the file", args[0]))
+		return client.UsageError(fmt.Errorf("a job file takes no arguments, got %q; its commands are in the file", args[0]))
 	case f.jobFile == "" && len(args) == 0:
-		return client.Usage(errors.New("no command to run: " + usage))
+		return client.UsageError(errors.New("no command to run: " + usage))
 	case f.jobFile == "" && f.tasks < 1:
-		return client.Usage(errors.New("say with --tasks N how many times the command is to run, at least once; a job file's name ends in .yaml or .yml"))
+		return client.UsageError(errors.New("say with --tasks N how many times the command is to run, at least once; a job file's name ends in .yaml or .yml"))
 	case c.Flags().Changed("retries") && f.retries < 0:
-		return client.Usage(errors.New("--retries: want 0 or more"))
+		return client.UsageError(errors.New("--retries: want 0 or more"))
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func withCommandStatus(report *client.Report, err error) error {
 func executablePath() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
-		return "", client.Usage(fmt.Errorf("finding yarn-submit itself, which runs the command in the cluster: %w", err))
+		return "", client.UsageError(fmt.Errorf("finding yarn-submit itself, which runs the command in the cluster: %w", err))
 	}
 	return path, nil
 }

@@ -35,12 +35,12 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 			err = fmt.Errorf("the job file %s does not exist", f.jobFile)
 		}
 		if err != nil {
-			return nil, client.Usage(err)
+			return nil, client.UsageError(err)
 		}
 		w.job = job
 		settings, err := job.Settings()
 		if err != nil {
-			return nil, client.Usage(err)
+			return nil, client.UsageError(err)
 		}
 		f.settingsFlags.job = map[string]config.Placed{}
 		for _, setting := range settings {
@@ -60,7 +60,7 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 	if err == nil && w.hasResults() && !w.target.driverHere && !config.WaitForEnd.In(w.settings) {
 		err = w.saveForWait()
 	}
-	return w, client.Usage(err)
+	return w, client.UsageError(err)
 }
 
 // saveForWait makes the driver save the results for "yarn-submit wait". It fails for
@@ -240,7 +240,7 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 	}
 	args, remove, err := w.runArgs()
 	if err != nil {
-		return client.Usage(err)
+		return client.UsageError(err)
 	}
 	defer remove()
 	report, err := submission{

@@ -78,7 +78,7 @@ func confValues(entries []string) (map[string]string, error) {
 	for _, entry := range entries {
 		key, value, ok := strings.Cut(entry, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" {
-			return nil, client.Usage(fmt.Errorf("--conf %s: want key=value", config.Default().Redact("", entry)))
+			return nil, client.UsageError(fmt.Errorf("--conf %s: want key=value", config.Default().Redact("", entry)))
 		}
 		values[key] = value
 	}
@@ -102,21 +102,21 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 		values[config.WaitForEnd.Name()] = "false"
 	}
 	if key, given := values[config.IdempotencyKey.Name()]; given && key == "" {
-		return nil, client.Usage(errors.New("--idempotency-key is empty: is the variable set that it comes from?"))
+		return nil, client.UsageError(errors.New("--idempotency-key is empty: is the variable set that it comes from?"))
 	}
 	if s.program != "" {
 		values[config.Program.Name()] = s.program
 	}
 	settings, err := config.FromEnvironment(config.Sources{Flags: values, Job: s.job, PropertiesFile: s.properties})
 	if err != nil {
-		return nil, client.Usage(err)
+		return nil, client.UsageError(err)
 	}
 	if s.detach && config.ClientMode(settings) {
-		return nil, client.Usage(errors.New("--detach: in client mode the driver is this process, which cannot leave it: use --deploy-mode cluster"))
+		return nil, client.UsageError(errors.New("--detach: in client mode the driver is this process, which cannot leave it: use --deploy-mode cluster"))
 	}
 	if s.report != "" {
 		if s.report, err = checkReport(s.report, settings); err != nil {
-			return nil, client.Usage(err)
+			return nil, client.UsageError(err)
 		}
 	}
 	if s.verbose {

@@ -29,7 +29,7 @@ executors; elsewhere in a line each time.`,
 	onCluster(t, c, func(c *cobra.Command, args []string, cluster clusterClient) error {
 		switch {
 		case *watch && *asJSON:
-			return client.Usage(errors.New("--watch is for people and --json for programs: take one of them"))
+			return client.UsageError(errors.New("--watch is for people and --json for programs: take one of them"))
 		case *watch:
 			return watchApplication(c.Context(), t, *interval, func(ctx context.Context) (*client.Report, error) {
 				return cluster.Status(ctx, args[0])
@@ -53,7 +53,7 @@ const minInterval = 100 * time.Millisecond
 
 func watchApplication(ctx context.Context, t terminal, interval time.Duration, fetch func(ctx context.Context) (*client.Report, error)) error {
 	if interval < minInterval {
-		return client.Usage(fmt.Errorf("--interval %v: want %v at least", interval, minInterval))
+		return client.UsageError(fmt.Errorf("--interval %v: want %v at least", interval, minInterval))
 	}
 	screen := client.Screen{Out: t.stdout}
 	if file, ok := t.stdout.(*os.File); ok && isTerminal(file) && os.Getenv("TERM") != "dumb" {

@@ -30,13 +30,13 @@ func (s submission) checkStreaming() error {
 	case !s.logs:
 		return nil
 	case s.json:
-		return client.Usage(errors.New("--logs and --json both want stdout: take one of them"))
+		return client.UsageError(errors.New("--logs and --json both want stdout: take one of them"))
 	case !config.WaitForEnd.In(s.settings):
-		return client.Usage(errors.New("--logs needs an application that is followed: leave out --detach, or use yarn-submit logs --follow"))
+		return client.UsageError(errors.New("--logs needs an application that is followed: leave out --detach, or use yarn-submit logs --follow"))
 	case s.target.oneMachine:
-		return client.Usage(errors.New("--logs: the driver of a local cluster writes here, and its executors to files in worker.dir"))
+		return client.UsageError(errors.New("--logs: the driver of a local cluster writes here, and its executors to files in worker.dir"))
 	case s.target.driverHere:
-		return client.Usage(errors.New("--logs is for cluster mode: in client mode the driver writes here, and yarn-submit logs --follow shows what executors write"))
+		return client.UsageError(errors.New("--logs is for cluster mode: in client mode the driver writes here, and yarn-submit logs --follow shows what executors write"))
 	}
 	return nil
 }

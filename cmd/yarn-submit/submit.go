@@ -30,7 +30,7 @@ usage, 3 the cluster could not be reached or refused.`,
 	asJSON := addJSON(c)
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return client.Usage(errors.New("no program to submit: yarn-submit submit [flags] ./program [argument…]"))
+			return client.UsageError(errors.New("no program to submit: yarn-submit submit [flags] ./program [argument…]"))
 		}
 		return nil
 	}
@@ -96,7 +96,7 @@ func (s submission) run(ctx context.Context, t terminal) (*client.Report, error)
 
 func (s submission) job(t terminal) client.Job {
 	return client.Job{
-		Program: s.program, Own: s.own, Args: s.args, Settings: s.settings, Console: t.console,
+		Program: s.program, IsOwnProgram: s.own, Args: s.args, Settings: s.settings, Console: t.console,
 		Submitted: func(id string) {
 			if !s.json && (!t.sameScreen || !config.WaitForEnd.In(s.settings)) {
 				fmt.Fprintln(t.stdout, id)

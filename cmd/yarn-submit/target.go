@@ -41,7 +41,7 @@ func newTarget(settings *config.Config) (target, error) {
 			unknown.URL, settings.Source(config.Master.Name()), didYouMean(unknown.URL, []string{"yarn", "local", "bobbin://"}))
 	}
 	if err != nil {
-		return target{}, client.Usage(err)
+		return target{}, client.UsageError(err)
 	}
 	oneMachine := url.Kind == masterurl.Local || url.Kind == masterurl.LocalCluster
 	driverHere := oneMachine || config.ClientMode(settings)
@@ -56,7 +56,7 @@ type clusterClient interface {
 	Submit(ctx context.Context, job client.Job) (*client.Report, error)
 	Status(ctx context.Context, id string) (*client.Report, error)
 	Kill(ctx context.Context, id string) (*client.Report, error)
-	List(ctx context.Context, selection client.Selection) ([]client.Listed, error)
+	List(ctx context.Context, selection client.Selection) ([]client.ListedApplication, error)
 	Wait(ctx context.Context, id string, options client.WaitOptions) (*client.Report, error)
 	Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.File, io.Reader) error) error
 	FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error
@@ -82,7 +82,7 @@ func (d target) connect(t terminal, settings *config.Config, verbose bool) (clus
 	if err != nil {
 		return nil, err
 	}
-	return yarnCluster{cluster, logs.Of(cluster)}, nil
+	return yarnCluster{cluster, logs.NewReader(cluster)}, nil
 }
 
 // namedTarget loads the settings of a command with no setting flag but --master.
@@ -93,7 +93,7 @@ func namedTarget(c *cobra.Command) (target, *config.Config, error) {
 	}
 	settings, err := config.FromEnvironment(config.Sources{Flags: flags})
 	if err != nil {
-		return target{}, nil, client.Usage(err)
+		return target{}, nil, client.UsageError(err)
 	}
 	named, err := newTarget(settings)
 	return named, settings, err
@@ -106,7 +106,7 @@ func connectStandalone(t terminal, c *cobra.Command) (*standalone.Cluster, error
 		return nil, err
 	}
 	if named.url.Kind != masterurl.Standalone {
-		return nil, client.Usage(errors.New("decommission is for workers of a standalone cluster: give --master bobbin://HOST:PORT; " +
+		return nil, client.UsageError(errors.New("decommission is for workers of a standalone cluster: give --master bobbin://HOST:PORT; " +
 			"nodes of YARN are decommissioned with yarn rmadmin -refreshNodes"))
 	}
 	return standalone.Connect(settings, t.logger(false))
@@ -134,7 +134,7 @@ func onTarget(t terminal, c *cobra.Command, run func(c *cobra.Command, args []st
 		}
 		defer cluster.Close()
 		if yarn, ok := cluster.(yarnCluster); ok {
-			defer yarn.NoticeSilence(t.console)()
+			defer yarn.WarnIfSilent(t.console)()
 		}
 		return run(c, args, cluster, named, settings)
 	}

@@ -44,11 +44,11 @@ yarn-submit run.`,
 	asJSON := addJSON(c)
 	onTarget(t, c, func(c *cobra.Command, args []string, cluster clusterClient, target target, settings *config.Config) error {
 		if *timeout < 0 || c.Flags().Changed("timeout") && *timeout == 0 {
-			return client.Usage(errors.New("--timeout: want a time above 0, as 30m"))
+			return client.UsageError(errors.New("--timeout: want a time above 0, as 30m"))
 		}
 		results, err := newWaitResults(t, target, settings, *collect, *summary)
 		if err != nil {
-			return client.Usage(err)
+			return client.UsageError(err)
 		}
 		if err := results.begin(c.Context(), cluster, args[0]); err != nil {
 			return err
@@ -117,7 +117,7 @@ func newWaitResults(t terminal, target target, settings *config.Config, collect 
 func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id string) error {
 	if !w.keepsResults {
 		if w.requested {
-			return client.Usage(errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: give them to yarn-submit run, without --detach"))
+			return client.UsageError(errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: give them to yarn-submit run, without --detach"))
 		}
 		return nil
 	}
@@ -129,7 +129,7 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 	switch {
 	case !slices.Contains(w.tags, savedResultsTag):
 		if w.requested {
-			return client.Usage(fmt.Errorf("%s keeps nothing to collect: --collect and --summary of wait are for what was submitted by yarn-submit run with --detach and one of them", id))
+			return client.UsageError(fmt.Errorf("%s keeps nothing to collect: --collect and --summary of wait are for what was submitted by yarn-submit run with --detach and one of them", id))
 		}
 		return nil
 	case !w.requested && report.User != w.user:
@@ -160,11 +160,11 @@ func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	plan.MoveTo(w.directory)
 	for _, collect := range w.collects {
 		if err := plan.Redirect(collect); err != nil {
-			return nil, client.Usage(fmt.Errorf("--collect: %w", err))
+			return nil, client.UsageError(fmt.Errorf("--collect: %w", err))
 		}
 	}
 	if _, _, err := plan.Collision(); err != nil {
-		return nil, client.Usage(fmt.Errorf("--collect: %w", err))
+		return nil, client.UsageError(fmt.Errorf("--collect: %w", err))
 	}
 	return plan, nil
 }

@@ -60,14 +60,14 @@ func newWorker(t terminal) *cobra.Command {
 		}
 		masters, err := masterurl.ParseStandalone(args[0])
 		if err != nil {
-			return client.Usage(err)
+			return client.UsageError(err)
 		}
 		decommission, stop := worker.DecommissionSignal()
 		defer stop()
 		logger := logging.New(t.console, settings)
 		credentials, err := awaitSecret(c.Context(), func() (*protocol.Credentials, error) { return protocol.Load(settings) }, logger)
 		if err != nil {
-			return client.Usage(err)
+			return client.UsageError(err)
 		}
 		err = worker.Run(c.Context(), worker.Options{
 			Masters: masters, Credentials: credentials, Settings: settings, Decommission: decommission, Logger: logger,

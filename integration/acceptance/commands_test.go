@@ -62,7 +62,7 @@ func TestCommandsOnARunningApplication(t *testing.T) {
 	assert.NotContains(t, yarnSubmit(t, "list", "--state", "FINISHED").stdout, id)
 	assert.NotContains(t, yarnSubmit(t, "list", "--queue", "default").stdout, id)
 	// Other tests submit to this queue too.
-	listed := decoded[[]client.Listed](t, yarnSubmit(t, "list", "--json", "--queue", "batch", "--name", "a name of two words", "--limit", "1"))
+	listed := decoded[[]client.ListedApplication](t, yarnSubmit(t, "list", "--json", "--queue", "batch", "--name", "a name of two words", "--limit", "1"))
 	require.Len(t, listed, 1)
 	assert.Equal(t, id, listed[0].ApplicationID)
 	assert.Equal(t, "RUNNING", listed[0].State)

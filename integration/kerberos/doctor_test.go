@@ -22,7 +22,7 @@ func (s *secured) askDoctor(t *testing.T) {
 	found := map[string]string{}
 	for _, finding := range findings {
 		require.NotEqual(t, client.LevelProblem, finding.Level, "%+v", finding)
-		found[finding.Check] += finding.Found + "\n"
+		found[finding.Check] += finding.Result + "\n"
 	}
 	require.Contains(t, found["login"], "alice@BOBBIN.TEST")
 	require.Contains(t, found["login"], "aes256-cts-hmac-sha1-96")

@@ -58,7 +58,7 @@ func TestStatusAndListShowADriverInTheCluster(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(ask(t, "status", "--json", id).stdout), &report))
 	assert.Equal(t, []string{id, "quick", "FINISHED", "SUCCEEDED"}, []string{report.ApplicationID, report.Name, report.State, report.FinalStatus})
 
-	var listed []client.Listed
+	var listed []client.ListedApplication
 	require.NoError(t, json.Unmarshal([]byte(ask(t, "list", "--json", "--limit", "2").stdout), &listed))
 	require.Len(t, listed, 2, "the driver and its application")
 	assert.Equal(t, []string{"quick", "quick"}, []string{listed[0].Name, listed[1].Name})

@@ -74,7 +74,7 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, client.Refused(fmt.Errorf("%s was told to end and is still %s: %w", id, found.State, context.Cause(ctx)))
+			return nil, client.RefusedError(fmt.Errorf("%s was told to end and is still %s: %w", id, found.State, context.Cause(ctx)))
 		case <-time.After(firstInterval):
 		}
 	}
@@ -85,37 +85,37 @@ func (s *Cluster) Queues(context.Context) ([]string, error) { return nil, nil }
 
 // List returns the drivers and applications that match selection, the newest first.
 // It fails if selection names a queue or a tag.
-func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]client.Listed, error) {
+func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]client.ListedApplication, error) {
 	if selection.Queue != "" {
-		return nil, client.Usagef("--queue: a standalone cluster has no queues")
+		return nil, client.UsageErrorf("--queue: a standalone cluster has no queues")
 	}
 	if len(selection.Tags) > 0 {
-		return nil, client.Usagef("--tag: a standalone cluster's applications have no tags")
+		return nil, client.UsageErrorf("--tag: a standalone cluster's applications have no tags")
 	}
 	state, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var listed []client.Listed
+	var listed []client.ListedApplication
 	for _, a := range slices.Concat(state.Applications, state.EndedApplications) {
 		final, _ := applicationEnded(&a)
-		listed = append(listed, client.Listed{
+		listed = append(listed, client.ListedApplication{
 			ApplicationID: a.ID, Name: a.Name, User: a.User, State: string(a.State), FinalStatus: final,
 			Started: a.Started, Finished: a.Ended, TrackingURL: a.WebURL,
 		})
 	}
 	for _, d := range slices.Concat(state.Drivers, state.EndedDrivers) {
 		final, _ := driverEnded(d.State)
-		listed = append(listed, client.Listed{
+		listed = append(listed, client.ListedApplication{
 			ApplicationID: d.ID, Name: d.Name, User: d.User, State: d.State, FinalStatus: final,
 			Started: d.Submitted, Finished: d.Ended, TrackingURL: d.LogURL,
 		})
 	}
-	listed = slices.DeleteFunc(listed, func(l client.Listed) bool {
+	listed = slices.DeleteFunc(listed, func(l client.ListedApplication) bool {
 		return selection.User != "" && l.User != selection.User || !selection.Matches(l.Name) ||
 			len(selection.States) > 0 && !slices.Contains(selection.States, l.State)
 	})
-	slices.SortStableFunc(listed, func(a, b client.Listed) int { return b.Started.Compare(a.Started) })
+	slices.SortStableFunc(listed, func(a, b client.ListedApplication) int { return b.Started.Compare(a.Started) })
 	if selection.Limit > 0 && len(listed) > selection.Limit {
 		listed = listed[:selection.Limit]
 	}
@@ -137,13 +137,13 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 	}
 	cause := context.Cause(following)
 	if o.KeepRunning != nil && o.KeepRunning(cause) {
-		return nil, client.Failed(fmt.Errorf("%w; %s goes on", cause, id))
+		return nil, client.FailedError(fmt.Errorf("%w; %s goes on", cause, id))
 	}
 	o.Console.Print("%v: killing %s; once more to leave at once", cause, id)
 	killing, cancelKill := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 	defer cancelKill()
 	if ended, err = s.Kill(killing, id); err != nil {
-		return nil, client.Refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", id, err))
+		return nil, client.RefusedError(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", id, err))
 	}
 	ended.Message = cause.Error()
 	return s.conclude(killing, ended, o.Console)
@@ -188,7 +188,7 @@ func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *
 		s.addDriverError(ctx, report)
 	}
 	report.Print(console)
-	return report, client.Failed(failure)
+	return report, client.FailedError(failure)
 }
 
 // addDriverError sets the message of a failed driver's report to the last line of

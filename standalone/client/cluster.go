@@ -32,15 +32,15 @@ type Cluster struct {
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	addresses, err := masterurl.ParseStandalone(config.Master.In(settings))
 	if err != nil {
-		return nil, client.Usage(err)
+		return nil, client.UsageError(err)
 	}
 	credentials, err := protocol.Load(settings)
 	if err != nil {
-		return nil, client.Usage(err)
+		return nil, client.UsageError(err)
 	}
 	user, err := security.CurrentUser()
 	if err != nil {
-		return nil, client.Usage(err)
+		return nil, client.UsageError(err)
 	}
 	return &Cluster{masters: NewMasters(addresses, credentials.DialOptions()), user: user.Effective, log: log}, nil
 }
@@ -63,18 +63,18 @@ func isDriver(id string) (bool, error) {
 	case strings.HasPrefix(id, applicationPrefix):
 		return false, nil
 	}
-	return false, client.Usagef("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)
+	return false, client.UsageErrorf("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)
 }
 
 // refusedError wraps a call's error in client.Refused, for the exit status, or returns ctx's cause.
 func refusedError(ctx context.Context, err error) error {
-	return client.Refused(client.Interrupted(ctx, err))
+	return client.RefusedError(client.InterruptedError(ctx, err))
 }
 
 // refusedErrorFor is refused for a call about one id. An unknown id's error is an *unknownIDError.
 func refusedErrorFor(ctx context.Context, id string, err error) error {
 	if status.Code(err) == codes.NotFound {
-		return client.Refused(&unknownIDError{id})
+		return client.RefusedError(&unknownIDError{id})
 	}
 	return refusedError(ctx, err)
 }
@@ -93,7 +93,7 @@ func (s *Cluster) status(ctx context.Context) (*cluster.Status, error) {
 	}
 	state := &cluster.Status{}
 	if err := json.Unmarshal(encoded, state); err != nil {
-		return nil, client.Refused(fmt.Errorf("the master's status: %w", err))
+		return nil, client.RefusedError(fmt.Errorf("the master's status: %w", err))
 	}
 	return state, nil
 }
@@ -115,7 +115,7 @@ func applicationIn(state *cluster.Status, id string) (*cluster.ApplicationStatus
 			}
 		}
 	}
-	return nil, client.Refused(&unknownIDError{id})
+	return nil, client.RefusedError(&unknownIDError{id})
 }
 
 // Final statuses, as in YARN. FAILED and KILLED are names of states, too.
@@ -157,7 +157,7 @@ func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	state := strings.TrimPrefix(d.GetState().String(), "DRIVER_")
 	report := &client.Report{
 		ApplicationID: d.GetDriverId(), Name: d.GetName(), User: user, State: state, Diagnostics: d.GetText(), TrackingURL: d.GetLogUrl(),
-		Times: client.Times{Submitted: time.Unix(0, d.GetSubmitted()).Truncate(time.Millisecond)},
+		Times: client.StateTimes{Submitted: time.Unix(0, d.GetSubmitted()).Truncate(time.Millisecond)},
 	}
 	report.FinalStatus, _ = driverEnded(state)
 	report.Message = d.GetText()
@@ -169,7 +169,7 @@ func applicationReport(a *cluster.ApplicationStatus) *client.Report {
 	report := &client.Report{
 		ApplicationID: a.ID, Name: a.Name, User: a.User, State: string(a.State), FinalStatus: final,
 		Message: strings.TrimSpace(a.Reason), Diagnostics: a.Reason, TrackingURL: a.WebURL,
-		Times: client.Times{Submitted: a.Started.Truncate(time.Millisecond), Finished: a.Ended.Truncate(time.Millisecond)},
+		Times: client.StateTimes{Submitted: a.Started.Truncate(time.Millisecond), Finished: a.Ended.Truncate(time.Millisecond)},
 	}
 	if ended {
 		return report

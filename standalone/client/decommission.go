@@ -55,7 +55,7 @@ func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommiss
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(workers, func(w cluster.WorkerStatus) bool { return isNamed(w, name) }) {
-			return nil, client.Refused(unknownWorker(name, workers))
+			return nil, client.RefusedError(unknownWorker(name, workers))
 		}
 	}
 	var decommissioned []DecommissioningWorker
@@ -126,7 +126,7 @@ func (s *Cluster) AwaitDecommissioned(ctx context.Context, workers []Decommissio
 		console.SetLive("waiting for " + strings.Join(running, "; "))
 		select {
 		case <-ctx.Done():
-			return client.Failed(fmt.Errorf("%w; the decommissioning goes on", context.Cause(ctx)))
+			return client.FailedError(fmt.Errorf("%w; the decommissioning goes on", context.Cause(ctx)))
 		case <-time.After(pause):
 		}
 	}

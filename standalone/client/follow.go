@@ -135,7 +135,7 @@ type followedProcess struct {
 
 func runFollower(ctx context.Context, f *follower) error {
 	f.followed = map[string]*followedProcess{}
-	return client.Interrupted(ctx, f.follow(ctx))
+	return client.InterruptedError(ctx, f.follow(ctx))
 }
 
 func (f *follower) follow(ctx context.Context) error {

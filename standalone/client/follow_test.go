@@ -185,7 +185,7 @@ func TestFollowDoesNotWaitForADeadWorker(t *testing.T) {
 }
 
 func TestFollowFailsIfTheIDIsUnknown(t *testing.T) {
-	unknown := func() (*snapshot, error) { return nil, client.Refused(&unknownIDError{"app-1"}) }
+	unknown := func() (*snapshot, error) { return nil, client.RefusedError(&unknownIDError{"app-1"}) }
 	f := followWorkers(t, logs.Selection{}, unknown)
 	require.ErrorContains(t, <-f.ended, "the cluster does not know app-1")
 	f = followWorkers(t, logs.Selection{}, func() (*snapshot, error) { return &snapshot{}, nil })

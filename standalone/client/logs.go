@@ -65,7 +65,7 @@ func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection,
 		}
 	}
 	if !found {
-		return client.Refusedf("no worker has logs of %s (any more)", id)
+		return client.RefusedErrorf("no worker has logs of %s (any more)", id)
 	}
 	return nil
 }
@@ -154,18 +154,18 @@ func writeWorkerLog(ctx context.Context, process processLogs, file workerFile, t
 	if tail > 0 {
 		var err error
 		if from, err = logs.StartOfLines(ctx, workerSource(process), logs.FileInfo{Name: file.Name, Size: file.Size}, tail); err != nil {
-			return client.Refused(err)
+			return client.RefusedError(err)
 		}
 	}
 	content, err := getFrom(ctx, process.file(file.Name), from)
 	if err != nil {
-		return client.Refused(err)
+		return client.RefusedError(err)
 	}
 	defer func() { _ = content.Close() }()
 	var text io.Reader = content
 	if tail > 0 {
 		if text, err = logs.LastLines(content, tail); err != nil { // the file may have grown
-			return client.Refused(err)
+			return client.RefusedError(err)
 		}
 	}
 	host := ""

@@ -20,13 +20,13 @@ func (s *Cluster) MetricTargets(ctx context.Context) ([]client.MetricTarget, err
 		cluster.Status
 	}
 	if err := json.Unmarshal(encoded, &state); err != nil {
-		return nil, client.Refused(fmt.Errorf("the master's status: %w", err))
+		return nil, client.RefusedError(fmt.Errorf("the master's status: %w", err))
 	}
 	targets := []client.MetricTarget{}
 	add := func(page string, labels map[string]string) error {
 		target, err := client.NewMetricTarget(page, labels)
 		if err != nil {
-			return client.Refused(fmt.Errorf("the master's status: %w", err))
+			return client.RefusedError(fmt.Errorf("the master's status: %w", err))
 		}
 		targets = append(targets, target)
 		return nil
@@ -47,5 +47,5 @@ func (s *Cluster) MetricTargets(ctx context.Context) ([]client.MetricTarget, err
 
 // Profile fails: drivers on a standalone cluster serve no profiles.
 func (s *Cluster) Profile(context.Context, string, client.ProfileOptions) ([]byte, error) {
-	return nil, client.Usagef("profile: the driver of an application on a standalone cluster serves no profiles")
+	return nil, client.UsageErrorf("profile: the driver of an application on a standalone cluster serves no profiles")
 }

@@ -29,11 +29,11 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 		return nil, err
 	}
 	if timeout := config.SubmitTimeout; timeout.In(job.Settings) > 0 && !config.WaitForEnd.In(job.Settings) {
-		return nil, client.Usagef("%s (from %s): nobody would end the driver, as yarn-submit does not follow it: a standalone cluster bounds no driver's time",
+		return nil, client.UsageErrorf("%s (from %s): nobody would end the driver, as yarn-submit does not follow it: a standalone cluster bounds no driver's time",
 			timeout.Name(), job.Settings.Source(timeout.Name()))
 	}
 	if _, err := pools.Content(job.Settings); err != nil {
-		return nil, client.Usage(err)
+		return nil, client.UsageError(err)
 	}
 	description, files, err := s.driver(program, job)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.Dri
 	local, properties := toDriver(program, named, job.Settings)
 	files, err := application.HashFiles(local)
 	if err != nil {
-		return nil, nil, client.Usage(err)
+		return nil, nil, client.UsageError(err)
 	}
 	name := config.AppName.In(job.Settings)
 	if name == "" {
