@@ -140,9 +140,9 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 	if o.CPUs < 1 || o.MaxFailures < 1 {
 		return driver.TaskSet{}, fmt.Errorf("CPUs(%d) and MaxFailures(%d) must be at least 1", o.CPUs, o.MaxFailures)
 	}
-	if o.executors != nil {
+	if o.profile != nil {
 		var err error
-		if o.Profile, err = o.executors.profile(settings); err != nil {
+		if o.Profile, err = o.profile.profile(settings); err != nil {
 			return driver.TaskSet{}, err
 		}
 	}

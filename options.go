@@ -18,9 +18,9 @@ type Option func(*jobOptions)
 // jobOptions is a job's task set, with the options that TaskSet has no fields for.
 type jobOptions struct {
 	driver.TaskSet
-	hosts     func(index int) []string
-	executors *ResourceProfile
-	err       error // error of the option Shared
+	hosts   func(index int) []string
+	profile *ResourceProfile
+	err     error // error of the option Shared
 }
 
 // Name sets the job's name in logs, errors and status. The default is the function's
@@ -113,7 +113,7 @@ type ResourceProfile struct {
 // dynamicAllocation.enabled, as many as the tasks need. A local master runs all
 // tasks on its only executor.
 func OnExecutors(p ResourceProfile) Option {
-	return func(o *jobOptions) { o.executors = &p }
+	return func(o *jobOptions) { o.profile = &p }
 }
 
 // profile converts r to a profile.Profile. Zero fields get the settings' values.

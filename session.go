@@ -75,9 +75,9 @@ type Job struct {
 	Done        int // tasks that have succeeded
 	Running     int // running task attempts
 	Submitted   time.Time
-	// Waits says why no task of the job starts although no other job is ahead of
+	// WaitReason says why no task of the job starts although no other job is ahead of
 	// it, such as "no executor … has registered"; "" otherwise.
-	Waits string
+	WaitReason string
 }
 
 // Jobs returns the jobs of all sessions of this process in the order of their
@@ -88,7 +88,7 @@ func (s *Session) Jobs() []Job {
 	for i, job := range status.Jobs {
 		jobs[i] = Job{
 			ID: job.ID, Name: job.Name, Group: job.Group, Description: job.Description, Pool: job.Pool, State: job.State,
-			Tasks: job.Total, Done: job.Done, Running: job.Running, Submitted: job.Submitted, Waits: job.WaitReason,
+			Tasks: job.Total, Done: job.Done, Running: job.Running, Submitted: job.Submitted, WaitReason: job.WaitReason,
 		}
 	}
 	return jobs

@@ -18,12 +18,12 @@ import (
 
 // collect uploads the files that match the step's patterns to the results directory,
 // in a subdirectory of this task attempt. The task fails if they exceed the limits.
-func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, input Task) error {
+func (c *sharedInput) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, input Task) error {
 	if len(c.Step.Collect) == 0 {
 		return nil
 	}
 	root, err := os.OpenRoot(attempt.directory())
-	if errors.Is(err, fs.ErrNotExist) && outcome.Status != Succeeded {
+	if errors.Is(err, fs.ErrNotExist) && outcome.Status != StatusSucceeded {
 		return nil // the missing directory is the reason why the task failed
 	}
 	if err != nil {
@@ -58,13 +58,13 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, i
 		}
 	}
 	if problem := c.Limits.exceeded(len(outcome.Files), bytes); problem != "" {
-		outcome.Status, outcome.Exit, outcome.Message, outcome.Files = Failed, -1, problem, nil
+		outcome.Status, outcome.Exit, outcome.Message, outcome.Files = StatusFailed, -1, problem, nil
 		return nil
 	}
 	if len(sources) > 0 {
 		// The submitter may have removed c.Results; see recorder.write.
 		if exists, err := t.Files().Exists(t, c.Results); err != nil || !exists {
-			return firstOf(err, fmt.Errorf("%s is gone", c.Results))
+			return firstError(err, fmt.Errorf("%s is gone", c.Results))
 		}
 	}
 	for name, file := range sources {

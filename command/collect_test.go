@@ -28,9 +28,9 @@ func tree(t *testing.T, directory string) map[string]string {
 
 func collecting(step Step, directory string, patterns ...string) Step {
 	for _, pattern := range patterns {
-		step.Collect = append(step.Collect, Collect{Pattern: pattern, Directory: directory})
+		step.Collect = append(step.Collect, CollectRule{Pattern: pattern, Directory: directory})
 	}
-	step.ByTask()
+	step.SeparateTargetsByTask()
 	return step
 }
 
@@ -82,7 +82,7 @@ func TestCollectLimits(t *testing.T) {
 	} {
 		results, err := drive(t, &Plan{Steps: []Step{step}, Limits: limits})
 		require.ErrorContains(t, err, want)
-		require.Equal(t, []Status{Failed}, statuses(results.Steps[0]))
+		require.Equal(t, []Status{StatusFailed}, statuses(results.Steps[0]))
 		require.Empty(t, results.Steps[0].Tasks[0].Files)
 	}
 	_, err := drive(t, &Plan{Steps: []Step{step}, Limits: Limits{Files: 3, Bytes: 18}})
@@ -92,12 +92,12 @@ func TestCollectLimits(t *testing.T) {
 func TestCollectStaysInItsDirectory(t *testing.T) {
 	plan := &Plan{Steps: []Step{collecting(shell("s", "true"), "/nowhere", "*")}}
 	for _, file := range []File{{Name: "../x"}, {Name: "/x"}, {Name: "a", Collect: 1}, {Name: "a", Collect: -1}} {
-		results := NoResults(plan)
+		results := UnfinishedResults(plan)
 		results.Steps[0].Tasks[0].Files = []File{file}
 		_, err := results.Collect(t.Context(), storage.New(storage.Options{}))
 		require.ErrorContains(t, err, "which the plan does not collect")
 	}
-	results := NoResults(plan)
+	results := UnfinishedResults(plan)
 	results.Steps[0].Tasks[0].Files = []File{{Name: "a", Source: "1"}, {Name: "a", Source: "2"}}
 	_, err := results.Collect(t.Context(), storage.New(storage.Options{}))
 	require.ErrorContains(t, err, "/nowhere/s/0/a: two tasks have a file of this name")
@@ -112,21 +112,21 @@ func TestCollectStaysInItsDirectory(t *testing.T) {
 }
 
 func TestParseCollect(t *testing.T) {
-	got, err := ParseCollect("a=b/*.xml=out", "/here")
+	got, err := ParseCollectRule("a=b/*.xml=out", "/here")
 	require.NoError(t, err)
-	require.Equal(t, Collect{Pattern: "a=b/*.xml", Directory: "/here/out"}, got)
+	require.Equal(t, CollectRule{Pattern: "a=b/*.xml", Directory: "/here/out"}, got)
 	for text, want := range map[string]string{
 		"x": `"x": want PATTERN=DIRECTORY`, "=out": "the pattern is empty", "a=": "the directory for a is empty", "[=x": "incomplete",
 		"../a=b": "leads out", "/a=b": "absolute path",
 	} {
-		_, err := ParseCollect(text, "/here")
+		_, err := ParseCollectRule(text, "/here")
 		require.ErrorContains(t, err, want)
 	}
 }
 
 func TestCollisionsAreFoundBeforeTheRun(t *testing.T) {
 	step := func(name, directory, pattern string, items ...string) Step {
-		s := Step{Name: name, Command: []string{"x"}, Collect: []Collect{{Pattern: pattern, Directory: directory}}}
+		s := Step{Name: name, Command: []string{"x"}, Collect: []CollectRule{{Pattern: pattern, Directory: directory}}}
 		for _, item := range items {
 			s.Tasks = append(s.Tasks, Task{Values: []Value{{Item, item}}})
 		}
@@ -145,7 +145,7 @@ func TestCollisionsAreFoundBeforeTheRun(t *testing.T) {
 		"names that lead up": {[]Step{step("a", "/o/{item}", "*", "..", ".", "")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := (&Plan{Steps: test.steps}).Collision()
+			_, _, err := (&Plan{Steps: test.steps}).FindCollision()
 			if test.want == "" {
 				require.NoError(t, err)
 				return

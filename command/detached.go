@@ -16,10 +16,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Detached is in the plan if the submitter does not follow the application. The
+// DetachedPlan is in the plan if the submitter does not follow the application. The
 // driver then saves, in the results directory, what yarn-submit wait needs of the
 // plan.
-type Detached struct {
+type DetachedPlan struct {
 	// Directory is the submitter's working directory, which [Plan.MoveTo] replaces.
 	Directory string `json:"directory"`
 	// Summary is the path of the JUnit file to write; "" for none.
@@ -92,12 +92,12 @@ func (p *Plan) MoveTo(directory string) {
 			p.Steps[i].Collect[j].Directory = move(p.Steps[i].Collect[j].Directory)
 		}
 	}
-	p.Detached = &Detached{Directory: directory, Summary: move(p.Detached.Summary)}
+	p.Detached = &DetachedPlan{Directory: directory, Summary: move(p.Detached.Summary)}
 }
 
-// Redirect replaces a pattern's target directory in all steps. It fails if no step
+// ReplaceTarget replaces a pattern's target directory in all steps. It fails if no step
 // has the pattern.
-func (p *Plan) Redirect(to Collect) error {
+func (p *Plan) ReplaceTarget(to CollectRule) error {
 	var patterns []string
 	found := false
 	for i := range p.Steps {
@@ -109,7 +109,7 @@ func (p *Plan) Redirect(to Collect) error {
 				step.Collect[j].Directory = to.Directory
 			}
 		}
-		step.ByTask()
+		step.SeparateTargetsByTask()
 	}
 	if !found {
 		slices.Sort(patterns)

@@ -13,12 +13,12 @@ import (
 // detachedPlan returns the plan of a detached submission in /jobs.
 func detachedPlan() *Plan {
 	return &Plan{
-		Name: "job", Results: "file:///nowhere", Detached: &Detached{Directory: "/jobs", Summary: "/jobs/out/junit.xml"},
+		Name: "job", Results: "file:///nowhere", Detached: &DetachedPlan{Directory: "/jobs", Summary: "/jobs/out/junit.xml"},
 		Steps: []Step{
 			{Name: "one", Command: []string{"make", "--token=secret"}, Environment: map[string]string{"TOKEN": "secret"}, Tasks: make(Tasks, 2),
-				Collect: []Collect{{Pattern: "*.csv", Directory: "/jobs/out/{step}/{index}"}, {Pattern: "*.log", Directory: "/logs/{index}"}}},
+				Collect: []CollectRule{{Pattern: "*.csv", Directory: "/jobs/out/{step}/{index}"}, {Pattern: "*.log", Directory: "/logs/{index}"}}},
 			{Name: "two", Command: []string{"make"}, Needs: []string{"one"}, Tasks: Tasks{{Values: []Value{{Item, "a"}}}},
-				Collect: []Collect{{Pattern: "*.csv", Directory: "/jobs/{item}"}}},
+				Collect: []CollectRule{{Pattern: "*.csv", Directory: "/jobs/{item}"}}},
 		},
 	}
 }
@@ -43,10 +43,10 @@ func TestSavedPlan(t *testing.T) {
 	require.Equal(t, "/logs/1", kept.Steps[0].Target(kept.Steps[0].Collect[1], 1), "it was never below /jobs")
 	require.Equal(t, "/elsewhere/a", kept.Steps[1].Target(kept.Steps[1].Collect[0], 0))
 
-	require.NoError(t, kept.Redirect(Collect{Pattern: "*.csv", Directory: "/here"}))
+	require.NoError(t, kept.ReplaceTarget(CollectRule{Pattern: "*.csv", Directory: "/here"}))
 	require.Equal(t, "/here/one/1", kept.Steps[0].Target(kept.Steps[0].Collect[0], 1))
 	require.Equal(t, "/here/two/0", kept.Steps[1].Target(kept.Steps[1].Collect[0], 0))
-	require.EqualError(t, kept.Redirect(Collect{Pattern: "*.txt", Directory: "/here"}),
+	require.EqualError(t, kept.ReplaceTarget(CollectRule{Pattern: "*.txt", Directory: "/here"}),
 		"*.txt is no pattern that was given with the submission; those are: *.csv, *.log")
 }
 

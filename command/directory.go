@@ -22,11 +22,11 @@ var unlinkedFiles = []string{"container_tokens", "launch_container.sh", "default
 // makeDirectory creates the working directory of one attempt, with links to the
 // localized files. A container's working directory contains it, and the NodeManager
 // deletes both even without remove.
-func (c *common) makeDirectory(attempt invocation) (directory string, remove func() error, err error) {
+func (l *sharedInput) Directory(attempt invocation) (directory string, remove func() error, err error) {
 	name := fmt.Sprintf("%s%d-%d", stepPrefix(attempt.step), attempt.index, attempt.attempt)
-	links := c.Links
+	links := l.Links
 	parent := ""
-	if !c.Local {
+	if !l.Local {
 		if links, err = shippedLinks(); err != nil {
 			return "", nil, err
 		}

@@ -15,10 +15,10 @@ func TestTaskDirectoryLinksShippedFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte(name), 0o600))
 	}
 	require.NoError(t, os.MkdirAll("archive/below", 0o700))
-	c := &common{}
-	first, removeFirst, err := c.makeDirectory(invocation{step: "s", index: 1})
+	c := &sharedInput{}
+	first, removeFirst, err := c.Directory(invocation{step: "s", index: 1})
 	require.NoError(t, err)
-	second, removeSecond, err := c.makeDirectory(invocation{step: "s", index: 1})
+	second, removeSecond, err := c.Directory(invocation{step: "s", index: 1})
 	require.NoError(t, err)
 	require.NotEqual(t, first, second, "a speculative try on the same executor has its own")
 	require.Equal(t, container, filepath.Dir(filepath.Dir(first)), "it goes with the container")

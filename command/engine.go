@@ -39,10 +39,10 @@ type stepEnd struct {
 type stepState int
 
 const (
-	waiting stepState = iota
-	running
-	passed  // succeeded, or failed and AllowFailure is set
-	blocked // failed, or needs a blocked step
+	stepWaiting stepState = iota
+	stepRunning
+	stepPassed  // succeeded, or failed and AllowFailure is set
+	stepBlocked // failed, or needs a blocked step
 )
 
 // drive runs the plan. Its error lists the failed steps in the order of failure.
@@ -60,11 +60,11 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 		plan: p, session: session, events: app.Driver.Events(), output: app.Output, logger: app.Logger, ended: make(chan stepEnd, len(p.Steps)),
 	}
 	if p.Results != "" {
-		own := ResultsOf(p.Results, session.ApplicationID())
+		own := ResultsDirectory(p.Results, session.ApplicationID())
 		if e.results, err = newRecorder(ctx, session.Files(), own); err != nil {
 			return err
 		}
-		defer func() { err = firstOf(err, e.results.close(ctx)) }()
+		defer func() { err = firstError(err, e.results.close(ctx)) }()
 		if p.Detached != nil {
 			if err := p.save(ctx, session.Files(), own); err != nil {
 				return err
@@ -72,7 +72,7 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 		}
 	}
 	if p.Timeout > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, p.Timeout, fmt.Errorf("command: the job %w", &timeLimit{p.Timeout}))
+		limited, cancel := context.WithTimeoutCause(ctx, p.Timeout, fmt.Errorf("command: the job %w", &timeLimitError{p.Timeout}))
 		defer cancel()
 		ctx = limited
 	}
@@ -90,19 +90,19 @@ func (e *engine) run(ctx context.Context) error {
 	defer group.Wait()
 	for active := 0; ; {
 		for i := range steps {
-			if states[i] != waiting {
+			if states[i] != stepWaiting {
 				continue
 			}
 			switch need, state := e.needs(i, states); {
 			case ctx.Err() != nil:
-				states[i] = blocked // another step is the reason
-			case state == passed:
-				states[i] = running
+				states[i] = stepBlocked // another step is the reason
+			case state == stepPassed:
+				states[i] = stepRunning
 				active++
 				e.events.Record(&events.StepStarted{Time: events.At(time.Now()), Step: steps[i].Name})
 				group.Go(func() { e.ended <- stepEnd{i, e.step(ctx, i)} })
-			case state == blocked:
-				states[i] = blocked
+			case state == stepBlocked:
+				states[i] = stepBlocked
 				e.logger.Warn("step skipped", "step", steps[i].Name, "needs", need)
 				e.recordEnd(steps[i], events.StateSkipped, "it needs step "+need+", which has failed")
 				e.results.skip(i, need)
@@ -115,15 +115,15 @@ func (e *engine) run(ctx context.Context) error {
 		active--
 		switch step := steps[end.step]; {
 		case end.err == nil:
-			states[end.step] = passed
+			states[end.step] = stepPassed
 			e.logger.Info("step succeeded", "step", step.Name)
 			e.recordEnd(step, events.StateSucceeded, "")
 		case step.AllowFailure && ctx.Err() == nil:
-			states[end.step] = passed
+			states[end.step] = stepPassed
 			e.logger.Warn("step failed, which the job allows", "step", step.Name, "error", end.err)
 			e.recordEnd(step, events.StateFailed, end.err.Error())
 		default:
-			states[end.step] = blocked
+			states[end.step] = stepBlocked
 			failures[end.step] = end.err
 			order = append(order, end.step)
 			e.logger.Error("step failed", "step", step.Name, "error", end.err)
@@ -143,7 +143,7 @@ func (e *engine) run(ctx context.Context) error {
 	for i, number := range order {
 		texts[i] = failures[number].Error()
 	}
-	return &failed{strings.Join(texts, "\n")}
+	return &commandError{strings.Join(texts, "\n")}
 }
 
 func (e *engine) recordEnd(step Step, state, err string) {
@@ -153,14 +153,14 @@ func (e *engine) recordEnd(step Step, state, err string) {
 // needs returns passed if a step may start, waiting if a needed step has not ended,
 // or blocked if one, because, is blocked.
 func (e *engine) needs(step int, states []stepState) (because string, state stepState) {
-	state = passed
+	state = stepPassed
 	for _, need := range e.plan.Steps[step].Needs {
 		number := slices.IndexFunc(e.plan.Steps, func(s Step) bool { return s.Name == need })
 		switch states[number] {
-		case blocked:
-			return need, blocked
-		case waiting, running:
-			state = waiting
+		case stepBlocked:
+			return need, stepBlocked
+		case stepWaiting, stepRunning:
+			state = stepWaiting
 		}
 	}
 	return "", state
@@ -171,12 +171,12 @@ func (e *engine) step(ctx context.Context, number int) error {
 	step := e.plan.Steps[number]
 	if step.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, step.Timeout,
-			fmt.Errorf("%sstep %s %w", errorMark, step.Name, &timeLimit{step.Timeout}))
+			fmt.Errorf("%sstep %s %w", errorMark, step.Name, &timeLimitError{step.Timeout}))
 		defer cancel()
 		ctx = limited
 	}
 	e.results.start(number)
-	shared := common{Step: step, Tasks: len(step.Tasks), Local: e.plan.Local, Links: e.plan.Links, Number: number, Limits: e.plan.Limits}
+	shared := sharedInput{Step: step, Tasks: len(step.Tasks), Local: e.plan.Local, Links: e.plan.Links, Number: number, Limits: e.plan.Limits}
 	shared.Step.Tasks = nil
 	if e.results != nil {
 		shared.Results = e.results.directory
@@ -196,14 +196,14 @@ func (e *engine) step(ctx context.Context, number int) error {
 	for finished, err := range run.Stream(ctx, e.session, step.Tasks, options...) {
 		if err != nil {
 			// The reason why the step was stopped explains more than one task's error.
-			err = firstOf(stopped(ctx), failure(err))
+			err = firstError(stopped(ctx), failure(err))
 			e.results.end(number, err.Error())
 			return err
 		}
 		outcome := finished.Value
 		e.printOutcome(step.Name, &outcome)
 		e.results.add(number, outcome)
-		if outcome.Status == Succeeded {
+		if outcome.Status == StatusSucceeded {
 			continue
 		}
 		outcome.Files = nil
@@ -240,7 +240,7 @@ func stepError(step Step, failures []*Outcome) error {
 	if more := len(failures) - maxKeptFailures; more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more tasks of the step failed", more))
 	}
-	return &failed{strings.Join(lines, "\n")}
+	return &commandError{strings.Join(lines, "\n")}
 }
 
 func textOf(err error) string {
@@ -254,10 +254,10 @@ func textOf(err error) string {
 // if the plan's only step has no name, otherwise with step and task before each
 // line.
 func (e *engine) printOutcome(step string, outcome *Outcome) {
-	e.logger.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Try,
+	e.logger.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Attempt,
 		"output", outcome.Output)
 	text := outcome.Tail
-	if step == "" && outcome.Status != Succeeded {
+	if step == "" && outcome.Status != StatusSucceeded {
 		return // the application's error contains it
 	}
 	if step != "" {

@@ -30,7 +30,7 @@ func drive(t *testing.T, plan *Plan) (*Results, error) {
 	entries, listing := files.List(t.Context(), plan.Results)
 	require.NoError(t, listing)
 	require.Len(t, entries, 1)
-	results, reading := ReadResults(t.Context(), files, ResultsOf(plan.Results, entries[0].Name), plan)
+	results, reading := ReadResults(t.Context(), files, ResultsDirectory(plan.Results, entries[0].Name), plan)
 	require.NoError(t, reading)
 	return results, err
 }
@@ -63,7 +63,7 @@ func TestStepsRunAfterThoseTheyNeed(t *testing.T) {
 	require.Equal(t, "first", lines[0])
 	require.Equal(t, "last", lines[3])
 	for _, step := range results.Steps {
-		require.Equal(t, []Status{Succeeded}, statuses(step))
+		require.Equal(t, []Status{StatusSucceeded}, statuses(step))
 	}
 }
 
@@ -86,14 +86,14 @@ func TestAFailedStepSkipsDependentSteps(t *testing.T) {
 		shell("beside", "true"),
 	}})
 	require.EqualError(t, err, "command: step bad: task 0 exited with status 4\nit broke")
-	require.Equal(t, []Status{Failed}, statuses(results.Steps[0]))
+	require.Equal(t, []Status{StatusFailed}, statuses(results.Steps[0]))
 	require.Equal(t, "1 failed", results.Steps[0].Counts())
 	require.Equal(t, 4, results.Steps[0].Tasks[0].Exit)
 	require.Equal(t, "it broke\n", results.Steps[0].Tasks[0].Tail)
-	require.Equal(t, []Status{Skipped}, statuses(results.Steps[1]))
-	require.Equal(t, "bad", results.Steps[1].Because)
-	require.Equal(t, "behind", results.Steps[2].Because)
-	require.Equal(t, []Status{Succeeded}, statuses(results.Steps[3]))
+	require.Equal(t, []Status{StatusSkipped}, statuses(results.Steps[1]))
+	require.Equal(t, "bad", results.Steps[1].SkippedBecause)
+	require.Equal(t, "behind", results.Steps[2].SkippedBecause)
+	require.Equal(t, []Status{StatusSucceeded}, statuses(results.Steps[3]))
 }
 
 func TestAllowFailure(t *testing.T) {
@@ -101,8 +101,8 @@ func TestAllowFailure(t *testing.T) {
 	bad.AllowFailure = true
 	results, err := drive(t, &Plan{Steps: []Step{bad, shell("behind", "true", "bad")}})
 	require.NoError(t, err)
-	require.Equal(t, []Status{Failed}, statuses(results.Steps[0]))
-	require.Equal(t, []Status{Succeeded}, statuses(results.Steps[1]))
+	require.Equal(t, []Status{StatusFailed}, statuses(results.Steps[0]))
+	require.Equal(t, []Status{StatusSucceeded}, statuses(results.Steps[1]))
 }
 
 func TestFailFast(t *testing.T) {
@@ -110,14 +110,14 @@ func TestFailFast(t *testing.T) {
 	step.Tasks = make([]Task, 4)
 	results, err := drive(t, &Plan{Steps: []Step{step}})
 	require.EqualError(t, err, "command: step some: task 0 exited with status 1\ncommand: step some: task 1 exited with status 1")
-	require.Equal(t, []Status{Failed, Failed, Succeeded, Succeeded}, statuses(results.Steps[0]))
+	require.Equal(t, []Status{StatusFailed, StatusFailed, StatusSucceeded, StatusSucceeded}, statuses(results.Steps[0]))
 
 	step = shell("some", "[ $TASK_INDEX -eq 0 ] && exit 1; sleep 600")
 	step.Tasks = make([]Task, 4)
 	step.FailFast = true
 	results, err = drive(t, &Plan{Steps: []Step{step}})
 	require.EqualError(t, err, "command: step some: task 0 exited with status 1")
-	require.Equal(t, []Status{Failed, Unfinished, Unfinished, Unfinished}, statuses(results.Steps[0]))
+	require.Equal(t, []Status{StatusFailed, StatusUnfinished, StatusUnfinished, StatusUnfinished}, statuses(results.Steps[0]))
 }
 
 func TestRetries(t *testing.T) {
@@ -126,8 +126,8 @@ func TestRetries(t *testing.T) {
 	step.Retries = 2
 	results, err := drive(t, &Plan{Steps: []Step{step}})
 	require.EqualError(t, err, "command: step flaky: task 2 exited with status 5")
-	require.Equal(t, []Status{Succeeded, Succeeded, Failed}, statuses(results.Steps[0]))
-	tries := []int{results.Steps[0].Tasks[0].Try, results.Steps[0].Tasks[1].Try, results.Steps[0].Tasks[2].Try}
+	require.Equal(t, []Status{StatusSucceeded, StatusSucceeded, StatusFailed}, statuses(results.Steps[0]))
+	tries := []int{results.Steps[0].Tasks[0].Attempt, results.Steps[0].Tasks[1].Attempt, results.Steps[0].Tasks[2].Attempt}
 	require.Equal(t, []int{1, 3, 3}, tries)
 }
 
@@ -138,16 +138,16 @@ func TestTimeLimits(t *testing.T) {
 		step.TaskTimeout = 100 * time.Millisecond
 		results, err := drive(t, &Plan{Steps: []Step{step}})
 		require.ErrorContains(t, err, "command: step slow: task 0 ran for more than its limit of 100ms")
-		require.Equal(t, []Status{TimedOut}, statuses(results.Steps[0]))
+		require.Equal(t, []Status{StatusTimedOut}, statuses(results.Steps[0]))
 	})
 	t.Run("of a step", func(t *testing.T) {
 		step := shell("slow", slow)
 		step.Timeout = 100 * time.Millisecond
 		results, err := drive(t, &Plan{Steps: []Step{step, shell("behind", "true", "slow"), shell("beside", "true")}})
 		require.EqualError(t, err, "command: step slow ran for more than its limit of 100ms")
-		require.Equal(t, []Status{Unfinished}, statuses(results.Steps[0]))
-		require.Equal(t, []Status{Skipped}, statuses(results.Steps[1]))
-		require.Equal(t, []Status{Succeeded}, statuses(results.Steps[2]))
+		require.Equal(t, []Status{StatusUnfinished}, statuses(results.Steps[0]))
+		require.Equal(t, []Status{StatusSkipped}, statuses(results.Steps[1]))
+		require.Equal(t, []Status{StatusSucceeded}, statuses(results.Steps[2]))
 	})
 	t.Run("of the job", func(t *testing.T) {
 		may := shell("slow", slow)
@@ -162,7 +162,7 @@ func TestTheEnvironmentOfATask(t *testing.T) {
 	step.Environment = map[string]string{"OWN": "<{os}-{index}>"}
 	step.Tasks = []Task{{Values: []Value{{"os", "debian"}, {"V", "3.10"}}}, {Values: []Value{{"os", "al pine"}, {"V", "x"}}}}
 	directory := t.TempDir()
-	step.Collect = []Collect{{Pattern: "out", Directory: directory + "/{os}"}}
+	step.Collect = []CollectRule{{Pattern: "out", Directory: directory + "/{os}"}}
 	plan := &Plan{Steps: []Step{step}}
 	results, err := drive(t, plan)
 	require.NoError(t, err)
@@ -230,10 +230,10 @@ func TestPlanFileRoundTrip(t *testing.T) {
 func TestOutputLinesNameStepAndTask(t *testing.T) {
 	var said strings.Builder
 	e := &engine{output: &said, logger: slog.New(slog.DiscardHandler)}
-	e.printOutcome("", &Outcome{Status: Succeeded, Tail: "as it is"})
-	e.printOutcome("", &Outcome{Status: Failed, Tail: "is in the error"})
-	e.printOutcome("build", &Outcome{Index: 3, Status: Failed, Tail: "two\nlines"})
-	e.printOutcome("build", &Outcome{Index: 4, Status: Succeeded})
+	e.printOutcome("", &Outcome{Status: StatusSucceeded, Tail: "as it is"})
+	e.printOutcome("", &Outcome{Status: StatusFailed, Tail: "is in the error"})
+	e.printOutcome("build", &Outcome{Index: 3, Status: StatusFailed, Tail: "two\nlines"})
+	e.printOutcome("build", &Outcome{Index: 4, Status: StatusSucceeded})
 	require.Equal(t, "as it is[build 3] two\n[build 3] lines\n", said.String())
 }
 
@@ -254,11 +254,11 @@ func TestInterruptedJobLeavesItsOutcomes(t *testing.T) {
 	require.ErrorIs(t, <-ended, because)
 	entries, err := os.ReadDir(base)
 	require.NoError(t, err)
-	results, err := ReadResults(t.Context(), storage.New(storage.Options{}), ResultsOf(plan.Results, entries[0].Name()), plan)
+	results, err := ReadResults(t.Context(), storage.New(storage.Options{}), ResultsDirectory(plan.Results, entries[0].Name()), plan)
 	require.NoError(t, err)
-	require.Equal(t, []Status{Succeeded}, statuses(results.Steps[0]))
-	require.Equal(t, []Status{Succeeded, Unfinished}, statuses(results.Steps[1]))
-	require.Equal(t, []Status{Unfinished}, statuses(results.Steps[2]))
+	require.Equal(t, []Status{StatusSucceeded}, statuses(results.Steps[0]))
+	require.Equal(t, []Status{StatusSucceeded, StatusUnfinished}, statuses(results.Steps[1]))
+	require.Equal(t, []Status{StatusUnfinished}, statuses(results.Steps[2]))
 	require.False(t, slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), partEnding) }))
 }
 
@@ -283,12 +283,12 @@ func TestTheLatestAttemptCounts(t *testing.T) {
 	require.NoError(t, os.MkdirAll(strings.TrimPrefix(directory, "file://")+"/report", 0o700))
 	ahead := fmt.Sprintf("%s/report/%020d-000000", strings.TrimPrefix(directory, "file://"), int64(9e18))
 	require.NoError(t, os.WriteFile(ahead, []byte(`{"step":0,"event":"task","outcome":{"index":0,"status":"failed"}}`+"\n"), 0o600))
-	results := attempt(Outcome{Index: 1, Status: Succeeded, Tail: "not kept"})
-	require.Equal(t, []Status{Unfinished, Succeeded}, statuses(results.Steps[0]))
-	require.True(t, results.Open())
+	results := attempt(Outcome{Index: 1, Status: StatusSucceeded, Tail: "not kept"})
+	require.Equal(t, []Status{StatusUnfinished, StatusSucceeded}, statuses(results.Steps[0]))
+	require.True(t, results.IsIncomplete())
 	require.Empty(t, results.Steps[0].Tasks[1].Tail)
-	results = attempt(Outcome{Index: 0, Status: Failed, Tail: "kept"})
-	require.Equal(t, []Status{Failed, Unfinished}, statuses(results.Steps[0]))
+	results = attempt(Outcome{Index: 0, Status: StatusFailed, Tail: "kept"})
+	require.Equal(t, []Status{StatusFailed, StatusUnfinished}, statuses(results.Steps[0]))
 	require.Equal(t, "kept", results.Steps[0].Tasks[0].Tail)
 
 	r, err := newRecorder(t.Context(), files, directory)

@@ -45,7 +45,7 @@ func execute(ctx context.Context, i invocation) (Outcome, error) {
 	bounded := ctx
 	if i.timeout > 0 {
 		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeoutCause(ctx, i.timeout, &timeLimit{i.timeout})
+		bounded, cancel = context.WithTimeoutCause(ctx, i.timeout, &timeLimitError{i.timeout})
 		defer cancel()
 	}
 	err = i.start(bounded, output)

@@ -22,7 +22,7 @@ func invoke(t *testing.T, args ...string) Outcome {
 
 func TestOutputFileHasAllOutput(t *testing.T) {
 	done := invoke(t, "/bin/sh", "-c", "echo said; echo an error >&2")
-	require.Equal(t, Succeeded, done.Status)
+	require.Equal(t, StatusSucceeded, done.Status)
 	require.Equal(t, "said\nan error\n", done.Tail)
 	require.Equal(t, "task-3-1.out", filepath.Base(done.Output))
 	kept, err := os.ReadFile(done.Output)
@@ -72,7 +72,7 @@ func TestFailureHasStatusAndOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := invoke(t, test.args...)
-			require.Equal(t, Failed, done.Status)
+			require.Equal(t, StatusFailed, done.Status)
 			err := done.Error("")
 			require.EqualError(t, err, test.want)
 			status, found := ExitStatus("some prefix\n" + err.Error())
@@ -155,7 +155,7 @@ func TestATimeLimitEndsACommand(t *testing.T) {
 	t.Setenv("LOG_DIRS", t.TempDir())
 	done, err := execute(t.Context(), invocation{args: []string{"/bin/sh", "-c", "echo begun; sleep 600"}, timeout: 200 * time.Millisecond})
 	require.NoError(t, err)
-	require.Equal(t, TimedOut, done.Status)
+	require.Equal(t, StatusTimedOut, done.Status)
 	require.Regexp(t, `^command: step slow: task 0 ran for more than its limit of 200ms(\nbegun)?$`, done.Error("slow").Error(),
 		"on a busy machine it has said nothing yet")
 }

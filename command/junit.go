@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Summary describes the whole application in a JUnit file.
-type Summary struct {
+// JUnitSummary describes the whole application in a JUnit file.
+type JUnitSummary struct {
 	ApplicationID string // "" if there is none
 	// Problem says in one line why the application did not succeed, or is "".
 	Problem string
@@ -61,7 +61,7 @@ type (
 )
 
 // WriteJUnit writes a test suite for each step, with a test case for each task.
-func (r *Results) WriteJUnit(w io.Writer, about Summary) error {
+func (r *Results) WriteJUnit(w io.Writer, about JUnitSummary) error {
 	var suites junitSuites
 	nothingRan := true
 	for _, step := range r.Steps {
@@ -82,7 +82,7 @@ func (r *Results) WriteJUnit(w io.Writer, about Summary) error {
 	return err
 }
 
-func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
+func (r *Results) suite(number int, about JUnitSummary, nothingRan bool) junitSuite {
 	step, results := &r.plan.Steps[number], &r.Steps[number]
 	job := cmp.Or(r.plan.Name, "job")
 	suite := junitSuite{
@@ -92,7 +92,7 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 	var first, last time.Time
 	for index, outcome := range results.Tasks {
 		test := junitCase{Name: caseName(step, index), Class: job + "." + suite.Name, Time: secondsText(outcome.Duration)}
-		if outcome.Status != Succeeded {
+		if outcome.Status != StatusSucceeded {
 			failure, problem := r.problem(number, &outcome, about, nothingRan)
 			if failure {
 				test.Failure, suite.Failures = problem, suite.Failures+1
@@ -126,23 +126,23 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 
 // problem describes why a task did not succeed: failed in the JUnit file if failure
 // is true, otherwise skipped.
-func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRan bool) (failure bool, problem *junitProblem) {
+func (r *Results) problem(number int, outcome *Outcome, about JUnitSummary, nothingRan bool) (failure bool, problem *junitProblem) {
 	step, results := &r.plan.Steps[number], &r.Steps[number]
 	problem = &junitProblem{Type: string(outcome.Status), Message: outcome.Message}
 	line, _, _ := strings.Cut(results.Problem, "\n")
 	switch outcome.Status {
-	case Failed, TimedOut:
+	case StatusFailed, StatusTimedOut:
 		failure = true
 		problem.Text = "\n" + withoutEscapes(outcome.Tail)
 		if outcome.Output != "" {
-			problem.Text += fmt.Sprintf("\n(try %d, the whole output in %s on %s)\n", outcome.Try, outcome.Output, outcome.Host)
+			problem.Text += fmt.Sprintf("\n(try %d, the whole output in %s on %s)\n", outcome.Attempt, outcome.Output, outcome.Host)
 		}
-	case Skipped:
-		problem.Message = "not run: step " + results.Because + " has not succeeded"
+	case StatusSkipped:
+		problem.Message = "not run: step " + results.SkippedBecause + " has not succeeded"
 	default:
 		failed := false
 		for _, other := range results.Tasks {
-			failed = failed || other.Status == Failed || other.Status == TimedOut
+			failed = failed || other.Status == StatusFailed || other.Status == StatusTimedOut
 		}
 		switch {
 		case results.Problem != "" && failed:

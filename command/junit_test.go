@@ -106,7 +106,7 @@ func requireJUnit(t *testing.T, content []byte) {
 }
 
 // checkedJUnit returns WriteJUnit's checked output.
-func checkedJUnit(t *testing.T, results *Results, about Summary) junitSuites {
+func checkedJUnit(t *testing.T, results *Results, about JUnitSummary) junitSuites {
 	t.Helper()
 	var content bytes.Buffer
 	require.NoError(t, results.WriteJUnit(&content, about))
@@ -125,15 +125,15 @@ func summaryPlan() *Plan {
 }
 
 func TestJUnit(t *testing.T) {
-	results := NoResults(summaryPlan())
+	results := UnfinishedResults(summaryPlan())
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
 	results.Steps[0].apply(record{Event: stepStarted})
-	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 0, Status: Succeeded, Started: began, Duration: 1500 * time.Millisecond, Host: "n1"}})
-	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 1, Status: Failed, Exit: 7, Try: 2, Started: began.Add(time.Second),
+	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 0, Status: StatusSucceeded, Started: began, Duration: 1500 * time.Millisecond, Host: "n1"}})
+	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 1, Status: StatusFailed, Exit: 7, Attempt: 2, Started: began.Add(time.Second),
 		Duration: 2 * time.Second, Message: "exited with status 7", Tail: "\x1b[31mred\x1b[0m & <b> ]]> \x00\xff\r\nend\n", Host: "n2", Output: "/logs/x.out"}})
-	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 2, Status: TimedOut, Message: "ran for more than its limit of 1s"}})
+	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 2, Status: StatusTimedOut, Message: "ran for more than its limit of 1s"}})
 	results.Steps[1].apply(record{Event: stepSkipped, Text: "build"})
-	all := checkedJUnit(t, results, Summary{ApplicationID: "application_1_2", Problem: "it failed", Now: began})
+	all := checkedJUnit(t, results, JUnitSummary{ApplicationID: "application_1_2", Problem: "it failed", Now: began})
 	require.Len(t, all.Suites, 2)
 	build, test := all.Suites[0], all.Suites[1]
 	require.Equal(t, []any{"build", "nightly", 3, 2, 0, "3.000", "2026-01-02T02:04:05", "n1"},
@@ -149,15 +149,15 @@ func TestJUnit(t *testing.T) {
 }
 
 func TestJUnitOfAKilledApplication(t *testing.T) {
-	about := Summary{ApplicationID: "a", Problem: "a was killed by someone", Now: time.Now()}
+	about := JUnitSummary{ApplicationID: "a", Problem: "a was killed by someone", Now: time.Now()}
 
-	all := checkedJUnit(t, NoResults(summaryPlan()), about)
+	all := checkedJUnit(t, UnfinishedResults(summaryPlan()), about)
 	require.Equal(t, 3, all.Suites[0].Failures, "nothing is known: nothing may look like a success")
 	require.Equal(t, "did not end: a was killed by someone", all.Suites[0].Cases[0].Failure.Message)
 
-	results := NoResults(summaryPlan())
+	results := UnfinishedResults(summaryPlan())
 	results.Steps[0].apply(record{Event: stepStarted})
-	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 1, Status: Succeeded}})
+	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 1, Status: StatusSucceeded}})
 	all = checkedJUnit(t, results, about)
 	require.Equal(t, []int{2, 0}, []int{all.Suites[0].Failures, all.Suites[0].Skipped})
 	require.Nil(t, all.Suites[0].Cases[1].Failure)
@@ -168,13 +168,13 @@ func TestJUnitOfAKilledApplication(t *testing.T) {
 func TestJUnitWithAllowFailure(t *testing.T) {
 	plan := summaryPlan()
 	plan.Steps[0].AllowFailure = true
-	results := NoResults(plan)
+	results := UnfinishedResults(plan)
 	results.Steps[0].apply(record{Event: stepStarted})
-	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 1, Status: Failed, Message: "exited with status 1"}})
+	results.Steps[0].apply(record{Event: taskEnded, Outcome: &Outcome{Index: 1, Status: StatusFailed, Message: "exited with status 1"}})
 	results.Steps[0].apply(record{Event: stepEnded, Text: "it failed"})
 	results.Steps[1].apply(record{Event: stepStarted})
-	results.Steps[1].apply(record{Event: taskEnded, Outcome: &Outcome{Status: Succeeded}})
-	all := checkedJUnit(t, results, Summary{Now: time.Now()})
+	results.Steps[1].apply(record{Event: taskEnded, Outcome: &Outcome{Status: StatusSucceeded}})
+	all := checkedJUnit(t, results, JUnitSummary{Now: time.Now()})
 	require.Equal(t, []int{0, 3}, []int{all.Suites[0].Failures, all.Suites[0].Skipped})
 	require.Equal(t, "may fail, and did: exited with status 1", all.Suites[0].Cases[1].Skipped.Message)
 	require.Equal(t, "ended with another task's failure", all.Suites[0].Cases[0].Skipped.Message)

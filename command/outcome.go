@@ -18,13 +18,13 @@ type Status string
 
 // Values of Status.
 const (
-	Succeeded Status = "succeeded"
-	Failed    Status = "failed"
-	TimedOut  Status = "timed out"
-	// Skipped means that the task was not started: a needed step has failed or was skipped.
-	Skipped Status = "skipped"
-	// Unfinished means that the task was killed or lost, or not started for another reason.
-	Unfinished Status = "unfinished"
+	StatusSucceeded Status = "succeeded"
+	StatusFailed    Status = "failed"
+	StatusTimedOut  Status = "timed out"
+	// StatusSkipped means that the task was not started: a needed step has failed or was skipped.
+	StatusSkipped Status = "skipped"
+	// StatusUnfinished means that the task was killed or lost, or not started for another reason.
+	StatusUnfinished Status = "unfinished"
 )
 
 // Outcome describes the end of a task's last attempt.
@@ -32,8 +32,8 @@ type Outcome struct {
 	Index  int    `json:"index"`
 	Status Status `json:"status"`
 	Exit   int    `json:"exit"` // exit status of the command; -1 if there is none
-	// Try is the number of the last attempt; the first attempt is 1.
-	Try      int           `json:"try,omitempty"`
+	// Attempt is the number of the last attempt; the first attempt is 1.
+	Attempt  int           `json:"try,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
 	Duration time.Duration `json:"duration,omitempty"`
 	Host     string        `json:"host,omitempty"`
@@ -63,36 +63,38 @@ func (o *Outcome) Error(step string) error {
 		text += "step " + step + ": "
 	}
 	separator := " "
-	if o.Status == Failed && o.Exit < 0 {
+	if o.Status == StatusFailed && o.Exit < 0 {
 		separator = ": " // the message is the text of an error, not a sentence about the task
 	}
 	text += fmt.Sprintf("task %d%s%s", o.Index, separator, o.Message)
 	if tail := strings.TrimRight(o.Tail, "\n"); tail != "" {
 		text += "\n" + tail
 	}
-	return &failed{text}
+	return &commandError{text}
 }
 
 // set derives Status, Exit and Message from the error of exec.Cmd.Run.
 func (o *Outcome) set(err error) {
 	var exit *exec.ExitError
-	var limit *timeLimit
+	var limit *timeLimitError
 	switch {
 	case err == nil:
-		o.Status, o.Exit = Succeeded, 0
+		o.Status, o.Exit = StatusSucceeded, 0
 	case errors.As(err, &limit):
-		o.Status, o.Exit, o.Message = TimedOut, -1, limit.Error()
+		o.Status, o.Exit, o.Message = StatusTimedOut, -1, limit.Error()
 	case errors.As(err, &exit):
-		o.Status, o.Exit, o.Message = Failed, statusOf(exit), ending(exit)
+		o.Status, o.Exit, o.Message = StatusFailed, statusOf(exit), ending(exit)
 	default:
-		o.Status, o.Exit, o.Message = Failed, -1, err.Error()
+		o.Status, o.Exit, o.Message = StatusFailed, -1, err.Error()
 	}
 }
 
-// timeLimit is the error of a command that ran longer than its time limit.
-type timeLimit struct{ limit time.Duration }
+// timeLimitError is the error of a command that ran longer than its time limit.
+type timeLimitError struct{ limit time.Duration }
 
-func (t *timeLimit) Error() string { return fmt.Sprintf("ran for more than its limit of %v", t.limit) }
+func (t *timeLimitError) Error() string {
+	return fmt.Sprintf("ran for more than its limit of %v", t.limit)
+}
 
 // statusOf returns a command's exit status, 128 plus the signal's number after a
 // signal, as in a shell.
@@ -111,15 +113,15 @@ func ending(exit *exec.ExitError) string {
 	return text
 }
 
-// failed is the error of an application whose command failed.
-type failed struct{ text string }
+// commandError is the error of an application whose command failed.
+type commandError struct{ text string }
 
-func (f *failed) Error() string { return f.text }
+func (f *commandError) Error() string { return f.text }
 
 // ExitStatus returns the exit status for bobbin.Main with the driver on this
 // machine: the command's status, or 1 if it is unknown or above 125. Shells use
 // higher ones for commands that they cannot execute and for signals.
-func (f *failed) ExitStatus() int {
+func (f *commandError) ExitStatus() int {
 	const most = 125
 	if status, found := ExitStatus(f.text); found && status >= 1 && status <= most {
 		return status
@@ -130,7 +132,7 @@ func (f *failed) ExitStatus() int {
 // failure returns err without the scheduler's text before a command's error.
 func failure(err error) error {
 	if _, text, ok := strings.Cut(err.Error(), errorMark); ok {
-		return &failed{errorMark + text}
+		return &commandError{errorMark + text}
 	}
 	return err
 }

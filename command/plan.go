@@ -25,7 +25,7 @@ type Plan struct {
 	// subdirectory named by the application's id; "" for none.
 	Results string `json:"results,omitempty"`
 	// Detached is nil if the submitter follows the application to its end.
-	Detached *Detached `json:"detached,omitempty"`
+	Detached *DetachedPlan `json:"detached,omitempty"`
 	// MaxFailures is task.maxFailures: how often a task may be lost with its executor
 	// before its step fails.
 	MaxFailures int `json:"maxFailures"`
@@ -72,10 +72,10 @@ type Step struct {
 	FailFast bool `json:"failFast,omitempty"`
 	// AllowFailure is set if a failure of this step does not fail the application, and
 	// lets the steps that need it start.
-	AllowFailure bool      `json:"allowFailure,omitempty"`
-	CPUs         int       `json:"cpus,omitempty"` // cores for each task; 0 means task.cpus
-	Collect      []Collect `json:"collect,omitempty"`
-	Tasks        Tasks     `json:"tasks"`
+	AllowFailure bool          `json:"allowFailure,omitempty"`
+	CPUs         int           `json:"cpus,omitempty"` // cores for each task; 0 means task.cpus
+	Collect      []CollectRule `json:"collect,omitempty"`
+	Tasks        Tasks         `json:"tasks"`
 }
 
 // Tasks are the tasks of a step. Without values, their JSON is their number, as a
@@ -103,8 +103,8 @@ func (t *Tasks) UnmarshalJSON(encoded []byte) error {
 	return nil
 }
 
-// Collect selects files in a task's working directory to copy to the submitter's machine.
-type Collect struct {
+// CollectRule selects files in a task's working directory to copy to the submitter's machine.
+type CollectRule struct {
 	// Pattern matches paths in the working directory; ** matches any number of directories.
 	Pattern string `json:"pattern"`
 	// Directory is the target on the submitter's machine, perhaps with placeholders.
@@ -154,7 +154,7 @@ func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string 
 }
 
 // Target returns the directory on the submitter's machine for the files that a task collects.
-func (s *Step) Target(collect Collect, index int) string {
+func (s *Step) Target(collect CollectRule, index int) string {
 	return s.Expand(collect.Directory, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)
 }
 

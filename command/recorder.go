@@ -27,12 +27,12 @@ const (
 	lastFlushTimeout = 20 * time.Second
 	// Outcome.Tail is recorded for the first fullTails failed tasks; for further ones,
 	// only its last shortTail bytes.
-	fullTails = 1000
-	shortTail = 512
+	maxFullTails   = 1000
+	shortTailBytes = 512
 )
 
-// ResultsOf returns the results directory of an application below base.
-func ResultsOf(base, applicationID string) string { return base + "/" + applicationID }
+// ResultsDirectory returns the results directory of an application below base.
+func ResultsDirectory(base, applicationID string) string { return base + "/" + applicationID }
 
 // record is one line of a report file.
 type record struct {
@@ -97,7 +97,7 @@ func (r *recorder) end(step int, text string) {
 }
 
 func (r *recorder) add(step int, outcome Outcome) {
-	if outcome.Status == Succeeded {
+	if outcome.Status == StatusSucceeded {
 		outcome.Tail = ""
 	}
 	r.record(record{Step: step, Event: taskEnded, Outcome: &outcome})
@@ -130,12 +130,12 @@ func (r *recorder) loop(ctx context.Context) error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	take := func(rec record) {
-		if outcome := rec.Outcome; outcome != nil && outcome.Status != Succeeded {
-			if failures++; failures > fullTails {
-				outcome.Tail = outcome.Tail[max(0, len(outcome.Tail)-shortTail):]
+		if outcome := rec.Outcome; outcome != nil && outcome.Status != StatusSucceeded {
+			if failures++; failures > maxFullTails {
+				outcome.Tail = outcome.Tail[max(0, len(outcome.Tail)-shortTailBytes):]
 			}
 		}
-		problem = firstOf(problem, json.NewEncoder(&pending).Encode(rec))
+		problem = firstError(problem, json.NewEncoder(&pending).Encode(rec))
 	}
 	flush := func(ctx context.Context) {
 		if pending.Len() == 0 {
@@ -175,7 +175,7 @@ func (r *recorder) write(ctx context.Context, number int, content []byte) error 
 	// After a kill, the submitter may have collected and removed the results. Writing a
 	// file would create the directory again.
 	if exists, err := r.files.Exists(ctx, r.directory+"/"+reportDirectory); err != nil || !exists {
-		return firstOf(err, fmt.Errorf("recording task outcomes: %s is gone", r.directory))
+		return firstError(err, fmt.Errorf("recording task outcomes: %s is gone", r.directory))
 	}
 	name := fmt.Sprintf("%s/%s/%s-%06d", r.directory, reportDirectory, r.prefix, number)
 	writer, err := r.files.Create(ctx, name+partEnding, storage.Overwrite(), storage.Perm(0o600))

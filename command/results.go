@@ -25,20 +25,20 @@ type Results struct {
 // StepResults are the outcomes of one step.
 type StepResults struct {
 	Started, Ended bool
-	// Because names the step for which this step was skipped, or is "".
-	Because string
+	// SkippedBecause names the step for which this step was skipped, or is "".
+	SkippedBecause string
 	// Problem says why the step failed; "" if it succeeded or has not ended.
 	Problem string
 	Tasks   []Outcome // by task index
 }
 
-// NoResults returns results in which all tasks of the plan are unfinished.
-func NoResults(plan *Plan) *Results {
+// UnfinishedResults returns results in which all tasks of the plan are unfinished.
+func UnfinishedResults(plan *Plan) *Results {
 	r := &Results{plan: plan, Steps: make([]StepResults, len(plan.Steps))}
 	for i, step := range plan.Steps {
 		r.Steps[i].Tasks = make([]Outcome, len(step.Tasks))
 		for index := range step.Tasks {
-			r.Steps[i].Tasks[index] = Outcome{Index: index, Status: Unfinished, Exit: -1}
+			r.Steps[i].Tasks[index] = Outcome{Index: index, Status: StatusUnfinished, Exit: -1}
 		}
 	}
 	return r
@@ -47,7 +47,7 @@ func NoResults(plan *Plan) *Results {
 // ReadResults reads the outcomes of an application's latest attempt. Without any, it
 // returns [NoResults].
 func ReadResults(ctx context.Context, files *storage.Files, directory string, plan *Plan) (*Results, error) {
-	results := NoResults(plan)
+	results := UnfinishedResults(plan)
 	results.directory = directory
 	entries, err := files.List(ctx, directory+"/"+reportDirectory)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,9 +106,9 @@ func (s *StepResults) apply(rec record) {
 	case stepEnded:
 		s.Ended, s.Problem = true, rec.Text
 	case stepSkipped:
-		s.Because = rec.Text
+		s.SkippedBecause = rec.Text
 		for i := range s.Tasks {
-			s.Tasks[i].Status = Skipped
+			s.Tasks[i].Status = StatusSkipped
 		}
 	case taskEnded:
 		if rec.Outcome != nil && rec.Outcome.Index >= 0 && rec.Outcome.Index < len(s.Tasks) {
@@ -124,7 +124,7 @@ func (s *StepResults) Counts() string {
 		counts[outcome.Status]++
 	}
 	var parts []string
-	for _, status := range []Status{Succeeded, Failed, TimedOut, Skipped, Unfinished} {
+	for _, status := range []Status{StatusSucceeded, StatusFailed, StatusTimedOut, StatusSkipped, StatusUnfinished} {
 		if counts[status] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[status], status))
 		}
@@ -132,8 +132,8 @@ func (s *StepResults) Counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// Open reports whether the end of any started step was not recorded.
-func (r *Results) Open() bool {
+// IsIncomplete reports whether the end of any started step was not recorded.
+func (r *Results) IsIncomplete() bool {
 	return slices.ContainsFunc(r.Steps, func(s StepResults) bool { return s.Started && !s.Ended })
 }
 
@@ -144,7 +144,7 @@ func (r *Results) Unmatched() (steps, patterns []string) {
 		misses := map[string]int{}
 		ended := 0
 		for _, outcome := range step.Tasks {
-			if outcome.Try > 0 {
+			if outcome.Attempt > 0 {
 				ended++
 			}
 			for _, pattern := range outcome.Unmatched {

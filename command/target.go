@@ -9,39 +9,39 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ParseCollect parses PATTERN=DIRECTORY, the value of --collect, relative to base.
-func ParseCollect(text, base string) (Collect, error) {
+// ParseCollectRule parses PATTERN=DIRECTORY, the value of --collect, relative to base.
+func ParseCollectRule(text, base string) (CollectRule, error) {
 	separator := strings.LastIndexByte(text, '=')
 	if separator < 0 {
-		return Collect{}, fmt.Errorf("%q: want PATTERN=DIRECTORY, such as 'reports/*.xml=out'", text)
+		return CollectRule{}, fmt.Errorf("%q: want PATTERN=DIRECTORY, such as 'reports/*.xml=out'", text)
 	}
-	return NewCollect(text[:separator], text[separator+1:], base)
+	return NewCollectRule(text[:separator], text[separator+1:], base)
 }
 
-// NewCollect returns a Collect of pattern and directory, relative to base. It fails
+// NewCollectRule returns a Collect of pattern and directory, relative to base. It fails
 // if the pattern is invalid, absolute or leads out of the task's working directory.
-func NewCollect(pattern, directory, base string) (Collect, error) {
+func NewCollectRule(pattern, directory, base string) (CollectRule, error) {
 	switch {
 	case pattern == "":
-		return Collect{}, fmt.Errorf("the pattern is empty: want one such as reports/*.xml")
+		return CollectRule{}, fmt.Errorf("the pattern is empty: want one such as reports/*.xml")
 	case path.IsAbs(pattern):
-		return Collect{}, fmt.Errorf("the pattern %s is an absolute path: files are collected from the task's working directory, so write it as seen from there", pattern)
+		return CollectRule{}, fmt.Errorf("the pattern %s is an absolute path: files are collected from the task's working directory, so write it as seen from there", pattern)
 	case path.Clean(pattern) == ".." || strings.HasPrefix(path.Clean(pattern), "../"):
-		return Collect{}, fmt.Errorf("the pattern %s leads out of the task's working directory", pattern)
+		return CollectRule{}, fmt.Errorf("the pattern %s leads out of the task's working directory", pattern)
 	case !doublestar.ValidatePattern(pattern):
-		return Collect{}, fmt.Errorf("the pattern %s is incomplete: a [ or { is not closed", pattern)
+		return CollectRule{}, fmt.Errorf("the pattern %s is incomplete: a [ or { is not closed", pattern)
 	case directory == "":
-		return Collect{}, fmt.Errorf("the directory for %s is empty: write . for this one", pattern)
+		return CollectRule{}, fmt.Errorf("the directory for %s is empty: write . for this one", pattern)
 	}
 	if !filepath.IsAbs(directory) {
 		directory = filepath.Join(base, directory)
 	}
-	return Collect{Pattern: path.Clean(pattern), Directory: directory}, nil
+	return CollectRule{Pattern: path.Clean(pattern), Directory: directory}, nil
 }
 
-// ByTask appends {step}/{index} to each target directory without a placeholder, so
+// SeparateTargetsByTask appends {step}/{index} to each target directory without a placeholder, so
 // that no two tasks share it.
-func (s *Step) ByTask() {
+func (s *Step) SeparateTargetsByTask() {
 	for i := range s.Collect {
 		collect := &s.Collect[i]
 		if s.Expand(collect.Directory, s.Tasks[0], 0, 1, -1) != collect.Directory {
@@ -54,10 +54,10 @@ func (s *Step) ByTask() {
 	}
 }
 
-// Collision looks for two tasks whose collected files could have the same path, and
+// FindCollision looks for two tasks whose collected files could have the same path, and
 // names both in the error. step and collect are indexes of the second task's step
 // and pattern.
-func (p *Plan) Collision() (step, collect int, err error) {
+func (p *Plan) FindCollision() (step, collect int, err error) {
 	type owner struct {
 		step, task int
 		pattern    string

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// common is the value that all tasks of a step share ([bobbin.Shared]).
-type common struct {
+// sharedInput is the value that all tasks of a step share ([bobbin.Shared]).
+type sharedInput struct {
 	Step    Step // without its tasks
 	Tasks   int
 	Local   bool
@@ -22,7 +22,7 @@ type common struct {
 }
 
 var run = bobbin.Func("command", func(t *bobbin.Task, input Task) (Outcome, error) {
-	shared, err := bobbin.SharedValue[common](t)
+	shared, err := bobbin.SharedValue[sharedInput](t)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -32,22 +32,22 @@ var run = bobbin.Func("command", func(t *bobbin.Task, input Task) (Outcome, erro
 // run runs one attempt of a task. If the command fails and may be retried, run
 // returns an error for the scheduler. If the last attempt fails, run returns its
 // outcome and no error.
-func (c *common) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
+func (c *sharedInput) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 	attempt := c.invocation(input, t.Index(), t.Attempt())
 	if c.Step.OwnDirectory {
-		directory, remove, err := c.makeDirectory(attempt)
+		directory, remove, err := c.Directory(attempt)
 		if err != nil {
 			return Outcome{}, fmt.Errorf("the directory of task %d: %w", t.Index(), err)
 		}
-		defer func() { err = firstOf(err, remove()) }()
+		defer func() { err = firstError(err, remove()) }()
 		attempt.base = directory
 	}
 	outcome, err = execute(t, attempt)
 	if err != nil {
 		return Outcome{}, err
 	}
-	outcome.Index, outcome.Try, outcome.Host = t.Index(), t.Attempt()+1, t.Host()
-	if outcome.Status != Succeeded && t.Attempt() < c.Step.Retries {
+	outcome.Index, outcome.Attempt, outcome.Host = t.Index(), t.Attempt()+1, t.Host()
+	if outcome.Status != StatusSucceeded && t.Attempt() < c.Step.Retries {
 		return Outcome{}, outcome.Error(c.Step.Name)
 	}
 	if c.Results != "" {
@@ -58,8 +58,8 @@ func (c *common) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 	return outcome, nil
 }
 
-// firstOf returns the first of two errors that is not nil.
-func firstOf(first, second error) error {
+// firstError returns the first of two errors that is not nil.
+func firstError(first, second error) error {
 	if first != nil {
 		return first
 	}
@@ -67,7 +67,7 @@ func firstOf(first, second error) error {
 }
 
 // invocation returns what an attempt of a task executes.
-func (c *common) invocation(input Task, index, attempt int) invocation {
+func (c *sharedInput) invocation(input Task, index, attempt int) invocation {
 	expand := func(text string) string { return c.Step.Expand(text, input, index, c.Tasks, attempt) }
 	inv := invocation{
 		step: c.Step.Name, index: index, attempt: attempt, timeout: c.Step.TaskTimeout,

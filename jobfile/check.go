@@ -18,8 +18,8 @@ var (
 	placeholder  = regexp.MustCompile(`(\$?)\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
-// ownPlaceholders are the placeholders that every task has.
-var ownPlaceholders = []string{"index", "tasks", "attempt", "step"}
+// builtinPlaceholders are the placeholders that every task has.
+var builtinPlaceholders = []string{"index", "tasks", "attempt", "step"}
 
 // checker finds problems of a decoded file, and expands the tasks.
 type checker struct {
@@ -113,12 +113,12 @@ func (c *checker) checkRetries(retries Number) {
 	}
 }
 
-func (c *checker) checkCollects(collects Collects) {
+func (c *checker) checkCollects(collects CollectRules) {
 	for _, pair := range collects {
 		if pair.Name.Value == "" || pair.Value.At == (Position{}) {
 			continue // decoding has reported it
 		}
-		if _, err := command.NewCollect(pair.Name.Value, pair.Value.Value, c.directory); err != nil {
+		if _, err := command.NewCollectRule(pair.Name.Value, pair.Value.Value, c.directory); err != nil {
 			c.report(pair.Name.At, "collect: %v", err)
 		}
 	}
@@ -193,7 +193,7 @@ func (c *checker) checkCycles() {
 // shell would interpret quotes and $ in the value, but can read environment
 // variables.
 func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
-	known := slices.Clone(ownPlaceholders)
+	known := slices.Clone(builtinPlaceholders)
 	if len(tasks) > 0 {
 		for _, value := range tasks[0].Values {
 			known = append(known, value.Name)

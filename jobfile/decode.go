@@ -38,8 +38,8 @@ func (d *decoder) read(n *node, target reflect.Value) {
 }
 
 func (d *decoder) readSlice(n *node, into reflect.Value) {
-	if n.kind != sequence {
-		if n.kind == scalar {
+	if n.kind != sequenceNode {
+		if n.kind == scalarNode {
 			d.report(n.at, "want a list: write [%s]", n.text)
 		} else {
 			d.report(n.at, "want a list, such as [a, b], got %v", n.kind)
@@ -78,7 +78,7 @@ func fieldsOf(t reflect.Type) []field {
 }
 
 func (d *decoder) readStruct(n *node, into reflect.Value) {
-	if n.kind != mapping {
+	if n.kind != mappingNode {
 		d.report(n.at, "want a mapping with %s, got %v", joinWithAnd(namesOf(into.Type())), n.kind)
 		return
 	}

@@ -23,7 +23,7 @@ func (c *checker) expand(step *Step) []command.Task {
 	switch {
 	case tasks.Combinations != nil:
 		return c.combine(tasks)
-	case tasks.Listed:
+	case tasks.HasItems:
 		return c.items(tasks.Items)
 	case tasks.Count.Value > maxTasks:
 		c.report(tasks.At, "%d tasks: a step can have %d", tasks.Count.Value, maxTasks)
@@ -73,7 +73,7 @@ func (c *checker) combine(tasks *Tasks) []command.Task {
 		rows = kept
 	}
 	for _, more := range written.Include {
-		if row, ok := c.included(written, more); ok {
+		if row, ok := c.includedTask(written, more); ok {
 			if slices.ContainsFunc(rows, func(other command.Task) bool { return matchesRow(other, more) }) {
 				c.report(more[0].Name.At, "include: %s is among the combinations already: include adds tasks, and changes none", describe(more))
 			}
@@ -108,7 +108,7 @@ func (c *checker) checkNames(written *combinations) {
 		if !valueName.MatchString(name.Value) {
 			c.report(name.At, "%q cannot name a value: want letters, digits and _, and no digit first", name.Value)
 		}
-		if slices.Contains(ownPlaceholders, name.Value) {
+		if slices.Contains(builtinPlaceholders, name.Value) {
 			c.report(name.At, "{%s} has a meaning of its own: choose another name", name.Value)
 		}
 		variable := command.Variable(name.Value)
@@ -149,8 +149,8 @@ func (c *checker) product(matrix Matrix, at Position) ([]command.Task, bool) {
 	return rows, true
 }
 
-// included returns the task for a row of include, with values in the order of other tasks.
-func (c *checker) included(written *combinations, row Row) (command.Task, bool) {
+// includedTask returns the task for a row of include, with values in the order of other tasks.
+func (c *checker) includedTask(written *combinations, row Row) (command.Task, bool) {
 	if len(row) == 0 {
 		return command.Task{}, false
 	}

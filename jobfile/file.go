@@ -2,21 +2,21 @@ package jobfile
 
 // File is a decoded job file. A missing key's field is zero.
 type File struct {
-	Name        Text        `yaml:"name" doc:"The application's name. The default is the file's name."`
-	Queue       Text        `yaml:"queue" doc:"The queue to submit to."`
-	Tags        []Text      `yaml:"tags" doc:"Tags by which the application can be found."`
-	Priority    Number      `yaml:"priority" doc:"The application's priority in its queue; higher goes first."`
-	Resources   Resources   `yaml:"resources" doc:"The sizes of the driver's and the executors' containers. The executors run the tasks."`
-	Environment Environment `yaml:"environment" doc:"Environment variables of every task. A variable without a value has the one it has where yarn-submit runs."`
-	Files       []Text      `yaml:"files" doc:"Files for every task's directory, as seen from the job file's directory, or hdfs:// URIs; file#name renames one."`
-	Archives    []Text      `yaml:"archives" doc:"Archives (.tar.gz, .tgz, .tar, .zip) that are unpacked, each as a directory in every task's directory; archive#name names the directory."`
-	Conf        Settings    `yaml:"conf" doc:"Further settings of bobbin, as --conf takes them."`
-	Shell       Shell       `yaml:"shell" doc:"The program and arguments that run commands which are one text; the text is added as the last argument. The default is [sh, -e, -c]."`
-	Retries     Number      `yaml:"retries" doc:"How often a task whose command failed is tried again, in steps without retries. The default is 0."`
-	TaskTimeout Duration    `yaml:"task_timeout" doc:"How long one try of a task may take, such as 10m, in steps without task_timeout."`
-	Timeout     Duration    `yaml:"timeout" doc:"How long the job may run, from the driver's start, such as 2h."`
-	Collect     Collects    `yaml:"collect" doc:"Files to bring back from the tasks of all steps; see collect of a step."`
-	Steps       Steps       `yaml:"steps,required" doc:"The steps, by name. They run at the same time, except for those that need others."`
+	Name        Text         `yaml:"name" doc:"The application's name. The default is the file's name."`
+	Queue       Text         `yaml:"queue" doc:"The queue to submit to."`
+	Tags        []Text       `yaml:"tags" doc:"Tags by which the application can be found."`
+	Priority    Number       `yaml:"priority" doc:"The application's priority in its queue; higher goes first."`
+	Resources   Resources    `yaml:"resources" doc:"The sizes of the driver's and the executors' containers. The executors run the tasks."`
+	Environment Environment  `yaml:"environment" doc:"Environment variables of every task. A variable without a value has the one it has where yarn-submit runs."`
+	Files       []Text       `yaml:"files" doc:"Files for every task's directory, as seen from the job file's directory, or hdfs:// URIs; file#name renames one."`
+	Archives    []Text       `yaml:"archives" doc:"Archives (.tar.gz, .tgz, .tar, .zip) that are unpacked, each as a directory in every task's directory; archive#name names the directory."`
+	Conf        Settings     `yaml:"conf" doc:"Further settings of bobbin, as --conf takes them."`
+	Shell       Shell        `yaml:"shell" doc:"The program and arguments that run commands which are one text; the text is added as the last argument. The default is [sh, -e, -c]."`
+	Retries     Number       `yaml:"retries" doc:"How often a task whose command failed is tried again, in steps without retries. The default is 0."`
+	TaskTimeout Duration     `yaml:"task_timeout" doc:"How long one try of a task may take, such as 10m, in steps without task_timeout."`
+	Timeout     Duration     `yaml:"timeout" doc:"How long the job may run, from the driver's start, such as 2h."`
+	Collect     CollectRules `yaml:"collect" doc:"Files to bring back from the tasks of all steps; see collect of a step."`
+	Steps       Steps        `yaml:"steps,required" doc:"The steps, by name. They run at the same time, except for those that need others."`
 }
 
 // Resources describes the containers of an application.
@@ -44,20 +44,20 @@ type Executors struct {
 
 // Step is a command and the tasks that run it.
 type Step struct {
-	Name             Text        // its key in the mapping steps
-	Command          Command     `yaml:"command,required" doc:"The program with its arguments, as a list, in which placeholders such as {index} are replaced by the task's values. Or a text for the shell, which has the values in its environment, such as $TASK_INDEX."`
-	Needs            []Text      `yaml:"needs" doc:"Steps that must have succeeded before this one starts."`
-	Tasks            Tasks       `yaml:"tasks" doc:"How often the command runs: a number; a list of items; or a mapping with matrix, include, exclude or lines. The default is 1."`
-	Environment      Environment `yaml:"environment" doc:"Environment variables of this step's tasks, added to those of the job, which they override."`
-	WorkingDirectory Text        `yaml:"working_directory" doc:"The directory in which the command runs: a path below the task's directory, such as that of an archive, or an absolute path on the nodes."`
-	Shell            Shell       `yaml:"shell" doc:"As shell of the job."`
-	Retries          Number      `yaml:"retries" doc:"How often a task whose command failed is tried again. A task that is lost with its executor is run again in any case, up to task.maxFailures."`
-	TaskTimeout      Duration    `yaml:"task_timeout" doc:"How long one try of a task may take, such as 10m. Then its processes get SIGTERM, and SIGKILL 3 s later, and the try has failed."`
-	Timeout          Duration    `yaml:"timeout" doc:"How long the step may take, with all tries of all tasks, such as 1h."`
-	CPUs             Number      `yaml:"cpus" min:"1" doc:"Cores of its executor that each task uses. The default is 1."`
-	FailFast         Flag        `yaml:"fail_fast" doc:"End the step when the first task has failed its last try; otherwise all its tasks run."`
-	AllowFailure     Flag        `yaml:"allow_failure" doc:"If this step fails, the steps that need it run anyway, and the job can succeed."`
-	Collect          Collects    `yaml:"collect" doc:"Files to bring back: patterns below the working directory (** for any directories), each with a target directory, relative to the job file. STEP/INDEX is appended to it, unless it has placeholders such as {item}."`
+	Name             Text         // its key in the mapping steps
+	Command          Command      `yaml:"command,required" doc:"The program with its arguments, as a list, in which placeholders such as {index} are replaced by the task's values. Or a text for the shell, which has the values in its environment, such as $TASK_INDEX."`
+	Needs            []Text       `yaml:"needs" doc:"Steps that must have succeeded before this one starts."`
+	Tasks            Tasks        `yaml:"tasks" doc:"How often the command runs: a number; a list of items; or a mapping with matrix, include, exclude or lines. The default is 1."`
+	Environment      Environment  `yaml:"environment" doc:"Environment variables of this step's tasks, added to those of the job, which they override."`
+	WorkingDirectory Text         `yaml:"working_directory" doc:"The directory in which the command runs: a path below the task's directory, such as that of an archive, or an absolute path on the nodes."`
+	Shell            Shell        `yaml:"shell" doc:"As shell of the job."`
+	Retries          Number       `yaml:"retries" doc:"How often a task whose command failed is tried again. A task that is lost with its executor is run again in any case, up to task.maxFailures."`
+	TaskTimeout      Duration     `yaml:"task_timeout" doc:"How long one try of a task may take, such as 10m. Then its processes get SIGTERM, and SIGKILL 3 s later, and the try has failed."`
+	Timeout          Duration     `yaml:"timeout" doc:"How long the step may take, with all tries of all tasks, such as 1h."`
+	CPUs             Number       `yaml:"cpus" min:"1" doc:"Cores of its executor that each task uses. The default is 1."`
+	FailFast         Flag         `yaml:"fail_fast" doc:"End the step when the first task has failed its last try; otherwise all its tasks run."`
+	AllowFailure     Flag         `yaml:"allow_failure" doc:"If this step fails, the steps that need it run anyway, and the job can succeed."`
+	Collect          CollectRules `yaml:"collect" doc:"Files to bring back: patterns below the working directory (** for any directories), each with a target directory, relative to the job file. STEP/INDEX is appended to it, unless it has placeholders such as {item}."`
 }
 
 // combinations are a step's tasks by a mapping: a matrix or the lines of a file.

@@ -12,22 +12,22 @@ import (
 // defaultShell executes commands that are one text, up to the first line that fails.
 var defaultShell = []string{"sh", "-e", "-c"}
 
-// Overrides are command line options that change a job.
-type Overrides struct {
+// CommandLineOptions are command line options that change a job.
+type CommandLineOptions struct {
 	// Retries replaces every step's number of retries; nil keeps the file's.
 	Retries *int
 	// Collect has patterns that every step collects besides the job file's.
-	Collect []command.Collect
+	Collect []command.CollectRule
 }
 
 // Plan returns the job's plan. It fails if collected files of two tasks could have
 // the same path.
-func (j *Job) Plan(over Overrides) (*command.Plan, error) {
+func (j *Job) Plan(over CommandLineOptions) (*command.Plan, error) {
 	plan := &command.Plan{Name: j.Name(), Timeout: j.File.Timeout.Value}
 	for i := range j.File.Steps.List {
 		plan.Steps = append(plan.Steps, j.step(i, over))
 	}
-	number, which, err := plan.Collision()
+	number, which, err := plan.FindCollision()
 	if err == nil {
 		return plan, nil
 	}
@@ -45,11 +45,11 @@ func (j *Job) Name() string {
 }
 
 // collects returns the patterns that a step collects: the job's, then its own.
-func (j *Job) collects(step int) Collects {
+func (j *Job) collects(step int) CollectRules {
 	return slices.Concat(j.File.Collect, j.File.Steps.List[step].Collect)
 }
 
-func (j *Job) step(number int, over Overrides) command.Step {
+func (j *Job) step(number int, over CommandLineOptions) command.Step {
 	written := &j.File.Steps.List[number]
 	step := command.Step{
 		Name: written.Name.Value, Needs: values(written.Needs), Command: j.command(written), Environment: map[string]string{},
@@ -73,33 +73,33 @@ func (j *Job) step(number int, over Overrides) command.Step {
 		step.Environment[variable.Name.Value] = value
 	}
 	for _, pair := range j.collects(number) {
-		if collect, err := command.NewCollect(pair.Name.Value, pair.Value.Value, j.directory); err == nil { // check has reported errors
+		if collect, err := command.NewCollectRule(pair.Name.Value, pair.Value.Value, j.directory); err == nil { // check has reported errors
 			step.Collect = append(step.Collect, collect)
 		}
 	}
 	step.Collect = append(step.Collect, over.Collect...)
-	step.ByTask()
+	step.SeparateTargetsByTask()
 	return step
 }
 
 // command returns a step's program and arguments. A local script becomes
 // ./script.sh, as it is localized into the task's working directory.
-func (j *Job) command(step *Step) []string {
-	if !step.Command.Shell {
-		args := values(step.Command.Args)
-		if _, ok := j.script(step); ok {
+func (j *Job) command(written *Step) []string {
+	if !written.Command.Shell {
+		args := values(written.Command.Args)
+		if _, ok := j.script(written); ok {
 			args[0] = "./" + filepath.Base(args[0])
 		}
 		return args
 	}
-	shell := values(step.Shell)
+	shell := values(written.Shell)
 	if len(shell) == 0 {
 		shell = values(j.File.Shell)
 	}
 	if len(shell) == 0 {
 		shell = defaultShell
 	}
-	return slices.Concat(shell, []string{step.Command.Args[0].Value})
+	return slices.Concat(shell, []string{written.Command.Args[0].Value})
 }
 
 func values(texts []Text) []string {

@@ -61,7 +61,7 @@ func parseJob(path, directory string, content []byte, lookup func(string) (strin
 	if err := reporter.err(); err != nil {
 		return nil, err
 	}
-	if _, err := job.Plan(Overrides{}); err != nil { // collected files could collide
+	if _, err := job.Plan(CommandLineOptions{}); err != nil { // collected files could collide
 		return nil, err
 	}
 	return job, nil

@@ -28,7 +28,7 @@ func plan(t *testing.T, content string, beside ...string) *command.Plan {
 	t.Helper()
 	job, err := readJob(t, content, beside...)
 	require.NoError(t, err)
-	plan, err := job.Plan(Overrides{})
+	plan, err := job.Plan(CommandLineOptions{})
 	require.NoError(t, err)
 	return plan
 }
@@ -218,7 +218,7 @@ func TestVariablesWithoutAValueAreInherited(t *testing.T) {
 	job, err := parseJob("job.yaml", t.TempDir(), []byte("environment: {TOKEN: }\nsteps: {a: {command: [x]}}\n"),
 		func(name string) (string, bool) { return "the " + name, true })
 	require.NoError(t, err)
-	got, err := job.Plan(Overrides{})
+	got, err := job.Plan(CommandLineOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "the TOKEN", got.Steps[0].Environment["TOKEN"])
 }
@@ -252,7 +252,7 @@ steps:
 		"yarn.executor.resource.yarn.io/gpu.amount": "1", "yarn.files": "DIR/data.txt#renamed,hdfs:///x/y,DIR/sub.sh",
 		"yarn.archives": "DIR/data.txt", "yarn.maxAppAttempts": "1",
 	}, got)
-	plan, err := job.Plan(Overrides{})
+	plan, err := job.Plan(CommandLineOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"./sub.sh", "x"}, plan.Steps[0].Command)
 	require.Equal(t, "nightly", plan.Name)
@@ -267,11 +267,11 @@ func TestOverrides(t *testing.T) {
 	job, err := readJob(t, "retries: 2\nsteps: {a: {command: [x], tasks: 2}, b: {command: [x], retries: 1}}\n")
 	require.NoError(t, err)
 	three := 3
-	got, err := job.Plan(Overrides{Retries: &three, Collect: []command.Collect{{Pattern: "*", Directory: "/out"}}})
+	got, err := job.Plan(CommandLineOptions{Retries: &three, Collect: []command.CollectRule{{Pattern: "*", Directory: "/out"}}})
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 3}, []int{got.Steps[0].Retries, got.Steps[1].Retries})
 	require.Equal(t, "/out/a/1", got.Steps[0].Target(got.Steps[0].Collect[0], 1))
-	_, err = job.Plan(Overrides{Collect: []command.Collect{{Pattern: "*", Directory: "/out/{step}"}}})
+	_, err = job.Plan(CommandLineOptions{Collect: []command.CollectRule{{Pattern: "*", Directory: "/out/{step}"}}})
 	require.ErrorContains(t, err, "put {index} into the directory")
 }
 

@@ -89,11 +89,11 @@ func (j *Job) shipped() (files []string, at Position) {
 
 // script returns the path of the local file that a step's command executes, such as
 // ./script.sh.
-func (j *Job) script(step *Step) (path string, ok bool) {
-	if step.Command.Shell || len(step.Command.Args) == 0 {
+func (j *Job) script(command *Step) (path string, ok bool) {
+	if command.Command.Shell || len(command.Command.Args) == 0 {
 		return "", false
 	}
-	name := step.Command.Args[0].Value
+	name := command.Command.Args[0].Value
 	if !strings.ContainsRune(name, '/') || filepath.IsAbs(name) {
 		return "", false
 	}

@@ -11,21 +11,21 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// kind is the type of a YAML node.
-type kind int
+// nodeKind is the type of a YAML node.
+type nodeKind int
 
 const (
-	null kind = iota
-	scalar
-	sequence
-	mapping
+	nullNode nodeKind = iota
+	scalarNode
+	sequenceNode
+	mappingNode
 )
 
-func (k kind) String() string { return [...]string{"nothing", "a value", "a list", "a mapping"}[k] }
+func (k nodeKind) String() string { return [...]string{"nothing", "a value", "a list", "a mapping"}[k] }
 
 // node is a YAML node without aliases. A scalar's text is as in the file.
 type node struct {
-	kind    kind
+	kind    nodeKind
 	at      Position
 	text    string // of a scalar
 	quoted  bool   // the scalar is in quotes or a block scalar
@@ -159,7 +159,7 @@ func (b *treeBuilder) build(from ast.Node) *node {
 		}
 		return built
 	case *ast.MappingNode:
-		built := &node{kind: mapping, at: at}
+		built := &node{kind: mappingNode, at: at}
 		if len(from.Values) > 0 && !from.IsFlowStyle {
 			built.at = positionOf(from.Values[0].Key.GetToken())
 		}
@@ -168,11 +168,11 @@ func (b *treeBuilder) build(from ast.Node) *node {
 		}
 		return built
 	case *ast.MappingValueNode:
-		built := &node{kind: mapping, at: positionOf(from.Key.GetToken())}
+		built := &node{kind: mappingNode, at: positionOf(from.Key.GetToken())}
 		b.add(built, from)
 		return built
 	case *ast.SequenceNode:
-		built := &node{kind: sequence, at: at}
+		built := &node{kind: sequenceNode, at: at}
 		for _, value := range from.Values {
 			built.items = append(built.items, b.build(value))
 		}
@@ -180,12 +180,12 @@ func (b *treeBuilder) build(from ast.Node) *node {
 	case *ast.NullNode:
 		return &node{at: at}
 	case *ast.LiteralNode:
-		return &node{kind: scalar, at: at, text: from.Value.Value, quoted: true}
+		return &node{kind: scalarNode, at: at, text: from.Value.Value, quoted: true}
 	case *ast.StringNode:
 		kind := from.Token.Type
-		return &node{kind: scalar, at: at, text: from.Value, quoted: kind == token.SingleQuoteType || kind == token.DoubleQuoteType}
+		return &node{kind: scalarNode, at: at, text: from.Value, quoted: kind == token.SingleQuoteType || kind == token.DoubleQuoteType}
 	case ast.ScalarNode:
-		return &node{kind: scalar, at: at, text: from.GetToken().Value}
+		return &node{kind: scalarNode, at: at, text: from.GetToken().Value}
 	default:
 		b.report(at, "%s cannot stand here", from.Type())
 		return &node{at: at}
@@ -197,7 +197,7 @@ func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
 	value := b.build(from.Value)
 	if from.Key.Type() == ast.MergeKeyType {
 		for _, merged := range append([]*node{value}, value.items...) {
-			if merged.kind != mapping && (merged != value || value.kind != sequence) {
+			if merged.kind != mappingNode && (merged != value || value.kind != sequenceNode) {
 				b.report(merged.at, "<< wants a mapping, such as an alias of one, got %v", merged.kind)
 			}
 			for _, one := range merged.entries {
@@ -209,7 +209,7 @@ func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
 		return
 	}
 	key := b.build(from.Key)
-	if key.kind == mapping || key.kind == sequence {
+	if key.kind == mappingNode || key.kind == sequenceNode {
 		b.report(key.at, "%v cannot be a key", key.kind)
 		return
 	}

@@ -18,7 +18,7 @@ type Text struct {
 
 func (t *Text) decode(d *decoder, n *node) {
 	t.At = n.at
-	if n.kind != scalar {
+	if n.kind != scalarNode {
 		d.report(n.at, "want text, got %v", n.kind)
 		return
 	}
@@ -39,7 +39,7 @@ type Number struct {
 func (w *Number) decode(d *decoder, n *node) {
 	w.At = n.at
 	value, err := strconv.Atoi(n.text)
-	if n.kind != scalar || n.quoted || err != nil || value < 0 || value > math.MaxInt32 {
+	if n.kind != scalarNode || n.quoted || err != nil || value < 0 || value > math.MaxInt32 {
 		d.report(n.at, "want a whole number from 0, got %s", n.shown())
 		return
 	}
@@ -52,7 +52,7 @@ func (*Number) schema() schema {
 
 // shown returns the text of a node for an error message.
 func (n *node) shown() string {
-	if n.kind == scalar {
+	if n.kind == scalarNode {
 		return strconv.Quote(n.text)
 	}
 	return n.kind.String()
@@ -62,7 +62,7 @@ func (n *node) shown() string {
 type Flag struct{ Value bool }
 
 func (f *Flag) decode(d *decoder, n *node) {
-	if n.kind != scalar || n.quoted || n.text != "true" && n.text != "false" {
+	if n.kind != scalarNode || n.quoted || n.text != "true" && n.text != "false" {
 		d.report(n.at, "want true or false, got %s", n.shown())
 		return
 	}
@@ -83,9 +83,9 @@ func (t *Duration) decode(d *decoder, n *node) {
 	value, err := config.ParseDuration(n.text)
 	unitless := strings.IndexFunc(n.text, func(r rune) bool { return r < '0' || r > '9' }) < 0
 	switch {
-	case n.kind == scalar && unitless && n.text != "":
+	case n.kind == scalarNode && unitless && n.text != "":
 		d.report(n.at, "want a time with its unit, such as %ss or %[1]sm", n.text)
-	case n.kind != scalar || err != nil:
+	case n.kind != scalarNode || err != nil:
 		d.report(n.at, "want a time such as 30s, 5m, 1h30m, got %s", n.shown())
 	case value <= 0:
 		d.report(n.at, "a limit of %s would let nothing run: leave it out for no limit", n.text)
@@ -109,9 +109,9 @@ func (s *Size) decode(d *decoder, n *node) {
 	size, err := config.ParseSize(n.text)
 	unitless := strings.IndexFunc(n.text, func(r rune) bool { return r < '0' || r > '9' }) < 0
 	switch {
-	case n.kind == scalar && unitless && n.text != "":
+	case n.kind == scalarNode && unitless && n.text != "":
 		d.report(n.at, "want a size with its unit, such as %sm or %[1]sg", n.text)
-	case n.kind != scalar || err != nil || size == 0:
+	case n.kind != scalarNode || err != nil || size == 0:
 		d.report(n.at, "want a size such as 512m or 2g, got %s%s", n.shown(), binaryUnit(n.text))
 	default:
 		s.Value = n.text
@@ -138,7 +138,7 @@ type Pair struct{ Name, Value Text }
 
 // readPairs decodes a mapping of texts to texts.
 func readPairs(d *decoder, n *node, example string) []Pair {
-	if n.kind != mapping {
+	if n.kind != mappingNode {
 		d.report(n.at, "want a mapping such as %s, got %v", example, n.kind)
 		return nil
 	}
@@ -172,19 +172,19 @@ func (a *Amounts) decode(d *decoder, n *node) { *a = readPairs(d, n, "{yarn.io/g
 
 func (*Amounts) schema() schema { return texts(nil) }
 
-// Collects are the patterns of files to collect, each with its target directory.
-type Collects []Pair
+// CollectRules are the patterns of files to collect, each with its target directory.
+type CollectRules []Pair
 
-func (c *Collects) decode(d *decoder, n *node) { *c = readPairs(d, n, `{"reports/*.xml": out}`) }
+func (c *CollectRules) decode(d *decoder, n *node) { *c = readPairs(d, n, `{"reports/*.xml": out}`) }
 
-func (*Collects) schema() schema { return texts(nil) }
+func (*CollectRules) schema() schema { return texts(nil) }
 
 // Row is one combination of values of a matrix, by name.
 type Row []Pair
 
 func (r *Row) decode(d *decoder, n *node) {
 	*r = readPairs(d, n, "{os: debian}")
-	if n.kind == mapping && len(n.entries) == 0 {
+	if n.kind == mappingNode && len(n.entries) == 0 {
 		d.report(n.at, "the combination is empty")
 	}
 }
@@ -201,14 +201,14 @@ type Variable struct {
 }
 
 func (e *Environment) decode(d *decoder, n *node) {
-	if n.kind != mapping {
+	if n.kind != mappingNode {
 		d.report(n.at, "want a mapping such as {TZ: UTC}, got %v", n.kind)
 		return
 	}
 	for _, one := range n.entries {
 		var variable Variable
 		variable.Name.decode(d, one.key)
-		if one.value.kind == null {
+		if one.value.kind == nullNode {
 			variable.Inherited = true
 			variable.Value.At = one.key.at
 		} else {
@@ -233,14 +233,14 @@ type Command struct {
 func (c *Command) decode(d *decoder, n *node) {
 	c.At = n.at
 	switch n.kind {
-	case scalar:
+	case scalarNode:
 		var text Text
 		text.decode(d, n)
 		c.Args, c.Shell = []Text{text}, true
-	case sequence:
+	case sequenceNode:
 		for _, item := range n.items {
 			var text Text
-			if item.kind == mapping || item.kind == sequence {
+			if item.kind == mappingNode || item.kind == sequenceNode {
 				d.report(item.at, `want one argument, got %v: put text with ": " in it in quotes`, item.kind)
 				continue
 			}
@@ -268,7 +268,7 @@ type Shell []Text
 
 func (s *Shell) decode(d *decoder, n *node) {
 	d.read(n, reflect.ValueOf((*[]Text)(s)))
-	if n.kind == sequence && (len(*s) == 0 || (*s)[0].Value == "") {
+	if n.kind == sequenceNode && (len(*s) == 0 || (*s)[0].Value == "") {
 		d.report(n.at, "want a program with arguments, such as [bash, -eo, pipefail, -c]")
 	}
 }
@@ -287,7 +287,7 @@ type Axis struct {
 type Matrix []Axis
 
 func (m *Matrix) decode(d *decoder, n *node) {
-	if n.kind != mapping {
+	if n.kind != mappingNode {
 		d.report(n.at, "want a mapping such as {os: [debian, alpine]}, got %v", n.kind)
 		return
 	}
@@ -295,7 +295,7 @@ func (m *Matrix) decode(d *decoder, n *node) {
 		var axis Axis
 		axis.Name.decode(d, one.key)
 		d.read(one.value, reflect.ValueOf(&axis.Values))
-		if one.value.kind == sequence && len(axis.Values) == 0 {
+		if one.value.kind == sequenceNode && len(axis.Values) == 0 {
 			d.report(one.value.at, "%s has no values", axis.Name.Value)
 		}
 		*m = append(*m, axis)
@@ -312,7 +312,7 @@ func (*Matrix) schema() schema {
 type Tasks struct {
 	Count        Number
 	Items        []Text
-	Listed       bool // the file has a list, even if it is empty
+	HasItems     bool // the file has a list, even if it is empty
 	Combinations *combinations
 	At           Position
 }
@@ -320,16 +320,16 @@ type Tasks struct {
 func (t *Tasks) decode(d *decoder, n *node) {
 	t.At = n.at
 	switch n.kind {
-	case scalar:
+	case scalarNode:
 		if t.Count.decode(d, n); t.Count.Set && t.Count.Value == 0 {
 			d.report(n.at, "0 tasks: want 1 or more")
 		}
-	case sequence:
-		t.Listed = true
+	case sequenceNode:
+		t.HasItems = true
 		if d.read(n, reflect.ValueOf(&t.Items)); len(n.items) == 0 {
 			d.report(n.at, "the list of tasks is empty")
 		}
-	case mapping:
+	case mappingNode:
 		t.Combinations = &combinations{}
 		d.read(n, reflect.ValueOf(t.Combinations))
 	default:
@@ -353,11 +353,11 @@ type Steps struct {
 
 func (s *Steps) decode(d *decoder, n *node) {
 	s.At = n.at
-	if n.kind == sequence {
+	if n.kind == sequenceNode {
 		d.report(n.at, "want a mapping of steps by name, not a list: write each as NAME: and its keys below; steps run in parallel but for needs")
 		return
 	}
-	if n.kind != mapping || len(n.entries) == 0 {
+	if n.kind != mappingNode || len(n.entries) == 0 {
 		d.report(n.at, "want a mapping of steps by name, got %v", n.kind)
 		return
 	}

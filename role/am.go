@@ -29,17 +29,17 @@ func driverOf(function func(ctx context.Context) error) func(*am.Attempt) (*am.D
 		if err != nil {
 			return nil, err
 		}
-		return &am.Driver{Endpoint: endpoint{a.Driver, a}, Address: a.address, Pass: a.pass, SetCredentials: a.Driver.SetCredentials, Events: a.Driver.Events(), Snapshot: a.Driver.Events().Snapshot, Costs: a.costs, Run: func(ctx context.Context) error {
+		return &am.Driver{Endpoint: driverEndpoint{a.Driver, a}, Address: a.address, Pass: a.pass, SetCredentials: a.Driver.SetCredentials, Events: a.Driver.Events(), Snapshot: a.Driver.Events().Snapshot, Costs: a.costs, Run: func(ctx context.Context) error {
 			return a.run(ctx, ctx, config.AMWaitTime.In(a.Settings), function)
 		}}, nil
 	}
 }
 
-// endpoint is the driver of an ApplicationMaster's process.
-type endpoint struct {
+// driverEndpoint is the driver of an ApplicationMaster's process.
+type driverEndpoint struct {
 	*driver.Driver
 	application *Application
 }
 
 // Stop stops the driver and completes the event log.
-func (e endpoint) Stop(ctx context.Context) error { return e.application.stop(ctx) }
+func (e driverEndpoint) Stop(ctx context.Context) error { return e.application.stop(ctx) }

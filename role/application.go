@@ -42,11 +42,11 @@ type Application struct {
 	recording      *recording
 	telemetry      *telemetry // nil if nothing is pushed to a collector
 	broadcasts     broadcasts
-	host, bind     string    // see driverOptions
-	address        string    // host:port to which executors connect
-	pass           []byte    // credentials with which executors register with the driver
-	localCapacity  *capacity // size of a local master's only executor; nil on a cluster
-	terminal       *terminal // nil if no person started this process
+	host, bind     string             // see driverOptions
+	address        string             // host:port to which executors connect
+	pass           []byte             // credentials with which executors register with the driver
+	localCapacity  *localExecutorSize // size of a local master's only executor; nil on a cluster
+	terminal       *terminal          // nil if no person started this process
 	sessionCreated func()
 }
 
@@ -125,7 +125,7 @@ func startDriver(o driverOptions) (started *Application, err error) {
 	}
 	defer func() {
 		if err != nil {
-			recording.end(err)
+			recording.failedBeforeDriver(err)
 			return
 		}
 		a.telemetry.start(a)
@@ -171,7 +171,7 @@ func (a *Application) run(ctx, application context.Context, sessionTimeout time.
 		a.sessionCreated = sessionCreated
 		return function(context.WithValue(storage.With(ctx, a.Files), applicationKey{}, a))
 	})
-	a.recording.returned(ctx, err)
+	a.recording.driverReturned(ctx, err)
 	return err
 }
 
@@ -186,12 +186,12 @@ func (a *Application) stop(ctx context.Context) error {
 	last := a.metrics()
 	err := a.Driver.Stop(ctx)
 	a.recording.close()
-	a.telemetry.end(ctx, last)
+	a.telemetry.pushLast(ctx, last)
 	return err
 }
 
-// capacity is the size of a local master's only executor.
-type capacity struct {
+// localExecutorSize is the size of a local master's only executor.
+type localExecutorSize struct {
 	master    string
 	cores     int
 	resources map[string][]string // addresses by resource name

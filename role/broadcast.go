@@ -55,7 +55,7 @@ func (a *Application) Broadcasts() (*broadcast.Source, error) {
 			return nil, err
 		}
 	}
-	b.source, b.stopListening = source, a.Driver.Listen(homes{source})
+	b.source, b.stopListening = source, a.Driver.Listen(homeRegistrar{source})
 	return source, nil
 }
 
@@ -99,20 +99,22 @@ func (a *Application) closeBroadcasts() {
 	b.source.Close()
 }
 
-// homes tells a source of broadcast values which executors are registered.
-type homes struct{ *broadcast.Source }
+// homeRegistrar tells a source of broadcast values which executors are registered.
+type homeRegistrar struct{ *broadcast.Source }
 
 // ExecutorAdded implements driver.ExecutorListener.
-func (h homes) ExecutorAdded(info driver.ExecutorInfo) { h.AddHome(info.DataAddress) }
+func (h homeRegistrar) ExecutorAdded(info driver.ExecutorInfo) { h.AddHome(info.DataAddress) }
 
 // ExecutorDecommissioned implements driver.ExecutorListener: an executor that stops
 // soon is the home of no pieces any more. The driver has them all.
-func (h homes) ExecutorDecommissioned(info driver.ExecutorInfo) (handsOver bool) {
+func (h homeRegistrar) ExecutorDecommissioned(info driver.ExecutorInfo) (handsOver bool) {
 	h.RemoveHome(info.DataAddress)
 	return false
 }
 
 // ExecutorLost implements driver.ExecutorListener.
-func (h homes) ExecutorLost(info driver.ExecutorInfo, _ string) { h.RemoveHome(info.DataAddress) }
+func (h homeRegistrar) ExecutorLost(info driver.ExecutorInfo, _ string) {
+	h.RemoveHome(info.DataAddress)
+}
 
-var _ driver.ExecutorListener = homes{}
+var _ driver.ExecutorListener = homeRegistrar{}

@@ -20,7 +20,7 @@ import (
 // runByHand runs the driver of a program that a person, yarn-submit or a standalone
 // worker has started, with executors on its master URL's cluster.
 func runByHand(function func(ctx context.Context) error) error {
-	settings, err := givenSettings()
+	settings, err := settingsFromSubmitter()
 	if err != nil {
 		return client.UsageError(err)
 	}
@@ -69,26 +69,26 @@ func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context
 	return runLocal(ctx, master, settings, logOnly(slog.Default()), run)
 }
 
-// givenSettings returns yarn-submit's settings for this process, or else those of
+// settingsFromSubmitter returns yarn-submit's settings for this process, or else those of
 // the environment and the defaults file.
-func givenSettings() (*config.Config, error) {
-	properties, given, err := givenValues(launch.EnvProperties)
+func settingsFromSubmitter() (*config.Config, error) {
+	properties, given, err := valuesFromSubmitter(launch.EnvProperties)
 	if err != nil {
 		return nil, err
 	}
 	if !given {
 		return config.FromEnvironment(config.Sources{})
 	}
-	origins, _, err := givenValues(launch.EnvOrigins)
+	origins, _, err := valuesFromSubmitter(launch.EnvOrigins)
 	if err != nil {
 		return nil, err
 	}
 	return config.FromSubmission(properties, origins)
 }
 
-// givenValues returns the values in an environment variable that yarn-submit has set, and
+// valuesFromSubmitter returns the values in an environment variable that yarn-submit has set, and
 // whether it has.
-func givenValues(variable string) (values map[string]string, given bool, err error) {
+func valuesFromSubmitter(variable string) (values map[string]string, given bool, err error) {
 	encoded, given := os.LookupEnv(variable)
 	if !given {
 		return nil, false, nil

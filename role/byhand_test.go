@@ -24,7 +24,7 @@ func TestGivenSettings(t *testing.T) {
 	t.Setenv("BOBBIN_EXECUTOR_CORES", "7")
 	t.Setenv("BOBBIN_LAUNCH_PROPERTIES", `{"executor.cores":"3","hadoop.a":"b"}`)
 	t.Setenv("BOBBIN_LAUNCH_ORIGINS", `{"executor.cores":"the command line"}`)
-	settings, err := givenSettings()
+	settings, err := settingsFromSubmitter()
 	require.NoError(t, err)
 	require.Equal(t, "the command line", settings.Source("executor.cores"))
 	require.Equal(t, "the submission", settings.Source("hadoop.a"))
@@ -33,19 +33,19 @@ func TestGivenSettings(t *testing.T) {
 		_, set := os.LookupEnv(variable)
 		require.False(t, set, "it is not for what the program starts")
 	}
-	settings, err = givenSettings()
+	settings, err = settingsFromSubmitter()
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"executor.cores": "7", "yarn.queue": "batch"}, settings.Map())
 
 	t.Setenv("BOBBIN_LAUNCH_PROPERTIES", "nonsense")
-	_, err = givenSettings()
+	_, err = settingsFromSubmitter()
 	require.ErrorContains(t, err, "BOBBIN_LAUNCH_PROPERTIES")
 }
 
 func TestGivenDriverID(t *testing.T) {
 	t.Setenv("BOBBIN_LAUNCH_DRIVER_ID", "driver-1")
 	for _, want := range []string{"driver-1", ""} {
-		id, err := givenDriverID()
+		id, err := driverIDFromWorker()
 		require.NoError(t, err)
 		require.Equal(t, want, id)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errOver is the cause of the driver function's context after a success.
-var errOver = errors.New("the application is over")
+// errApplicationOver is the cause of the driver function's context after a success.
+var errApplicationOver = errors.New("the application is over")
 
 // clientMode is a process that submits an application and runs its driver.
 type clientMode struct {
@@ -122,7 +122,7 @@ func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive contex
 		if outcome != nil {
 			over(outcome)
 		} else {
-			over(errOver)
+			over(errApplicationOver)
 		}
 	})
 	failure := drive(alive)

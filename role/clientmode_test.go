@@ -71,7 +71,7 @@ func TestExitStatusInClientMode(t *testing.T) {
 	late := func(err error) error {
 		returned := make(chan error, 1)
 		time.AfterFunc(time.Hour, func() { returned <- err })
-		return &supervise.NotReturned{Cause: errOver, Returned: returned}
+		return &supervise.NotReturned{Cause: errApplicationOver, Returned: returned}
 	}
 	for name, test := range map[string]struct {
 		exitOnError string
@@ -88,7 +88,7 @@ func TestExitStatusInClientMode(t *testing.T) {
 		"returned late":                  {"false", failed, func() error { return late(nil) }, failed, 1, time.Hour},
 		"failed late":                    {"false", failed, func() error { return late(withStatus(7)) }, failed, 7, time.Hour},
 		"lost by the cluster":            {"true", nil, func() error { return withStatus(7) }, withStatus(7), 7, 0},
-		"lost by the cluster, and going": {"true", nil, func() error { return late(nil) }, errOver, 1, 0},
+		"lost by the cluster, and going": {"true", nil, func() error { return late(nil) }, errApplicationOver, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

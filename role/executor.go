@@ -73,7 +73,7 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 	if logs, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ","); logs != "" {
 		heapProfile = filepath.Join(logs, launch.HeapProfile)
 	}
-	resources, err := givenResources()
+	resources, err := resourcesFromWorker()
 	if err != nil {
 		return err
 	}
@@ -101,9 +101,9 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
 }
 
-// givenResources returns the resource addresses that a standalone worker assigned to
+// resourcesFromWorker returns the resource addresses that a standalone worker assigned to
 // this executor, by name, or nil on YARN, where the executor discovers them.
-func givenResources() (map[string][]string, error) {
+func resourcesFromWorker() (map[string][]string, error) {
 	text, given := os.LookupEnv(launch.EnvResources)
 	if !given {
 		return nil, nil

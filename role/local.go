@@ -28,7 +28,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	if err != nil {
 		return client.UsageError(err)
 	}
-	if settings, err = forOneExecutor(settings); err != nil {
+	if settings, err = settingsForOneExecutor(settings); err != nil {
 		return client.UsageError(err)
 	}
 	identity, err := client.Login(hadoop, settings)
@@ -49,7 +49,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 		return err
 	}
 	a.MaxFailures = master.MaxFailures
-	a.localCapacity = &capacity{master: master.Text, cores: master.Cores, resources: resources}
+	a.localCapacity = &localExecutorSize{master: master.Text, cores: master.Cores, resources: resources}
 	executor := executorbackend.Options{
 		ID: localExecutor, Host: localHost, Cores: master.Cores, Resources: resources, Config: settings, Logger: logger,
 	}
@@ -69,9 +69,9 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	return t.follow(ctx, a, false, func() error { return a.run(ctx, context.Background(), 0, function) })
 }
 
-// forOneExecutor turns off settings by which the driver would release a single
+// settingsForOneExecutor turns off settings by which the driver would release a single
 // executor or wait for a second one.
-func forOneExecutor(settings *config.Config) (*config.Config, error) {
+func settingsForOneExecutor(settings *config.Config) (*config.Config, error) {
 	off := map[string]string{}
 	for _, key := range []config.Key[bool]{config.DynamicAllocation, config.Speculation, config.ExcludeTasks} {
 		if key.In(settings) {

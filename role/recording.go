@@ -59,7 +59,7 @@ func startRecording(o driverOptions) *recording {
 		consumers = append(consumers, log)
 	}
 	r.recorder = events.NewRecorder(events.LiveLimits, consumers...)
-	r.recorder.Record(describe(o))
+	r.recorder.Record(applicationStarted(o))
 	return r
 }
 
@@ -77,7 +77,7 @@ func logDirectory(o driverOptions) (directory, home string) {
 	return eventlog.DefaultDirectory(o.user), "/user/" + o.user
 }
 
-func describe(o driverOptions) *events.ApplicationStarted {
+func applicationStarted(o driverOptions) *events.ApplicationStarted {
 	name := cmp.Or(o.name, config.AppName.In(o.settings), filepath.Base(os.Args[0]))
 	started := &events.ApplicationStarted{
 		Time: events.At(time.Now()), ID: o.id, Attempt: max(o.attempt, 1), Name: name, User: o.user,
@@ -104,8 +104,8 @@ func buildVersion() string {
 	return ""
 }
 
-// returned notes the result of the driver function, whose context was ctx.
-func (r *recording) returned(ctx context.Context, err error) {
+// driverReturned notes the result of the driver function, whose context was ctx.
+func (r *recording) driverReturned(ctx context.Context, err error) {
 	state := events.StateFailed
 	var killed *am.KilledError
 	switch cause := context.Cause(ctx); {
@@ -119,8 +119,8 @@ func (r *recording) returned(ctx context.Context, err error) {
 	r.state, r.err = state, err
 }
 
-// end records that the application failed before its driver function was called.
-func (r *recording) end(err error) {
+// failedBeforeDriver records that the application failed before its driver function was called.
+func (r *recording) failedBeforeDriver(err error) {
 	r.mu.Lock()
 	r.state, r.err = events.StateFailed, err
 	r.mu.Unlock()

@@ -95,7 +95,7 @@ func TestStatesOfApplications(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(test.cause)
 		r := &recording{}
-		r.returned(ctx, test.err)
+		r.driverReturned(ctx, test.err)
 		require.Equal(t, state, r.state)
 	}
 }

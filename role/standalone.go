@@ -35,15 +35,15 @@ func runStandalone(ctx context.Context, master masterurl.URL, settings *config.C
 	if err != nil {
 		return client.UsageError(err)
 	}
-	driverID, err := givenDriverID()
+	driverID, err := driverIDFromWorker()
 	if err != nil {
 		return client.UsageError(err)
 	}
 	return standalone{masters: master.Addresses, credentials: credentials, driverID: driverID, terminal: t}.run(ctx, settings, function)
 }
 
-// givenDriverID returns this driver's id in the standalone cluster that started it, or "".
-func givenDriverID() (string, error) {
+// driverIDFromWorker returns this driver's id in the standalone cluster that started it, or "".
+func driverIDFromWorker() (string, error) {
 	id := os.Getenv(launch.EnvDriverID)
 	// An application that this program starts must not count as this driver's, because
 	// killing it would kill the driver.

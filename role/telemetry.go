@@ -52,8 +52,8 @@ func (t *telemetry) start(a *Application) {
 	})
 }
 
-// end pushes the last metrics and the trace, once.
-func (t *telemetry) end(ctx context.Context, last *metrics.Set) {
+// pushLast pushes the last metrics and the trace, once.
+func (t *telemetry) pushLast(ctx context.Context, last *metrics.Set) {
 	if t == nil || t.pusher == nil {
 		return
 	}

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// similar is the factor from which two values differ.
-	similar = 1.1
-	// leastDifference is the smallest difference of two times that counts.
-	leastDifference = 50 * time.Millisecond
-	// mostStages is how many stages are printed, those that differ most.
-	mostStages = 20
+	// minRatio is the factor from which two values differ.
+	minRatio = 1.1
+	// minTimeDifference is the smallest difference of two times that counts.
+	minTimeDifference = 50 * time.Millisecond
+	// maxStages is how many stages are printed, those that differ most.
+	maxStages = 20
 )
 
 func newCompare(t terminal) *cobra.Command {
@@ -45,7 +45,7 @@ logs, which are found as yarn-submit history finds them.`,
 			return err
 		}
 		defer h.close()
-		var runs [2]runSummary
+		var runs [2]applicationSums
 		for i, named := range args {
 			if runs[i], err = h.summarize(c.Context(), t, named); err != nil {
 				return err
@@ -60,8 +60,8 @@ logs, which are found as yarn-submit history finds them.`,
 	return c
 }
 
-// runSummary is what is compared of an application.
-type runSummary struct {
+// applicationSums is what is compared of an application.
+type applicationSums struct {
 	state  *events.Snapshot
 	stages map[string]*stageSums // by name
 }
@@ -77,20 +77,20 @@ type stageSums struct {
 	recordsIn, recordsOut int64
 }
 
-func (h *historyReader) summarize(ctx context.Context, t terminal, named string) (runSummary, error) {
+func (h *historyReader) summarize(ctx context.Context, t terminal, named string) (applicationSums, error) {
 	path, err := h.find(ctx, named)
 	if err != nil {
-		return runSummary{}, err
+		return applicationSums{}, err
 	}
 	state, err := h.load(ctx, t, path)
 	if err != nil {
-		return runSummary{}, err
+		return applicationSums{}, err
 	}
 	return summarizeRun(state), nil
 }
 
-func summarizeRun(state *events.Snapshot) runSummary {
-	r := runSummary{state: state, stages: map[string]*stageSums{}}
+func summarizeRun(state *events.Snapshot) applicationSums {
+	r := applicationSums{state: state, stages: map[string]*stageSums{}}
 	perSet := map[uint64]*stageSums{}
 	for _, job := range state.Jobs {
 		for _, set := range job.Sets {
@@ -140,22 +140,22 @@ func (s *stageSums) skew() float64 {
 
 // comparison is what history compare prints.
 type comparison struct {
-	A         compared      `json:"a"`
-	B         compared      `json:"b"`
-	Values    []value       `json:"values"`   // all, equal ones too
-	Stages    []stageValues `json:"stages"`   // that differ, the largest difference in time first
-	Facts     []textValue   `json:"facts"`    // such as the state, that differ
-	Settings  []textValue   `json:"settings"` // that differ
-	unchanged int           // stages that do not differ
+	A         comparedApplication `json:"a"`
+	B         comparedApplication `json:"b"`
+	Values    []comparedValue     `json:"values"`   // all, equal ones too
+	Stages    []stageValues       `json:"stages"`   // that differ, the largest difference in time first
+	Facts     []comparedText      `json:"facts"`    // such as the state, that differ
+	Settings  []comparedText      `json:"settings"` // that differ
+	unchanged int                 // stages that do not differ
 }
 
-type compared struct {
+type comparedApplication struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// value is a quantity of both applications.
-type value struct {
+// comparedValue is a quantity of both applications.
+type comparedValue struct {
 	Name string  `json:"name"`
 	Unit string  `json:"unit,omitempty"` // "s", "B" or "" for a number
 	A    float64 `json:"a"`
@@ -163,33 +163,33 @@ type value struct {
 }
 
 type stageValues struct {
-	Name   string  `json:"name"`
-	Only   string  `json:"only,omitempty"` // "a" or "b", if the other has no such stage
-	Values []value `json:"values"`         // that differ
+	Name   string          `json:"name"`
+	Only   string          `json:"only,omitempty"` // "a" or "b", if the other has no such stage
+	Values []comparedValue `json:"values"`         // that differ
 }
 
-// textValue is a text of both applications.
-type textValue struct {
+// comparedText is a text of both applications.
+type comparedText struct {
 	Key string `json:"key"`
 	A   string `json:"a"`
 	B   string `json:"b"`
 }
 
 // differs reports whether a difference matters.
-func (v value) differs() bool {
+func (v comparedValue) differs() bool {
 	low, high := min(v.A, v.B), max(v.A, v.B)
-	if v.Unit == "s" && high-low < leastDifference.Seconds() {
+	if v.Unit == "s" && high-low < minTimeDifference.Seconds() {
 		return false
 	}
 	if v.Unit == "" && v.Name != "skew" {
 		return low != high
 	}
-	return high > similar*low
+	return high > minRatio*low
 }
 
-func compareRuns(a, b runSummary) comparison {
+func compareRuns(a, b applicationSums) comparison {
 	c := comparison{
-		A: compared{a.state.Application.ID, a.state.Application.Name}, B: compared{b.state.Application.ID, b.state.Application.Name},
+		A: comparedApplication{a.state.Application.ID, a.state.Application.Name}, B: comparedApplication{b.state.Application.ID, b.state.Application.Name},
 		Stages: []stageValues{},
 	}
 	for _, v := range []struct {
@@ -209,7 +209,7 @@ func compareRuns(a, b runSummary) comparison {
 		{"read", "B", func(s *events.Snapshot) float64 { return float64(s.Totals.Sums.BytesRead) }},
 		{"written", "B", func(s *events.Snapshot) float64 { return float64(s.Totals.Sums.BytesWritten) }},
 	} {
-		c.Values = append(c.Values, value{v.name, v.unit, v.get(a.state), v.get(b.state)})
+		c.Values = append(c.Values, comparedValue{v.name, v.unit, v.get(a.state), v.get(b.state)})
 	}
 	c.compareStages(a.stages, b.stages)
 	c.Facts = differences(facts(a.state), facts(b.state))
@@ -248,7 +248,7 @@ func (c *comparison) compareStages(a, b map[string]*stageSums) {
 		case other == nil:
 			s.Only, other = "a", &stageSums{}
 		}
-		for _, v := range []value{
+		for _, v := range []comparedValue{
 			{"time", "s", one.wall.Seconds(), other.wall.Seconds()},
 			{"time in tasks", "s", one.took.Seconds(), other.took.Seconds()},
 			{"tasks", "", float64(one.tasks), float64(other.tasks)},
@@ -283,13 +283,13 @@ func (c *comparison) compareStages(a, b map[string]*stageSums) {
 }
 
 // differences returns the texts that differ, sorted by their keys.
-func differences(a, b map[string]string) []textValue {
-	different := []textValue{}
+func differences(a, b map[string]string) []comparedText {
+	different := []comparedText{}
 	keys := maps.Clone(a)
 	maps.Copy(keys, b)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if a[key] != b[key] {
-			different = append(different, textValue{key, a[key], b[key]})
+			different = append(different, comparedText{key, a[key], b[key]})
 		}
 	}
 	return different
@@ -311,7 +311,7 @@ func settingsOf(s *events.Snapshot) map[string]string {
 // print writes the comparison as text. Values that differ are marked by their factor.
 func (c *comparison) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(v value, indent string) {
+	row := func(v comparedValue, indent string) {
 		factor := ""
 		if v.differs() {
 			factor = "(new)"
@@ -330,7 +330,7 @@ func (c *comparison) print(w io.Writer) error {
 	for _, s := range slices.Concat(c.Facts, c.Settings) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t\n", printable(s.Key), cmp.Or(printable(s.A), "-"), cmp.Or(printable(s.B), "-"))
 	}
-	for _, s := range c.Stages[:min(len(c.Stages), mostStages)] {
+	for _, s := range c.Stages[:min(len(c.Stages), maxStages)] {
 		only := ""
 		if s.Only != "" {
 			only = " (only " + map[string]string{"a": "the first", "b": "the second"}[s.Only] + ")"
@@ -344,14 +344,14 @@ func (c *comparison) print(w io.Writer) error {
 		return err
 	}
 	shown := ""
-	if len(c.Stages) > mostStages {
-		shown = fmt.Sprintf(", of which %d are shown", mostStages)
+	if len(c.Stages) > maxStages {
+		shown = fmt.Sprintf(", of which %d are shown", maxStages)
 	}
 	_, err := fmt.Fprintf(w, "stages that differ by more than 10 %% in something: %d%s; others: %d\n", len(c.Stages), shown, c.unchanged)
 	return err
 }
 
-func (v value) format(n float64) string {
+func (v comparedValue) format(n float64) string {
 	switch v.Unit {
 	case "s":
 		return time.Duration(n * float64(time.Second)).Round(time.Millisecond).String()

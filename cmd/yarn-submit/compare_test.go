@@ -13,7 +13,7 @@ import (
 
 // runOf returns a run of two stages, of which the second is factor times as slow as
 // normal and has one skewed task.
-func runOf(factor int, setting string, failed int) runSummary {
+func runOf(factor int, setting string, failed int) applicationSums {
 	began := time.Unix(1_700_000_000, 0)
 	after := func(d time.Duration) events.Time { return events.At(began.Add(d)) }
 	b := &events.Batch{Events: []events.Event{
@@ -52,10 +52,10 @@ func runOf(factor int, setting string, failed int) runSummary {
 func TestCompareRuns(t *testing.T) {
 	compared := compareRuns(runOf(1, "2", 0), runOf(4, "1", 3))
 	require.Len(t, compared.Stages, 1, "the other stage took as long")
-	require.Equal(t, stageValues{Name: "reduce", Values: []value{
+	require.Equal(t, stageValues{Name: "reduce", Values: []comparedValue{
 		{"time", "s", 10, 40}, {"time in tasks", "s", 10, 52}, {"failed attempts", "", 0, 3}, {"skew", "", 1, 4},
 	}}, compared.Stages[0])
-	require.Equal(t, []textValue{{"executor.cores", "2", "1"}}, compared.Settings)
+	require.Equal(t, []comparedText{{"executor.cores", "2", "1"}}, compared.Settings)
 	require.Empty(t, compared.Facts)
 	var printed strings.Builder
 	require.NoError(t, compared.print(&printed))

@@ -109,11 +109,11 @@ func (d *dryRun) step(b *strings.Builder, line func(label, format string, args .
 	if step.Name != "" {
 		name = "step " + step.Name
 	}
-	plural := "s"
+	size := "s"
 	if len(step.Tasks) == 1 {
-		plural = ""
+		size = ""
 	}
-	fmt.Fprintf(b, "%s, %d task%s\n", name, len(step.Tasks), plural)
+	fmt.Fprintf(b, "%s, %d task%s\n", name, len(step.Tasks), size)
 	if len(step.Needs) > 0 {
 		line("needs", "%s", strings.Join(step.Needs, ", "))
 	}

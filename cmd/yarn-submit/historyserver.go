@@ -24,8 +24,8 @@ const (
 	serverCloseTimeout = 5 * time.Second
 )
 
-// teamServer are the flags of history for a server of all logs of a directory.
-type teamServer struct {
+// historyServerFlags are the flags of history for a server of all logs of a directory.
+type historyServerFlags struct {
 	address    string // host:port; "" if there is no such server
 	userHeader string
 	proxies    []string
@@ -33,8 +33,8 @@ type teamServer struct {
 	trusted []netip.Prefix // proxies, parsed
 }
 
-func addTeamServer(c *cobra.Command) *teamServer {
-	s := &teamServer{}
+func addTeamServer(c *cobra.Command) *historyServerFlags {
+	s := &historyServerFlags{}
 	c.Flags().StringVar(&s.address, "listen", "", "`HOST:PORT`: serve all applications of the directory there, until Ctrl-C or SIGTERM")
 	c.Flags().StringVar(&s.userHeader, "user-header", "", "`NAME`: the header in which an authenticating proxy names the reader")
 	c.Flags().StringSliceVar(&s.proxies, "trusted-proxies", []string{"127.0.0.0/8", "::1/128"}, "`ADDRESSES`: from which that header is believed, with commas; IP addresses or networks as 10.1.0.0/16")
@@ -42,7 +42,7 @@ func addTeamServer(c *cobra.Command) *teamServer {
 }
 
 // check checks the flags. args are the arguments of history.
-func (s *teamServer) check(args []string) error {
+func (s *historyServerFlags) check(args []string) error {
 	switch {
 	case s.address == "" && s.userHeader != "":
 		return errors.New("--user-header is for a server: give --listen, too")
@@ -68,7 +68,7 @@ func (s *teamServer) check(args []string) error {
 }
 
 // serve serves the logs until ctx ends.
-func (s *teamServer) serve(ctx context.Context, t terminal, h *historyReader) error {
+func (s *historyServerFlags) serve(ctx context.Context, t terminal, h *historyReader) error {
 	listener, err := net.Listen("tcp", s.address)
 	if err != nil {
 		return client.UsageError(fmt.Errorf("--listen: %w", err))

@@ -18,7 +18,7 @@ import (
 
 // runInPlace replaces this process by the program, which runs the driver. It returns
 // as replace does.
-func (s submission) runInPlace(t terminal) error {
+func (s programRun) runInPlace(t terminal) error {
 	properties := s.settings.Map()
 	if s.verbose && !s.settings.IsSet(config.LogLevel.Name()) {
 		properties[config.LogLevel.Name()] = "info" // otherwise the program logs only warnings

@@ -79,7 +79,7 @@ func printLog(w io.Writer, file logs.File, content io.Reader) error {
 		size += fmt.Sprintf(", from byte %d on", file.Offset)
 	}
 	fmt.Fprintf(w, "==> %s of %s (%s, attempt %d, on %s, %s) <==\n", file.Name, container, file.Container, file.Attempt, file.Host, size)
-	last := &lastByte{w: w, b: '\n'}
+	last := &lastByteWriter{w: w, b: '\n'}
 	if _, err := io.Copy(last, content); err != nil {
 		return err
 	}
@@ -90,12 +90,12 @@ func printLog(w io.Writer, file logs.File, content io.Reader) error {
 	return err
 }
 
-type lastByte struct {
+type lastByteWriter struct {
 	w io.Writer
 	b byte
 }
 
-func (l *lastByte) Write(p []byte) (int, error) {
+func (l *lastByteWriter) Write(p []byte) (int, error) {
 	n, err := l.w.Write(p)
 	if n > 0 {
 		l.b = p[n-1]

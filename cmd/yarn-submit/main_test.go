@@ -128,15 +128,15 @@ func TestVerbosePrintsEverySettingAndItsSource(t *testing.T) {
 	}
 }
 
-// process runs this test binary as yarn-submit.
-func process(args ...string) *exec.Cmd {
+// ownProcess runs this test binary as yarn-submit.
+func ownProcess(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	c.Env = append(os.Environ(), asCommand+"=1")
 	return c
 }
 
 func TestLocalMasterRunsTheProgramInPlace(t *testing.T) {
-	c := process("submit", "--master", "local[2]", "--executor-cores", "3", "--conf", "executorEnv.GREETING=hi there", "--conf", "hadoop.dfs.replication=1",
+	c := ownProcess("submit", "--master", "local[2]", "--executor-cores", "3", "--conf", "executorEnv.GREETING=hi there", "--conf", "hadoop.dfs.replication=1",
 		"/bin/sh", "-c", `echo "$BOBBIN_LAUNCH_PROPERTIES $GREETING $1"; exit 9`, "name", "--flag")
 	output, err := c.Output()
 	var exit *exec.ExitError
@@ -144,14 +144,14 @@ func TestLocalMasterRunsTheProgramInPlace(t *testing.T) {
 	require.Equal(t, 9, exit.ExitCode())
 	require.Equal(t, `{"executor.cores":"3","executorEnv.GREETING":"hi there","hadoop.dfs.replication":"1","master":"local[2]"} hi there --flag`+"\n", string(output))
 
-	output, err = process("submit", "--master", "local", "/does/not/exist").CombinedOutput()
+	output, err = ownProcess("submit", "--master", "local", "/does/not/exist").CombinedOutput()
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, client.ExitUsage, exit.ExitCode())
 	require.Contains(t, string(output), "/does/not/exist")
 }
 
 func TestRunOnThisMachineSucceeds(t *testing.T) {
-	output, err := process("run", "--master", "local[2]", "--tasks", "2", "--", "echo", "task {index} of {tasks}").Output()
+	output, err := ownProcess("run", "--master", "local[2]", "--tasks", "2", "--", "echo", "task {index} of {tasks}").Output()
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
 	require.ElementsMatch(t, []string{"task 0 of 2", "task 1 of 2"}, lines)

@@ -88,7 +88,7 @@ func checkReport(path string, settings *config.Config) (string, error) {
 
 // writeReport writes the report of an application that has ended, from its log. Problems
 // are warnings: they do not change the application's outcome.
-func (s submission) writeReport(ctx context.Context, t terminal, id string) {
+func (s programRun) writeReport(ctx context.Context, t terminal, id string) {
 	ctx, cancel := finishContext(ctx)
 	defer cancel()
 	if err := s.tryReport(ctx, t, id); err != nil {
@@ -96,7 +96,7 @@ func (s submission) writeReport(ctx context.Context, t terminal, id string) {
 	}
 }
 
-func (s submission) tryReport(ctx context.Context, t terminal, id string) error {
+func (s programRun) tryReport(ctx context.Context, t terminal, id string) error {
 	h, err := openHistory(t, s.settings)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ type resultCollector struct {
 func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 	f := &resultCollector{terminal: t, plan: w.plan, summary: w.flags.summary, ownDirectory: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
 		keepOnSuccess: config.IdempotencyKey.In(w.settings) != ""}
-	if w.target.oneMachine {
+	if w.target.onOneMachine {
 		directory, err := os.MkdirTemp("", "yarn-submit-results-")
 		if err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 	if errors.As(err, &failure) {
 		f.keepOnSuccess = false // a retry with the same key starts another application
 	}
-	summary := command.Summary{Now: time.Now()}
+	summary := command.JUnitSummary{Now: time.Now()}
 	if report != nil {
 		summary.ApplicationID = report.ApplicationID
 	}
@@ -154,7 +154,7 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 			directory = f.plan.Results
 		}
 		f.clean(ctx, directory)
-		if results.Open() {
+		if results.IsIncomplete() {
 			f.removeLate(ctx, directory)
 		}
 	}
@@ -183,20 +183,20 @@ func ofStep(name string) string {
 }
 
 // results reads the outcomes of the tasks, and returns them with their directory.
-func (f *resultCollector) results(ctx context.Context, summary *command.Summary) (directory string, results *command.Results, err error) {
+func (f *resultCollector) results(ctx context.Context, summary *command.JUnitSummary) (directory string, results *command.Results, err error) {
 	if f.ownDirectory { // on a standalone cluster the report has the driver's id instead
 		summary.ApplicationID = f.newestApplication(ctx)
 	}
 	if summary.ApplicationID == "" {
-		return f.plan.Results, command.NoResults(f.plan), nil
+		return f.plan.Results, command.UnfinishedResults(f.plan), nil
 	}
-	directory = command.ResultsOf(f.plan.Results, summary.ApplicationID)
+	directory = command.ResultsDirectory(f.plan.Results, summary.ApplicationID)
 	// A killed driver may still be writing its last outcomes.
 	for deadline := time.Now().Add(recordsTimeout); ; {
 		if results, err = command.ReadResults(ctx, f.files, directory, f.plan); err != nil {
-			return directory, command.NoResults(f.plan), err
+			return directory, command.UnfinishedResults(f.plan), err
 		}
-		if !results.Open() || time.Now().After(deadline) || ctx.Err() != nil {
+		if !results.IsIncomplete() || time.Now().After(deadline) || ctx.Err() != nil {
 			return directory, results, nil
 		}
 		select {
@@ -218,7 +218,7 @@ func (f *resultCollector) newestApplication(ctx context.Context) string {
 
 // writeSummary writes the JUnit file under a temporary name and renames it, so that
 // it is never incomplete.
-func (f *resultCollector) writeSummary(results *command.Results, summary command.Summary) error {
+func (f *resultCollector) writeSummary(results *command.Results, summary command.JUnitSummary) error {
 	if err := os.MkdirAll(filepath.Dir(f.summary), 0o777); err != nil {
 		return fmt.Errorf("the summary: %w", err)
 	}

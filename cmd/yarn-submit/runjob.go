@@ -42,9 +42,9 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 		if err != nil {
 			return nil, client.UsageError(err)
 		}
-		f.settingsFlags.job = map[string]config.Placed{}
+		f.settingsFlags.fromJobFile = map[string]config.Placed{}
 		for _, setting := range settings {
-			f.settingsFlags.job[setting.Key] = config.Placed{Value: setting.Value, Place: position(f.jobFile, setting.At)}
+			f.settingsFlags.fromJobFile[setting.Key] = config.Placed{Value: setting.Value, Place: position(f.jobFile, setting.At)}
 		}
 	}
 	var err error
@@ -69,7 +69,7 @@ func (w *runJob) saveForWait() (err error) {
 	if !w.target.keepsResults {
 		return errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: leave out --detach")
 	}
-	detached := &command.Detached{}
+	detached := &command.DetachedPlan{}
 	if detached.Directory, err = os.Getwd(); err != nil {
 		return err
 	}
@@ -103,16 +103,16 @@ func (w *runJob) makePlan(args []string) error {
 	if err != nil {
 		return err
 	}
-	var collects []command.Collect
+	var collects []command.CollectRule
 	for _, text := range w.flags.collect {
-		collect, err := command.ParseCollect(text, directory)
+		collect, err := command.ParseCollectRule(text, directory)
 		if err != nil {
 			return fmt.Errorf("--collect %w", err)
 		}
 		collects = append(collects, collect)
 	}
 	if w.job != nil {
-		overrides := jobfile.Overrides{Collect: collects}
+		overrides := jobfile.CommandLineOptions{Collect: collects}
 		if w.flags.retries >= 0 {
 			overrides.Retries = &w.flags.retries
 		}
@@ -134,7 +134,7 @@ func (w *runJob) makePlan(args []string) error {
 }
 
 // planCommand makes the plan for a command: one step without a name.
-func (w *runJob) planCommand(args []string, collects []command.Collect) error {
+func (w *runJob) planCommand(args []string, collects []command.CollectRule) error {
 	settings := w.settings
 	own := len(collects) > 0
 	if !w.target.local || own {
@@ -154,9 +154,9 @@ func (w *runJob) planCommand(args []string, collects []command.Collect) error {
 		Command: args, Tasks: make([]command.Task, w.flags.tasks), Retries: retries, FailFast: true,
 		Collect: collects, OwnDirectory: own,
 	}
-	step.ByTask()
+	step.SeparateTargetsByTask()
 	w.plan, w.settings = &command.Plan{Steps: []command.Step{step}}, settings
-	if _, _, err := w.plan.Collision(); err != nil {
+	if _, _, err := w.plan.FindCollision(); err != nil {
 		return fmt.Errorf("--collect: %w", err)
 	}
 	return nil
@@ -243,7 +243,7 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 		return client.UsageError(err)
 	}
 	defer remove()
-	report, err := submission{
+	report, err := programRun{
 		program: program, own: true, args: args, settings: w.settings, target: w.target, json: *w.flags.json, logs: w.flags.logs, verbose: w.flags.verbose, report: w.flags.report,
 	}.run(ctx, t)
 	err = withCommandStatus(report, err)

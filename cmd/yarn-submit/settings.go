@@ -36,16 +36,16 @@ var settingFlags = []struct{ flag, key, value, usage string }{
 
 // settingsFlags are the parsed flags of submit or run.
 type settingsFlags struct {
-	command    *cobra.Command
-	conf       []string
-	properties string
-	detach     bool
-	logs       bool
-	supervise  bool
-	report     string                   // path of the file for the pages; "" for none
-	program    string                   // value of yarn.program
-	job        map[string]config.Placed // settings of the job file, by key
-	verbose    bool
+	command     *cobra.Command
+	conf        []string
+	properties  string
+	detach      bool
+	logs        bool
+	supervise   bool
+	report      string                   // path of the file for the pages; "" for none
+	program     string                   // value of yarn.program
+	fromJobFile map[string]config.Placed // settings of the job file, by key
+	verbose     bool
 }
 
 func addSettings(c *cobra.Command) *settingsFlags {
@@ -107,7 +107,7 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	if s.program != "" {
 		values[config.Program.Name()] = s.program
 	}
-	settings, err := config.FromEnvironment(config.Sources{Flags: values, Job: s.job, PropertiesFile: s.properties})
+	settings, err := config.FromEnvironment(config.Sources{Flags: values, Job: s.fromJobFile, PropertiesFile: s.properties})
 	if err != nil {
 		return nil, client.UsageError(err)
 	}

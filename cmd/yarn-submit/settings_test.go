@@ -73,7 +73,7 @@ func TestTheDefaultsFileOfAUser(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(home, ".bobbin"), 0o700))
 	path := filepath.Join(home, ".bobbin", "bobbin-defaults.conf")
 	require.NoError(t, os.WriteFile(path, []byte("executor.instances 7\n"), 0o600))
-	c := process("submit", "--verbose", "--master", "local", "/bin/true")
+	c := ownProcess("submit", "--verbose", "--master", "local", "/bin/true")
 	c.Env = append(c.Env, "HOME="+home, "BOBBIN_CONF_DIR=")
 	output, err := c.CombinedOutput()
 	require.NoError(t, err, string(output))

@@ -21,11 +21,11 @@ type logPrinter struct {
 	stop     context.CancelCauseFunc
 }
 
-// errEnded is the cause of the context that end cancels after lastLinesTimeout.
-var errEnded = errors.New("the application is over")
+// errApplicationEnded is the cause of the context that end cancels after lastLinesTimeout.
+var errApplicationEnded = errors.New("the application is over")
 
 // checkStreaming fails if --logs cannot be combined with other flags.
-func (s submission) checkStreaming() error {
+func (s programRun) checkLogs() error {
 	switch {
 	case !s.logs:
 		return nil
@@ -33,7 +33,7 @@ func (s submission) checkStreaming() error {
 		return client.UsageError(errors.New("--logs and --json both want stdout: take one of them"))
 	case !config.WaitForEnd.In(s.settings):
 		return client.UsageError(errors.New("--logs needs an application that is followed: leave out --detach, or use yarn-submit logs --follow"))
-	case s.target.oneMachine:
+	case s.target.onOneMachine:
 		return client.UsageError(errors.New("--logs: the driver of a local cluster writes here, and its executors to files in worker.dir"))
 	case s.target.driverHere:
 		return client.UsageError(errors.New("--logs is for cluster mode: in client mode the driver writes here, and yarn-submit logs --follow shows what executors write"))
@@ -43,7 +43,7 @@ func (s submission) checkStreaming() error {
 
 // stream makes job print the containers' log lines after the submission, if --logs
 // is given. The caller must call end when the application has ended.
-func (s submission) stream(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
+func (s programRun) followLogs(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
 	if !s.logs {
 		return func() {}
 	}
@@ -62,7 +62,7 @@ func (s *logPrinter) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {
 		err := s.cluster.FollowLogs(ctx, id, logs.Selection{}, s.terminal.console, s.writer().write)
-		if err != nil && !errors.Is(err, errEnded) {
+		if err != nil && !errors.Is(err, errApplicationEnded) {
 			s.terminal.console.Warn("the logs of %s are not printed any more: %v", id, err)
 		}
 	})
@@ -82,7 +82,7 @@ func (s *logPrinter) end() {
 	if s.stop == nil {
 		return // nothing was submitted
 	}
-	timer := time.AfterFunc(lastLinesTimeout, func() { s.stop(errEnded) })
+	timer := time.AfterFunc(lastLinesTimeout, func() { s.stop(errApplicationEnded) })
 	s.group.Wait()
 	timer.Stop()
 	s.stop(nil)

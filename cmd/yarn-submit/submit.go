@@ -43,7 +43,7 @@ usage, 3 the cluster could not be reached or refused.`,
 		if err != nil {
 			return err
 		}
-		_, err = submission{
+		_, err = programRun{
 			program: args[0], args: args[1:], settings: settings, target: target, json: *asJSON, logs: flags.logs, verbose: flags.verbose, report: flags.report,
 		}.run(c.Context(), t)
 		return err
@@ -51,8 +51,8 @@ usage, 3 the cluster could not be reached or refused.`,
 	return c
 }
 
-// submission is a program with its arguments and settings.
-type submission struct {
+// programRun is a program with its arguments and settings.
+type programRun struct {
 	program  string
 	own      bool // program is yarn-submit itself; another build of it may be uploaded, see yarn.program
 	args     []string
@@ -67,11 +67,11 @@ type submission struct {
 // run submits the program, or replaces this process by it if it has to run here. It
 // prints the application's id as soon as it is known, or with --json the report at
 // the end, unless the driver runs in this process and stdout is the program's.
-func (s submission) run(ctx context.Context, t terminal) (*client.Report, error) {
+func (s programRun) run(ctx context.Context, t terminal) (*client.Report, error) {
 	if s.target.local {
 		return nil, s.runInPlace(t)
 	}
-	if err := s.checkStreaming(); err != nil {
+	if err := s.checkLogs(); err != nil {
 		return nil, err
 	}
 	if s.target.driverHere {
@@ -83,7 +83,7 @@ func (s submission) run(ctx context.Context, t terminal) (*client.Report, error)
 	}
 	defer cluster.Close()
 	job := s.job(t)
-	defer s.stream(ctx, t, cluster, &job)()
+	defer s.followLogs(ctx, t, cluster, &job)()
 	report, err := cluster.Submit(ctx, job)
 	if s.report != "" && report != nil {
 		s.writeReport(ctx, t, report.ApplicationID)
@@ -94,7 +94,7 @@ func (s submission) run(ctx context.Context, t terminal) (*client.Report, error)
 	return report, err
 }
 
-func (s submission) job(t terminal) client.Job {
+func (s programRun) job(t terminal) client.Job {
 	return client.Job{
 		Program: s.program, IsOwnProgram: s.own, Args: s.args, Settings: s.settings, Console: t.console,
 		Submitted: func(id string) {

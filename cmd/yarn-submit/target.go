@@ -25,8 +25,8 @@ type target struct {
 	driverHere bool
 	// submitsItself is set if the program submits itself and runs the driver (client mode).
 	submitsItself bool
-	// oneMachine is set if all processes run on this machine.
-	oneMachine bool
+	// onOneMachine is set if all processes run on this machine.
+	onOneMachine bool
 	// keepsResults is set if another process can find the results by the application's
 	// id after this one has ended.
 	keepsResults bool
@@ -46,7 +46,7 @@ func newTarget(settings *config.Config) (target, error) {
 	oneMachine := url.Kind == masterurl.Local || url.Kind == masterurl.LocalCluster
 	driverHere := oneMachine || config.ClientMode(settings)
 	return target{
-		url: url, local: url.Kind == masterurl.Local, oneMachine: oneMachine,
+		url: url, local: url.Kind == masterurl.Local, onOneMachine: oneMachine,
 		driverHere: driverHere, submitsItself: driverHere && url.Kind == masterurl.YARN, keepsResults: url.Kind != masterurl.Standalone,
 	}, nil
 }

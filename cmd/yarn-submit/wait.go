@@ -73,7 +73,7 @@ type waitResults struct {
 	settings     *config.Config
 	requested    bool // --collect or --summary is given
 	keepsResults bool // as in target
-	collects     []command.Collect
+	collects     []command.CollectRule
 	summary      string // absolute path of --summary; "" for that of the submission
 	directory    string // working directory of this process
 	user         string
@@ -100,7 +100,7 @@ func newWaitResults(t terminal, target target, settings *config.Config, collect 
 		return nil, err
 	}
 	for _, text := range collect {
-		parsed, err := command.ParseCollect(text, w.directory)
+		parsed, err := command.ParseCollectRule(text, w.directory)
 		if err != nil {
 			return nil, fmt.Errorf("--collect %w", err)
 		}
@@ -140,7 +140,7 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 	if w.files, base, err = sharedResults(w.terminal, w.settings, false); err != nil {
 		return err
 	}
-	w.base, w.own = base, command.ResultsOf(base, id)
+	w.base, w.own = base, command.ResultsDirectory(base, id)
 	if len(w.collects) > 0 {
 		// The plan is missing if the application has not started yet.
 		if _, err := w.plan(ctx); err != nil && !errors.Is(err, command.ErrNoSavedPlan) {
@@ -159,11 +159,11 @@ func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	plan.Results = w.base
 	plan.MoveTo(w.directory)
 	for _, collect := range w.collects {
-		if err := plan.Redirect(collect); err != nil {
+		if err := plan.ReplaceTarget(collect); err != nil {
 			return nil, client.UsageError(fmt.Errorf("--collect: %w", err))
 		}
 	}
-	if _, _, err := plan.Collision(); err != nil {
+	if _, _, err := plan.FindCollision(); err != nil {
 		return nil, client.UsageError(fmt.Errorf("--collect: %w", err))
 	}
 	return plan, nil

@@ -19,8 +19,8 @@ func kmeans(t *testing.T, args ...string) error {
 	return bobbin.RunLocal(t.Context(), "local[2]", func(ctx context.Context) error { return run(ctx, args) })
 }
 
-// plainly computes centers without data sets.
-func plainly(points []point, k, iterations int) []point {
+// kmeansInMemory computes centers without data sets.
+func kmeansInMemory(points []point, k, iterations int) []point {
 	centers := append([]point(nil), points[:k]...)
 	for range iterations {
 		sums := make([]cluster, k)
@@ -53,7 +53,7 @@ func TestTheCentersAreRight(t *testing.T) {
 	require.NoError(t, kmeans(t, "-k", "3", "-iterations", "5", in, out))
 	content, err := os.ReadFile(filepath.Join(out, "part-00000"))
 	require.NoError(t, err)
-	want := plainly(points, 3, 5)
+	want := kmeansInMemory(points, 3, 5)
 	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
 	require.Len(t, lines, 3)
 	for i, line := range lines {

@@ -19,8 +19,8 @@ func rankLocally(t *testing.T, args ...string) error {
 	return bobbin.RunLocal(t.Context(), "local[2]", func(ctx context.Context) error { return run(ctx, args) })
 }
 
-// plainly computes ranks without data sets.
-func plainly(links map[string][]string, iterations int) map[string]float64 {
+// pageRankInMemory computes ranks without data sets.
+func pageRankInMemory(links map[string][]string, iterations int) map[string]float64 {
 	ranks := map[string]float64{}
 	for page := range links {
 		ranks[page] = 1
@@ -63,7 +63,7 @@ func TestTheRanksAreRight(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.InDeltaMapValues(t, plainly(links, 4), got, 1e-9)
+	require.InDeltaMapValues(t, pageRankInMemory(links, 4), got, 1e-9)
 }
 
 func TestUsage(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 // pointsPerTask keeps a core busy for about a tenth of a second.
 const pointsPerTask = 10_000_000
 
-// inside is the task function: it returns how many random points are inside the quarter circle.
-var inside = bobbin.Func("inside", func(task *bobbin.Task, points int) (int, error) {
+// countInside is the task function: it returns how many random points are inside the quarter circle.
+var countInside = bobbin.Func("inside", func(task *bobbin.Task, points int) (int, error) {
 	random := rand.New(rand.NewPCG(uint64(task.Index()), 0))
 	hits := 0
 	for i := range points {
@@ -53,7 +53,7 @@ func run(ctx context.Context) error {
 	for i := range inputs {
 		inputs[i] = pointsPerTask
 	}
-	hits, err := inside.Run(ctx, session, inputs)
+	hits, err := countInside.Run(ctx, session, inputs)
 	if err != nil {
 		return err
 	}
