@@ -67,7 +67,7 @@ func (t *Task) Files() *storage.Files { return storage.From(t.Context) }
 
 // SharedValue returns the value of the job's option [Shared]. Each call decodes
 // it again, so the caller may change the result.
-func SharedValue[T any](t *Task) (T, error) { return codec.Decode[T](t.call.Common) }
+func SharedValue[T any](t *Task) (T, error) { return codec.Decode[T](t.call.Shared) }
 
 // Hold tells the driver that this executor keeps data under a key for later
 // tasks. With dynamic allocation, an idle executor that holds a key is not

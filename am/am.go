@@ -242,8 +242,8 @@ func (m *applicationMaster) runDriverAndAllocator(ctx context.Context, tokens *s
 
 // noteAbandoned adds a note to the error if the driver function ignored its context's end.
 func (o outcome) noteAbandoned(returned error) outcome {
-	if abandoned := (*supervise.NotReturned)(nil); errors.As(returned, &abandoned) {
-		o.err = &supervise.NotReturned{Cause: o.err, Returned: abandoned.Returned}
+	if abandoned := (*supervise.NotReturnedError)(nil); errors.As(returned, &abandoned) {
+		o.err = &supervise.NotReturnedError{Cause: o.err, Returned: abandoned.Returned}
 	}
 	return o
 }
@@ -305,7 +305,7 @@ func (m *applicationMaster) servePage() (*page.Server, error) {
 		Owner:       m.Spec.User,
 		Settings:    m.Settings,
 		Hadoop:      m.Hadoop,
-		ActiveRM:    m.rm.Serving,
+		ActiveRM:    m.rm.ActiveIndex,
 		Status:      m.status,
 		Metrics:     m.addMetrics,
 		Profile:     m.driver.Endpoint.TakeProfile,

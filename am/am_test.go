@@ -62,7 +62,7 @@ func supervised(settings *config.Config, function func(ctx context.Context, crea
 }
 
 func TestExitCodesOfDrivers(t *testing.T) {
-	noSession := &supervise.NoSession{Timeout: time.Second}
+	noSession := &supervise.NoSessionError{Timeout: time.Second}
 	for _, test := range []struct {
 		err  error
 		code int
@@ -70,7 +70,7 @@ func TestExitCodesOfDrivers(t *testing.T) {
 		{nil, 0},
 		{errors.New("failed"), ExitUserFunction},
 		{noSession, ExitSessionNotCreated},
-		{&supervise.NotReturned{Cause: noSession}, ExitSessionNotCreated},
+		{&supervise.NotReturnedError{Cause: noSession}, ExitSessionNotCreated},
 		{&remote.DisconnectedError{}, ExitDisconnected},
 	} {
 		require.Equal(t, test.code, driverExit(test.err))
@@ -116,7 +116,7 @@ func TestApplicationAbandonsDriverFunction(t *testing.T) {
 					return nil
 				})
 				got := m.runDriverAndAllocator(t.Context(), nil)
-				require.Equal(t, supervise.Grace, time.Since(<-ended))
+				require.Equal(t, supervise.ReturnTimeout, time.Since(<-ended))
 				require.ErrorContains(t, got.err, test.reason)
 				require.ErrorContains(t, got.err, "the driver function did not return within 10s")
 				got.err = nil
@@ -139,11 +139,11 @@ func TestTerminatedApplicationAbandonsDriverFunction(t *testing.T) {
 		defer stop()
 		began := time.Now()
 		got := m.runDriverAndAllocator(ctx, nil)
-		require.Equal(t, time.Minute+supervise.Grace, time.Since(began))
+		require.Equal(t, time.Minute+supervise.ReturnTimeout, time.Since(began))
 		require.Equal(t, ExitTerminated, got.code)
 		require.True(t, got.interrupted)
 		require.ErrorContains(t, got.err, "the driver function did not return within 10s")
-		given := (*supervise.NotReturned)(nil)
+		given := (*supervise.NotReturnedError)(nil)
 		require.ErrorAs(t, got.err, &given)
 		require.NoError(t, <-given.Returned, "what it returns in the end")
 	})

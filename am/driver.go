@@ -81,7 +81,7 @@ func remoteDriver(attempt *Attempt) (*Driver, error) {
 
 // driverExit returns the exit code for a driver's error.
 func driverExit(err error) int {
-	var noSession *supervise.NoSession
+	var noSession *supervise.NoSessionError
 	var gone *remote.DisconnectedError
 	switch {
 	case err == nil:

@@ -50,7 +50,7 @@ func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 		return nil, err
 	}
 	defer running.Close()
-	if !config.WaitForEnd.In(job.Settings) {
+	if !config.WaitAppCompletion.In(job.Settings) {
 		return running.submitted(), running.limitLifetime(ctx)
 	}
 	return running.Wait(ctx)
@@ -314,7 +314,7 @@ func (s *submission) submitted(ctx context.Context, accepted *yarnrest.Submissio
 
 // follow follows the application to its end, and kills it if ctx ends or the timeout passes.
 func (s *submission) follow(ctx context.Context) (*Report, error) {
-	follower := s.cluster.newFollower(s.id, config.ReportPeriod.In(s.job.Settings), s.job.Console)
+	follower := s.cluster.newFollower(s.id, config.ReportInterval.In(s.job.Settings), s.job.Console)
 	if s.existing != nil {
 		follower.times = StateTimes{Submitted: s.existing.Started}
 	}

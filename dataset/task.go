@@ -121,7 +121,7 @@ type fetchFailure struct {
 // runTask runs one task of a stage. It returns fetch failures as results, because
 // the stage, not the task, has to be repeated then.
 func runTask(ctx context.Context, call function.Call) ([]byte, error) {
-	stage, err := stages.decode(call.Common)
+	stage, err := stages.decode(call.Shared)
 	if err != nil {
 		return nil, err
 	}

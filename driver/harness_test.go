@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	})
 	function.Register("panic", func(context.Context, function.Call) ([]byte, error) { panic("the user's mistake") })
 	function.Register("mirror", func(_ context.Context, call function.Call) ([]byte, error) {
-		return append(call.Common[:len(call.Common):len(call.Common)], call.Input...), nil
+		return append(call.Shared[:len(call.Shared):len(call.Shared)], call.Input...), nil
 	})
 	function.Register("nap", func(_ context.Context, call function.Call) ([]byte, error) {
 		time.Sleep(time.Duration(binary.BigEndian.Uint64(call.Input)))

@@ -84,7 +84,7 @@ func newProfiles(c *config.Config) profiles {
 }
 
 func (p *profiles) add(added profile.Profile) *resourceProfile {
-	r := &resourceProfile{Profile: added, instances: config.ExecutorCount.In(p.config)}
+	r := &resourceProfile{Profile: added, instances: config.ExecutorInstances.In(p.config)}
 	if config.DynamicAllocation.In(p.config) {
 		r.pool = allocation.New(allocation.FromConfig(p.config))
 	}

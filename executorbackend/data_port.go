@@ -16,7 +16,7 @@ import (
 // from which this host reaches the driver. If blockManager.port is set and in use, it
 // tries the next ports, as Spark does.
 func openDataPort(ctx context.Context, options Options, driver string, open transfer.Open, serving transfer.Options) (*transfer.Server, error) {
-	host, err := route.Source(ctx, []string{driver})
+	host, err := route.SourceIP(ctx, []string{driver})
 	if err != nil {
 		return nil, fmt.Errorf("find the address by which this host reaches the driver at %s: %w", driver, err)
 	}

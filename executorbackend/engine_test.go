@@ -273,7 +273,7 @@ func TestTheFieldsOfAMessageActInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		holder := registered(func(_ context.Context, call function.Call) ([]byte, error) {
 			call.Hold("key")
-			return call.Common, nil
+			return call.Shared, nil
 		})
 		s := start(t, Options{ID: "1", Host: "node", Cores: 2})
 		s.send(&wire.DriverMessage{TaskSets: sets(holder), Launches: []*wire.Launch{launch(1, "")}})

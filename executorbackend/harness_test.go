@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	function.Register("echo", func(_ context.Context, call function.Call) ([]byte, error) {
 		return fmt.Appendf(nil, "%s %d/%d on %s@%s with %d: %s%s", call.TaskSet, call.Index, call.AttemptNumber,
-			call.ExecutorID, call.Host, call.CPUs, call.Common, call.Input), nil
+			call.ExecutorID, call.Host, call.CPUs, call.Shared, call.Input), nil
 	})
 	function.Register("error", func(context.Context, function.Call) ([]byte, error) { return nil, errors.New("it went wrong") })
 	function.Register("permanent", func(context.Context, function.Call) ([]byte, error) {

@@ -95,7 +95,7 @@ func TestHeldKeysOutliveTheStreamAndResultsDoNot(t *testing.T) {
 	x := &executor{blocks: store, options: Options{ID: "7", Cores: 1}.withDefaults()}
 	name := registered(func(_ context.Context, call function.Call) ([]byte, error) {
 		call.Hold(string(call.Input))
-		return call.Common, nil
+		return call.Shared, nil
 	})
 	for stream, held := range [][]string{nil, {"a"}, {"a", "b"}} {
 		s := attachTo(t, x)
@@ -119,7 +119,7 @@ func TestSharedValueIsRemovedWithItsSet(t *testing.T) {
 	name := registered(func(_ context.Context, call function.Call) ([]byte, error) {
 		close(began)
 		<-goOn
-		return call.Common, nil
+		return call.Shared, nil
 	})
 	s := attachTo(t, &executor{blocks: store, options: Options{ID: "7", Cores: 1}.withDefaults()})
 	s.send(&wire.DriverMessage{TaskSets: sets(name), Launches: []*wire.Launch{launch(1, ""), launch(2, "")}})

@@ -106,7 +106,7 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 		CPUs:          t.cpus,
 		ExecutorID:    e.options.ID,
 		Host:          e.options.Host,
-		Common:        common,
+		Shared:        common,
 		Input:         t.input,
 		Resources:     wire.FromResources(t.launch.GetResources()),
 		Hold:          e.holdKey,

@@ -41,8 +41,8 @@ func (j *Job) Settings() ([]Setting, error) {
 	add(config.DriverMemory.Name(), driver.Memory.Value, driver.Memory.At)
 	number(config.DriverCores.Name(), driver.Cores)
 	add(config.AMLabel.Name(), driver.NodeLabel.Value, driver.NodeLabel.At)
-	number(config.ExecutorCount.Name(), executors.Instances)
-	add(config.ExecutorMem.Name(), executors.Memory.Value, executors.Memory.At)
+	number(config.ExecutorInstances.Name(), executors.Instances)
+	add(config.ExecutorMemory.Name(), executors.Memory.Value, executors.Memory.At)
 	number(config.ExecutorCores.Name(), executors.Cores)
 	add(config.ExecutorLabel.Name(), executors.NodeLabel.Value, executors.NodeLabel.At)
 	for _, amount := range driver.Resources {

@@ -155,7 +155,7 @@ func startDriver(o driverOptions) (started *Application, err error) {
 // of ResourceManagers or standalone masters.
 func driverAddresses(ctx context.Context, settings *config.Config, managers []string) (host, bind string, err error) {
 	if host = config.DriverHost.In(settings); host == "" {
-		address, err := route.Source(ctx, managers)
+		address, err := route.SourceIP(ctx, managers)
 		if err != nil {
 			return "", "", fmt.Errorf("finding the address by which the cluster reaches this machine: %w; set driver.host", err)
 		}

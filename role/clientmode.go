@@ -134,7 +134,7 @@ func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive contex
 // error, failure the driver function's. If the driver function has not returned and
 // yarn.am.clientModeExitOnError is false, result first waits for it.
 func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
-	if abandoned := (*supervise.NotReturned)(nil); errors.As(failure, &abandoned) && !config.AMExitOnError.In(c.settings) {
+	if abandoned := (*supervise.NotReturnedError)(nil); errors.As(failure, &abandoned) && !config.AMExitOnError.In(c.settings) {
 		c.console.Warn("waiting for the driver function, which does not return (%s is false)", config.AMExitOnError.Name())
 		select {
 		case failure = <-abandoned.Returned:

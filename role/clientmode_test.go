@@ -71,7 +71,7 @@ func TestExitStatusInClientMode(t *testing.T) {
 	late := func(err error) error {
 		returned := make(chan error, 1)
 		time.AfterFunc(time.Hour, func() { returned <- err })
-		return &supervise.NotReturned{Cause: errApplicationOver, Returned: returned}
+		return &supervise.NotReturnedError{Cause: errApplicationOver, Returned: returned}
 	}
 	for name, test := range map[string]struct {
 		exitOnError string
@@ -120,7 +120,7 @@ func TestInterruptedProgramDoesNotWaitForDriverFunction(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	killed := errors.New("application_1_0001 was killed")
-	err = (&clientMode{settings: settings, terminal: &terminal{console: console}}).result(ctx, killed, &supervise.NotReturned{Cause: context.Canceled})
+	err = (&clientMode{settings: settings, terminal: &terminal{console: console}}).result(ctx, killed, &supervise.NotReturnedError{Cause: context.Canceled})
 	require.ErrorIs(t, err, killed)
 }
 

@@ -38,17 +38,17 @@ func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config
 // fitToWorkers lowers the default of executor.memory to a worker's memory. It fails
 // if an executor would still be larger than a worker, and so never start.
 func fitToWorkers(settings *config.Config, master masterurl.URL) (*config.Config, error) {
-	if !settings.IsSet(config.ExecutorMem.Name()) && config.ExecutorMem.In(settings) > master.Memory {
-		fitted, err := settings.With(map[string]string{config.ExecutorMem.Name(): fmt.Sprintf("%dm", master.Memory/config.MiB)})
+	if !settings.IsSet(config.ExecutorMemory.Name()) && config.ExecutorMemory.In(settings) > master.Memory {
+		fitted, err := settings.With(map[string]string{config.ExecutorMemory.Name(): fmt.Sprintf("%dm", master.Memory/config.MiB)})
 		if err != nil {
 			return nil, err
 		}
 		settings = fitted
 	}
-	memory := config.ExecutorMem.In(settings)
+	memory := config.ExecutorMemory.In(settings)
 	if total := memory + config.ExecutorOverhead.Of(settings, memory); total > master.Memory {
 		return nil, fmt.Errorf("an executor takes %d MiB (%s from %s), and each worker of %s has %d", total/config.MiB,
-			config.ExecutorMem.Name(), settings.Source(config.ExecutorMem.Name()), master.Text, master.Memory/config.MiB)
+			config.ExecutorMemory.Name(), settings.Source(config.ExecutorMemory.Name()), master.Text, master.Memory/config.MiB)
 	}
 	if cores := config.ExecutorCores.In(settings); cores > master.Cores {
 		return nil, fmt.Errorf("an executor takes %d cores (%s from %s), and each worker of %s has %d", cores,

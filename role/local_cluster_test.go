@@ -30,7 +30,7 @@ func TestFitToWorkers(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, test.memory, config.ExecutorMem.In(got))
+			require.Equal(t, test.memory, config.ExecutorMemory.In(got))
 		})
 	}
 }

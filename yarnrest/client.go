@@ -159,7 +159,7 @@ func rootsOf(c *conf.Config) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
 	}
-	roots, err := truststore.Load(path, c.GetDefault("ssl.client.truststore.password", ""))
+	roots, err := truststore.LoadTrusted(path, c.GetDefault("ssl.client.truststore.password", ""))
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s is set in %s)", err, truststoreKey, c.Source(truststoreKey))
 	}

@@ -116,8 +116,8 @@ func New(o Options) *Allocator {
 			excluded: newExclusions(config.ExcludeNodes.In(settings), config.ExcludeOnFailure.In(settings),
 				config.NodeMaxFailures.In(settings), config.ExcludeTimeout.In(settings), o.Logger),
 			failures: &failureCounts{
-				max:      config.MostExecutorFailures(settings),
-				validity: config.FailureValidity.In(settings),
+				max:      config.MaxExecutorFailures(settings),
+				validity: config.ExecutorFailureValidity.In(settings),
 				tolerate: config.TolerateWhenRunning.In(settings),
 			},
 			launchTimeout: config.LaunchTimeout.In(settings),

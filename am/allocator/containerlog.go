@@ -30,7 +30,7 @@ func openContainerLog(directory string, clientMode bool, logger *slog.Logger) *c
 	}
 	c := &containerLog{file: file, logger: logger}
 	if clientMode {
-		c.write(launch.ContainerEvent{State: launch.DriverElsewhere})
+		c.write(launch.ContainerEvent{State: launch.ContainersOfClientMode})
 	}
 	return c
 }

@@ -150,7 +150,7 @@ func (a *archive) addUserFiles(ctx context.Context, dir, id string, warn func(wa
 func (a *archive) validSizes(ctx context.Context, infos []storage.Info) (map[string]int64, error) {
 	complete := map[string]int64{}
 	for _, info := range infos {
-		if aggregatedlog.KindOf(info.Name) != aggregatedlog.Checksum {
+		if aggregatedlog.KindOf(info.Name) != aggregatedlog.KindChecksum {
 			continue
 		}
 		file, err := a.files.Open(ctx, info.Path)
@@ -175,10 +175,10 @@ func (a *archive) validSizes(ctx context.Context, infos []storage.Info) (map[str
 func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[string]int64, id string, warn func(warning string)) error {
 	node := aggregatedlog.Node(info.Name)
 	switch aggregatedlog.KindOf(info.Name) {
-	case aggregatedlog.Archive:
+	case aggregatedlog.KindArchive:
 		warn(fmt.Sprintf("%s is a Hadoop archive, which bobbin does not read: yarn logs -applicationId %s does", info.Path, id))
 		return nil
-	case aggregatedlog.Checksum, aggregatedlog.Temporary:
+	case aggregatedlog.KindChecksum, aggregatedlog.KindTemporary:
 		return nil
 	}
 	size, bounded := complete[info.Name]

@@ -93,7 +93,7 @@ func (r *logsCall) listFromArchive(attempt yarnrest.ApplicationAttempt) (found b
 func (r *logsCall) addEntries(attempt yarnrest.ApplicationAttempt, containerList []byte) {
 	for _, entry := range parseList(containerList) {
 		switch {
-		case entry.State == launch.DriverElsewhere:
+		case entry.State == launch.ContainersOfClientMode:
 			r.add(containerInfo{id: attempt.ContainerID}).executor = Launcher
 		case entry.Container != "" && entry.NodeHTTPAddress != "":
 			r.add(containerInfo{id: entry.Container, executor: entry.Executor, node: entry.NodeHTTPAddress, attempt: attempt.Number})

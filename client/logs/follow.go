@@ -172,7 +172,7 @@ func (f *follower) add(container containerInfo) *followedContainer {
 func (f *follower) addEntries(master *followedContainer, line []byte) {
 	for _, entry := range parseList(line) {
 		switch {
-		case entry.State == launch.DriverElsewhere:
+		case entry.State == launch.ContainersOfClientMode:
 			master.executor = Launcher
 		case entry.Container != "" && entry.NodeHTTPAddress != "":
 			container := f.add(containerInfo{id: entry.Container, executor: entry.Executor, node: entry.NodeHTTPAddress, attempt: master.attempt})

@@ -85,7 +85,7 @@ func (d *dryRun) text(settings *config.Config) string {
 		line("queue", "%s", d.Queue)
 	}
 	line("driver", "%d cores, %v", config.DriverCores.In(settings), config.DriverMemory.In(settings))
-	line("executors", "%d of %d cores, %v each", config.ExecutorCount.In(settings), config.ExecutorCores.In(settings), config.ExecutorMem.In(settings))
+	line("executors", "%d of %d cores, %v each", config.ExecutorInstances.In(settings), config.ExecutorCores.In(settings), config.ExecutorMemory.In(settings))
 	if d.Plan.Timeout > 0 {
 		line("timeout", "%v", d.Plan.Timeout)
 	}

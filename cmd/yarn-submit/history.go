@@ -219,7 +219,7 @@ func (h *historyReader) show(ctx context.Context, t terminal, named string, port
 		})
 	}
 	<-reading.Done()
-	if cause := context.Cause(reading); !interrupt.IsByHand(cause) {
+	if cause := context.Cause(reading); !interrupt.IsCtrlC(cause) {
 		return cause
 	}
 	return nil

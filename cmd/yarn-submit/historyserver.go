@@ -95,7 +95,7 @@ func (s *historyServerFlags) serve(ctx context.Context, t terminal, h *historyRe
 		case err = <-served:
 			return err
 		case <-ctx.Done():
-			if cause := context.Cause(ctx); !interrupt.IsByHand(cause) {
+			if cause := context.Cause(ctx); !interrupt.IsCtrlC(cause) {
 				err = cause
 			}
 		}

@@ -42,7 +42,7 @@ Users who may view the application may profile it.`,
 		if *file == "" {
 			*file = args[0] + "." + o.Type + ".pb.gz"
 		}
-		if profiling.Lasts(o.Type) {
+		if profiling.HasDuration(o.Type) {
 			t.console.SetLive(fmt.Sprintf("profiling for %v", o.Duration))
 		}
 		encoded, err := cluster.Profile(c.Context(), args[0], o)

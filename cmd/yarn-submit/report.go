@@ -78,7 +78,7 @@ func checkReport(path string, settings *config.Config) (string, error) {
 		return "", err
 	case target.driverHere:
 		return path, nil
-	case !config.WaitForEnd.In(settings):
+	case !config.WaitAppCompletion.In(settings):
 		return "", errors.New("--report needs an application that is followed: leave out --detach, or use yarn-submit report after the end")
 	case !config.EventLog.In(settings):
 		return "", fmt.Errorf("--report needs the event log: eventLog.enabled is false (from %s)", settings.Source(config.EventLog.Name()))

@@ -42,9 +42,9 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 		if err != nil {
 			return nil, client.UsageError(err)
 		}
-		f.settingsFlags.fromJobFile = map[string]config.Placed{}
+		f.settingsFlags.fromJobFile = map[string]config.ValueWithPosition{}
 		for _, setting := range settings {
-			f.settingsFlags.fromJobFile[setting.Key] = config.Placed{Value: setting.Value, Place: position(f.jobFile, setting.At)}
+			f.settingsFlags.fromJobFile[setting.Key] = config.ValueWithPosition{Value: setting.Value, Place: position(f.jobFile, setting.At)}
 		}
 	}
 	var err error
@@ -57,7 +57,7 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 	if err = w.makePlan(args); err == nil {
 		err = w.checkCores()
 	}
-	if err == nil && w.hasResults() && !w.target.driverHere && !config.WaitForEnd.In(w.settings) {
+	if err == nil && w.hasResults() && !w.target.driverHere && !config.WaitAppCompletion.In(w.settings) {
 		err = w.saveForWait()
 	}
 	return w, client.UsageError(err)

@@ -20,9 +20,9 @@ var settingFlags = []struct{ flag, key, value, usage string }{
 	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster (default), client"},
 	{"name", config.AppName.Name(), "NAME", "the application's name (default: the program's)"},
 	{"queue", config.Queue.Name(), "QUEUE", "the queue to submit to"},
-	{"num-executors", config.ExecutorCount.Name(), "N", "how many executors to ask for"},
+	{"num-executors", config.ExecutorInstances.Name(), "N", "how many executors to ask for"},
 	{"executor-cores", config.ExecutorCores.Name(), "N", "cores of an executor: how many tasks it runs at once"},
-	{"executor-memory", config.ExecutorMem.Name(), "SIZE", "memory of an executor, as 512m or 2g"},
+	{"executor-memory", config.ExecutorMemory.Name(), "SIZE", "memory of an executor, as 512m or 2g"},
 	{"driver-cores", config.DriverCores.Name(), "N", "cores of the driver"},
 	{"driver-memory", config.DriverMemory.Name(), "SIZE", "memory of the driver"},
 	{"files", config.Files.Name(), "FILES", "files for every container's working directory, with commas; file#name renames one"},
@@ -42,9 +42,9 @@ type settingsFlags struct {
 	detach      bool
 	logs        bool
 	supervise   bool
-	report      string                   // path of the file for the pages; "" for none
-	program     string                   // value of yarn.program
-	fromJobFile map[string]config.Placed // settings of the job file, by key
+	report      string                              // path of the file for the pages; "" for none
+	program     string                              // value of yarn.program
+	fromJobFile map[string]config.ValueWithPosition // settings of the job file, by key
 	verbose     bool
 }
 
@@ -99,7 +99,7 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 		values[config.Supervise.Name()] = "true"
 	}
 	if s.detach {
-		values[config.WaitForEnd.Name()] = "false"
+		values[config.WaitAppCompletion.Name()] = "false"
 	}
 	if key, given := values[config.IdempotencyKey.Name()]; given && key == "" {
 		return nil, client.UsageError(errors.New("--idempotency-key is empty: is the variable set that it comes from?"))
@@ -107,7 +107,7 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	if s.program != "" {
 		values[config.Program.Name()] = s.program
 	}
-	settings, err := config.FromEnvironment(config.Sources{Flags: values, Job: s.fromJobFile, PropertiesFile: s.properties})
+	settings, err := config.FromEnvironment(config.Sources{Flags: values, JobFile: s.fromJobFile, PropertiesFile: s.properties})
 	if err != nil {
 		return nil, client.UsageError(err)
 	}

@@ -69,7 +69,7 @@ func watchApplication(ctx context.Context, t terminal, interval time.Duration, f
 		screen.Paint = paintState
 	}
 	err := client.Watch(ctx, screen, interval, fetch)
-	if err != nil && ctx.Err() != nil && interrupt.IsByHand(context.Cause(ctx)) {
+	if err != nil && ctx.Err() != nil && interrupt.IsCtrlC(context.Cause(ctx)) {
 		return nil // Ctrl-C is how users end --watch
 	}
 	return err

@@ -31,7 +31,7 @@ func (s programRun) checkLogs() error {
 		return nil
 	case s.json:
 		return client.UsageError(errors.New("--logs and --json both want stdout: take one of them"))
-	case !config.WaitForEnd.In(s.settings):
+	case !config.WaitAppCompletion.In(s.settings):
 		return client.UsageError(errors.New("--logs needs an application that is followed: leave out --detach, or use yarn-submit logs --follow"))
 	case s.target.onOneMachine:
 		return client.UsageError(errors.New("--logs: the driver of a local cluster writes here, and its executors to files in worker.dir"))

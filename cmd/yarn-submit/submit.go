@@ -98,7 +98,7 @@ func (s programRun) job(t terminal) client.Job {
 	return client.Job{
 		Program: s.program, IsOwnProgram: s.own, Args: s.args, Settings: s.settings, Console: t.console,
 		Submitted: func(id string) {
-			if !s.json && (!t.sameScreen || !config.WaitForEnd.In(s.settings)) {
+			if !s.json && (!t.sameScreen || !config.WaitAppCompletion.In(s.settings)) {
 				fmt.Fprintln(t.stdout, id)
 			}
 		},

@@ -54,7 +54,7 @@ yarn-submit run.`,
 			return err
 		}
 		report, err := cluster.Wait(c.Context(), args[0], client.WaitOptions{
-			Console: t.console, Timeout: *timeout, KeepRunning: interrupt.IsByHand,
+			Console: t.console, Timeout: *timeout, KeepRunning: interrupt.IsCtrlC,
 		})
 		if *asJSON && report != nil {
 			err = errors.Join(err, t.printJSON(report))

@@ -19,7 +19,7 @@ import (
 // workerFlags are the flags of worker that set one setting each.
 var workerFlags = []struct{ flag, key, value, usage string }{
 	{"cores", config.WorkerCores.Name(), "N", "cores for executors and drivers (default: all of this machine)"},
-	{"memory", config.WorkerMem.Name(), "SIZE", "memory for executors and drivers, as 16g (default: this machine's less 1g)"},
+	{"memory", config.WorkerMemory.Name(), "SIZE", "memory for executors and drivers, as 16g (default: this machine's less 1g)"},
 	{"port", config.WorkerPort.Name(), "N", "a number that tells workers of one host apart (default: the page's port)"},
 	{"web-port", config.WorkerUIPort.Name(), "PORT", "where its page is (default: 8081 or the next free one); 0 takes any free one"},
 }

@@ -95,7 +95,7 @@ func readAggregated(t *testing.T, own *suite) {
 	require.NoError(t, err)
 	for _, info := range files {
 		eventLog := strings.Contains(info.Path, "/.bobbin/history/")
-		if strings.Contains(info.Path, id) && !info.Dir && !eventLog && aggregatedlog.KindOf(info.Name) == aggregatedlog.Logs {
+		if strings.Contains(info.Path, id) && !info.Dir && !eventLog && aggregatedlog.KindOf(info.Name) == aggregatedlog.KindLogs {
 			assert.Regexp(t, `/(logs|indexed)/[^/]+/bucket-logs-(tfile|indexedformat|ifile)/0001/`+id+`/127\.0\.0\.8\d_\d+$`, info.Path)
 		}
 	}

@@ -103,7 +103,7 @@ func plainWeb() web { return web{&http.Transport{DisableKeepAlives: true}, "http
 
 // webServers returns how to reach the web servers of the cluster in the directory.
 func (p paths) webServers() (web, error) {
-	trusted, err := truststore.Load(p.truststore(), storePassword)
+	trusted, err := truststore.LoadTrusted(p.truststore(), storePassword)
 	if errors.Is(err, fs.ErrNotExist) {
 		return plainWeb(), nil
 	}

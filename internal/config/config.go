@@ -34,15 +34,15 @@ type Config struct {
 
 // Sources are what Load takes values from. Zero fields are skipped.
 type Sources struct {
-	Flags          map[string]string // values from the command line, by key
-	Environ        []string          // an environment as returned by os.Environ
-	Job            map[string]Placed // values from a job file, by key
-	PropertiesFile string            // path of a file with lines "key value", "key=value" or "key: value"
-	DefaultsFile   string            // path of a file in the same format, for values that no other source sets
+	Flags          map[string]string            // values from the command line, by key
+	Environ        []string                     // an environment as returned by os.Environ
+	JobFile        map[string]ValueWithPosition // values from a job file, by key
+	PropertiesFile string                       // path of a file with lines "key value", "key=value" or "key: value"
+	DefaultsFile   string                       // path of a file in the same format, for values that no other source sets
 }
 
-// Placed is a value in a file, with its position, such as "job.yaml:3:10".
-type Placed struct{ Value, Place string }
+// ValueWithPosition is a value in a file, with its position, such as "job.yaml:3:10".
+type ValueWithPosition struct{ Value, Place string }
 
 // Load reads and checks the values of all sources. The error joins one error for each
 // invalid value, with its key, value and source.
@@ -70,13 +70,13 @@ func Load(sources Sources) (*Config, error) {
 			source[property.key] = at
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(sources.Job)) {
+	for _, key := range slices.Sorted(maps.Keys(sources.JobFile)) {
 		if err := checkKey(key); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", sources.Job[key].Place, err))
+			problems = append(problems, fmt.Errorf("%s: %w", sources.JobFile[key].Place, err))
 			continue
 		}
-		file[key] = sources.Job[key].Value
-		source[key] = sources.Job[key].Place
+		file[key] = sources.JobFile[key].Value
+		source[key] = sources.JobFile[key].Place
 	}
 	if err := store.MergeConfigMap(file); err != nil {
 		return nil, fmt.Errorf("the settings of files: %w", err)

@@ -24,7 +24,7 @@ func TestPrecedence(t *testing.T) {
 		PropertiesFile: file,
 	})
 	require.NoError(t, err)
-	require.Equal(t, GiB, ExecutorMem.In(c), "a flag is above all")
+	require.Equal(t, GiB, ExecutorMemory.In(c), "a flag is above all")
 	require.Equal(t, 4, ExecutorCores.In(c), "the environment is above the file")
 	require.Equal(t, "batch", Queue.In(c), "the file is above the default")
 	require.Equal(t, 4, TaskMaxFailures.In(c), "the default is below all")
@@ -84,12 +84,12 @@ func TestSettingsReachContainersUnchanged(t *testing.T) {
 	require.Equal(t, c.Map(), again.Map())
 	require.Equal(t, map[string]string{"TZ": "UTC"}, ExecutorEnv.In(again))
 	require.Equal(t, map[string]string{"dfs.replication": "2"}, Hadoop.In(again))
-	require.Equal(t, 2*GiB, ExecutorMem.In(again))
+	require.Equal(t, 2*GiB, ExecutorMemory.In(again))
 
 	changed, err := again.With(map[string]string{"executor.memory": "3g"})
 	require.NoError(t, err)
-	require.Equal(t, 3*GiB, ExecutorMem.In(changed))
-	require.Equal(t, 2*GiB, ExecutorMem.In(again), "the original does not change")
+	require.Equal(t, 3*GiB, ExecutorMemory.In(changed))
+	require.Equal(t, 2*GiB, ExecutorMemory.In(again), "the original does not change")
 }
 
 func TestEveryDefaultIsValid(t *testing.T) {

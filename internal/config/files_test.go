@@ -48,12 +48,12 @@ func TestTheDefaultsFileIsBelowAllOtherSources(t *testing.T) {
 	t.Setenv("BOBBIN_EXECUTOR_MEMORY", "4g")
 	c, err := FromEnvironment(Sources{
 		Flags:          map[string]string{"executor.cores": "8"},
-		Job:            map[string]Placed{"task.cpus": {Value: "1", Place: "job.yaml:1:1"}},
+		JobFile:        map[string]ValueWithPosition{"task.cpus": {Value: "1", Place: "job.yaml:1:1"}},
 		PropertiesFile: write(t, "yarn.queue mine\n"),
 	})
 	require.NoError(t, err)
 	require.Equal(t, 8, ExecutorCores.In(c))
-	require.Equal(t, 4*GiB, ExecutorMem.In(c))
+	require.Equal(t, 4*GiB, ExecutorMemory.In(c))
 	require.Equal(t, 1, TaskCPUs.In(c))
 	require.Equal(t, "mine", Queue.In(c))
 	require.Equal(t, 3, DriverCores.In(c))

@@ -38,7 +38,7 @@ var (
 // math.MaxInt32 if there is none.
 func MaxExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
-		return ExecutorCount.In(c)
+		return ExecutorInstances.In(c)
 	}
 	if most := maxExecutors.In(c); most > 0 {
 		return most
@@ -49,22 +49,22 @@ func MaxExecutors(c *Config) int {
 // InitialExecutors returns how many executors of a profile are requested at the start.
 func InitialExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
-		return ExecutorCount.In(c)
+		return ExecutorInstances.In(c)
 	}
 	initial := MinExecutors.In(c)
 	if c.IsSet(initialExecutors.Name()) {
 		initial = initialExecutors.In(c)
 	}
-	if c.IsSet(ExecutorCount.Name()) {
-		initial = max(initial, ExecutorCount.In(c))
+	if c.IsSet(ExecutorInstances.Name()) {
+		initial = max(initial, ExecutorInstances.In(c))
 	}
 	return initial
 }
 
 var _ = addRule(func(c *Config) error {
 	if !DynamicAllocation.In(c) {
-		if ExecutorCount.In(c) < 1 {
-			return fmt.Errorf("%s: no task would ever run: want 1 or more, or %s=true", describe(c, ExecutorCount), DynamicAllocation.Name())
+		if ExecutorInstances.In(c) < 1 {
+			return fmt.Errorf("%s: no task would ever run: want 1 or more, or %s=true", describe(c, ExecutorInstances), DynamicAllocation.Name())
 		}
 		return nil
 	}
@@ -76,7 +76,7 @@ var _ = addRule(func(c *Config) error {
 		return fmt.Errorf("%s is not between %s and %s", describe(c, initialExecutors), describe(c, MinExecutors), atMost(c))
 	case initial > most:
 		return fmt.Errorf("%s, with which dynamic allocation begins, is more than %s: lower one or raise the other",
-			describe(c, ExecutorCount), describe(c, maxExecutors))
+			describe(c, ExecutorInstances), describe(c, maxExecutors))
 	}
 	return nil
 })

@@ -7,12 +7,12 @@ import (
 
 // The number and the size of executors.
 var (
-	ExecutorCount = number("executor.instances", "2", "How many executors to ask for, for each resource profile in use. With "+
+	ExecutorInstances = number("executor.instances", "2", "How many executors to ask for, for each resource profile in use. With "+
 		"`dynamicAllocation.enabled` it is, if set, the least number to begin with.", 0)
-	ExecutorCores = number("executor.cores", "1", "Virtual cores of an executor: how many tasks of one CPU it runs at once.", 1)
-	ExecutorMem   = size("executor.memory", "1g", "Memory of an executor. Go's memory limit (GOMEMLIMIT) is nine "+
+	ExecutorCores  = number("executor.cores", "1", "Virtual cores of an executor: how many tasks of one CPU it runs at once.", 1)
+	ExecutorMemory = size("executor.memory", "1g", "Memory of an executor. Go's memory limit (GOMEMLIMIT) is nine "+
 		"tenths of it. A Go process has no heap apart from its other memory, so this is all of it.")
-	ExecutorOverhead = overhead("executor", ExecutorMem, "Memory that an executor's container gets on top of `executor.memory`, for what "+
+	ExecutorOverhead = overhead("executor", ExecutorMemory, "Memory that an executor's container gets on top of `executor.memory`, for what "+
 		"runs beside the Go program: child processes, files on `tmpfs`, C libraries. If it is not set, `executor.memory` times "+
 		"`executor.memoryOverheadFactor`.")
 	ExecutorEnv = checkedPrefix("executorEnv.", "An environment variable of the executors: `executorEnv.TZ=UTC`. The node replaces "+

@@ -13,7 +13,7 @@ var (
 	maxExecutorFailures = number("executor.maxNumFailures", "", "How many executors may fail before the application fails. "+
 		"If it is not set: twice the number of executors, at least 3; no limit with dynamic allocation and no `dynamicAllocation.maxExecutors`. "+
 		"Executors that fail one after the other are replaced after growing delays, up to 30 s.", 1)
-	FailureValidity = duration("executor.failuresValidityInterval", "0", "Failures of executors that are older than this do not count towards "+
+	ExecutorFailureValidity = duration("executor.failuresValidityInterval", "0", "Failures of executors that are older than this do not count towards "+
 		"`executor.maxNumFailures`. With 0 all count.")
 	// TolerateWhenRunning is 0 if not set: too many failures then end the application.
 	TolerateWhenRunning = number("executor.failures.tolerateWhenRunning", "", "If at least this many executors are registered, the application "+
@@ -60,9 +60,9 @@ var _ = addRule(func(c *Config) error {
 	return nil
 })
 
-// MostExecutorFailures returns how many executors may fail before the application does:
+// MaxExecutorFailures returns how many executors may fail before the application does:
 // executor.maxNumFailures or twice the maximum number of executors, at least 3.
-func MostExecutorFailures(c *Config) int {
+func MaxExecutorFailures(c *Config) int {
 	if most := maxExecutorFailures.In(c); most > 0 {
 		return most
 	}

@@ -37,8 +37,8 @@ var (
 
 // What a standalone worker offers to applications, and where it stores files.
 var (
-	WorkerCores = number("worker.cores", "", "How many cores a standalone worker gives to executors and drivers. If it is not set, all of its machine.", 1)
-	WorkerMem   = optionalSize("worker.memory", "How much memory a standalone worker gives to executors and drivers. If it is not set, its machine's less 1g, at least 1g.")
+	WorkerCores  = number("worker.cores", "", "How many cores a standalone worker gives to executors and drivers. If it is not set, all of its machine.", 1)
+	WorkerMemory = optionalSize("worker.memory", "How much memory a standalone worker gives to executors and drivers. If it is not set, its machine's less 1g, at least 1g.")
 
 	workerResource = checkedPrefix("worker.resource.", "How much of another resource a standalone worker has: `worker.resource.gpu.amount=2`, with the addresses `0` and `1`, or those that "+
 		"the command `worker.resource.gpu.discoveryScript` prints as `{\"name\": \"gpu\", \"addresses\": [\"0\", \"1\"]}` when the worker starts. Each executor gets "+
@@ -63,9 +63,9 @@ var (
 		"0 is no limit.")
 )
 
-// RecoveryWait returns how long a recovering master waits until the workers and
+// RecoveringTimeout returns how long a recovering master waits until the workers and
 // applications in its stored state have registered again.
-func RecoveryWait(c *Config) time.Duration {
+func RecoveringTimeout(c *Config) time.Duration {
 	if own := RecoveryTimeout.In(c); own != nil {
 		return *own
 	}

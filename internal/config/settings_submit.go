@@ -29,10 +29,10 @@ var (
 	AttemptValidity = duration("yarn.am.attemptFailuresValidityInterval", "0", "Failures of the ApplicationMaster that are older than this do not "+
 		"count towards `yarn.maxAppAttempts`. With 0 all count.")
 
-	WaitForEnd = boolean("yarn.submit.waitAppCompletion", "true", "Whether `yarn-submit submit` follows the application to its end. In client mode "+
+	WaitAppCompletion = boolean("yarn.submit.waitAppCompletion", "true", "Whether `yarn-submit submit` follows the application to its end. In client mode "+
 		"it always does.")
-	ReportPeriod  = interval("yarn.report.interval", "1s", "How often `yarn-submit` asks for the state of the application that it follows.")
-	SubmitTimeout = duration("yarn.submit.timeout", "0s", "How long an application may run before it is killed, measured from its submission, or from "+
+	ReportInterval = interval("yarn.report.interval", "1s", "How often `yarn-submit` asks for the state of the application that it follows.")
+	SubmitTimeout  = duration("yarn.submit.timeout", "0s", "How long an application may run before it is killed, measured from its submission, or from "+
 		"the start of `yarn-submit wait`. If `yarn-submit` does not wait, the ResourceManager kills it. 0 is no limit.")
 	IdempotencyKey = text("yarn.submit.idempotencyKey", "", "Submissions of one user with the same key are one application. If it is running, "+
 		"`yarn-submit` follows it; if it has succeeded, `yarn-submit` reports that, as long as the ResourceManager or the standalone master knows it. "+

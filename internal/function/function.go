@@ -20,7 +20,7 @@ type Call struct {
 	CPUs          int
 	ExecutorID    string
 	Host          string
-	Common        []byte // the encoded value that all tasks of the set share
+	Shared        []byte // the encoded value that all tasks of the set share
 	Input         []byte // the encoded input
 	// Resources are the addresses of resources that the attempt may use, by name.
 	Resources map[string][]string

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// sameSignal is how long further signals are ignored: timeout(1) and other programs send
+// duplicateSignalWindow is how long further signals are ignored: timeout(1) and other programs send
 // a signal to a process and then to its process group.
-const sameSignal = 300 * time.Millisecond
+const duplicateSignalWindow = 300 * time.Millisecond
 
 // Context returns a context that ends at the first SIGINT or SIGTERM, with a cause that
 // names the signal. At a second one, it calls beforeExit and exits with code. stop
@@ -37,7 +37,7 @@ func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 				case first.IsZero():
 					first = time.Now()
 					cancel(interrupted(received))
-				case time.Since(first) > sameSignal:
+				case time.Since(first) > duplicateSignalWindow:
 					beforeExit()
 					os.Exit(code)
 				}
@@ -52,15 +52,15 @@ func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 	}
 }
 
-// errByHand is the cause of a context that SIGINT (Ctrl-C) has ended.
-var errByHand = errors.New("interrupted (Ctrl-C)")
+// errCtrlC is the cause of a context that SIGINT (Ctrl-C) has ended.
+var errCtrlC = errors.New("interrupted (Ctrl-C)")
 
-// IsByHand reports whether the context with this cause was ended by Ctrl-C.
-func IsByHand(cause error) bool { return errors.Is(cause, errByHand) }
+// IsCtrlC reports whether the context with this cause was ended by Ctrl-C.
+func IsCtrlC(cause error) bool { return errors.Is(cause, errCtrlC) }
 
 func interrupted(received os.Signal) error {
 	if received == os.Interrupt {
-		return errByHand
+		return errCtrlC
 	}
 	return fmt.Errorf("interrupted (%v)", received)
 }

@@ -54,8 +54,8 @@ const ContainersFile = "containers.jsonl"
 const (
 	ContainerStarted   = "started"
 	ContainerCompleted = "completed"
-	// DriverElsewhere, without a container, means that the application is in client mode.
-	DriverElsewhere = "launcher"
+	// ContainersOfClientMode, without a container, means that the application is in client mode.
+	ContainersOfClientMode = "launcher"
 )
 
 // ContainerEvent records the start or the end of an executor's container.

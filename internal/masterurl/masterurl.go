@@ -51,8 +51,8 @@ func (e *UnknownError) Error() string {
 }
 
 // FromSettings parses the setting master or, if that is not set, the URL in unset.
-func FromSettings(settings *config.Config, unset string) (URL, error) {
-	return Parse(cmp.Or(config.Master.In(settings), unset))
+func FromSettings(settings *config.Config, defaultURL string) (URL, error) {
+	return Parse(cmp.Or(config.Master.In(settings), defaultURL))
 }
 
 // Parse parses a master URL. It returns an *UnknownError for an unknown kind.

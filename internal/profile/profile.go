@@ -37,7 +37,7 @@ func (p Profile) Same(other Profile) bool {
 func Default(c *config.Config) Profile {
 	return Profile{
 		ID:            DefaultID,
-		Memory:        config.ExecutorMem.In(c),
+		Memory:        config.ExecutorMemory.In(c),
 		Overhead:      config.ExecutorOverhead.In(c),
 		Cores:         config.ExecutorCores.In(c),
 		Resources:     config.ExecutorResources(c),

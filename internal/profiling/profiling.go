@@ -47,8 +47,8 @@ func Check(kind string, duration time.Duration) error {
 	return nil
 }
 
-// Lasts reports whether a profile of the type is taken over some time.
-func Lasts(kind string) bool { return kind == CPU || kind == Mutex || kind == Block }
+// HasDuration reports whether a profile of the type is taken over some time.
+func HasDuration(kind string) bool { return kind == CPU || kind == Mutex || kind == Block }
 
 // Take takes a profile of this process. duration is ignored for types that show a
 // moment. If ctx ends earlier, the profile is over the time until then. Take fails if

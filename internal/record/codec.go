@@ -22,8 +22,8 @@ import (
 // A Codec encodes values of type T.
 type Codec[T any] struct {
 	layout
-	whole code   // if T is a string, []byte, int64 or CBOR, else codeNone
-	name  string // of T
+	shortcut code   // if T is a string, []byte, int64 or CBOR, else codeNone
+	name     string // of T
 }
 
 var codecs sync.Map // a reflect.Type to its *Codec
@@ -42,24 +42,24 @@ func CodecFor[T any]() (*Codec[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	made, _ := codecs.LoadOrStore(t, &Codec[T]{layout: layout, whole: layout.whole(t), name: t.String()})
+	made, _ := codecs.LoadOrStore(t, &Codec[T]{layout: layout, shortcut: layout.shortcut(t), name: t.String()})
 	return made.(*Codec[T]), nil
 }
 
 // Append appends the encoding of v to b.
 func (c *Codec[T]) Append(b []byte, v T) ([]byte, error) {
-	switch c.whole {
+	switch c.shortcut {
 	case codeString:
-		return append(b, *as[string](addressOf(&v))...), nil
+		return append(b, *valueAt[string](addressOf(&v))...), nil
 	case codeBytes:
-		return append(b, *as[[]byte](addressOf(&v))...), nil
+		return append(b, *valueAt[[]byte](addressOf(&v))...), nil
 	case codeInt64:
-		return appendVarint(b, *as[int64](addressOf(&v))), nil
+		return appendVarint(b, *valueAt[int64](addressOf(&v))), nil
 	case codeCBOR:
 		encoded, err := codec.Encode(v)
 		return append(b, encoded...), err
 	}
-	if c.boxed {
+	if c.needsHeap {
 		boxed := newOnHeap[T]()
 		*boxed = v
 		return appendValue(b, addressOf(boxed), c.parts)
@@ -71,30 +71,30 @@ func (c *Codec[T]) Append(b []byte, v T) ([]byte, error) {
 // b's memory, except in what is encoded as CBOR: it is valid until b changes.
 func (c *Codec[T]) Decode(b []byte) (T, error) {
 	var v T
-	switch c.whole {
+	switch c.shortcut {
 	case codeString:
-		*as[string](addressOf(&v)) = string(b)
+		*valueAt[string](addressOf(&v)) = string(b)
 		return v, nil
 	case codeBytes:
-		*as[[]byte](addressOf(&v)) = b[:len(b):len(b)]
+		*valueAt[[]byte](addressOf(&v)) = b[:len(b):len(b)]
 		return v, nil
 	case codeInt64:
 		r := reader{b: b}
 		if x, ok := r.varint(); ok && r.at == len(b) {
-			*as[int64](addressOf(&v)) = x
+			*valueAt[int64](addressOf(&v)) = x
 			return v, nil
 		}
 	case codeCBOR:
 		return codec.Decode[T](b)
 	}
 	r := reader{b: b}
-	if c.boxed {
+	if c.needsHeap {
 		boxed := newOnHeap[T]()
 		err := r.value(addressOf(boxed), c.parts)
-		return *boxed, r.end(c.name, err)
+		return *boxed, r.checkEnd(c.name, err)
 	}
 	err := r.value(addressOf(&v), c.parts)
-	return v, r.end(c.name, err)
+	return v, r.checkEnd(c.name, err)
 }
 
 // newOnHeap returns a new value that is on the heap even if it does not escape.

@@ -21,8 +21,8 @@ import (
 // bytes; in another key a zero byte becomes 0x00 0xFF, and 0x00 0x01 ends it.
 type KeyCodec[K any] struct {
 	layout
-	whole code // codeString or codeBytes if that is K
-	name  string
+	shortcut code // codeString or codeBytes if that is K
+	name     string
 }
 
 var keyCodecs sync.Map // a reflect.Type to its *KeyCodec
@@ -39,17 +39,17 @@ func KeyCodecFor[K any]() (*KeyCodec[K], error) {
 	if err != nil {
 		return nil, err
 	}
-	made, _ := keyCodecs.LoadOrStore(t, &KeyCodec[K]{layout: layout, whole: layout.whole(t), name: t.String()})
+	made, _ := keyCodecs.LoadOrStore(t, &KeyCodec[K]{layout: layout, shortcut: layout.shortcut(t), name: t.String()})
 	return made.(*KeyCodec[K]), nil
 }
 
 // Append appends the encoding of k to b. It fails if k contains a NaN.
 func (c *KeyCodec[K]) Append(b []byte, k K) ([]byte, error) {
-	switch c.whole {
+	switch c.shortcut {
 	case codeString:
-		return append(b, *as[string](addressOf(&k))...), nil
+		return append(b, *valueAt[string](addressOf(&k))...), nil
 	case codeBytes:
-		return append(b, *as[[]byte](addressOf(&k))...), nil
+		return append(b, *valueAt[[]byte](addressOf(&k))...), nil
 	}
 	return appendKey(b, addressOf(&k), c.parts)
 }
@@ -57,11 +57,11 @@ func (c *KeyCodec[K]) Append(b []byte, k K) ([]byte, error) {
 // Bytes returns the encoding of k: the memory of k itself if it is a string or
 // []byte, else that of scratch if it is large enough. It must not be changed.
 func (c *KeyCodec[K]) Bytes(scratch []byte, k K) ([]byte, error) {
-	switch c.whole {
+	switch c.shortcut {
 	case codeString:
-		return bytesOf(*as[string](addressOf(&k))), nil
+		return bytesOf(*valueAt[string](addressOf(&k))), nil
 	case codeBytes:
-		return *as[[]byte](addressOf(&k)), nil
+		return *valueAt[[]byte](addressOf(&k)), nil
 	}
 	return appendKey(scratch[:0], addressOf(&k), c.parts)
 }
@@ -70,17 +70,17 @@ func (c *KeyCodec[K]) Bytes(scratch []byte, k K) ([]byte, error) {
 // memory: it is valid until b changes. Times are in UTC.
 func (c *KeyCodec[K]) Decode(b []byte) (K, error) {
 	var k K
-	switch c.whole {
+	switch c.shortcut {
 	case codeString:
-		*as[string](addressOf(&k)) = string(b)
+		*valueAt[string](addressOf(&k)) = string(b)
 		return k, nil
 	case codeBytes:
-		*as[[]byte](addressOf(&k)) = b[:len(b):len(b)]
+		*valueAt[[]byte](addressOf(&k)) = b[:len(b):len(b)]
 		return k, nil
 	}
 	r := reader{b: b}
 	err := r.key(addressOf(&k), c.parts)
-	return k, r.end(c.name, err)
+	return k, r.checkEnd(c.name, err)
 }
 
 // Hash returns the hash of an encoded key, which is the same in all processes.
@@ -106,43 +106,43 @@ func appendKey(b []byte, a address, parts []part) ([]byte, error) {
 		at := a.plus(p.offset)
 		switch p.code {
 		case codeBool, codeUint8:
-			b = append(b, *as[byte](at))
+			b = append(b, *valueAt[byte](at))
 		case codeInt8:
-			b = append(b, *as[byte](at)^signBit8)
+			b = append(b, *valueAt[byte](at)^signBit8)
 		case codeInt16:
-			b = binary.BigEndian.AppendUint16(b, *as[uint16](at)^signBit16)
+			b = binary.BigEndian.AppendUint16(b, *valueAt[uint16](at)^signBit16)
 		case codeUint16:
-			b = binary.BigEndian.AppendUint16(b, *as[uint16](at))
+			b = binary.BigEndian.AppendUint16(b, *valueAt[uint16](at))
 		case codeInt32:
-			b = binary.BigEndian.AppendUint32(b, *as[uint32](at)^signBit32)
+			b = binary.BigEndian.AppendUint32(b, *valueAt[uint32](at)^signBit32)
 		case codeUint32:
-			b = binary.BigEndian.AppendUint32(b, *as[uint32](at))
+			b = binary.BigEndian.AppendUint32(b, *valueAt[uint32](at))
 		case codeInt64:
-			b = binary.BigEndian.AppendUint64(b, *as[uint64](at)^signBit64)
+			b = binary.BigEndian.AppendUint64(b, *valueAt[uint64](at)^signBit64)
 		case codeUint64:
-			b = binary.BigEndian.AppendUint64(b, *as[uint64](at))
+			b = binary.BigEndian.AppendUint64(b, *valueAt[uint64](at))
 		case codeFloat32:
-			f := *as[float32](at) + 0 // -0 becomes 0
+			f := *valueAt[float32](at) + 0 // -0 becomes 0
 			if f != f {
 				return nil, p.error("NaN cannot be a key")
 			}
 			bits := math.Float32bits(f)
 			b = binary.BigEndian.AppendUint32(b, bits^(uint32(int32(bits)>>31)|signBit32))
 		case codeFloat64:
-			f := *as[float64](at) + 0
+			f := *valueAt[float64](at) + 0
 			if f != f {
 				return nil, p.error("NaN cannot be a key")
 			}
 			bits := math.Float64bits(f)
 			b = binary.BigEndian.AppendUint64(b, bits^(uint64(int64(bits)>>63)|signBit64))
 		case codeString:
-			b = appendEscaped(b, bytesOf(*as[string](at)))
+			b = appendEscaped(b, bytesOf(*valueAt[string](at)))
 		case codeBytes:
-			b = appendEscaped(b, *as[[]byte](at))
+			b = appendEscaped(b, *valueAt[[]byte](at))
 		case codeByteArray:
 			b = append(b, at.bytes(p.count)...)
 		case codeTime:
-			t := as[time.Time](at)
+			t := valueAt[time.Time](at)
 			b = binary.BigEndian.AppendUint64(b, uint64(t.Unix()+unixToYear1)^signBit64)
 			b = binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
 		case codeArray:

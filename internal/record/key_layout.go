@@ -8,13 +8,13 @@ import (
 // keyLayout returns the layout of a type of keys, whose path in the codec's type
 // is path.
 func keyLayout(t reflect.Type, path string) (layout, error) {
-	if l, ok := basic(t, path); ok {
+	if l, ok := commonLayout(t, path); ok {
 		return l, nil
 	}
 	switch t.Kind() {
 	case reflect.Array:
 		elem, err := keyLayout(t.Elem(), path)
-		return array(t, path, elem), err
+		return arrayLayout(t, path, elem), err
 	case reflect.Struct:
 		l := layout{size: t.Size()}
 		for i := range t.NumField() {
@@ -22,7 +22,7 @@ func keyLayout(t reflect.Type, path string) (layout, error) {
 			if field.Name == "_" {
 				continue
 			}
-			if !isSent(field) { // keys that differ in it only would be the same
+			if !isEncoded(field) { // keys that differ in it only would be the same
 				return layout{}, fmt.Errorf("%s.%s: a field that is not sent cannot be in a key", path, field.Name)
 			}
 			of, err := keyLayout(field.Type, path+"."+field.Name)

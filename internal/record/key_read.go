@@ -18,53 +18,53 @@ func (r *reader) key(a address, parts []part) error {
 		case codeBool:
 			var x byte
 			x, ok = r.uint8()
-			*as[bool](at), ok = x == 1, ok && x <= 1
+			*valueAt[bool](at), ok = x == 1, ok && x <= 1
 		case codeUint8:
-			*as[byte](at), ok = r.uint8()
+			*valueAt[byte](at), ok = r.uint8()
 		case codeInt8:
-			*as[byte](at), ok = r.uint8()
-			*as[byte](at) ^= signBit8
+			*valueAt[byte](at), ok = r.uint8()
+			*valueAt[byte](at) ^= signBit8
 		case codeUint16:
-			*as[uint16](at), ok = r.uint16()
+			*valueAt[uint16](at), ok = r.uint16()
 		case codeInt16:
-			*as[uint16](at), ok = r.uint16()
-			*as[uint16](at) ^= signBit16
+			*valueAt[uint16](at), ok = r.uint16()
+			*valueAt[uint16](at) ^= signBit16
 		case codeUint32:
-			*as[uint32](at), ok = r.uint32()
+			*valueAt[uint32](at), ok = r.uint32()
 		case codeInt32:
-			*as[uint32](at), ok = r.uint32()
-			*as[uint32](at) ^= signBit32
+			*valueAt[uint32](at), ok = r.uint32()
+			*valueAt[uint32](at) ^= signBit32
 		case codeUint64:
-			*as[uint64](at), ok = r.uint64()
+			*valueAt[uint64](at), ok = r.uint64()
 		case codeInt64:
-			*as[uint64](at), ok = r.uint64()
-			*as[uint64](at) ^= signBit64
+			*valueAt[uint64](at), ok = r.uint64()
+			*valueAt[uint64](at) ^= signBit64
 		case codeFloat32:
 			var bits uint32
 			bits, ok = r.uint32()
 			bits ^= ^uint32(int32(bits)>>31) | signBit32
 			f := math.Float32frombits(bits)
-			*as[float32](at), ok = f, ok && f == f && bits != signBit32
+			*valueAt[float32](at), ok = f, ok && f == f && bits != signBit32
 		case codeFloat64:
 			var bits uint64
 			bits, ok = r.uint64()
 			bits ^= ^uint64(int64(bits)>>63) | signBit64
 			f := math.Float64frombits(bits)
-			*as[float64](at), ok = f, ok && f == f && bits != signBit64
+			*valueAt[float64](at), ok = f, ok && f == f && bits != signBit64
 		case codeString:
 			var escaped []byte
 			if escaped, ok = r.escaped(); ok {
-				*as[string](at) = string(escaped)
+				*valueAt[string](at) = string(escaped)
 			}
 		case codeBytes:
-			*as[[]byte](at), ok = r.escaped()
+			*valueAt[[]byte](at), ok = r.escaped()
 		case codeByteArray:
 			ok = copy(at.bytes(p.count), r.next(p.count)) == p.count
 		case codeTime:
 			seconds, ok1 := r.uint64()
 			nanoseconds, ok2 := r.uint32()
 			if ok = ok1 && ok2 && nanoseconds < 1e9; ok {
-				*as[time.Time](at) = time.Unix(int64(seconds^signBit64)-unixToYear1, int64(nanoseconds)).UTC()
+				*valueAt[time.Time](at) = time.Unix(int64(seconds^signBit64)-unixToYear1, int64(nanoseconds)).UTC()
 			}
 		case codeArray:
 			for i := range p.count {

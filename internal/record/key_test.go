@@ -116,7 +116,7 @@ func TestEqualKeysHaveEqualBytes(t *testing.T) {
 	require.Equal(t, bytesOf(times.Append(nil, now)), bytesOf(times.Append(nil, now.UTC().Round(0))))
 }
 
-func TestNaNIsNoKey(t *testing.T) {
+func TestNaNIsRefusedAsAKey(t *testing.T) {
 	_, err := keyCodecFor[pair[int, float64]](t).Append(nil, pair[int, float64]{Value: math.NaN()})
 	require.EqualError(t, err, "record.pair[int,float64].Value: NaN cannot be a key")
 	_, err = keyCodecFor[float32](t).Bytes(nil, float32(math.NaN()))

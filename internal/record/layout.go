@@ -11,10 +11,10 @@ import (
 // structs are in one list. Codecs interpret it, in static calls only: so the
 // compiler sees that they do not keep addresses, and values stay on the stack.
 type layout struct {
-	parts []part
-	size  uintptr // of the type
-	min   int     // the fewest bytes that a value is encoded as
-	boxed bool    // a part is encoded by reflection: values must be on the heap
+	parts     []part
+	size      uintptr // of the type
+	min       int     // the fewest bytes that a value is encoded as
+	needsHeap bool    // a part is encoded by reflection: values must be on the heap
 }
 
 // A part is a value that is no struct.
@@ -51,8 +51,8 @@ const (
 
 	// Not in keys:
 	codeSlice
-	codeStrings // a slice of strings
-	codeWords   // a slice of elements without pointers
+	codeStrings   // a slice of strings
+	codeFlatSlice // a slice of elements without pointers
 	codePointer
 	codeCBOR
 )
@@ -62,14 +62,14 @@ var codeNames = [...]string{
 	codeUint8: "uint8", codeUint16: "uint16", codeUint32: "uint32", codeUint64: "uint64",
 	codeFloat32: "float32", codeFloat64: "float64", codeString: "string", codeBytes: "[]byte",
 	codeTime: "time.Time", codeByteArray: "array of bytes", codeArray: "array",
-	codeSlice: "slice", codeStrings: "slice of strings", codeWords: "slice", codePointer: "pointer", codeCBOR: "CBOR",
+	codeSlice: "slice", codeStrings: "slice of strings", codeFlatSlice: "slice", codePointer: "pointer", codeCBOR: "CBOR",
 }
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// single is the layout of a type that has one part.
-func single(t reflect.Type, path string, code code, min int) layout {
-	return layout{parts: []part{{code: code, path: path, t: t}}, size: t.Size(), min: min, boxed: code == codeCBOR}
+// singleLayout is the layout of a type that has one part.
+func singleLayout(t reflect.Type, path string, code code, min int) layout {
+	return layout{parts: []part{{code: code, path: path, t: t}}, size: t.Size(), min: min, needsHeap: code == codeCBOR}
 }
 
 // kinds are the kinds whose values have one part, with the fewest bytes of a value.
@@ -91,38 +91,38 @@ const (
 	codeUint = codeUint32 + bits.UintSize/64
 )
 
-// basic returns the layout of a type that values and keys treat alike.
-func basic(t reflect.Type, path string) (layout, bool) {
+// commonLayout returns the layout of a type that values and keys treat alike.
+func commonLayout(t reflect.Type, path string) (layout, bool) {
 	kind := t.Kind()
 	if known, ok := kinds[kind]; ok {
-		return single(t, path, known.code, known.min), true
+		return singleLayout(t, path, known.code, known.min), true
 	}
 	switch {
 	case t == timeType:
-		return single(t, path, codeTime, 16), true
+		return singleLayout(t, path, codeTime, 16), true
 	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return single(t, path, codeBytes, 1), true
+		return singleLayout(t, path, codeBytes, 1), true
 	case kind == reflect.Array && t.Elem().Kind() == reflect.Uint8:
-		array := single(t, path, codeByteArray, t.Len())
+		array := singleLayout(t, path, codeByteArray, t.Len())
 		array.parts[0].count = t.Len()
 		return array, true
 	}
 	return layout{}, false
 }
 
-// array returns the layout of an array type.
-func array(t reflect.Type, path string, elem layout) layout {
+// arrayLayout returns the layout of an array type.
+func arrayLayout(t reflect.Type, path string, elem layout) layout {
 	if t.Len() == 0 || len(elem.parts) == 0 {
 		return layout{size: t.Size()}
 	}
-	all := single(t, path, codeArray, elem.min*t.Len())
-	all.parts[0].count, all.parts[0].elem, all.boxed = t.Len(), &elem, elem.boxed
+	all := singleLayout(t, path, codeArray, elem.min*t.Len())
+	all.parts[0].count, all.parts[0].elem, all.needsHeap = t.Len(), &elem, elem.needsHeap
 	return all
 }
 
-// whole returns how t is encoded if codecs have a case for it that skips the parts,
+// shortcut returns how t is encoded if codecs have a case for it that skips the parts,
 // else codeNone.
-func (l *layout) whole(t reflect.Type) code {
+func (l *layout) shortcut(t reflect.Type) code {
 	if len(l.parts) == 1 && l.parts[0].t == t {
 		switch code := l.parts[0].code; code {
 		case codeString, codeBytes, codeInt64, codeCBOR:
@@ -139,7 +139,7 @@ func (l *layout) add(offset uintptr, field layout) {
 		l.parts = append(l.parts, part)
 	}
 	l.min += field.min
-	l.boxed = l.boxed || field.boxed
+	l.needsHeap = l.needsHeap || field.needsHeap
 }
 
 // isFloat reports whether l is the layout of a float64: slices of them are encoded

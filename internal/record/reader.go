@@ -16,8 +16,8 @@ func (r *reader) malformed(p *part, start int) error {
 	return fmt.Errorf("%s: malformed or truncated %s at byte %d of %d", p.path, codeNames[p.code], start, len(r.b))
 }
 
-// end returns err, or an error if the record has more bytes than its value.
-func (r *reader) end(path string, err error) error {
+// checkEnd returns err, or an error if the record has more bytes than its value.
+func (r *reader) checkEnd(path string, err error) error {
 	if err == nil && r.at < len(r.b) {
 		return fmt.Errorf("%s: the value ends at byte %d of %d", path, r.at, len(r.b))
 	}

@@ -185,7 +185,7 @@ func TestSpecialValuesRoundTrip(t *testing.T) {
 	require.True(t, roundTrip(t, time.Unix(1, 2).In(zone)).Equal(time.Unix(1, 2)))
 }
 
-func TestWholeStringsAreTheirBytes(t *testing.T) {
+func TestStringsAreEncodedAsTheirBytes(t *testing.T) {
 	encoded, err := codecFor[word](t).Append(nil, "abc")
 	require.NoError(t, err)
 	require.Equal(t, "abc", string(encoded))

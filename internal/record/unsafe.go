@@ -21,8 +21,8 @@ type address struct{ p unsafe.Pointer }
 
 func addressOf[T any](v *T) address { return address{unsafe.Pointer(v)} }
 
-// as returns the value at a, which must have the memory layout of a T.
-func as[T any](a address) *T { return (*T)(a.p) }
+// valueAt returns the value at a, which must have the memory layout of a T.
+func valueAt[T any](a address) *T { return (*T)(a.p) }
 
 func (a address) plus(offset uintptr) address { return address{unsafe.Add(a.p, offset)} }
 
@@ -62,20 +62,20 @@ func newElements(t reflect.Type, n int) address {
 	return address{reflect.MakeSlice(t, n, n).UnsafePointer()}
 }
 
-// newWords allocates size bytes for values without pointers. They are aligned as
+// newPointerFree allocates size bytes for values without pointers. They are aligned as
 // an uint64 is, which is enough for each of Go's types.
-func newWords(size uintptr) address {
+func newPointerFree(size uintptr) address {
 	return address{unsafe.Pointer(unsafe.SliceData(make([]uint64, (size+7)/8)))}
 }
 
-// reflected returns the value at a, of type t, for reflection. The value must be
+// reflectValue returns the value at a, of type t, for reflection. The value must be
 // on the heap.
 //
 // Reflection may keep pointers, so that the compiler would put every value that
 // it sees here, even in code that never runs, on the heap. The detour over an
 // integer prevents that. It is valid because the value does not move (it is on
 // the heap) and is not freed (the caller of Append or Decode has it).
-func (a address) reflected(t reflect.Type) reflect.Value {
+func (a address) reflectValue(t reflect.Type) reflect.Value {
 	bits := uintptr(a.p)
 	return reflect.NewAt(t, *(*unsafe.Pointer)(unsafe.Pointer(&bits)))
 }

@@ -12,7 +12,7 @@ import (
 func appendValues(b []byte, first address, n int, l *layout) ([]byte, error) {
 	if l.isFloat() {
 		for i := range n {
-			b = binary.LittleEndian.AppendUint64(b, *as[uint64](first.plus(uintptr(i) * 8)))
+			b = binary.LittleEndian.AppendUint64(b, *valueAt[uint64](first.plus(uintptr(i) * 8)))
 		}
 		return b, nil
 	}
@@ -33,35 +33,35 @@ func appendValue(b []byte, a address, parts []part) ([]byte, error) {
 		at := a.plus(p.offset)
 		switch p.code {
 		case codeBool, codeInt8, codeUint8:
-			b = append(b, *as[byte](at))
+			b = append(b, *valueAt[byte](at))
 		case codeInt16:
-			b = appendVarint(b, int64(*as[int16](at)))
+			b = appendVarint(b, int64(*valueAt[int16](at)))
 		case codeInt32:
-			b = appendVarint(b, int64(*as[int32](at)))
+			b = appendVarint(b, int64(*valueAt[int32](at)))
 		case codeInt64:
-			b = appendVarint(b, *as[int64](at))
+			b = appendVarint(b, *valueAt[int64](at))
 		case codeUint16:
-			b = appendUvarint(b, uint64(*as[uint16](at)))
+			b = appendUvarint(b, uint64(*valueAt[uint16](at)))
 		case codeUint32:
-			b = appendUvarint(b, uint64(*as[uint32](at)))
+			b = appendUvarint(b, uint64(*valueAt[uint32](at)))
 		case codeUint64:
-			b = appendUvarint(b, *as[uint64](at))
+			b = appendUvarint(b, *valueAt[uint64](at))
 		case codeFloat32:
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(*as[float32](at)))
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(*valueAt[float32](at)))
 		case codeFloat64:
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(*as[float64](at)))
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(*valueAt[float64](at)))
 		case codeString:
-			s := *as[string](at)
+			s := *valueAt[string](at)
 			b = append(appendUvarint(b, uint64(len(s))), s...)
 		case codeBytes:
-			b = appendBytes(b, *as[[]byte](at))
+			b = appendBytes(b, *valueAt[[]byte](at))
 		case codeByteArray:
 			b = append(b, at.bytes(p.count)...)
 		case codeTime:
-			b, err = appendTime(b, as[time.Time](at), p)
+			b, err = appendTime(b, valueAt[time.Time](at), p)
 		case codeArray:
 			b, err = appendValues(b, at, p.count, p.elem)
-		case codeStrings, codeWords, codeSlice:
+		case codeStrings, codeFlatSlice, codeSlice:
 			first, n, ok := at.elements()
 			if !ok {
 				b = append(b, 0)
@@ -113,7 +113,7 @@ func appendTime(b []byte, t *time.Time, p *part) ([]byte, error) {
 }
 
 func appendCBOR(b []byte, a address, p *part) ([]byte, error) {
-	encoded, err := codec.EncodeAny(a.reflected(p.t).Interface())
+	encoded, err := codec.EncodeAny(a.reflectValue(p.t).Interface())
 	if err != nil {
 		return nil, p.error("%w", err)
 	}

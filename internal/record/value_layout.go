@@ -9,19 +9,19 @@ import (
 
 // A valueLayouter makes the layouts of values.
 type valueLayouter struct {
-	open map[reflect.Type]bool // types that the current one is part of
+	enclosing map[reflect.Type]bool // types that the current one is part of
 }
 
 // layout returns the layout of t, whose path in the codec's type is path.
 func (v valueLayouter) layout(t reflect.Type, path string) (layout, error) {
-	if l, ok := basic(t, path); ok { // also if t marshals itself: no part of it would be lost
+	if l, ok := commonLayout(t, path); ok { // also if t marshals itself: no part of it would be lost
 		return l, nil
 	}
-	if v.open[t] { // recursive
-		return single(t, path, codeCBOR, 1), nil
+	if v.enclosing[t] { // recursive
+		return singleLayout(t, path, codeCBOR, 1), nil
 	}
-	v.open[t] = true
-	defer delete(v.open, t)
+	v.enclosing[t] = true
+	defer delete(v.enclosing, t)
 	switch t.Kind() {
 	case reflect.Complex64:
 		return v.complex(t, path, codeFloat32), nil
@@ -29,27 +29,27 @@ func (v valueLayouter) layout(t reflect.Type, path string) (layout, error) {
 		return v.complex(t, path, codeFloat64), nil
 	case reflect.Pointer:
 		elem, err := v.layout(t.Elem(), path)
-		if err != nil || v.open[t.Elem()] {
-			return single(t, path, codeCBOR, 1), err
+		if err != nil || v.enclosing[t.Elem()] {
+			return singleLayout(t, path, codeCBOR, 1), err
 		}
-		pointer := single(t.Elem(), path, codePointer, 1)
-		pointer.parts[0].elem, pointer.size, pointer.boxed = &elem, t.Size(), elem.boxed
+		pointer := singleLayout(t.Elem(), path, codePointer, 1)
+		pointer.parts[0].elem, pointer.size, pointer.needsHeap = &elem, t.Size(), elem.needsHeap
 		return pointer, nil
 	case reflect.Array:
 		elem, err := v.layout(t.Elem(), path)
-		return array(t, path, elem), err
+		return arrayLayout(t, path, elem), err
 	case reflect.Slice:
 		if codec.MarshalsItself(t) {
-			return single(t, path, codeCBOR, 1), nil
+			return singleLayout(t, path, codeCBOR, 1), nil
 		}
 		return v.slice(t, path)
 	case reflect.Struct:
 		if codec.MarshalsItself(t) {
-			return single(t, path, codeCBOR, 1), nil
+			return singleLayout(t, path, codeCBOR, 1), nil
 		}
 		return v.structure(t, path)
 	case reflect.Map, reflect.Interface:
-		return single(t, path, codeCBOR, 1), nil
+		return singleLayout(t, path, codeCBOR, 1), nil
 	}
 	return layout{}, fmt.Errorf("%s: a %s cannot be sent between processes", path, t.Kind())
 }
@@ -69,17 +69,17 @@ func (v valueLayouter) slice(t reflect.Type, path string) (layout, error) {
 		return layout{}, err
 	}
 	// Without this, a few bytes could be a slice of any length.
-	if elem.min == 0 || v.open[t.Elem()] {
-		return single(t, path, codeCBOR, 1), nil
+	if elem.min == 0 || v.enclosing[t.Elem()] {
+		return singleLayout(t, path, codeCBOR, 1), nil
 	}
-	slice := single(t, path, codeSlice, 1)
+	slice := singleLayout(t, path, codeSlice, 1)
 	switch {
 	case t.Elem().Kind() == reflect.String:
 		slice.parts[0].code = codeStrings
 	case !hasPointers(t.Elem()):
-		slice.parts[0].code = codeWords
+		slice.parts[0].code = codeFlatSlice
 	}
-	slice.parts[0].elem, slice.boxed = &elem, elem.boxed
+	slice.parts[0].elem, slice.needsHeap = &elem, elem.needsHeap
 	return slice, nil
 }
 
@@ -88,7 +88,7 @@ func (v valueLayouter) structure(t reflect.Type, path string) (layout, error) {
 	sent := 0
 	for i := range t.NumField() {
 		field := t.Field(i)
-		if !isSent(field) {
+		if !isEncoded(field) {
 			if field.Anonymous && field.Type.Kind() == reflect.Pointer && !field.IsExported() && field.Tag.Get("cbor") != "-" {
 				return layout{}, fmt.Errorf("%s.%s: an embedded pointer to an unexported type cannot be sent between processes", path, field.Name)
 			}
@@ -107,15 +107,15 @@ func (v valueLayouter) structure(t reflect.Type, path string) (layout, error) {
 	return l, nil
 }
 
-// isSent reports whether a field of a struct is encoded: if it is exported, or an
+// isEncoded reports whether a field of a struct is encoded: if it is exported, or an
 // embedded struct with exported fields, and not tagged as one that CBOR omits.
-func isSent(field reflect.StructField) bool {
+func isEncoded(field reflect.StructField) bool {
 	if field.Tag.Get("cbor") == "-" {
 		return false
 	}
 	if !field.IsExported() && field.Anonymous && field.Type.Kind() == reflect.Struct {
 		for i := range field.Type.NumField() {
-			if isSent(field.Type.Field(i)) {
+			if isEncoded(field.Type.Field(i)) {
 				return true
 			}
 		}

@@ -16,56 +16,56 @@ func (r *reader) value(a address, parts []part) error {
 		switch p.code {
 		case codeBool:
 			if b := r.next(1); len(b) == 1 && b[0] <= 1 {
-				*as[bool](at), ok = b[0] == 1, true
+				*valueAt[bool](at), ok = b[0] == 1, true
 			}
 		case codeInt8, codeUint8:
 			if b := r.next(1); len(b) == 1 {
-				*as[byte](at), ok = b[0], true
+				*valueAt[byte](at), ok = b[0], true
 			}
 		case codeInt16:
 			var x int64
 			x, ok = r.varint()
-			*as[int16](at), ok = int16(x), ok && int64(int16(x)) == x
+			*valueAt[int16](at), ok = int16(x), ok && int64(int16(x)) == x
 		case codeInt32:
 			var x int64
 			x, ok = r.varint()
-			*as[int32](at), ok = int32(x), ok && int64(int32(x)) == x
+			*valueAt[int32](at), ok = int32(x), ok && int64(int32(x)) == x
 		case codeInt64:
-			*as[int64](at), ok = r.varint()
+			*valueAt[int64](at), ok = r.varint()
 		case codeUint16:
 			var x uint64
 			x, ok = r.uvarint()
-			*as[uint16](at), ok = uint16(x), ok && x <= math.MaxUint16
+			*valueAt[uint16](at), ok = uint16(x), ok && x <= math.MaxUint16
 		case codeUint32:
 			var x uint64
 			x, ok = r.uvarint()
-			*as[uint32](at), ok = uint32(x), ok && x <= math.MaxUint32
+			*valueAt[uint32](at), ok = uint32(x), ok && x <= math.MaxUint32
 		case codeUint64:
-			*as[uint64](at), ok = r.uvarint()
+			*valueAt[uint64](at), ok = r.uvarint()
 		case codeFloat32:
 			if b := r.next(4); len(b) == 4 {
-				*as[float32](at), ok = math.Float32frombits(binary.LittleEndian.Uint32(b)), true
+				*valueAt[float32](at), ok = math.Float32frombits(binary.LittleEndian.Uint32(b)), true
 			}
 		case codeFloat64:
 			if b := r.next(8); len(b) == 8 {
-				*as[float64](at), ok = math.Float64frombits(binary.LittleEndian.Uint64(b)), true
+				*valueAt[float64](at), ok = math.Float64frombits(binary.LittleEndian.Uint64(b)), true
 			}
 		case codeString:
 			var n int
 			if n, ok = r.length(1); ok {
-				*as[string](at) = string(r.next(n))
+				*valueAt[string](at) = string(r.next(n))
 			}
 		case codeBytes:
 			var n int
 			var isNil bool
 			if n, isNil, ok = r.optionalLength(1); ok && !isNil {
-				*as[[]byte](at) = r.next(n)
+				*valueAt[[]byte](at) = r.next(n)
 			}
 		case codeByteArray:
 			ok = copy(at.bytes(p.count), r.next(p.count)) == p.count
 		case codeTime:
 			if n, lengthOK := r.length(1); lengthOK {
-				ok = as[time.Time](at).UnmarshalBinary(r.next(n)) == nil
+				ok = valueAt[time.Time](at).UnmarshalBinary(r.next(n)) == nil
 			}
 		case codeArray:
 			if err := r.values(at, p.count, p.elem); err != nil {
@@ -73,8 +73,8 @@ func (r *reader) value(a address, parts []part) error {
 			}
 			ok = true
 		case codeStrings:
-			*as[[]string](at), ok = r.strings()
-		case codeSlice, codeWords:
+			*valueAt[[]string](at), ok = r.strings()
+		case codeSlice, codeFlatSlice:
 			var n int
 			var isNil bool
 			if n, isNil, ok = r.optionalLength(p.elem.min); ok && !isNil {
@@ -96,7 +96,7 @@ func (r *reader) value(a address, parts []part) error {
 		case codeCBOR:
 			var n int
 			if n, ok = r.length(1); ok {
-				if err := codec.DecodeInto(r.next(n), at.reflected(p.t).Interface()); err != nil {
+				if err := codec.DecodeInto(r.next(n), at.reflectValue(p.t).Interface()); err != nil {
 					return p.error("at byte %d of %d: %w", start, len(r.b), err)
 				}
 			}
@@ -112,7 +112,7 @@ func (r *reader) values(first address, n int, l *layout) error {
 	if l.isFloat() && n <= (len(r.b)-r.at)/8 {
 		floats := r.next(8 * n)
 		for i := range n {
-			*as[uint64](first.plus(uintptr(i) * 8)) = binary.LittleEndian.Uint64(floats[8*i:])
+			*valueAt[uint64](first.plus(uintptr(i) * 8)) = binary.LittleEndian.Uint64(floats[8*i:])
 		}
 		return nil
 	}
@@ -152,8 +152,8 @@ func (r *reader) strings() ([]string, bool) {
 // newElements allocates the elements of the part, a slice. If they have pointers,
 // reflection needs a second allocation.
 func (p *part) newElements(n int) address {
-	if p.code == codeWords {
-		return newWords(uintptr(n) * p.elem.size)
+	if p.code == codeFlatSlice {
+		return newPointerFree(uintptr(n) * p.elem.size)
 	}
 	return newElements(p.t, n)
 }

@@ -12,9 +12,9 @@ import (
 // lookupTimeout is the timeout of resolving the name of a target.
 const lookupTimeout = 10 * time.Second
 
-// Source returns the local address of the route to the first target (host:port) that has
+// SourceIP returns the local address of the route to the first target (host:port) that has
 // one. It sends nothing. It fails if no target has a route.
-func Source(ctx context.Context, targets []string) (net.IP, error) {
+func SourceIP(ctx context.Context, targets []string) (net.IP, error) {
 	var problems []error
 	for _, target := range targets {
 		address, err := source(ctx, target)

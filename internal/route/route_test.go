@@ -8,16 +8,16 @@ import (
 )
 
 func TestSource(t *testing.T) {
-	address, err := Source(t.Context(), []string{"no port", "127.0.0.1:7077"})
+	address, err := SourceIP(t.Context(), []string{"no port", "127.0.0.1:7077"})
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", address.String())
 
-	_, err = Source(t.Context(), []string{"no port", "127.0.0.1:no number"})
+	_, err = SourceIP(t.Context(), []string{"no port", "127.0.0.1:no number"})
 	require.ErrorContains(t, err, "no port")
 	require.ErrorContains(t, err, "no number")
 
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Source(over, []string{"a.name.to.look.for:1"})
+	_, err = SourceIP(over, []string{"a.name.to.look.for:1"})
 	require.ErrorContains(t, err, "a.name.to.look.for")
 }

@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// Grace is how long a driver function may run on after the end of its application, which
+// ReturnTimeout is how long a driver function may run on after the end of its application, which
 // keeps its containers for that time.
-const Grace = 10 * time.Second
+const ReturnTimeout = 10 * time.Second
 
-// NoSession is the error of a driver function that has not created a session in time.
-type NoSession struct{ Timeout time.Duration }
+// NoSessionError is the error of a driver function that has not created a session in time.
+type NoSessionError struct{ Timeout time.Duration }
 
-func (e *NoSession) Error() string {
+func (e *NoSessionError) Error() string {
 	return fmt.Sprintf("the driver function did not create a session within %v (yarn.am.waitTime)", e.Timeout)
 }
 
-// NotReturned is the error of a function that runs on after Grace, until the process
+// NotReturnedError is the error of a function that runs on after Grace, until the process
 // exits.
-type NotReturned struct {
+type NotReturnedError struct {
 	Cause    error        // why the function's context has ended
 	Returned <-chan error // receives the function's error if it returns later
 }
 
 // Unwrap returns Cause.
-func (e *NotReturned) Unwrap() error { return e.Cause }
+func (e *NotReturnedError) Unwrap() error { return e.Cause }
 
-func (e *NotReturned) Error() string {
-	return fmt.Sprintf("%v; the driver function did not return within %v after its context had ended", e.Cause, Grace)
+func (e *NotReturnedError) Error() string {
+	return fmt.Sprintf("%v; the driver function did not return within %v after its context had ended", e.Cause, ReturnTimeout)
 }
 
 // Run calls function and returns its error, or its panic with the stack trace.
@@ -68,7 +68,7 @@ func Run(ctx, application context.Context, sessionTimeout time.Duration, functio
 		case <-created:
 			late = nil
 		case <-late:
-			cause = &NoSession{sessionTimeout}
+			cause = &NoSessionError{sessionTimeout}
 		case <-application.Done():
 			cause = context.Cause(application)
 		}
@@ -76,12 +76,12 @@ func Run(ctx, application context.Context, sessionTimeout time.Duration, functio
 	cancel(cause)
 	select {
 	case err := <-returned:
-		if late := (*NoSession)(nil); errors.As(cause, &late) {
+		if late := (*NoSessionError)(nil); errors.As(cause, &late) {
 			return cause
 		}
 		return err
-	case <-time.After(Grace):
-		return &NotReturned{Cause: cause, Returned: returned}
+	case <-time.After(ReturnTimeout):
+		return &NotReturnedError{Cause: cause, Returned: returned}
 	}
 }
 

@@ -17,7 +17,7 @@ func waitForAbandoned() { time.Sleep(2 * time.Hour) }
 
 func TestDriverFunctionMustCreateItsSessionInTime(t *testing.T) {
 	failed := errors.New("failed")
-	noSession := &NoSession{10 * time.Second}
+	noSession := &NoSessionError{10 * time.Second}
 	for name, test := range map[string]struct {
 		function func(ctx context.Context, created func()) error
 		want     error
@@ -47,14 +47,14 @@ func TestDriverFunctionMustCreateItsSessionInTime(t *testing.T) {
 		"never, and it does not return": {func(context.Context, func()) error {
 			time.Sleep(time.Hour)
 			return nil
-		}, &NotReturned{Cause: noSession}, 10*time.Second + Grace},
+		}, &NotReturnedError{Cause: noSession}, 10*time.Second + ReturnTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				t.Cleanup(waitForAbandoned)
 				began := time.Now()
 				err := Run(t.Context(), t.Context(), 10*time.Second, test.function)
-				if abandoned := (*NotReturned)(nil); errors.As(err, &abandoned) {
+				if abandoned := (*NotReturnedError)(nil); errors.As(err, &abandoned) {
 					abandoned.Returned = nil
 				}
 				require.Equal(t, test.want, err)
@@ -104,7 +104,7 @@ func TestDriverFunctionThatIgnoresItsContextIsAbandoned(t *testing.T) {
 			time.Sleep(time.Hour)
 			return own
 		})
-		var abandoned *NotReturned
+		var abandoned *NotReturnedError
 		require.ErrorAs(t, err, &abandoned)
 		require.ErrorIs(t, err, removed)
 		require.Equal(t, own, <-abandoned.Returned)

@@ -143,7 +143,7 @@ func profileTitle(r profiling.Request) string {
 		name = profileTypes[i].name
 	}
 	title := "Profile: " + name
-	if profiling.Lasts(r.Type) {
+	if profiling.HasDuration(r.Type) {
 		title += " over " + duration(r.Duration)
 	}
 	switch {

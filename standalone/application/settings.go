@@ -28,8 +28,8 @@ func DriverSettings(settings *config.Config) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorCores.Name()) {
 		properties[config.ExecutorCores.Name()] = strconv.Itoa(WholeWorker)
 	}
-	if !settings.IsSet(config.ExecutorCount.Name()) {
-		properties[config.ExecutorCount.Name()] = strconv.Itoa(Unlimited)
+	if !settings.IsSet(config.ExecutorInstances.Name()) {
+		properties[config.ExecutorInstances.Name()] = strconv.Itoa(Unlimited)
 		if !settings.IsSet(config.RegisteredWait.Name()) {
 			// The number of executors to wait for is not known.
 			properties[config.RegisteredWait.Name()] = "0"

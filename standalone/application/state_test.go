@@ -117,12 +117,12 @@ func TestDriverSettings(t *testing.T) {
 		return made
 	}
 	all := read(map[string]string{"authenticate.secret": "0123456789abcdef", "app.name": "n"})
-	require.Equal(t, []int{Unlimited, WholeWorker}, []int{config.ExecutorCount.In(all), config.ExecutorCores.In(all)})
+	require.Equal(t, []int{Unlimited, WholeWorker}, []int{config.ExecutorInstances.In(all), config.ExecutorCores.In(all)})
 	require.False(t, all.IsSet(config.AuthenticateSecret.Name()), "executors get the driver's settings")
 	require.Equal(t, "n", config.AppName.In(all))
 	require.Zero(t, config.RegisteredWait.In(all))
 	some := read(map[string]string{"executor.instances": "3", "executor.cores": "2"})
-	require.Equal(t, []int{3, 2}, []int{config.ExecutorCount.In(some), config.ExecutorCores.In(some)})
+	require.Equal(t, []int{3, 2}, []int{config.ExecutorInstances.In(some), config.ExecutorCores.In(some)})
 	require.NotZero(t, config.RegisteredWait.In(some))
 	elastic := read(map[string]string{"dynamicAllocation.enabled": "true"})
 	require.Equal(t, 1, config.ExecutorCores.In(elastic))

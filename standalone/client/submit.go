@@ -28,7 +28,7 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	if err != nil {
 		return nil, err
 	}
-	if timeout := config.SubmitTimeout; timeout.In(job.Settings) > 0 && !config.WaitForEnd.In(job.Settings) {
+	if timeout := config.SubmitTimeout; timeout.In(job.Settings) > 0 && !config.WaitAppCompletion.In(job.Settings) {
 		return nil, client.UsageErrorf("%s (from %s): nobody would end the driver, as yarn-submit does not follow it: a standalone cluster bounds no driver's time",
 			timeout.Name(), job.Settings.Source(timeout.Name()))
 	}
@@ -58,7 +58,7 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	if job.Submitted != nil {
 		job.Submitted(reply.GetDriverId())
 	}
-	if !config.WaitForEnd.In(job.Settings) {
+	if !config.WaitAppCompletion.In(job.Settings) {
 		return driverReport(reply, s.user), nil
 	}
 	return s.Wait(ctx, reply.GetDriverId(), client.WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})

@@ -119,7 +119,7 @@ func (h *childInstructions) runWorker(ctx context.Context, ready func(childReadi
 		config.WorkerPort.Name():   "0",
 		config.WorkerUIPort.Name(): "0",
 		config.WorkerCores.Name():  strconv.Itoa(h.Cores),
-		config.WorkerMem.Name():    strconv.FormatInt(h.Memory, 10) + "b",
+		config.WorkerMemory.Name(): strconv.FormatInt(h.Memory, 10) + "b",
 		config.WorkerDir.Name():    filepath.Join(h.Directory, h.Worker),
 	})
 	if err != nil {

@@ -225,7 +225,7 @@ func (m *Master) clusterOptions() cluster.Options {
 		RetainedDrivers:      config.RetainedDrivers.In(c),
 		WorkerTimeout:        config.WorkerTimeout.In(c),
 		ReconnectTimeout:     config.ReconnectTimeout.In(c),
-		RecoveryTimeout:      config.RecoveryWait(c),
+		RecoveryTimeout:      config.RecoveringTimeout(c),
 		DeadWorkerRetention:  time.Duration(config.DeadWorkerPersistence.In(c)) * config.WorkerTimeout.In(c),
 	}
 }

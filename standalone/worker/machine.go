@@ -41,7 +41,7 @@ func inspectMachine(ctx context.Context, options Options) (machine, error) {
 	if e.cores == 0 {
 		e.cores = runtime.NumCPU()
 	}
-	if own := config.WorkerMem.In(settings); own != nil {
+	if own := config.WorkerMemory.In(settings); own != nil {
 		e.memory = *own
 	} else {
 		e.memory = defaultMemory(machineMemory())
@@ -59,7 +59,7 @@ func defaultMemory(machine int64) config.Size {
 // findHost returns name, if it resolves to the address from which this machine
 // connects to the masters, or else that address.
 func findHost(ctx context.Context, masters []string, name string, logger *slog.Logger) (string, error) {
-	address, err := route.Source(ctx, masters)
+	address, err := route.SourceIP(ctx, masters)
 	if err != nil {
 		return "", fmt.Errorf("finding the address by which this machine reaches the master: %w; set %s", err, config.WorkerHost.Name())
 	}

@@ -26,11 +26,11 @@ type Entry struct {
 	Name      string
 	Size      int64     // bytes
 	Modified  time.Time // zero if unknown, as in a TFile
-	place     position
+	place     entryPosition
 }
 
-// position says where in the file an entry's content is.
-type position struct {
+// entryPosition says where in the file an entry's content is.
+type entryPosition struct {
 	block, record, part int   // in a TFile: index of the block, of its record, and of the log in it
 	offset, compressed  int64 // in the indexed format
 }

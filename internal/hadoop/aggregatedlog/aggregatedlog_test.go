@@ -129,10 +129,10 @@ func TestLayout(t *testing.T) {
 	} {
 		require.Equal(t, want, Node(name))
 	}
-	require.Equal(t, Temporary, KindOf("h_1.tmp"))
-	require.Equal(t, Checksum, KindOf("h_1-checksum"))
-	require.Equal(t, Archive, KindOf("application_1_0001.har"))
-	require.Equal(t, Logs, KindOf("h_1"))
+	require.Equal(t, KindTemporary, KindOf("h_1.tmp"))
+	require.Equal(t, KindChecksum, KindOf("h_1-checksum"))
+	require.Equal(t, KindArchive, KindOf("application_1_0001.har"))
+	require.Equal(t, KindLogs, KindOf("h_1"))
 }
 
 // FuzzOpen reads any bytes as aggregated logs: Open returns an error, or logs with the

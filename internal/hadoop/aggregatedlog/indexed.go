@@ -110,7 +110,7 @@ func (i *indexedLogs) readContainer(value any) error {
 		}
 		entry := Entry{
 			Container: text(file, "containerId"), Name: text(file, "fileName"), Size: number(file, "fileSize"),
-			place: position{offset: number(file, "startIndex"), compressed: number(file, "fileCompressedSize")},
+			place: entryPosition{offset: number(file, "startIndex"), compressed: number(file, "fileCompressedSize")},
 		}
 		// Up to Hadoop 3.2 the name of the field was misspelt.
 		if millis := cmp.Or(number(file, "lastModifiedTime"), number(file, "lastModificatedTime")); millis > 0 {

@@ -38,23 +38,23 @@ func ApplicationDir(suffixed, application string) string {
 type Kind int
 
 const (
-	Logs      Kind = iota
-	Temporary      // logs that a NodeManager is still writing
-	Checksum       // the length of the valid part of an indexed file
-	Archive        // a Hadoop archive (.har), which this package cannot read
+	KindLogs      Kind = iota
+	KindTemporary      // logs that a NodeManager is still writing
+	KindChecksum       // the length of the valid part of an indexed file
+	KindArchive        // a Hadoop archive (.har), which this package cannot read
 )
 
 // KindOf returns the kind of the file with the given name.
 func KindOf(name string) Kind {
 	switch {
 	case strings.HasSuffix(name, temporaryEnding):
-		return Temporary
+		return KindTemporary
 	case strings.HasSuffix(name, checksumEnding):
-		return Checksum
+		return KindChecksum
 	case strings.HasSuffix(name, ".har"):
-		return Archive
+		return KindArchive
 	}
-	return Logs
+	return KindLogs
 }
 
 // Node returns the node ID, "host:port", in a file's name, which may end with a time.

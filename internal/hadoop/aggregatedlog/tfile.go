@@ -40,7 +40,7 @@ func (t *tfileLogs) Owner() string { return t.owner }
 
 // index reads the whole TFile to list its log files.
 func (t *tfileLogs) index() error {
-	at := position{block: -1}
+	at := entryPosition{block: -1}
 	for {
 		key, content, err := t.reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -50,7 +50,7 @@ func (t *tfileLogs) index() error {
 			return err
 		}
 		if at.record++; t.reader.Block() != at.block {
-			at = position{block: t.reader.Block()}
+			at = entryPosition{block: t.reader.Block()}
 		}
 		name, err := keyText(key)
 		if err != nil {
@@ -70,7 +70,7 @@ func (t *tfileLogs) index() error {
 	}
 }
 
-func (t *tfileLogs) indexContainer(container string, at position, content io.Reader) error {
+func (t *tfileLogs) indexContainer(container string, at entryPosition, content io.Reader) error {
 	for at.part = 0; ; at.part++ {
 		name, size, err := nextPart(content)
 		if errors.Is(err, io.EOF) {

@@ -79,9 +79,9 @@ func (c *Client) SetToken(token security.Token) {
 	c.token = token
 }
 
-// Serving returns the index, in NewClient's addresses, of the address for new calls:
+// ActiveIndex returns the index, in NewClient's addresses, of the address for new calls:
 // after a successful call, that of the server that answered it.
-func (c *Client) Serving() int {
+func (c *Client) ActiveIndex() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.activeIndex

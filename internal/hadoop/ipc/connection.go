@@ -15,12 +15,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// errIdle means that no call has used the connection for IdleTimeout.
-var errIdle = errors.New("the connection was idle")
+// errIdleConnection means that no call has used the connection for IdleTimeout.
+var errIdleConnection = errors.New("the connection was idle")
 
-// pending is a call that waits for its response. The connection's mutex guards sent and
+// pendingCall is a call that waits for its response. The connection's mutex guards sent and
 // waiting.
-type pending struct {
+type pendingCall struct {
 	id    int32
 	frame []byte
 	sent  bool // the writer has begun to send the frame
@@ -28,10 +28,10 @@ type pending struct {
 	// in the table until its response, so that the connection notices a silent server.
 	waiting bool
 	// answer receives the result from the goroutine that removes the call from the table.
-	answer chan answer
+	answer chan callResult
 }
 
-type answer struct {
+type callResult struct {
 	body []byte
 	err  error
 }
@@ -48,13 +48,13 @@ type connection struct {
 	layer    sasl.Layer
 	logger   *slog.Logger
 
-	outbox chan *pending
+	outbox chan *pendingCall
 	ended  chan struct{} // closed when the connection ends
 	loops  sync.WaitGroup
 
 	mu         sync.Mutex
 	failed     error // why the connection ended; nil while it is open
-	calls      map[int32]*pending
+	calls      map[int32]*pendingCall
 	unanswered int // number of sent calls in the table
 	// heard is the time since which the server's silence counts: when it last sent
 	// anything or, if later, when a call was sent while no other call was
@@ -73,9 +73,9 @@ func start(h *handshake, gone func(*connection)) *connection {
 		reader:   h.reader,
 		layer:    h.layer,
 		logger:   h.options.Logger.With("address", h.address),
-		outbox:   make(chan *pending),
+		outbox:   make(chan *pendingCall),
 		ended:    make(chan struct{}),
-		calls:    map[int32]*pending{},
+		calls:    map[int32]*pendingCall{},
 		heard:    now,
 		used:     now,
 	}
@@ -96,7 +96,7 @@ func start(h *handshake, gone func(*connection)) *connection {
 
 // roundTrip sends a call and waits at most CallTimeout for its response.
 func (c *connection) roundTrip(ctx context.Context, id int32, message []byte) ([]byte, error) {
-	call := &pending{id: id, frame: message, waiting: true, answer: make(chan answer, 1)}
+	call := &pendingCall{id: id, frame: message, waiting: true, answer: make(chan callResult, 1)}
 	if err := c.register(call); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (c *connection) roundTrip(ctx context.Context, id int32, message []byte) ([
 }
 
 // register adds a call to the table. It fails if the connection has ended.
-func (c *connection) register(call *pending) error {
+func (c *connection) register(call *pendingCall) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed != nil {
@@ -139,7 +139,7 @@ func (c *connection) register(call *pending) error {
 }
 
 // abandon records that the caller no longer waits for call.
-func (c *connection) abandon(call *pending) {
+func (c *connection) abandon(call *pendingCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call.waiting = false
@@ -150,7 +150,7 @@ func (c *connection) abandon(call *pending) {
 }
 
 // remove removes a call from the table and returns it; nil if it is not there.
-func (c *connection) remove(id int32) *pending {
+func (c *connection) remove(id int32) *pendingCall {
 	call := c.calls[id]
 	if call != nil && call.sent {
 		c.unanswered--
@@ -192,7 +192,7 @@ func (c *connection) failLocked(cause error) {
 		if errors.As(cause, &remote) {
 			err = cause
 		}
-		c.remove(id).answer <- answer{err: err}
+		c.remove(id).answer <- callResult{err: err}
 	}
 }
 
@@ -234,7 +234,7 @@ func (c *connection) write() {
 }
 
 // take marks a call as sent and returns its frame; nil if the caller no longer waits.
-func (c *connection) take(call *pending) []byte {
+func (c *connection) take(call *pendingCall) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !call.waiting {
@@ -257,7 +257,7 @@ func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	defer c.mu.Unlock()
 	if c.unanswered == 0 {
 		if len(c.calls) == 0 && now.Sub(c.used) >= c.options.IdleTimeout {
-			c.failLocked(errIdle)
+			c.failLocked(errIdleConnection)
 			return 0, true
 		}
 		return 0, false
@@ -354,7 +354,7 @@ func (c *connection) receive(body []byte) error {
 		err = fmt.Errorf("the server closed the connection over another call: %v", remote)
 		c.failLocked(err)
 	}
-	call.answer <- answer{body: rest, err: asError(remote)}
+	call.answer <- callResult{body: rest, err: asError(remote)}
 	return err
 }
 

@@ -48,5 +48,5 @@ func TestConnectionsEndWhenThePeersMachineDoesNotAcknowledge(t *testing.T) {
 		bound, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 	}))
 	require.NoError(t, err)
-	assert.EqualValues(t, unreachableAfter.Milliseconds(), bound)
+	assert.EqualValues(t, unacknowledgedTimeout.Milliseconds(), bound)
 }

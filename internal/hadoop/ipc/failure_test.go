@@ -221,7 +221,7 @@ func TestFailover(t *testing.T) {
 				got, err := call(within(t), client, "echo", "hello")
 				require.NoError(t, err)
 				require.Equal(t, "hello", got)
-				require.Equal(t, 1, client.Serving())
+				require.Equal(t, 1, client.ActiveIndex())
 			}
 		})
 	}

@@ -30,12 +30,12 @@ type retryCall struct {
 	cause    error // why the previous attempt failed
 }
 
-// verdict is what to do after a failed attempt.
-type verdict int
+// retryDecision is what to do after a failed attempt.
+type retryDecision int
 
 const (
-	giveUp   verdict = iota
-	retryNow         // try again at once
+	giveUp   retryDecision = iota
+	retryNow               // try again at once
 	// tryNextAddress: try the next address, after a pause if all have been tried.
 	tryNextAddress
 	retryAfterPause // try again after a pause
@@ -61,7 +61,7 @@ func (r *retryCall) run(ctx context.Context, request proto.Message) ([]byte, err
 		if ctx.Err() != nil {
 			return nil, r.interrupted(ctx, err)
 		}
-		decision := r.judge(err, connection)
+		decision := r.decide(err, connection)
 		if decision == tryNextAddress && connection != nil {
 			r.client.failover(connection)
 		}
@@ -97,8 +97,8 @@ func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (the try before failed: %w)", ctx.Err(), err)
 }
 
-// judge returns what to do after err. connection is the attempt's; nil if it had none.
-func (r *retryCall) judge(err error, connection *connection) verdict {
+// decide returns what to do after err. connection is the attempt's; nil if it had none.
+func (r *retryCall) decide(err error, connection *connection) retryDecision {
 	var lost *ConnectionError
 	var remote *RemoteError
 	switch {
@@ -117,7 +117,7 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 		switch {
 		case lost.Sent && !r.idempotent:
 			return giveUp
-		case errors.Is(err, errIdle):
+		case errors.Is(err, errIdleConnection):
 			return retryNow
 		case connection != nil && !connection.alive():
 			// The next attempt to connect shows whether the server still can be reached.
@@ -131,7 +131,7 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 }
 
 // wait pauses as decision requires. It reports whether to make another attempt.
-func (r *retryCall) wait(ctx context.Context, decision verdict, cause error) bool {
+func (r *retryCall) wait(ctx context.Context, decision retryDecision, cause error) bool {
 	options := &r.client.options
 	if decision == retryNow {
 		return true

@@ -34,15 +34,15 @@ func decodeJKS(content []byte, password string) ([]*x509.Certificate, error) {
 		return nil, errors.New("its password is another, or it was damaged")
 	}
 	in := cryptobyte.String(content[len(jksMagic):end])
-	var version, entries uint32
-	if !in.ReadUint32(&version) || !in.ReadUint32(&entries) {
+	var version, count uint32
+	if !in.ReadUint32(&version) || !in.ReadUint32(&count) {
 		return nil, errTruncated
 	}
 	if version != 1 && version != 2 {
 		return nil, fmt.Errorf("is a JKS truststore of version %d: want 1 or 2", version)
 	}
 	var certificates []*x509.Certificate
-	for range entries {
+	for range count {
 		var kind uint32
 		var alias cryptobyte.String
 		const date = 8

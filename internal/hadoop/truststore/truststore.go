@@ -13,11 +13,11 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// Load returns the trusted certificates in a file, which is JKS, PKCS12 or PEM by its
+// LoadTrusted returns the trusted certificates in a file, which is JKS, PKCS12 or PEM by its
 // content. As in Java, an empty password skips the integrity check of a JKS truststore.
 // Load fails if the file cannot be read, the password is wrong, or there is no
 // certificate.
-func Load(path, password string) (*x509.CertPool, error) {
+func LoadTrusted(path, password string) (*x509.CertPool, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("truststore: %w", err)

@@ -27,7 +27,7 @@ func TestLoadReadsTheTruststoresOfJava(t *testing.T) {
 		{"authority.pem", ""},
 		{"authority.pem", "of no use"},
 	} {
-		pool, err := Load(filepath.Join("testdata", test.file), test.password)
+		pool, err := LoadTrusted(filepath.Join("testdata", test.file), test.password)
 		require.NoError(t, err, test)
 		require.True(t, want.Equal(pool), test)
 	}
@@ -52,13 +52,13 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 	} {
 		path := filepath.Join(directory, name)
 		require.NoError(t, os.WriteFile(path, test.content, 0o600))
-		_, err := Load(path, test.password)
+		_, err := LoadTrusted(path, test.password)
 		require.ErrorContains(t, err, path+": ")
 		require.ErrorContains(t, err, test.want, name)
 	}
-	_, err = Load("testdata/truststore.p12", "other")
+	_, err = LoadTrusted("testdata/truststore.p12", "other")
 	require.ErrorContains(t, err, "password incorrect")
-	_, err = Load(filepath.Join(directory, "missing"), "")
+	_, err = LoadTrusted(filepath.Join(directory, "missing"), "")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

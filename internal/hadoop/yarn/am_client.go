@@ -45,8 +45,8 @@ func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 // SetToken replaces the token that new connections use.
 func (c *AMClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
-// Serving returns the index in addresses of the ResourceManager that gets the calls.
-func (c *AMClient) Serving() int { return c.rpc.Serving() }
+// ActiveIndex returns the index in addresses of the ResourceManager that gets the calls.
+func (c *AMClient) ActiveIndex() int { return c.rpc.ActiveIndex() }
 
 // Close closes the connection and waits for its goroutines. Pending calls fail with
 // ipc.ErrClosed.

@@ -99,9 +99,9 @@ func applicationReport(report *pb.ApplicationReport) ApplicationReport {
 		TrackingURL: report.GetTrackingUrl(),
 		Diagnostics: report.GetDiagnostics(),
 		FinalStatus: FinalStatus(report.GetFinalStatus()),
-		Started:     milliseconds(report.GetStartTime()),
-		Launched:    milliseconds(report.GetLaunchTime()),
-		Finished:    milliseconds(report.GetFinishTime()),
+		Started:     timeOf(report.GetStartTime()),
+		Launched:    timeOf(report.GetLaunchTime()),
+		Finished:    timeOf(report.GetFinishTime()),
 	}
 	if status := report.GetLogAggregationStatus(); status != pb.LogAggregationStatus_LOG_AGGREGATION_UNSET {
 		r.LogAggregation = strings.TrimPrefix(status.String(), "LOG_AGGREGATION_")
@@ -113,8 +113,8 @@ func applicationReport(report *pb.ApplicationReport) ApplicationReport {
 	return r
 }
 
-// milliseconds returns the time of milliseconds since 1970, the zero time for 0.
-func milliseconds(since1970 int64) time.Time {
+// timeOf returns the time of milliseconds since 1970, the zero time for 0.
+func timeOf(since1970 int64) time.Time {
 	if since1970 <= 0 {
 		return time.Time{}
 	}
@@ -158,8 +158,8 @@ func (c *RMClient) Attempts(ctx context.Context, id ApplicationID) ([]AttemptRep
 			ID:        attemptID(report.GetAttemptId()),
 			Host:      report.GetHost(),
 			Container: containerID(report.GetAmContainerId()),
-			Started:   milliseconds(report.GetStartTime()),
-			Finished:  milliseconds(report.GetFinishTime()),
+			Started:   timeOf(report.GetStartTime()),
+			Finished:  timeOf(report.GetFinishTime()),
 		}
 	}), err
 }
@@ -186,7 +186,7 @@ func (c *RMClient) Containers(ctx context.Context, attempt AttemptID) ([]Contain
 			ID:          containerID(report.GetContainerId()),
 			Node:        nodeID(report.GetNodeId()),
 			HTTPAddress: address,
-			Started:     milliseconds(report.GetCreationTime()),
+			Started:     timeOf(report.GetCreationTime()),
 		}
 	}), err
 }
