@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// compare returns an error if two outputs of a job differ.
-type compare func(ctx context.Context, files *storage.Files, want, got string) error
+// compareFunc returns an error if two outputs of a job differ.
+type compareFunc func(ctx context.Context, files *storage.Files, want, got string) error
 
 // forEachLine calls f for each line of an output's part files, in order.
 func forEachLine(ctx context.Context, files *storage.Files, output string, f func(line []byte) error) error {
@@ -59,17 +59,17 @@ func linesOf(r io.Reader, f func(line []byte) error) error {
 // digest is the number of lines of an output and a hash of them.
 type digest struct{ lines, hash uint64 }
 
-// sameLines compares outputs whose lines may be in any order.
-func sameLines(ctx context.Context, files *storage.Files, want, got string) error {
-	return same(ctx, files, want, got, func(sum uint64, line []byte) uint64 { return sum + xxh3.Hash(line) })
+// compareLines compares outputs whose lines may be in any order.
+func compareLines(ctx context.Context, files *storage.Files, want, got string) error {
+	return compareDigests(ctx, files, want, got, func(sum uint64, line []byte) uint64 { return sum + xxh3.Hash(line) })
 }
 
-// sameOrder compares outputs line by line.
-func sameOrder(ctx context.Context, files *storage.Files, want, got string) error {
-	return same(ctx, files, want, got, func(sum uint64, line []byte) uint64 { return xxh3.HashSeed(line, sum) })
+// compareLinesInOrder compares outputs line by line.
+func compareLinesInOrder(ctx context.Context, files *storage.Files, want, got string) error {
+	return compareDigests(ctx, files, want, got, func(sum uint64, line []byte) uint64 { return xxh3.HashSeed(line, sum) })
 }
 
-func same(ctx context.Context, files *storage.Files, want, got string, add func(sum uint64, line []byte) uint64) error {
+func compareDigests(ctx context.Context, files *storage.Files, want, got string, add func(sum uint64, line []byte) uint64) error {
 	var digests [2]digest
 	for i, output := range []string{want, got} {
 		d := &digests[i]
@@ -91,8 +91,8 @@ func same(ctx context.Context, files *storage.Files, want, got string, add func(
 // tolerance is how much two ranks may differ, relative to the larger of 1 and the rank.
 const tolerance = 1e-6
 
-// sameRanks compares outputs with lines page<TAB>rank.
-func sameRanks(ctx context.Context, files *storage.Files, want, got string) error {
+// compareRanks compares outputs with lines page<TAB>rank.
+func compareRanks(ctx context.Context, files *storage.Files, want, got string) error {
 	ranks := map[string]float64{}
 	read := func(output string, f func(page string, rank float64) error) error {
 		return forEachLine(ctx, files, output, func(line []byte) error {

@@ -23,20 +23,20 @@ func TestCompare(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name      string
-		same      compare
+		same      compareFunc
 		want, got string
 		equal     bool
 	}{
-		{"the same lines in other files", sameLines, output("a\nb\n", "c\n"), output("c\n", "b\n", "a\n"), true},
-		{"another line", sameLines, output("a\nb\n"), output("a\nc\n"), false},
-		{"a line twice", sameLines, output("a\n"), output("a\na\n"), false},
-		{"the same order", sameOrder, output("a\nb\n", "c\n"), output("a\n", "b\nc\n"), true},
-		{"another order", sameOrder, output("a\nb\n"), output("b\na\n"), false},
-		{"nearly the same ranks", sameRanks, output("p\t1\nq\t0.15\n"), output("q\t0.15000000001\np\t1E0\n"), true},
-		{"another rank", sameRanks, output("p\t1\n"), output("p\t1.1\n"), false},
-		{"no rank", sameRanks, output("p\t1\n"), output("p\tNaN\n"), false},
-		{"a missing page", sameRanks, output("p\t1\nq\t1\n"), output("p\t1\n"), false},
-		{"a page twice", sameRanks, output("p\t1\n"), output("p\t1\np\t1\n"), false},
+		{"the same lines in other files", compareLines, output("a\nb\n", "c\n"), output("c\n", "b\n", "a\n"), true},
+		{"another line", compareLines, output("a\nb\n"), output("a\nc\n"), false},
+		{"a line twice", compareLines, output("a\n"), output("a\na\n"), false},
+		{"the same order", compareLinesInOrder, output("a\nb\n", "c\n"), output("a\n", "b\nc\n"), true},
+		{"another order", compareLinesInOrder, output("a\nb\n"), output("b\na\n"), false},
+		{"nearly the same ranks", compareRanks, output("p\t1\nq\t0.15\n"), output("q\t0.15000000001\np\t1E0\n"), true},
+		{"another rank", compareRanks, output("p\t1\n"), output("p\t1.1\n"), false},
+		{"no rank", compareRanks, output("p\t1\n"), output("p\tNaN\n"), false},
+		{"a missing page", compareRanks, output("p\t1\nq\t1\n"), output("p\t1\n"), false},
+		{"a page twice", compareRanks, output("p\t1\n"), output("p\t1\np\t1\n"), false},
 	} {
 		err := test.same(t.Context(), files, test.want, test.got)
 		require.Equal(t, test.equal, err == nil, "%s: %v", test.name, err)

@@ -23,17 +23,17 @@ import (
 
 // job is one of the jobs that are measured.
 type job struct {
-	name   string
-	inputs []string
-	limit  func(ctx context.Context, files *storage.Files, out string, in ...string) error
-	compare
+	name     string
+	inputs   []string
+	inMemory func(ctx context.Context, files *storage.Files, out string, in ...string) error
+	compareFunc
 }
 
 var jobs = []job{
-	{"wordcount", []string{textInput}, limit.WordCount, sameLines},
-	{"sort", []string{textInput}, limit.Sort, sameOrder},
-	{"join", []string{leftInput, rightInput}, limit.Join, sameLines},
-	{"pagerank", []string{linksInput}, limit.PageRank, sameRanks},
+	{"wordcount", []string{textInput}, limit.WordCount, compareLines},
+	{"sort", []string{textInput}, limit.Sort, compareLinesInOrder},
+	{"join", []string{leftInput, rightInput}, limit.Join, compareLines},
+	{"pagerank", []string{linksInput}, limit.PageRank, compareRanks},
 }
 
 // result is what the runs of an application took.
@@ -48,13 +48,13 @@ func (j job) output(by string, run int) string {
 	return path.Join("/bench", j.name, by, strconv.Itoa(run))
 }
 
-// runLimit returns the seconds of the fastest run of the job's limit.
-func (b *bench) runLimit(ctx context.Context, j job) (float64, error) {
+// runInMemory returns the seconds of the fastest run of the job's limit.
+func (b *bench) runInMemory(ctx context.Context, j job) (float64, error) {
 	fastest := math.Inf(1)
 	for run := range runs {
 		debug.FreeOSMemory()
 		began := time.Now()
-		if err := j.limit(ctx, b.files, j.output("limit", run), j.inputs...); err != nil {
+		if err := j.inMemory(ctx, b.files, j.output("limit", run), j.inputs...); err != nil {
 			return 0, fmt.Errorf("limit: %w", err)
 		}
 		fastest = min(fastest, time.Since(began).Seconds())
@@ -64,9 +64,9 @@ func (b *bench) runLimit(ctx context.Context, j job) (float64, error) {
 	return fastest, nil
 }
 
-// measured runs an application, and measures its time and memory. The application
+// withUsage runs an application, and measures its time and memory. The application
 // writes its result as JSON into file.
-func (b *bench) measured(ctx context.Context, what, file string, run func(context.Context) error) (r result, err error) {
+func (b *bench) withUsage(ctx context.Context, what, file string, run func(context.Context) error) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
 	defer cancel()
 	sampling, stop := context.WithCancel(ctx)
@@ -99,7 +99,7 @@ func (b *bench) runBobbin(ctx context.Context, name string, runs int, out string
 		args = append(args, "--conf", "executorEnv.BENCH_PROFILES="+profiles)
 	}
 	args = append(args, b.program, file, strconv.Itoa(runs), strconv.Itoa(executors*executorCores), name, out)
-	return b.measured(ctx, "bobbin's "+name, file, func(ctx context.Context) error {
+	return b.withUsage(ctx, "bobbin's "+name, file, func(ctx context.Context) error {
 		return b.hadoop.Submit(ctx, b.submit, append(args, in...)...)
 	})
 }
@@ -115,7 +115,7 @@ func (b *bench) runSpark(ctx context.Context, j job) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	return b.measured(ctx, "Spark's "+j.name, file, func(ctx context.Context) error {
+	return b.withUsage(ctx, "Spark's "+j.name, file, func(ctx context.Context) error {
 		return b.pyspark.Run(ctx, spark.Program{
 			Dir:       b.dir,
 			ConfDir:   b.hadoop.ConfDir,

@@ -120,7 +120,7 @@ func (o *options) check() (err error) {
 }
 
 // wanted reports whether to measure a job.
-func (o *options) wanted(name string) bool { return len(o.only) == 0 || slices.Contains(o.only, name) }
+func (o *options) wanted(j string) bool { return len(o.only) == 0 || slices.Contains(o.only, j) }
 
 func run(ctx context.Context, o options) (err error) {
 	b := &bench{options: o}
@@ -155,7 +155,7 @@ func run(ctx context.Context, o options) (err error) {
 // measure runs the jobs and prints their figures.
 func (b *bench) measure(ctx context.Context) error {
 	generated := map[string]bool{}
-	var peaks, sparkPeaks []uint64
+	var measured, sparkPeaks []uint64
 	for _, j := range jobs {
 		if !b.wanted(j.name) {
 			continue
@@ -172,13 +172,13 @@ func (b *bench) measure(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
-		peaks, sparkPeaks = append(peaks, bobbins), append(sparkPeaks, sparks)
+		measured, sparkPeaks = append(measured, bobbins), append(sparkPeaks, sparks)
 	}
-	if len(peaks) > 0 {
-		printed := []figures.Figure{{Name: "data/memory-mb", Value: float64(slices.Max(peaks)) / 1e6, Unit: "MB"}}
+	if len(measured) > 0 {
+		printed := []figures.Figure{{Name: "data/memory-mb", Value: float64(slices.Max(measured)) / 1e6, Unit: "MB"}}
 		if b.spark {
 			printed = append(printed, figures.Figure{Name: "data/memory-over-spark",
-				Value: float64(slices.Max(peaks)) / float64(slices.Max(sparkPeaks))})
+				Value: float64(slices.Max(measured)) / float64(slices.Max(sparkPeaks))})
 		}
 		if err := figures.Print(os.Stdout, printed...); err != nil {
 			return err
@@ -198,11 +198,11 @@ func (b *bench) measure(ctx context.Context) error {
 
 // measureJob measures a job, prints its figures, and returns the peaks of bobbin's and
 // Spark's memory, in bytes.
-func (b *bench) measureJob(ctx context.Context, j job) (peak, sparkPeak uint64, err error) {
+func (b *bench) measureJob(ctx context.Context, j job) (peak, overSpark uint64, err error) {
 	defer func() {
 		err = errors.Join(err, b.files.RemoveAll(context.WithoutCancel(ctx), path.Join("/bench", j.name)))
 	}()
-	limit, err := b.runLimit(ctx, j)
+	limit, err := b.runInMemory(ctx, j)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -210,7 +210,7 @@ func (b *bench) measureJob(ctx context.Context, j job) (peak, sparkPeak uint64, 
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := j.compare(ctx, b.files, j.output("limit", 0), j.output("bobbin", runs-1)); err != nil {
+	if err := j.compareFunc(ctx, b.files, j.output("limit", 0), j.output("bobbin", runs-1)); err != nil {
 		return 0, 0, err
 	}
 	seconds := figures.Median(bobbin.Seconds)
@@ -223,11 +223,11 @@ func (b *bench) measureJob(ctx context.Context, j job) (peak, sparkPeak uint64, 
 		if err != nil {
 			return 0, 0, err
 		}
-		if err := j.compare(ctx, b.files, j.output("limit", 0), j.output("spark", runs)); err != nil {
+		if err := j.compareFunc(ctx, b.files, j.output("limit", 0), j.output("spark", runs)); err != nil {
 			return 0, 0, err
 		}
-		sparkPeak = sparks.peak
+		overSpark = sparks.peak
 		printed = append(printed, figures.Figure{Name: "data/" + j.name + "-over-spark", Value: sparks.fastest() / seconds})
 	}
-	return bobbin.peak, sparkPeak, figures.Print(os.Stdout, printed...)
+	return bobbin.peak, overSpark, figures.Print(os.Stdout, printed...)
 }

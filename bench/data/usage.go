@@ -61,8 +61,8 @@ func watch(ctx context.Context, dir string) usage {
 	return result
 }
 
-// tick is the unit of times in /proc.
-const tick = 10 * time.Millisecond
+// clockTick is the unit of times in /proc.
+const clockTick = 10 * time.Millisecond
 
 // cpuTime returns the CPU time of a process, or 0 if it has ended.
 func cpuTime(process string) time.Duration {
@@ -77,7 +77,7 @@ func cpuTime(process string) time.Duration {
 	}
 	user, _ := strconv.ParseInt(fields[11], 10, 64)
 	system, _ := strconv.ParseInt(fields[12], 10, 64)
-	return time.Duration(user+system) * tick
+	return time.Duration(user+system) * clockTick
 }
 
 // applicationProcesses returns the directories in /proc of the processes that count.

@@ -24,8 +24,8 @@ const (
 	logTimeout = time.Minute
 )
 
-// logs are the event logs of one application, in both formats.
-type logs struct {
+// eventLogs are the event logs of one application, in both formats.
+type eventLogs struct {
 	bobbin string // path
 	spark  string // path
 	totals events.Totals
@@ -33,7 +33,7 @@ type logs struct {
 
 // writeLogs writes the logs of an application with so many tasks into directories of dir.
 // One task in a thousand fails at first.
-func writeLogs(ctx context.Context, dir string, tasks int) (logs, error) {
+func writeLogs(ctx context.Context, dir string, tasks int) (eventLogs, error) {
 	files := storage.New(storage.Options{})
 	defer func() { _ = files.Close() }() // what is written is checked below
 	options := eventlog.Options{Files: files, Application: application, Attempt: 1, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
@@ -49,7 +49,7 @@ func writeLogs(ctx context.Context, dir string, tasks int) (logs, error) {
 	for _, log := range w.logs {
 		log.Close(closing, events.StateSucceeded, state)
 	}
-	return logs{
+	return eventLogs{
 		bobbin: filepath.Join(own.Directory, application+".1.succeeded.jsonl.zst"), spark: filepath.Join(spark.Directory, application+"_1.zstd"), totals: state.Totals,
 	}, err
 }
@@ -84,7 +84,7 @@ func (w *writer) write(ctx context.Context, tasks int) error {
 			for task := from; task < min(size, from+batchTasks); task++ {
 				w.task(id, uint32(task))
 			}
-			if err := w.pass(ctx); err != nil {
+			if err := w.deliverBatch(ctx); err != nil {
 				return err
 			}
 		}
@@ -119,9 +119,9 @@ func (w *writer) task(set uint64, index uint32) {
 	}
 }
 
-// pass delivers the batch, and waits until the larger log has grown: faster than a disk,
+// deliverBatch delivers the batch, and waits until the larger log has grown: faster than a disk,
 // logs have gaps.
-func (w *writer) pass(ctx context.Context) error {
+func (w *writer) deliverBatch(ctx context.Context) error {
 	before := size(w.paths[1])
 	w.deliver()
 	for size(w.paths[1]) == before {

@@ -105,14 +105,14 @@ func run(ctx context.Context, tasks int, submit string, withSpark bool) (err err
 	return figures.Print(os.Stdout, printed...)
 }
 
-// shown is how long one run of yarn-submit took.
-type shown struct {
+// historyTimes is how long one run of yarn-submit took.
+type historyTimes struct {
 	first, all time.Duration
 	megabytes  float64 // the most memory that the process had
 }
 
 // measureOwn serves a log by yarn-submit history until all of it is shown.
-func measureOwn(ctx context.Context, submit, path string) (s shown, err error) {
+func measureOwn(ctx context.Context, submit, path string) (s historyTimes, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
 	defer cancel()
 	began := time.Now()
@@ -173,7 +173,7 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	return content, err
 }
 
-var highWater = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
+var peakMemoryLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 
 // peakMemory returns the most memory that a process had, in MB.
 func peakMemory(pid int) (float64, error) {
@@ -181,7 +181,7 @@ func peakMemory(pid int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	found := highWater.FindSubmatch(status)
+	found := peakMemoryLine.FindSubmatch(status)
 	if found == nil {
 		return 0, errors.New("the memory of the process is unknown")
 	}
@@ -199,7 +199,7 @@ type sparkJob struct {
 
 // measureSpark returns after how many seconds Spark's history server shows an application.
 // It fails if the server's counts are not those of the log.
-func measureSpark(ctx context.Context, installation *spark.Installation, written logs) (seconds float64, err error) {
+func measureSpark(ctx context.Context, installation *spark.Installation, written eventLogs) (seconds float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sparkTimeout)
 	defer cancel()
 	port, err := freePort()
@@ -245,7 +245,7 @@ func measureSpark(ctx context.Context, installation *spark.Installation, written
 }
 
 // checkCounts compares what Spark's history server answers with the log.
-func checkCounts(ctx context.Context, base string, answer []byte, written logs) error {
+func checkCounts(ctx context.Context, base string, answer []byte, written eventLogs) error {
 	var all []sparkJob
 	if err := json.Unmarshal(answer, &all); err != nil {
 		return err

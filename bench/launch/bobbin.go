@@ -18,14 +18,14 @@ import (
 // what only the start needed.
 const settleTime = 3 * time.Second
 
-// launched is what one launch took.
-type launched struct {
+// launchResult is what one launch took.
+type launchResult struct {
 	took      time.Duration
 	megabytes float64 // resident memory of the AM and the executors
 }
 
-// launch measures one launch, from yarn-submit's start to the last executor's registration.
-func (b *bench) launch(ctx context.Context) (launched, error) {
+// measureLaunch measures one launch, from yarn-submit's start to the last executor's registration.
+func (b *bench) measureLaunch(ctx context.Context) (launchResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, b.submit, "submit", "--num-executors", strconv.Itoa(executors),
@@ -35,7 +35,7 @@ func (b *bench) launch(ctx context.Context) (launched, error) {
 	began := time.Now()
 	printed, err := command.Output()
 	if err != nil {
-		return launched{}, fmt.Errorf("yarn-submit: %w\n%s", err, command.Stderr)
+		return launchResult{}, fmt.Errorf("yarn-submit: %w\n%s", err, command.Stderr)
 	}
 	id := strings.TrimSpace(string(printed))
 	result, err := b.watch(ctx, id, began)
@@ -44,7 +44,7 @@ func (b *bench) launch(ctx context.Context) (launched, error) {
 
 // watch waits until the executors have registered, and measures the memory of the AM
 // and the executors.
-func (b *bench) watch(ctx context.Context, id string, began time.Time) (launched, error) {
+func (b *bench) watch(ctx context.Context, id string, began time.Time) (launchResult, error) {
 	var status page.Status
 	err := poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		content, err := b.rest.Proxy(ctx, id, page.StatusPath)
@@ -54,7 +54,7 @@ func (b *bench) watch(ctx context.Context, id string, began time.Time) (launched
 		return status.Executors.Running == executors, nil
 	})
 	if err != nil {
-		return launched{}, err
+		return launchResult{}, err
 	}
 	var last time.Time
 	for _, executor := range status.Details {
@@ -65,8 +65,8 @@ func (b *bench) watch(ctx context.Context, id string, began time.Time) (launched
 	select {
 	case <-time.After(settleTime):
 	case <-ctx.Done():
-		return launched{}, context.Cause(ctx)
+		return launchResult{}, context.Cause(ctx)
 	}
 	megabytes, err := residentMemory(id)
-	return launched{took: last.Sub(began), megabytes: megabytes}, err
+	return launchResult{took: last.Sub(began), megabytes: megabytes}, err
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// floor measures the time from the submission of an application, whose AM is a shell
+// measureMinimum measures the time from the submission of an application, whose AM is a shell
 // command, until the command runs and connects to this process.
-func (b *bench) floor(ctx context.Context) (time.Duration, error) {
+func (b *bench) measureMinimum(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

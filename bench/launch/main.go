@@ -68,7 +68,7 @@ func run(ctx context.Context, runs int, submit string) (err error) {
 	}
 	return testbed.Use(ctx, dir, nil, func(hadoop *testbed.Testbed) error {
 		b := &bench{submit: submit, program: program, confDir: hadoop.ConfDir, rest: hadoop.REST}
-		return b.measure(ctx, runs)
+		return b.measureInTurn(ctx, runs)
 	})
 }
 
@@ -86,22 +86,22 @@ func waitRandomly(ctx context.Context) error {
 	}
 }
 
-// measure measures the floor and bobbin in turn. The first turn, with cold JVMs and
+// measureInTurn measures the floor and bobbin in turn. The first turn, with cold JVMs and
 // the program's upload, does not count.
-func (b *bench) measure(ctx context.Context, runs int) error {
+func (b *bench) measureInTurn(ctx context.Context, runs int) error {
 	var floors, launches, memory []float64
 	for i := range runs + 1 {
 		if err := waitRandomly(ctx); err != nil {
 			return err
 		}
-		hop, err := b.floor(ctx)
+		hop, err := b.measureMinimum(ctx)
 		if err != nil {
 			return fmt.Errorf("floor: %w", err)
 		}
 		if err := waitRandomly(ctx); err != nil {
 			return err
 		}
-		launched, err := b.launch(ctx)
+		launched, err := b.measureLaunch(ctx)
 		if err != nil {
 			return fmt.Errorf("bobbin: %w", err)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// warmUps is how many tasks for each executor run before the measurement.
-const warmUps = 10
+// warmUpTasks is how many tasks for each executor run before the measurement.
+const warmUpTasks = 10
 
 var increment = bobbin.Func("increment", func(_ *bobbin.Task, n int) (int, error) { return n + 1, nil })
 
@@ -28,7 +28,7 @@ type driverFigures struct {
 // drive is the driver function.
 func drive(ctx context.Context) error {
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	var r round
+	var r workload
 	if err := in.Decode(&r); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func drive(ctx context.Context) error {
 		return err
 	}
 	defer session.Close()
-	inputs := make([]int, max(r.Tasks, warmUps*r.Executors))
+	inputs := make([]int, max(r.Tasks, warmUpTasks*r.Executors))
 	for i := range inputs {
 		inputs[i] = i
 	}
@@ -47,7 +47,7 @@ func drive(ctx context.Context) error {
 	}
 	// All executors have registered.
 	measured := driverFigures{ExecutorKB: float64(liveBytes()-before) / 1e3 / float64(r.Executors)}
-	if err := runTasks(ctx, session, inputs[:warmUps*r.Executors]); err != nil {
+	if err := runTasks(ctx, session, inputs[:warmUpTasks*r.Executors]); err != nil {
 		return err
 	}
 	began, cpuBefore := time.Now(), cpuTime()

@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 )
 
-// share describes the executors that one process runs.
-type share struct {
+// executorShare describes the executors that one process runs.
+type executorShare struct {
 	Address      string // the driver's host:port
 	Pass         []byte // secret with which executors authenticate to the driver
 	First, Count int    // the executors' ids begin at First
@@ -23,7 +23,7 @@ type share struct {
 // runExecutors runs executors until stdin ends.
 func runExecutors(ctx context.Context) error {
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	var part share
+	var part executorShare
 	if err := in.Decode(&part); err != nil {
 		return err
 	}

@@ -57,11 +57,11 @@ func main() {
 	}
 }
 
-// round has the numbers of executors and tasks, the first value on the driver's stdin.
-type round struct{ Executors, Tasks int }
+// workload has the numbers of executors and tasks, the first value on the driver's stdin.
+type workload struct{ Executors, Tasks int }
 
-// outcome is what a round measured.
-type outcome struct {
+// measurement is what a round measured.
+type measurement struct {
 	driverFigures
 	registering time.Duration // from the start of the executors to the last one's registration
 	refused     int           // executors that did not register at their first try, or lost the driver
@@ -69,7 +69,7 @@ type outcome struct {
 
 // measure runs the benchmark, in the process that a user starts.
 func measure(ctx context.Context) error {
-	r := round{}
+	r := workload{}
 	flag.IntVar(&r.Executors, "executors", 10_000, "how many executors")
 	flag.IntVar(&r.Tasks, "tasks", 1_000_000, "how many tasks")
 	flag.Parse()
@@ -109,7 +109,7 @@ func checkFiles(executors int) error {
 }
 
 // run starts the driver, then the executors, and stops all of them at the end.
-func (r round) run(ctx context.Context) (result outcome, err error) {
+func (r workload) run(ctx context.Context) (result measurement, err error) {
 	master, err := startMaster(r.Executors)
 	if err != nil {
 		return result, err
@@ -140,7 +140,7 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 			return result, err
 		}
 		executors = append(executors, process)
-		part := share{Address: command.GetDriver(), Pass: command.GetPass(), First: first, Count: (r.Executors + i) / processes} // the counts add up to all executors
+		part := executorShare{Address: command.GetDriver(), Pass: command.GetPass(), First: first, Count: (r.Executors + i) / processes} // the counts add up to all executors
 		if err := process.send(part); err != nil {
 			return result, err
 		}

@@ -16,9 +16,9 @@ import (
 // secret is the secret of the standalone cluster, which is on loopback only.
 const secret = "measured, and no secret at all"
 
-// master is a standalone master for one application, whose executors this program
+// testMaster is a standalone master for one application, whose executors this program
 // starts itself.
-type master struct {
+type testMaster struct {
 	protocol.UnimplementedApplicationServer
 	protocol.UnimplementedFilesServer
 
@@ -31,7 +31,7 @@ type master struct {
 	serving  sync.WaitGroup
 }
 
-func startMaster(executors int) (*master, error) {
+func startMaster(executors int) (*testMaster, error) {
 	credentials, err := protocol.FromSecret([]byte(secret))
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func startMaster(executors int) (*master, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &master{
+	m := &testMaster{
 		executors: executors, command: make(chan *protocol.ExecutorCommand, 1), all: make(chan time.Time, 1),
 		listener: listener, server: grpc.NewServer(credentials.ServerOptions()...),
 	}
@@ -50,13 +50,13 @@ func startMaster(executors int) (*master, error) {
 	return m, nil
 }
 
-func (m *master) stop() {
+func (m *testMaster) stop() {
 	m.server.Stop()
 	m.serving.Wait()
 }
 
 // environment returns the environment variables that a driver on the cluster needs.
-func (m *master) environment() []string {
+func (m *testMaster) environment() []string {
 	return []string{
 		"BOBBIN_MASTER=" + masterurl.StandaloneURL(m.listener.Addr().String()),
 		"BOBBIN_AUTHENTICATE_SECRET=" + secret,
@@ -67,12 +67,12 @@ func (m *master) environment() []string {
 }
 
 // Missing implements protocol.FilesServer: executors need no files.
-func (m *master) Missing(context.Context, *protocol.MissingRequest) (*protocol.MissingReply, error) {
+func (m *testMaster) Missing(context.Context, *protocol.MissingRequest) (*protocol.MissingReply, error) {
 	return &protocol.MissingReply{}, nil
 }
 
 // Attach implements protocol.ApplicationServer.
-func (m *master) Attach(stream grpc.BidiStreamingServer[protocol.ApplicationMessage, protocol.ApplicationOrder]) error {
+func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.ApplicationMessage, protocol.ApplicationOrder]) error {
 	message, err := stream.Recv()
 	if err != nil {
 		return err

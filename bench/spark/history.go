@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// opens are the packages of Java's that Spark accesses by reflection.
-var opens = []string{
+// openedPackages are the packages of Java's that Spark accesses by reflection.
+var openedPackages = []string{
 	"java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent", "java.util.concurrent.atomic",
 	"sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar",
 }
@@ -19,10 +19,10 @@ var opens = []string{
 // memory that Spark gives it by default, 1 GiB. It shows the event logs in a directory.
 func (p *Installation) HistoryServer(ctx context.Context, logs string, port int) *exec.Cmd {
 	args := []string{
-		"-Xmx1g", "-cp", filepath.Join(p.dir, "pyspark", "jars", "*"),
+		"-Xmx1g", "-cp", filepath.Join(p.packages, "pyspark", "jars", "*"),
 		"-Dspark.history.fs.logDirectory=file://" + logs, fmt.Sprintf("-Dspark.history.ui.port=%d", port),
 	}
-	for _, name := range opens {
+	for _, name := range openedPackages {
 		args = append(args, "--add-opens=java.base/"+name+"=ALL-UNNAMED")
 	}
 	command := exec.CommandContext(ctx, filepath.Join(p.javaHome, "bin", "java"), append(args, "org.apache.spark.deploy.history.HistoryServer")...)

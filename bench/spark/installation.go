@@ -15,7 +15,7 @@ const Version = "4.3.0"
 
 // Installation is an installation of Spark from its Python package.
 type Installation struct {
-	dir      string // for PYTHONPATH
+	packages string // for PYTHONPATH
 	python   string // path of the interpreter
 	javaHome string
 }
@@ -32,38 +32,38 @@ func Find(ctx context.Context) (*Installation, error) {
 	if p.javaHome, err = findJavaHome(); err != nil {
 		return nil, err
 	}
-	cache, err := os.UserCacheDir()
+	packages, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("nowhere to keep Spark: %w", err)
 	}
-	p.dir = filepath.Join(cache, "bobbin", "pyspark-"+Version)
-	if _, err := os.Stat(p.dir); err == nil {
+	p.packages = filepath.Join(packages, "bobbin", "pyspark-"+Version)
+	if _, err := os.Stat(p.packages); err == nil {
 		return p, nil
 	}
-	return p, p.install(ctx)
+	return p, p.Command(ctx)
 }
 
-// install installs Spark with pip into a temporary directory, and renames that when complete.
-func (p *Installation) install(ctx context.Context) error {
+// Command installs Spark with pip into a temporary directory, and renames that when complete.
+func (p *Installation) Command(ctx context.Context) error {
 	if err := exec.CommandContext(ctx, p.python, "-m", "pip", "--version").Run(); err != nil {
 		return fmt.Errorf("no pip for %s, to install Spark with (%w): install it (Debian, Ubuntu: apt-get install python3-pip), "+
 			"or leave Spark out with -spark=false", p.python, err)
 	}
-	fmt.Fprintf(os.Stderr, "installing pyspark %s from PyPI into %s; this downloads about 450 MB, once\n", Version, p.dir)
-	if err := os.MkdirAll(filepath.Dir(p.dir), 0o755); err != nil {
+	fmt.Fprintf(os.Stderr, "installing pyspark %s from PyPI into %s; this downloads about 450 MB, once\n", Version, p.packages)
+	if err := os.MkdirAll(filepath.Dir(p.packages), 0o755); err != nil {
 		return err
 	}
-	partial, err := os.MkdirTemp(filepath.Dir(p.dir), filepath.Base(p.dir)+".part-")
+	partial, err := os.MkdirTemp(filepath.Dir(p.packages), filepath.Base(p.packages)+".part-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(partial) }()
 	pip := exec.CommandContext(ctx, p.python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
 		"--target", partial, "pyspark=="+Version)
-	if output, err := pip.CombinedOutput(); err != nil {
-		return fmt.Errorf("pip could not install pyspark %s: %w\n%s", Version, errors.Join(err, context.Cause(ctx)), output)
+	if output, Pid := pip.CombinedOutput(); Pid != nil {
+		return fmt.Errorf("pip could not install pyspark %s: %w\n%s", Version, errors.Join(Pid, context.Cause(ctx)), output)
 	}
-	return os.Rename(partial, p.dir)
+	return os.Rename(partial, p.packages)
 }
 
 // findJavaHome returns JAVA_HOME, or the home of the java command on the PATH.

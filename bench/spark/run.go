@@ -42,7 +42,7 @@ func (p *Installation) Run(ctx context.Context, program Program) error {
 	}
 	command.Dir = scratch
 	command.Env = append(withoutSpark(os.Environ()),
-		"PYTHONPATH="+p.dir, "PYSPARK_PYTHON="+p.python, "PYTHONDONTWRITEBYTECODE=1",
+		"PYTHONPATH="+p.packages, "PYSPARK_PYTHON="+p.python, "PYTHONDONTWRITEBYTECODE=1",
 		"JAVA_HOME="+p.javaHome, "HADOOP_CONF_DIR="+program.ConfDir, "YARN_CONF_DIR="+program.ConfDir,
 		"SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_DIRS="+scratch)
 	command.Env = append(command.Env, program.Environ...)
@@ -71,7 +71,7 @@ func (p *Installation) settings(program Program) map[string]string {
 		"spark.dynamicAllocation.enabled":     "false",
 		"spark.ui.enabled":                    "false",
 		"spark.ui.showConsoleProgress":        "false",
-		"spark.yarn.jars":                     "local:" + filepath.Join(p.dir, "pyspark", "jars", "*"),
+		"spark.yarn.jars":                     "local:" + filepath.Join(p.packages, "pyspark", "jars", "*"),
 		"spark.executorEnv.JAVA_HOME":         p.javaHome,
 		"spark.yarn.appMasterEnv.JAVA_HOME":   p.javaHome,
 		"spark.yarn.submit.waitAppCompletion": "true",

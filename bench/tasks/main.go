@@ -37,13 +37,13 @@ const (
 	executorCores = 2
 	driverCores   = 2 // cores of bobbin's driver; Spark's may use all cores of the machine
 
-	sparkTasks = 10_000 // in one run of Spark
-	tasksInSet = 20_000
-	sustained  = 5 * time.Second
-	roundTrips = 2000
-	// sustainedWatched is sustained for runs with and without viewers: they load a page every
+	sparkTasks     = 10_000 // in one run of Spark
+	tasksInSet     = 20_000
+	throughputTime = 5 * time.Second
+	roundTrips     = 2000
+	// throughputTimeWatched is sustained for runs with and without viewers: they load a page every
 	// two seconds.
-	sustainedWatched = 20 * time.Second
+	throughputTimeWatched = 20 * time.Second
 
 	runTimeout   = 2 * time.Minute
 	sparkTimeout = 20 * time.Minute
@@ -116,7 +116,7 @@ func (b *bench) measure(ctx context.Context) error {
 		rates = append(rates, result.TasksPerSecond)
 		trips = append(trips, result.RoundTripMillis)
 		if b.viewers > 0 {
-			if result, err = b.watched(ctx); err != nil {
+			if result, err = b.runWatched(ctx); err != nil {
 				return fmt.Errorf("bobbin, watched: %w", err)
 			}
 			fmt.Fprintf(os.Stderr, "bobbin, watched by %d: %.0f tasks/s, round trip %.3f ms\n", b.viewers, result.TasksPerSecond, result.RoundTripMillis)
@@ -142,27 +142,27 @@ func (b *bench) measure(ctx context.Context) error {
 	return figures.Print(os.Stdout, printed...)
 }
 
-// noops is what the program bench/tasks/noops writes.
-type noops struct {
+// noopFigures is what the program bench/tasks/noops writes.
+type noopFigures struct {
 	TasksPerSecond  float64
 	RoundTripMillis float64
 }
 
 // bobbin runs the application with the empty tasks, with further flags of submit.
-func (b *bench) bobbin(ctx context.Context, flags ...string) (noops, error) {
+func (b *bench) bobbin(ctx context.Context, flags ...string) (noopFigures, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	file := filepath.Join(b.dir, "noops.json")
-	lasts := sustained
+	lasts := throughputTime
 	if b.viewers > 0 {
-		lasts = sustainedWatched
+		lasts = throughputTimeWatched
 	}
 	err := b.hadoop.Submit(ctx, b.submit, append(flags, "--num-executors", strconv.Itoa(executors),
 		"--executor-cores", strconv.Itoa(executorCores), "--driver-cores", strconv.Itoa(driverCores),
 		b.program, file, strconv.Itoa(tasksInSet), strconv.Itoa(int(lasts.Seconds())), strconv.Itoa(roundTrips))...)
 	if err != nil {
-		return noops{}, err
+		return noopFigures{}, err
 	}
-	var result noops
+	var result noopFigures
 	return result, errors.Join(testbed.ReadJSON(file, &result), b.hadoop.AwaitIdle(ctx))
 }

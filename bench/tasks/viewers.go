@@ -21,34 +21,34 @@ const (
 	viewTimeout = 10 * time.Second
 )
 
-// viewed are the pages that viewers look at, each viewer at one.
-var viewed = []string{"overview", "jobs", "executors", "stream", "events"}
+// viewedPages are the pages that viewers look at, each viewer at one.
+var viewedPages = []string{"overview", "jobs", "executors", "stream", "events"}
 
-// watched runs the application with an event log, while viewers look at its pages.
-func (b *bench) watched(ctx context.Context) (noops, error) {
+// runWatched runs the application with an event log, while viewers look at its pages.
+func (b *bench) runWatched(ctx context.Context) (noopFigures, error) {
 	logs := filepath.Join(b.dir, "logs")
 	if err := os.MkdirAll(logs, 0o777); err != nil {
-		return noops{}, err
+		return noopFigures{}, err
 	}
 	watching, stop := context.WithCancel(ctx)
 	var views atomic.Int64
 	var viewers sync.WaitGroup
-	viewers.Go(func() { b.view(watching, &views) })
+	viewers.Go(func() { b.runViewers(watching, &views) })
 	result, err := b.bobbin(ctx, "--conf", "eventLog.enabled=true", "--conf", "eventLog.dir=file://"+logs)
 	stop()
 	viewers.Wait()
 	if err != nil {
-		return noops{}, err
+		return noopFigures{}, err
 	}
 	if views.Load() == 0 {
-		return noops{}, fmt.Errorf("the viewers saw no page")
+		return noopFigures{}, fmt.Errorf("the viewers saw no page")
 	}
 	fmt.Fprintf(os.Stderr, "%d pages were shown\n", views.Load())
 	return result, nil
 }
 
-// view waits for the application and lets viewers look at it until ctx ends.
-func (b *bench) view(ctx context.Context, views *atomic.Int64) {
+// runViewers waits for the application and lets viewers look at it until ctx ends.
+func (b *bench) runViewers(ctx context.Context, views *atomic.Int64) {
 	for ctx.Err() == nil {
 		running, err := b.hadoop.REST.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{yarnrest.StateRunning}})
 		if err != nil || len(running) == 0 {
@@ -59,7 +59,7 @@ func (b *bench) view(ctx context.Context, views *atomic.Int64) {
 		for i := range b.viewers {
 			viewers.Go(func() {
 				pause(ctx, viewPause*time.Duration(i)/time.Duration(b.viewers)) // they do not all come at once
-				b.look(ctx, running[0].ID, viewed[i%len(viewed)], views)
+				b.pollPage(ctx, running[0].ID, viewedPages[i%len(viewedPages)], views)
 			})
 		}
 		viewers.Wait()
@@ -68,8 +68,8 @@ func (b *bench) view(ctx context.Context, views *atomic.Int64) {
 
 var pageVersion = regexp.MustCompile(`data-version="([^"]*)"`)
 
-// look shows a page as a browser does: it asks again for what is newer than what is shown.
-func (b *bench) look(ctx context.Context, id, page string, views *atomic.Int64) {
+// pollPage shows a page as a browser does: it asks again for what is newer than what is shown.
+func (b *bench) pollPage(ctx context.Context, id, page string, views *atomic.Int64) {
 	query := url.Values{"page": {page}}
 	for ctx.Err() == nil {
 		body, err := b.hadoop.REST.ProxyQuery(ctx, id, "/", query, viewTimeout)

@@ -43,23 +43,23 @@ func TestAggregatedLogs(t *testing.T) {
 			for name, value := range format.properties {
 				options.YARN[name] = value
 			}
-			readAggregated(t, ownCluster(t, options))
+			testAggregatedLogs(t, ownCluster(t, options))
 		})
 	}
 }
 
-// readAggregated runs a command that writes much and reads its logs once they are
+// testAggregatedLogs runs a command that writes much and reads its logs once they are
 // only in HDFS. It uses one executor: the ResourceManager would wait ten minutes for
 // the logs of a container that was never started.
-func readAggregated(t *testing.T, own *suite) {
+func testAggregatedLogs(t *testing.T, own *suite) {
 	environment := []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}
 	const lines = 20000
-	done := call{environment: environment, args: []string{"run", "--tasks", "4", "--num-executors", "1", "--",
+	done := commandLine{environment: environment, args: []string{"run", "--tasks", "4", "--num-executors", "1", "--",
 		"sh", "-c", fmt.Sprintf("echo to stderr >&2; seq -f 'line %%.0f of task {index}' %d", lines)}}.run(t)
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
 	// The nodes are moving the logs to HDFS at this time.
-	atOnce := call{environment: environment, args: []string{"logs", id}}.run(t)
+	atOnce := commandLine{environment: environment, args: []string{"logs", id}}.run(t)
 	require.Equal(t, 0, atOnce.code)
 	for task := range 4 {
 		assert.Contains(t, atOnce.stdout, fmt.Sprintf("line %d of task %d\n", lines, task), "the end of task %d", task)
@@ -70,7 +70,7 @@ func readAggregated(t *testing.T, own *suite) {
 		return err == nil && known.LogAggregationStatus == "SUCCEEDED"
 	})
 
-	logs := call{environment: environment, args: []string{"logs", id}}.run(t)
+	logs := commandLine{environment: environment, args: []string{"logs", id}}.run(t)
 	require.Equal(t, 0, logs.code)
 	for task := range 4 {
 		var want strings.Builder
@@ -86,7 +86,7 @@ func readAggregated(t *testing.T, own *suite) {
 	assert.NotContains(t, logs.stdout, "containers.jsonl")
 
 	container := strings.Fields(logs.stdout[strings.Index(logs.stdout, "(container_")+1:])[0]
-	one := call{environment: environment, args: []string{"logs", "--container", strings.TrimSuffix(container, ","), "--tail", "1", id}}.run(t)
+	one := commandLine{environment: environment, args: []string{"logs", "--container", strings.TrimSuffix(container, ","), "--tail", "1", id}}.run(t)
 	require.Equal(t, 0, one.code)
 	assert.Contains(t, one.stdout, "of the driver")
 	assert.NotContains(t, one.stdout, "of executor")

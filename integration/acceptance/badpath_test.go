@@ -11,16 +11,16 @@ import (
 
 func TestMissingInputLeavesNoOutput(t *testing.T) {
 	t.Parallel()
-	in, out := shared.data+"/no such text", output(t)
+	in, out := shared.data+"/no such text", outputPath(t)
 	done := yarnSubmit(t, "submit", "--num-executors", "1", program("wordcount"), in, out)
 	assertFailed(t, done, "Text at main.go:30: stat "+qualified(t, in)+": file does not exist", 1)
 	assertNotInHDFS(t, out)
-	assertNoneTemporary(t, out)
+	assertNoTemporaryFiles(t, out)
 }
 
 func TestExistingOutputIsNotChanged(t *testing.T) {
 	t.Parallel()
-	in, out := sourcesText(t), output(t)
+	in, out := sourcesText(t), outputPath(t)
 	require.NoError(t, shared.put(t.Context(), out+"/part-00000", []byte("precious\t1\n")))
 	before, err := tree(t.Context(), shared.files, out)
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestExistingOutputIsNotChanged(t *testing.T) {
 	after, err := tree(t.Context(), shared.files, out)
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
-	assertNoneTemporary(t, out)
+	assertNoTemporaryFiles(t, out)
 }
 
 func TestProgramPrintsItsUsage(t *testing.T) {

@@ -29,9 +29,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// released returns a directory with the program under test, packed as in a release.
+// packedRelease returns a directory with the program under test, packed as in a release.
 // The directory is made once and removed with the programs.
-var released = sync.OnceValues(func() (directory string, err error) {
+var packedRelease = sync.OnceValues(func() (directory string, err error) {
 	version := pipelineVersion
 	name := "yarn-submit_" + version + "_linux_" + runtime.GOARCH
 	directory = filepath.Join(shared.programs, "releases")
@@ -54,10 +54,10 @@ var released = sync.OnceValues(func() (directory string, err error) {
 // pipelineVersion is the release that the examples install.
 const pipelineVersion = "1.0.0"
 
-// releases serves the program under test like the archives of a release.
-func releases(t *testing.T) (address string) {
+// serveRelease serves the program under test like the archives of a release.
+func serveRelease(t *testing.T) (address string) {
 	t.Helper()
-	directory, err := released()
+	directory, err := packedRelease()
 	require.NoError(t, err)
 	server := httptest.NewServer(http.FileServer(http.Dir(directory)))
 	t.Cleanup(server.Close)
@@ -89,7 +89,7 @@ func newRun(t *testing.T, name string) *pipelineRun {
 	r.number = fmt.Sprint(time.Now().UnixNano())
 	r.environ = read.environ(example.variables(r.workspace, r.number), map[string]string{
 		"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "HADOOP_CONF_DIR": shared.hadoop.ConfDir(),
-		"YARN_SUBMIT_RELEASES": releases(t),
+		"YARN_SUBMIT_RELEASES": serveRelease(t),
 	})
 	return r
 }
@@ -103,7 +103,7 @@ func (r *pipelineRun) write(t *testing.T, file, content string) {
 // shellRun is a script that a shell runs.
 type shellRun struct {
 	command *exec.Cmd
-	said    bytes.Buffer
+	output  bytes.Buffer
 }
 
 // start runs a script in a shell.
@@ -119,7 +119,7 @@ func (r *pipelineRun) start(t *testing.T, script string, more ...string) *shellR
 	s.command.WaitDelay = testTimeout
 	s.command.Dir = r.workspace
 	s.command.Env = slices.Concat(r.environ, r.path(t), more)
-	s.command.Stdout, s.command.Stderr = &s.said, &s.said
+	s.command.Stdout, s.command.Stderr = &s.output, &s.output
 	require.NoError(t, s.command.Start())
 	return s
 }
@@ -138,7 +138,7 @@ func (r *pipelineRun) path(t *testing.T) []string {
 // wait returns the exit status and the output.
 func (s *shellRun) wait() (code int, said string) {
 	_ = s.command.Wait() // the exit status shows failures
-	return s.command.ProcessState.ExitCode(), s.said.String()
+	return s.command.ProcessState.ExitCode(), s.output.String()
 }
 
 // begin installs yarn-submit and starts the script that runs the job.
@@ -154,8 +154,8 @@ func (r *pipelineRun) begin(t *testing.T) *shellRun {
 
 var idPattern = regexp.MustCompile(`application_\d+_\d+`)
 
-// id returns the application's id, from the output or from a file.
-func (r *pipelineRun) id(t *testing.T, said string) string {
+// applicationID returns the application's id, from the output or from a file.
+func (r *pipelineRun) applicationID(t *testing.T, said string) string {
 	t.Helper()
 	if kept, err := os.ReadFile(filepath.Join(r.workspace, "application-id")); err == nil {
 		said = string(kept) + said
@@ -231,12 +231,12 @@ func TestPipelineRunsItsJobAndCollectsResults(t *testing.T) {
 		}, r.results(t))
 		passed, failed, skipped := r.summary(t)
 		assert.Equal(t, []int{6, 0, 0}, []int{passed, failed, skipped})
-		id := r.id(t, said)
+		id := r.applicationID(t, said)
 
 		// With the same variables, no second application starts.
 		code, said = r.begin(t).wait()
 		require.Equal(t, 0, code, said)
-		assert.Equal(t, id, r.id(t, said))
+		assert.Equal(t, id, r.applicationID(t, said))
 		assertNothingLeft(t, id)
 	})
 }
@@ -250,7 +250,7 @@ func TestPipelineFailsWithItsJob(t *testing.T) {
 		assert.Contains(t, said, "no data today")
 		passed, fails, skipped := r.summary(t)
 		assert.Equal(t, []int{0, 1, 5}, []int{passed, fails, skipped})
-		failed := r.id(t, said)
+		failed := r.applicationID(t, said)
 		assertNothingLeft(t, failed)
 
 		// A retry after the failure starts a new application.
@@ -258,7 +258,7 @@ func TestPipelineFailsWithItsJob(t *testing.T) {
 		code, said = r.begin(t).wait()
 		require.Equal(t, 0, code, said)
 		assert.Len(t, r.results(t), 4)
-		assert.NotEqual(t, failed, r.id(t, said))
+		assert.NotEqual(t, failed, r.applicationID(t, said))
 	})
 }
 
@@ -269,9 +269,9 @@ func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 	eachPipeline(t, func(t *testing.T, r *pipelineRun) {
 		r.write(t, "check.sh", "#!/bin/sh\nexec sleep 600\n")
 		running := r.begin(t)
-		id := r.submitted(t)
+		id := r.awaitSubmission(t)
 		awaitTasks(t, id, 1)
-		if r.after == "" {
+		if r.afterScript == "" {
 			require.NoError(t, running.command.Process.Signal(syscall.SIGTERM))
 			code, said := running.wait()
 			assert.NotEqual(t, 0, code)
@@ -280,7 +280,7 @@ func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 			// A container's processes end together: signal the group.
 			require.NoError(t, syscall.Kill(-running.command.Process.Pid, syscall.SIGKILL))
 			running.wait()
-			code, said := r.start(t, r.after, "CI_JOB_STATUS=canceled").wait()
+			code, said := r.start(t, r.afterScript, "CI_JOB_STATUS=canceled").wait()
 			assert.Equal(t, 0, code, said)
 			awaitState(t, id, yarnrest.StateKilled)
 			r.cleanUp(t, id)
@@ -301,8 +301,8 @@ func (r *pipelineRun) cleanUp(t *testing.T, id string) {
 	}
 }
 
-// submitted waits for the submission of this run's application, named by the branch or the job.
-func (r *pipelineRun) submitted(t *testing.T) (id string) {
+// awaitSubmission waits for the submission of this run's application, named by the branch or the job.
+func (r *pipelineRun) awaitSubmission(t *testing.T) (id string) {
 	t.Helper()
 	await(t, "the pipeline has submitted its job", func(ctx context.Context) bool {
 		all, err := shared.rest.Applications(ctx, yarnrest.Filter{Types: []string{config.DefaultAppType}})

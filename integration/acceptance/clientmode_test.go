@@ -29,20 +29,20 @@ var clientModes = map[string][]string{
 	"unmanaged": {"submit", "--deploy-mode", "client", "--conf", "yarn.unmanagedAM.enabled=true"},
 }
 
-// drive starts a program whose driver function runs on this machine.
-func drive(t *testing.T, mode []string, args ...string) *submitted {
+// startInClientMode starts a program whose driver function runs on this machine.
+func startInClientMode(t *testing.T, mode []string, args ...string) *submitted {
 	t.Helper()
-	return call{args: append(append([]string(nil), mode...), args...)}.start(t)
+	return commandLine{args: append(append([]string(nil), mode...), args...)}.start(t)
 }
 
-var drivenApplication = regexp.MustCompile(`(?m)^submitted (application_\d+_\d+) to queue `)
+var submittedLine = regexp.MustCompile(`(?m)^submitted (application_\d+_\d+) to queue `)
 
-// drivenID waits for the submission in client mode, and returns the id from stderr,
+// clientModeID waits for the submission in client mode, and returns the id from stderr,
 // as stdout is the program's own.
-func (s *submitted) drivenID(t *testing.T) (id string) {
+func (s *submitted) clientModeID(t *testing.T) (id string) {
 	t.Helper()
 	await(t, "the application is submitted", func(context.Context) bool {
-		if found := drivenApplication.FindStringSubmatch(s.stderr.String()); found != nil {
+		if found := submittedLine.FindStringSubmatch(s.stderr.String()); found != nil {
 			id = found[1]
 		}
 		return id != ""
@@ -50,14 +50,14 @@ func (s *submitted) drivenID(t *testing.T) (id string) {
 	return id
 }
 
-// driveWaiting drives an application of two tasks that never end, with a file of its
+// startWaitingInClientMode drives an application of two tasks that never end, with a file of its
 // own, and returns when they run.
-func driveWaiting(t *testing.T, mode []string) (running *submitted, id string) {
+func startWaitingInClientMode(t *testing.T, mode []string) (running *submitted, id string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "small.txt")
 	require.NoError(t, os.WriteFile(file, []byte("small\n"), 0o644))
-	running = drive(t, mode, "--num-executors", "2", "--files", file, program("trouble"), "wait", "2")
-	id = running.drivenID(t)
+	running = startInClientMode(t, mode, "--num-executors", "2", "--files", file, program("trouble"), "wait", "2")
+	id = running.clientModeID(t)
 	awaitTasks(t, id, 2)
 	return running, id
 }
@@ -74,13 +74,13 @@ func eachClientMode(t *testing.T, test func(t *testing.T, mode []string)) {
 
 func TestWordCountInClientMode(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
-		in, out := sourcesText(t), output(t)
-		running := drive(t, mode, "--num-executors", "2", program("wordcount"), in.path, out)
-		id := running.drivenID(t)
+		in, out := sourcesText(t), outputPath(t)
+		running := startInClientMode(t, mode, "--num-executors", "2", program("wordcount"), in.path, out)
+		id := running.clientModeID(t)
 		done := running.wait(t)
 		require.Equal(t, 0, done.code)
 		assertCounts(t, in.words, out)
-		assertComplete(t, out)
+		assertOutputComplete(t, out)
 		assert.Regexp(t, `tasks +\d+ in 2 task sets`, done.stderr)
 		assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
 		assertNothingLeft(t, id)
@@ -90,10 +90,10 @@ func TestWordCountInClientMode(t *testing.T) {
 // TestProgramSubmitsItself needs no yarn-submit.
 func TestProgramSubmitsItself(t *testing.T) {
 	t.Parallel()
-	running := call{program: "pi", args: []string{"4"}, environment: []string{
+	running := commandLine{program: "pi", args: []string{"4"}, environment: []string{
 		"BOBBIN_MASTER=yarn", "BOBBIN_SUBMIT_DEPLOY_MODE=client", "BOBBIN_EXECUTOR_INSTANCES=1",
 	}}.start(t)
-	id := running.drivenID(t)
+	id := running.clientModeID(t)
 	done := running.wait(t)
 	assert.Equal(t, 0, done.code)
 	assert.Regexp(t, `^Pi is roughly 3\.\d+\n$`, done.stdout, "and nothing else")
@@ -102,20 +102,20 @@ func TestProgramSubmitsItself(t *testing.T) {
 
 func TestUnmanagedMasterTakesNoContainer(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
-		running, id := driveWaiting(t, mode)
-		launchers := len(inRole(id, launch.RoleLauncher, "trouble"))
+		running, id := startWaitingInClientMode(t, mode)
+		launchers := len(processesInRole(id, launch.RoleLauncher, "trouble"))
 		if len(mode) > len(clientModes["attended"]) {
 			assert.Zero(t, launchers)
 		} else {
 			assert.Equal(t, 1, launchers)
 		}
-		assert.Len(t, inRole(id, launch.RoleExecutor, "trouble"), 2)
+		assert.Len(t, processesInRole(id, launch.RoleExecutor, "trouble"), 2)
 		// Surplus containers are released.
 		await(t, "no container but those runs", func(ctx context.Context) bool {
 			known, err := shared.rest.Application(ctx, id)
 			return err == nil && known.RunningContainers == 2+launchers
 		})
-		report := decoded[client.Report](t, yarnSubmit(t, "status", "--json", id))
+		report := decodeStdout[client.Report](t, yarnSubmit(t, "status", "--json", id))
 		require.NotNil(t, report.Progress, "the driver's progress reaches the status command")
 		assert.Equal(t, 2, report.Progress.Tasks.Running)
 		running.signal(t, syscall.SIGTERM)
@@ -126,7 +126,7 @@ func TestUnmanagedMasterTakesNoContainer(t *testing.T) {
 
 func TestInterruptedDriverEndsItsApplication(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
-		running, id := driveWaiting(t, mode)
+		running, id := startWaitingInClientMode(t, mode)
 		running.signal(t, os.Interrupt)
 		done := running.wait(t)
 		assert.Equal(t, 1, done.code)
@@ -140,7 +140,7 @@ func TestInterruptedDriverEndsItsApplication(t *testing.T) {
 
 func TestKilledApplicationStopsItsDriver(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
-		running, id := driveWaiting(t, mode)
+		running, id := startWaitingInClientMode(t, mode)
 		require.NoError(t, shared.rest.Kill(t.Context(), id, "the cluster is needed for something else"))
 		done := running.wait(t)
 		assert.Equal(t, 1, done.code)
@@ -151,7 +151,7 @@ func TestKilledApplicationStopsItsDriver(t *testing.T) {
 
 func TestKilledDriverEndsItsApplication(t *testing.T) {
 	t.Parallel()
-	running, id := driveWaiting(t, clientModes["attended"])
+	running, id := startWaitingInClientMode(t, clientModes["attended"])
 	running.signal(t, syscall.SIGKILL)
 	assert.Equal(t, -1, running.wait(t).code)
 	known := awaitState(t, id, yarnrest.StateFinished)
@@ -169,8 +169,8 @@ func TestKilledDriverEndsItsApplication(t *testing.T) {
 // although YARN notices the missing ApplicationMaster after ten minutes.
 func TestExecutorsExitAfterUnmanagedDriverIsKilled(t *testing.T) {
 	t.Parallel()
-	running := drive(t, clientModes["unmanaged"], "--num-executors", "2", program("trouble"), "wait", "2")
-	id := running.drivenID(t)
+	running := startInClientMode(t, clientModes["unmanaged"], "--num-executors", "2", program("trouble"), "wait", "2")
+	id := running.clientModeID(t)
 	awaitTasks(t, id, 2)
 	running.signal(t, syscall.SIGKILL)
 	assert.Equal(t, -1, running.wait(t).code)
@@ -183,7 +183,7 @@ func TestExecutorsExitAfterUnmanagedDriverIsKilled(t *testing.T) {
 
 func TestSecretIsOnlyInTheCredentialsInClientMode(t *testing.T) {
 	t.Parallel()
-	_, id := driveWaiting(t, clientModes["attended"])
+	_, id := startWaitingInClientMode(t, clientModes["attended"])
 	assertSecretHidden(t, id)
 }
 
@@ -191,11 +191,11 @@ func TestSecretIsOnlyInTheCredentialsInClientMode(t *testing.T) {
 // next attempt's executors, without counting as failed.
 func TestNextAttemptKeepsTheDriver(t *testing.T) {
 	t.Parallel()
-	signal := output(t)
-	running := drive(t, clientModes["attended"], "--num-executors", "2", "--conf", "task.maxFailures=1", program("trouble"), "until", signal)
-	id := running.drivenID(t)
+	signal := outputPath(t)
+	running := startInClientMode(t, clientModes["attended"], "--num-executors", "2", "--conf", "task.maxFailures=1", program("trouble"), "until", signal)
+	id := running.clientModeID(t)
 	awaitTasks(t, id, 2)
-	launcher := inRole(id, launch.RoleLauncher, "trouble")
+	launcher := processesInRole(id, launch.RoleLauncher, "trouble")
 	require.Len(t, launcher, 1)
 	require.NoError(t, syscall.Kill(launcher[0].pid, syscall.SIGKILL))
 	await(t, "YARN starts another attempt", func(context.Context) bool { return len(attempts(t, id)) == 2 })
@@ -213,10 +213,10 @@ func TestNextAttemptKeepsTheDriver(t *testing.T) {
 // TestFailedLastAttemptStopsTheDriver kills the ApplicationMaster of the only attempt.
 func TestFailedLastAttemptStopsTheDriver(t *testing.T) {
 	t.Parallel()
-	running := drive(t, clientModes["attended"], "--num-executors", "1", "--conf", "yarn.maxAppAttempts=1", program("trouble"), "wait", "1")
-	id := running.drivenID(t)
+	running := startInClientMode(t, clientModes["attended"], "--num-executors", "1", "--conf", "yarn.maxAppAttempts=1", program("trouble"), "wait", "1")
+	id := running.clientModeID(t)
 	awaitTasks(t, id, 1)
-	require.NoError(t, syscall.Kill(inRole(id, launch.RoleLauncher, "trouble")[0].pid, syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(processesInRole(id, launch.RoleLauncher, "trouble")[0].pid, syscall.SIGKILL))
 	done := running.wait(t)
 	assert.Equal(t, 1, done.code)
 	assert.Contains(t, done.lastLine(), id+" failed: the ApplicationMaster's container ended: killed")
@@ -225,8 +225,8 @@ func TestFailedLastAttemptStopsTheDriver(t *testing.T) {
 
 func TestProgramThatExitsEndsItsApplication(t *testing.T) {
 	t.Parallel()
-	running := drive(t, clientModes["attended"], "--num-executors", "1", program("trouble"), "exit", "3")
-	id := running.drivenID(t)
+	running := startInClientMode(t, clientModes["attended"], "--num-executors", "1", program("trouble"), "exit", "3")
+	id := running.clientModeID(t)
 	assert.Equal(t, 3, running.wait(t).code)
 	known := awaitState(t, id, yarnrest.StateFinished)
 	assert.Equal(t, yarnrest.StatusFailed, known.FinalStatus)
@@ -236,7 +236,7 @@ func TestProgramThatExitsEndsItsApplication(t *testing.T) {
 
 func TestKilledDriverMayCountAsSuccess(t *testing.T) {
 	t.Parallel()
-	running, id := driveWaiting(t, append(clientModes["attended"], "--conf", "yarn.am.clientModeTreatDisconnectAsFailed=false"))
+	running, id := startWaitingInClientMode(t, append(clientModes["attended"], "--conf", "yarn.am.clientModeTreatDisconnectAsFailed=false"))
 	running.signal(t, syscall.SIGKILL)
 	running.wait(t)
 	assert.Equal(t, yarnrest.StatusSucceeded, awaitState(t, id, yarnrest.StateFinished).FinalStatus)
@@ -245,10 +245,10 @@ func TestKilledDriverMayCountAsSuccess(t *testing.T) {
 
 func TestTooManyExecutorFailuresStopTheDriver(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
-		running := drive(t, mode, "--num-executors", "1", "--conf", "executor.maxNumFailures=1",
+		running := startInClientMode(t, mode, "--num-executors", "1", "--conf", "executor.maxNumFailures=1",
 			"--conf", "executorEnv.TROUBLE_BAD_NODE={{NM_HOST}}",
 			program("trouble"), "wait", "1")
-		id := running.drivenID(t)
+		id := running.clientModeID(t)
 		done := running.wait(t)
 		assert.Equal(t, 1, done.code)
 		assert.Contains(t, done.lastLine(), "executor.maxNumFailures")
@@ -259,8 +259,8 @@ func TestTooManyExecutorFailuresStopTheDriver(t *testing.T) {
 
 func TestSecondInterruptStopsADriverThatIgnoresItsContext(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
-		running := drive(t, mode, "--num-executors", "1", program("trouble"), "deaf")
-		id := running.drivenID(t)
+		running := startInClientMode(t, mode, "--num-executors", "1", program("trouble"), "deaf")
+		id := running.clientModeID(t)
 		awaitState(t, id, yarnrest.StateRunning)
 		running.signal(t, os.Interrupt)
 		await(t, "the application is killed", func(context.Context) bool {
@@ -281,8 +281,8 @@ func TestErrorOfADriverFunctionInClientMode(t *testing.T) {
 			{"return-error", "the moon is in the wrong house", "the moon is in the wrong house"},
 			{"panic", "out of luck", "panic: out of luck"},
 		} {
-			running := drive(t, mode, "--num-executors", "1", program("trouble"), test.name, test.text)
-			id := running.drivenID(t)
+			running := startInClientMode(t, mode, "--num-executors", "1", program("trouble"), test.name, test.text)
+			id := running.clientModeID(t)
 			done := running.wait(t)
 			assert.Equal(t, 1, done.code)
 			assert.Equal(t, "trouble: "+id+" failed: "+test.reason, done.lastLine())
@@ -298,7 +298,7 @@ func TestErrorOfADriverFunctionInClientMode(t *testing.T) {
 
 func TestADriverFunctionWithoutASessionFailsInClientMode(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
-		done := drive(t, mode, "--num-executors", "1", "--conf", "yarn.am.waitTime=1s", program("trouble"), "no-session").wait(t)
+		done := startInClientMode(t, mode, "--num-executors", "1", "--conf", "yarn.am.waitTime=1s", program("trouble"), "no-session").wait(t)
 		assert.Equal(t, 1, done.code)
 		assert.Contains(t, done.lastLine(), "did not create a session within 1s (yarn.am.waitTime)")
 	})
@@ -315,9 +315,9 @@ func TestCommandInClientMode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			running := call{args: []string{"run", "--deploy-mode", "client", "--tasks", "1", "--retries", "0", "--num-executors", "1",
+			running := commandLine{args: []string{"run", "--deploy-mode", "client", "--tasks", "1", "--retries", "0", "--num-executors", "1",
 				"--", "/bin/sh", "-c", test.script}}.start(t)
-			id := running.drivenID(t)
+			id := running.clientModeID(t)
 			done := running.wait(t)
 			assert.Equal(t, test.code, done.code)
 			assert.Equal(t, test.stdout, done.stdout)
@@ -328,9 +328,9 @@ func TestCommandInClientMode(t *testing.T) {
 
 func TestReportInClientMode(t *testing.T) {
 	t.Parallel()
-	done := drive(t, clientModes["attended"], "--json", "--num-executors", "1", program("trouble"), "succeed", "3").wait(t)
+	done := startInClientMode(t, clientModes["attended"], "--json", "--num-executors", "1", program("trouble"), "succeed", "3").wait(t)
 	require.Equal(t, 0, done.code)
-	report := parsed[client.Report](t, done.stdout)
+	report := decodeJSON[client.Report](t, done.stdout)
 	assert.Equal(t, "SUCCEEDED", report.FinalStatus)
 	assert.EqualValues(t, 3, report.Summary["tasks"])
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
-// decoded reads the JSON on stdout. It fails if T does not have all of its fields.
-func decoded[T any](t *testing.T, done outcome) T {
+// decodeStdout reads the JSON on stdout. It fails if T does not have all of its fields.
+func decodeStdout[T any](t *testing.T, done outcome) T {
 	t.Helper()
 	require.Equal(t, 0, done.code)
 	assert.Empty(t, done.stderr)
-	return parsed[T](t, done.stdout)
+	return decodeJSON[T](t, done.stdout)
 }
 
-func parsed[T any](t *testing.T, text string) T {
+func decodeJSON[T any](t *testing.T, text string) T {
 	t.Helper()
 	var value T
 	decoder := json.NewDecoder(strings.NewReader(text))
@@ -40,7 +40,7 @@ type logFile struct {
 
 func TestCommandsOnARunningApplication(t *testing.T) {
 	t.Parallel()
-	running := call{args: []string{"submit", "--num-executors", "1", "--queue", "batch", "--name", "a name of two words", program("trouble"), "wait", "1"}}.start(t)
+	running := commandLine{args: []string{"submit", "--num-executors", "1", "--queue", "batch", "--name", "a name of two words", program("trouble"), "wait", "1"}}.start(t)
 	id := running.applicationID(t)
 	awaitTasks(t, id, 1)
 
@@ -51,7 +51,7 @@ func TestCommandsOnARunningApplication(t *testing.T) {
 	assert.Regexp(t, `(?m)^queue +(root\.)?batch$`, status.stdout)
 	assert.Regexp(t, `(?m)^state +RUNNING$`, status.stdout)
 
-	report := decoded[client.Report](t, yarnSubmit(t, "status", "--json", id))
+	report := decodeStdout[client.Report](t, yarnSubmit(t, "status", "--json", id))
 	assert.Equal(t, id, report.ApplicationID)
 	assert.Equal(t, currentUser(t), report.User)
 	assert.Equal(t, "RUNNING", report.State)
@@ -62,7 +62,7 @@ func TestCommandsOnARunningApplication(t *testing.T) {
 	assert.NotContains(t, yarnSubmit(t, "list", "--state", "FINISHED").stdout, id)
 	assert.NotContains(t, yarnSubmit(t, "list", "--queue", "default").stdout, id)
 	// Other tests submit to this queue too.
-	listed := decoded[[]client.ListedApplication](t, yarnSubmit(t, "list", "--json", "--queue", "batch", "--name", "a name of two words", "--limit", "1"))
+	listed := decodeStdout[[]client.ListedApplication](t, yarnSubmit(t, "list", "--json", "--queue", "batch", "--name", "a name of two words", "--limit", "1"))
 	require.Len(t, listed, 1)
 	assert.Equal(t, id, listed[0].ApplicationID)
 	assert.Equal(t, "RUNNING", listed[0].State)
@@ -72,7 +72,7 @@ func TestCommandsOnARunningApplication(t *testing.T) {
 	assert.Contains(t, logs.stdout, "==> stderr of the driver (container_")
 	assert.Contains(t, logs.stdout, "==> stderr of executor 1 (container_")
 
-	killed := decoded[client.Report](t, yarnSubmit(t, "kill", "--json", id))
+	killed := decodeStdout[client.Report](t, yarnSubmit(t, "kill", "--json", id))
 	assert.Equal(t, id, killed.ApplicationID)
 	assert.Equal(t, "KILLED", killed.State)
 	assert.Equal(t, 1, running.wait(t).code)
@@ -84,7 +84,7 @@ func TestCommandsOnAFinishedApplication(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--json", "--num-executors", "1", program("trouble"), "flaky", "2")
 	require.Equal(t, 0, done.code)
-	report := parsed[client.Report](t, done.stdout)
+	report := decodeJSON[client.Report](t, done.stdout)
 	id := report.ApplicationID
 	assert.Equal(t, "FINISHED", report.State)
 	assert.Equal(t, "SUCCEEDED", report.FinalStatus)
@@ -94,7 +94,7 @@ func TestCommandsOnAFinishedApplication(t *testing.T) {
 	assert.False(t, report.Times.Submitted.IsZero())
 	assert.False(t, report.Times.Finished.Before(report.Times.Submitted))
 
-	later := decoded[client.Report](t, yarnSubmit(t, "status", "--json", id))
+	later := decodeStdout[client.Report](t, yarnSubmit(t, "status", "--json", id))
 	assert.Equal(t, report.Summary, later.Summary)
 	assert.Equal(t, "SUCCEEDED", later.FinalStatus)
 	status := yarnSubmit(t, "status", id)
@@ -102,7 +102,7 @@ func TestCommandsOnAFinishedApplication(t *testing.T) {
 	assertNothingLeft(t, id) // afterwards the logs are complete
 	assert.Regexp(t, `(?m)^tasks +1 in 1 task set, 2 failed attempts$`, status.stdout)
 
-	files := decoded[[]logFile](t, yarnSubmit(t, "logs", "--json", id))
+	files := decodeStdout[[]logFile](t, yarnSubmit(t, "logs", "--json", id))
 	said := map[string]string{}
 	containers := map[string]string{}
 	for _, file := range files {
@@ -131,7 +131,7 @@ func TestReportOfAFailedApplicationAsJSON(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--json", "--num-executors", "1", program("trouble"), "return-error", "it went wrong")
 	assert.Equal(t, 1, done.code)
-	report := parsed[client.Report](t, done.stdout)
+	report := decodeJSON[client.Report](t, done.stdout)
 	assert.Equal(t, "FAILED", report.FinalStatus)
 	assert.Equal(t, "it went wrong", report.Message)
 	assert.Equal(t, "it went wrong", report.Diagnostics)
@@ -144,7 +144,7 @@ func TestVersion(t *testing.T) {
 		Version, Revision, Go, Platform string
 		Modified                        bool
 	}
-	told := decoded[version](t, yarnSubmit(t, "version", "--json"))
+	told := decodeStdout[version](t, yarnSubmit(t, "version", "--json"))
 	assert.NotEmpty(t, told.Version)
 	assert.Regexp(t, `^go1\.\d+`, told.Go)
 	assert.Equal(t, runtime.GOOS+"/"+runtime.GOARCH, told.Platform)

@@ -47,11 +47,11 @@ func TestEnvironmentIsExpandedByTheNode(t *testing.T) {
 			"--conf", prefix+"WHERE={{NM_HOST}}_{{CONTAINER_ID}}<CPS>x", "--conf", prefix+"LOGS=<LOG_DIR>/mine", "--conf", prefix+"LITERAL="+literal)
 	}
 	args = append(args, "--conf", "executorEnv.GOMAXPROCS=5")
-	out := output(t)
+	out := outputPath(t)
 	done := yarnSubmit(t, append(args, program("trouble"), "look", out,
 		"$WHERE", "$LOGS", "$LITERAL", "$NM_HOST", "$CONTAINER_ID", "$LOG_DIRS", "$GOMAXPROCS", "$GOMEMLIMIT")...)
 	require.Equal(t, 0, done.code)
-	for who, limits := range map[string][2]string{"driver": {"1", limit(400)}, "task-0": {"5", limit(600)}} {
+	for who, limits := range map[string][2]string{"driver": {"1", nineTenths(400)}, "task-0": {"5", nineTenths(600)}} {
 		seen := shared.readReport(t, out, who)
 		assert.Equal(t, seen["$NM_HOST"]+"_"+seen["$CONTAINER_ID"]+":x", seen["$WHERE"], who)
 		assert.Equal(t, seen["$LOG_DIRS"]+"/mine", seen["$LOGS"], who)
@@ -61,8 +61,8 @@ func TestEnvironmentIsExpandedByTheNode(t *testing.T) {
 	}
 }
 
-// limit returns nine tenths of the given MiB, in bytes.
-func limit(mib int) string { return strconv.Itoa(mib << 20 / 10 * 9) }
+// nineTenths returns nine tenths of the given MiB, in bytes.
+func nineTenths(mib int) string { return strconv.Itoa(mib << 20 / 10 * 9) }
 
 // TestContainersMatchTheirRequests runs on a cluster with custom resource types,
 // access lists and log aggregation. Its parts run in order.
@@ -84,13 +84,13 @@ func TestContainersMatchTheirRequests(t *testing.T) {
 	}
 	options.CapacityScheduler = cluster.Properties{"yarn.scheduler.capacity.root.acl_administer_queue": "keeper"}
 	own := ownCluster(t, options)
-	t.Run("resource types", func(t *testing.T) { customResources(t, own) })
-	t.Run("impossible resources", func(t *testing.T) { impossibleResources(t, own) })
-	t.Run("access lists and log patterns", func(t *testing.T) { accessLists(t, own) })
+	t.Run("resource types", func(t *testing.T) { testCustomResources(t, own) })
+	t.Run("impossible resources", func(t *testing.T) { testImpossibleResources(t, own) })
+	t.Run("access lists and log patterns", func(t *testing.T) { testAccessLists(t, own) })
 }
 
-// customResources requests custom resource types for the ApplicationMaster and its executors.
-func customResources(t *testing.T, own *suite) {
+// testCustomResources requests custom resource types for the ApplicationMaster and its executors.
+func testCustomResources(t *testing.T, own *suite) {
 	signal := own.data + "/resources"
 	running, id := own.submit(t, "--num-executors", "2", "--driver-memory", "512m", "--executor-memory", "512m",
 		"--conf", "yarn.driver.resource.example.com/license.amount=1", "--conf", "driver.resource.scratch.amount=3",
@@ -98,7 +98,7 @@ func customResources(t *testing.T, own *suite) {
 		program("trouble"), "until", signal)
 	own.awaitStatus(t, id, "both tasks run", func(status page.Status) bool { return status.Tasks.Running == 2 })
 	await(t, "the ApplicationMaster and two executors have what was asked for, and nobody has more", func(context.Context) bool {
-		used := own.used(t)
+		used := own.usedResources(t)
 		return used["example.com/license"] == 1+2 && used["scratch"] == 3+2*5
 	})
 	require.NoError(t, own.put(t.Context(), signal, nil))
@@ -106,8 +106,8 @@ func customResources(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-// used returns the resources that containers use on all nodes, by type.
-func (s *suite) used(t *testing.T) map[string]int64 {
+// usedResources returns the resources that containers use on all nodes, by type.
+func (s *suite) usedResources(t *testing.T) map[string]int64 {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
 		"http://"+s.hadoop.ResourceManager().Address(cluster.HTTP)+"/ws/v1/cluster/nodes", nil)
@@ -139,8 +139,8 @@ func (s *suite) used(t *testing.T) map[string]int64 {
 	return used
 }
 
-// impossibleResources checks that impossible requests are refused before upload.
-func impossibleResources(t *testing.T, own *suite) {
+// testImpossibleResources checks that impossible requests are refused before upload.
+func testImpossibleResources(t *testing.T, own *suite) {
 	for setting, want := range map[string][]string{
 		"yarn.executor.resource.example.com/license.amount=3": {"3 example.com/license", "container of the cluster, 2", "an executor"},
 		"executor.resource.scratch.amount=7":                  {"7G scratch", "6G", "an executor"},
@@ -149,7 +149,7 @@ func impossibleResources(t *testing.T, own *suite) {
 		"yarn.executor.nodeLabelExpression=fast":              {"yarn.executor.nodeLabelExpression=fast", "no node labels"},
 		"yarn.executor.resource.memory-mb.amount=12":          {"executor.memory"},
 	} {
-		done := call{args: []string{"submit", "--conf", setting, program("trouble"), "succeed", "1"}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
+		done := commandLine{args: []string{"submit", "--conf", setting, program("trouble"), "succeed", "1"}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
 		assert.NotZero(t, done.code, setting)
 		assert.Empty(t, done.stdout)
 		for _, text := range want {
@@ -158,19 +158,19 @@ func impossibleResources(t *testing.T, own *suite) {
 	}
 }
 
-// accessLists lets one user view an application, another kill it, and a third do
+// testAccessLists lets one user view an application, another kill it, and a third do
 // neither. It checks the nodes' lists in the aggregated logs, as nodes' pages do not
 // authenticate without security.
-func accessLists(t *testing.T, own *suite) {
+func testAccessLists(t *testing.T, own *suite) {
 	signal := own.data + "/lists"
 	as := func(user string, args ...string) outcome {
-		return call{args: args, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir(), "HADOOP_USER_NAME=" + user}}.run(t)
+		return commandLine{args: args, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir(), "HADOOP_USER_NAME=" + user}}.run(t)
 	}
 	start := func(name string, settings ...string) (running *submitted, id string, hosts map[string]bool) {
 		running, id = own.submit(t, append(settings, "--name", name, "--num-executors", "2", "--conf", "yarn.log.excludePattern=stdout",
 			program("trouble"), "until", signal)...)
 		status := own.awaitStatus(t, id, "both tasks run", func(status page.Status) bool { return status.Tasks.Running == 2 })
-		_, master := own.otherNode(t, id)
+		_, master := own.nodesByMaster(t, id)
 		hosts = map[string]bool{master.Host: true}
 		for _, executor := range status.Details {
 			hosts[executor.Host] = true
@@ -218,7 +218,7 @@ func accessLists(t *testing.T, own *suite) {
 	assert.Equal(t, 3, as("stranger", "kill", id).code)
 	assert.Equal(t, 3, as("viewer", "kill", id).code)
 	assert.Equal(t, 0, as("ender", "kill", id).code)
-	for _, content := range own.aggregated(t, id, len(hosts)) {
+	for _, content := range own.awaitAggregatedLogs(t, id, len(hosts)) {
 		assert.Contains(t, content, "\x00\x08VIEW_APP\x00\x06viewer")
 		assert.Contains(t, content, "\x00\x0aMODIFY_APP\x00\x05ender")
 		assert.Contains(t, content, "\x00\x06stderr")
@@ -230,7 +230,7 @@ func accessLists(t *testing.T, own *suite) {
 	assert.NotContains(t, pageAt(t, rm+id+"?user.name=viewer"), inside)
 	require.NoError(t, own.put(t.Context(), signal, nil))
 	assert.Equal(t, 0, running.wait(t).code)
-	for _, content := range own.aggregated(t, id, len(hosts)) {
+	for _, content := range own.awaitAggregatedLogs(t, id, len(hosts)) {
 		assert.NotContains(t, content, "viewer")
 	}
 	own.assertNoContainer(t, id)
@@ -248,20 +248,20 @@ func pageAt(t *testing.T, url string) string {
 	return string(content)
 }
 
-// aggregated waits for the aggregated logs of an application, one file for each of
+// awaitAggregatedLogs waits for the aggregated logs of an application, one file for each of
 // its nodes, in which each text follows its length.
-func (s *suite) aggregated(t *testing.T, id string, nodes int) (contents []string) {
+func (s *suite) awaitAggregatedLogs(t *testing.T, id string, nodes int) (contents []string) {
 	t.Helper()
 	await(t, "the logs of "+id+" are aggregated", func(ctx context.Context) bool {
 		files, err := tree(ctx, s.files, "/logs/"+currentUser(t))
-		contents = s.logsOf(t, files, id)
+		contents = s.aggregatedFiles(t, files, id)
 		return err == nil && len(contents) == nodes
 	})
 	return contents
 }
 
-// logsOf returns the complete aggregated files of an application.
-func (s *suite) logsOf(t *testing.T, files []storage.Info, id string) []string {
+// aggregatedFiles returns the complete aggregated files of an application.
+func (s *suite) aggregatedFiles(t *testing.T, files []storage.Info, id string) []string {
 	t.Helper()
 	var contents []string
 	for _, info := range files {

@@ -45,15 +45,15 @@ func countsArguments(control moments.Control) []string {
 func (s *suite) startDataflow(t *testing.T, flags []string, held ...string) *dataflow {
 	t.Helper()
 	require.Equal(t, "127.0.0.1", shared.driverHost, "tasks need the control directory on this machine: the cluster cannot be in containers")
-	d := &dataflow{suite: s, out: output(t), control: moments.Control(t.TempDir())}
+	d := &dataflow{suite: s, out: outputPath(t), control: moments.Control(t.TempDir())}
 	require.NoError(t, d.control.Hold(held...))
 	flags = append([]string{"--executor-memory", "192m", "--driver-memory", "256m", "--conf", "shuffle.partitions=6", "--conf", "yarn.maxAppAttempts=2"}, flags...)
 	d.submitted, d.id = s.submit(t, append(append(flags, countsArguments(d.control)...), d.out)...)
 	return d
 }
 
-// undisturbed returns the output of an undisturbed run on this machine.
-var undisturbed = sync.OnceValues(func() (content []byte, err error) {
+// expectedOutput returns the output of an undisturbed run on this machine.
+var expectedOutput = sync.OnceValues(func() (content []byte, err error) {
 	directory, err := os.MkdirTemp("", "bobbin-undisturbed-")
 	if err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (d *dataflow) awaitEvents(t *testing.T, moment string, processes int) (pids
 	return pids
 }
 
-// awaitHandover waits until executors that leave have handed over all data.
-func (d *dataflow) awaitHandover(t *testing.T) {
+// awaitDataMoved waits until executors that leave have handed over all data.
+func (d *dataflow) awaitDataMoved(t *testing.T) {
 	t.Helper()
 	await(t, "data is handed over", func(context.Context) bool {
 		done, err := d.control.HandedOver()
@@ -107,7 +107,7 @@ func (d *dataflow) awaitHandover(t *testing.T) {
 
 // executorsOn returns the processes of executors on a host.
 func (d *dataflow) executorsOn(host string) (pids []int) {
-	for _, p := range inRole(d.id, launch.RoleExecutor, "dataflow") {
+	for _, p := range processesInRole(d.id, launch.RoleExecutor, "dataflow") {
 		if variable(p.environ, "NM_HOST") == host {
 			pids = append(pids, p.pid)
 		}
@@ -115,17 +115,17 @@ func (d *dataflow) executorsOn(host string) (pids []int) {
 	return pids
 }
 
-// assertUndisturbed lets tasks continue, waits for the end, and checks that the output is
+// assertExpectedOutput lets tasks continue, waits for the end, and checks that the output is
 // that of an undisturbed run, byte for byte.
-func (d *dataflow) assertUndisturbed(t *testing.T) {
+func (d *dataflow) assertExpectedOutput(t *testing.T) {
 	t.Helper()
 	_, err := d.suite.files.Stat(t.Context(), d.out)
 	assert.ErrorIs(t, err, fs.ErrNotExist, "the output is there before the end")
 	require.NoError(t, d.control.Release())
 	require.Equal(t, 0, d.wait(t).code)
-	d.suite.assertComplete(t, d.out)
+	d.suite.assertOutputComplete(t, d.out)
 	d.suite.assertNoContainer(t, d.id)
-	expected, err := undisturbed()
+	expected, err := expectedOutput()
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(expected, d.suite.readParts(t, d.out)), "the output differs from that of an undisturbed run")
 }
@@ -193,7 +193,7 @@ func TestDataSetsSurviveLosses(t *testing.T) {
 		again := moments.IndexesOf(mapped, victim)
 		lost := slices.IndexFunc(append(again, mapTasks), func(index int) bool { return index >= mapTasks/2 })
 		require.NoError(t, syscall.Kill(victim, syscall.SIGKILL))
-		d.assertUndisturbed(t)
+		d.assertExpectedOutput(t)
 		d.assertRuns(t, again, mapTasks, lost)
 		assertNothingLeft(t, d.id)
 	})
@@ -203,7 +203,7 @@ func TestDataSetsSurviveLosses(t *testing.T) {
 		victim := moments.Busiest(d.events(t, "mapped"))
 		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 		require.NoError(t, syscall.Kill(victim, syscall.SIGKILL))
-		d.assertUndisturbed(t)
+		d.assertExpectedOutput(t)
 		d.assertRuns(t, lost, mapTasks, len(lost))
 		assertNothingLeft(t, d.id)
 	})
@@ -213,25 +213,25 @@ func TestDataSetsSurviveLosses(t *testing.T) {
 		// All executors commit. One that joined after the map stage has no outputs to lose.
 		victim := moments.Busiest(d.events(t, "mapped"))
 		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
-		masters := inRole(d.id, launch.RoleAM, "dataflow")
+		masters := processesInRole(d.id, launch.RoleAM, "dataflow")
 		require.Len(t, masters, 1)
 		// Without the driver, tasks wait for its permission to commit.
 		require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGSTOP))
 		require.NoError(t, d.control.Release())
 		require.NoError(t, syscall.Kill(victim, syscall.SIGKILL))
 		require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGCONT))
-		d.assertUndisturbed(t)
+		d.assertExpectedOutput(t)
 		d.assertRuns(t, lost, mapTasks, len(lost))
 		assertNothingLeft(t, d.id)
 	})
 	t.Run("the ApplicationMaster", func(t *testing.T) {
 		d := shared.startDataflow(t, three, "reduced")
 		first := d.awaitEvents(t, "reduced", 3)
-		masters := inRole(d.id, launch.RoleAM, "dataflow")
+		masters := processesInRole(d.id, launch.RoleAM, "dataflow")
 		require.Len(t, masters, 1)
 		require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGKILL))
 		d.awaitEvents(t, "reduced", len(first)+1)
-		d.assertUndisturbed(t)
+		d.assertExpectedOutput(t)
 		assert.Len(t, attempts(t, d.id), 2)
 		assertNothingLeft(t, d.id)
 	})

@@ -45,13 +45,13 @@ func disruptionOptions() cluster.Options {
 	return options
 }
 
-// small are flags for small containers, of which none may fail.
-var small = []string{"--driver-memory", "512m", "--executor-memory", "512m", "--conf", "executor.maxNumFailures=1"}
+// smallContainers are flags for small containers, of which none may fail.
+var smallContainers = []string{"--driver-memory", "512m", "--executor-memory", "512m", "--conf", "executor.maxNumFailures=1"}
 
 // submit starts an application on the suite's own cluster.
 func (s *suite) submit(t *testing.T, args ...string) (running *submitted, id string) {
 	t.Helper()
-	running = call{args: append([]string{"submit"}, args...), environment: []string{"HADOOP_CONF_DIR=" + s.hadoop.ConfDir()}}.start(t)
+	running = commandLine{args: append([]string{"submit"}, args...), environment: []string{"HADOOP_CONF_DIR=" + s.hadoop.ConfDir()}}.start(t)
 	return running, running.applicationID(t)
 }
 
@@ -73,19 +73,19 @@ func TestApplicationsSurviveDisruptions(t *testing.T) {
 		{Host: "127.0.0.44", Rack: "/one", MemoryMB: 2048}, {Host: "127.0.0.45", Rack: "/other", MemoryMB: 2048},
 	}
 	own := ownCluster(t, options)
-	t.Run("preemption", func(t *testing.T) { preempted(t, own) })
-	t.Run("a NodeManager is killed", func(t *testing.T) { killedNode(t, own) })
-	t.Run("a node is decommissioned", func(t *testing.T) { decommissionedNode(t, own) })
+	t.Run("preemption", func(t *testing.T) { testPreemption(t, own) })
+	t.Run("a NodeManager is killed", func(t *testing.T) { testKilledNode(t, own) })
+	t.Run("a node is decommissioned", func(t *testing.T) { testDecommissionedNode(t, own) })
 }
 
-// preempted lets a queue claim its share while an application of the other queue
+// testPreemption lets a queue claim its share while an application of the other queue
 // uses the whole cluster.
-func preempted(t *testing.T, own *suite) {
+func testPreemption(t *testing.T, own *suite) {
 	signal := own.data + "/preempted"
-	greedy, id := own.submit(t, append(small, "--queue", "default", "--num-executors", "6", program("trouble"), "waves", "6", signal, signal)...)
+	greedy, id := own.submit(t, append(smallContainers, "--queue", "default", "--num-executors", "6", program("trouble"), "waves", "6", signal, signal)...)
 	own.awaitStatus(t, id, "it has the cluster", func(status page.Status) bool { return status.Tasks.Running == 6 })
 
-	modest, other := own.submit(t, append(small, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal+"-other")...)
+	modest, other := own.submit(t, append(smallContainers, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal+"-other")...)
 	own.awaitStatus(t, other, "the other queue gets its share", func(status page.Status) bool { return status.Tasks.Running == 2 })
 	now := own.awaitStatus(t, id, "it goes on with fewer", func(status page.Status) bool { return status.Executors.Running < 6 })
 	assert.Zero(t, now.Executors.Failed, "what was preempted has not failed")
@@ -99,8 +99,8 @@ func preempted(t *testing.T, own *suite) {
 	own.assertNoContainer(t, other)
 }
 
-// otherNode returns the node without the ApplicationMaster, and the one with it.
-func (s *suite) otherNode(t *testing.T, id string) (other, own *cluster.Node) {
+// nodesByMaster returns the node without the ApplicationMaster, and the one with it.
+func (s *suite) nodesByMaster(t *testing.T, id string) (other, own *cluster.Node) {
 	t.Helper()
 	known, err := s.rest.Application(t.Context(), id)
 	require.NoError(t, err)
@@ -111,8 +111,8 @@ func (s *suite) otherNode(t *testing.T, id string) (other, own *cluster.Node) {
 	return other, own
 }
 
-// resize changes the memory that the ResourceManager assigns to every node.
-func (s *suite) resize(t *testing.T, memoryMB int64) {
+// setNodeMemory changes the memory that the ResourceManager assigns to every node.
+func (s *suite) setNodeMemory(t *testing.T, memoryMB int64) {
 	t.Helper()
 	for _, node := range s.hadoop.Nodes() {
 		s.administer(t, "nodes/"+node.NodeManager.Address(cluster.RPC)+"/resource",
@@ -126,26 +126,26 @@ func (s *suite) resize(t *testing.T, memoryMB int64) {
 	})
 }
 
-// startOnBoth runs an application with a task on each of two nodes that ends when
+// startTaskOnEachNode runs an application with a task on each of two nodes that ends when
 // the signal file exists. Until both run, a node has room for one executor; then for
 // the whole application.
-func (s *suite) startOnBoth(t *testing.T) (running *submitted, id, signal string) {
+func (s *suite) startTaskOnEachNode(t *testing.T) (running *submitted, id, signal string) {
 	t.Helper()
-	s.resize(t, 512+640)
-	signal = output(t)
-	running, id = s.submit(t, append(small, "--executor-memory", "640m", "--num-executors", "2", program("trouble"), "until", signal)...)
+	s.setNodeMemory(t, 512+640)
+	signal = outputPath(t)
+	running, id = s.submit(t, append(smallContainers, "--executor-memory", "640m", "--num-executors", "2", program("trouble"), "until", signal)...)
 	now := s.awaitStatus(t, id, "two tasks run", func(status page.Status) bool { return status.Tasks.Running == 2 })
 	require.Len(t, now.Details, 2)
 	require.NotEqual(t, now.Details[0].Host, now.Details[1].Host)
-	s.resize(t, 512+2*640)
+	s.setNodeMemory(t, 512+2*640)
 	return running, id, signal
 }
 
-// decommissionedNode decommissions a node: its executor finishes its task and stops,
+// testDecommissionedNode decommissions a node: its executor finishes its task and stops,
 // and another replaces it.
-func decommissionedNode(t *testing.T, own *suite) {
-	running, id, signal := own.startOnBoth(t)
-	goes, stays := own.otherNode(t, id)
+func testDecommissionedNode(t *testing.T, own *suite) {
+	running, id, signal := own.startTaskOnEachNode(t)
+	goes, stays := own.nodesByMaster(t, id)
 	own.awaitReport(t, goes)
 	require.NoError(t, own.hadoop.Decommission(t.Context(), 2*time.Minute, goes.Host))
 	now := own.awaitStatus(t, id, "an executor replaces the decommissioning one", func(status page.Status) bool {
@@ -155,7 +155,7 @@ func decommissionedNode(t *testing.T, own *suite) {
 	})
 	assert.Equal(t, 2, now.Tasks.Running, "the decommissioning executor keeps its task")
 	assert.Zero(t, now.Tasks.Failed)
-	shown := call{args: []string{"status", id}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
+	shown := commandLine{args: []string{"status", id}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
 	assert.Contains(t, shown.stdout, "decommissioning")
 
 	require.NoError(t, own.put(t.Context(), signal, nil))
@@ -193,12 +193,12 @@ func (s *suite) awaitReport(t *testing.T, node *cluster.Node) {
 	})
 }
 
-// killedNode kills a NodeManager, whose container runs until the driver learns that
+// testKilledNode kills a NodeManager, whose container runs until the driver learns that
 // the node is lost.
-func killedNode(t *testing.T, own *suite) {
-	running, id, signal := own.startOnBoth(t)
-	goes, stays := own.otherNode(t, id)
-	orphans := inRole(id, launch.RoleExecutor, "trouble")
+func testKilledNode(t *testing.T, own *suite) {
+	running, id, signal := own.startTaskOnEachNode(t)
+	goes, stays := own.nodesByMaster(t, id)
+	orphans := processesInRole(id, launch.RoleExecutor, "trouble")
 	require.Len(t, orphans, 2)
 	require.NoError(t, goes.NodeManager.Kill())
 	own.awaitStatus(t, id, "both tasks run on the remaining node", func(status page.Status) bool {
@@ -211,7 +211,7 @@ func killedNode(t *testing.T, own *suite) {
 		return there == 2 && status.Executors.Failed == 0
 	})
 	await(t, "the executor of the lost node exits", func(context.Context) bool {
-		return len(inRole(id, launch.RoleExecutor, "trouble")) == 2
+		return len(processesInRole(id, launch.RoleExecutor, "trouble")) == 2
 	})
 	require.NoError(t, own.put(t.Context(), signal, nil))
 	assert.Equal(t, 0, running.wait(t).code)
@@ -224,14 +224,14 @@ func killedNode(t *testing.T, own *suite) {
 // removed when idle.
 func TestDynamicAllocation(t *testing.T) {
 	t.Parallel()
-	signal := output(t)
+	signal := outputPath(t)
 	args := []string{"submit", "--executor-memory", "512m"}
 	for key, value := range map[string]string{
 		"enabled": "true", "minExecutors": "1", "maxExecutors": "4", "executorIdleTimeout": "2s", "schedulerBacklogTimeout": "300ms",
 	} {
 		args = append(args, "--conf", "dynamicAllocation."+key+"="+value)
 	}
-	running := call{args: append(args, program("trouble"), "waves", "9", signal+"-1", signal+"-2")}.start(t)
+	running := commandLine{args: append(args, program("trouble"), "waves", "9", signal+"-1", signal+"-2")}.start(t)
 	id := running.applicationID(t)
 	awaitStatus(t, id, "it takes as many as it may", func(status page.Status) bool {
 		return status.Executors.Running == 4 && status.Tasks.Running == 4

@@ -23,7 +23,7 @@ func startWaiting(t *testing.T) (running *submitted, id string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "small.txt")
 	require.NoError(t, os.WriteFile(file, []byte("small\n"), 0o644))
-	running = call{args: []string{"submit", "--num-executors", "2", "--files", file, program("trouble"), "wait", "2"}}.start(t)
+	running = commandLine{args: []string{"submit", "--num-executors", "2", "--files", file, program("trouble"), "wait", "2"}}.start(t)
 	id = running.applicationID(t)
 	awaitTasks(t, id, 2)
 	_, err := shared.files.Stat(t.Context(), home(t)+"/.bobbin/staging/"+id+"/small.txt")
@@ -80,7 +80,7 @@ func TestApplicationOutlivesItsSubmission(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "small.txt")
 	require.NoError(t, os.WriteFile(file, []byte("small\n"), 0o644))
-	h := shared.hold(t, sourcesText(t), counting, "--files", file)
+	h := shared.startHeldCount(t, sourcesText(t), whileCounting, "--files", file)
 	id := h.id
 	h.signal(t, syscall.SIGKILL)
 	assert.Equal(t, -1, h.wait(t).code)

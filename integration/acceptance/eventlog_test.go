@@ -33,8 +33,8 @@ func logOf(ctx context.Context, t *testing.T, id string, attempt int) *eventlog.
 	return nil
 }
 
-// history returns what a log says, so far.
-func history(ctx context.Context, t *testing.T, log *eventlog.Entry) *events.Snapshot {
+// readEvents returns what a log says, so far.
+func readEvents(ctx context.Context, t *testing.T, log *eventlog.Entry) *events.Snapshot {
 	t.Helper()
 	model, _, err := eventlog.Load(ctx, shared.files, log.Path, events.Limits{})
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func awaitLogged(t *testing.T, id string) (shown time.Time) {
 		if log == nil {
 			return false
 		}
-		state := history(ctx, t, log)
+		state := readEvents(ctx, t, log)
 		return !state.Latest.Before(shown) && state.Totals.Done > 0
 	})
 	assert.Less(t, time.Since(began), 5*time.Second)
@@ -80,7 +80,7 @@ func assertLogs(t *testing.T, id string, shown time.Time) {
 	assert.Equal(t, events.StateRunning, killed.State)
 	assert.Equal(t, events.StateSucceeded, ended.State)
 
-	before := history(t.Context(), t, killed)
+	before := readEvents(t.Context(), t, killed)
 	assert.Equal(t, id, before.Application.ID)
 	assert.Equal(t, currentUser(t), before.Application.User)
 	assert.Equal(t, events.StateRunning, before.Application.State)
@@ -89,7 +89,7 @@ func assertLogs(t *testing.T, id string, shown time.Time) {
 	assert.Len(t, before.RunningAttempts(), 2)
 	assert.Equal(t, 2, before.Totals.Registered)
 
-	after := history(t.Context(), t, ended)
+	after := readEvents(t.Context(), t, ended)
 	assert.Equal(t, events.StateSucceeded, after.Application.State)
 	assert.Equal(t, after.Totals.Tasks, after.Totals.Done)
 	assert.Zero(t, after.Totals.Running)

@@ -26,17 +26,17 @@ func TestFirstResourceManagerIsDown(t *testing.T) {
 		"address": cluster.RPC, "scheduler.address": cluster.Scheduler, "webapp.address": cluster.HTTP,
 		"resource-tracker.address": cluster.Tracker, "admin.address": cluster.Admin,
 	} {
-		set("yarn.resourcemanager."+name+".rm1", closed)
+		set("yarn.resourcemanager."+name+".rm1", closedAddress)
 		set("yarn.resourcemanager."+name+".rm2", shared.hadoop.ResourceManager().Address(endpoint))
 	}
 	dir := configurationWith(t, "</configuration>", properties.String()+"</configuration>")
 	environment := []string{"HADOOP_CONF_DIR=" + dir}
 
-	done := call{args: []string{"submit", "--num-executors", "2", program("pi"), "8"}, environment: environment}.run(t)
+	done := commandLine{args: []string{"submit", "--num-executors", "2", program("pi"), "8"}, environment: environment}.run(t)
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
-	assert.Equal(t, 0, call{args: []string{"status", id}, environment: environment}.run(t).code)
-	logs := call{args: []string{"logs", id}, environment: environment}.run(t)
+	assert.Equal(t, 0, commandLine{args: []string{"status", id}, environment: environment}.run(t).code)
+	logs := commandLine{args: []string{"logs", id}, environment: environment}.run(t)
 	assert.Contains(t, logs.stdout, "Pi is roughly 3.14")
 	assertNothingLeft(t, id)
 }

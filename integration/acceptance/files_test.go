@@ -48,8 +48,8 @@ func TestFilesAndArchivesAreInEveryContainer(t *testing.T) {
 	inHDFS := shared.data + "/files/there already.txt"
 	require.NoError(t, shared.put(t.Context(), inHDFS, []byte("from HDFS")))
 
-	out := output(t)
-	done := call{directory: dir, args: []string{
+	out := outputPath(t)
+	done := commandLine{directory: dir, args: []string{
 		"submit", "--num-executors", "2", "--files", "a.txt,b with space.txt,a.txt#again.conf," + inHDFS + "#hdfs.txt",
 		"--archives", archive + "," + archive + "#named", program("trouble"), "look", out,
 		"a.txt", "b with space.txt", "again.conf", "hdfs.txt", "things.tar.gz/deep/inside.txt", "named/deep/inside.txt",
@@ -81,7 +81,7 @@ func TestApplicationActsAsItsUser(t *testing.T) {
 	file := filepath.Join(workingDirectory(t, map[string]string{"small.txt": "small"}), "small.txt")
 
 	out := "hdfs:///user/alice/seen-" + filepath.Base(shared.data)
-	done := call{
+	done := commandLine{
 		args: []string{"submit", "--num-executors", "2", "--files", file, "--conf", "executorEnv.LOOK=around you", "--conf", "yarn.appMasterEnv.LOOK=around you",
 			program("trouble"), "look", out, "$HADOOP_USER_NAME", "$USER", "$LOOK"},
 		environment: []string{"HADOOP_USER_NAME=alice"},
@@ -100,7 +100,7 @@ func TestApplicationActsAsItsUser(t *testing.T) {
 
 func TestMissingHomeErrorSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	done := call{
+	done := commandLine{
 		args:        []string{"submit", "--num-executors", "1", program("trouble"), "succeed", "1"},
 		environment: []string{"HADOOP_USER_NAME=bob"},
 	}.run(t)
@@ -113,7 +113,7 @@ func TestMissingHomeErrorSaysWhatToDo(t *testing.T) {
 		require.NoError(t, client.MkdirAll("/tmp", 0o777))
 		require.NoError(t, client.Chmod("/tmp", 0o1777))
 	})
-	done = call{
+	done = commandLine{
 		args:        []string{"submit", "--num-executors", "1", "--conf", "yarn.stagingDir=hdfs:///tmp", program("trouble"), "succeed", "1"},
 		environment: []string{"HADOOP_USER_NAME=bob"},
 	}.run(t)

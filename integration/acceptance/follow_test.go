@@ -39,12 +39,12 @@ func TestFollowedLogs(t *testing.T) {
 	own := ownCluster(t, options)
 	environment := []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}
 	const tasks, lines = 4, 400
-	done := call{environment: environment, args: []string{"run", "--detach", "--tasks", "4", "--num-executors", "2", "--executor-cores", "2", "--",
+	done := commandLine{environment: environment, args: []string{"run", "--detach", "--tasks", "4", "--num-executors", "2", "--executor-cores", "2", "--",
 		"sh", "-c", fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo "line $i of task {index}"; i=$((i+1)); sleep 0.02; done; printf 'no end of task {index}'`, lines)}}.run(t)
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
 
-	following := call{environment: environment, args: []string{"logs", "--follow", id}}.start(t)
+	following := commandLine{environment: environment, args: []string{"logs", "--follow", id}}.start(t)
 	await(t, "lines come", func(context.Context) bool { return strings.Contains(following.firstLine(), " | ") })
 	paused := own.hadoop.Nodes()[0].NodeManager
 	require.NoError(t, syscall.Kill(paused.PID(), syscall.SIGSTOP))
@@ -71,7 +71,7 @@ func TestFollowedLogs(t *testing.T) {
 	}
 	assert.Len(t, seen, tasks*(lines+1))
 
-	asJSON := call{environment: environment, args: []string{"logs", "--follow", "--json", id}}.run(t)
+	asJSON := commandLine{environment: environment, args: []string{"logs", "--follow", "--json", id}}.run(t)
 	assert.Equal(t, 0, asJSON.code)
 	assert.Contains(t, asJSON.stdout, `"file":"task-3-0.out","line":"line 399 of task 3"}`)
 	again := regexp.MustCompile(`"file":"task-\d-0\.out","line":"line \d+ of task \d"`).FindAllString(asJSON.stdout, -1)

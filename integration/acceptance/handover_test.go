@@ -26,46 +26,46 @@ func (s *suite) startFetching(t *testing.T, executors int, flags ...string) *dat
 	return d
 }
 
-// preemptedMapOutput lets another queue claim its share while tasks fetch map output:
+// testPreemptionDuringFetches lets another queue claim its share while tasks fetch map output:
 // the preempted executors hand over what they have before they are killed.
-func preemptedMapOutput(t *testing.T, own *suite) {
+func testPreemptionDuringFetches(t *testing.T, own *suite) {
 	d := own.startFetching(t, 6, "--queue", "default", "--driver-memory", "512m", "--executor-memory", "512m", "--executor-cores", "2")
-	signal := output(t)
-	modest, other := own.submit(t, append(small, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal)...)
+	signal := outputPath(t)
+	modest, other := own.submit(t, append(smallContainers, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal)...)
 	own.awaitStatus(t, other, "the other queue gets its share", func(status page.Status) bool { return status.Tasks.Running == 2 })
-	d.awaitHandover(t)
-	d.assertUndisturbed(t)
+	d.awaitDataMoved(t)
+	d.assertExpectedOutput(t)
 	d.assertRuns(t, nil, mapTasks)
 	require.NoError(t, own.put(t.Context(), signal, nil))
 	assert.Equal(t, 0, modest.wait(t).code)
 	own.assertNoContainer(t, other)
 }
 
-// lostMapOutput kills a NodeManager and its executors while tasks fetch map output from
+// testNodeLossDuringFetches kills a NodeManager and its executors while tasks fetch map output from
 // there. The lost map tasks run again together, although several tasks miss their output.
-func lostMapOutput(t *testing.T, own *suite) {
+func testNodeLossDuringFetches(t *testing.T, own *suite) {
 	d := own.startFetching(t, 2, "--executor-cores", "4")
-	goes, _ := own.otherNode(t, d.id)
+	goes, _ := own.nodesByMaster(t, d.id)
 	victims := d.executorsOn(goes.Host)
 	require.Len(t, victims, 1)
 	lost := moments.IndexesOf(d.events(t, "mapped"), victims[0])
 	require.NotEmpty(t, lost)
 	require.NoError(t, goes.NodeManager.Kill())
 	require.NoError(t, syscall.Kill(victims[0], syscall.SIGKILL))
-	d.assertUndisturbed(t)
+	d.assertExpectedOutput(t)
 	d.assertRuns(t, lost, mapTasks, len(lost))
 	require.NoError(t, goes.NodeManager.Start(t.Context()))
 	require.NoError(t, own.hadoop.WaitReady(t.Context()))
 }
 
-// decommissionedMapOutput decommissions a node while tasks fetch map output from there:
+// testDecommissionDuringFetches decommissions a node while tasks fetch map output from there:
 // its executor hands over what it has.
-func decommissionedMapOutput(t *testing.T, own *suite) {
+func testDecommissionDuringFetches(t *testing.T, own *suite) {
 	d := own.startFetching(t, 2, "--executor-cores", "4")
-	goes, _ := own.otherNode(t, d.id)
+	goes, _ := own.nodesByMaster(t, d.id)
 	own.awaitReport(t, goes)
 	require.NoError(t, own.hadoop.Decommission(t.Context(), 2*time.Minute, goes.Host))
-	d.awaitHandover(t)
-	d.assertUndisturbed(t)
+	d.awaitDataMoved(t)
+	d.assertExpectedOutput(t)
 	d.assertRuns(t, nil, mapTasks)
 }

@@ -66,8 +66,8 @@ func states(cases []junitCase) []string {
 	return all
 }
 
-// collected returns the contents of the files below a directory, by path.
-func collected(t *testing.T, directory string) map[string]string {
+// readTree returns the contents of the files below a directory, by path.
+func readTree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	require.NoError(t, filepath.WalkDir(directory, func(path string, entry os.DirEntry, err error) error {
@@ -117,7 +117,7 @@ func TestJobOfThreeSteps(t *testing.T) {
 		"data.txt": "the data beside it\n",
 		"build.sh": "#!/bin/sh\nset -e\necho \"$GREETING: $1\"\necho \"$MATRIX_OS $MATRIX_VERSION\" > built.bin\nmkdir -p log/deep\necho $TASK_INDEX/$TASK_COUNT > log/deep/a.log\n",
 	})
-	done := call{args: []string{"run", "job.yaml", "--summary", "reports/junit.xml"}, directory: dir}.run(t)
+	done := commandLine{args: []string{"run", "job.yaml", "--summary", "reports/junit.xml"}, directory: dir}.run(t)
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
 	assert.Equal(t, "three-steps", application(t, id).Name)
@@ -127,9 +127,9 @@ func TestJobOfThreeSteps(t *testing.T) {
 	assert.Equal(t, map[string]string{
 		"debian-3.9/built.bin": "debian 3.9\n", "debian-3.10/built.bin": "debian 3.10\n", "alpine-3.10/built.bin": "alpine 3.10\n",
 		"report/0/report.txt": "the data beside it\n",
-	}, collected(t, filepath.Join(dir, "out")))
+	}, readTree(t, filepath.Join(dir, "out")))
 	assert.Equal(t, map[string]string{"build/0/log/deep/a.log": "0/3\n", "build/1/log/deep/a.log": "1/3\n", "build/2/log/deep/a.log": "2/3\n"},
-		collected(t, filepath.Join(dir, "logs")))
+		readTree(t, filepath.Join(dir, "logs")))
 
 	suites := readJUnit(t, filepath.Join(dir, "reports", "junit.xml"))
 	assert.Equal(t, []string{"passed", "passed", "passed"}, states(suites["build"]))
@@ -162,11 +162,11 @@ steps:
     needs: [test]
     command: [no-such-command]
 `})
-	done := call{args: []string{"run", "job.yaml", "--summary", "junit.xml"}, directory: dir}.run(t)
+	done := commandLine{args: []string{"run", "job.yaml", "--summary", "junit.xml"}, directory: dir}.run(t)
 	assert.Equal(t, 6, done.code)
 	id := done.applicationID(t)
 	assert.Equal(t, "yarn-submit: "+id+" failed: command: step test: task 1 exited with status 6", done.lastLine())
-	assert.Equal(t, map[string]string{"test/0/report.xml": "good\n", "test/1/report.xml": "bad\n"}, collected(t, filepath.Join(dir, "out")))
+	assert.Equal(t, map[string]string{"test/0/report.xml": "good\n", "test/1/report.xml": "bad\n"}, readTree(t, filepath.Join(dir, "out")))
 	suites := readJUnit(t, filepath.Join(dir, "junit.xml"))
 	require.Equal(t, []string{"passed", "failed"}, states(suites["test"]))
 	assert.Contains(t, suites["test"][1].Failure.Text, "in bad\n")
@@ -185,7 +185,7 @@ steps:
   slow: {needs: [quick], command: [sleep, "600"]}
   behind: {needs: [slow], command: "true"}
 `})
-	running := call{args: []string{"run", "job.yaml", "--summary", "junit.xml"}, directory: dir}.start(t)
+	running := commandLine{args: []string{"run", "job.yaml", "--summary", "junit.xml"}, directory: dir}.start(t)
 	id := running.applicationID(t)
 	await(t, "the first step's end is recorded", func(ctx context.Context) bool {
 		written, err := shared.files.List(ctx, home(t)+"/.bobbin/results/"+id+"/report")
@@ -217,21 +217,21 @@ steps:
 func TestCommandCollectsItsFiles(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{"job.sh": "#!/bin/sh\necho task $1 > out.csv\n"})
-	done := call{
+	done := commandLine{
 		args:      []string{"run", "--tasks", "4", "--num-executors", "2", "--executor-cores", "2", "--collect", "*.csv=back", "--", "./job.sh", "{index}"},
 		directory: dir,
 	}.run(t)
 	require.Equal(t, 0, done.code)
 	assert.Equal(t, map[string]string{"0/out.csv": "task 0\n", "1/out.csv": "task 1\n", "2/out.csv": "task 2\n", "3/out.csv": "task 3\n"},
-		collected(t, filepath.Join(dir, "back")))
+		readTree(t, filepath.Join(dir, "back")))
 
-	done = call{
+	done = commandLine{
 		args: []string{"run", "--deploy-mode", "client", "--tasks", "2", "--num-executors", "1", "--collect", "*.csv=mine", "--summary", "junit.xml",
 			"--", "./job.sh", "{index}"},
 		directory: dir,
 	}.run(t)
 	require.Equal(t, 0, done.code)
-	assert.Equal(t, map[string]string{"0/out.csv": "task 0\n", "1/out.csv": "task 1\n"}, collected(t, filepath.Join(dir, "mine")))
+	assert.Equal(t, map[string]string{"0/out.csv": "task 0\n", "1/out.csv": "task 1\n"}, readTree(t, filepath.Join(dir, "mine")))
 	assert.Equal(t, []string{"passed", "passed"}, states(readJUnit(t, filepath.Join(dir, "junit.xml"))["job.sh"]))
 }
 
@@ -243,12 +243,12 @@ func TestTheDocumentedJob(t *testing.T) {
 	job, _, _ := strings.Cut(rest, "```\n")
 	for _, master := range []string{"yarn", "local-cluster[2,2,1024]"} {
 		dir := workingDirectory(t, map[string]string{"job.yaml": job, "words.txt": "apple\nant\nbee\nbanana\ncat\nzoo\n"})
-		done := call{args: []string{"run", "job.yaml", "--master", master, "--summary", "junit.xml"}, directory: dir}.run(t)
+		done := commandLine{args: []string{"run", "job.yaml", "--master", master, "--summary", "junit.xml"}, directory: dir}.run(t)
 		require.Equal(t, 0, done.code, master)
 		assert.Equal(t, map[string]string{
 			"a-3/found.txt": "apple\nant\n", "a-5/found.txt": "apple\n", "b-3/found.txt": "bee\nbanana\n", "b-5/found.txt": "banana\n",
 			"c-3/found.txt": "cat\n", "z-1/found.txt": "zoo\n", "report/0/report.txt": "all counted\n",
-		}, collected(t, filepath.Join(dir, "out")), master)
+		}, readTree(t, filepath.Join(dir, "out")), master)
 		suites := readJUnit(t, filepath.Join(dir, "junit.xml"))
 		assert.Equal(t, []string{"passed", "passed"}, states(suites["fetch"]), master)
 		assert.Equal(t, []string{"skipped"}, states(suites["lint"]), master)
@@ -261,10 +261,10 @@ func TestJobFollowedAgainCollectsFilesAgain(t *testing.T) {
 	var ids []string
 	for range 2 {
 		dir := workingDirectory(t, map[string]string{"job.yaml": job})
-		done := call{args: []string{"run", "job.yaml", "--summary", "junit.xml", "--idempotency-key", "again-" + filepath.Base(shared.data)}, directory: dir}.run(t)
+		done := commandLine{args: []string{"run", "job.yaml", "--summary", "junit.xml", "--idempotency-key", "again-" + filepath.Base(shared.data)}, directory: dir}.run(t)
 		require.Equal(t, 0, done.code)
 		ids = append(ids, done.applicationID(t))
-		assert.Equal(t, map[string]string{"make/0/out.txt": "made\n"}, collected(t, filepath.Join(dir, "out")))
+		assert.Equal(t, map[string]string{"make/0/out.txt": "made\n"}, readTree(t, filepath.Join(dir, "out")))
 		assert.Equal(t, []string{"passed"}, states(readJUnit(t, filepath.Join(dir, "junit.xml"))["make"]))
 	}
 	assert.Equal(t, ids[0], ids[1])

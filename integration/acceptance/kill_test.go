@@ -22,7 +22,7 @@ import (
 func killRole(t *testing.T, id string, role launch.Role) {
 	t.Helper()
 	await(t, string(role)+" of "+id, func(context.Context) bool {
-		found := inRole(id, role, "census")
+		found := processesInRole(id, role, "census")
 		if len(found) == 0 {
 			return false
 		}
@@ -33,23 +33,23 @@ func killRole(t *testing.T, id string, role launch.Role) {
 
 // assertContinues releases a count after the kill of a process, and checks that its
 // output is complete and correct.
-func assertContinues(t *testing.T, h *held) outcome {
+func assertContinues(t *testing.T, h *heldCount) outcome {
 	t.Helper()
 	h.release(t)
 	done := h.assertCorrect(t)
 	assert.Equal(t, yarnrest.StatusSucceeded, application(t, h.id).FinalStatus)
-	assertComplete(t, h.out)
+	assertOutputComplete(t, h.out)
 	assertNothingLeft(t, h.id)
 	return done
 }
 
-func assertNoneTemporary(t *testing.T, out string) {
+func assertNoTemporaryFiles(t *testing.T, out string) {
 	t.Helper()
-	shared.assertNoneTemporary(t, out)
+	shared.assertNoTemporaryFiles(t, out)
 }
 
-// assertNoneTemporary checks that no uncommitted files of attempts are left beside an output.
-func (s *suite) assertNoneTemporary(t *testing.T, out string) {
+// assertNoTemporaryFiles checks that no uncommitted files of attempts are left beside an output.
+func (s *suite) assertNoTemporaryFiles(t *testing.T, out string) {
 	t.Helper()
 	parent, name := path.Split(out)
 	beside, err := s.files.List(t.Context(), parent)
@@ -61,13 +61,13 @@ func (s *suite) assertNoneTemporary(t *testing.T, out string) {
 	}
 }
 
-func assertComplete(t *testing.T, out string) {
+func assertOutputComplete(t *testing.T, out string) {
 	t.Helper()
-	shared.assertComplete(t, out)
+	shared.assertOutputComplete(t, out)
 }
 
-// assertComplete checks that an output has part files, _SUCCESS and nothing else.
-func (s *suite) assertComplete(t *testing.T, out string) {
+// assertOutputComplete checks that an output has part files, _SUCCESS and nothing else.
+func (s *suite) assertOutputComplete(t *testing.T, out string) {
 	t.Helper()
 	entries, err := s.files.List(t.Context(), out)
 	require.NoError(t, err)
@@ -75,16 +75,16 @@ func (s *suite) assertComplete(t *testing.T, out string) {
 		assert.Regexp(t, `^(part-\d{5}|_SUCCESS|\.committed-by-.*)$`, entry.Name)
 		assert.False(t, entry.Dir, entry.Path)
 	}
-	s.assertNoneTemporary(t, out)
+	s.assertNoTemporaryFiles(t, out)
 }
 
 func TestCountsAreCorrectAfterExecutorIsKilled(t *testing.T) {
 	t.Parallel()
-	for _, when := range []moment{counting, writing} {
+	for _, when := range []waitPoint{whileCounting, whileWriting} {
 		t.Run(string(when), func(t *testing.T) {
 			t.Parallel()
-			h := shared.hold(t, sourcesText(t), when)
-			h.awaitMoment(t)
+			h := shared.startHeldCount(t, sourcesText(t), when)
+			h.awaitWaitPoint(t)
 			killRole(t, h.id, launch.RoleExecutor)
 			assert.Contains(t, assertContinues(t, h).stderr, "1 lost")
 		})
@@ -93,25 +93,25 @@ func TestCountsAreCorrectAfterExecutorIsKilled(t *testing.T) {
 
 func TestCountsAreCorrectAfterApplicationMasterIsKilled(t *testing.T) {
 	t.Parallel()
-	const starting moment = "starting"
-	for _, when := range []moment{starting, counting, writing} {
+	const starting waitPoint = "starting"
+	for _, when := range []waitPoint{starting, whileCounting, whileWriting} {
 		t.Run(string(when), func(t *testing.T) {
 			t.Parallel()
-			var h *held
+			var h *heldCount
 			if when == starting {
-				h = shared.hold(t, sourcesText(t), counting)
+				h = shared.startHeldCount(t, sourcesText(t), whileCounting)
 			} else {
-				h = shared.hold(t, sourcesText(t), when)
-				h.awaitMoment(t)
+				h = shared.startHeldCount(t, sourcesText(t), when)
+				h.awaitWaitPoint(t)
 			}
 			var shown time.Time
-			if when == counting {
+			if when == whileCounting {
 				shown = awaitLogged(t, h.id)
 			}
 			killRole(t, h.id, launch.RoleAM)
 			assertContinues(t, h)
 			assert.Len(t, attempts(t, h.id), 2)
-			if when == counting {
+			if when == whileCounting {
 				assertLogs(t, h.id, shown)
 			}
 		})
@@ -121,12 +121,12 @@ func TestCountsAreCorrectAfterApplicationMasterIsKilled(t *testing.T) {
 // TestHungExecutorIsReplaced pauses an executor, whose connection stays open.
 func TestHungExecutorIsReplaced(t *testing.T) {
 	t.Parallel()
-	signal := output(t)
-	running := call{args: []string{"submit", "--num-executors", "2", "--conf", "network.timeout=10s", "--conf", "executor.heartbeatInterval=500ms",
+	signal := outputPath(t)
+	running := commandLine{args: []string{"submit", "--num-executors", "2", "--conf", "network.timeout=10s", "--conf", "executor.heartbeatInterval=500ms",
 		program("trouble"), "until", signal}}.start(t)
 	id := running.applicationID(t)
 	awaitTasks(t, id, 2)
-	hung := inRole(id, launch.RoleExecutor, "trouble")[0]
+	hung := processesInRole(id, launch.RoleExecutor, "trouble")[0]
 	require.NoError(t, syscall.Kill(hung.pid, syscall.SIGSTOP))
 	awaitStatus(t, id, "another executor runs its task", func(status page.Status) bool {
 		return status.Tasks.Failed == 1 && status.Tasks.Running == 2

@@ -95,27 +95,27 @@ func tree(ctx context.Context, files *storage.Files, directory string) ([]storag
 	return all, nil
 }
 
-// cached matches what may stay: cached uploads, in directories named by their SHA-256, and
+// cachePaths matches what may stay: cached uploads, in directories named by their SHA-256, and
 // event logs.
-var cached = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?|/history(/[^/]*\.jsonl\.zst)?)?$`)
+var cachePaths = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?|/history(/[^/]*\.jsonl\.zst)?)?$`)
 
 // leftovers returns an error if all tests together have left anything behind.
 func (s *suite) leftovers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	// Applications that still run may be about to remove their staged files.
-	ended := s.programsEnd(ctx)
+	ended := s.awaitNoPrograms(ctx)
 	entries, err := tree(ctx, s.files, "/user")
 	if err != nil {
 		return err
 	}
-	kept, err := s.kept(ctx)
+	kept, err := s.keptPaths(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, entry := range entries {
-		if strings.Contains(entry.Path, "/.bobbin") && !cached.MatchString(entry.Path) && !kept.MatchString(entry.Path) {
+		if strings.Contains(entry.Path, "/.bobbin") && !cachePaths.MatchString(entry.Path) && !kept.MatchString(entry.Path) {
 			errs = append(errs, fmt.Errorf("left in HDFS: %s", entry.Path))
 		}
 	}
@@ -128,9 +128,9 @@ func (s *suite) leftovers() error {
 	return errors.Join(append(errs, err, ended)...)
 }
 
-// kept matches the results of successful applications with an idempotency key, for
+// keptPaths matches the results of successful applications with an idempotency key, for
 // the next run with the key.
-func (s *suite) kept(ctx context.Context) (*regexp.Regexp, error) {
+func (s *suite) keptPaths(ctx context.Context) (*regexp.Regexp, error) {
 	succeeded, err := s.rest.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{yarnrest.StateFinished}})
 	ids := []string{"none"}
 	for _, application := range succeeded {
@@ -142,8 +142,8 @@ func (s *suite) kept(ctx context.Context) (*regexp.Regexp, error) {
 	return regexp.MustCompile(`/\.bobbin/results(/(` + strings.Join(ids, "|") + `)(/.*)?)?$`), err
 }
 
-// programsEnd waits until no localized program runs.
-func (s *suite) programsEnd(ctx context.Context) error {
+// awaitNoPrograms waits until no localized program runs.
+func (s *suite) awaitNoPrograms(ctx context.Context) error {
 	for {
 		left := ""
 		executables, err := filepath.Glob("/proc/[0-9]*/exe")

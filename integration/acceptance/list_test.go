@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listed returns the ids that yarn-submit list prints as JSON.
-func listed(t *testing.T, args ...string) []string {
+// listIDs returns the ids that yarn-submit list prints as JSON.
+func listIDs(t *testing.T, args ...string) []string {
 	t.Helper()
 	done := yarnSubmit(t, append([]string{"list", "--json", "--limit", "0"}, args...)...)
 	require.Equal(t, 0, done.code)
@@ -28,8 +28,8 @@ func listed(t *testing.T, args ...string) []string {
 
 func TestListFilters(t *testing.T) {
 	t.Parallel()
-	signal := output(t)
-	running := call{args: []string{"submit", "--name", "Nightly/report 7", "--queue", "batch", "--conf", "yarn.tags=Team-A,nightly-7",
+	signal := outputPath(t)
+	running := commandLine{args: []string{"submit", "--name", "Nightly/report 7", "--queue", "batch", "--conf", "yarn.tags=Team-A,nightly-7",
 		"--num-executors", "1", program("trouble"), "until", signal}}.start(t)
 	id := running.applicationID(t)
 	awaitTasks(t, id, 1)
@@ -38,12 +38,12 @@ func TestListFilters(t *testing.T) {
 		{"--name", "Nightly/report 7"}, {"--name", "Night*7"}, {"--name", "*report ?"},
 		{"--state", "RUNNING", "--queue", "batch", "--tag", "nightly-7", "--name", "Nightly*"},
 	} {
-		assert.Contains(t, listed(t, args...), id, args)
+		assert.Contains(t, listIDs(t, args...), id, args)
 	}
 	for _, args := range [][]string{
 		{"--state", "FINISHED"}, {"--user", "nobody"}, {"--queue", "default"}, {"--tag", "team"}, {"--name", "nightly*"}, {"--name", "report"},
 	} {
-		assert.NotContains(t, listed(t, args...), id, args)
+		assert.NotContains(t, listIDs(t, args...), id, args)
 	}
 	assert.Equal(t, 2, yarnSubmit(t, "list", "--state", "ALIVE").code)
 	assert.Equal(t, 2, yarnSubmit(t, "list", "--name", "[").code)
@@ -64,7 +64,7 @@ func TestListFilters(t *testing.T) {
 		return strings.HasPrefix(yarnSubmit(t, "__complete", "submit", "--queue", "b").stdout, "batch\n:")
 	})
 
-	watching := call{args: []string{"status", "--watch", "--interval", "200ms", id}}.start(t)
+	watching := commandLine{args: []string{"status", "--watch", "--interval", "200ms", id}}.start(t)
 	await(t, "it is watched", func(context.Context) bool { return strings.Contains(watching.firstLine(), "RUNNING") })
 	require.NoError(t, shared.put(t.Context(), signal, nil))
 	require.Equal(t, 0, running.wait(t).code)

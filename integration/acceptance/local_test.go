@@ -17,11 +17,11 @@ import (
 
 func TestSameProgramRunsOnThisMachine(t *testing.T) {
 	t.Parallel()
-	in, out := sourcesText(t), output(t)
+	in, out := sourcesText(t), outputPath(t)
 	done := yarnSubmit(t, "submit", "--master", "local[2]", program("wordcount"), in.path, out)
 	require.Equal(t, 0, done.code)
 	assertCounts(t, in.words, out)
-	assertNoneTemporary(t, out)
+	assertNoTemporaryFiles(t, out)
 }
 
 func TestProgramStartedByHandNeedsNoCluster(t *testing.T) {

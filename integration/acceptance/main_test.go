@@ -65,11 +65,11 @@ func TestMain(m *testing.M) {
 	}
 	switch *fixture {
 	case "local":
-		os.Exit(result(run(m, "127.0.0.1", sharedCluster)))
+		os.Exit(exitCode(run(m, "127.0.0.1", sharedCluster)))
 	case "containers":
-		os.Exit(containers.Inside(inContainers(), func(c *containers.Cluster) int {
-			return result(run(m, containers.Client, func() (*cluster.Cluster, func() error, error) {
-				view, err := c.View(context.Background())
+		os.Exit(containers.RunInside(containerOptions(), func(c *containers.Cluster) int {
+			return exitCode(run(m, containers.Client, func() (*cluster.Cluster, func() error, error) {
+				view, err := c.HadoopCluster(context.Background())
 				return view, func() error { return nil }, err
 			}))
 		}))
@@ -78,9 +78,9 @@ func TestMain(m *testing.M) {
 	os.Exit(2)
 }
 
-// inContainers makes the cluster in containers as large as the local one. Its client
+// containerOptions makes the cluster in containers as large as the local one. Its client
 // configuration has every address by name, as tests replace addresses.
-func inContainers() containers.Options {
+func containerOptions() containers.Options {
 	return containers.Options{Properties: map[string]string{
 		"yarn.log-aggregation-enable":                    "false",
 		"yarn.nodemanager.log.retain-seconds":            "86400",
@@ -94,8 +94,8 @@ func inContainers() containers.Options {
 	}}
 }
 
-// result returns the exit code of a run.
-func result(code int, err error) int {
+// exitCode returns the exit code of a run.
+func exitCode(code int, err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "acceptance:", err)
 		return 1

@@ -11,7 +11,7 @@ import (
 
 func TestExecutorKilledForMemoryIsReported(t *testing.T) {
 	t.Parallel()
-	done := trouble(t, []string{"--executor-memory", "128m", "--conf", "executor.maxNumFailures=2"}, "fill-executor", "300")
+	done := runTrouble(t, []string{"--executor-memory", "128m", "--conf", "executor.maxNumFailures=2"}, "fill-executor", "300")
 	require.Equal(t, 1, done.code)
 	id := done.applicationID(t)
 	known := application(t, id)
@@ -26,7 +26,7 @@ func TestExecutorKilledForMemoryIsReported(t *testing.T) {
 
 func TestTaskFailureNamesExecutorsKilledForMemory(t *testing.T) {
 	t.Parallel()
-	done := trouble(t, []string{"--executor-memory", "128m", "--conf", "task.maxFailures=1"}, "fill-executor", "300")
+	done := runTrouble(t, []string{"--executor-memory", "128m", "--conf", "task.maxFailures=1"}, "fill-executor", "300")
 	require.Equal(t, 1, done.code)
 	assert.Contains(t, done.lastLine(), `task 0 of "fill" failed once`)
 	assert.Regexp(t, `killed for its memory: \d+(\.\d+)? MB of 128 MB physical memory used`, done.lastLine())
@@ -36,7 +36,7 @@ func TestTaskFailureNamesExecutorsKilledForMemory(t *testing.T) {
 
 func TestApplicationMasterKilledForMemoryIsReported(t *testing.T) {
 	t.Parallel()
-	done := trouble(t, []string{"--driver-memory", "128m", "--conf", "yarn.maxAppAttempts=1"}, "fill-driver", "300")
+	done := runTrouble(t, []string{"--driver-memory", "128m", "--conf", "yarn.maxAppAttempts=1"}, "fill-driver", "300")
 	require.Equal(t, 1, done.code)
 	id := done.applicationID(t)
 	assert.Regexp(t, `failed: the ApplicationMaster's container was killed for using \d+(\.\d+)? MB of 128 MB physical memory: raise --driver-memory`, done.lastLine())

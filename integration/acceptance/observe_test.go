@@ -62,10 +62,10 @@ func scrape(t *testing.T, id string) map[string]*dto.MetricFamily {
 }
 
 // startProcess starts a process that the test ends, and returns what it writes.
-func startProcess(t *testing.T, path string, args ...string) *transcript {
+func startProcess(t *testing.T, path string, args ...string) *outputRecorder {
 	t.Helper()
 	command := exec.Command(path, args...)
-	said := &transcript{t: t}
+	said := &outputRecorder{t: t}
 	command.Stdout, command.Stderr = said, said
 	command.Env = append(os.Environ(), "HADOOP_CONF_DIR="+shared.hadoop.ConfDir())
 	require.NoError(t, command.Start())
@@ -88,9 +88,9 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// scrapedByPrometheus starts a Prometheus, which finds the cluster's applications by
+// scrapeWithPrometheus starts a Prometheus, which finds the cluster's applications by
 // metrics-sd, and waits until it knows how many executors an application wants.
-func scrapedByPrometheus(t *testing.T, id string) (wanted string) {
+func scrapeWithPrometheus(t *testing.T, id string) (wanted string) {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
 	require.NoError(t, err, "install Prometheus")
@@ -141,9 +141,9 @@ func takeProfile(t *testing.T, args ...string) (taken *profile.Profile, said str
 	return taken, done.stderr
 }
 
-// share returns how much of a CPU profile's time was spent in functions of the program,
+// profileShares returns how much of a CPU profile's time was spent in functions of the program,
 // and what they call, from 0 to 1; and the time of each executor.
-func share(p *profile.Profile) (program float64, executors map[string]int64) {
+func profileShares(p *profile.Profile) (program float64, executors map[string]int64) {
 	executors = map[string]int64{}
 	var inside, all int64
 	for _, sample := range p.Sample {
@@ -166,7 +166,7 @@ func share(p *profile.Profile) (program float64, executors map[string]int64) {
 	return float64(inside) / float64(max(all, 1)), executors
 }
 
-func TestARunningApplicationIsObserved(t *testing.T) {
+func TestMetricsAndProfilesOfARunningApplication(t *testing.T) {
 	t.Parallel()
 	id := yarnSubmit(t, "submit", "--detach", "--num-executors", "2", "--conf", "log.format=json", program("pi"), "100000").applicationID(t)
 	defer yarnSubmit(t, "kill", id)
@@ -177,11 +177,11 @@ func TestARunningApplicationIsObserved(t *testing.T) {
 	assert.EqualValues(t, 1, families["bobbin_task_sets_submitted_total"].GetMetric()[0].GetCounter().GetValue())
 	assert.Contains(t, families, "bobbin_containers")
 	assert.Contains(t, families, "process_cpu_seconds_total")
-	assert.Equal(t, "2", scrapedByPrometheus(t, id))
+	assert.Equal(t, "2", scrapeWithPrometheus(t, id))
 
 	cpu, said := takeProfile(t, id, "--seconds", "3")
 	assert.Contains(t, said, "executor 1, executor 2; read it with go tool pprof")
-	program, executors := share(cpu)
+	program, executors := profileShares(cpu)
 	assert.Greater(t, program, 0.5, "the task function is busy")
 	assert.Len(t, executors, 2)
 	for executor, nanos := range executors {
@@ -224,13 +224,13 @@ func TestARunningApplicationIsObserved(t *testing.T) {
 
 func TestProfilesInClientMode(t *testing.T) {
 	t.Parallel()
-	running := drive(t, clientModes["attended"], "--num-executors", "1", program("pi"), "100000")
-	id := running.drivenID(t)
+	running := startInClientMode(t, clientModes["attended"], "--num-executors", "1", program("pi"), "100000")
+	id := running.clientModeID(t)
 	defer yarnSubmit(t, "kill", id)
 	awaitTasks(t, id, 1)
 	cpu, said := takeProfile(t, id, "--seconds", "2")
 	assert.Contains(t, said, "executor 1;")
-	program, _ := share(cpu)
+	program, _ := profileShares(cpu)
 	assert.Greater(t, program, 0.5)
 	_, said = takeProfile(t, id, "--type", "goroutine", "--driver")
 	assert.Contains(t, said, "the driver;")

@@ -15,14 +15,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// oddText is a file's content, and its text if the content is compressed.
-type oddText struct {
+// unusualText is a file's content, and its text if the content is compressed.
+type unusualText struct {
 	name          string
 	content, text []byte
 }
 
-// oddTexts returns files with unusual texts.
-func oddTexts(t *testing.T) []oddText {
+// unusualTexts returns files with unusual texts.
+func unusualTexts(t *testing.T) []unusualText {
 	plain := map[string][]byte{
 		"bytes.txt": []byte("caf\xe9 caf\u00e9 \xff\xfe\xff half\xc3 \x80\x81 a\x85b \xed\xa0\x80 \xf4\x90\x80\x80\n" +
 			"nul\x00nul \x00 \x00\x00\n\x1b[0m \x7f \x01\n"),
@@ -36,19 +36,19 @@ func oddTexts(t *testing.T) []oddText {
 		"line.txt":           longLine(),
 		"long-word.txt":      append(bytes.Repeat([]byte("w"), 9<<20), "\nafter the word\n"...),
 	}
-	var all []oddText
+	var all []unusualText
 	for name, content := range plain {
-		all = append(all, oddText{name: name, content: content, text: content})
+		all = append(all, unusualText{name: name, content: content, text: content})
 	}
 	for _, name := range []string{"_SUCCESS", ".crc", "_logs/log", "sub/.swp"} {
-		all = append(all, oddText{name: name, content: []byte("hidden\n")})
+		all = append(all, unusualText{name: name, content: []byte("hidden\n")})
 	}
 	first, second := []byte("two members\nin one"), []byte("file, of\u2003which the second\n")
 	many := bytes.Repeat([]byte("many words in a frame\n"), 50_000)
 	return append(all,
-		oddText{name: "empty.gz", content: gzipped(t, nil)},
-		oddText{name: "members.txt.gz", content: slices.Concat(gzipped(t, first), gzipped(t, second)), text: slices.Concat(first, second)},
-		oddText{name: "frames.txt.zst", content: slices.Concat(zstandard(t, many), zstandard(t, second)), text: slices.Concat(many, second)},
+		unusualText{name: "empty.gz", content: gzipped(t, nil)},
+		unusualText{name: "members.txt.gz", content: slices.Concat(gzipped(t, first), gzipped(t, second)), text: slices.Concat(first, second)},
+		unusualText{name: "frames.txt.zst", content: slices.Concat(zstandard(t, many), zstandard(t, second)), text: slices.Concat(many, second)},
 	)
 }
 
@@ -79,11 +79,11 @@ func zstandard(t *testing.T, content []byte) []byte {
 	return encoder.EncodeAll(content, nil)
 }
 
-func TestWordCountOfOddTexts(t *testing.T) {
+func TestWordCountOfUnusualTexts(t *testing.T) {
 	t.Parallel()
-	in, out := shared.data+"/odd texts", output(t)
+	in, out := shared.data+"/odd texts", outputPath(t)
 	want := map[string]int64{}
-	for _, odd := range oddTexts(t) {
+	for _, odd := range unusualTexts(t) {
 		require.NoError(t, shared.put(t.Context(), in+"/"+odd.name, odd.content))
 		for word, n := range text.Count(odd.text) {
 			want[word] += n

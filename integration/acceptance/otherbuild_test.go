@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// otherBuild makes a yarn-submit of another size, and returns the output of a
+// buildOfOtherSize makes a yarn-submit of another size, and returns the output of a
 // command that prints its program's size.
-func otherBuild(t *testing.T, path string) (finds string) {
+func buildOfOtherSize(t *testing.T, path string) (finds string) {
 	t.Helper()
 	content, err := os.ReadFile(program("yarn-submit"))
 	require.NoError(t, err)
@@ -29,8 +29,8 @@ var looksAbove = []string{"sh", "-c", `stat -L -c 'runs below %s bytes' /proc/$P
 func TestRunSendsTheBuildForTheNodes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "for-the-nodes")
-	finds := otherBuild(t, path)
-	done := call{args: append([]string{"run", "--program", path, "--tasks", "2", "--num-executors", "1", "--"}, looksAbove...)}.run(t)
+	finds := buildOfOtherSize(t, path)
+	done := commandLine{args: append([]string{"run", "--program", path, "--tasks", "2", "--num-executors", "1", "--"}, looksAbove...)}.run(t)
 	require.Equal(t, 0, done.code, done.stderr)
 	id := done.applicationID(t)
 	logs := yarnSubmit(t, "logs", id)
@@ -41,8 +41,8 @@ func TestRunSendsTheBuildForTheNodes(t *testing.T) {
 func TestRunInClientModeSendsTheBuildForTheNodes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "for-the-nodes")
-	finds := otherBuild(t, path)
-	done := call{args: append([]string{"run", "--program", path, "--deploy-mode", "client", "--conf", "driver.host=" + shared.driverHost, "--tasks", "2", "--num-executors", "1", "--"}, looksAbove...)}.run(t)
+	finds := buildOfOtherSize(t, path)
+	done := commandLine{args: append([]string{"run", "--program", path, "--deploy-mode", "client", "--conf", "driver.host=" + shared.driverHost, "--tasks", "2", "--num-executors", "1", "--"}, looksAbove...)}.run(t)
 	require.Equal(t, 0, done.code, done.stderr)
 	id := idPattern.FindString(done.stdout + done.stderr)
 	require.NotEmpty(t, id)

@@ -28,12 +28,12 @@ func ownCluster(t *testing.T, options cluster.Options) *suite {
 	return own
 }
 
-// startUntil submits an application whose two tasks end when a file exists, and
+// startWaiting submits an application whose two tasks end when a file exists, and
 // returns when both run.
-func (s *suite) startUntil(t *testing.T) (running *submitted, id, signal string) {
+func (s *suite) startWaiting(t *testing.T) (running *submitted, id, signal string) {
 	t.Helper()
 	signal = s.data + "/signal-" + path.Base(t.Name())
-	running = call{
+	running = commandLine{
 		args:        []string{"submit", "--num-executors", "2", program("trouble"), "until", signal},
 		environment: []string{"HADOOP_CONF_DIR=" + s.hadoop.ConfDir()},
 	}.start(t)
@@ -55,14 +55,14 @@ func TestApplicationSurvivesDaemonRestarts(t *testing.T) {
 		"yarn.nodemanager.recovery.supervised":  "true",
 	}
 	own := ownCluster(t, options)
-	t.Run("NodeManager", func(t *testing.T) { restartedNode(t, own) })
-	t.Run("ResourceManager", func(t *testing.T) { restartedMaster(t, own) })
+	t.Run("NodeManager", func(t *testing.T) { testRestartedNode(t, own) })
+	t.Run("ResourceManager", func(t *testing.T) { testRestartedResourceManager(t, own) })
 }
 
-// restartedNode kills a NodeManager and starts it again. It recovers its containers,
+// testRestartedNode kills a NodeManager and starts it again. It recovers its containers,
 // and no executor is lost.
-func restartedNode(t *testing.T, own *suite) {
-	running, id, signal := own.startUntil(t)
+func testRestartedNode(t *testing.T, own *suite) {
+	running, id, signal := own.startWaiting(t)
 	node := own.hadoop.Nodes()[0].NodeManager
 	require.NoError(t, node.Kill())
 	require.NoError(t, node.Start(t.Context()))
@@ -74,15 +74,15 @@ func restartedNode(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-// restartedMaster restarts a ResourceManager, which recovers the application, and
+// testRestartedResourceManager restarts a ResourceManager, which recovers the application, and
 // then makes the application request another executor.
-func restartedMaster(t *testing.T, own *suite) {
-	running, id, signal := own.startUntil(t)
+func testRestartedResourceManager(t *testing.T, own *suite) {
+	running, id, signal := own.startWaiting(t)
 
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	require.NoError(t, own.hadoop.ResourceManager().Kill())
-	executors := inRole(id, launch.RoleExecutor, "trouble")
+	executors := processesInRole(id, launch.RoleExecutor, "trouble")
 	require.Len(t, executors, 2)
 	require.NoError(t, syscall.Kill(executors[0].pid, syscall.SIGKILL))
 	require.NoError(t, own.hadoop.ResourceManager().Start(ctx))
@@ -111,16 +111,16 @@ func TestApplicationsSurviveLossOfANode(t *testing.T) {
 		{Host: "127.0.0.42", Rack: "/one", MemoryMB: 2048, VCores: 16}, {Host: "127.0.0.43", Rack: "/other", MemoryMB: 2048, VCores: 16},
 	}
 	own := ownCluster(t, options)
-	t.Run("executors with map output are preempted", func(t *testing.T) { preemptedMapOutput(t, own) })
-	t.Run("a node with map output is lost", func(t *testing.T) { lostMapOutput(t, own) })
-	t.Run("a NodeManager is stopped", func(t *testing.T) { stoppedNode(t, own) })
-	t.Run("a node with map output is decommissioned", func(t *testing.T) { decommissionedMapOutput(t, own) })
+	t.Run("executors with map output are preempted", func(t *testing.T) { testPreemptionDuringFetches(t, own) })
+	t.Run("a node with map output is lost", func(t *testing.T) { testNodeLossDuringFetches(t, own) })
+	t.Run("a NodeManager is stopped", func(t *testing.T) { testStoppedNode(t, own) })
+	t.Run("a node with map output is decommissioned", func(t *testing.T) { testDecommissionDuringFetches(t, own) })
 }
 
-// stoppedNode stops the NodeManager of an executor.
-func stoppedNode(t *testing.T, own *suite) {
-	running, id, signal := own.startOnBoth(t)
-	goes, stays := own.otherNode(t, id)
+// testStoppedNode stops the NodeManager of an executor.
+func testStoppedNode(t *testing.T, own *suite) {
+	running, id, signal := own.startTaskOnEachNode(t)
+	goes, stays := own.nodesByMaster(t, id)
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	require.NoError(t, goes.NodeManager.Stop(ctx))

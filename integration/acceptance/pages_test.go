@@ -73,17 +73,17 @@ func textOf(t *testing.T, b *browser.Browser) (text string) {
 	return text
 }
 
-var driversPages = regexp.MustCompile(`(?m)^pages of the driver: (\S+)$`)
+var driverPagesLine = regexp.MustCompile(`(?m)^pages of the driver: (\S+)$`)
 
 // TestPagesInClientMode looks at the driver's own pages and at the ApplicationMaster's,
 // which have no single tasks.
 func TestPagesInClientMode(t *testing.T) {
 	t.Parallel()
-	first, second := output(t)+"-first", output(t)+"-second"
-	running := drive(t, clientModes["attended"], "--num-executors", "2", program("trouble"), "waves", "3", first, second)
-	id := running.drivenID(t)
+	first, second := outputPath(t)+"-first", outputPath(t)+"-second"
+	running := startInClientMode(t, clientModes["attended"], "--num-executors", "2", program("trouble"), "waves", "3", first, second)
+	id := running.clientModeID(t)
 	status := awaitTasks(t, id, 2)
-	found := driversPages.FindStringSubmatch(running.stderr.String())
+	found := driverPagesLine.FindStringSubmatch(running.stderr.String())
 	require.NotNil(t, found, running.stderr.String())
 	own, proxied := found[1], "http://"+shared.hadoop.ResourceManager().Address(cluster.HTTP)+"/proxy/"+id+"/"
 	job := fmt.Sprint(status.TaskSets[0].ID)
@@ -116,7 +116,7 @@ const hostileName = `<b onclick="x()">"waves"</b><script>document.title = "pwned
 
 func TestPagesInABrowser(t *testing.T) {
 	t.Parallel()
-	first, second := output(t)+"-first", output(t)+"-second"
+	first, second := outputPath(t)+"-first", outputPath(t)+"-second"
 	logs := historyserver.New(historyserver.Options{Files: shared.files, Directory: home(t) + "/.bobbin/history", Logger: slog.New(slog.DiscardHandler)})
 	team := httptest.NewServer(logs)
 	t.Cleanup(func() {

@@ -16,10 +16,10 @@ import (
 
 // pipeline is an example of a pipeline: its scripts, shell and environment.
 type pipeline struct {
-	install string // script that installs yarn-submit
-	submit  string // script that runs the job
-	after   string // script that always runs at the end
-	shell   []string
+	install     string // script that installs yarn-submit
+	submit      string // script that runs the job
+	afterScript string // script that always runs at the end
+	shell       []string
 	// oneShell is set if install and submit run in one shell, in that order.
 	oneShell    bool
 	environment map[string]string // as the file sets it
@@ -80,7 +80,7 @@ func gitlab(t *testing.T) pipeline {
 		return strings.Join(script, "\n") + "\n"
 	}
 	return pipeline{
-		install: lines(job.BeforeScript), submit: lines(job.Script), after: lines(job.AfterScript),
+		install: lines(job.BeforeScript), submit: lines(job.Script), afterScript: lines(job.AfterScript),
 		environment: job.Variables, shell: []string{"sh", "-e"}, oneShell: true,
 	}
 }

@@ -48,7 +48,7 @@ func TestNodeLabelsAndExecutionTypes(t *testing.T) {
 	} {
 		t.Run(trial.name, func(t *testing.T) {
 			signal := own.data + "/" + strings.ReplaceAll(trial.name, " ", "-")
-			running, id := own.submit(t, append(small, "--num-executors", "2", "--conf", trial.setting, program("trouble"), "until", signal)...)
+			running, id := own.submit(t, append(smallContainers, "--num-executors", "2", "--conf", trial.setting, program("trouble"), "until", signal)...)
 			now := own.awaitStatus(t, id, "tasks run", func(status page.Status) bool { return status.Tasks.Running == 2 })
 			for _, executor := range now.Details {
 				if trial.host != "" {
@@ -60,7 +60,7 @@ func TestNodeLabelsAndExecutionTypes(t *testing.T) {
 			own.assertNoContainer(t, id)
 		})
 	}
-	refused := call{args: []string{"submit", "--conf", "yarn.executor.nodeLabelExpression=quick", program("trouble"), "succeed", "1"},
+	refused := commandLine{args: []string{"submit", "--conf", "yarn.executor.nodeLabelExpression=quick", program("trouble"), "succeed", "1"},
 		environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
 	assert.Equal(t, 3, refused.code)
 	assert.Contains(t, refused.lastLine(), "quick")

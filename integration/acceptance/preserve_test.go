@@ -19,8 +19,8 @@ func TestPreservedStagingFiles(t *testing.T) {
 		"bobbin-defaults.conf": "yarn.preserveStagingFiles true\nyarn.submit.file.replication 2\nyarn.applicationType Nightly-Build\n",
 	})
 	environment := []string{"BOBBIN_CONF_DIR=" + conf}
-	out := output(t)
-	done := call{directory: dir, environment: environment, args: []string{
+	out := outputPath(t)
+	done := commandLine{directory: dir, environment: environment, args: []string{
 		"submit", "--num-executors", "1", "--files", "a.txt", program("trouble"), "look", out, "a.txt",
 	}}.run(t)
 	require.Equal(t, 0, done.code, done.stderr)
@@ -39,8 +39,8 @@ func TestPreservedStagingFiles(t *testing.T) {
 		assert.EqualValues(t, 2, info.Sys().(*hdfs.FileStatus).GetBlockReplication())
 	})
 
-	assert.NotContains(t, listed(t), id)
-	list := call{environment: environment, args: []string{"list", "--limit", "0"}}.run(t)
+	assert.NotContains(t, listIDs(t), id)
+	list := commandLine{environment: environment, args: []string{"list", "--limit", "0"}}.run(t)
 	assert.Contains(t, list.stdout, id, "the type is the user's own")
 
 	require.NoError(t, shared.files.RemoveAll(t.Context(), kept))

@@ -63,9 +63,9 @@ func processes(applicationID string) []process {
 	return found
 }
 
-// inRole finds the processes of the application's program in a role, without the
+// processesInRole finds the processes of the application's program in a role, without the
 // shells that start them, which have the same environment.
-func inRole(applicationID string, role launch.Role, program string) []process {
+func processesInRole(applicationID string, role launch.Role, program string) []process {
 	var found []process
 	for _, p := range processes(applicationID) {
 		if p.role == role && filepath.Base(p.executable) == program {

@@ -14,7 +14,7 @@ import (
 // result, to a driver whose container has 1 GiB.
 func TestSmallDriverReceivesLargeResults(t *testing.T) {
 	t.Parallel()
-	done := trouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--executor-memory", "512m", "--driver-memory", "1g",
+	done := runTrouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--executor-memory", "512m", "--driver-memory", "1g",
 		"--conf", "yarn.maxAppAttempts=1"}, "results", "500")
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
@@ -29,7 +29,7 @@ func TestSmallDriverReceivesLargeResults(t *testing.T) {
 // driver.maxResultSize, and then another.
 func TestDriverSurvivesExceedingMaxResultSize(t *testing.T) {
 	t.Parallel()
-	done := trouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--driver-memory", "256m",
+	done := runTrouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--driver-memory", "256m",
 		"--conf", "driver.maxResultSize=50m", "--conf", "yarn.maxAppAttempts=1"}, "too-many", "400")
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)

@@ -28,7 +28,7 @@ func TestRunACommandAsTasks(t *testing.T) {
 		"job.sh":   "#!/bin/sh\necho \"argument $1 index $TASK_INDEX of $TASK_COUNT, with $(cat data.txt)\"\necho \"to stderr\" >&2\n",
 		"data.txt": "the data beside it\n",
 	})
-	done := call{
+	done := commandLine{
 		args:      []string{"run", "--tasks", "8", "--num-executors", "2", "--files", "data.txt", "--", "./job.sh", "<{index}>"},
 		directory: dir,
 	}.run(t)
@@ -52,7 +52,7 @@ func TestRunReturnsTheExitStatus(t *testing.T) {
 	dir := workingDirectory(t, map[string]string{
 		"job.sh": "#!/bin/sh\necho \"said by task $TASK_INDEX\"\n[ $TASK_INDEX != 2 ] || exit 7\n",
 	})
-	done := call{args: []string{"run", "--tasks", "3", "--num-executors", "1", "--retries", "0", "--", "./job.sh"}, directory: dir}.run(t)
+	done := commandLine{args: []string{"run", "--tasks", "3", "--num-executors", "1", "--retries", "0", "--", "./job.sh"}, directory: dir}.run(t)
 	assert.Equal(t, 7, done.code)
 	id := done.applicationID(t)
 	assert.Equal(t, "yarn-submit: "+id+" failed: command: task 2 exited with status 7", done.lastLine())
@@ -98,7 +98,7 @@ func TestRunPassesArgumentsUnchanged(t *testing.T) {
 
 func TestCommandsEndWithTheirApplication(t *testing.T) {
 	t.Parallel()
-	running := call{args: []string{"run", "--tasks", "2", "--num-executors", "2", "--", "sh", "-c", "sleep 1000 & sleep 1000"}}.start(t)
+	running := commandLine{args: []string{"run", "--tasks", "2", "--num-executors", "2", "--", "sh", "-c", "sleep 1000 & sleep 1000"}}.start(t)
 	id := running.applicationID(t)
 	awaitTasks(t, id, 2)
 	require.Equal(t, 0, yarnSubmit(t, "kill", id).code)

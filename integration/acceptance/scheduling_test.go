@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// content returns the content of a file in HDFS.
-func content(t *testing.T, path string) string {
+// readHDFS returns the content of a file in HDFS.
+func readHDFS(t *testing.T, path string) string {
 	t.Helper()
 	file, err := shared.files.Open(t.Context(), path)
 	require.NoError(t, err)
@@ -32,16 +32,16 @@ func content(t *testing.T, path string) string {
 // never ends, and tries to commit its output when it is killed.
 func TestSpeculativeCopyWinsAndOutputIsCommittedOnce(t *testing.T) {
 	t.Parallel()
-	out := output(t)
+	out := outputPath(t)
 	done := yarnSubmit(t, "submit", "--num-executors", "2", "--conf", "speculation=true", "--conf", "speculation.quantile=0.5",
 		program("trouble"), "straggle", out)
 	require.Equal(t, 0, done.code)
-	assert.Equal(t, "written by attempt 1\n", content(t, out+"/part-00000"), "the copy's")
+	assert.Equal(t, "written by attempt 1\n", readHDFS(t, out+"/part-00000"), "the copy's")
 	for i := 1; i < 6; i++ {
 		// On a busy machine other tasks may be slow and have copies too.
-		assert.Regexp(t, `^written by attempt [01]\n$`, content(t, fmt.Sprintf("%s/part-%05d", out, i)))
+		assert.Regexp(t, `^written by attempt [01]\n$`, readHDFS(t, fmt.Sprintf("%s/part-%05d", out, i)))
 	}
-	assertNoneTemporary(t, out)
+	assertNoTemporaryFiles(t, out)
 	assertNothingLeft(t, done.applicationID(t))
 }
 
@@ -49,12 +49,12 @@ func TestSpeculativeCopyWinsAndOutputIsCommittedOnce(t *testing.T) {
 // receive the cause, and another job's tasks run.
 func TestCancelledJobFreesItsExecutors(t *testing.T) {
 	t.Parallel()
-	directory := output(t)
+	directory := outputPath(t)
 	done := yarnSubmit(t, "submit", "--num-executors", "2", "--executor-cores", "1", program("trouble"), "cancel", directory)
 	require.Equal(t, 0, done.code)
 	for i := range 2 {
 		assert.Equal(t, `task killed: the job ended: job "farewell" was cancelled: nobody wants it any more`,
-			content(t, fmt.Sprintf("%s/task-%d", directory, i)))
+			readHDFS(t, fmt.Sprintf("%s/task-%d", directory, i)))
 	}
 	assert.NotContains(t, done.stderr, "failed attempt")
 	assertNothingLeft(t, done.applicationID(t))
@@ -67,8 +67,8 @@ func TestPoolsShareTheExecutors(t *testing.T) {
   <pool name="heavy"><weight>3</weight></pool>
   <pool name="light"/>
 </allocations>`}) + "/pools.xml"
-	signal := output(t)
-	running := call{args: []string{"submit", "--num-executors", "2", "--executor-cores", "2", "--conf", "scheduler.mode=FAIR",
+	signal := outputPath(t)
+	running := commandLine{args: []string{"submit", "--num-executors", "2", "--executor-cores", "2", "--conf", "scheduler.mode=FAIR",
 		"--conf", "scheduler.allocation.file=" + file, program("trouble"), "share", signal}}.start(t)
 	id := running.applicationID(t)
 	status := awaitStatus(t, id, "the heavy pool has three cores of four", func(status page.Status) bool {
@@ -83,7 +83,7 @@ func TestPoolsShareTheExecutors(t *testing.T) {
 	require.Equal(t, 0, running.wait(t).code)
 	assertNothingLeft(t, id)
 
-	refused := call{args: []string{"submit", "--conf", "scheduler.mode=FAIR", "--conf", "scheduler.allocation.file=" + file + "x",
+	refused := commandLine{args: []string{"submit", "--conf", "scheduler.mode=FAIR", "--conf", "scheduler.allocation.file=" + file + "x",
 		program("trouble"), "share", signal}}.run(t)
 	assert.Equal(t, 2, refused.code)
 	assert.Contains(t, refused.lastLine(), "scheduler.allocation.file (from the command line): pools: open "+file+"x: no such file or directory")
@@ -95,7 +95,7 @@ func TestTasksGetTheDevicesOfTheirExecutor(t *testing.T) {
 	directory := workingDirectory(t, map[string]string{
 		"devices.sh": "#!/bin/sh\necho '{\"name\": \"gpu\", \"addresses\": [\"7\"]}'\n",
 	})
-	done := call{args: []string{"submit", "--num-executors", "1", "--executor-cores", "2", "--files", "devices.sh",
+	done := commandLine{args: []string{"submit", "--num-executors", "1", "--executor-cores", "2", "--files", "devices.sh",
 		"--conf", "executor.resource.gpu.discoveryScript=./devices.sh", "--conf", "task.resource.gpu.amount=1",
 		program("trouble"), "devices", "3"}, directory: directory}.run(t)
 	require.Equal(t, 0, done.code)
@@ -122,7 +122,7 @@ func TestAJobThatWaitsReportsWhy(t *testing.T) {
 	for _, node := range shared.hadoop.Nodes()[1:] {
 		others = append(others, node.Host)
 	}
-	running := call{args: []string{"submit", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "4g",
+	running := commandLine{args: []string{"submit", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "4g",
 		"--conf", "yarn.exclude.nodes=" + strings.Join(others, ","), "--conf", "scheduler.maxRegisteredResourcesWaitingTime=1s",
 		program("trouble"), "gather", "3"}}.start(t)
 	id := running.applicationID(t)

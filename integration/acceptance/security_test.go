@@ -86,7 +86,7 @@ func TestSecretIsOnlyInTheCredentials(t *testing.T) {
 // it, and searches again.
 func assertSecretHidden(t *testing.T, id string) {
 	t.Helper()
-	executors := inRole(id, launch.RoleExecutor, "trouble")
+	executors := processesInRole(id, launch.RoleExecutor, "trouble")
 	require.Len(t, executors, 2)
 	held, err := security.ReadCredentialsFile(executors[0].root() + variable(executors[0].environ, "HADOOP_TOKEN_FILE_LOCATION"))
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ func TestExecutorRunsAsManyTasksAsItHasCores(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			args := append([]string{"submit", "--num-executors", "1", "--executor-cores", "3"}, test.settings...)
-			running := call{args: append(args, program("trouble"), "wait", "5")}.start(t)
+			running := commandLine{args: append(args, program("trouble"), "wait", "5")}.start(t)
 			id := running.applicationID(t)
 			status := awaitStatus(t, id, "its slots are full", func(status page.Status) bool { return status.Tasks.Running >= test.running })
 			assert.Equal(t, test.running, status.Tasks.Running)

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/storagetest"
 )
 
-func TestHDFSKeepsTheContractOfStorage(t *testing.T) {
+func TestStorageOnHDFS(t *testing.T) {
 	t.Parallel()
 	base, err := shared.files.Qualify(shared.data + "/storage")
 	require.NoError(t, err)

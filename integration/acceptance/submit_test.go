@@ -22,8 +22,8 @@ import (
 // testTimeout is the limit of every wait in a test.
 const testTimeout = 10 * time.Minute
 
-// call is a command line of yarn-submit, with all variables that a user has set.
-type call struct {
+// commandLine is a command line of yarn-submit, with all variables that a user has set.
+type commandLine struct {
 	program     string // "" for yarn-submit
 	args        []string
 	environment []string // overrides the test's environment; NAME alone unsets a variable
@@ -45,10 +45,10 @@ func (o outcome) lastLine() string {
 // yarnSubmit runs yarn-submit to its end.
 func yarnSubmit(t *testing.T, args ...string) outcome {
 	t.Helper()
-	return call{args: args}.run(t)
+	return commandLine{args: args}.run(t)
 }
 
-func (c call) run(t *testing.T) outcome {
+func (c commandLine) run(t *testing.T) outcome {
 	t.Helper()
 	return c.start(t).wait(t)
 }
@@ -57,7 +57,7 @@ func (c call) run(t *testing.T) outcome {
 type submitted struct {
 	command *exec.Cmd
 	stdout  bytes.Buffer
-	stderr  *transcript
+	stderr  *outputRecorder
 	id      chan string // the first line of stdout
 	read    sync.WaitGroup
 	once    sync.Once
@@ -66,13 +66,13 @@ type submitted struct {
 
 // start runs yarn-submit in the background. At the end of the test it is interrupted
 // if it still runs, and kills its application.
-func (c call) start(t *testing.T) *submitted {
+func (c commandLine) start(t *testing.T) *submitted {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	s := &submitted{
 		command: exec.CommandContext(ctx, program(cmp.Or(c.program, "yarn-submit")), c.args...),
-		stderr:  &transcript{t: t}, id: make(chan string, 1),
+		stderr:  &outputRecorder{t: t}, id: make(chan string, 1),
 	}
 	s.command.Cancel = func() error { return s.command.Process.Signal(os.Interrupt) }
 	s.command.WaitDelay = testTimeout
@@ -96,7 +96,7 @@ func (c call) start(t *testing.T) *submitted {
 	return s
 }
 
-func (c call) environ() []string {
+func (c commandLine) environ() []string {
 	variables := map[string]string{
 		"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "HADOOP_CONF_DIR": shared.hadoop.ConfDir(),
 	}
@@ -149,21 +149,21 @@ func (s *submitted) wait(t *testing.T) outcome {
 	return s.ended
 }
 
-// transcript keeps the output of a process and copies it to the test's output.
-type transcript struct {
+// outputRecorder keeps the output of a process and copies it to the test's output.
+type outputRecorder struct {
 	t    *testing.T
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (w *transcript) Write(p []byte) (int, error) {
+func (w *outputRecorder) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, _ = w.t.Output().Write(p)
 	return w.text.Write(p)
 }
 
-func (w *transcript) String() string {
+func (w *outputRecorder) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()

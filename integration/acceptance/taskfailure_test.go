@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trouble submits the program trouble with one executor.
-func trouble(t *testing.T, settings []string, arguments ...string) outcome {
+// runTrouble submits the program trouble with one executor.
+func runTrouble(t *testing.T, settings []string, arguments ...string) outcome {
 	t.Helper()
 	args := append([]string{"submit", "--num-executors", "1"}, settings...)
 	return yarnSubmit(t, append(append(args, program("trouble")), arguments...)...)
@@ -18,7 +18,7 @@ func trouble(t *testing.T, settings []string, arguments ...string) outcome {
 
 func TestTaskFailingFourTimesFailsTheApplication(t *testing.T) {
 	t.Parallel()
-	done := trouble(t, nil, "task-error", "no such thing")
+	done := runTrouble(t, nil, "task-error", "no such thing")
 	require.Equal(t, 1, done.code)
 	id := done.applicationID(t)
 	assert.Regexp(t, `^yarn-submit: `+id+` failed: task 0 of "fail" failed 4 times, last on executor \d+ \(`+nodePattern+`\): no such thing \(try 3\)$`, done.lastLine())
@@ -29,7 +29,7 @@ func TestTaskFailingFourTimesFailsTheApplication(t *testing.T) {
 
 func TestTaskPanicIsReportedWithStack(t *testing.T) {
 	t.Parallel()
-	done := trouble(t, []string{"--conf", "task.maxFailures=2"}, "task-panic", "bad luck")
+	done := runTrouble(t, []string{"--conf", "task.maxFailures=2"}, "task-panic", "bad luck")
 	require.Equal(t, 1, done.code)
 	id := done.applicationID(t)
 	assert.Regexp(t, `task 0 of "panic" failed 2 times, last on executor \d+ \(`+nodePattern+`\): panic: bad luck$`, done.lastLine())
@@ -42,7 +42,7 @@ func TestTaskPanicIsReportedWithStack(t *testing.T) {
 
 func TestFailedTaskIsRetried(t *testing.T) {
 	t.Parallel()
-	done := trouble(t, nil, "flaky", "3")
+	done := runTrouble(t, nil, "flaky", "3")
 	require.Equal(t, 0, done.code)
 	assert.Regexp(t, `tasks +1 in 1 task set, 3 failed attempts`, done.stderr)
 	assertNothingLeft(t, done.applicationID(t))
@@ -50,7 +50,7 @@ func TestFailedTaskIsRetried(t *testing.T) {
 
 func TestTaskIsRetriedUpToMaxFailures(t *testing.T) {
 	t.Parallel()
-	done := trouble(t, []string{"--conf", "task.maxFailures=1"}, "flaky", "1")
+	done := runTrouble(t, []string{"--conf", "task.maxFailures=1"}, "flaky", "1")
 	require.Equal(t, 1, done.code)
 	assert.Contains(t, done.lastLine(), "failed once")
 	assert.Contains(t, done.lastLine(), ": not yet")
@@ -61,7 +61,7 @@ func TestFailureMessagesMayContainAnyBytes(t *testing.T) {
 	for _, mode := range []string{"return-error", "panic", "task-error", "task-panic"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			done := trouble(t, []string{"--conf", "task.maxFailures=1"}, mode, `"read \xff\xfe\x00 here"`)
+			done := runTrouble(t, []string{"--conf", "task.maxFailures=1"}, mode, `"read \xff\xfe\x00 here"`)
 			assert.Equal(t, 1, done.code)
 			assert.Regexp(t, "read \uFFFD+\\S* here", done.lastLine())
 			assert.Len(t, attempts(t, done.applicationID(t)), 1)

@@ -18,29 +18,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// corpus is a text in HDFS with its word counts, which bobbin did not count.
-type corpus struct {
+// countedText is a text in HDFS with its word counts, which bobbin did not count.
+type countedText struct {
 	path  string
 	words map[string]int64
 }
 
 const corpusBytes = 48 << 20
 
-// sources puts the Go distribution's sources into HDFS once for all tests.
-var sources = sync.OnceValues(func() (corpus, error) {
+// goSources puts the Go distribution's sources into HDFS once for all tests.
+var goSources = sync.OnceValues(func() (countedText, error) {
 	ctx := context.Background()
 	path := shared.data + "/sources.txt"
 	var content bytes.Buffer
 	if _, err := text.WriteGoSources(ctx, &content, corpusBytes); err != nil {
-		return corpus{}, err
+		return countedText{}, err
 	}
-	c := corpus{path: path, words: text.Count(content.Bytes())}
+	c := countedText{path: path, words: text.Count(content.Bytes())}
 	return c, shared.put(ctx, path, content.Bytes())
 })
 
-func sourcesText(t *testing.T) corpus {
+func sourcesText(t *testing.T) countedText {
 	t.Helper()
-	c, err := sources()
+	c, err := goSources()
 	require.NoError(t, err)
 	return c
 }
@@ -57,8 +57,8 @@ func (s *suite) put(ctx context.Context, path string, content []byte) error {
 	return file.Close()
 }
 
-// output returns the name of a directory in HDFS for one test.
-func output(t *testing.T) string {
+// outputPath returns the name of a directory in HDFS for one test.
+func outputPath(t *testing.T) string {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
 	return fmt.Sprintf("%s/out/%s-%08x", shared.data, name, rand.Uint32())

@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// closed is an address without a listener.
-const closed = "127.0.0.1:1"
+// closedAddress is an address without a listener.
+const closedAddress = "127.0.0.1:1"
 
 // configurationWith copies the cluster's client configuration and replaces a text in it.
 func configurationWith(t *testing.T, old, replacement string) string {
@@ -37,22 +37,22 @@ func configurationWith(t *testing.T, old, replacement string) string {
 
 func TestSubmitNamesTheResourceManagerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	dir := configurationWith(t, shared.hadoop.ResourceManager().Address(cluster.HTTP), closed)
-	done := call{
+	dir := configurationWith(t, shared.hadoop.ResourceManager().Address(cluster.HTTP), closedAddress)
+	done := commandLine{
 		args:        []string{"submit", program("trouble"), "succeed", "1"},
 		environment: []string{"HADOOP_CONF_DIR=" + dir},
 	}.run(t)
 	assert.Equal(t, 3, done.code)
-	assert.Regexp(t, `no ResourceManager answered within \d+(\.\d+)?s: http://`+closed+`: .*connection refused`, done.lastLine())
+	assert.Regexp(t, `no ResourceManager answered within \d+(\.\d+)?s: http://`+closedAddress+`: .*connection refused`, done.lastLine())
 }
 
 func TestSubmitNamesTheNameNodeThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	dir := configurationWith(t, shared.hadoop.NameNode().Address(cluster.RPC), closed)
-	done := call{
+	dir := configurationWith(t, shared.hadoop.NameNode().Address(cluster.RPC), closedAddress)
+	done := commandLine{
 		args:        []string{"submit", program("trouble"), "succeed", "1"},
 		environment: []string{"HADOOP_CONF_DIR=" + dir},
 	}.run(t)
 	assert.Equal(t, 3, done.code)
-	assert.Regexp(t, `hdfs://`+closed+`/.* at `+closed+` failed after \d+(\.\d+)?s in \d+ tries: .*connection refused`, done.lastLine())
+	assert.Regexp(t, `hdfs://`+closedAddress+`/.* at `+closedAddress+` failed after \d+(\.\d+)?s in \d+ tries: .*connection refused`, done.lastLine())
 }

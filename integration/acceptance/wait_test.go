@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// detached submits an application with --detach, and checks that stdout has only its id.
-func detached(t *testing.T, args ...string) (id string) {
+// submitDetached submits an application with --detach, and checks that stdout has only its id.
+func submitDetached(t *testing.T, args ...string) (id string) {
 	t.Helper()
 	done := yarnSubmit(t, args...)
 	require.Equal(t, 0, done.code)
@@ -28,8 +28,8 @@ func detached(t *testing.T, args ...string) (id string) {
 
 func TestWaitReturnsTheApplicationsOutcome(t *testing.T) {
 	t.Parallel()
-	good := detached(t, "run", "--detach", "--tasks", "2", "--num-executors", "1", "--", "true")
-	bad := detached(t, "run", "--detach", "--tasks", "1", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", "sleep 1; exit 7")
+	good := submitDetached(t, "run", "--detach", "--tasks", "2", "--num-executors", "1", "--", "true")
+	bad := submitDetached(t, "run", "--detach", "--tasks", "1", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", "sleep 1; exit 7")
 	for range 2 { // the second time, the application has ended
 		done := yarnSubmit(t, "wait", good)
 		assert.Equal(t, 0, done.code)
@@ -56,7 +56,7 @@ func TestTimeoutKillsTheApplication(t *testing.T) {
 	assert.Contains(t, done.stderr, "it took longer than 8s (--timeout): killing "+id)
 	assert.Contains(t, done.lastLine(), ": it took longer than 8s (--timeout)")
 
-	id = detached(t, "submit", "--detach", "--num-executors", "1", program("trouble"), "wait", "1")
+	id = submitDetached(t, "submit", "--detach", "--num-executors", "1", program("trouble"), "wait", "1")
 	awaitTasks(t, id, 1)
 	assertKilled(t, yarnSubmit(t, "wait", "--timeout", "100ms", id), id, currentUser(t))
 }
@@ -64,7 +64,7 @@ func TestTimeoutKillsTheApplication(t *testing.T) {
 // TestTimeoutOfADetachedApplication relies on the ResourceManager to kill the application.
 func TestTimeoutOfADetachedApplication(t *testing.T) {
 	t.Parallel()
-	id := detached(t, "submit", "--detach", "--num-executors", "1", "--timeout", "5s", program("trouble"), "wait", "1")
+	id := submitDetached(t, "submit", "--detach", "--num-executors", "1", "--timeout", "5s", program("trouble"), "wait", "1")
 	awaitState(t, id, yarnrest.StateKilled)
 	done := yarnSubmit(t, "wait", id)
 	assert.Equal(t, 1, done.code)
@@ -74,41 +74,43 @@ func TestTimeoutOfADetachedApplication(t *testing.T) {
 
 func TestCancelledPipelineKillsTheApplicationItWaitsFor(t *testing.T) {
 	t.Parallel()
-	id := detached(t, "submit", "--detach", "--num-executors", "1", program("trouble"), "wait", "1")
+	id := submitDetached(t, "submit", "--detach", "--num-executors", "1", program("trouble"), "wait", "1")
 	awaitTasks(t, id, 1)
 
-	byHand := call{args: []string{"wait", id}}.start(t)
-	await(t, "it follows", byHand.says("RUNNING"))
+	byHand := commandLine{args: []string{"wait", id}}.start(t)
+	await(t, "it follows", byHand.stderrContains("RUNNING"))
 	byHand.signal(t, os.Interrupt)
 	done := byHand.wait(t)
 	assert.Equal(t, 1, done.code)
 	assert.Contains(t, done.lastLine(), id+" goes on: wait for it again with")
 	require.Equal(t, yarnrest.StateRunning, application(t, id).State)
 
-	cancelled := call{args: []string{"wait", id}}.start(t)
-	await(t, "it follows", cancelled.says("RUNNING"))
+	cancelled := commandLine{args: []string{"wait", id}}.start(t)
+	await(t, "it follows", cancelled.stderrContains("RUNNING"))
 	cancelled.signal(t, syscall.SIGTERM)
 	done = cancelled.wait(t)
 	assertKilled(t, done, id, currentUser(t))
 	assert.Contains(t, done.stderr, "interrupted (terminated): killing "+id)
 }
 
-// says returns a condition that holds once stderr contains a text.
-func (s *submitted) says(text string) func(context.Context) bool {
+// stderrContains returns a condition that holds once stderr contains a text.
+func (s *submitted) stderrContains(text string) func(context.Context) bool {
 	return func(context.Context) bool { return strings.Contains(s.stderr.String(), text) }
 }
 
-// key returns a key that no other run of the tests uses.
-func key(t *testing.T) string { return fmt.Sprintf("%s/%d", t.Name(), time.Now().UnixNano()) }
+// newIdempotencyKey returns a key that no other run of the tests uses.
+func newIdempotencyKey(t *testing.T) string {
+	return fmt.Sprintf("%s/%d", t.Name(), time.Now().UnixNano())
+}
 
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	signal, same := output(t), key(t)
+	signal, same := outputPath(t), newIdempotencyKey(t)
 	args := []string{"submit", "--num-executors", "1", "--idempotency-key", same, program("trouble"), "until", signal}
-	first := call{args: args}.start(t)
+	first := commandLine{args: args}.start(t)
 	id := first.applicationID(t)
 	awaitTasks(t, id, 1)
-	retried := call{args: args}.start(t)
+	retried := commandLine{args: args}.start(t)
 	require.Equal(t, id, retried.applicationID(t))
 	require.NoError(t, shared.put(t.Context(), signal, nil))
 	for _, running := range []*submitted{first, retried} {
@@ -116,7 +118,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	assert.Contains(t, retried.stderr.String(), id+" was submitted with the same idempotency key")
 
-	late := call{args: args}.run(t)
+	late := commandLine{args: args}.run(t)
 	assert.Equal(t, 0, late.code)
 	assert.Equal(t, id, late.applicationID(t), "it is over, and known")
 
@@ -125,28 +127,28 @@ func TestIdempotencyKey(t *testing.T) {
 
 func TestFailedAndKilledApplicationsDoNotCountForTheirKey(t *testing.T) {
 	t.Parallel()
-	args := []string{"submit", "--num-executors", "1", "--idempotency-key", key(t), program("trouble")}
-	first := call{args: append(args, "wait", "1")}.start(t)
+	args := []string{"submit", "--num-executors", "1", "--idempotency-key", newIdempotencyKey(t), program("trouble")}
+	first := commandLine{args: append(args, "wait", "1")}.start(t)
 	killed := first.applicationID(t)
 	first.signal(t, syscall.SIGTERM)
 	assertKilled(t, first.wait(t), killed, currentUser(t))
-	second := call{args: append(args, "return-error", "wrong")}.run(t)
+	second := commandLine{args: append(args, "return-error", "wrong")}.run(t)
 	assert.Equal(t, 1, second.code)
 	failed := second.applicationID(t)
-	third := call{args: append(args, "succeed", "1")}.run(t)
+	third := commandLine{args: append(args, "succeed", "1")}.run(t)
 	assert.Equal(t, 0, third.code)
 	ids := map[string]bool{killed: true, failed: true, third.applicationID(t): true}
 	assert.Len(t, ids, 3)
-	again := call{args: append(args, "succeed", "1")}.run(t)
+	again := commandLine{args: append(args, "succeed", "1")}.run(t)
 	assert.Equal(t, third.applicationID(t), again.applicationID(t))
 }
 
 func TestConcurrentPipelinesShareOneApplication(t *testing.T) {
 	t.Parallel()
-	same, signal := key(t), output(t)
+	same, signal := newIdempotencyKey(t), outputPath(t)
 	var all []*submitted
 	for range 4 {
-		all = append(all, call{args: []string{"submit", "--num-executors", "1", "--idempotency-key", same, program("trouble"), "until", signal}}.start(t))
+		all = append(all, commandLine{args: []string{"submit", "--num-executors", "1", "--idempotency-key", same, program("trouble"), "until", signal}}.start(t))
 	}
 	id := all[0].applicationID(t)
 	for _, one := range all {

@@ -16,7 +16,7 @@ import (
 // directories, as two steps of a pipeline do.
 func TestWaitCollectsOutputOfADetachedRun(t *testing.T) {
 	t.Parallel()
-	submitted := call{directory: t.TempDir(), args: []string{"run", "--detach", "--collect", "*.csv=out", "--summary", "junit.xml", "--num-executors", "1",
+	submitted := commandLine{directory: t.TempDir(), args: []string{"run", "--detach", "--collect", "*.csv=out", "--summary", "junit.xml", "--num-executors", "1",
 		"--retries", "0", "--tasks", "2", "--", "sh", "-c", "echo {index} > {index}.csv; exit {index}"}}.run(t)
 	require.Equal(t, 0, submitted.code)
 	id := strings.TrimSpace(submitted.stdout)
@@ -24,7 +24,7 @@ func TestWaitCollectsOutputOfADetachedRun(t *testing.T) {
 
 	workspace := t.TempDir()
 	wait := func(args ...string) outcome {
-		return call{directory: workspace, args: append([]string{"wait"}, append(args, id)...)}.run(t)
+		return commandLine{directory: workspace, args: append([]string{"wait"}, append(args, id)...)}.run(t)
 	}
 	unknown := wait("--collect", "*.txt=other")
 	assert.NotEqual(t, 0, unknown.code)
@@ -47,7 +47,7 @@ func TestWaitCollectsOutputOfADetachedRun(t *testing.T) {
 	assert.Contains(t, again.stderr, "no results are kept in ")
 	assert.Contains(t, again.lastLine(), id+" failed: ", "the application's own end comes last")
 
-	plain := detached(t, "run", "--detach", "--tasks", "1", "--num-executors", "1", "--", "true")
+	plain := submitDetached(t, "run", "--detach", "--tasks", "1", "--num-executors", "1", "--", "true")
 	refused := yarnSubmit(t, "wait", "--collect", "*=out", plain)
 	assert.Equal(t, 2, refused.code)
 	assert.Contains(t, refused.stderr, plain+" keeps nothing to collect")

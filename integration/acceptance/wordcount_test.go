@@ -19,9 +19,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// ownProgram makes a copy of a program that no earlier submission has cached, by
+// uncachedProgram makes a copy of a program that no earlier submission has cached, by
 // appending bytes, which ELF files permit.
-func ownProgram(t *testing.T, name string) string {
+func uncachedProgram(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(program(name))
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func ownProgram(t *testing.T, name string) string {
 
 func TestWordCountLeavesNothingAndUploadsOnce(t *testing.T) {
 	t.Parallel()
-	in, own, out := sourcesText(t), ownProgram(t, "wordcount"), output(t)
+	in, own, out := sourcesText(t), uncachedProgram(t, "wordcount"), outputPath(t)
 	first := yarnSubmit(t, "submit", "--master", "yarn", "--num-executors", "2", own, in.path, out+"-1")
 	require.Equal(t, 0, first.code)
 	assert.Contains(t, first.stderr, "uploaded wordcount")
@@ -51,10 +51,10 @@ func TestWordCountLeavesNothingAndUploadsOnce(t *testing.T) {
 
 func TestConcurrentSubmissionsKeepOneUpload(t *testing.T) {
 	t.Parallel()
-	own := ownProgram(t, "trouble")
+	own := uncachedProgram(t, "trouble")
 	var all []*submitted
 	for range 3 {
-		all = append(all, call{args: []string{"submit", "--num-executors", "1", own, "succeed", "1"}}.start(t))
+		all = append(all, commandLine{args: []string{"submit", "--num-executors", "1", own, "succeed", "1"}}.start(t))
 	}
 	for _, one := range all {
 		assert.Equal(t, 0, one.wait(t).code)
@@ -78,7 +78,7 @@ func cachedCopies(t *testing.T) []storage.Info {
 // TestMapTasksAreNodeLocal runs alone, with executors so large that each node gets
 // one: a node has room for two, or for one beside the ApplicationMaster.
 func TestMapTasksAreNodeLocal(t *testing.T) {
-	in, out := sourcesText(t), output(t)
+	in, out := sourcesText(t), outputPath(t)
 	executors := 2*len(shared.hadoop.Nodes()) - 1
 	done := yarnSubmit(t, "submit", "--num-executors", strconv.Itoa(executors), "--executor-memory", "4g", "--driver-memory", "1g",
 		"--conf", "scheduler.maxRegisteredResourcesWaitingTime="+testTimeout.String(),

@@ -355,8 +355,8 @@ func (b *Browser) Press(ctx context.Context, key string) error {
 	return nil
 }
 
-// Prefer sets the colour scheme that pages are asked for: "light" or "dark".
-func (b *Browser) Prefer(ctx context.Context, scheme string) error {
+// SetColorScheme sets the colour scheme that pages are asked for: "light" or "dark".
+func (b *Browser) SetColorScheme(ctx context.Context, scheme string) error {
 	return b.call(ctx, "Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 

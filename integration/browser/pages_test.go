@@ -59,7 +59,7 @@ func TestPages(t *testing.T) {
 	batch := uitest.Busy(uitest.Plain)
 	address := serve(t, func() *events.Snapshot { return uitest.Snapshot(batch) })
 	for _, scheme := range []string{"light", "dark"} {
-		require.NoError(t, b.Prefer(t.Context(), scheme))
+		require.NoError(t, b.SetColorScheme(t.Context(), scheme))
 		for name, query := range uitest.EveryPage {
 			if query == "" {
 				query = "page=overview"

@@ -92,7 +92,7 @@ func (n *Node) HTTPAddress() string { return n.NodeManager.Address(HTTP) }
 // the directory's cluster runs.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	temporary := options.Dir == ""
-	options, err := options.resolved()
+	options, err := options.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 // start creates what end removes: files, daemons and the guard.
 func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	// Remove containers and data of an earlier cluster whose daemons were killed.
-	if err := errors.Join(sweep(ctx, c.paths.dir), c.paths.clean()); err != nil {
+	if err := errors.Join(killProcesses(ctx, c.paths.dir), c.paths.clean()); err != nil {
 		return err
 	}
 	java, javaErr := findJava(ctx)
@@ -153,7 +153,7 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 		return err
 	}
 	for _, namenode := range c.activeNameNodes() {
-		if err := c.makeDirectories(ctx, namenode); err != nil {
+		if err := c.MakeDirectories(ctx, namenode); err != nil {
 			return err
 		}
 	}
@@ -254,12 +254,12 @@ func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoo
 	if err := file.write(); err != nil {
 		return err
 	}
-	c.adopt(file)
+	c.loadState(file)
 	return nil
 }
 
-// adopt sets the Cluster's daemons and nodes from cluster.json.
-func (c *Cluster) adopt(file *stateFile) {
+// loadState sets the Cluster's daemons and nodes from cluster.json.
+func (c *Cluster) loadState(file *stateFile) {
 	daemons := map[string]*Daemon{}
 	for _, s := range file.state.Daemons {
 		daemons[s.Name] = &Daemon{
@@ -295,7 +295,7 @@ func Attach(dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.adopt(file)
+	c.loadState(file)
 	return c, nil
 }
 
@@ -445,7 +445,7 @@ func (c *Cluster) end(ctx context.Context) error {
 	}
 	killing, cancel := context.WithTimeout(context.WithoutCancel(ctx), killWait)
 	defer cancel()
-	errs = append(errs, sweep(killing, c.paths.dir), c.paths.clean())
+	errs = append(errs, killProcesses(killing, c.paths.dir), c.paths.clean())
 	if c.guard != nil {
 		errs = append(errs, c.guard.release())
 		c.guard = nil
@@ -481,7 +481,7 @@ func daemonEnviron(dir string) []string {
 // with Kerberos; nil on others.
 func daemonCommand(java java, hadoop hadoop, classes *classArchive, p paths, name, class string, secure []string) []string {
 	// The class path must begin with that of the class archive.
-	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.web())
+	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.webXMLRoot())
 	if secure != nil && strings.HasPrefix(name, "nodemanager") {
 		classes = nil
 		classPath = append([]string{p.replacements()}, classPath...)

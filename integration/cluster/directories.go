@@ -10,9 +10,9 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// makeDirectories creates /tmp for all users, and the users' home directories, in the
+// MakeDirectories creates /tmp for all users, and the users' home directories, in the
 // HDFS of a NameNode.
-func (c *Cluster) makeDirectories(ctx context.Context, namenode *Daemon) error {
+func (c *Cluster) MakeDirectories(ctx context.Context, namenode *Daemon) error {
 	options, err := c.superuser(namenode)
 	if err != nil {
 		return err

@@ -96,8 +96,8 @@ func (g *guard) release() error {
 	return nil
 }
 
-// sweep kills the remaining processes of a directory's cluster, until none is left or ctx ends.
-func sweep(ctx context.Context, dir string) error {
+// killProcesses kills the remaining processes of a directory's cluster, until none is left or ctx ends.
+func killProcesses(ctx context.Context, dir string) error {
 	for {
 		left, err := clusterProcesses(dir)
 		if err != nil || len(left) == 0 {

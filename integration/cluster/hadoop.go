@@ -21,7 +21,7 @@ const DefaultHadoopVersion = "3.4.3"
 //go:embed pom.xml
 var pom []byte
 
-const installMaven = "install Maven 3.6 or newer (Debian, Ubuntu: apt-get install maven; Fedora: dnf install maven)"
+const mavenAdvice = "install Maven 3.6 or newer (Debian, Ubuntu: apt-get install maven; Fedora: dnf install maven)"
 
 var hadoopVersionForm = regexp.MustCompile(`^\d+\.\d+\.\d+[A-Za-z0-9.-]*$`)
 
@@ -47,7 +47,7 @@ func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoo
 	}
 	mvn, err := exec.LookPath("mvn")
 	if err != nil {
-		return hadoop{}, errors.New("no Maven: no mvn command on the PATH: " + installMaven)
+		return hadoop{}, errors.New("no Maven: no mvn command on the PATH: " + mavenAdvice)
 	}
 	dir, err := cacheDir(version)
 	if err != nil {

@@ -92,20 +92,20 @@ func (p paths) writeStores(nodes []NodeSpec) error {
 	return errors.Join(os.WriteFile(p.keystore(), keystore, 0o600), os.WriteFile(p.truststore(), trusted, 0o644))
 }
 
-// web is how to reach web servers.
-type web struct {
+// webClient is how to reach web servers.
+type webClient struct {
 	http.RoundTripper
 	scheme string
 }
 
 // plainWeb keeps no idle connections: they would outlive the cluster.
-func plainWeb() web { return web{&http.Transport{DisableKeepAlives: true}, "http"} }
+func plainWeb() webClient { return webClient{&http.Transport{DisableKeepAlives: true}, "http"} }
 
 // webServers returns how to reach the web servers of the cluster in the directory.
-func (p paths) webServers() (web, error) {
+func (p paths) webServers() (webClient, error) {
 	trusted, err := truststore.LoadTrusted(p.truststore(), storePassword)
 	if errors.Is(err, fs.ErrNotExist) {
 		return plainWeb(), nil
 	}
-	return web{&http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: trusted}}, "https"}, err
+	return webClient{&http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: trusted}}, "https"}, err
 }

@@ -15,7 +15,7 @@ import (
 // minimumJava is the oldest supported Java feature release.
 const minimumJava = 17
 
-const installJava = "install a Java runtime of version 17 or newer (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; " +
+const javaAdvice = "install a Java runtime of version 17 or newer (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; " +
 	"Fedora: dnf install java-17-openjdk-headless), or point JAVA_HOME at one"
 
 // java is the Java runtime that runs the daemons.
@@ -34,12 +34,12 @@ func findJava(ctx context.Context) (java, error) {
 		from = "JAVA_HOME " + home
 		path = filepath.Join(home, "bin", "java")
 		if _, err := os.Stat(path); err != nil {
-			return java{}, fmt.Errorf("no Java at %s, which JAVA_HOME names: %s", path, installJava)
+			return java{}, fmt.Errorf("no Java at %s, which JAVA_HOME names: %s", path, javaAdvice)
 		}
 	} else {
 		found, err := exec.LookPath("java")
 		if err != nil {
-			return java{}, errors.New("no Java: no java command on the PATH and JAVA_HOME is not set: " + installJava)
+			return java{}, errors.New("no Java: no java command on the PATH and JAVA_HOME is not set: " + javaAdvice)
 		}
 		path = found
 	}
@@ -52,7 +52,7 @@ func findJava(ctx context.Context) (java, error) {
 		return java{}, fmt.Errorf("%s -version does not tell its version: %s", path, bytes.TrimSpace(output))
 	}
 	if feature < minimumJava {
-		return java{}, fmt.Errorf("the Java %s of %s is too old: %s", version, from, installJava)
+		return java{}, fmt.Errorf("the Java %s of %s is too old: %s", version, from, javaAdvice)
 	}
 	return java{path: path, version: version, feature: feature, build: string(output)}, nil
 }

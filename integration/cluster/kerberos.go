@@ -56,7 +56,7 @@ func (c *Cluster) Keytab(user string) string { return c.paths.keytab(user) }
 
 // webServers returns how to reach the daemons' web servers, on a cluster with Kerberos as
 // their administrator.
-func (c *Cluster) webServers(ctx context.Context) (web, error) {
+func (c *Cluster) webServers(ctx context.Context) (webClient, error) {
 	servers, err := c.paths.webServers()
 	if c.kdc == nil || err != nil {
 		return servers, err
@@ -67,7 +67,7 @@ func (c *Cluster) webServers(ctx context.Context) (web, error) {
 			Principal: "HTTP/" + masterHost, Keytab: c.paths.keytab(servicesKeytab), Config: c.Kerberos().Config(),
 		})
 		if err != nil {
-			return web{}, err
+			return webClient{}, err
 		}
 	}
 	servers.RoundTripper = c.administrator.RoundTripper(servers.RoundTripper)

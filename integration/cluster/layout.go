@@ -25,7 +25,7 @@ func (p paths) state() string                { return filepath.Join(p.dir, "clus
 func (p paths) lock() string                 { return filepath.Join(p.dir, "lock") }
 func (p paths) client() string               { return filepath.Join(p.dir, "client") }
 func (p paths) conf(daemon string) string    { return filepath.Join(p.dir, "conf", daemon) }
-func (p paths) web() string                  { return filepath.Join(p.dir, "conf", "web") }
+func (p paths) webXMLRoot() string           { return filepath.Join(p.dir, "conf", "web") }
 func (p paths) hosts() string                { return filepath.Join(p.dir, "conf", "hosts") }
 func (p paths) topology() string             { return filepath.Join(p.dir, "conf", "topology") }
 func (p paths) excludes() string             { return filepath.Join(p.dir, "conf", "excludes") }
@@ -107,9 +107,9 @@ func (p paths) write(settings properties) error {
 		p.log4j():      log4j,
 		p.excludes():   "",
 		p.httpSecret(): "bobbin",
-		filepath.Join(p.conf(resourceManagerName), "fair-scheduler.xml"):    fairScheduler,
-		filepath.Join(p.web(), "webapps", "hdfs", "WEB-INF", "web.xml"):     webXML,
-		filepath.Join(p.web(), "webapps", "datanode", "WEB-INF", "web.xml"): webXML,
+		filepath.Join(p.conf(resourceManagerName), "fair-scheduler.xml"):           fairScheduler,
+		filepath.Join(p.webXMLRoot(), "webapps", "hdfs", "WEB-INF", "web.xml"):     webXML,
+		filepath.Join(p.webXMLRoot(), "webapps", "datanode", "WEB-INF", "web.xml"): webXML,
 	}
 	for path, content := range files {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -72,8 +72,8 @@ func DefaultNodes() []NodeSpec {
 	}
 }
 
-// resolved checks the options, adds defaults, and creates the directory.
-func (o Options) resolved() (Options, error) {
+// withDefaults checks the options, adds defaults, and creates the directory.
+func (o Options) withDefaults() (Options, error) {
 	if o.HadoopVersion == "" {
 		o.HadoopVersion = DefaultHadoopVersion
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestDefaultOptionsAreTwoNodesInTwoRacks(t *testing.T) {
-	options, err := Options{Dir: t.TempDir()}.resolved()
+	options, err := Options{Dir: t.TempDir()}.withDefaults()
 	require.NoError(t, err)
 	require.Len(t, options.Nodes, 2)
 	assert.NotEqual(t, options.Nodes[0].Host, options.Nodes[1].Host)
@@ -34,13 +34,13 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 		"comma in dir":    {Options{Dir: "/tmp/a,b"}, `the character ','`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := test.options.resolved()
+			_, err := test.options.withDefaults()
 			assert.ErrorContains(t, err, test.want)
 		})
 	}
 }
 
-func TestHadoopVersionMustLookLikeOne(t *testing.T) {
+func TestInvalidHadoopVersionsAreRefused(t *testing.T) {
 	_, err := findHadoop(t.Context(), "3.4", nil)
 	assert.ErrorContains(t, err, `"3.4" is no Hadoop version`)
 }

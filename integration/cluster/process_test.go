@@ -62,7 +62,7 @@ func TestSignalReachesOnlyTheIdentifiedProcess(t *testing.T) {
 	assert.NoError(t, p.signal(syscall.SIGTERM), "a process that is gone takes any signal")
 }
 
-func TestSweepEndsTheDirectorysProcessesOnly(t *testing.T) {
+func TestKillProcessesEndsOnlyThoseOfTheDirectory(t *testing.T) {
 	dir := t.TempDir()
 	daemon := startSleep(t, clusterVariable+"="+dir)
 	container := startSleep(t, "LOG_DIRS="+dir+"/node-1/containers/c")
@@ -72,7 +72,7 @@ func TestSweepEndsTheDirectorysProcessesOnly(t *testing.T) {
 		startSleep(t, "LOG_DIRS="+dir+"2/node-1/containers/c"),
 		startSleep(t, "ANOTHER="+dir),
 	}
-	require.NoError(t, sweep(t.Context(), dir))
+	require.NoError(t, killProcesses(t.Context(), dir))
 	assert.False(t, daemon.alive())
 	assert.False(t, container.alive())
 	for _, other := range others {

@@ -23,7 +23,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 				return err
 			}
 		}
-		missing := c.missing(ctx)
+		missing := c.checkReady(ctx)
 		if missing == nil {
 			return nil
 		}
@@ -35,39 +35,39 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	}
 }
 
-// missing returns what the cluster lacks to be usable, or nil.
-func (c *Cluster) missing(ctx context.Context) error {
+// checkReady returns what the cluster lacks to be usable, or nil.
+func (c *Cluster) checkReady(ctx context.Context) error {
 	servers, err := c.webServers(ctx)
 	if err != nil {
 		return err
 	}
 	for _, namenode := range c.activeNameNodes()[1:] {
-		if err := missingStorage(ctx, servers, namenode.Address(HTTP), len(c.nodes), nil); err != nil {
+		if err := checkStorage(ctx, servers, namenode.Address(HTTP), len(c.nodes), nil); err != nil {
 			return fmt.Errorf("%s: %w", namenode.name, err)
 		}
 	}
-	return missing(ctx, servers, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
+	return checkReady(ctx, servers, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
 }
 
-// Missing returns what a cluster of so many nodes lacks to be usable, or nil, by the
+// CheckReady returns what a cluster of so many nodes lacks to be usable, or nil, by the
 // web servers of its NameNode and ResourceManager (host:port). A host in started
 // counts only after a heartbeat since that time, because the loss of a killed daemon
 // is noticed some seconds later. Missing works with any cluster.
-func Missing(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
-	return missing(ctx, plainWeb(), nameNode, resourceManager, nodes, started)
+func CheckReady(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
+	return checkReady(ctx, plainWeb(), nameNode, resourceManager, nodes, started)
 }
 
-func missing(ctx context.Context, servers web, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
-	if err := missingStorage(ctx, servers, nameNode, nodes, started); err != nil {
+func checkReady(ctx context.Context, servers webClient, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
+	if err := checkStorage(ctx, servers, nameNode, nodes, started); err != nil {
 		return fmt.Errorf("namenode: %w", err)
 	}
-	if err := missingCompute(ctx, servers, resourceManager, nodes, started); err != nil {
+	if err := checkCompute(ctx, servers, resourceManager, nodes, started); err != nil {
 		return fmt.Errorf("resourcemanager: %w", err)
 	}
 	return nil
 }
 
-func missingStorage(ctx context.Context, servers web, nameNode string, nodes int, started map[string]time.Time) error {
+func checkStorage(ctx context.Context, servers webClient, nameNode string, nodes int, started map[string]time.Time) error {
 	var answer struct {
 		Beans []struct {
 			Safemode  string // "" when off, else why it is on
@@ -106,7 +106,7 @@ func missingStorage(ctx context.Context, servers web, nameNode string, nodes int
 	return nil
 }
 
-func missingCompute(ctx context.Context, servers web, resourceManager string, nodes int, started map[string]time.Time) error {
+func checkCompute(ctx context.Context, servers webClient, resourceManager string, nodes int, started map[string]time.Time) error {
 	// A starting ResourceManager lists nodes before it serves the administration protocol.
 	var info struct {
 		ClusterInfo struct {
@@ -145,7 +145,7 @@ func missingCompute(ctx context.Context, servers web, resourceManager string, no
 }
 
 // getJSON gets a JSON resource of a daemon's web server.
-func getJSON(ctx context.Context, servers web, address, resource string, into any) error {
+func getJSON(ctx context.Context, servers webClient, address, resource string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, servers.scheme+"://"+address+resource, nil)
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ func newClient() (*client.Client, error) {
 
 // start creates everything that Stop removes.
 func (c *Cluster) start(ctx context.Context, options Options) error {
-	if err := c.sweep(ctx); err != nil {
+	if err := c.removeAbandoned(ctx); err != nil {
 		return err
 	}
 	// Instead of testcontainers' reaper container, whose image may be missing, sweep
@@ -157,10 +157,10 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 		return err
 	}
 	containers := make([]testcontainers.Container, len(specs))
-	starts, ctxStarts := errgroup.WithContext(ctx)
-	for i, spec := range specs {
+	starts, ctx := errgroup.WithContext(ctx)
+	for i, part := range specs {
 		starts.Go(func() (err error) {
-			containers[i], err = c.startHost(ctxStarts, options.Image, spec)
+			containers[i], err = c.startHost(ctx, options.Image, part)
 			return err
 		})
 	}
@@ -173,7 +173,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	c.adopt()
+	c.loadState()
 	c.logger.Info("containers started", "hosts", len(specs), "network", c.state.Network)
 	if err := c.WaitReady(ctx); err != nil {
 		return err
@@ -181,8 +181,8 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	return c.writeState()
 }
 
-// adopt sets the Cluster's hosts from its state.
-func (c *Cluster) adopt() {
+// loadState sets the Cluster's hosts from its state.
+func (c *Cluster) loadState() {
 	for name, id := range c.state.Hosts {
 		c.hosts[name] = &Host{docker: c.docker, id: id, Name: name, Address: c.state.Addresses[name]}
 	}
@@ -211,7 +211,7 @@ func attach(path string) (*Cluster, error) {
 	if c.docker, err = newClient(); err != nil {
 		return nil, err
 	}
-	c.adopt()
+	c.loadState()
 	return c, nil
 }
 
@@ -236,7 +236,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	defer ticker.Stop()
 	var missing error
 	for {
-		now := c.missing(ctx)
+		now := c.checkReady(ctx)
 		if now == nil {
 			return nil
 		}
@@ -254,7 +254,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	}
 }
 
-func (c *Cluster) missing(ctx context.Context) error {
+func (c *Cluster) checkReady(ctx context.Context) error {
 	started := map[string]time.Time{}
 	for _, name := range Workers() {
 		var err error
@@ -267,7 +267,7 @@ func (c *Cluster) missing(ctx context.Context) error {
 		// A standby ResourceManager redirects to the active one by a name that this
 		// machine cannot resolve: follow no redirects.
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := cluster.Missing(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()), started)
+		err := cluster.CheckReady(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()), started)
 		cancel()
 		if err == nil {
 			return nil

@@ -245,5 +245,5 @@ func (h *Host) heal(ctx context.Context) error {
 	if err := h.Start(ctx); err != nil {
 		return err
 	}
-	return h.Mend(ctx)
+	return h.Reconnect(ctx)
 }

@@ -96,7 +96,7 @@ func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (t
 		},
 	}
 	started, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
-		ContainerRequest: request, Started: true, Logger: quiet{},
+		ContainerRequest: request, Started: true, Logger: discardLogger{},
 	})
 	if err != nil {
 		return started, fmt.Errorf("starting %s: %w", spec.name, err)
@@ -104,10 +104,10 @@ func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (t
 	return started, nil
 }
 
-// quiet discards the progress output of testcontainers.
-type quiet struct{}
+// discardLogger discards the progress output of testcontainers.
+type discardLogger struct{}
 
-func (quiet) Printf(string, ...any) {}
+func (discardLogger) Printf(string, ...any) {}
 
 // hostLines returns the hosts' names and addresses, joined by a separator.
 func (c *Cluster) hostLines(separator string) []string {

@@ -16,7 +16,7 @@ import (
 // stateVariable names the file with the cluster's state, for Inside's second process.
 const stateVariable = "BOBBIN_TEST_CONTAINERS"
 
-// Inside starts a cluster and runs the calling test binary a second time, as a
+// RunInside starts a cluster and runs the calling test binary a second time, as a
 // process on the cluster's host Client. In that process, Inside calls tests and
 // returns the result. Then the first Inside removes the cluster and returns the
 // process's exit code.
@@ -24,8 +24,8 @@ const stateVariable = "BOBBIN_TEST_CONTAINERS"
 // The second process sees this machine's files and processes. It has the client's
 // network and host name, resolves the cluster's hosts by name, and reaches no other
 // network.
-func Inside(options Options, tests func(*Cluster) int) int {
-	code, err := inside(options, tests)
+func RunInside(options Options, tests func(*Cluster) int) int {
+	code, err := runInside(options, tests)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "containers:", err)
 		return 1
@@ -33,7 +33,7 @@ func Inside(options Options, tests func(*Cluster) int) int {
 	return code
 }
 
-func inside(options Options, tests func(*Cluster) int) (code int, err error) {
+func runInside(options Options, tests func(*Cluster) int) (code int, err error) {
 	if path := os.Getenv(stateVariable); path != "" {
 		c, err := attach(path)
 		if err != nil {

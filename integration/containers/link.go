@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cut disconnects the host from the network: its packets are lost, and connections stay open.
-func (h *Host) Cut(ctx context.Context) error { return h.setLink(ctx, false) }
+// Disconnect disconnects the host from the network: its packets are lost, and connections stay open.
+func (h *Host) Disconnect(ctx context.Context) error { return h.setLink(ctx, false) }
 
-// Mend connects the host to the network again.
-func (h *Host) Mend(ctx context.Context) error { return h.setLink(ctx, true) }
+// Reconnect connects the host to the network again.
+func (h *Host) Reconnect(ctx context.Context) error { return h.setLink(ctx, true) }
 
 // setLink sets the host's network interface up or down in its network namespace,
 // which needs root.

@@ -103,8 +103,8 @@ func ownerEnded(owner string) bool {
 	return err != nil || startTime(pid) != start
 }
 
-// sweep removes the containers and networks of processes that were killed.
-func (c *Cluster) sweep(ctx context.Context) error {
+// removeAbandoned removes the containers and networks of processes that were killed.
+func (c *Cluster) removeAbandoned(ctx context.Context) error {
 	containers, err := c.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
 	if err != nil {
 		return fmt.Errorf("docker: %w", err)

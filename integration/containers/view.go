@@ -12,10 +12,10 @@ func Racks() map[string]string {
 	return map[string]string{"worker-1": "/rack-a", "worker-2": "/rack-a", "worker-3": "/rack-b"}
 }
 
-// View returns a cluster.Cluster, as if its daemons ran on this machine. Paths of a
+// HadoopCluster returns a cluster.Cluster, as if its daemons ran on this machine. Paths of a
 // node's directories lead through its host's first process (/proc/PID/root), so they
 // are valid until the host restarts.
-func (c *Cluster) View(ctx context.Context) (*cluster.Cluster, error) {
+func (c *Cluster) HadoopCluster(ctx context.Context) (*cluster.Cluster, error) {
 	var nodes []*cluster.Node
 	racks := Racks()
 	for _, name := range Workers() {
@@ -26,13 +26,13 @@ func (c *Cluster) View(ctx context.Context) (*cluster.Cluster, error) {
 		root := fmt.Sprintf("/proc/%d/root", pid)
 		nodes = append(nodes, &cluster.Node{
 			Host: name, Rack: racks[name], LocalDir: root + "/hadoop/local", LogDir: root + "/hadoop/logs",
-			DataNode:    cluster.DaemonElsewhere("datanode on "+name, map[cluster.Endpoint]string{cluster.RPC: name + ":9866"}),
-			NodeManager: cluster.DaemonElsewhere("nodemanager on "+name, map[cluster.Endpoint]string{cluster.RPC: name + ":8041", cluster.HTTP: name + ":8042"}),
+			DataNode:    cluster.ExternalDaemon("datanode on "+name, map[cluster.Endpoint]string{cluster.RPC: name + ":9866"}),
+			NodeManager: cluster.ExternalDaemon("nodemanager on "+name, map[cluster.Endpoint]string{cluster.RPC: name + ":8041", cluster.HTTP: name + ":8042"}),
 		})
 	}
-	return cluster.Elsewhere(c.state.Dir,
-		cluster.DaemonElsewhere(NameNode, map[cluster.Endpoint]string{cluster.RPC: NameNode + ":8020", cluster.HTTP: NameNode + ":9870"}),
-		cluster.DaemonElsewhere(ResourceManager, map[cluster.Endpoint]string{
+	return cluster.External(c.state.Dir,
+		cluster.ExternalDaemon(NameNode, map[cluster.Endpoint]string{cluster.RPC: NameNode + ":8020", cluster.HTTP: NameNode + ":9870"}),
+		cluster.ExternalDaemon(ResourceManager, map[cluster.Endpoint]string{
 			cluster.RPC: ResourceManager + ":8032", cluster.HTTP: ResourceManager + ":8088", cluster.Scheduler: ResourceManager + ":8030",
 			cluster.Tracker: ResourceManager + ":8031", cluster.Admin: ResourceManager + ":8033",
 		}), nodes...), nil

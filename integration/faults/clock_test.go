@@ -13,19 +13,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// roomForOne limits each worker to one executor.
-var roomForOne = []string{"--executor-memory", "3g"}
+// oneExecutorPerWorker limits each worker to one executor.
+var oneExecutorPerWorker = []string{"--executor-memory", "3g"}
 
 // TestWorkerClockIsAhead restarts a worker during a job with a clock one hour ahead.
 // Its NodeManager rejects container tokens, valid for ten minutes, as expired; the
 // job excludes it and logs why.
 func TestWorkerClockIsAhead(t *testing.T) {
-	j := startHeld(t, roomForOne...)
-	worker := j.another(t, j.awaitMiddle(t))
+	j := startHeld(t, oneExecutorPerWorker...)
+	worker := j.workerWithoutMaster(t, j.awaitHalfDone(t))
 	require.NoError(t, worker.Kill(t.Context()))
 	require.NoError(t, worker.SetClock(t.Context(), time.Hour))
 	require.NoError(t, worker.Start(t.Context()))
-	j.awaitStatus(t, "the worker that is ahead is excluded", excludes(worker.Name))
+	j.awaitStatus(t, "the worker that is ahead is excluded", isExcluded(worker.Name))
 	j.release(t)
 	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t))
@@ -35,14 +35,14 @@ func TestWorkerClockIsAhead(t *testing.T) {
 // TestWorkerClockIsBehind restarts a worker with a clock one hour behind, which must
 // not matter.
 func TestWorkerClockIsBehind(t *testing.T) {
-	j := startHeld(t, roomForOne...)
-	worker := j.another(t, j.awaitMiddle(t))
+	j := startHeld(t, oneExecutorPerWorker...)
+	worker := j.workerWithoutMaster(t, j.awaitHalfDone(t))
 	require.NoError(t, worker.Kill(t.Context()))
-	j.awaitStatus(t, "the killed worker's executor is lost", lost(worker.Name))
+	j.awaitStatus(t, "the killed worker's executor is lost", isLost(worker.Name))
 	require.NoError(t, worker.SetClock(t.Context(), -time.Hour))
 	require.NoError(t, worker.Start(t.Context()))
 	j.awaitStatus(t, "an executor runs on the worker that is behind", func(status page.Status) bool {
-		return status.Executors.Running == 3 && !lost(worker.Name)(status)
+		return status.Executors.Running == 3 && !isLost(worker.Name)(status)
 	})
 	j.release(t)
 	j.assertCorrect(t)

@@ -34,8 +34,8 @@ func fillDisk(t *testing.T) *containers.Host {
 // beside are flags of a job that needs the small worker for its third executor: a
 // large worker has room for two, or for the ApplicationMaster alone.
 var (
-	beside      = []string{"--driver-memory", "3g"}
-	smallWorker = map[string]string{"yarn.nodemanager.resource.memory-mb": "2048"}
+	wholeWorkerDriver = []string{"--driver-memory", "3g"}
+	smallWorker       = map[string]string{"yarn.nodemanager.resource.memory-mb": "2048"}
 )
 
 // fillDiskUnnoticed fills a worker's disk while its NodeManager does not check it.
@@ -53,14 +53,14 @@ func fillDiskUnnoticed(t *testing.T) *containers.Host {
 func TestDiskFillsUp(t *testing.T) {
 	t.Cleanup(func() { heal(t) })
 	restart(t, smallWorker, smallDisk)
-	j := startHeld(t, beside...)
-	j.awaitMiddle(t)
+	j := startHeld(t, wholeWorkerDriver...)
+	j.awaitHalfDone(t)
 	worker := fillDisk(t)
 	await(t, "the NodeManager finds its disk full", func(ctx context.Context) bool {
 		unhealthy, err := shared.rest.Nodes(ctx, "UNHEALTHY")
 		return err == nil && len(unhealthy) == 1
 	})
-	now := j.awaitStatus(t, "the executor there is lost", lost(worker.Name))
+	now := j.awaitStatus(t, "the executor there is lost", isLost(worker.Name))
 	assert.True(t, slices.ContainsFunc(now.Details, func(executor page.ExecutorDetail) bool { return executor.Host == worker.Name }), "there was one")
 	j.release(t)
 	j.assertCorrect(t)
@@ -70,8 +70,8 @@ func TestDiskFillsUp(t *testing.T) {
 // TestDiskIsFull checks that a job excludes a worker on which executors cannot start.
 func TestDiskIsFull(t *testing.T) {
 	worker := fillDiskUnnoticed(t)
-	j := startHeld(t, beside...)
-	j.awaitStatus(t, "the worker is excluded", excludes(worker.Name))
+	j := startHeld(t, wholeWorkerDriver...)
+	j.awaitStatus(t, "the worker is excluded", isExcluded(worker.Name))
 	j.release(t)
 	j.assertCorrect(t)
 }
@@ -80,7 +80,7 @@ func TestDiskIsFull(t *testing.T) {
 // an executor.
 func TestAllDisksAreFull(t *testing.T) {
 	worker := fillDiskUnnoticed(t)
-	j := startHeld(t, append(beside, "--conf", "yarn.exclude.nodes=worker-1,worker-2", "--conf", "yarn.maxAppAttempts=1")...)
+	j := startHeld(t, append(wholeWorkerDriver, "--conf", "yarn.exclude.nodes=worker-1,worker-2", "--conf", "yarn.maxAppAttempts=1")...)
 	assert.Equal(t, 1, j.wait(t))
 	assert.Contains(t, j.stderr.String(), "No space available in any of the local directories")
 	assert.Contains(t, j.stderr.String(), worker.Name)

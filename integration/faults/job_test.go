@@ -32,7 +32,7 @@ const testTimeout = 10 * time.Minute
 // job is a run of the program census, which yarn-submit follows.
 type job struct {
 	command *exec.Cmd
-	stderr  *transcript
+	stderr  *outputRecorder
 	stdout  bytes.Buffer
 	first   chan string // the first line of stdout
 	read    sync.WaitGroup
@@ -42,8 +42,8 @@ type job struct {
 	signal  string // the file that the job waits for after the first half of its tasks
 }
 
-// portions is the number of counting tasks; the second half waits until the job is released.
-const portions = 24
+// countingTasks is the number of counting tasks; the second half waits until the job is released.
+const countingTasks = 24
 
 func fileName(t *testing.T) string { return strings.ReplaceAll(t.Name(), "/", "-") }
 
@@ -62,7 +62,7 @@ func startHeld(t *testing.T, flags ...string) *job {
 	arguments = append(arguments, shared.program("census"), "100ms", shared.text, output, signal)
 	j := &job{
 		command: exec.CommandContext(ctx, shared.program("yarn-submit"), arguments...),
-		stderr:  &transcript{t: t}, first: make(chan string, 1), output: output, signal: signal,
+		stderr:  &outputRecorder{t: t}, first: make(chan string, 1), output: output, signal: signal,
 	}
 	j.command.Env = environ()
 	j.command.Cancel = func() error { return j.command.Process.Signal(os.Interrupt) }
@@ -174,8 +174,8 @@ func (j *job) awaitStatus(t *testing.T, what string, condition func(page.Status)
 	return last
 }
 
-// awaitMiddle waits until tasks have succeeded and others run on all executors.
-func (j *job) awaitMiddle(t *testing.T) page.Status {
+// awaitHalfDone waits until tasks have succeeded and others run on all executors.
+func (j *job) awaitHalfDone(t *testing.T) page.Status {
 	t.Helper()
 	return j.awaitStatus(t, "it is in its middle", func(status page.Status) bool {
 		return status.Executors.Running == 3 && status.Tasks.Done >= 3 && status.Tasks.Running >= 2
@@ -190,8 +190,8 @@ func (j *job) release(t *testing.T) {
 	require.NoError(t, shared.put(ctx, j.signal, nil))
 }
 
-// master returns the worker with the ApplicationMaster.
-func (j *job) master(t *testing.T) *containers.Host {
+// workerWithMaster returns the worker with the ApplicationMaster.
+func (j *job) workerWithMaster(t *testing.T) *containers.Host {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -203,10 +203,10 @@ func (j *job) master(t *testing.T) *containers.Host {
 	return host
 }
 
-// another returns a worker with executors and without the ApplicationMaster.
-func (j *job) another(t *testing.T, status page.Status) *containers.Host {
+// workerWithoutMaster returns a worker with executors and without the ApplicationMaster.
+func (j *job) workerWithoutMaster(t *testing.T, status page.Status) *containers.Host {
 	t.Helper()
-	master := j.master(t)
+	master := j.workerWithMaster(t)
 	for _, executor := range status.Details {
 		if executor.Host != master.Name && executor.Running > 0 {
 			return shared.cluster.Host(executor.Host)
@@ -277,21 +277,21 @@ func await(t *testing.T, what string, condition func(ctx context.Context) bool) 
 	}
 }
 
-// transcript keeps the output of a process and copies it to the test's output.
-type transcript struct {
+// outputRecorder keeps the output of a process and copies it to the test's output.
+type outputRecorder struct {
 	t    *testing.T
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (w *transcript) Write(p []byte) (int, error) {
+func (w *outputRecorder) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, _ = w.t.Output().Write(p)
 	return w.text.Write(p)
 }
 
-func (w *transcript) String() string {
+func (w *outputRecorder) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()

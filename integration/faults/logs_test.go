@@ -16,20 +16,20 @@ import (
 // TestLogsAreAggregated reads the logs of an application after NodeManagers have
 // moved them to HDFS, in each format.
 func TestLogsAreAggregated(t *testing.T) {
-	t.Run("TFile", readAggregated)
+	t.Run("TFile", testAggregatedLogs)
 	t.Run("IFile", func(t *testing.T) {
 		t.Cleanup(func() { heal(t) })
 		restart(t, map[string]string{"yarn.log-aggregation.file-formats": "IFile,TFile"}, containers.Workers()...)
-		readAggregated(t)
+		testAggregatedLogs(t)
 	})
 }
 
-// readAggregated runs a job with just one executor on each worker: the
+// testAggregatedLogs runs a job with just one executor on each worker: the
 // ResourceManager would wait ten minutes for the logs of a container that was never
 // started.
-func readAggregated(t *testing.T) {
-	j := startHeld(t, roomForOne...)
-	j.awaitMiddle(t)
+func testAggregatedLogs(t *testing.T) {
+	j := startHeld(t, oneExecutorPerWorker...)
+	j.awaitHalfDone(t)
 	j.release(t)
 	j.assertCorrect(t)
 	await(t, "the logs are aggregated", func(ctx context.Context) bool {
@@ -44,7 +44,7 @@ func readAggregated(t *testing.T) {
 	}
 	text, complaints, err := j.logs(t.Context())
 	require.NoError(t, err, complaints)
-	for portion := range portions {
+	for portion := range countingTasks {
 		assert.Contains(t, text, fmt.Sprintf("counted portion %d\n", portion))
 	}
 }

@@ -48,7 +48,7 @@ const (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(containers.Inside(containers.Options{
+	os.Exit(containers.RunInside(containers.Options{
 		HA:    true,
 		Disks: map[string]int64{smallDisk: smallDiskBytes},
 		Properties: map[string]string{
@@ -107,7 +107,7 @@ func run(m *testing.M, cluster *containers.Cluster) (code int, err error) {
 }
 
 // textBytes is the size of a text that census splits into portions tasks.
-const textBytes = portions * 256 << 10
+const textBytes = countingTasks * 256 << 10
 
 func (s *suite) putText() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -36,7 +36,7 @@ func standby(t *testing.T) *containers.Host {
 // TestResourceManagerFailsOver kills the active ResourceManager.
 func TestResourceManagerFailsOver(t *testing.T) {
 	j := startHeld(t)
-	j.awaitMiddle(t)
+	j.awaitHalfDone(t)
 	first := active(t)
 	require.NoError(t, first.Kill(t.Context()))
 	second := active(t)
@@ -52,7 +52,7 @@ func TestResourceManagerFailsOver(t *testing.T) {
 func TestResourceManagerIsRestarted(t *testing.T) {
 	require.NoError(t, standby(t).Stop(t.Context()))
 	j := startHeld(t)
-	j.awaitMiddle(t)
+	j.awaitHalfDone(t)
 	only := active(t)
 	require.NoError(t, only.Kill(t.Context()))
 	require.NoError(t, only.Start(t.Context()))
@@ -65,7 +65,7 @@ func TestResourceManagerIsRestarted(t *testing.T) {
 // TestNameNodeIsRestarted kills the NameNode while tasks wait for a file in it.
 func TestNameNodeIsRestarted(t *testing.T) {
 	j := startHeld(t)
-	j.awaitMiddle(t)
+	j.awaitHalfDone(t)
 	nameNode := shared.cluster.Host(containers.NameNode)
 	require.NoError(t, nameNode.Kill(t.Context()))
 	require.NoError(t, nameNode.Start(t.Context()))

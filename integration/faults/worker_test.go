@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// lost returns a condition: no executor on a host is alive.
-func lost(host string) func(page.Status) bool {
+// isLost returns a condition: no executor on a host is alive.
+func isLost(host string) func(page.Status) bool {
 	return func(status page.Status) bool {
 		for _, executor := range status.Details {
 			if executor.Host == host && executor.Reason == "" {
@@ -26,8 +26,8 @@ func lost(host string) func(page.Status) bool {
 	}
 }
 
-// excludes returns a condition: a host is excluded.
-func excludes(host string) func(page.Status) bool {
+// isExcluded returns a condition: a host is excluded.
+func isExcluded(host string) func(page.Status) bool {
 	return func(status page.Status) bool {
 		return slices.ContainsFunc(status.Exclusions, func(e allocator.Exclusion) bool { return e.Host == host })
 	}
@@ -35,7 +35,7 @@ func excludes(host string) func(page.Status) bool {
 
 func TestWorkerIsKilled(t *testing.T) {
 	j := startHeld(t)
-	worker := j.another(t, j.awaitMiddle(t))
+	worker := j.workerWithoutMaster(t, j.awaitHalfDone(t))
 	require.NoError(t, worker.Kill(t.Context()))
 	await(t, "the ResourceManager has lost "+worker.Name, func(ctx context.Context) bool {
 		gone, err := shared.rest.Nodes(ctx, "LOST")
@@ -49,9 +49,9 @@ func TestWorkerIsKilled(t *testing.T) {
 // TestWorkerIsPaused pauses a worker, whose connections stay open, until its executor is lost.
 func TestWorkerIsPaused(t *testing.T) {
 	j := startHeld(t)
-	worker := j.another(t, j.awaitMiddle(t))
+	worker := j.workerWithoutMaster(t, j.awaitHalfDone(t))
 	require.NoError(t, worker.Pause(t.Context()))
-	j.awaitStatus(t, "the paused worker's executor is lost", lost(worker.Name))
+	j.awaitStatus(t, "the paused worker's executor is lost", isLost(worker.Name))
 	require.NoError(t, worker.Unpause(t.Context()))
 	j.release(t)
 	j.assertCorrect(t)
@@ -62,10 +62,10 @@ func TestWorkerIsPaused(t *testing.T) {
 // that time must not count twice.
 func TestWorkerIsCutOff(t *testing.T) {
 	j := startHeld(t)
-	worker := j.another(t, j.awaitMiddle(t))
-	require.NoError(t, worker.Cut(t.Context()))
-	j.awaitStatus(t, "the disconnected worker's executor is lost", lost(worker.Name))
-	require.NoError(t, worker.Mend(t.Context()))
+	worker := j.workerWithoutMaster(t, j.awaitHalfDone(t))
+	require.NoError(t, worker.Disconnect(t.Context()))
+	j.awaitStatus(t, "the disconnected worker's executor is lost", isLost(worker.Name))
+	require.NoError(t, worker.Reconnect(t.Context()))
 	j.release(t)
 	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t))
@@ -74,8 +74,8 @@ func TestWorkerIsCutOff(t *testing.T) {
 // TestApplicationMastersHostIsKilled checks that a second attempt does the job.
 func TestApplicationMastersHostIsKilled(t *testing.T) {
 	j := startHeld(t)
-	j.awaitMiddle(t)
-	require.NoError(t, j.master(t).Kill(t.Context()))
+	j.awaitHalfDone(t)
+	require.NoError(t, j.workerWithMaster(t).Kill(t.Context()))
 	j.release(t)
 	j.assertCorrect(t)
 	assert.Equal(t, 2, j.attempts(t))

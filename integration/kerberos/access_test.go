@@ -18,7 +18,7 @@ import (
 )
 
 // keepOthersOut submits as alice an application that bob must neither see nor kill.
-func (s *secured) keepOthersOut(t *testing.T) {
+func (s *kerberosCluster) testOtherUsersAreRefused(t *testing.T) {
 	r := s.run(t, "submit", "--detach", "--num-executors", "1", s.programs+"/pi", "9000000")
 	require.Equal(t, 0, r.code, r.stderr)
 	s.submitted++
@@ -44,7 +44,7 @@ func (s *secured) keepOthersOut(t *testing.T) {
 	assert.NotEmpty(t, status(nil).TrackingURL)
 	assert.Empty(t, status(asBob).TrackingURL, "bob sees no more than that it runs")
 	if s.options.SPNEGO {
-		s.keepOthersOffPages(t, id)
+		s.testOtherUsersSeeNoPages(t, id)
 	}
 	r = s.run(t, "kill", id)
 	require.Equal(t, 0, r.code, r.stderr)
@@ -59,7 +59,7 @@ func (s *secured) keepOthersOut(t *testing.T) {
 }
 
 // keepOthersOffPages asks web servers about alice's running application as bob.
-func (s *secured) keepOthersOffPages(t *testing.T, id string) {
+func (s *kerberosCluster) testOtherUsersSeeNoPages(t *testing.T, id string) {
 	ask := func(user, method, address, body string) (status int, content string) {
 		login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: user, Keytab: s.Keytab(user), Config: s.Kerberos().Config()})
 		require.NoError(t, err)

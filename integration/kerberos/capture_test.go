@@ -18,31 +18,31 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// spoken are words of the conversations with each daemon that are on the network in clear
+// wordsInClear are words of the conversations with each daemon that are on the network in clear
 // if they are not encrypted: methods of RPCs, and the text that is counted.
-var spoken = map[string]string{
+var wordsInClear = map[string]string{
 	"NameNode":                  "getBlockLocations",
 	"ResourceManager":           "submitApplication",
 	"ResourceManager's AMs":     "allocate",
 	"ResourceManager's workers": "nodeHeartbeat",
 	"NodeManager":               "startContainers",
-	"DataNode 1":                counted,
-	"DataNode 2":                counted,
+	"DataNode 1":                markedLine,
+	"DataNode 2":                markedLine,
 }
 
-// counted is a line of the text that countWords counts. Other tests send other ones.
-var counted = "ape bee " + rand.Text()[:8] + "\n"
+// markedLine is a line of the text that countWords counts. Other tests send other ones.
+var markedLine = "ape bee " + rand.Text()[:8] + "\n"
 
 // capture has what was sent on loopback for a while.
 type capture struct {
-	sockets map[string]string         // names of daemons by address
-	sent    map[string]int            // bytes, by daemon
-	heard   map[string]map[string]int // how often each word was seen, by daemon; "" for all others
+	sockets   map[string]string         // names of daemons by address
+	sent      map[string]int            // bytes, by daemon
+	wordsSeen map[string]map[string]int // how often each word was seen, by daemon; "" for all others
 }
 
 // record captures all packets on loopback until stop is called. That needs root.
-func (s *secured) record(t *testing.T) (stop func() *capture) {
-	c := &capture{sent: map[string]int{}, heard: map[string]map[string]int{}, sockets: map[string]string{
+func (s *kerberosCluster) capturePackets(t *testing.T) (stop func() *capture) {
+	c := &capture{sent: map[string]int{}, wordsSeen: map[string]map[string]int{}, sockets: map[string]string{
 		s.NameNode().Address(cluster.RPC):              "NameNode",
 		s.ResourceManager().Address(cluster.RPC):       "ResourceManager",
 		s.ResourceManager().Address(cluster.Scheduler): "ResourceManager's AMs",
@@ -68,7 +68,7 @@ func (s *secured) record(t *testing.T) (stop func() *capture) {
 		for {
 			n, from, err := syscall.Recvfrom(socket, packet, 0)
 			if link, ok := from.(*syscall.SockaddrLinklayer); err == nil && ok && link.Pkttype != syscall.PACKET_OUTGOING {
-				c.note(packet[:n]) // each packet is also seen as an outgoing one
+				c.search(packet[:n]) // each packet is also seen as an outgoing one
 			}
 			select {
 			case <-stopping:
@@ -85,8 +85,8 @@ func (s *secured) record(t *testing.T) (stop func() *capture) {
 	}
 }
 
-// note looks for words in an IPv4 packet.
-func (c *capture) note(packet []byte) {
+// search looks for words in an IPv4 packet.
+func (c *capture) search(packet []byte) {
 	const tcp, addresses, ports = 6, 12, 4 // the protocol; offsets in the header, and sizes
 	if len(packet) < 20 || packet[9] != tcp {
 		return
@@ -106,22 +106,22 @@ func (c *capture) note(packet []byte) {
 		}
 	}
 	c.sent[daemon] += len(payload)
-	for _, word := range spoken {
+	for _, word := range wordsInClear {
 		if bytes.Contains(payload, []byte(word)) {
-			if c.heard[daemon] == nil {
-				c.heard[daemon] = map[string]int{}
+			if c.wordsSeen[daemon] == nil {
+				c.wordsSeen[daemon] = map[string]int{}
 			}
-			c.heard[daemon][word]++
+			c.wordsSeen[daemon][word]++
 		}
 	}
 }
 
-// requireClear checks with which daemons other processes spoke in clear. No others may
+// requireOnlyInClear checks with which daemons other processes spoke in clear. No others may
 // have sent the text that was counted.
-func (c *capture) requireClear(t *testing.T, clear map[string]bool) {
-	for daemon, word := range spoken {
+func (c *capture) requireOnlyInClear(t *testing.T, clear map[string]bool) {
+	for daemon, word := range wordsInClear {
 		assert.NotZero(t, c.sent[daemon], "%s was used", daemon)
-		assert.Equal(t, clear[daemon], c.heard[daemon][word] > 0, "%q in clear at the %s", word, daemon)
+		assert.Equal(t, clear[daemon], c.wordsSeen[daemon][word] > 0, "%q in clear at the %s", word, daemon)
 	}
-	assert.Zero(t, c.heard[""][counted], "at other ports")
+	assert.Zero(t, c.wordsSeen[""][markedLine], "at other ports")
 }

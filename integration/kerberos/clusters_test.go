@@ -86,7 +86,7 @@ func nodes(properties ...cluster.Properties) []cluster.NodeSpec {
 
 // inClear returns with which daemons other processes speak in clear, by name; see spoken.
 // Of several protections, Java chooses the first, and this client the best.
-func (s *secured) inClear() map[string]bool {
+func (s *kerberosCluster) daemonsInClear() map[string]bool {
 	protections := s.options.Core["hadoop.rpc.protection"]
 	ours, javas := !strings.Contains(protections, "privacy"), !strings.HasPrefix(protections, "privacy")
 	clear := map[string]bool{

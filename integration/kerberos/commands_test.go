@@ -17,7 +17,7 @@ import (
 
 // useCommands runs commands as tasks in a detached application, and asks all that can be
 // asked about it.
-func (s *secured) useCommands(t *testing.T) {
+func (s *kerberosCluster) testCommands(t *testing.T) {
 	login := []string(nil)
 	if s.shortTokens() {
 		login = s.keytab(cluster.Alice)

@@ -14,7 +14,7 @@ import (
 )
 
 // askDoctor examines a sound cluster, and one to which the user has not logged in.
-func (s *secured) askDoctor(t *testing.T) {
+func (s *kerberosCluster) testDoctor(t *testing.T) {
 	r := s.run(t, "doctor", "--json")
 	require.Equal(t, 0, r.code, r.stdout+r.stderr)
 	var findings []client.Finding

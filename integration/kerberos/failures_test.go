@@ -35,7 +35,7 @@ type pausedRead struct {
 }
 
 // pauseRead begins to read a file with several blocks.
-func (s *secured) pauseRead(t *testing.T) *pausedRead {
+func (s *kerberosCluster) pauseRead(t *testing.T) *pausedRead {
 	p := &pausedRead{}
 	files := s.openFiles(t, cluster.Alice, slog.New(slog.NewTextHandler(&p.log, nil)))
 	writer, err := files.Create(t.Context(), "/user/alice/paused", storage.BlockSize(blockSize))
@@ -64,17 +64,17 @@ func (p *pausedRead) resume(t *testing.T) {
 
 // surviveFailures runs an application that uses two file systems while a NameNode, the
 // ResourceManager and the KDC fail. Each ends its part of the work before the next.
-func (s *secured) surviveFailures(t *testing.T) {
+func (s *kerberosCluster) testFailures(t *testing.T) {
 	const rounds, pause = 4, 11 * time.Second
 	dirs := []string{"hdfs://" + cluster.East + "/user/alice/survivor", "hdfs://" + cluster.West + "/user/alice/survivor"}
 	var application sync.WaitGroup
 	defer application.Wait()
-	var ended result
+	var ended commandResult
 	application.Go(func() {
 		ended = s.run(t, "submit", "--num-executors", "1", "--conf", "kerberos.access.hadoopFileSystems=hdfs://"+cluster.West,
 			s.programs+"/steady", strings.Join(dirs, ","), fmt.Sprint(rounds), pause.String())
 	})
-	files := s.files(t, cluster.Alice)
+	files := s.filesOf(t, cluster.Alice)
 	after := func(round int) {
 		t.Helper()
 		for _, dir := range dirs {
@@ -115,7 +115,7 @@ func (s *secured) surviveFailures(t *testing.T) {
 
 // requireRolledKeys checks that the ResourceManager has used new keys for all its tokens
 // while applications ran.
-func (s *secured) requireRolledKeys(t *testing.T) {
+func (s *kerberosCluster) requireNewKeys(t *testing.T) {
 	log, err := os.ReadFile(s.ResourceManager().LogFile())
 	require.NoError(t, err)
 	for _, secrets := range []string{"AMRMTokenSecretManager", "RMContainerTokenSecretManager", "NMTokenSecretManagerInRM"} {
@@ -125,18 +125,18 @@ func (s *secured) requireRolledKeys(t *testing.T) {
 
 // refuseSimple makes the ResourceManager and the NameNode accept anyone, and checks that
 // users of Kerberos refuse them.
-func (s *secured) refuseSimple(t *testing.T) {
-	files := s.files(t, cluster.Alice)
+func (s *kerberosCluster) setProperties(t *testing.T) {
+	files := s.filesOf(t, cluster.Alice)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var restarting errgroup.Group
 	for _, daemon := range []*cluster.Daemon{s.NameNode(), s.ResourceManager()} {
 		site := filepath.Join(s.dir(), "conf", daemon.Name(), "core-site.xml")
-		content, err := os.ReadFile(site)
+		file, err := os.ReadFile(site)
 		require.NoError(t, err)
 		const secure = "<name>hadoop.security.authentication</name>\n    <value>kerberos</value>"
-		require.Contains(t, string(content), secure)
-		require.NoError(t, os.WriteFile(site, []byte(strings.Replace(string(content), secure, strings.Replace(secure, "kerberos", "simple", 1), 1)), 0o644))
+		require.Contains(t, string(file), secure)
+		require.NoError(t, os.WriteFile(site, []byte(strings.Replace(string(file), secure, strings.Replace(secure, "kerberos", "simple", 1), 1)), 0o644))
 		restarting.Go(func() error { return daemon.Restart(ctx) })
 	}
 	require.NoError(t, restarting.Wait())

@@ -27,8 +27,8 @@ import (
 // releaseVariable chooses the Hadoop release.
 const releaseVariable = "BOBBIN_TEST_HADOOP_VERSION"
 
-// secured is a cluster with Kerberos, and the programs that tests run there.
-type secured struct {
+// kerberosCluster is a cluster with Kerberos, and the programs that tests run there.
+type kerberosCluster struct {
 	*cluster.Cluster
 	options   cluster.Options
 	programs  string
@@ -36,8 +36,8 @@ type secured struct {
 	submitted int    // how many applications are known to the ResourceManager
 }
 
-// result is how a command ended.
-type result struct {
+// commandResult is how a command ended.
+type commandResult struct {
 	code           int
 	stdout, stderr string
 }
@@ -60,54 +60,54 @@ func TestClusters(t *testing.T) {
 				defer cancel()
 				require.NoError(t, c.Stop(ctx))
 			})
-			s := &secured{Cluster: c, options: options, programs: programs, cache: filepath.Join(t.TempDir(), "cache")}
-			s.refuseWithoutTicket(t)
+			s := &kerberosCluster{Cluster: c, options: options, programs: programs, cache: filepath.Join(t.TempDir(), "cache")}
+			s.testMissingTicket(t)
 			require.NoError(t, c.Kerberos().Init(t.Context(), s.cache, cluster.Alice, cluster.Password))
 			switch name {
 			case "RPC and authentication":
-				s.refuseBadLogins(t)
-				s.countWords(t)
-				s.keepOthersOut(t)
-				s.useCommands(t)
-				s.actForAnother(t)
-				s.useTokenFile(t)
-				s.useStandalone(t)
+				s.testBadLogins(t)
+				s.testWordCount(t)
+				s.testOtherUsersAreRefused(t)
+				s.testCommands(t)
+				s.testProxyUser(t)
+				s.testTokenFile(t)
+				s.testStandalone(t)
 			case "REST and privacy":
-				t.Run("while tokens end", s.outliveTokens)
-				s.requireRolledKeys(t)
-				s.actForAnother(t)
+				t.Run("while tokens end", s.testApplicationsOutliveTokens)
+				s.requireNewKeys(t)
+				s.testProxyUser(t)
 			case "integrity":
 				restarting := s.startRestarting(t)
-				s.countWords(t)
-				s.keepOthersOut(t)
-				s.recoverMaster(t, restarting)
-				s.askDoctor(t)
-				s.refuseSimple(t)
+				s.testWordCount(t)
+				s.testOtherUsersAreRefused(t)
+				s.testMasterRecovers(t, restarting)
+				s.testDoctor(t)
+				s.setProperties(t)
 				return // the cluster is not secure any more
 			case "nameservices":
 				paused := s.pauseRead(t)
-				s.countWords(t)
-				s.askDoctor(t)
-				s.surviveFailures(t)
+				s.testWordCount(t)
+				s.testDoctor(t)
+				s.testFailures(t)
 				paused.resume(t)
 				return // there is no KDC any more
 			}
-			s.askDoctor(t)
+			s.testDoctor(t)
 		})
 	}
 }
 
 // run runs yarn-submit as alice, or as the user whose keytab the arguments name.
-func (s *secured) run(t *testing.T, args ...string) result {
+func (s *kerberosCluster) run(t *testing.T, args ...string) commandResult {
 	return s.runWith(t, nil, args...)
 }
 
-func (s *secured) runWith(t *testing.T, environment []string, args ...string) result {
+func (s *kerberosCluster) runWith(t *testing.T, environment []string, args ...string) commandResult {
 	return s.runIn(t, "", environment, args...)
 }
 
 // runIn is runWith in a directory, if that is not "".
-func (s *secured) runIn(t *testing.T, directory string, environment []string, args ...string) result {
+func (s *kerberosCluster) runIn(t *testing.T, directory string, environment []string, args ...string) commandResult {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, "yarn-submit"), args...)
@@ -120,19 +120,21 @@ func (s *secured) runIn(t *testing.T, directory string, environment []string, ar
 	if _, ended := err.(*exec.ExitError); !ended {
 		require.NoError(t, err)
 	}
-	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return commandResult{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
 // keytab returns flags of a submission with a user's keytab. The nodes' own krb5.conf does
 // not know the cluster's KDC.
-func (s *secured) keytab(user string) []string {
+func (s *kerberosCluster) keytab(user string) []string {
 	return []string{"--principal", user, "--keytab", s.Keytab(user), "--conf", "yarn.appMasterEnv.KRB5_CONFIG=" + s.Kerberos().Config()}
 }
 
 // files returns HDFS as a user.
-func (s *secured) files(t *testing.T, user string) *storage.Files { return s.openFiles(t, user, nil) }
+func (s *kerberosCluster) filesOf(t *testing.T, user string) *storage.Files {
+	return s.openFiles(t, user, nil)
+}
 
-func (s *secured) openFiles(t *testing.T, user string, logger *slog.Logger) *storage.Files {
+func (s *kerberosCluster) openFiles(t *testing.T, user string, logger *slog.Logger) *storage.Files {
 	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: user, Keytab: s.Keytab(user), Config: s.Kerberos().Config()})
 	require.NoError(t, err)
 	t.Cleanup(login.Close)
@@ -145,21 +147,21 @@ func (s *secured) openFiles(t *testing.T, user string, logger *slog.Logger) *sto
 
 // countWords counts words in HDFS in each mode, with the ticket cache and a keytab, and
 // checks what others on the network can read.
-func (s *secured) countWords(t *testing.T) {
-	stop := s.record(t)
-	files := s.files(t, cluster.Alice)
-	text := strings.Repeat(counted, 400000)
+func (s *kerberosCluster) testWordCount(t *testing.T) {
+	stop := s.capturePackets(t)
+	files := s.filesOf(t, cluster.Alice)
+	text := strings.Repeat(markedLine, 400000)
 	writer, err := files.Create(t.Context(), "/user/alice/text", storage.BlockSize(blockSize))
 	require.NoError(t, err)
 	_, err = io.WriteString(writer, text)
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
 	keytab := s.keytab(cluster.Alice)
-	ticket := []string(nil)
+	login := []string(nil)
 	if s.shortTokens() {
-		ticket = keytab
+		login = keytab
 	}
-	for mode, login := range map[string][]string{"cluster": ticket, "client": keytab} {
+	for mode, login := range map[string][]string{"cluster": login, "client": keytab} {
 		out := "/user/alice/out-" + mode
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "2"}, login...)
 		if s.options.HA {
@@ -185,5 +187,5 @@ func (s *secured) countWords(t *testing.T) {
 		require.Contains(t, counts, "bee\t400000")
 		s.submitted++
 	}
-	stop().requireClear(t, s.inClear())
+	stop().requireOnlyInClear(t, s.daemonsInClear())
 }

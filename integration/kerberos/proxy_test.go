@@ -12,11 +12,11 @@ import (
 )
 
 // actForAnother submits as a gateway, which may act for alice and not for bob.
-func (s *secured) actForAnother(t *testing.T) {
+func (s *kerberosCluster) testProxyUser(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	require.NoError(t, s.Kerberos().Init(t.Context(), cache, cluster.Gateway, cluster.Password))
 	gateway := []string{"KRB5CCNAME=FILE:" + cache}
-	files := s.files(t, cluster.Alice)
+	files := s.filesOf(t, cluster.Alice)
 
 	out := "/user/alice/out-gateway"
 	r := s.runWith(t, gateway, "submit", "--proxy-user", cluster.Alice, "--num-executors", "1", s.programs+"/wordcount", "/user/alice/text", out)

@@ -18,23 +18,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// refusal is a submission that must be refused before anything is staged.
-type refusal struct {
+// refusedSubmission is a submission that must be refused before anything is staged.
+type refusedSubmission struct {
 	cause   string   // part of the error
 	flags   []string // that name the user
 	environ []string
 }
 
 // refuseWithoutTicket submits where alice has not logged in yet.
-func (s *secured) refuseWithoutTicket(t *testing.T) {
-	s.refuse(t, "no ticket", refusal{cause: "no Kerberos ticket: there is no ticket cache"})
-	s.refuse(t, "another's keytab", refusal{
+func (s *kerberosCluster) testMissingTicket(t *testing.T) {
+	s.testRefused(t, "no ticket", refusedSubmission{cause: "no Kerberos ticket: there is no ticket cache"})
+	s.testRefused(t, "another's keytab", refusedSubmission{
 		cause: "has no key of carol@BOBBIN.TEST", flags: []string{"--principal", "carol", "--keytab", s.Keytab(cluster.Alice)},
 	})
 }
 
 // refuse submits, and asks doctor about the same cause.
-func (s *secured) refuse(t *testing.T, name string, refused refusal) {
+func (s *kerberosCluster) testRefused(t *testing.T, name string, refused refusedSubmission) {
 	t.Run(name, func(t *testing.T) {
 		r := s.runWith(t, refused.environ, append(append([]string{"submit"}, refused.flags...), s.programs+"/pi", "4")...)
 		require.Equal(t, 3, r.code, r.stderr)
@@ -51,7 +51,7 @@ func (s *secured) refuse(t *testing.T, name string, refused refusal) {
 }
 
 // refuseBadLogins submits with tickets, keytabs, clocks and tokens that cannot work.
-func (s *secured) refuseBadLogins(t *testing.T) {
+func (s *kerberosCluster) testBadLogins(t *testing.T) {
 	kdc, dir := s.Kerberos(), t.TempDir()
 	login := func(cache string, flags ...string) []string {
 		path := filepath.Join(dir, cache)
@@ -64,17 +64,17 @@ func (s *secured) refuseBadLogins(t *testing.T) {
 
 	otherRealm := filepath.Join(dir, "krb5.conf")
 	require.NoError(t, os.WriteFile(otherRealm, []byte("[libdefaults]\ndefault_realm = ELSEWHERE.TEST\n"), 0o600))
-	s.refuse(t, "a user of another realm", refusal{
+	s.testRefused(t, "a user of another realm", refusedSubmission{
 		cause: "no rule of hadoop.security.auth_to_local applies to alice@BOBBIN.TEST", environ: append(ticket, "KRB5_CONFIG="+otherRealm+":"+kdc.Config()),
 	})
-	s.refuse(t, "a keytab of another realm", refusal{
+	s.testRefused(t, "a keytab of another realm", refusedSubmission{
 		cause: "has no key of alice@ELSEWHERE.TEST", flags: []string{"--principal", "alice@ELSEWHERE.TEST", "--keytab", s.Keytab(cluster.Alice)},
 	})
 
 	dora := filepath.Join(dir, "dora.keytab")
 	require.NoError(t, kdc.AddUser(t.Context(), "dora", cluster.Password))
 	require.NoError(t, kdc.Admin(t.Context(), fmt.Sprintf("ktadd -norandkey -k %s dora\ncpw -randkey dora\n", dora)))
-	s.refuse(t, "a keytab of an old kvno", refusal{
+	s.testRefused(t, "a keytab of an old kvno", refusedSubmission{
 		cause: "the keytab's key is not the principal's current one", flags: []string{"--principal", "dora", "--keytab", dora},
 	})
 
@@ -82,8 +82,8 @@ func (s *secured) refuseBadLogins(t *testing.T) {
 		shifted := kdc.Shifted(t, offset)
 		const cause = "the clocks of this machine and the KDC differ by more than five minutes"
 		config := "KRB5_CONFIG=" + shifted.Config()
-		s.refuse(t, "a ticket and clocks "+offset+" apart", refusal{cause: cause, environ: append(ticket, config)})
-		s.refuse(t, "a keytab and clocks "+offset+" apart", refusal{
+		s.testRefused(t, "a ticket and clocks "+offset+" apart", refusedSubmission{cause: cause, environ: append(ticket, config)})
+		s.testRefused(t, "a keytab and clocks "+offset+" apart", refusedSubmission{
 			cause: cause, flags: []string{"--principal", cluster.Alice, "--keytab", s.Keytab(cluster.Alice)}, environ: []string{config},
 		})
 	}
@@ -93,12 +93,12 @@ func (s *secured) refuseBadLogins(t *testing.T) {
 	}
 	for _, service := range []string{"rm/127.0.0.1", "nn/127.0.0.1"} {
 		rename(service, "gone")
-		s.refuse(t, "no principal "+service, refusal{
+		s.testRefused(t, "no principal "+service, refusedSubmission{
 			cause: "get a ticket for " + service + ": the KDC does not know the service's principal", environ: ticket,
 		})
 		rename("gone", service)
 	}
-	s.refuse(t, "another principal is configured", refusal{
+	s.testRefused(t, "another principal is configured", refusedSubmission{
 		cause: "says that it is rm/127.0.0.1, and yarn.resourcemanager.principal is nm/_HOST@" + kdctest.Realm,
 		environ: append(ticket, "HADOOP_CONF_DIR="+s.configuration(t, "yarn-site.xml", map[string]string{
 			"yarn.resourcemanager.principal": "nm/_HOST@" + kdctest.Realm,
@@ -107,7 +107,7 @@ func (s *secured) refuseBadLogins(t *testing.T) {
 
 	tokens := &security.Credentials{}
 	root := "hdfs://" + s.NameNode().Address(cluster.RPC)
-	token, err := s.files(t, cluster.Alice).DelegationToken(t.Context(), root, cluster.Bob)
+	token, err := s.filesOf(t, cluster.Alice).DelegationToken(t.Context(), root, cluster.Bob)
 	require.NoError(t, err)
 	tokens.SetToken("hdfs", token)
 	manager, err := s.managerTokenFor(t.Context(), t, s.ResourceManager().Address(cluster.RPC))
@@ -117,17 +117,17 @@ func (s *secured) refuseBadLogins(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(dir, "tokens")
 	require.NoError(t, os.WriteFile(file, content, 0o600))
-	s.refuse(t, "a token of another renewer", refusal{
+	s.testRefused(t, "a token of another renewer", refusedSubmission{
 		cause: `has the renewer "bob", so the ResourceManager (rm by yarn.resourcemanager.principal`, environ: []string{
 			"KRB5CCNAME=FILE:" + filepath.Join(dir, "none"), security.TokenFileVariable + "=" + file,
 		},
 	})
 
 	time.Sleep(time.Until(expires))
-	s.refuse(t, "an expired ticket", refusal{cause: "expired at", environ: expired})
+	s.testRefused(t, "an expired ticket", refusedSubmission{cause: "expired at", environ: expired})
 
 	for _, staging := range []string{"staging", "cache"} {
-		staged, err := s.files(t, cluster.Alice).List(t.Context(), "/user/alice/.bobbin/"+staging)
+		staged, err := s.filesOf(t, cluster.Alice).List(t.Context(), "/user/alice/.bobbin/"+staging)
 		if !errors.Is(err, fs.ErrNotExist) {
 			require.NoError(t, err)
 		}
@@ -137,7 +137,7 @@ func (s *secured) refuseBadLogins(t *testing.T) {
 
 // configuration returns a copy of the clients' configuration directory, in which one file
 // has further properties.
-func (s *secured) configuration(t *testing.T, file string, properties map[string]string) string {
+func (s *kerberosCluster) configuration(t *testing.T, file string, properties map[string]string) string {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(s.ConfDir())))
 	content, err := os.ReadFile(filepath.Join(dir, file))

@@ -26,23 +26,23 @@ const (
 
 // outliveTokens runs applications that use HDFS for three times the maximum lifetime of
 // tokens, and at the same time all else that tests do.
-func (s *secured) outliveTokens(t *testing.T) {
+func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 	keytab := s.keytab(cluster.Alice)
 	var long sync.WaitGroup
-	results := map[string]result{}
+	results := map[string]commandResult{}
 	defer func() {
 		long.Wait()
 		if t.Failed() {
 			t.Logf("%+v", results)
 		}
 	}()
-	steady := func(mode, dir string, rounds int, pause time.Duration, login ...string) result {
+	steady := func(mode, dir string, rounds int, pause time.Duration, login ...string) commandResult {
 		args := append([]string{"submit", "--deploy-mode", mode, "--num-executors", "1", "--name", "steady-" + dir}, login...)
 		return s.run(t, append(args, s.programs+"/steady", "/user/alice/"+dir, strconv.Itoa(rounds), pause.String())...)
 	}
 	began := time.Now()
 	var mu sync.Mutex
-	start := func(name string, run func() result) {
+	start := func(name string, run func() commandResult) {
 		s.submitted++
 		long.Go(func() {
 			ended := run()
@@ -52,7 +52,7 @@ func (s *secured) outliveTokens(t *testing.T) {
 		})
 	}
 	for _, mode := range []string{"cluster", "client"} {
-		start(mode, func() result { return steady(mode, mode, steadyRounds, steadyPause, keytab...) })
+		start(mode, func() commandResult { return steady(mode, mode, steadyRounds, steadyPause, keytab...) })
 		// The others find its program in HDFS: three uploads at a time, encrypted by 3DES, may
 		// take longer than a token lives before the ResourceManager renews it.
 		require.Eventually(t, func() bool {
@@ -60,18 +60,18 @@ func (s *secured) outliveTokens(t *testing.T) {
 			return strings.Contains(r.stdout, "application_")
 		}, time.Minute, 100*time.Millisecond)
 	}
-	start("no keytab", func() result { return steady("cluster", "ticket", 2, tokenLifetime+time.Second) })
+	start("no keytab", func() commandResult { return steady("cluster", "ticket", 2, tokenLifetime+time.Second) })
 
-	s.countWords(t)
-	s.hideSecrets(t, "steady-cluster")
+	s.testWordCount(t)
+	s.testSecretsAreHidden(t, "steady-cluster")
 	restarted := s.startRestarting(t)
-	s.keepOthersOut(t)
-	s.useCommands(t)
-	s.failWithoutPrivileges(t, restarted)
+	s.testOtherUsersAreRefused(t)
+	s.testCommands(t)
+	s.testMasterFailsWithoutPrivileges(t, restarted)
 
 	long.Wait()
 	require.Greater(t, time.Since(began), 5*tokenLifetime/2)
-	files := s.files(t, cluster.Alice)
+	files := s.filesOf(t, cluster.Alice)
 	for _, mode := range []string{"cluster", "client"} {
 		require.Equal(t, 0, results[mode].code, results[mode].stderr)
 		require.NotContains(t, results[mode].stderr, "delegation tokens end")
@@ -100,4 +100,4 @@ func withShortTokens(p cluster.Properties) cluster.Properties {
 }
 
 // shortTokens reports whether delegation tokens end while a test runs.
-func (s *secured) shortTokens() bool { return s.options.HDFS[maxLifetimeKey] != "" }
+func (s *kerberosCluster) shortTokens() bool { return s.options.HDFS[maxLifetimeKey] != "" }

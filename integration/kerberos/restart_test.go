@@ -19,26 +19,26 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// restarting is an application with a keytab whose ApplicationMaster is killed when the
+// restartingApplication is an application with a keytab whose ApplicationMaster is killed when the
 // submission's tokens have ended.
-type restarting struct {
+type restartingApplication struct {
 	id, dir string
 	ended   time.Time // when these tokens have ended
 }
 
 // startRestarting submits it. It runs until it is killed.
-func (s *secured) startRestarting(t *testing.T) restarting {
+func (s *kerberosCluster) startRestarting(t *testing.T) restartingApplication {
 	const dir = "/user/alice/restarted"
 	args := append([]string{"submit", "--detach", "--num-executors", "1", "--name", "restarted", "--conf", "yarn.maxAppAttempts=2"}, s.keytab(cluster.Alice)...)
 	r := s.run(t, append(args, s.programs+"/steady", dir, "2", "10m")...)
 	require.Equal(t, 0, r.code, r.stderr)
 	s.submitted++
-	return restarting{strings.TrimSpace(r.stdout), dir, time.Now().Add(tokenLifetime)}
+	return restartingApplication{strings.TrimSpace(r.stdout), dir, time.Now().Add(tokenLifetime)}
 }
 
 // killMaster kills the ApplicationMaster after the tokens' end, and removes the copy of the
 // keytab on its node, so that YARN must fetch it again from HDFS.
-func (s *secured) killMaster(t *testing.T, a restarting) {
+func (s *kerberosCluster) killMaster(t *testing.T, a restartingApplication) {
 	s.awaitFiles(t, a, time.Time{})
 	time.Sleep(time.Until(a.ended))
 	_, number, _ := strings.Cut(a.id, "_")
@@ -75,8 +75,8 @@ func (s *secured) killMaster(t *testing.T, a restarting) {
 
 // awaitFiles waits until driver and tasks have written their files of the first round after
 // a time.
-func (s *secured) awaitFiles(t *testing.T, a restarting, after time.Time) {
-	files := s.files(t, cluster.Alice)
+func (s *kerberosCluster) awaitFiles(t *testing.T, a restartingApplication, after time.Time) {
+	files := s.filesOf(t, cluster.Alice)
 	require.Eventually(t, func() bool {
 		for _, name := range []string{"driver", "a", "b"} {
 			info, err := files.Stat(t.Context(), a.dir+"/1-"+name)
@@ -90,7 +90,7 @@ func (s *secured) awaitFiles(t *testing.T, a restarting, after time.Time) {
 
 // recoverMaster checks that a second ApplicationMaster goes on, as the ResourceManager may get new
 // tokens for YARN.
-func (s *secured) recoverMaster(t *testing.T, a restarting) {
+func (s *kerberosCluster) testMasterRecovers(t *testing.T, a restartingApplication) {
 	s.killMaster(t, a)
 	s.awaitFiles(t, a, time.Now())
 	r := s.run(t, "kill", a.id)
@@ -98,7 +98,7 @@ func (s *secured) recoverMaster(t *testing.T, a restarting) {
 }
 
 // failWithoutPrivileges checks that the application fails, as the ResourceManager may not.
-func (s *secured) failWithoutPrivileges(t *testing.T, a restarting) {
+func (s *kerberosCluster) testMasterFailsWithoutPrivileges(t *testing.T, a restartingApplication) {
 	s.killMaster(t, a)
 	r := s.run(t, "wait", a.id)
 	require.Equal(t, 1, r.code, r.stderr)

@@ -28,9 +28,9 @@ import (
 
 // hideSecrets searches all that others could read for secrets of alice's running
 // application of that name, which has a keytab.
-func (s *secured) hideSecrets(t *testing.T, name string) {
+func (s *kerberosCluster) testSecretsAreHidden(t *testing.T, name string) {
 	var id string
-	var r result
+	var r commandResult
 	require.Eventually(t, func() bool {
 		r = s.run(t, "list", "--json", "--state", "RUNNING", "--name", name)
 		var listed []struct{ ApplicationID string }
@@ -43,7 +43,7 @@ func (s *secured) hideSecrets(t *testing.T, name string) {
 	secrets := s.secretsOf(t, id)
 
 	_, number, _ := strings.Cut(id, "_")
-	searched := 0
+	containers := 0
 	directories, err := filepath.Glob("/proc/[0-9]*")
 	require.NoError(t, err)
 	for _, directory := range directories {
@@ -51,20 +51,20 @@ func (s *secured) hideSecrets(t *testing.T, name string) {
 		if err != nil || !bytes.Contains(environ, []byte(number)) {
 			continue
 		}
-		searched++
-		secrets.notIn(t, "environment of process "+filepath.Base(directory), environ)
+		containers++
+		secrets.requireNotIn(t, "environment of process "+filepath.Base(directory), environ)
 		if line, err := os.ReadFile(filepath.Join(directory, "cmdline")); err == nil {
-			secrets.notIn(t, "command line of process "+filepath.Base(directory), line)
+			secrets.requireNotIn(t, "command line of process "+filepath.Base(directory), line)
 		}
 	}
-	require.GreaterOrEqual(t, searched, 2, "an ApplicationMaster and an executor run")
+	require.GreaterOrEqual(t, containers, 2, "an ApplicationMaster and an executor run")
 
-	for where, content := range s.pages(t, id) {
-		secrets.notIn(t, where, content)
+	for where, content := range s.readPages(t, id) {
+		secrets.requireNotIn(t, where, content)
 	}
 	status := s.run(t, "status", "--json", id)
 	require.Equal(t, 0, status.code, status.stderr)
-	secrets.notIn(t, "yarn-submit status", []byte(status.stdout+status.stderr))
+	secrets.requireNotIn(t, "yarn-submit status", []byte(status.stdout+status.stderr))
 
 	logs := 0
 	for _, pattern := range []string{"node-*/containers/*/*/*", "logs/*"} {
@@ -73,31 +73,31 @@ func (s *secured) hideSecrets(t *testing.T, name string) {
 		for _, file := range files {
 			content, err := os.ReadFile(file)
 			require.NoError(t, err)
-			secrets.notIn(t, file, content)
+			secrets.requireNotIn(t, file, content)
 			logs++
 		}
 	}
 	require.Greater(t, logs, 6)
-	s.hideKeytab(t, id)
+	s.testEventLogsHide(t, id)
 }
 
 // hideKeytab checks who can read the application's keytab.
-func (s *secured) hideKeytab(t *testing.T, id string) {
+func (s *kerberosCluster) testEventLogsHide(t *testing.T, id string) {
 	staged := "/user/alice/.bobbin/staging/" + id + "/" + launch.KeytabFile
-	info, err := s.files(t, cluster.Alice).Stat(t.Context(), staged)
+	info, err := s.filesOf(t, cluster.Alice).Stat(t.Context(), staged)
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o600), info.Mode.Perm())
 	require.Equal(t, cluster.Alice, info.Owner)
-	_, err = s.files(t, cluster.Bob).Open(t.Context(), staged)
+	_, err = s.filesOf(t, cluster.Bob).Open(t.Context(), staged)
 	require.ErrorIs(t, err, fs.ErrPermission)
 
 	original, err := os.ReadFile(s.Keytab(cluster.Alice))
 	require.NoError(t, err)
 	var copies []string
-	locals, err := filepath.Glob(filepath.Join(s.dir(), "node-*/local"))
+	directories, err := filepath.Glob(filepath.Join(s.dir(), "node-*/local"))
 	require.NoError(t, err)
-	require.Len(t, locals, 2)
-	for _, local := range locals {
+	require.Len(t, directories, 2)
+	for _, local := range directories {
 		require.NoError(t, filepath.WalkDir(local, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
 				return nil // it may have been removed
@@ -105,7 +105,7 @@ func (s *secured) hideKeytab(t *testing.T, id string) {
 			if info, err := entry.Info(); err != nil || info.Size() != int64(len(original)) {
 				return nil
 			}
-			if content, err := os.ReadFile(path); err == nil && bytes.Equal(content, original) {
+			if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, original) {
 				copies = append(copies, path)
 			}
 			return nil
@@ -118,10 +118,10 @@ func (s *secured) hideKeytab(t *testing.T, id string) {
 	require.Zero(t, local.Mode().Perm()&0o077)
 }
 
-func (s *secured) dir() string { return filepath.Dir(s.ConfDir()) }
+func (s *kerberosCluster) dir() string { return filepath.Dir(s.ConfDir()) }
 
 // tokenFiles returns the credentials files of an application's running containers.
-func (s *secured) tokenFiles(t *testing.T, id string) []string {
+func (s *kerberosCluster) tokenFiles(t *testing.T, id string) []string {
 	files, err := filepath.Glob(filepath.Join(s.dir(), "node-*/local/usercache/alice/appcache", id, "container_*/container_tokens"))
 	require.NoError(t, err)
 	return files
@@ -132,7 +132,7 @@ type secrets map[string][]byte
 
 // secretsOf returns the secrets of an application's containers and alice's keys. It
 // checks that executors have no other ones than they need.
-func (s *secured) secretsOf(t *testing.T, id string) secrets {
+func (s *kerberosCluster) secretsOf(t *testing.T, id string) secrets {
 	found := secrets{}
 	masters := 0
 	for _, file := range s.tokenFiles(t, id) {
@@ -165,17 +165,17 @@ func (s *secured) secretsOf(t *testing.T, id string) secrets {
 	return found
 }
 
-// notIn checks that content has no secret in any encoding.
-func (s secrets) notIn(t *testing.T, where string, content []byte) {
+// requireNotIn checks that content has no secret in any encoding.
+func (s secrets) requireNotIn(t *testing.T, where string, content []byte) {
 	for what, secret := range s {
-		for how, form := range forms(secret) {
+		for how, form := range encodingsOf(secret) {
 			assert.False(t, bytes.Contains(content, form), "%s, %s, in %s", what, how, where)
 		}
 	}
 }
 
-// forms returns how a secret looks in other encodings, also inside of longer texts.
-func forms(secret []byte) map[string][]byte {
+// encodingsOf returns how a secret looks in other encodings, also inside of longer texts.
+func encodingsOf(secret []byte) map[string][]byte {
 	text := hex.EncodeToString(secret)
 	all := map[string][]byte{"as it is": secret, "in hexadecimal": []byte(text), "in capital hexadecimal": []byte(strings.ToUpper(text))}
 	for shift, lead := range []int{0, 2, 3} { // characters that depend on the bytes before the secret
@@ -188,7 +188,7 @@ func forms(secret []byte) map[string][]byte {
 }
 
 // pages returns what web servers say of an application to its owner, by URL.
-func (s *secured) pages(t *testing.T, id string) map[string][]byte {
+func (s *kerberosCluster) readPages(t *testing.T, id string) map[string][]byte {
 	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: cluster.Alice, Keytab: s.Keytab(cluster.Alice), Config: s.Kerberos().Config()})
 	require.NoError(t, err)
 	defer login.Close()

@@ -23,10 +23,10 @@ import (
 
 // useStandalone runs drivers that use HDFS on a standalone cluster, whose worker has no
 // ticket.
-func (s *secured) useStandalone(t *testing.T) {
+func (s *kerberosCluster) testStandalone(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
-	require.NoError(t, os.WriteFile(secret, []byte("a secret of this test alone: "+counted), 0o600))
+	require.NoError(t, os.WriteFile(secret, []byte("a secret of this test alone: "+markedLine), 0o600))
 	ports := &loopback.Ports{}
 	defer func() { assert.NoError(t, ports.Release()) }()
 	address, err := ports.Reserve("127.0.0.1")
@@ -62,7 +62,7 @@ func (s *secured) useStandalone(t *testing.T) {
 	}, 20*time.Second, 20*time.Millisecond)
 	defer start("worker", url, "--host", "127.0.0.1", "--cores", "3", "--memory", "1g", "--work-dir", filepath.Join(dir, "worker"))()
 
-	files := s.files(t, cluster.Alice)
+	files := s.filesOf(t, cluster.Alice)
 	for _, mode := range []string{"cluster", "client"} {
 		out := "/user/alice/out-standalone-" + mode
 		r := s.runWith(t, []string{authenticated}, "submit", "--master", url, "--deploy-mode", mode, "--driver-memory", "256m", "--executor-memory", "256m",

@@ -20,7 +20,7 @@ import (
 )
 
 // useTokenFile submits without a ticket, with tokens in a file that Java wrote at first.
-func (s *secured) useTokenFile(t *testing.T) {
+func (s *kerberosCluster) testTokenFile(t *testing.T) {
 	dir := t.TempDir()
 	dtutil := func(args ...string) string {
 		login := []string{"-principal", cluster.Alice, "-keytab", s.Keytab(cluster.Alice)}
@@ -80,7 +80,7 @@ func (s *secured) useTokenFile(t *testing.T) {
 }
 
 // managerTokenFor gets alice's token of the ResourceManager.
-func (s *secured) managerTokenFor(ctx context.Context, t *testing.T, address string) (security.Token, error) {
+func (s *kerberosCluster) managerTokenFor(ctx context.Context, t *testing.T, address string) (security.Token, error) {
 	login, err := kerberos.Open(ctx, kerberos.Options{Principal: cluster.Alice, Keytab: s.Keytab(cluster.Alice), Config: s.Kerberos().Config()})
 	require.NoError(t, err)
 	defer login.Close()

@@ -29,8 +29,8 @@ func standaloneCluster(t *testing.T) master {
 	return shared.masters[i]
 }
 
-// ask runs a command of yarn-submit on the standalone cluster.
-func ask(t *testing.T, command string, args ...string) outcome {
+// runCommand runs a command of yarn-submit on the standalone cluster.
+func runCommand(t *testing.T, command string, args ...string) outcome {
 	t.Helper()
 	return yarnSubmit(t, []string{"BOBBIN_MASTER=" + shared.url}, append([]string{command}, args...)...).wait(t)
 }
@@ -42,7 +42,7 @@ func (s *submitted) driverID(t *testing.T) string {
 	await(t, "the driver's id is on stdout", func() bool {
 		line, _, whole := strings.Cut(s.stdout.String(), "\n")
 		id = line
-		return whole || s.isOver()
+		return whole || s.hasEnded()
 	})
 	require.Regexp(t, `^driver-[\w-]+$`, id)
 	return id
@@ -50,22 +50,22 @@ func (s *submitted) driverID(t *testing.T) string {
 
 func TestStatusAndListShowADriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
-	done := m.run(t, append([]string{"--name", "quick"}, small...), "trouble", "succeed", "4")
+	done := m.run(t, append([]string{"--name", "quick"}, twoSmallExecutors...), "trouble", "succeed", "4")
 	require.Zero(t, done.code)
 	id := strings.TrimSpace(done.stdout)
 
 	var report client.Report
-	require.NoError(t, json.Unmarshal([]byte(ask(t, "status", "--json", id).stdout), &report))
+	require.NoError(t, json.Unmarshal([]byte(runCommand(t, "status", "--json", id).stdout), &report))
 	assert.Equal(t, []string{id, "quick", "FINISHED", "SUCCEEDED"}, []string{report.ApplicationID, report.Name, report.State, report.FinalStatus})
 
 	var listed []client.ListedApplication
-	require.NoError(t, json.Unmarshal([]byte(ask(t, "list", "--json", "--limit", "2").stdout), &listed))
+	require.NoError(t, json.Unmarshal([]byte(runCommand(t, "list", "--json", "--limit", "2").stdout), &listed))
 	require.Len(t, listed, 2, "the driver and its application")
 	assert.Equal(t, []string{"quick", "quick"}, []string{listed[0].Name, listed[1].Name})
 	application := listed[0].ApplicationID
 	require.Regexp(t, regexp.MustCompile(`^app-`), application, "it started later")
 
-	logs := ask(t, "logs", id)
+	logs := runCommand(t, "logs", id)
 	require.Zero(t, logs.code)
 	assert.Regexp(t, `==> stderr of the driver \(`+id+`, `, logs.stdout)
 	assert.Contains(t, logs.stdout, application, "of its executors too")
@@ -74,12 +74,12 @@ func TestStatusAndListShowADriverInTheCluster(t *testing.T) {
 
 func TestLogsFollowADriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
-	staying := startStaying(t, m)
-	id := staying.driverID(t)
+	waiting := startWaitingProgram(t, m)
+	id := waiting.driverID(t)
 	following := yarnSubmit(t, []string{"BOBBIN_MASTER=" + shared.url}, "logs", "--follow", id)
 	await(t, "what was said before is there", func() bool { return strings.Contains(following.stdout.String(), `msg="job submitted"`) })
-	staying.end(t)
-	require.Zero(t, staying.wait(t).code)
+	waiting.release(t)
+	require.Zero(t, waiting.wait(t).code)
 	followed := following.wait(t)
 	require.Zero(t, followed.code)
 	assert.Regexp(t, `(?m)^driver +\| .* msg="job ended" .*state=succeeded`, followed.stdout)
@@ -88,37 +88,37 @@ func TestLogsFollowADriverInTheCluster(t *testing.T) {
 
 func TestSubmissionPrintsLogsOfItsDriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
-	done := m.run(t, append([]string{"--logs"}, small...), "trouble", "flaky", "1")
+	done := m.run(t, append([]string{"--logs"}, twoSmallExecutors...), "trouble", "flaky", "1")
 	require.Zero(t, done.code)
 	assert.Regexp(t, `(?m)^driver +\| succeeded in try 1$`, done.stdout)
 }
 
 func TestIdempotencyKeyOfADriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
-	key := []string{"--idempotency-key", "a build of " + mark(t)}
-	staying := startStaying(t, m, key...)
-	again := m.submit(t, slices.Concat(small, key), "trouble", "succeed", "4")
-	assert.Equal(t, staying.driverID(t), again.driverID(t))
-	staying.end(t)
+	key := []string{"--idempotency-key", "a build of " + testMark(t)}
+	waiting := startWaitingProgram(t, m, key...)
+	again := m.submit(t, slices.Concat(twoSmallExecutors, key), "trouble", "succeed", "4")
+	assert.Equal(t, waiting.driverID(t), again.driverID(t))
+	waiting.release(t)
 	require.Zero(t, again.wait(t).code)
 	assert.Contains(t, again.stderr.String(), "was submitted with the same idempotency key")
-	require.Zero(t, staying.wait(t).code)
-	late := m.run(t, slices.Concat(small, key), "trouble", "succeed", "4")
+	require.Zero(t, waiting.wait(t).code)
+	late := m.run(t, slices.Concat(twoSmallExecutors, key), "trouble", "succeed", "4")
 	require.Zero(t, late.code)
-	assert.Equal(t, staying.driverID(t), strings.TrimSpace(late.stdout))
+	assert.Equal(t, waiting.driverID(t), strings.TrimSpace(late.stdout))
 }
 
 func TestKillADriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
-	staying := startStaying(t, m)
-	id := staying.driverID(t)
-	require.Zero(t, ask(t, "kill", id).code)
-	done := staying.wait(t)
+	waiting := startWaitingProgram(t, m)
+	id := waiting.driverID(t)
+	require.Zero(t, runCommand(t, "kill", id).code)
+	done := waiting.wait(t)
 	assert.Equal(t, 1, done.code)
 	assert.Contains(t, done.stderr, id+" was killed")
 	await(t, "its executors end", func() bool { return len(executors(t)) == 0 })
 
-	other := startStaying(t, m)
+	other := startWaitingProgram(t, m)
 	id = other.driverID(t)
 	require.NoError(t, other.command.Process.Signal(os.Interrupt))
 	done = other.wait(t)
@@ -130,23 +130,23 @@ func TestKillADriverInTheCluster(t *testing.T) {
 func TestSupervisedDriverIsRestarted(t *testing.T) {
 	m := standaloneCluster(t)
 	file := filepath.Join(t.TempDir(), "was-here")
-	require.Equal(t, 1, m.run(t, small, "trouble", "second-time", file).code)
+	require.Equal(t, 1, m.run(t, twoSmallExecutors, "trouble", "second-time", file).code)
 	require.NoError(t, os.Remove(file))
-	require.Zero(t, m.run(t, append([]string{"--supervise"}, small...), "trouble", "second-time", file).code)
+	require.Zero(t, m.run(t, append([]string{"--supervise"}, twoSmallExecutors...), "trouble", "second-time", file).code)
 }
 
 func TestYarnSubmitExitsWithTheCommandsStatus(t *testing.T) {
 	m := standaloneCluster(t)
-	args := slices.Concat([]string{"run"}, m.args, small, []string{"--executor-memory", "256m", "--driver-memory", "256m", "--tasks", "1", "--retries", "0", "--", "sh", "-c", "exit 9"})
+	args := slices.Concat([]string{"run"}, m.args, twoSmallExecutors, []string{"--executor-memory", "256m", "--driver-memory", "256m", "--tasks", "1", "--retries", "0", "--", "sh", "-c", "exit 9"})
 	assert.Equal(t, 9, yarnSubmit(t, nil, args...).wait(t).code)
 }
 
 func TestUnknownIDsAndMastersAreRefused(t *testing.T) {
 	standaloneCluster(t)
-	unknown := ask(t, "status", "driver-none")
+	unknown := runCommand(t, "status", "driver-none")
 	assert.Equal(t, client.ExitCluster, unknown.code)
 	assert.Contains(t, unknown.stderr, "driver-none")
-	assert.Equal(t, client.ExitUsage, ask(t, "kill", "application_1_0001").code)
+	assert.Equal(t, client.ExitUsage, runCommand(t, "kill", "application_1_0001").code)
 	away := yarnSubmit(t, nil, "list", "--master", "bobbin://127.0.0.1:1").wait(t)
 	assert.Equal(t, client.ExitCluster, away.code)
 	assert.Contains(t, away.stderr, "master 127.0.0.1:1 cannot be reached: is it running?")

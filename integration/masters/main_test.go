@@ -36,11 +36,11 @@ const (
 type master struct {
 	name string
 	args []string // of yarn-submit submit
-	// separate is set if executors are processes, which can be lost, decommissioned or added.
-	separate bool
-	// inPlace is set if the driver runs in yarn-submit's process.
-	inPlace     bool
-	environment []string
+	// separateExecutors is set if executors are processes, which can be lost, decommissioned or added.
+	separateExecutors bool
+	// driverInPlace is set if the driver runs in yarn-submit's process.
+	driverInPlace bool
+	environment   []string
 }
 
 // fixture holds what tests share.
@@ -78,8 +78,8 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	shared.masters = []master{
-		{name: "local", args: []string{"--master", "local[*,4]"}, inPlace: true},
-		{name: "local-cluster", args: []string{"--master", "local-cluster[2,2,2048]"}, separate: true, inPlace: true},
+		{name: "local", args: []string{"--master", "local[*,4]"}, driverInPlace: true},
+		{name: "local-cluster", args: []string{"--master", "local-cluster[2,2,2048]"}, separateExecutors: true, driverInPlace: true},
 	}
 	if wanted("standalone") {
 		standalone, err := startStandalone(directory)
@@ -89,8 +89,8 @@ func run(m *testing.M) (code int, err error) {
 		}
 		shared.url = standalone.url
 		shared.masters = append(shared.masters,
-			master{name: "standalone-client", args: []string{"--master", shared.url, "--deploy-mode", "client"}, separate: true, inPlace: true},
-			master{name: "standalone-cluster", args: []string{"--master", shared.url, "--deploy-mode", "cluster"}, separate: true})
+			master{name: "standalone-client", args: []string{"--master", shared.url, "--deploy-mode", "client"}, separateExecutors: true, driverInPlace: true},
+			master{name: "standalone-cluster", args: []string{"--master", shared.url, "--deploy-mode", "cluster"}, separateExecutors: true})
 	}
 	if wanted("yarn") {
 		hadoop, stop, err := startYARN()
@@ -99,7 +99,7 @@ func run(m *testing.M) (code int, err error) {
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 		shared.masters = append(shared.masters, master{
-			name: "yarn", args: []string{"--master", "yarn"}, separate: true, environment: []string{"HADOOP_CONF_DIR=" + hadoop.ConfDir()},
+			name: "yarn", args: []string{"--master", "yarn"}, separateExecutors: true, environment: []string{"HADOOP_CONF_DIR=" + hadoop.ConfDir()},
 		})
 	}
 	shared.masters = slices.DeleteFunc(shared.masters, func(m master) bool { return !wanted(m.name) })

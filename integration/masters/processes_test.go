@@ -26,7 +26,7 @@ func executors(t *testing.T) []int {
 	var found []int
 	for _, directory := range directories {
 		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
-		if err != nil || variable(environ, markVariable) != mark(t) || variable(environ, launch.EnvRole) != string(launch.RoleExecutor) {
+		if err != nil || variable(environ, markVariable) != testMark(t) || variable(environ, launch.EnvRole) != string(launch.RoleExecutor) {
 			continue // not a process, or ended
 		}
 		executable, err := os.Readlink(filepath.Join(directory, "exe"))

@@ -148,7 +148,7 @@ func (s *standalone) awaitWorkers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for {
-		status, err := look(ctx, client)
+		status, err := status(ctx, client)
 		if err != nil {
 			return err
 		}
@@ -163,8 +163,8 @@ func (s *standalone) awaitWorkers() error {
 	}
 }
 
-// look returns the cluster's status.
-func look(ctx context.Context, client *standaloneclient.Masters) (*cluster.Status, error) {
+// status returns the cluster's status.
+func status(ctx context.Context, client *standaloneclient.Masters) (*cluster.Status, error) {
 	encoded, err := client.Status(ctx)
 	if err != nil {
 		return nil, err

@@ -32,14 +32,14 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// said returns the whole output.
-func (o outcome) said() string { return o.stdout + o.stderr }
+// output returns the whole output.
+func (o outcome) output() string { return o.stdout + o.stderr }
 
 // submitted is a running call of yarn-submit.
 type submitted struct {
 	command        *exec.Cmd
-	stdout, stderr *transcript
-	over           chan struct{} // closed when yarn-submit has ended
+	stdout, stderr *outputRecorder
+	ended          chan struct{} // closed when yarn-submit has ended
 	failure        error         // the error of waiting, set before over is closed
 }
 
@@ -49,8 +49,8 @@ func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	s := &submitted{
-		command: exec.CommandContext(ctx, program("yarn-submit"), args...), stdout: &transcript{w: t.Output()}, stderr: &transcript{w: t.Output()},
-		over: make(chan struct{}),
+		command: exec.CommandContext(ctx, program("yarn-submit"), args...), stdout: &outputRecorder{w: t.Output()}, stderr: &outputRecorder{w: t.Output()},
+		ended: make(chan struct{}),
 	}
 	s.command.Cancel = func() error { return s.command.Process.Signal(os.Interrupt) }
 	s.command.WaitDelay = time.Minute
@@ -60,7 +60,7 @@ func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 	require.NoError(t, s.command.Start())
 	go func() {
 		s.failure = s.command.Wait()
-		close(s.over)
+		close(s.ended)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -72,7 +72,7 @@ func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 // wait returns when yarn-submit has ended. The code is -1 if a signal ended it.
 func (s *submitted) wait(t *testing.T) outcome {
 	t.Helper()
-	<-s.over
+	<-s.ended
 	var exit *exec.ExitError
 	if s.failure != nil && !errors.As(s.failure, &exit) {
 		require.ErrorIs(t, s.failure, context.DeadlineExceeded)
@@ -80,10 +80,10 @@ func (s *submitted) wait(t *testing.T) outcome {
 	return outcome{code: s.command.ProcessState.ExitCode(), stdout: s.stdout.String(), stderr: s.stderr.String()}
 }
 
-// isOver reports whether yarn-submit's process has ended.
-func (s *submitted) isOver() bool {
+// hasEnded reports whether yarn-submit's process has ended.
+func (s *submitted) hasEnded() bool {
 	select {
-	case <-s.over:
+	case <-s.ended:
 		return true
 	default:
 		return false
@@ -96,7 +96,7 @@ func (m master) submit(t *testing.T, settings []string, name string, arguments .
 	t.Helper()
 	return yarnSubmit(t, m.environment, slices.Concat([]string{"submit"}, m.args,
 		[]string{"--executor-memory", "512m", "--driver-memory", "512m", "--conf", "log.level=info",
-			"--conf", "executorEnv." + markVariable + "=" + mark(t)},
+			"--conf", "executorEnv." + markVariable + "=" + testMark(t)},
 		settings, []string{program(name)}, arguments)...)
 }
 
@@ -109,28 +109,28 @@ func (m master) run(t *testing.T, settings []string, name string, arguments ...s
 // driverSaid returns the driver's log of a running application.
 func (m master) driverSaid(t *testing.T, s *submitted) string {
 	t.Helper()
-	if m.inPlace {
+	if m.driverInPlace {
 		return s.stderr.String()
 	}
 	id, _, _ := strings.Cut(s.stdout.String(), "\n")
 	return yarnSubmit(t, m.environment, "logs", "--master", m.args[slices.Index(m.args, "--master")+1], id).wait(t).stdout
 }
 
-// transcript keeps the output of a process and copies it to the test's output.
-type transcript struct {
+// outputRecorder keeps the output of a process and copies it to the test's output.
+type outputRecorder struct {
 	w    io.Writer
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (w *transcript) Write(p []byte) (int, error) {
+func (w *outputRecorder) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, _ = w.w.Write(p)
 	return w.text.Write(p)
 }
 
-func (w *transcript) String() string {
+func (w *outputRecorder) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
@@ -152,8 +152,8 @@ func await(t *testing.T, what string, condition func() bool) {
 
 // anyMaster, separateExecutors and driverInPlace select masters.
 func anyMaster(master) bool           { return true }
-func separateExecutors(m master) bool { return m.separate }
-func driverInPlace(m master) bool     { return m.inPlace }
+func separateExecutors(m master) bool { return m.separateExecutors }
+func driverInPlace(m master) bool     { return m.driverInPlace }
 
 // eachMaster runs a test on every master of the suite that isFor selects.
 func eachMaster(t *testing.T, isFor func(master) bool, test func(t *testing.T, m master)) {
@@ -170,7 +170,7 @@ func eachMaster(t *testing.T, isFor func(master) bool, test func(t *testing.T, m
 	}
 }
 
-// mark returns a text that is unique for a test of this run.
-func mark(t *testing.T) string {
+// testMark returns a text that is unique for a test of this run.
+func testMark(t *testing.T) string {
 	return strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + filepath.Base(filepath.Dir(shared.programs))
 }

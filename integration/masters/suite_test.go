@@ -20,8 +20,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// small are flags for two executors of one core.
-var small = []string{"--num-executors", "2", "--executor-cores", "1"}
+// twoSmallExecutors are flags for two executors of one core.
+var twoSmallExecutors = []string{"--num-executors", "2", "--executor-cores", "1"}
 
 func TestWordCount(t *testing.T) {
 	var content bytes.Buffer
@@ -34,7 +34,7 @@ func TestWordCount(t *testing.T) {
 	defer func() { require.NoError(t, files.Close()) }()
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		out := filepath.Join(t.TempDir(), "out")
-		require.Zero(t, m.run(t, small, "wordcount", "-split", fmt.Sprint(1<<20), "file://"+in, "file://"+out).code)
+		require.Zero(t, m.run(t, twoSmallExecutors, "wordcount", "-split", fmt.Sprint(1<<20), "file://"+in, "file://"+out).code)
 		got, err := text.ReadCounts(t.Context(), files, "file://"+out)
 		require.NoError(t, err)
 		assert.Empty(t, text.Difference(want, got))
@@ -43,31 +43,31 @@ func TestWordCount(t *testing.T) {
 
 func TestFailedTaskIsRetried(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
-		require.Zero(t, m.run(t, small, "trouble", "flaky", "3").code)
-		done := m.run(t, small, "trouble", "task-error", "no such thing")
+		require.Zero(t, m.run(t, twoSmallExecutors, "trouble", "flaky", "3").code)
+		done := m.run(t, twoSmallExecutors, "trouble", "task-error", "no such thing")
 		assert.Equal(t, 1, done.code)
-		assert.Regexp(t, `task 0 of "fail" failed 4 times, last on executor \w+ \([\w.]+\): no such thing \(try 3\)`, done.said())
+		assert.Regexp(t, `task 0 of "fail" failed 4 times, last on executor \w+ \([\w.]+\): no such thing \(try 3\)`, done.output())
 	})
 }
 
 func TestTaskPanicIsATaskFailure(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
-		done := m.run(t, small, "trouble", "task-panic", "bad luck")
+		done := m.run(t, twoSmallExecutors, "trouble", "task-panic", "bad luck")
 		assert.Equal(t, 1, done.code)
-		assert.Contains(t, done.said(), "panic: bad luck")
+		assert.Contains(t, done.output(), "panic: bad luck")
 	})
 }
 
 func TestLostExecutorIsReplacedAndItsTasksRunAgain(t *testing.T) {
 	eachMaster(t, separateExecutors, func(t *testing.T, m master) {
-		require.Zero(t, m.run(t, small, "trouble", "lose", "8").code)
+		require.Zero(t, m.run(t, twoSmallExecutors, "trouble", "lose", "8").code)
 	})
 }
 
 func TestCancelledJobFreesItsExecutors(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		directory := t.TempDir()
-		require.Zero(t, m.run(t, small, "trouble", "cancel", "file://"+directory).code)
+		require.Zero(t, m.run(t, twoSmallExecutors, "trouble", "cancel", "file://"+directory).code)
 		for i := range 2 {
 			reason, err := os.ReadFile(filepath.Join(directory, fmt.Sprintf("task-%d", i)))
 			require.NoError(t, err)
@@ -80,39 +80,39 @@ func TestCancelledJobFreesItsExecutors(t *testing.T) {
 // finishes its tasks and gets no more.
 func TestDecommissionedExecutorFinishesItsTasks(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
-		staying := startStaying(t, m)
-		if m.separate {
-			require.NoError(t, syscall.Kill(staying.processes[0], syscall.SIGPWR))
+		waiting := startWaitingProgram(t, m)
+		if m.separateExecutors {
+			require.NoError(t, syscall.Kill(waiting.processes[0], syscall.SIGPWR))
 			await(t, "the driver has heard of it", func() bool {
-				return strings.Contains(m.driverSaid(t, staying.submitted), "executor gets no further tasks")
+				return strings.Contains(m.driverSaid(t, waiting.submitted), "executor gets no further tasks")
 			})
 		}
-		staying.end(t)
-		require.Zero(t, staying.wait(t).code, "no task was tried again")
+		waiting.release(t)
+		require.Zero(t, waiting.wait(t).code, "no task was tried again")
 		for task := range 2 {
-			process, there := staying.process(t, "second", task)
+			process, there := waiting.process(t, "second", task)
 			require.True(t, there)
-			if m.separate {
-				assert.NotEqual(t, staying.processes[0], process)
+			if m.separateExecutors {
+				assert.NotEqual(t, waiting.processes[0], process)
 			}
 		}
 	})
 }
 
-// staying is a program with two tasks, each in its own executor if executors are processes.
-type staying struct {
+// waitingProgram is a program with two tasks, each in its own executor if executors are processes.
+type waitingProgram struct {
 	*submitted
 	directory string
 	processes []int
 }
 
-func startStaying(t *testing.T, m master, settings ...string) *staying {
+func startWaitingProgram(t *testing.T, m master, settings ...string) *waitingProgram {
 	t.Helper()
-	s := &staying{directory: t.TempDir()}
-	s.submitted = m.submit(t, slices.Concat(small, settings), "trouble", "stay", "file://"+s.directory, "file://"+s.signal())
+	s := &waitingProgram{directory: t.TempDir()}
+	s.submitted = m.submit(t, slices.Concat(twoSmallExecutors, settings), "trouble", "stay", "file://"+s.directory, "file://"+s.signal())
 	for task := range 2 {
 		await(t, "the task runs", func() bool {
-			require.False(t, s.isOver())
+			require.False(t, s.hasEnded())
 			process, there := s.process(t, "first", task)
 			if there {
 				s.processes = append(s.processes, process)
@@ -124,7 +124,7 @@ func startStaying(t *testing.T, m master, settings ...string) *staying {
 }
 
 // process returns the id of the process in which a task ran.
-func (s *staying) process(t *testing.T, run string, task int) (id int, there bool) {
+func (s *waitingProgram) process(t *testing.T, run string, task int) (id int, there bool) {
 	t.Helper()
 	said, err := os.ReadFile(filepath.Join(s.directory, fmt.Sprintf("%s-%d", run, task)))
 	if err != nil {
@@ -135,9 +135,9 @@ func (s *staying) process(t *testing.T, run string, task int) (id int, there boo
 	return id, true
 }
 
-func (s *staying) signal() string { return filepath.Join(s.directory, "signal") }
+func (s *waitingProgram) signal() string { return filepath.Join(s.directory, "signal") }
 
-func (s *staying) end(t *testing.T) {
+func (s *waitingProgram) release(t *testing.T) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(s.signal(), nil, 0o644))
 }
@@ -145,7 +145,7 @@ func (s *staying) end(t *testing.T) {
 func TestSpeculativeCopyWins(t *testing.T) {
 	eachMaster(t, separateExecutors, func(t *testing.T, m master) { // a copy needs another executor
 		out := filepath.Join(t.TempDir(), "out")
-		require.Zero(t, m.run(t, append([]string{"--conf", "speculation=true", "--conf", "speculation.quantile=0.5"}, small...),
+		require.Zero(t, m.run(t, append([]string{"--conf", "speculation=true", "--conf", "speculation.quantile=0.5"}, twoSmallExecutors...),
 			"trouble", "straggle", "file://"+out).code)
 		first, err := os.ReadFile(filepath.Join(out, "part-00000"))
 		require.NoError(t, err)
@@ -163,12 +163,12 @@ func TestDynamicAllocationFollowsTheWork(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) { // local masters, too, on which there is always one executor
 		signals := filepath.Join(t.TempDir(), "signal")
 		running := m.submit(t, settings, "trouble", "waves", "9", "file://"+signals+"-1", "file://"+signals+"-2")
-		if m.separate {
-			await(t, "it takes as many as it may", func() bool { return running.isOver() || len(executors(t)) == 3 })
+		if m.separateExecutors {
+			await(t, "it takes as many as it may", func() bool { return running.hasEnded() || len(executors(t)) == 3 })
 		}
 		require.NoError(t, os.WriteFile(signals+"-1", nil, 0o644))
-		if m.separate {
-			await(t, "it keeps as few as it may", func() bool { return running.isOver() || len(executors(t)) == 1 })
+		if m.separateExecutors {
+			await(t, "it keeps as few as it may", func() bool { return running.hasEnded() || len(executors(t)) == 1 })
 		}
 		require.NoError(t, os.WriteFile(signals+"-2", nil, 0o644))
 		require.Zero(t, running.wait(t).code)
@@ -186,7 +186,7 @@ func TestPoolsShareTheExecutors(t *testing.T) {
 		settings := []string{
 			"--num-executors", "2", "--executor-cores", "2", "--conf", "scheduler.mode=FAIR", "--conf", "scheduler.allocation.file=" + file,
 		}
-		if !m.separate {
+		if !m.separateExecutors {
 			settings = append(settings, "--master", "local[4]") // however many cores this machine has
 		}
 		require.Zero(t, m.run(t, settings, "trouble", "fair").code)
@@ -197,8 +197,8 @@ func TestPoolsShareTheExecutors(t *testing.T) {
 // executors, and its local cluster, stop.
 func TestKilledDriverLeavesNothing(t *testing.T) {
 	eachMaster(t, driverInPlace, func(t *testing.T, m master) {
-		staying := startStaying(t, m)
-		require.NoError(t, staying.command.Process.Kill())
-		assert.Equal(t, -1, staying.wait(t).code)
+		waiting := startWaitingProgram(t, m)
+		require.NoError(t, waiting.command.Process.Kill())
+		assert.Equal(t, -1, waiting.wait(t).code)
 	})
 }

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	version = "1.2.3"
-	stem    = "yarn-submit_" + version + "_"
+	version       = "1.2.3"
+	archivePrefix = "yarn-submit_" + version + "_"
 )
 
-// source copies the tree without git, like an archive of the source.
-func source(t *testing.T, directory string) string {
+// copySource copies the tree without git, like an archive of the source.
+func copySource(t *testing.T, directory string) string {
 	t.Helper()
 	root := filepath.Join("..", "..")
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -45,8 +45,8 @@ func source(t *testing.T, directory string) string {
 	return directory
 }
 
-// releaser builds the program that makes releases.
-func releaser(t *testing.T) string {
+// buildReleaser builds the program that makes releases.
+func buildReleaser(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "release")
 	output(t, exec.Command("go", "build", "-o", path, "github.com/bobbin-yarn/bobbin/internal/release"))
@@ -77,39 +77,39 @@ func build(t *testing.T, tool, source, platforms string, environment ...string) 
 	return filepath.Join(source, "dist")
 }
 
-// built is a release for Linux and macOS that tests share.
-var built struct {
+// builtRelease is a release for Linux and macOS that tests share.
+var builtRelease struct {
 	once      sync.Once
 	directory string
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if built.directory != "" {
-		_ = os.RemoveAll(filepath.Dir(built.directory))
+	if builtRelease.directory != "" {
+		_ = os.RemoveAll(filepath.Dir(builtRelease.directory))
 	}
 	os.Exit(code)
 }
 
-func shared(t *testing.T) string {
+func sharedRelease(t *testing.T) string {
 	t.Helper()
-	built.once.Do(func() {
+	builtRelease.once.Do(func() {
 		directory, err := os.MkdirTemp("", "bobbin-release-")
 		require.NoError(t, err)
-		built.directory = filepath.Join(directory, "dist")
-		build(t, releaser(t), source(t, directory), "linux/amd64,darwin/arm64")
+		builtRelease.directory = filepath.Join(directory, "dist")
+		build(t, buildReleaser(t), copySource(t, directory), "linux/amd64,darwin/arm64")
 	})
-	require.DirExists(t, built.directory, "the release was not built")
-	return built.directory
+	require.DirExists(t, builtRelease.directory, "the release was not built")
+	return builtRelease.directory
 }
 
 // A release does not depend on the directory, the compiler's cache, the language or
 // the time zone.
 func TestReleaseIsReproducible(t *testing.T) {
-	first := shared(t)
-	elsewhere := source(t, filepath.Join(t.TempDir(), "quite another directory"))
+	first := sharedRelease(t)
+	elsewhere := copySource(t, filepath.Join(t.TempDir(), "quite another directory"))
 	cache := t.TempDir()
-	second := build(t, releaser(t), elsewhere, "linux/amd64", "GOCACHE="+cache, "TZ=Asia/Tokyo", "LC_ALL=C", "GOFLAGS=-ldflags=-X=main.version=other", "HOME="+os.Getenv("HOME"))
+	second := build(t, buildReleaser(t), elsewhere, "linux/amd64", "GOCACHE="+cache, "TZ=Asia/Tokyo", "LC_ALL=C", "GOFLAGS=-ldflags=-X=main.version=other", "HOME="+os.Getenv("HOME"))
 	files, err := os.ReadDir(second)
 	require.NoError(t, err)
 	require.Len(t, files, 5)
@@ -127,15 +127,15 @@ func TestReleaseIsReproducible(t *testing.T) {
 
 func TestChecksumsAreRight(t *testing.T) {
 	command := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
-	command.Dir = shared(t)
+	command.Dir = sharedRelease(t)
 	require.Equal(t, 6, strings.Count(output(t, command), ": OK\n"))
 }
 
 // The archive's program is static and prints its version.
 func TestArchiveHasAStaticProgram(t *testing.T) {
 	directory := t.TempDir()
-	output(t, exec.Command("tar", "-xzf", filepath.Join(shared(t), stem+"linux_amd64.tar.gz"), "-C", directory))
-	program := filepath.Join(directory, stem+"linux_amd64", "yarn-submit")
+	output(t, exec.Command("tar", "-xzf", filepath.Join(sharedRelease(t), archivePrefix+"linux_amd64.tar.gz"), "-C", directory))
+	program := filepath.Join(directory, archivePrefix+"linux_amd64", "yarn-submit")
 	image, err := elf.Open(program)
 	require.NoError(t, err)
 	defer image.Close()
@@ -153,12 +153,12 @@ func TestArchiveHasAStaticProgram(t *testing.T) {
 
 // The macOS archive has the cluster's build, which yarn-submit run uses.
 func TestArchiveForMacsHasTheProgramForTheCluster(t *testing.T) {
-	archive, err := zip.OpenReader(filepath.Join(shared(t), stem+"darwin_arm64.zip"))
+	archive, err := zip.OpenReader(filepath.Join(sharedRelease(t), archivePrefix+"darwin_arm64.zip"))
 	require.NoError(t, err)
 	defer archive.Close()
 	sizes := map[string]uint64{}
 	for _, file := range archive.File {
-		sizes[strings.TrimPrefix(file.Name, stem+"darwin_arm64/")] = file.UncompressedSize64
+		sizes[strings.TrimPrefix(file.Name, archivePrefix+"darwin_arm64/")] = file.UncompressedSize64
 	}
 	require.Positive(t, sizes["yarn-submit"])
 	require.Positive(t, sizes["yarn-submit-linux-amd64"])
@@ -167,7 +167,7 @@ func TestArchiveForMacsHasTheProgramForTheCluster(t *testing.T) {
 // The licence of every module is known, except of modules whose licence files a
 // program cannot read; at present there are none.
 func TestBillOfMaterialsHasLicences(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(shared(t), stem+"linux_amd64.cdx.json"))
+	content, err := os.ReadFile(filepath.Join(sharedRelease(t), archivePrefix+"linux_amd64.cdx.json"))
 	require.NoError(t, err)
 	var bill struct {
 		BOMFormat  string
@@ -193,7 +193,7 @@ func TestDebianPackageInstalls(t *testing.T) {
 	dpkg := func(args ...string) string {
 		return output(t, exec.Command("dpkg", append([]string{"--root=" + root, "--log=" + os.DevNull, "--force-not-root", "--force-bad-path"}, args...)...))
 	}
-	dpkg("--install", filepath.Join(shared(t), "yarn-submit_"+version+"_amd64.deb"))
+	dpkg("--install", filepath.Join(sharedRelease(t), "yarn-submit_"+version+"_amd64.deb"))
 	require.Empty(t, dpkg("--verify", "yarn-submit"))
 	require.Contains(t, output(t, exec.Command(filepath.Join(root, "usr/bin/yarn-submit"), "version")), "v"+version)
 	page := output(t, exec.Command("gzip", "-dc", filepath.Join(root, "usr/share/man/man1/yarn-submit.1.gz")))
@@ -205,7 +205,7 @@ func TestDebianPackageInstalls(t *testing.T) {
 func TestImageRuns(t *testing.T) {
 	complaint, err := exec.Command("docker", "info").CombinedOutput()
 	require.NoError(t, err, "no Docker engine answers: start dockerd, or run this command by docker/with-engine: %s", complaint)
-	said := output(t, exec.Command("docker", "load", "--input", filepath.Join(shared(t), stem+"linux_amd64_image.tar")))
+	said := output(t, exec.Command("docker", "load", "--input", filepath.Join(sharedRelease(t), archivePrefix+"linux_amd64_image.tar")))
 	image := "yarn-submit:" + version
 	require.Contains(t, said, image)
 	defer output(t, exec.Command("docker", "rmi", image))

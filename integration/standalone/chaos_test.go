@@ -70,10 +70,10 @@ type chaos struct {
 	began  time.Time
 	faults faultCounts // so far
 
-	in     string           // a text
-	words  map[string]int64 // its words
-	files  *storage.Files
-	trials []*trial
+	textFile     string           // a text
+	wordCounts   map[string]int64 // its words
+	files        *storage.Files
+	applications []*chaosApplication
 }
 
 // faultCounts counts the faults that may fail tasks and executors.
@@ -82,8 +82,8 @@ type faultCounts struct {
 	killed  int // killed executors
 }
 
-// trial is an application with its expected outcome.
-type trial struct {
+// chaosApplication is an application with its expected outcome.
+type chaosApplication struct {
 	*application
 	inCluster bool         // the driver runs on a worker; the application only follows it
 	limit     string       // the limit that must end it; "" for none
@@ -95,7 +95,7 @@ type trial struct {
 // assertOutcome checks the exit code. Each fault that stops executors fails a task
 // at most once: the loss of an executor with its worker counts as a failure only if
 // no master reports it in time. A killed executor may not have registered.
-func (w *trial) assertOutcome(t *testing.T, code int) {
+func (w *chaosApplication) assertOutcome(t *testing.T, code int) {
 	t.Helper()
 	said := w.lastLine()
 	switch {
@@ -124,10 +124,10 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		}),
 	}
 	t.Cleanup(func() { assert.NoError(t, c.files.Close()) })
-	c.in = filepath.Join(t.TempDir(), "in")
+	c.textFile = filepath.Join(t.TempDir(), "in")
 	content := []byte(strings.Repeat("what goes wrong here is to be counted right all the same\n", 40_000))
-	require.NoError(t, os.WriteFile(c.in, content, 0o644))
-	c.words = text.Count(content)
+	require.NoError(t, os.WriteFile(c.textFile, content, 0o644))
+	c.wordCounts = text.Count(content)
 	return c
 }
 
@@ -151,12 +151,12 @@ func (c *chaos) run(rounds int) {
 		c.restart(false)
 	}
 	c.restart(true)
-	for _, w := range c.trials {
+	for _, w := range c.applications {
 		w.wait(t, chaosTimeout)
 	}
 	c.recordEnded()
 	awaitFor(t, chaosTimeout, "no executor and no driver is left", func() bool { return len(c.executors())+len(c.drivers()) == 0 })
-	for _, w := range c.trials {
+	for _, w := range c.applications {
 		w.assertOutcome(t, w.command.ProcessState.ExitCode())
 	}
 	await(t, "nothing is taken, and all workers are there", func() bool {
@@ -169,13 +169,13 @@ func (c *chaos) run(rounds int) {
 // startApplications starts applications until chaosApplications run.
 func (c *chaos) startApplications() {
 	running := 0
-	for _, w := range c.trials {
+	for _, w := range c.applications {
 		if w.alive() {
 			running++
 		}
 	}
 	for ; running < chaosApplications; running++ {
-		number := len(c.trials)
+		number := len(c.applications)
 		switch c.random.IntN(5) {
 		case 0:
 			c.countWords(number)
@@ -192,14 +192,14 @@ func (c *chaos) startApplications() {
 }
 
 // add records an application that was started.
-func (c *chaos) add(w trial) {
+func (c *chaos) add(w chaosApplication) {
 	w.before = c.faults
-	c.trials = append(c.trials, &w)
+	c.applications = append(c.applications, &w)
 }
 
 // recordEnded records the faults until now for applications that have ended.
 func (c *chaos) recordEnded() {
-	for _, w := range c.trials {
+	for _, w := range c.applications {
 		if w.after == nil && !w.alive() {
 			after := c.faults
 			w.after = &after
@@ -211,7 +211,7 @@ func (c *chaos) recordEnded() {
 func (c *chaos) failTasks(number int) {
 	a := c.site.run(c.t, map[string]string{"executor.instances": "2"}, "trouble", "task-error", "it is no use")
 	c.logf("application %d has a task that fails", number)
-	c.add(trial{application: a, limit: taskLimit})
+	c.add(chaosApplication{application: a, limit: taskLimit})
 }
 
 // failExecutors starts an application whose executors exit before they register.
@@ -219,18 +219,18 @@ func (c *chaos) failExecutors(number int) {
 	a := c.submit(c.t, "submit", "--master", c.url(), "--deploy-mode", "client", "--conf", "driver.host=127.0.0.1", "--num-executors", "2",
 		"--conf", "executorEnv.TROUBLE_BAD_NODE=here", "--conf", "executorEnv.NM_HOST=here", program("trouble"), "succeed", "2")
 	c.logf("application %d has executors that do not start", number)
-	c.add(trial{application: a, limit: executorLimit})
+	c.add(chaosApplication{application: a, limit: executorLimit})
 }
 
 func (c *chaos) countWords(number int) {
 	out := filepath.Join(c.directory, fmt.Sprintf("words-%d", number))
 	settings := map[string]string{"executor.instances": itoa(1 + c.random.IntN(3))}
-	a := c.site.run(c.t, settings, "census", "1500ms", c.in, out)
+	a := c.site.run(c.t, settings, "census", "1500ms", c.textFile, out)
 	c.logf("application %d counts words with %s executors", number, settings["executor.instances"])
-	c.add(trial{application: a, check: func() {
+	c.add(chaosApplication{application: a, check: func() {
 		counts, err := text.ReadCounts(c.t.Context(), c.files, out)
 		if assert.NoError(c.t, err) {
-			assert.Empty(c.t, text.Difference(c.words, counts), "%s", a.name)
+			assert.Empty(c.t, text.Difference(c.wordCounts, counts), "%s", a.name)
 		}
 	}})
 }
@@ -244,7 +244,7 @@ func (c *chaos) addUp(number int) {
 	}
 	a := c.site.run(c.t, settings, "tally", "1s", itoa(tasks))
 	c.logf("application %d adds up %d numbers with %s cores, executors from the beginning: %s", number, tasks, settings["cores.max"], settings["executor.instances"])
-	c.add(trial{application: a, check: func() { assert.Equal(c.t, sumOfSquares(tasks), a.stdout.text(), "%s", a.name) }})
+	c.add(chaosApplication{application: a, check: func() { assert.Equal(c.t, sumOfSquares(tasks), a.stdout.text(), "%s", a.name) }})
 }
 
 // addUpInTheCluster starts a supervised driver, which may be killed too.
@@ -254,7 +254,7 @@ func (c *chaos) addUpInTheCluster(number int) {
 	a := c.submit(c.t, "submit", "--master", c.url(), "--deploy-mode", "cluster", "--supervise", "--num-executors", "2",
 		program("tally"), "1s", itoa(tasks), out)
 	c.logf("application %d adds up %d numbers in the cluster", number, tasks)
-	c.add(trial{application: a, inCluster: true, check: func() {
+	c.add(chaosApplication{application: a, inCluster: true, check: func() {
 		sum, err := os.ReadFile(out)
 		if assert.NoError(c.t, err, "%s", a.name) {
 			assert.Equal(c.t, sumOfSquares(tasks), string(sum), "%s", a.name)
@@ -332,7 +332,7 @@ func (c *chaos) killSome(what string, all []process) (killed int) {
 // restart restarts all or some of the daemons that have ended.
 func (c *chaos) restart(all bool) {
 	for _, d := range slices.Concat(c.masters, c.workers) {
-		if all && d.leaving {
+		if all && d.decommissioned {
 			d.awaitEnd(c.t)
 		}
 		if !d.alive() && (all || c.random.IntN(2) == 0) {

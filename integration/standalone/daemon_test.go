@@ -22,12 +22,12 @@ const endTimeout = 40 * time.Second
 
 // daemon is a process of the cluster, which can be restarted.
 type daemon struct {
-	name      string
-	arguments []string
-	environ   []string
-	directory string // of its logs, one for each start
-	lives     int
-	leaving   bool // decommissioned since the last start
+	name           string
+	arguments      []string
+	environ        []string
+	directory      string // of its logs, one for each start
+	starts         int
+	decommissioned bool // decommissioned since the last start
 
 	command *exec.Cmd
 	log     string
@@ -37,9 +37,9 @@ type daemon struct {
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	require.False(t, d.alive(), "%s runs already", d.name)
-	d.lives++
-	d.leaving = false
-	d.log = filepath.Join(d.directory, d.name+"-"+string(rune('a'+(d.lives-1)%26))+".log")
+	d.starts++
+	d.decommissioned = false
+	d.log = filepath.Join(d.directory, d.name+"-"+string(rune('a'+(d.starts-1)%26))+".log")
 	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, log.Close()) }()
@@ -91,7 +91,7 @@ func (d *daemon) decommission(t *testing.T) {
 	t.Helper()
 	if d.alive() && strings.Contains(d.said(), "worker started") {
 		d.signal(t, syscall.SIGPWR)
-		d.leaving = true
+		d.decommissioned = true
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/moments"
 )
 
-// slow lets a process run for a tenth of the time, until stop is called.
-func (p process) slow() (stop func()) {
+// throttle lets a process run for a tenth of the time, until stop is called.
+func (p process) throttle() (stop func()) {
 	ended := make(chan struct{})
 	var slowing sync.WaitGroup
 	slowing.Go(func() {
@@ -48,8 +48,8 @@ func (p process) slow() (stop func()) {
 
 // fetchFromSlowExecutor slows an executor while others receive map output from it.
 func fetchFromSlowExecutor(t *testing.T, s *site, expected []byte) {
-	d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetching, "counts")...)
-	stop := process{pid: d.awaitEvents(t, "merging", 3)[0].PID}.slow()
+	d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetchingArguments, "counts")...)
+	stop := process{pid: d.awaitEvents(t, "merging", 3)[0].PID}.throttle()
 	defer stop()
 	d.release(t)
 	assertSame(t, expected, d.result(t))
@@ -62,7 +62,7 @@ func fetchFromSlowExecutor(t *testing.T, s *site, expected []byte) {
 func fetchFromSilentExecutor(t *testing.T, s *site, expected []byte) {
 	settings := map[string]string{"network.timeout": "5s", "executor.heartbeatInterval": "500ms"}
 	maps.Copy(settings, fetchingSettings)
-	d := s.startDataflow(t, settings, []string{"merging"}, append(fetching, "counts")...)
+	d := s.startDataflow(t, settings, []string{"merging"}, append(fetchingArguments, "counts")...)
 	victim := d.awaitEvents(t, "merging", 3)[0].PID
 	lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 	require.NoError(t, syscall.Kill(victim, syscall.SIGSTOP))
@@ -77,8 +77,8 @@ func fetchFromSilentExecutor(t *testing.T, s *site, expected []byte) {
 func fetchFromLostWorker(t *testing.T, s *site, expected []byte) {
 	settings := map[string]string{"executor.cores": "1"}
 	maps.Copy(settings, fetchingSettings)
-	d := s.startDataflow(t, settings, []string{"merging"}, append(fetching, "counts")...)
-	merging, mapped := d.awaitEvents(t, "merging", 6), d.events(t, "mapped")
+	d := s.startDataflow(t, settings, []string{"merging"}, append(fetchingArguments, "counts")...)
+	merging, all := d.awaitEvents(t, "merging", 6), d.events(t, "mapped")
 	runs := func(w *daemon, pid int) bool {
 		return strings.Contains(s.environmentOf(pid), filepath.Join(s.directory, w.name)+"/")
 	}
@@ -89,7 +89,7 @@ func fetchFromLostWorker(t *testing.T, s *site, expected []byte) {
 	for _, e := range merging {
 		if runs(worker, e.PID) {
 			victims = append(victims, e.PID)
-			lost = append(lost, moments.IndexesOf(mapped, e.PID)...)
+			lost = append(lost, moments.IndexesOf(all, e.PID)...)
 		}
 	}
 	require.Len(t, victims, 2)
@@ -111,7 +111,7 @@ func fetchFromLostWorker(t *testing.T, s *site, expected []byte) {
 func fetchFromSilentPort(t *testing.T, s *site, expected []byte) {
 	settings := map[string]string{"network.timeout": "5s", "executor.heartbeatInterval": "500ms"}
 	maps.Copy(settings, fetchingSettings)
-	d := s.startDataflow(t, settings, []string{"mapped.11"}, append(fetching, "counts")...)
+	d := s.startDataflow(t, settings, []string{"mapped.11"}, append(fetchingArguments, "counts")...)
 	d.awaitMapped(t, "", 11)
 	mapped := d.awaitEvents(t, "mapped", 12)
 	victim := moments.Busiest(mapped)
@@ -173,7 +173,7 @@ func fetchFromIdleExecutors(t *testing.T, s *site, expected []byte) {
 		"dynamicAllocation.executorIdleTimeout": "1s", "dynamicAllocation.cachedExecutorIdleTimeout": "1s",
 		"executor.memory": "128m", "shuffle.partitions": "2",
 	}
-	d := s.startDataflow(t, settings, []string{"mapped", "merging"}, append(fetching, "counts")...)
+	d := s.startDataflow(t, settings, []string{"mapped", "merging"}, append(fetchingArguments, "counts")...)
 	s.awaitExecutors(t, 3)
 	d.release(t, "mapped")
 	d.awaitEvents(t, "merging", 1)

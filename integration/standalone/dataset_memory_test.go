@@ -29,7 +29,7 @@ func (s *site) startLocal(t *testing.T, master string, settings map[string]strin
 // assertNoFiles checks that no temporary files and no processes are left.
 func (s *site) assertNoFiles(t *testing.T) {
 	t.Helper()
-	left, err := os.ReadDir(s.temporary())
+	left, err := os.ReadDir(s.temporaryDirectory())
 	require.NoError(t, err)
 	assert.Empty(t, left)
 	assert.Empty(t, s.processes())

@@ -35,15 +35,15 @@ func (s *site) startDataflow(t *testing.T, settings map[string]string, held []st
 	t.Helper()
 	d := &dataflow{out: filepath.Join(t.TempDir(), "out"), control: moments.Control(t.TempDir())}
 	require.NoError(t, d.control.Hold(held...))
-	require.NoError(t, os.MkdirAll(s.temporary(), 0o700))
+	require.NoError(t, os.MkdirAll(s.temporaryDirectory(), 0o700))
 	own := map[string]string{"master": s.url(), "driver.host": "127.0.0.1", "executor.cores": "2", "executor.memory": "192m"}
 	maps.Copy(own, settings)
-	d.application = s.begin(t, append(s.environ(own), "TMPDIR="+s.temporary()), program("dataflow"), append([]string{"-control", string(d.control)}, append(arguments, d.out)...)...)
+	d.application = s.startProgram(t, append(s.environ(own), "TMPDIR="+s.temporaryDirectory()), program("dataflow"), append([]string{"-control", string(d.control)}, append(arguments, d.out)...)...)
 	return d
 }
 
-// temporary is the directory of temporary files of drivers and local clusters.
-func (s *site) temporary() string { return filepath.Join(s.directory, "temporary") }
+// temporaryDirectory is the directory of temporary files of drivers and local clusters.
+func (s *site) temporaryDirectory() string { return filepath.Join(s.directory, "temporary") }
 
 // release lets tasks continue that wait at the given moments; at any, if none is given.
 func (d *dataflow) release(t *testing.T, moments ...string) {
@@ -149,11 +149,11 @@ func newDataSite(t *testing.T) *site {
 	return s
 }
 
-const allRecords = 240_000 // of dataflow, if no flag changes it
+const defaultRecords = 240_000 // of dataflow, if no flag changes it
 
 func assertCounters(t *testing.T, d *dataflow, seen int) {
 	t.Helper()
-	assert.Equal(t, fmt.Sprintf("generated %d, seen %d\n", allRecords, seen), d.stdout.text())
+	assert.Equal(t, fmt.Sprintf("generated %d, seen %d\n", defaultRecords, seen), d.stdout.text())
 }
 
 // assertSame compares the bytes of outputs. An error shows only the first line that differs.
@@ -182,10 +182,10 @@ func sortLines(text []byte) {
 
 func lineCount(text []byte) int { return bytes.Count(text, []byte("\n")) }
 
-// TestDataSetsSurviveExecutors kills executors at known moments. The output must be
+// TestDataSetsSurviveExecutorLosses kills executors at known moments. The output must be
 // that of an undisturbed run, byte for byte, the counters exact, and only lost map
 // tasks may run again.
-func TestDataSetsSurviveExecutors(t *testing.T) {
+func TestDataSetsSurviveExecutorLosses(t *testing.T) {
 	t.Parallel()
 	s := newDataSite(t)
 	expected := map[string][]byte{}
@@ -247,28 +247,28 @@ func TestDataSetsSurviveExecutors(t *testing.T) {
 		d := s.startDataflow(t, nil, []string{"joining"}, "-hot", "0.5", "-check", "joined")
 		process{pid: d.awaitEvents(t, "joining", 3)[0].PID}.kill()
 		d.release(t)
-		assert.Equal(t, fmt.Sprintf("records\t%d\n", allRecords), string(d.result(t)))
+		assert.Equal(t, fmt.Sprintf("records\t%d\n", defaultRecords), string(d.result(t)))
 		assert.Greater(t, d.mapSets(t, "Reduce")[0].Tasks, 15, "the key's records are divided among tasks")
 		assertCounters(t, d, 0)
 	})
 }
 
-// fetching makes the sections of the shuffle of counts larger than what a task
+// fetchingArguments makes the sections of the shuffle of counts larger than what a task
 // receives ahead, and gives each executor a task that merges.
-var fetching = []string{"-records", "100000", "-keys", "10000000"}
+var fetchingArguments = []string{"-records", "100000", "-keys", "10000000"}
 
 var fetchingSettings = map[string]string{"executor.memory": "128m", "shuffle.partitions": "6"}
 
-// TestDataSetsSurviveExecutorsThatServe kills an executor while others receive map
+// TestDataSetsSurviveTheLossOfServingExecutors kills an executor while others receive map
 // output from it, and while its own task waits for the permission to commit.
-func TestDataSetsSurviveExecutorsThatServe(t *testing.T) {
+func TestDataSetsSurviveTheLossOfServingExecutors(t *testing.T) {
 	t.Parallel()
 	s := newDataSite(t)
-	undisturbed := s.startDataflow(t, fetchingSettings, nil, append(fetching, "counts")...)
+	undisturbed := s.startDataflow(t, fetchingSettings, nil, append(fetchingArguments, "counts")...)
 	expected := undisturbed.result(t)
 
 	t.Run("one is killed while all fetch", func(t *testing.T) {
-		d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetching, "counts")...)
+		d := s.startDataflow(t, fetchingSettings, []string{"merging"}, append(fetchingArguments, "counts")...)
 		victim := d.awaitEvents(t, "merging", 3)[0].PID
 		lost := moments.IndexesOf(d.events(t, "mapped"), victim)
 		process{pid: victim}.kill()

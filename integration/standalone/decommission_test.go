@@ -30,14 +30,14 @@ func (s *site) workerIDs(t *testing.T) []string {
 // application runs on them.
 func TestDecommissionCommand(t *testing.T) {
 	t.Parallel()
-	s, _ := newShared(t, 2)
+	s, _ := newSiteWithEtcd(t, 2)
 	s.startMasters(t)
 	standby := 1 - s.awaitLeader(t, -1)
 	master := "bobbin://" + s.addresses[standby]
 	leaving := s.startWorker(t, 2)
 	s.awaitWorkers(t, 1)
 	id := s.workerIDs(t)[0]
-	h, before := s.hold(t, 2, nil)
+	h, before := s.startHeld(t, 2, nil)
 	staying := s.startWorker(t, 2)
 	s.awaitWorkers(t, 2)
 

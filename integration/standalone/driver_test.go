@@ -25,10 +25,10 @@ func (s *site) driverStatus(t *testing.T) cluster.DriverStatus {
 
 // submitHeld submits a driver in cluster mode whose tasks run until release, and
 // waits until its executor has registered.
-func (s *site) submitHeld(t *testing.T, flags ...string) held {
+func (s *site) submitHeld(t *testing.T, flags ...string) heldApplication {
 	t.Helper()
 	dir := t.TempDir()
-	h := held{tasksFile: filepath.Join(dir, "tasks"), driverFile: filepath.Join(dir, "driver")}
+	h := heldApplication{tasksFile: filepath.Join(dir, "tasks"), driverFile: filepath.Join(dir, "driver")}
 	arguments := append([]string{"submit", "--master", s.url(), "--deploy-mode", "cluster", "--num-executors", "1"}, flags...)
 	h.application = s.submit(t, append(arguments, program("trouble"), "waves", "1", h.tasksFile, h.driverFile)...)
 	s.awaitExecutors(t, 1)
@@ -134,7 +134,7 @@ func TestDriverIsKilledByRequest(t *testing.T) {
 // follows the driver to its end at the other master.
 func TestDriverOutlivesItsMaster(t *testing.T) {
 	t.Parallel()
-	s, _ := newShared(t, 2)
+	s, _ := newSiteWithEtcd(t, 2)
 	s.startMasters(t)
 	old := s.awaitLeader(t, -1)
 	s.startWorker(t, 3)

@@ -10,7 +10,7 @@ import (
 
 // Nothing is computed again if partitions are stored twice and one executor of two is
 // lost, and later the other one; or if there is a checkpoint and both are lost at once.
-func TestDataThatOutlivesExecutors(t *testing.T) {
+func TestReplicatedPartitionsSurviveExecutors(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]string{"stored": "1 0\n1 0\n", "checkpoint": "2 0\n"} {
 		t.Run(mode, func(t *testing.T) {

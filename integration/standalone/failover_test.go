@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/etcdtest"
 )
 
-// newShared makes a site whose masters share their state in a real etcd.
-func newShared(t *testing.T, masters int) (*site, *etcdtest.Server) {
+// newSiteWithEtcd makes a site whose masters share their state in a real etcd.
+func newSiteWithEtcd(t *testing.T, masters int) (*site, *etcdtest.Server) {
 	t.Helper()
 	server := etcdtest.Start(t)
 	return newSite(t, masters, map[string]string{
@@ -67,14 +67,14 @@ func TestFailover(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := newShared(t, 2)
+			s, _ := newSiteWithEtcd(t, 2)
 			s.startMasters(t)
 			old := s.awaitLeader(t, -1)
 			s.startWorker(t, 3)
 			s.startWorker(t, 3)
 			s.awaitWorkers(t, 2)
-			h, before := s.hold(t, 2, nil)
-			known := s.theApplication(t)
+			h, before := s.startHeld(t, 2, nil)
+			known := s.onlyApplication(t)
 
 			test.take(t, s.masters[old])
 			s.awaitLeader(t, old)
@@ -83,7 +83,7 @@ func TestFailover(t *testing.T) {
 				return status.Phase == cluster.PhaseAlive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 && status.Applications[0].Connected
 			})
 			assert.ElementsMatch(t, pids(before), pids(s.executors()), "no executor was ended, and none started")
-			after := s.theApplication(t)
+			after := s.onlyApplication(t)
 			assert.Equal(t, known.ID, after.ID)
 			assert.Equal(t, executorIDs(known), executorIDs(after))
 
@@ -105,10 +105,10 @@ func TestFailover(t *testing.T) {
 // leadership and gets it again, and applications are not affected.
 func TestTheMasterLeadsAgainAfterARestartOfEtcd(t *testing.T) {
 	t.Parallel()
-	s, server := newShared(t, 1)
+	s, server := newSiteWithEtcd(t, 1)
 	s.startMasters(t)
 	s.startWorker(t, 2)
-	h, before := s.hold(t, 2, nil)
+	h, before := s.startHeld(t, 2, nil)
 	server.Kill()
 	await(t, "the master leads no more", func() bool { return s.phase(t, 0) == cluster.PhaseStandby })
 	server.Run(t)

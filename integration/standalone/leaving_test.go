@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDataOfLeavingExecutors has executors leave one after the other, by the signal
+// TestDataOfDecommissionedExecutorsIsMoved has executors leave one after the other, by the signal
 // that asks for it, between the jobs of a program: nothing is computed twice.
-func TestDataOfLeavingExecutors(t *testing.T) {
+func TestDataOfDecommissionedExecutorsIsMoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)

@@ -12,18 +12,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// held is an application whose tasks run until release.
-type held struct {
+// heldApplication is an application whose tasks run until release.
+type heldApplication struct {
 	*application
 	tasksFile, driverFile string // the files that its tasks, and then its driver, wait for
 }
 
-// hold starts an application with the given number of tasks, each on an executor
+// startHeld starts an application with the given number of tasks, each on an executor
 // of its own, and waits until the executors have registered.
-func (s *site) hold(t *testing.T, tasks int, settings map[string]string) (held, []process) {
+func (s *site) startHeld(t *testing.T, tasks int, settings map[string]string) (heldApplication, []process) {
 	t.Helper()
 	dir := t.TempDir()
-	h := held{tasksFile: filepath.Join(dir, "tasks"), driverFile: filepath.Join(dir, "driver")}
+	h := heldApplication{tasksFile: filepath.Join(dir, "tasks"), driverFile: filepath.Join(dir, "driver")}
 	own := map[string]string{"executor.instances": itoa(tasks)}
 	for key, value := range settings {
 		own[key] = value
@@ -33,7 +33,7 @@ func (s *site) hold(t *testing.T, tasks int, settings map[string]string) (held, 
 }
 
 // release lets the application end, and checks that it succeeds.
-func (h held) release(t *testing.T) {
+func (h heldApplication) release(t *testing.T) {
 	t.Helper()
 	create(t, h.tasksFile)
 	create(t, h.driverFile)
@@ -58,8 +58,8 @@ func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 			s.startWorker(t, 2)
 			s.startWorker(t, 2)
 			s.awaitWorkers(t, 2)
-			h, before := s.hold(t, 2, nil)
-			known := s.theApplication(t)
+			h, before := s.startHeld(t, 2, nil)
+			known := s.onlyApplication(t)
 
 			s.masters[0].kill(t)
 			s.masters[0].start(t)
@@ -69,7 +69,7 @@ func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 					status.Applications[0].Connected && len(status.Applications[0].Wanted) > 0 && len(status.Applications[0].Executors) == 2
 			})
 			assert.ElementsMatch(t, pids(before), pids(s.executors()), "no executor was ended, and none started")
-			after := s.theApplication(t)
+			after := s.onlyApplication(t)
 			assert.Equal(t, known.ID, after.ID)
 			assert.Equal(t, known.Wanted, after.Wanted)
 			assert.Equal(t, executorIDs(known), executorIDs(after))
@@ -78,7 +78,7 @@ func TestApplicationsContinueWhenTheMasterRestarts(t *testing.T) {
 			// A lost executor is replaced by one with an unused number.
 			before[0].kill()
 			await(t, "the executor is replaced", func() bool {
-				now := s.theApplication(t)
+				now := s.onlyApplication(t)
 				return len(now.Executors) == 2 && now.Executors[1].ID > 2 && now.Executors[1].Registered
 			})
 			h.release(t)
@@ -99,7 +99,7 @@ func TestApplicationEndsWhileTheMasterIsDown(t *testing.T) {
 	})
 	s.startMasters(t)
 	s.startWorker(t, 2)
-	h, _ := s.hold(t, 2, nil)
+	h, _ := s.startHeld(t, 2, nil)
 	s.masters[0].kill(t)
 	h.release(t)
 	await(t, "no executor is left", func() bool { return len(s.executors()) == 0 })

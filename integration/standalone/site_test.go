@@ -80,7 +80,7 @@ func newSite(t *testing.T, masters int, settings map[string]string) *site {
 	require.NoError(t, err)
 	s.dial = credentials.DialOptions()
 	s.client = standaloneclient.NewMasters(s.addresses, s.dial)
-	t.Cleanup(func() { s.end(t) })
+	t.Cleanup(func() { s.stop(t) })
 	return s
 }
 
@@ -147,16 +147,16 @@ func (s *site) run(t *testing.T, settings map[string]string, name string, argume
 	t.Helper()
 	own := map[string]string{"master": s.url(), "executor.memory": "256m", "executor.cores": "1", "driver.host": "127.0.0.1"}
 	maps.Copy(own, settings)
-	return s.begin(t, s.environ(own), program(name), arguments...)
+	return s.startProgram(t, s.environ(own), program(name), arguments...)
 }
 
 // submit runs yarn-submit with the site's settings.
 func (s *site) submit(t *testing.T, arguments ...string) *application {
 	t.Helper()
-	return s.begin(t, s.environ(map[string]string{"executor.memory": "256m", "executor.cores": "1", "driver.memory": "256m"}), program("yarn-submit"), arguments...)
+	return s.startProgram(t, s.environ(map[string]string{"executor.memory": "256m", "executor.cores": "1", "driver.memory": "256m"}), program("yarn-submit"), arguments...)
 }
 
-func (s *site) begin(t *testing.T, environ []string, path string, arguments ...string) *application {
+func (s *site) startProgram(t *testing.T, environ []string, path string, arguments ...string) *application {
 	t.Helper()
 	a := &application{name: strings.Join(append([]string{filepath.Base(path)}, arguments...), " "), ended: make(chan struct{})}
 	a.command = exec.Command(path, arguments...)
@@ -195,8 +195,8 @@ func (s *site) status(t *testing.T) (status cluster.Status) {
 	return status
 }
 
-// theApplication returns the leader's only application.
-func (s *site) theApplication(t *testing.T) cluster.ApplicationStatus {
+// onlyApplication returns the leader's only application.
+func (s *site) onlyApplication(t *testing.T) cluster.ApplicationStatus {
 	t.Helper()
 	all := s.status(t).Applications
 	require.Len(t, all, 1)
@@ -261,8 +261,8 @@ func (s *site) awaitEnded(t *testing.T, count int) {
 	})
 }
 
-// end stops all processes and checks that none is left.
-func (s *site) end(t *testing.T) {
+// stop stops all processes and checks that none is left.
+func (s *site) stop(t *testing.T) {
 	for _, a := range s.started {
 		if a.alive() {
 			_ = a.command.Process.Kill()
@@ -285,7 +285,7 @@ func (s *site) end(t *testing.T) {
 	}
 	s.assertNoPanic(t)
 	if t.Failed() {
-		s.logs(t)
+		s.printLogs(t)
 	}
 }
 
@@ -311,8 +311,8 @@ func (s *site) assertNoPanic(t *testing.T) {
 	}
 }
 
-// logs prints the ends of all logs.
-func (s *site) logs(t *testing.T) {
+// printLogs prints the ends of all logs.
+func (s *site) printLogs(t *testing.T) {
 	const most = 6000
 	tail := func(text string) string { return text[max(0, len(text)-most):] }
 	paths, _ := filepath.Glob(filepath.Join(s.directory, "*.log"))

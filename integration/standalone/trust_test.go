@@ -65,7 +65,7 @@ func TestASecretThatOthersCanReadIsRefused(t *testing.T) {
 // TestCertificates runs a cluster whose parts authenticate by certificates.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
-	ours, theirs := newAuthority(t), newAuthority(t)
+	ours, theirs := newCertificateAuthority(t), newCertificateAuthority(t)
 	s := newSite(t, 1, ours.settings(t))
 	s.startMasters(t)
 	s.startWorker(t, 3)
@@ -88,8 +88,8 @@ func TestCertificates(t *testing.T) {
 	s.awaitEnded(t, 2)
 }
 
-// authority signs certificates.
-type authority struct {
+// certificateAuthority signs certificates.
+type certificateAuthority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	file        string
@@ -101,7 +101,7 @@ func writePEM(t *testing.T, path, kind string, content []byte) string {
 	return path
 }
 
-func newAuthority(t *testing.T) *authority {
+func newCertificateAuthority(t *testing.T) *certificateAuthority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -113,11 +113,11 @@ func newAuthority(t *testing.T) *authority {
 	require.NoError(t, err)
 	certificate, err := x509.ParseCertificate(encoded)
 	require.NoError(t, err)
-	return &authority{certificate: certificate, key: key, file: writePEM(t, filepath.Join(t.TempDir(), "ca.pem"), "CERTIFICATE", encoded)}
+	return &certificateAuthority{certificate: certificate, key: key, file: writePEM(t, filepath.Join(t.TempDir(), "ca.pem"), "CERTIFICATE", encoded)}
 }
 
 // settings returns the settings of a part of the cluster on this machine.
-func (a *authority) settings(t *testing.T) map[string]string {
+func (a *certificateAuthority) settings(t *testing.T) map[string]string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ func TestWorkerIsKilled(t *testing.T) {
 	s.startMasters(t)
 	doomed := s.startWorker(t, 2)
 	s.awaitWorkers(t, 1)
-	h, before := s.hold(t, 2, nil)
+	h, before := s.startHeld(t, 2, nil)
 	s.startWorker(t, 2)
 	s.awaitWorkers(t, 2)
 
@@ -47,7 +47,7 @@ func TestExecutorsOfAStoppedWorkerAreReplaced(t *testing.T) {
 	s.startMasters(t)
 	leaving := s.startWorker(t, 2)
 	s.awaitWorkers(t, 1)
-	h, _ := s.hold(t, 2, nil)
+	h, _ := s.startHeld(t, 2, nil)
 	s.startWorker(t, 2)
 	s.awaitWorkers(t, 2)
 	leaving.stop(t)
@@ -63,7 +63,7 @@ func TestExecutorsOfAHangingWorkerAreReplaced(t *testing.T) {
 	s.startMasters(t)
 	hanging := s.startWorker(t, 2)
 	s.awaitWorkers(t, 1)
-	h, before := s.hold(t, 1, nil)
+	h, before := s.startHeld(t, 1, nil)
 	s.startWorker(t, 2)
 	s.awaitWorkers(t, 2)
 
@@ -89,7 +89,7 @@ func TestKilledExecutorsAreReplacedWithoutALimit(t *testing.T) {
 	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
 	s.startMasters(t)
 	s.startWorker(t, 2)
-	h, _ := s.hold(t, 2, map[string]string{"task.maxFailures": "100"})
+	h, _ := s.startHeld(t, 2, map[string]string{"task.maxFailures": "100"})
 	for range 6 {
 		doomed := s.executors()[0]
 		doomed.kill()

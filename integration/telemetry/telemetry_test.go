@@ -108,7 +108,7 @@ func listens(ctx context.Context, address string) bool {
 // span matches a span as the collector's debug exporter writes it.
 var span = regexp.MustCompile(`(?m)^ +Trace ID +: (\w*)\n +Parent ID +: (\w*)\n +ID +: (\w*)\n +Name +: (.*)$`)
 
-func TestRealReceivers(t *testing.T) {
+func TestCollectorAndPrometheusReceiveMetrics(t *testing.T) {
 	yarnSubmit := build(t, ".", "../../cmd/yarn-submit")
 	t.Run("a collector gets metrics and the trace", func(t *testing.T) {
 		t.Parallel()

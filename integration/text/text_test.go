@@ -29,7 +29,7 @@ func TestDifferenceNamesTheWords(t *testing.T) {
 		Difference(map[string]int64{"a": 1}, map[string]int64{"a": 2, "b": 1}))
 }
 
-func TestReadCountsInsistsOnTheFormat(t *testing.T) {
+func TestReadCountsRefusesOtherFormats(t *testing.T) {
 	for name, test := range map[string]struct{ first, second, want string }{
 		"good":          {"a\t1\n", "b\t2\n", ""},
 		"no count":      {"a\n", "", "no word<TAB>count"},

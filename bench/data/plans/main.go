@@ -24,14 +24,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// measured is the content of the file.
-type measured struct {
+// measurement is the content of the file.
+type measurement struct {
 	Seconds         []float64
 	DriverMegabytes float64 // peak of the resident memory of the driver's process
 }
 
-// registered has a task for each core, which all start at the same time.
-var registered = bobbin.Func("registered", func(*bobbin.Task, int) (int, error) { return 0, nil })
+// awaitExecutors has a task for each core, which all start at the same time.
+var awaitExecutors = bobbin.Func("registered", func(*bobbin.Task, int) (int, error) { return 0, nil })
 
 func main() {
 	profile()
@@ -60,10 +60,10 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer session.Close()
-	if _, err := registered.Run(ctx, session, make([]int, cores), bobbin.Barrier()); err != nil {
+	if _, err := awaitExecutors.Run(ctx, session, make([]int, cores), bobbin.Barrier()); err != nil {
 		return err
 	}
-	var result measured
+	var result measurement
 	for i := range runs {
 		began := time.Now()
 		if err := job(ctx, session, path.Join(out, strconv.Itoa(i)), in); err != nil {

@@ -25,8 +25,8 @@ const (
 
 var noop = bobbin.Func("noop", func(_ *bobbin.Task, input int) (int, error) { return input, nil })
 
-// measured is the content of the file.
-type measured struct {
+// noopFigures is the content of the file.
+type noopFigures struct {
 	TasksPerSecond  float64
 	RoundTripMillis float64 // median
 }
@@ -52,7 +52,7 @@ func run(ctx context.Context) error {
 	}
 	defer session.Close()
 
-	var result measured
+	var result noopFigures
 	if result.TasksPerSecond, err = throughput(ctx, session, tasks, sustained); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func main() {
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
 	for {
-		missing := cluster.Missing(ctx, *nameNode, *resourceManager, *workers, nil)
+		missing := cluster.CheckReady(ctx, *nameNode, *resourceManager, *workers, nil)
 		if missing == nil {
 			fmt.Printf("the cluster is up: http://%s and http://%s; make docker-shell opens a shell in it, make docker-down ends it\n",
 				*resourceManager, *nameNode)

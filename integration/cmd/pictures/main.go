@@ -65,7 +65,7 @@ func run(ctx context.Context, directory string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	if err := b.Prefer(ctx, "light"); err != nil {
+	if err := b.SetColorScheme(ctx, "light"); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(directory, 0o755); err != nil {

@@ -26,17 +26,17 @@ import (
 
 const splitSize = 256 << 10
 
-// portion is the input of a task that counts.
-type portion struct {
+// countInput is the input of a task that counts.
+type countInput struct {
 	Split       storage.Split
 	Pause       time.Duration
 	AwaitedFile string // file to wait for; "" for none
 }
 
 // PreferredHosts returns the hosts that store the portion of the text.
-func (p portion) PreferredHosts() []string { return p.Split.PreferredHosts() }
+func (p countInput) PreferredHosts() []string { return p.Split.PreferredHosts() }
 
-var count = bobbin.Func("count", func(task *bobbin.Task, p portion) (map[string]int64, error) {
+var count = bobbin.Func("count", func(task *bobbin.Task, p countInput) (map[string]int64, error) {
 	enough := time.NewTimer(p.Pause)
 	defer enough.Stop()
 	text, err := p.Split.Open(task)
@@ -90,8 +90,8 @@ type line struct {
 	Count int64
 }
 
-// part is the input of a task that writes.
-type part struct {
+// writeInput is the input of a task that writes.
+type writeInput struct {
 	Lines       []line
 	AwaitedFile string // file to wait for; "" for none
 }
@@ -99,7 +99,7 @@ type part struct {
 // parts is the number of tasks that write.
 const parts = 4
 
-var write = bobbin.Func("write", func(task *bobbin.Task, p part) (int, error) {
+var write = bobbin.Func("write", func(task *bobbin.Task, p writeInput) (int, error) {
 	output, err := bobbin.SharedValue[storage.Output](task)
 	if err != nil {
 		return 0, err
@@ -162,9 +162,9 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 	if err != nil {
 		return err
 	}
-	portions := make([]portion, len(splits))
+	portions := make([]countInput, len(splits))
 	for i, split := range splits {
-		portions[i] = portion{Split: split, Pause: pause}
+		portions[i] = countInput{Split: split, Pause: pause}
 		if i >= len(splits)/2 {
 			portions[i].AwaitedFile = awaitedFiles[0]
 		}
@@ -188,9 +188,9 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 	for _, word := range slices.Sorted(maps.Keys(total)) {
 		lines = append(lines, line{word, total[word]})
 	}
-	var all []part
+	var all []writeInput
 	for chunk := range slices.Chunk(lines, len(lines)/parts+1) {
-		all = append(all, part{Lines: chunk})
+		all = append(all, writeInput{Lines: chunk})
 	}
 	for i := len(all) / 2; i < len(all); i++ {
 		all[i].AwaitedFile = awaitedFiles[1]

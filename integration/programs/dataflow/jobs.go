@@ -85,9 +85,9 @@ func (in *input) key(n int) string {
 	return string(key)
 }
 
-// written passes elements on to the result. The moment of their tasks is "reduced", before
+// reportReduced passes elements on to the result. The moment of their tasks is "reduced", before
 // the first element of a partition; a task has several partitions.
-func written[T any](in *input, elements *dataset.Of[T]) *dataset.Of[T] {
+func reportReduced[T any](in *input, elements *dataset.Of[T]) *dataset.Of[T] {
 	return dataset.MapPartitions(elements, func(task *bobbin.Task, elements iter.Seq[T]) iter.Seq2[T, error] {
 		return func(yield func(T, error) bool) {
 			count := int64(0)
@@ -122,12 +122,12 @@ func counts(p *dataset.Plan, in input) *lines {
 		}
 		return totals{a.Records + b.Records, a.Sum + b.Sum}
 	})
-	return dataset.Map(written(&in, merged), func(e dataset.KV[string, totals]) []byte { return line(e.Key, e.Value.Records, e.Value.Sum) })
+	return dataset.Map(reportReduced(&in, merged), func(e dataset.KV[string, totals]) []byte { return line(e.Key, e.Value.Records, e.Value.Sum) })
 }
 
 // groups does what counts does, with all values of a key at once.
 func groups(p *dataset.Plan, in input) *lines {
-	return dataset.Map(written(&in, dataset.Group(in.rows(p))), func(e dataset.KV[string, iter.Seq[[]byte]]) []byte {
+	return dataset.Map(reportReduced(&in, dataset.Group(in.rows(p))), func(e dataset.KV[string, iter.Seq[[]byte]]) []byte {
 		var t totals
 		for value := range e.Value {
 			t = totals{t.Records + 1, t.Sum + uint64(crc32.ChecksumIEEE(value))}
@@ -155,7 +155,7 @@ func joined(p *dataset.Plan, in input) *lines {
 		pairs = dataset.Join(in.rows(p), all, pair)
 	}
 	if !in.Check {
-		return written(&in, pairs)
+		return reportReduced(&in, pairs)
 	}
 	one := dataset.Map(pairs, func([]byte) dataset.KV[string, int64] { return dataset.KV[string, int64]{Key: "records", Value: 1} })
 	return dataset.Map(dataset.Reduce(one, func(a, b int64) int64 { return a + b }), func(e dataset.KV[string, int64]) []byte {
@@ -167,7 +167,7 @@ func joined(p *dataset.Plan, in input) *lines {
 func sorted(p *dataset.Plan, in input) *lines {
 	all := dataset.Sort(dataset.Map(in.rows(p), func(r row) []byte { return fmt.Appendf(nil, "%s\t%x", r.Key, r.Value) }))
 	if !in.Check {
-		return written(&in, all)
+		return reportReduced(&in, all)
 	}
 	return dataset.MapPartitions(all, func(_ *bobbin.Task, elements iter.Seq[[]byte]) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {

@@ -30,7 +30,7 @@ const executors, partitions = 2, 20
 var origins = dataset.Define("origins", func(p *dataset.Plan, meeting string) *dataset.Of[origin] {
 	return dataset.MapPartitions(dataset.Range(p, 0, partitions, partitions), func(task *bobbin.Task, _ iter.Seq[int64]) iter.Seq2[origin, error] {
 		return func(yield func(origin, error) bool) {
-			err := meet(task, meeting)
+			err := awaitAllExecutors(task, meeting)
 			yield(origin{os.Getpid(), time.Now().UnixNano()}, err)
 		}
 	})
@@ -41,8 +41,8 @@ type origin struct {
 	Time int64
 }
 
-// meet waits until tasks run on all executors.
-func meet(ctx context.Context, meeting string) error {
+// awaitAllExecutors waits until tasks run on all executors.
+func awaitAllExecutors(ctx context.Context, meeting string) error {
 	err := os.MkdirAll(meeting, 0o700)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(meeting, fmt.Sprint(os.Getpid())), nil, 0o600)
@@ -91,10 +91,10 @@ func run(ctx context.Context, given []string) error {
 	}
 	processes := processesOf(want)
 	if given[0] == "checkpoint" {
-		return lose(ctx, first, want, processes...)
+		return killAndCompare(ctx, first, want, processes...)
 	}
 	for i, pid := range processes {
-		if err := lose(ctx, first, want, pid); err != nil {
+		if err := killAndCompare(ctx, first, want, pid); err != nil {
 			return err
 		}
 		// When both executors have run tasks, the lost one has been replaced.
@@ -113,8 +113,8 @@ func processesOf(all []origin) (processes []int) {
 	return slices.Compact(processes)
 }
 
-// lose kills processes, and compares the data with what it was before.
-func lose(ctx context.Context, data *dataset.Of[origin], want []origin, processes ...int) error {
+// killAndCompare kills processes, and compares the data with what it was before.
+func killAndCompare(ctx context.Context, data *dataset.Of[origin], want []origin, processes ...int) error {
 	for _, pid := range processes {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			return err

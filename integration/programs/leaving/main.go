@@ -103,7 +103,7 @@ func run(ctx context.Context, tasks int) error {
 			return err
 		}
 		if i < executors-1 {
-			if err := end(ctx, processes[i]); err != nil {
+			if err := decommission(ctx, processes[i]); err != nil {
 				return err
 			}
 		}
@@ -119,8 +119,8 @@ func run(ctx context.Context, tasks int) error {
 	return nil
 }
 
-// end makes an executor leave and waits for its end.
-func end(ctx context.Context, pid int) error {
+// decommission makes an executor leave and waits for its end.
+func decommission(ctx context.Context, pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGPWR); err != nil {
 		return err
 	}

@@ -35,14 +35,14 @@ var checksums = dataset.Define("checksums", func(p *dataset.Plan, a arguments) *
 	return dataset.MapPartitions(dataset.Range(p, 0, int64(a.Tasks), a.Tasks), func(task *bobbin.Task, _ iter.Seq[int64]) iter.Seq2[seen, error] {
 		return func(yield func(seen, error) bool) {
 			name := fmt.Sprint(os.Getpid())
-			err := meet(task, a, name)
+			err := awaitAllExecutors(task, a, name)
 			yield(seen{Key: name, Value: crc32.ChecksumIEEE(a.Value.Value())}, err)
 		}
 	})
 })
 
-// meet waits until tasks run on all executors.
-func meet(ctx context.Context, a arguments, name string) error {
+// awaitAllExecutors waits until tasks run on all executors.
+func awaitAllExecutors(ctx context.Context, a arguments, name string) error {
 	if err := os.WriteFile(filepath.Join(a.Meeting, name), nil, 0o600); err != nil {
 		return err
 	}

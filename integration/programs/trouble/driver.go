@@ -37,9 +37,9 @@ func noSession(ctx context.Context, _ []string) error {
 	return context.Cause(ctx)
 }
 
-// secondTime creates a file and ends the process with status 1. If the file exists,
+// failFirstAttempt creates a file and ends the process with status 1. If the file exists,
 // it runs tasks that succeed.
-func secondTime(ctx context.Context, name string) error {
+func failFirstAttempt(ctx context.Context, name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return succeed(ctx, 4)
 	}

@@ -19,7 +19,7 @@ func fair(ctx context.Context, _ []string) error {
 		ended := make(chan error, 2)
 		for _, pool := range []string{"light", "heavy"} {
 			go func() {
-				_, err := nap.Run(bobbin.InPool(bobbin.Group(ctx, "naps", ""), pool), session, naps, bobbin.Name(pool))
+				_, err := sleepTask.Run(bobbin.InPool(bobbin.Group(ctx, "naps", ""), pool), session, naps, bobbin.Name(pool))
 				ended <- err
 			}()
 		}

@@ -40,7 +40,7 @@ var modes = map[string]mode{
 	"fair":          fair,
 	"lose":          withNumber(loseExecutor),
 	"stay":          stay,
-	"second-time":   withText(secondTime),
+	"second-time":   withText(failFirstAttempt),
 	"devices":       withNumber(devices),
 	"gather":        withNumber(runBarrier),
 	"results":       withNumber(results),

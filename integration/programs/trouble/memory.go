@@ -13,11 +13,11 @@ const (
 )
 
 var fill = bobbin.Func("fill", func(task *bobbin.Task, mebibytes int) (int, error) {
-	return 0, hold(task, mebibytes)
+	return 0, fillMemory(task, mebibytes)
 })
 
-// hold uses the given physical memory until ctx ends, and returns the cause.
-func hold(ctx context.Context, mebibytes int) error {
+// fillMemory uses the given physical memory until ctx ends, and returns the cause.
+func fillMemory(ctx context.Context, mebibytes int) error {
 	memory := make([]byte, mebibytes*mebibyte)
 	for i := 0; i < len(memory); i += pageSize {
 		memory[i] = 1
@@ -28,7 +28,7 @@ func hold(ctx context.Context, mebibytes int) error {
 }
 
 func fillDriver(ctx context.Context, mebibytes int) error {
-	return inSession(ctx, func(*bobbin.Session) error { return hold(ctx, mebibytes) })
+	return inSession(ctx, func(*bobbin.Session) error { return fillMemory(ctx, mebibytes) })
 }
 
 func fillExecutor(ctx context.Context, mebibytes int) error {

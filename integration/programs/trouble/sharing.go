@@ -118,7 +118,7 @@ func cancelJob(ctx context.Context, directory string) error {
 	})
 }
 
-var nap = bobbin.Func("nap", func(task *bobbin.Task, millis int) (int, error) {
+var sleepTask = bobbin.Func("nap", func(task *bobbin.Task, millis int) (int, error) {
 	select {
 	case <-time.After(time.Duration(millis) * time.Millisecond):
 		return 0, nil
@@ -139,7 +139,7 @@ func share(ctx context.Context, file string) error {
 		ended := make(chan error, 2)
 		for _, pool := range []string{"light", "heavy"} {
 			go func() {
-				_, err := nap.Run(bobbin.InPool(bobbin.Group(ctx, "naps", ""), pool), session, naps, bobbin.Name(pool))
+				_, err := sleepTask.Run(bobbin.InPool(bobbin.Group(ctx, "naps", ""), pool), session, naps, bobbin.Name(pool))
 				ended <- err
 			}()
 		}
@@ -169,7 +169,7 @@ func devices(ctx context.Context, tasks int) error {
 	})
 }
 
-var meet = bobbin.Func("meet", func(task *bobbin.Task, _ int) (int, error) {
+var barrierTask = bobbin.Func("meet", func(task *bobbin.Task, _ int) (int, error) {
 	for range 10 {
 		if err := task.Barrier(task); err != nil {
 			return 0, err
@@ -181,7 +181,7 @@ var meet = bobbin.Func("meet", func(task *bobbin.Task, _ int) (int, error) {
 // runBarrier runs n tasks of a barrier set, which wait for each other ten times.
 func runBarrier(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
-		peers, err := meet.Run(ctx, session, indices(tasks), bobbin.Barrier())
+		peers, err := barrierTask.Run(ctx, session, indices(tasks), bobbin.Barrier())
 		for _, n := range peers {
 			if n != tasks {
 				return fmt.Errorf("a task knows of %d", n)

@@ -26,14 +26,14 @@ var flaky = bobbin.Func("flaky", func(task *bobbin.Task, failures int) (int, err
 	return task.Attempt(), nil
 })
 
-// wait runs until it is killed.
-var wait = bobbin.Func("wait", func(task *bobbin.Task, _ int) (int, error) {
+// waitTask runs until it is killed.
+var waitTask = bobbin.Func("wait", func(task *bobbin.Task, _ int) (int, error) {
 	<-task.Done()
 	return 0, context.Cause(task)
 })
 
-// until ends when the file at path exists.
-var until = bobbin.Func("until", func(task *bobbin.Task, path string) (int, error) {
+// awaitFileTask ends when the file at path exists.
+var awaitFileTask = bobbin.Func("until", func(task *bobbin.Task, path string) (int, error) {
 	return 0, awaitFile(task, task.Files(), path)
 })
 
@@ -95,7 +95,7 @@ func runFlaky(ctx context.Context, failures int) error {
 // runWait runs n tasks that never end by themselves.
 func runWait(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
-		_, err := wait.Run(ctx, session, indices(tasks))
+		_, err := waitTask.Run(ctx, session, indices(tasks))
 		return err
 	})
 }
@@ -103,7 +103,7 @@ func runWait(ctx context.Context, tasks int) error {
 // runUntil runs two tasks that end when a file exists.
 func runUntil(ctx context.Context, path string) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
-		_, err := until.Run(ctx, session, []string{path, path})
+		_, err := awaitFileTask.Run(ctx, session, []string{path, path})
 		return err
 	})
 }

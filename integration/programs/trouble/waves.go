@@ -24,7 +24,7 @@ func waves(ctx context.Context, arguments []string) error {
 		paths[i] = arguments[1]
 	}
 	return inSession(ctx, func(session *bobbin.Session) error {
-		if _, err := until.Run(ctx, session, paths); err != nil {
+		if _, err := awaitFileTask.Run(ctx, session, paths); err != nil {
 			return err
 		}
 		return awaitFile(ctx, session.Files(), arguments[2])
