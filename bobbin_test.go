@@ -40,13 +40,13 @@ var (
 		return n + more, err
 	})
 	holds   = bobbin.Func("test.holds", func(task *bobbin.Task, key string) (bool, error) { task.Hold(key); return true, nil })
-	doubles = bobbin.Func("test.doubles", func(_ *bobbin.Task, record arrow.Record) (arrow.Record, error) {
+	doubles = bobbin.Func("test.doubles", func(_ *bobbin.Task, record arrow.RecordBatch) (arrow.RecordBatch, error) {
 		builder := array.NewRecordBuilder(memory.NewGoAllocator(), record.Schema())
 		defer builder.Release()
 		for _, n := range record.Column(0).(*array.Int64).Int64Values() {
 			builder.Field(0).(*array.Int64Builder).Append(2 * n)
 		}
-		return builder.NewRecord(), nil
+		return builder.NewRecordBatch(), nil
 	})
 	lines = bobbin.Func("test.lines", func(task *bobbin.Task, split storage.Split) (int, error) {
 		n := 0
@@ -212,10 +212,10 @@ func TestArrowRecords(t *testing.T) {
 	builder := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	defer builder.Release()
 	builder.Field(0).(*array.Int64Builder).AppendValues([]int64{1, 2, 3}, nil)
-	record := builder.NewRecord()
+	record := builder.NewRecordBatch()
 	defer record.Release()
 	require.NoError(t, locally(t, "local", func(ctx context.Context, session *bobbin.Session) error {
-		results, err := doubles.Run(ctx, session, []arrow.Record{record})
+		results, err := doubles.Run(ctx, session, []arrow.RecordBatch{record})
 		require.Len(t, results, 1)
 		require.Equal(t, []int64{2, 4, 6}, results[0].Column(0).(*array.Int64).Int64Values())
 		return err

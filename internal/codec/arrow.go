@@ -12,7 +12,7 @@ import (
 
 // encodeRecords encodes records of one schema as an Arrow IPC stream. An empty slice,
 // which has no schema, is encoded as no bytes.
-func encodeRecords(records []arrow.Record) ([]byte, error) {
+func encodeRecords(records []arrow.RecordBatch) ([]byte, error) {
 	if len(records) == 0 {
 		return nil, nil
 	}
@@ -20,28 +20,28 @@ func encodeRecords(records []arrow.Record) ([]byte, error) {
 	writer := ipc.NewWriter(&stream, ipc.WithSchema(records[0].Schema()))
 	for _, record := range records {
 		if err := writer.Write(record); err != nil {
-			return nil, errors.Join(fmt.Errorf("encode arrow.Record: %w", err), writer.Close())
+			return nil, errors.Join(fmt.Errorf("encode arrow.RecordBatch: %w", err), writer.Close())
 		}
 	}
 	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("encode arrow.Record: %w", err)
+		return nil, fmt.Errorf("encode arrow.RecordBatch: %w", err)
 	}
 	return stream.Bytes(), nil
 }
 
-func decodeRecords(data []byte) (records []arrow.Record, err error) {
+func decodeRecords(data []byte) (records []arrow.RecordBatch, err error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
 	// The Arrow reader panics on some malformed streams.
 	defer func() {
 		if r := recover(); r != nil {
-			records, err = nil, fmt.Errorf("decode arrow.Record: %v", r)
+			records, err = nil, fmt.Errorf("decode arrow.RecordBatch: %v", r)
 		}
 	}()
 	reader, err := ipc.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("decode arrow.Record: %w", err)
+		return nil, fmt.Errorf("decode arrow.RecordBatch: %w", err)
 	}
 	defer reader.Release()
 	for {
@@ -50,7 +50,7 @@ func decodeRecords(data []byte) (records []arrow.Record, err error) {
 			return records, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("decode arrow.Record: %w", err)
+			return nil, fmt.Errorf("decode arrow.RecordBatch: %w", err)
 		}
 		record.Retain()
 		records = append(records, record)

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	recordType  = reflect.TypeFor[arrow.Record]()
-	recordsType = reflect.TypeFor[[]arrow.Record]()
+	recordType  = reflect.TypeFor[arrow.RecordBatch]()
+	recordsType = reflect.TypeFor[[]arrow.RecordBatch]()
 )
 
 var (
@@ -60,13 +60,13 @@ func Check(t reflect.Type) error {
 func Encode[T any](value T) ([]byte, error) {
 	switch reflect.TypeFor[T]() {
 	case recordType:
-		record, _ := any(value).(arrow.Record)
+		record, _ := any(value).(arrow.RecordBatch)
 		if record == nil {
-			return nil, fmt.Errorf("a nil arrow.Record has no schema to send")
+			return nil, fmt.Errorf("a nil arrow.RecordBatch has no schema to send")
 		}
-		return encodeRecords([]arrow.Record{record})
+		return encodeRecords([]arrow.RecordBatch{record})
 	case recordsType:
-		return encodeRecords(any(value).([]arrow.Record))
+		return encodeRecords(any(value).([]arrow.RecordBatch))
 	}
 	encoded, err := encoder.Marshal(value)
 	if err != nil {
@@ -98,7 +98,7 @@ func Decode[T any](data []byte) (T, error) {
 			return value, err
 		}
 		if len(records) != 1 {
-			return value, fmt.Errorf("decode arrow.Record: %d records in its stream", len(records))
+			return value, fmt.Errorf("decode arrow.RecordBatch: %d records in its stream", len(records))
 		}
 		return any(records[0]).(T), nil
 	case recordsType:

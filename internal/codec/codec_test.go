@@ -51,13 +51,13 @@ func TestMapsRoundTrip(t *testing.T) {
 	})
 }
 
-func record(t *testing.T) arrow.Record {
+func record(t *testing.T) arrow.RecordBatch {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
 	builder := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	defer builder.Release()
 	builder.Field(0).(*array.Int64Builder).AppendValues([]int64{1, 2, 3}, []bool{true, false, true})
 	builder.Field(1).(*array.StringBuilder).AppendValues([]string{"a", "b", "c"}, nil)
-	built := builder.NewRecord()
+	built := builder.NewRecordBatch()
 	t.Cleanup(built.Release)
 	return built
 }
@@ -65,13 +65,13 @@ func record(t *testing.T) arrow.Record {
 func TestRecordsRoundTrip(t *testing.T) {
 	sent := record(t)
 	require.True(t, array.RecordEqual(sent, roundTrip(t, sent)))
-	both := roundTrip(t, []arrow.Record{sent, sent})
+	both := roundTrip(t, []arrow.RecordBatch{sent, sent})
 	require.Len(t, both, 2)
 	require.True(t, array.RecordEqual(sent, both[1]))
-	require.Empty(t, roundTrip[[]arrow.Record](t, nil))
+	require.Empty(t, roundTrip[[]arrow.RecordBatch](t, nil))
 
-	_, err := Encode[arrow.Record](nil)
-	require.ErrorContains(t, err, "nil arrow.Record")
+	_, err := Encode[arrow.RecordBatch](nil)
+	require.ErrorContains(t, err, "nil arrow.RecordBatch")
 }
 
 func TestCheck(t *testing.T) {
@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 		"nothing visible": {reflect.TypeFor[map[string]hidden](), "no exported field"},
 		"time":            {reflect.TypeFor[time.Time](), ""},
 		"recursion":       {reflect.TypeFor[recursive](), ""},
-		"record":          {reflect.TypeFor[arrow.Record](), ""},
+		"record":          {reflect.TypeFor[arrow.RecordBatch](), ""},
 		"empty struct":    {reflect.TypeFor[struct{}](), ""},
 		"any":             {reflect.TypeFor[any](), ""},
 	} {
@@ -115,5 +115,5 @@ func FuzzDecode(f *testing.F) {
 
 func FuzzDecodeRecords(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
-	f.Fuzz(func(t *testing.T, data []byte) { _, _ = Decode[[]arrow.Record](data) })
+	f.Fuzz(func(t *testing.T, data []byte) { _, _ = Decode[[]arrow.RecordBatch](data) })
 }

@@ -177,7 +177,7 @@ func TestSpecialValuesRoundTrip(t *testing.T) {
 	require.Equal(t, &tree{Left: &tree{Name: "x"}}, roundTrip(t, &tree{Left: &tree{Name: "x"}}))
 	require.True(t, math.Signbit(roundTrip(t, math.Copysign(0, -1))))
 	require.True(t, math.IsNaN(roundTrip(t, math.NaN())))
-	require.Empty(t, roundTrip[[]arrow.Record](t, nil))
+	require.Empty(t, roundTrip[[]arrow.RecordBatch](t, nil))
 
 	sent := everything{hidden: 1, Skipped: 2, I: 3}
 	require.Equal(t, everything{I: 3}, roundTrip(t, sent))
