@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/writable"
 )
 
 // TokenFileVariable has the path of the credentials file in a container's environment.
@@ -61,11 +62,11 @@ func (c *Credentials) WriteTo(w io.Writer) (int64, error) {
 }
 
 func (c *Credentials) appendWritable(b []byte) []byte {
-	b = appendVint(b, int64(len(c.tokens)))
+	b = writable.AppendVInt(b, int64(len(c.tokens)))
 	for alias, t := range c.Tokens() {
 		b = t.appendWritable(appendBytes(b, alias))
 	}
-	b = appendVint(b, int64(len(c.secrets)))
+	b = writable.AppendVInt(b, int64(len(c.secrets)))
 	for alias, secret := range c.Secrets() {
 		b = appendBytes(appendBytes(b, alias), secret)
 	}
@@ -98,7 +99,7 @@ func ReadCredentials(r io.Reader) (*Credentials, error) {
 	}
 	data = data[len(credentialsMagic):]
 	if len(data) == 0 {
-		return nil, fmt.Errorf("read credentials: %w", errTruncated)
+		return nil, fmt.Errorf("read credentials: %w", writable.ErrTruncated)
 	}
 	format, body := Format(data[0]), data[1:]
 	c := &Credentials{}
@@ -154,7 +155,7 @@ func (c *Credentials) decodeWritable(body []byte) error {
 func (c *Credentials) decodeProto(body []byte) error {
 	length, n := binary.Uvarint(body)
 	if n <= 0 {
-		return errTruncated
+		return writable.ErrTruncated
 	}
 	if length > uint64(len(body)-n) {
 		return fmt.Errorf("a message of %d bytes cannot fit in the %d bytes left", length, len(body)-n)

@@ -3,6 +3,8 @@ package security
 import (
 	"fmt"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/writable"
 )
 
 // Identifier is the content of an HDFS delegation token's identifier
@@ -29,7 +31,7 @@ func (t Token) parseIdentifier() (i Identifier, err error) {
 		return i, fmt.Errorf("its kind is not %s", KindHDFS)
 	}
 	if len(t.Identifier) == 0 {
-		return i, errTruncated
+		return i, writable.ErrTruncated
 	}
 	if version := t.Identifier[0]; version != 0 {
 		return i, fmt.Errorf("its version is %d, and only version 0 is known", version)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/writable"
 )
 
 // identifierOf encodes an identifier as Java does.
@@ -14,8 +16,8 @@ func identifierOf(i Identifier) []byte {
 	for _, text := range []string{i.Owner, i.Renewer, i.RealUser} {
 		b = appendBytes(b, text)
 	}
-	b = appendVint(appendVint(b, i.Issued.UnixMilli()), i.MaxDate.UnixMilli())
-	return appendVint(appendVint(b, 7), 2) // sequence number and master key
+	b = writable.AppendVInt(writable.AppendVInt(b, i.Issued.UnixMilli()), i.MaxDate.UnixMilli())
+	return writable.AppendVInt(writable.AppendVInt(b, 7), 2) // sequence number and master key
 }
 
 func TestIdentifierOfADelegationToken(t *testing.T) {

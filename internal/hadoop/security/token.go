@@ -96,6 +96,9 @@ func DecodeTokenURL(s string) (Token, error) {
 	return t, nil
 }
 
+// Encode returns the token with its password in its Writable encoding (Token.write).
+func (t Token) Encode() []byte { return t.appendWritable(nil) }
+
 // appendWritable appends the token's Writable encoding (Token.write) to b.
 func (t Token) appendWritable(b []byte) []byte {
 	b = appendBytes(b, t.Identifier)

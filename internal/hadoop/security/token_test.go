@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math"
 	"strings"
 	"testing"
 
@@ -45,27 +44,6 @@ func TestInvalidTokenURLs(t *testing.T) {
 		_, err := DecodeTokenURL(s)
 		require.ErrorContains(t, err, want, s)
 		require.NotContains(t, err.Error(), "geheim")
-	}
-}
-
-func TestVintMatchesHadoop(t *testing.T) {
-	// The bytes that WritableUtils.writeVLong writes.
-	for n, want := range map[int64]string{
-		0: "00", 1: "01", -1: "ff", 127: "7f", 128: "8f80", -112: "90", -113: "8770", 255: "8fff", 256: "8e0100",
-		65535: "8effff", 65536: "8d010000", -65536: "86ffff",
-		math.MaxInt32: "8c7fffffff", math.MinInt32: "847fffffff",
-		math.MaxInt64: "887fffffffffffffff", math.MinInt64: "807fffffffffffffff",
-	} {
-		encoded := appendVint(nil, n)
-		require.Equal(t, want, fmt.Sprintf("%x", encoded))
-		r := writableReader{encoded}
-		got, err := r.vint()
-		require.NoError(t, err)
-		require.Equal(t, n, got)
-		for cut := range encoded {
-			_, err := (&writableReader{encoded[:cut]}).vint()
-			require.ErrorIs(t, err, errTruncated)
-		}
 	}
 }
 
