@@ -1,45 +1,56 @@
 package storage
 
 import (
-	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/compression"
 )
 
 // CompressionSuffix returns the end of the names of files with a compression: ".gz" for
 // "gzip", ".zst" for "zstd", and "" for "". It fails for all other compressions.
-func CompressionSuffix(compression string) (string, error) {
-	switch compression {
-	case "":
+func CompressionSuffix(name string) (string, error) {
+	if name == "" {
 		return "", nil
-	case gzipCompression:
-		return ".gz", nil
-	case zstdCompression:
-		return ".zst", nil
 	}
-	return "", fmt.Errorf("unknown compression %q; known are %s and %s", compression, gzipCompression, zstdCompression)
+	codec, err := compression.ByName(name)
+	return codec.Suffix, err
+}
+
+// CompressionOf returns the compression that the suffix of a file's name implies, such as
+// "gzip" for ".gz"; "" for none.
+func CompressionOf(file string) string {
+	codec, _ := compression.ByFile(file)
+	return codec.Name
 }
 
 // Compress returns a writer that compresses what is written to it, and writes it to w.
 // The file is complete only after Close, which does not close w. compression is "gzip",
 // "zstd", or "" for none. [Split.Open] decompresses files whose names end in the
 // [CompressionSuffix].
-func Compress(w io.Writer, compression string) (io.WriteCloser, error) {
-	switch compression {
-	case "":
+func Compress(w io.Writer, name string) (io.WriteCloser, error) {
+	if name == "" {
 		return nopCloseWriter{w}, nil
-	case gzipCompression:
-		return gzip.NewWriter(w), nil
-	case zstdCompression:
-		// A concurrency of 1 uses the caller's goroutine: a task has one core.
-		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 	}
-	_, err := CompressionSuffix(compression)
-	return nil, err
+	codec, err := compression.ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	return codec.NewWriter(w)
 }
 
 type nopCloseWriter struct{ io.Writer }
 
 func (nopCloseWriter) Close() error { return nil }
+
+// Decompress returns a reader of the decompressed content of r. name is a compression
+// that [Compress] knows. Close does not close r.
+func Decompress(r io.Reader, name string) (io.ReadCloser, error) {
+	if name == "" {
+		return io.NopCloser(r), nil
+	}
+	codec, err := compression.ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	return codec.NewReader(r)
+}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/compression"
 )
 
 // contents returns the contents of the visible files of a directory, by name.
@@ -192,13 +194,13 @@ func TestOutputDoesNotReplaceAFile(t *testing.T) {
 }
 
 func TestCompress(t *testing.T) {
-	for _, compression := range []string{"", gzipCompression, zstdCompression} {
-		suffix, err := CompressionSuffix(compression)
+	for _, name := range append(compression.Names(), "") {
+		suffix, err := CompressionSuffix(name)
 		require.NoError(t, err)
 		path := filepath.Join(t.TempDir(), "file"+suffix)
 		file, err := os.Create(path)
 		require.NoError(t, err)
-		w, err := Compress(file, compression)
+		w, err := Compress(file, name)
 		require.NoError(t, err)
 		_, err = io.WriteString(w, "some text")
 		require.NoError(t, err)

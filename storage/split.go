@@ -7,12 +7,6 @@ import (
 	"slices"
 )
 
-// Values of Split.Compression.
-const (
-	gzipCompression = "gzip"
-	zstdCompression = "zstd"
-)
-
 // Split is the input of one task: a range of a file. It is plain data and can be sent to
 // another process. Its methods use the [Files] of their context (see [With]).
 type Split struct {
@@ -33,7 +27,7 @@ func (s Split) PreferredHosts() []string { return slices.Clone(s.Hosts) }
 
 // String returns the split's file and range, or its file and compression.
 func (s Split) String() string {
-	if s.Compression != "" {
+	if !isSplittable(s.Compression) {
 		return fmt.Sprintf("%s (%s)", s.Path, s.Compression)
 	}
 	return fmt.Sprintf("%s:%d+%d", s.Path, s.Offset, s.Length)

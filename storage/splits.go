@@ -29,6 +29,11 @@ type SplitOptions struct {
 	// Size is the size of a split in bytes. 0 means the file's block size in HDFS, and 32
 	// MiB on the local disk. The last split of a file may be up to a tenth longer.
 	Size int64
+	// Enter, if not nil, reports whether Splits shall list a directory, given as its full
+	// URI. Splits calls Enter for path, if path is a directory, and for each directory below
+	// that is not hidden, and skips the directory if Enter returns false. Calls may be
+	// concurrent.
+	Enter func(directory string) bool
 }
 
 // Splits divides a file, or all files of a directory tree, into splits, ordered by
@@ -39,16 +44,13 @@ func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) (
 	if options.Size < 0 {
 		return nil, fmt.Errorf("splits of %s: the size must not be negative, it is %d", path, options.Size)
 	}
-	l, err := f.resolveFor(ctx, path)
+	g := glob{withBlocks: true, visible: true}
+	tops, err := g.find(ctx, f, path)
 	if err != nil {
 		return nil, err
 	}
-	tops, err := l.system.stat(ctx, l.path, true)
-	if err != nil {
-		return nil, l.withLocalHint(err)
-	}
 	w := inputWalk{options: options, listSlots: semaphore.NewWeighted(maxListings)}
-	return w.splits(ctx, l, tops, nil)
+	return w.splits(ctx, tops, nil)
 }
 
 // inputWalk is one call of Splits.
@@ -59,18 +61,38 @@ type inputWalk struct {
 
 // splits returns the splits of e, a file or directory at l. above are the local
 // directories that lead to e.
-func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.FileInfo) ([]Split, error) {
-	if e.Dir {
-		return w.splitsBelow(ctx, l, above)
+func (w *inputWalk) splits(ctx context.Context, entries []locatedEntry, above []os.FileInfo) ([]Split, error) {
+	found := make([][]Split, len(entries))
+	group, ctx := errgroup.WithContext(ctx)
+	var err error
+	for i, e := range entries {
+		if e.Dir {
+			group.Go(func() (err error) {
+				found[i], err = w.splitsBelow(ctx, e.location, above)
+				return err
+			})
+			continue
+		}
+		if !e.Mode.IsRegular() {
+			err = &fs.PathError{Op: "split", Path: e.Path, Err: errors.New("is not a regular file")}
+			break
+		}
+		found[i] = splitFile(e.entry, w.options)
 	}
-	if !e.Mode.IsRegular() {
-		return nil, &fs.PathError{Op: "split", Path: e.Path, Err: errors.New("is not a regular file")}
+	if waitErr := group.Wait(); err == nil {
+		err = waitErr
 	}
-	return splitFile(e, w.options), nil
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(found...), nil
 }
 
 // splitsBelow returns the splits of all files in the directory tree at l.
 func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.FileInfo) ([]Split, error) {
+	if w.options.Enter != nil && !w.options.Enter(l.uri()) {
+		return nil, nil
+	}
 	above, err := appendDirectory(l, above)
 	if err != nil {
 		return nil, err
@@ -85,26 +107,11 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 	}
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return isHidden(e.Name) })
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
-	inside := make([][]Split, len(entries))
-	group, ctx := errgroup.WithContext(ctx)
+	inside := make([]locatedEntry, len(entries))
 	for i, e := range entries {
-		at := l.child(e.Name)
-		if e.Dir {
-			group.Go(func() (err error) {
-				inside[i], err = w.splitsBelow(ctx, at, above)
-				return err
-			})
-		} else if inside[i], err = w.splits(ctx, at, e, above); err != nil {
-			break
-		}
+		inside[i] = locatedEntry{l.child(e.Name), e}
 	}
-	if waitErr := group.Wait(); err == nil {
-		err = waitErr
-	}
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(inside...), nil
+	return w.splits(ctx, inside, above)
 }
 
 // appendDirectory appends the local directory l to above, the directories that lead to it. It
@@ -133,7 +140,8 @@ func splitFile(e entry, options SplitOptions) []Split {
 	if e.Size == 0 {
 		return nil
 	}
-	if compression := isSplittable(e.Name); compression != "" {
+	compression := CompressionOf(e.Name)
+	if !isSplittable(compression) {
 		return []Split{{Path: e.Path, Length: e.Size, Compression: compression, Hosts: hostsOf(e.blocks, 0, e.Size)}}
 	}
 	size := cmp.Or(options.Size, e.BlockSize, localSplitSize)
@@ -145,7 +153,8 @@ func splitFile(e entry, options SplitOptions) []Split {
 			length = left
 		}
 		splits = append(splits, Split{
-			Path: e.Path, Offset: offset, Length: length, Last: offset+length == e.Size, Hosts: hostsOf(e.blocks, offset, length),
+			Path: e.Path, Offset: offset, Length: length, Last: offset+length == e.Size,
+			Hosts: hostsOf(e.blocks, offset, length), Compression: compression,
 		})
 		offset += length
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -132,4 +134,36 @@ func TestMissingHDFSFileHintsAtTheLocalOne(t *testing.T) {
 		}
 	}
 	require.NoError(t, files.Close())
+}
+
+// countingSystem counts how many directories are listed.
+type countingSystem struct {
+	fileSystem
+	lists atomic.Int64
+}
+
+func (s *countingSystem) list(ctx context.Context, path string, withBlocks bool) ([]entry, error) {
+	s.lists.Add(1)
+	return s.fileSystem.list(ctx, path, withBlocks)
+}
+
+func TestDirectoriesThatAreNotEnteredAreNotListed(t *testing.T) {
+	root := t.TempDir()
+	for day := range 30 {
+		for hour := range 3 {
+			dir := filepath.Join(root, fmt.Sprintf("day=%d/hour=%d", day, hour))
+			require.NoError(t, os.MkdirAll(dir, 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("x"), 0o600))
+		}
+	}
+	counted := &countingSystem{}
+	files := New(Options{})
+	files.wrap = func(s fileSystem) fileSystem { counted.fileSystem = s; return counted }
+	splits, err := files.Splits(t.Context(), root, SplitOptions{Enter: func(directory string) bool {
+		name := filepath.Base(directory)
+		return !strings.HasPrefix(name, "day=") || name == "day=7"
+	}})
+	require.NoError(t, err)
+	require.Len(t, splits, 3)
+	require.EqualValues(t, 1+1+3, counted.lists.Load(), "the root, a day and its hours")
 }
