@@ -21,7 +21,10 @@ const (
 	successName  = "_SUCCESS"
 	markerPrefix = ".committed-by-"
 	committedDir = "finished" // the committed parts; Commit renames it to the target
-	attemptsDir  = "attempts" // the parts that tasks are writing
+	attemptsDir  = "attempts" // contains the parts that tasks are writing
+	// committedPartitionedDir contains the committed parts of a partitioned output, of which
+	// each is a directory. Commit moves their files to committedDir.
+	committedPartitionedDir = "parts"
 	// cleanupTimeout limits the removal of files after the caller's context has ended.
 	cleanupTimeout = 30 * time.Second
 )
@@ -44,6 +47,7 @@ type Output struct {
 	Mode     OutputMode
 	Suffix   string // end of the names of the parts, such as ".gz"
 	Sequence int    // see [Sequence]
+	Levels   int    // see [Sequence]
 }
 
 var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -72,6 +76,9 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...Ou
 	for _, option := range options {
 		option(&o)
 	}
+	if o.Mode == ReplacePartitions && o.Levels == 0 {
+		return Output{}, fmt.Errorf("output %s: only an output that is partitioned can replace partitions", o.Path)
+	}
 	job := o.jobDir(target)
 	// This must precede check: after the removal, no earlier attempt can commit.
 	if err := o.removeEarlier(ctx, target); err != nil {
@@ -89,7 +96,10 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...Ou
 	}
 	staging := job.child(randomName())
 	o.Staging = staging.uri()
-	for _, name := range []string{committedDir, attemptsDir} {
+	for _, name := range []string{committedDir, attemptsDir, committedPartitionedDir} {
+		if name == committedPartitionedDir && o.Levels == 0 {
+			continue
+		}
 		if err := staging.system.mkdirAll(ctx, staging.child(name).path, 0o755); err != nil {
 			return Output{}, err
 		}
@@ -164,7 +174,11 @@ func (o Output) publish(ctx context.Context, target, staging location, parts int
 		return err
 	}
 	finished := staging.child(committedDir)
-	entries, err := finished.system.list(ctx, finished.path, false)
+	committed := finished
+	if o.Levels > 0 {
+		committed = staging.child(committedPartitionedDir)
+	}
+	entries, err := committed.system.list(ctx, committed.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o.supersededError(err)
 	}
@@ -173,6 +187,11 @@ func (o Output) publish(ctx context.Context, target, staging location, parts int
 	}
 	if err := o.checkParts(entries, parts); err != nil {
 		return err
+	}
+	if o.Levels > 0 {
+		if err := moveTrees(ctx, committed, entries, func(entry) location { return finished }); err != nil {
+			return err
+		}
 	}
 	for _, name := range []string{o.marker(), successName} {
 		if err := createEmpty(ctx, finished.child(name)); err != nil {
@@ -225,7 +244,7 @@ func (o Output) Abort(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if begun, err := o.commitMarker(detached, staging); begun || err != nil {
+	if begun, err := o.commitMarker(detached, staging); begun != "" || err != nil {
 		if committed, _ := o.check(detached, target); !committed {
 			return errors.Join(err, fmt.Errorf("output %s: its commit was interrupted: all of its files, and those that it replaces, are in it and in %s", o.Path, o.Staging))
 		}

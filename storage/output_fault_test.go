@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,10 +21,14 @@ type faultySystem struct {
 	fileSystem
 	callsLeft int // calls that still succeed
 	after     bool
-	dead      bool
+
+	mu   sync.Mutex // commits make several calls at the same time
+	dead bool
 }
 
 func (s *faultySystem) step(change func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.dead {
 		return errCrash
 	}
@@ -35,6 +40,12 @@ func (s *faultySystem) step(change func() error) error {
 		_ = change()
 	}
 	return errCrash
+}
+
+func (s *faultySystem) isDead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dead
 }
 
 func (s *faultySystem) create(ctx context.Context, path string, settings createSettings) (sink, error) {
@@ -50,14 +61,14 @@ func (s *faultySystem) create(ctx context.Context, path string, settings createS
 }
 
 func (s *faultySystem) stat(ctx context.Context, path string, withBlocks bool) (entry, error) {
-	if s.dead {
+	if s.isDead() {
 		return entry{}, errCrash
 	}
 	return s.fileSystem.stat(ctx, path, withBlocks)
 }
 
 func (s *faultySystem) list(ctx context.Context, path string, withBlocks bool) ([]entry, error) {
-	if s.dead {
+	if s.isDead() {
 		return nil, errCrash
 	}
 	return s.fileSystem.list(ctx, path, withBlocks)
@@ -186,10 +197,13 @@ func TestOutputSurvivesACrashAtEveryStep(t *testing.T) {
 // lossySystem loses the response to one rename.
 type lossySystem struct {
 	fileSystem
+	mu   sync.Mutex
 	lost map[string]bool
 }
 
 func (s *lossySystem) rename(ctx context.Context, from, to string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.fileSystem.rename(ctx, from, to); err != nil || s.lost[to] {
 		return err
 	}

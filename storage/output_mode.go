@@ -1,13 +1,11 @@
 package storage
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 )
 
 // OutputMode says what the commit of an [Output] does if its directory exists.
@@ -15,9 +13,10 @@ type OutputMode int
 
 // Modes of outputs.
 const (
-	CreateOutput    OutputMode = iota // the directory must not exist
-	ReplaceExisting                   // see [ReplaceOutput]
-	AppendOutput                      // see [AppendToOutput]
+	CreateOutput      OutputMode = iota // the directory must not exist
+	ReplaceExisting                     // see [ReplaceOutput]
+	AppendOutput                        // see [AppendToOutput]
+	ReplacePartitions                   // see [ReplaceOutputPartitions]
 )
 
 // OutputOption is an option of [Files.NewOutput].
@@ -41,6 +40,18 @@ func ReplaceOutput() OutputOption { return func(o *Output) { o.Mode = ReplaceExi
 // each part is added once.
 func AppendToOutput() OutputOption { return func(o *Output) { o.Mode = AppendOutput } }
 
+// ReplaceOutputPartitions lets an output that is [Partitioned] change a directory that
+// exists when the job commits the output. The partitions in which the output has files
+// replace the partitions of the same names in the directory, and the directory's other
+// partitions stay, as with Spark's dynamic partition overwrite.
+//
+// For each partition, the commit moves the old directory into the temporary directory, and
+// the new directory to the old one's place. It does so for several partitions at the same
+// time. If the job dies meanwhile, some partitions are new, some are old, and some may be
+// missing. No file is lost: all new and all old files are in the output's directory or in
+// the temporary directory .NAME.JOB next to it. The job's next attempt completes the commit.
+func ReplaceOutputPartitions() OutputOption { return func(o *Output) { o.Mode = ReplacePartitions } }
+
 // PartSuffix sets the end of the names of the parts, such as ".gz".
 func PartSuffix(suffix string) OutputOption { return func(o *Output) { o.Suffix = suffix } }
 
@@ -52,28 +63,35 @@ func Sequence(n int) OutputOption { return func(o *Output) { o.Sequence = n } }
 const (
 	// replacingName and appendingName are empty files in the temporary directory of an
 	// attempt that has all parts, and has begun to change an existing directory.
-	replacingName  = "replacing"
-	appendingName  = "appending"
-	replacedPrefix = "replaced-" // the directory that was replaced
+	replacingName    = "replacing"
+	appendingName    = "appending"
+	partitioningName = "replacing-partitions"
+	replacedPrefix   = "replaced-" // the directory that was replaced
 )
 
 // commitMarker reports whether the commit of an attempt has begun to change the target.
-func (o Output) commitMarker(ctx context.Context, staging location) (bool, error) {
-	for _, name := range []string{replacingName, appendingName} {
+func (o Output) commitMarker(ctx context.Context, staging location) (name string, err error) {
+	for _, name := range []string{replacingName, appendingName, partitioningName} {
 		_, err := staging.system.stat(ctx, staging.child(name).path, false)
+		if err == nil {
+			return name, nil
+		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return err == nil, err
+			return "", err
 		}
 	}
-	return false, nil
+	return "", nil
 }
 
 // applyToExisting replaces the target, which exists, or adds the parts to it. From then on, the
 // commit cannot be aborted, only completed.
 func (o Output) applyToExisting(ctx context.Context, target, staging location) error {
 	name := replacingName
-	if o.Mode == AppendOutput {
+	switch o.Mode {
+	case AppendOutput:
 		name = appendingName
+	case ReplacePartitions:
+		name = partitioningName
 	}
 	if err := createEmpty(ctx, staging.child(name)); err != nil {
 		return err
@@ -84,8 +102,9 @@ func (o Output) applyToExisting(ctx context.Context, target, staging location) e
 
 // resume completes a commit that has begun to change the target; else it returns false.
 func (o Output) resume(ctx context.Context, target, staging location) (begun bool, err error) {
-	if begun, err = o.commitMarker(ctx, staging); !begun || err != nil {
-		return begun, err
+	name, err := o.commitMarker(ctx, staging)
+	if name == "" || err != nil {
+		return false, err
 	}
 	// If the commit is complete, a repetition must not replace the new output.
 	if committed, err := o.check(ctx, target); committed || err != nil {
@@ -102,14 +121,15 @@ func (o Output) resume(ctx context.Context, target, staging location) (begun boo
 	if !errors.Is(err, fs.ErrExist) {
 		return true, err // the target is gone, or was renamed before
 	}
-	_, err = staging.system.stat(ctx, staging.child(replacingName).path, false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, o.addParts(ctx, target, staging, entries)
+	switch name {
+	case replacingName:
+		return true, o.replace(ctx, target, staging)
+	case partitioningName:
+		if err := o.replacePartitions(ctx, target, staging); err != nil {
+			return true, err
+		}
 	}
-	if err != nil {
-		return true, err
-	}
-	return true, o.replace(ctx, target, staging)
+	return true, o.addParts(ctx, target, staging, entries)
 }
 
 // replace puts the finished directory in the target's place.
@@ -124,14 +144,19 @@ func (o Output) replace(ctx context.Context, target, staging location) error {
 
 // addParts moves the finished files to the target, the marker last.
 func (o Output) addParts(ctx context.Context, target, staging location, entries []entry) error {
-	order := func(e entry) int { return slices.Index([]string{successName, o.marker()}, e.Name) }
-	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a.Name, b.Name))
-	})
-	for _, e := range entries {
-		from, to := staging.child(committedDir).child(e.Name), target.child(e.Name)
-		if err := move(ctx, from, to); err != nil && !(e.Name == successName && errors.Is(err, fs.ErrExist)) {
-			return fmt.Errorf("adding %s: %w", e.Name, err)
+	finished := staging.child(committedDir)
+	last := func(e entry) bool { return e.Name == successName || e.Name == o.marker() }
+	parts := slices.DeleteFunc(slices.Clone(entries), last)
+	if err := moveTrees(ctx, finished, parts, func(e entry) location { return target.child(e.Name) }); err != nil {
+		return err
+	}
+	for _, name := range []string{successName, o.marker()} {
+		if !slices.ContainsFunc(entries, func(e entry) bool { return e.Name == name }) {
+			continue // an earlier call has moved it
+		}
+		err := move(ctx, finished.child(name), target.child(name))
+		if err != nil && !(name == successName && errors.Is(err, fs.ErrExist)) {
+			return fmt.Errorf("adding %s: %w", name, err)
 		}
 	}
 	return nil

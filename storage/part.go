@@ -62,21 +62,28 @@ func (p *Part) Commit() error {
 	if err := p.writer.Close(); err != nil {
 		return err
 	}
-	err := p.temporary.system.rename(p.ctx, p.temporary.path, p.final.path)
+	return p.output.commitPart(p.ctx, p.temporary, p.final)
+}
+
+// commitPart commits a part: it renames temporary, the file or directory that an attempt has
+// written, to final. If another attempt has committed the part, commitPart removes temporary
+// and returns nil.
+func (o Output) commitPart(ctx context.Context, temporary, final location) error {
+	err := temporary.system.rename(ctx, temporary.path, final.path)
 	if err == nil {
 		return nil
 	}
 	// Another attempt committed first, or this attempt's rename succeeded and its
 	// response was lost. In both cases the output has the part.
-	_, statErr := p.final.system.stat(p.ctx, p.final.path, false)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanupTimeout)
+	_, statErr := final.system.stat(ctx, final.path, false)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	removeErr := removeAll(ctx, p.temporary)
+	removeErr := removeAll(ctx, temporary)
 	switch {
 	case statErr == nil:
 		return nil
 	case errors.Is(statErr, fs.ErrNotExist) && errors.Is(err, fs.ErrNotExist):
-		return p.output.supersededError(err)
+		return o.supersededError(err)
 	}
 	return errors.Join(err, removeErr)
 }

@@ -174,3 +174,54 @@ func testOutputAppend(t *testing.T, f *fixture) {
 	require.Equal(t, "old", f.read(t, f.path("out/part-00000")))
 	require.Equal(t, "second", f.read(t, f.path("out/part-00000-"+job+"+2")))
 }
+
+// writePartitions writes and commits a partitioned part with a file in each directory.
+func (f *fixture) writePartitions(out storage.Output, index int, content string, directories ...string) error {
+	part, err := out.PartitionedPart(f.ctx, index, 0)
+	if err != nil {
+		return err
+	}
+	for _, directory := range directories {
+		w, err := part.Create(directory)
+		if err != nil {
+			return err
+		}
+		if _, err := w.WriteString(content); err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+	}
+	return part.Commit()
+}
+
+func testOutputPartitions(t *testing.T, f *fixture) {
+	var n int
+	save := func(content string, option storage.OutputOption, directories ...string) {
+		n++
+		out, err := f.files.NewOutput(f.ctx, f.path("out"), job, option, storage.Partitioned(2), storage.Sequence(n))
+		require.NoError(t, err)
+		require.NoError(t, f.writePartitions(out, 0, content, directories...))
+		require.NoError(t, f.writePartitions(out, 0, "late", "a=9/b=9"), "another attempt of the task was first")
+		require.NoError(t, out.Commit(f.ctx, 1))
+		require.NoError(t, out.Commit(f.ctx, 1), "a commit can be repeated")
+		require.NoError(t, out.Abort(f.ctx))
+		require.Equal(t, []string{"out"}, f.names(t, f.dir))
+	}
+	save("first", func(*storage.Output) {}, "a=1/b=1", "a=1/b=2", "a=2/b=1")
+	save("second", storage.ReplaceOutputPartitions(), "a=1/b=2", "a=3/b=1 %3A")
+	save("third", storage.AppendToOutput(), "a=1/b=1", "a=4/b=1")
+	require.Equal(t, []string{".committed-by-" + job, ".committed-by-" + job + "+2", ".committed-by-" + job + "+3", "_SUCCESS", "a=1", "a=2", "a=3", "a=4"},
+		f.names(t, f.path("out")))
+	require.Equal(t, []string{"part-00000", "part-00000-" + job + "+3"}, f.names(t, f.path("out/a=1/b=1")))
+	for file, content := range map[string]string{"a=1/b=1/part-00000": "first", "a=2/b=1/part-00000": "first", "a=1/b=2/part-00000": "second",
+		"a=3/b=1 %3A/part-00000": "second", "a=1/b=1/part-00000-" + job + "+3": "third", "a=4/b=1/part-00000-" + job + "+3": "third"} {
+		require.Equal(t, content, f.read(t, f.path("out/"+file)), file)
+	}
+	save("fourth", storage.ReplaceOutput(), "a=1/b=1")
+	require.Equal(t, []string{".committed-by-" + job + "+4", "_SUCCESS", "a=1"}, f.names(t, f.path("out")))
+	splits, err := f.files.Splits(f.ctx, f.path("out"), storage.SplitOptions{Enter: func(directory string) bool { return directory != f.path("out/a=1") }})
+	require.NoError(t, err)
+	require.Empty(t, splits)
+}

@@ -54,6 +54,7 @@ func Suite(t *testing.T, files *storage.Files, base string) {
 		{"OutputAbort", testOutputAbort},
 		{"OutputReplace", testOutputReplace},
 		{"OutputAppend", testOutputAppend},
+		{"OutputPartitions", testOutputPartitions},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := base + "/" + test.name
@@ -345,6 +346,21 @@ func testSetTimes(t *testing.T, f *fixture) {
 	info, err = f.files.Stat(f.ctx, f.dir)
 	require.NoError(t, err)
 	require.True(t, info.ModTime.Equal(modified), "directories have times, too: %v", info.ModTime)
+
+	path = f.path("open")
+	w, err := f.files.Create(f.ctx, path)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("before"))
+	require.NoError(t, err)
+	require.NoError(t, w.Flush())
+	require.NoError(t, f.files.SetTimes(f.ctx, path, time.Time{}, modified))
+	info, err = f.files.Stat(f.ctx, path)
+	require.NoError(t, err)
+	require.True(t, info.ModTime.Equal(modified), "a file has times while it is written: %v", info.ModTime)
+	_, err = w.Write([]byte(", after"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.Equal(t, "before, after", f.read(t, path))
 }
 
 func testPermissions(t *testing.T, f *fixture) {
