@@ -12,6 +12,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
@@ -162,6 +163,10 @@ func handshake(conn net.Conn, mechanism sasl.Mechanism) (net.Conn, error) {
 	}
 	success := pb.DataTransferSasl_SUCCESS.Enum()
 	challenge, err := exchange(binary.BigEndian.AppendUint32(nil, saslMagic), &pb.DataTransferSasl{Status: success, Payload: []byte{}})
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) { // see conn.Read
+		return nil, fmt.Errorf("the datanode does not authenticate clients, so it cannot be told from an impostor: refused (%w; "+
+			"is dfs.data.transfer.protection set in its configuration?)", err)
+	}
 	if err != nil {
 		return nil, err
 	}

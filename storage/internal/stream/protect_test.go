@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protodelim"
@@ -125,6 +126,23 @@ func TestHandshakeFails(t *testing.T) {
 	conn = connect(t, func(server net.Conn) { serveHandshake(t, server, sasl.Auth, false, "geheim") })
 	_, err = handshake(conn, sasl.NewDigestClient(sasl.DigestClient{Username: "u", Password: "geheim", Protocol: "hdfs", ServerID: "0", QOPs: []sasl.QOP{sasl.AuthConf}}))
 	require.ErrorContains(t, err, "quality of protection")
+}
+
+// TestDatanodeWithoutAuthenticationIsRefused connects to datanodes that take the first two bytes
+// for another version of their protocol, and end the connection.
+func TestDatanodeWithoutAuthenticationIsRefused(t *testing.T) {
+	for name, unread := range map[string]int{"end of file": 0, "reset": 1} {
+		t.Run(name, func(t *testing.T) {
+			const opening = 4 + 1 + 2 + 2 // bytes of magic, length, status and an empty payload
+			tapped := &recorder{Conn: connect(t, func(server net.Conn) { _, _ = io.ReadFull(server, make([]byte, opening-unread)) })}
+			s := &session{options: Options{SocketTimeout: time.Minute}}
+			_, err := handshake(newConn(tapped, s), sasl.NewDigestClient(sasl.DigestClient{
+				Username: "u", Password: "geheim", Protocol: "hdfs", ServerID: "0", QOPs: []sasl.QOP{sasl.Auth},
+			}))
+			require.ErrorContains(t, err, "the datanode does not authenticate clients")
+			require.Equal(t, opening, tapped.sent.Len(), "nothing follows")
+		})
+	}
 }
 
 // recorder keeps what is sent.
