@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
-	"github.com/bobbin-yarn/bobbin/internal/hadoop/truststore"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/keystore"
 )
 
 // Defaults of Options.
@@ -159,7 +159,7 @@ func rootsOf(c *conf.Config) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
 	}
-	roots, err := truststore.LoadTrusted(path, c.GetDefault("ssl.client.truststore.password", ""))
+	roots, err := keystore.LoadTrusted(path, c.GetDefault("ssl.client.truststore.password", ""))
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s is set in %s)", err, truststoreKey, c.Source(truststoreKey))
 	}

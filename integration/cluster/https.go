@@ -19,7 +19,7 @@ import (
 
 	"software.sslmate.com/src/go-pkcs12"
 
-	"github.com/bobbin-yarn/bobbin/internal/hadoop/truststore"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/keystore"
 )
 
 // storePassword is the password of keystore and truststore.
@@ -103,7 +103,7 @@ func plainWeb() webClient { return webClient{&http.Transport{DisableKeepAlives: 
 
 // webServers returns how to reach the web servers of the cluster in the directory.
 func (p paths) webServers() (webClient, error) {
-	trusted, err := truststore.LoadTrusted(p.truststore(), storePassword)
+	trusted, err := keystore.LoadTrusted(p.truststore(), storePassword)
 	if errors.Is(err, fs.ErrNotExist) {
 		return plainWeb(), nil
 	}

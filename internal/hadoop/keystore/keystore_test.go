@@ -1,4 +1,4 @@
-package truststore
+package keystore
 
 import (
 	"crypto/x509"
@@ -63,10 +63,13 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{"truststore.jks", "truststore.p12", "authority.pem"} {
+	for _, name := range []string{"truststore.jks", "truststore.p12", "authority.pem", "application.jks"} {
 		content, err := os.ReadFile(filepath.Join("testdata", name))
 		require.NoError(f, err)
 		f.Add(content)
 	}
-	f.Fuzz(func(t *testing.T, content []byte) { _, _ = decode(content, "") })
+	f.Fuzz(func(t *testing.T, content []byte) {
+		_, _ = DecodeTrusted(content, "")
+		_, _ = DecodeKey(content, "")
+	})
 }
