@@ -108,6 +108,7 @@ func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Dri
 		return ExitUncaught, err
 	}
 	defer server.Close()
+	m.Logger.Info("serving the application's page", "url", server.URL(m.Host))
 	m.allocator.SetTrackingURL(server.URL(m.Host))
 	defer func() { _ = m.rm.Close() }()
 	defer m.allocator.Close()
@@ -305,6 +306,7 @@ func (m *applicationMaster) servePage() (*page.Server, error) {
 		Owner:       m.Spec.User,
 		Settings:    m.Settings,
 		Hadoop:      m.Hadoop,
+		Credentials: m.credentials,
 		ActiveRM:    m.rm.ActiveIndex,
 		Status:      m.status,
 		Metrics:     m.addMetrics,

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,9 +30,13 @@ type gate struct {
 	bases  []string   // scheme://host:port of each proxy
 	pages  []string   // the URL of the application's page at each proxy
 	active func() int // returns the index of the proxy that knows the application
-	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	logger *slog.Logger
-	warned sync.Once
+	// apart is set if the proxy is not part of the ResourceManager. The proxy then has no
+	// certificate, and does not accept the certificate of the page.
+	apart        bool
+	certificates *certificates // nil if the page is served by HTTP
+	lookup       func(ctx context.Context, host string) ([]netip.Addr, error)
+	logger       *slog.Logger
+	warned       sync.Once
 
 	mu        sync.Mutex
 	addresses map[string][]netip.Addr // by host, as of the last successful look-up
@@ -48,14 +53,13 @@ func newGate(hadoop *conf.Config, application string, activeRM func() int, logge
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		},
 	}
-	var addresses []string
+	addresses, err := hadoop.ResourceManagers("yarn.resourcemanager.webapp.address")
+	if err != nil {
+		return nil, err
+	}
 	if proxy, _ := hadoop.Get("yarn.web-proxy.address"); proxy != "" {
+		g.apart = !slices.Contains(addresses, proxy)
 		addresses, g.active = []string{proxy}, func() int { return 0 }
-	} else {
-		var err error
-		if addresses, err = hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); err != nil {
-			return nil, err
-		}
 	}
 	scheme := "http"
 	if hadoop.HTTPSOnly() {
@@ -94,18 +98,28 @@ func (g *gate) origins() []string { return g.bases }
 // before returns a handler that passes the proxies' requests to next and redirects others.
 func (g *gate) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		from, err := netip.ParseAddrPort(r.RemoteAddr)
-		if err == nil && g.admits(r.Context(), from.Addr().Unmap().WithZone("")) {
+		if g.isFromProxy(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		g.warned.Do(func() {
-			g.logger.Info("a request for the application's page did not come from the web proxy and was redirected to it; "+
-				"if it was the proxy's, check yarn.web-proxy.address and the ResourceManager's web address",
+			remedy := "; if it was the proxy's, check yarn.web-proxy.address and the ResourceManager's web address"
+			if g.certificates != nil {
+				remedy = ", as it did not have the proxy's certificate"
+			}
+			g.logger.Info("a request for the application's page did not come from the web proxy and was redirected to it"+remedy,
 				"from", r.RemoteAddr, "proxies", g.hosts)
 		})
 		http.Redirect(w, r, g.pages[g.active()]+r.URL.RequestURI(), http.StatusFound)
 	})
+}
+
+func (g *gate) isFromProxy(r *http.Request) bool {
+	if g.certificates != nil {
+		return g.certificates.areOf(r)
+	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && g.admits(r.Context(), from.Addr().Unmap().WithZone(""))
 }
 
 func (g *gate) admits(ctx context.Context, from netip.Addr) bool {

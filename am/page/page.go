@@ -18,6 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
 	"github.com/bobbin-yarn/bobbin/internal/profiling"
 	"github.com/bobbin-yarn/bobbin/internal/ui"
@@ -52,6 +53,7 @@ func (c *cache[T]) latest() T {
 // Server is the web server of an application's pages.
 type Server struct {
 	listener net.Listener
+	scheme   string // http or https
 	server   *http.Server
 	serving  sync.WaitGroup
 }
@@ -63,7 +65,8 @@ type Options struct {
 	Owner       string // the user who may always read the page
 	Settings    *config.Config
 	Hadoop      *conf.Config
-	ActiveRM    func() int // returns the index of the active ResourceManager
+	Credentials *security.Credentials // of the ApplicationMaster; nil for none
+	ActiveRM    func() int            // returns the index of the active ResourceManager
 	Status      func() Status
 	Metrics     func(set *metrics.Set) // adds the application's metrics
 	Profile     profiling.Taker
@@ -79,6 +82,12 @@ func Serve(o Options) (*Server, error) {
 	gate, err := newGate(o.Hadoop, o.Application, o.ActiveRM, o.Logger)
 	if err != nil {
 		return nil, err
+	}
+	if !gate.apart {
+		if gate.certificates, err = certificatesFrom(o.Credentials); err != nil {
+			o.Logger.Warn("serving the application's page by HTTP: the certificates for HTTPS, which "+
+				"yarn.resourcemanager.application-https.policy asks for, cannot be read", "error", err)
+		}
 	}
 	view, modify := config.ACLs(o.Settings)
 	enabled, _ := o.Hadoop.Get("yarn.acl.enable")
@@ -101,14 +110,18 @@ func Serve(o Options) (*Server, error) {
 		Origins: gate.origins,
 		Do:      o.Kill,
 	}})
-	return serve(o.BindAddress, func(next http.Handler) http.Handler { return gate.before(onlyFor(viewers, next)) }, o, pages)
+	return serve(o.BindAddress, func(next http.Handler) http.Handler { return gate.before(onlyFor(viewers, next)) }, o, gate.certificates, pages)
 }
 
 // serve starts the server on a free port of host. guard wraps the handler to refuse requests.
-func serve(host string, guard func(http.Handler) http.Handler, o Options, pages http.Handler) (*Server, error) {
+func serve(host string, guard func(http.Handler) http.Handler, o Options, certificates *certificates, pages http.Handler) (*Server, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
+	}
+	scheme := "http"
+	if certificates != nil {
+		scheme, listener = "https", certificates.listener(listener)
 	}
 	shown := &cache[Status]{take: o.Status}
 	mux := http.NewServeMux()
@@ -122,7 +135,7 @@ func serve(host string, guard func(http.Handler) http.Handler, o Options, pages 
 		return nil
 	}))
 	mux.Handle("GET /"+profiling.Path, profiling.Handler(o.Profile))
-	s := &Server{listener: listener, server: &http.Server{Handler: guard(mux), ReadHeaderTimeout: headerTimeout}}
+	s := &Server{listener: listener, scheme: scheme, server: &http.Server{Handler: guard(mux), ReadHeaderTimeout: headerTimeout}}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			_ = listener.Close()
@@ -137,7 +150,7 @@ func (s *Server) URL(host string) string {
 	if err != nil {
 		return ""
 	}
-	return "http://" + net.JoinHostPort(host, port) + "/"
+	return s.scheme + "://" + net.JoinHostPort(host, port) + "/"
 }
 
 // Close stops the server. It gives open requests closeTimeout to end.

@@ -101,7 +101,7 @@ func TestTheTrackingURLShowsTheStatus(t *testing.T) {
 	server, err := serve("127.0.0.1", func(page http.Handler) http.Handler { return page }, Options{
 		Status:  func() Status { return status },
 		Metrics: func(set *metrics.Set) { MetricTable.AddTo(set, allocator.Status{Failures: status.Failures}) },
-	}, pages)
+	}, nil, pages)
 	require.NoError(t, err)
 	defer server.Close()
 

@@ -1,0 +1,70 @@
+package page
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/keystore"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+)
+
+// Names of the secrets that the ResourceManager gives ApplicationMasters (AMSecretKeys)
+// unless yarn.resourcemanager.application-https.policy is NONE. NodeManagers write them to
+// files, which KEYSTORE_FILE_LOCATION and TRUSTSTORE_FILE_LOCATION name, for programs that
+// cannot read credentials.
+const (
+	keystoreSecret   = "yarn.application.am.keystore"
+	truststoreSecret = "yarn.application.am.truststore"
+	passwordSuffix   = ".password"
+)
+
+// certificates are the certificates by which the web proxy and the application's page
+// recognize each other (ProxyCA).
+type certificates struct {
+	// page is the page's certificate, with its key. Its name is the application's id. It is
+	// expired from the start, which the proxy ignores.
+	page tls.Certificate
+	// proxy has the certificate that the proxy shows. This is the certificate of the
+	// authority that issues the pages' certificates. Only the ResourceManager has its key.
+	proxy []*x509.Certificate
+}
+
+// certificatesFrom returns the certificates in an ApplicationMaster's credentials, nil if
+// there are none.
+func certificatesFrom(credentials *security.Credentials) (*certificates, error) {
+	if credentials == nil {
+		return nil, nil
+	}
+	store, ok := credentials.Secret(keystoreSecret)
+	if !ok {
+		return nil, nil
+	}
+	password, _ := credentials.Secret(keystoreSecret + passwordSuffix)
+	own, err := keystore.DecodeKey(store, string(password))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", keystoreSecret, err)
+	}
+	store, _ = credentials.Secret(truststoreSecret)
+	password, _ = credentials.Secret(truststoreSecret + passwordSuffix)
+	proxy, err := keystore.DecodeTrusted(store, string(password))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", truststoreSecret, err)
+	}
+	return &certificates{page: own, proxy: proxy}, nil
+}
+
+// listener returns a listener that accepts connections by TLS from inner, and asks clients
+// for a certificate.
+func (c *certificates) listener(inner net.Listener) net.Listener {
+	return tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{c.page}, ClientAuth: tls.RequestClientCert})
+}
+
+// areOf reports whether the proxy has sent a request. A client that shows a certificate
+// issued by the same authority, such as another application's page, is not the proxy.
+func (c *certificates) areOf(r *http.Request) bool {
+	return r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && slices.ContainsFunc(c.proxy, r.TLS.PeerCertificates[0].Equal)
+}
