@@ -95,17 +95,3 @@ func expandParameters(name string) string {
 		"%{username}", login, "%{TEMP}", os.TempDir(), "%{null}", "",
 	).Replace(name)
 }
-
-// parseCache reads the content of a ticket cache. gokrb5 panics if it is truncated.
-func parseCache(name string, content []byte) (cache *credentials.CCache, err error) {
-	defer func() {
-		if recover() != nil {
-			cache, err = nil, fmt.Errorf("%s is no complete ticket cache: run kinit again", name)
-		}
-	}()
-	cache = &credentials.CCache{Path: name}
-	if err := cache.Unmarshal(content); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return cache, nil
-}
