@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 )
 
@@ -274,6 +276,31 @@ func TestPermanentErrorsAreNotRetried(t *testing.T) {
 	}
 }
 
+// TestRefusedTicketIsNotRetried asks a server that wants a ticket for a principal that the KDC
+// does not know. If the call were retried, it would take an hour.
+func TestRefusedTicketIsNotRetried(t *testing.T) {
+	kdc := kdctest.Start(t)
+	keytab := filepath.Join(t.TempDir(), "keytab")
+	if err := kdc.AddKeytab(t.Context(), keytab, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	alice, err := kerberos.Open(t.Context(), kerberos.Options{Principal: "alice", Keytab: keytab})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alice.Close()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", "Negotiate")
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	secure := &http.Client{Transport: alice.RoundTripper(s.Client().Transport)}
+	_, err = client(t, Options{HTTP: secure, MaxWait: time.Hour}, s.URL).Metrics(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "get a ticket for HTTP/127.0.0.1: the KDC does not know the service's principal") {
+		t.Error(err)
+	}
+}
+
 func TestHTTPSWithOptionsHTTP(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, metricsAnswer) }))
 	defer s.Close()
@@ -310,7 +337,7 @@ func TestHTTPSTrustsTheConfiguredTruststore(t *testing.T) {
 	}
 	for truststore, want := range map[string]string{
 		"": "ssl.client.truststore.location",
-		filepath.Join("..", "internal", "hadoop", "truststore", "testdata", "truststore.jks"): "ssl.client.truststore.location",
+		filepath.Join("..", "internal", "hadoop", "keystore", "testdata", "truststore.jks"): "ssl.client.truststore.location",
 		"/does/not/exist": "/does/not/exist",
 	} {
 		if err := ask(truststore); err == nil || !strings.Contains(err.Error(), want) {

@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
 )
 
 // The first and the longest pause between rounds over all addresses.
@@ -273,6 +275,6 @@ func permanent(err error) bool {
 		hostname   x509.HostnameError
 		notTLS     tls.RecordHeaderError
 	)
-	return errors.As(err, &unverified) || errors.As(err, &unknown) || errors.As(err, &hostname) || errors.As(err, &notTLS) ||
+	return kerberos.IsRefusal(err) || errors.As(err, &unverified) || errors.As(err, &unknown) || errors.As(err, &hostname) || errors.As(err, &notTLS) ||
 		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }

@@ -73,7 +73,15 @@ func unknownService(err error) bool {
 	return ok && strings.Contains(e.cause.Error(), "KRB Error: ("+strconv.Itoa(int(errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN))+")")
 }
 
-// shorten returns the KDC's part of a text of gokrb5, or else the text.
+// IsRefusal reports whether err says that a KDC has answered and refused a ticket, so that asking
+// again has no use.
+func IsRefusal(err error) bool {
+	e, ok := errors.AsType[*explained](err)
+	return ok && kdcCode.MatchString(e.cause.Error())
+}
+
+// shorten returns the KDC's part of the text of gokrb5's error, or the whole text if it has
+// no such part.
 func shorten(text string) string {
 	if at := strings.LastIndex(text, "KRB Error: "); at >= 0 {
 		return "the KDC says " + text[at+len("KRB Error: "):]

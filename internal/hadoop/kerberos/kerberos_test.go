@@ -41,6 +41,7 @@ func TestLogin(t *testing.T) {
 	_, _, err = alice.NewContext(t.Context(), "nn/elsewhere")
 	require.ErrorContains(t, err, "the KDC does not know the service's principal")
 	require.True(t, unknownService(err))
+	require.True(t, IsRefusal(err))
 
 	bob, err := Open(t.Context(), Options{Principal: "bob", Keytab: keytab})
 	require.NoError(t, err)
