@@ -20,8 +20,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -129,7 +127,7 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 		return err
 	}
 	if options.Kerberos {
-		if err := compileReplacements(ctx, java, hadoop, c.paths.replacements()); err != nil {
+		if err := compileReplacements(ctx, java, hadoop.classPath, c.paths.replacements()); err != nil {
 			return err
 		}
 	}
@@ -152,10 +150,8 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	if err := c.WaitReady(ctx); err != nil {
 		return err
 	}
-	for _, namenode := range c.activeNameNodes() {
-		if err := c.MakeDirectories(ctx, namenode); err != nil {
-			return err
-		}
+	if err := c.MakeDirectories(ctx); err != nil {
+		return err
 	}
 	c.classes = classes
 	if options.Detached {
@@ -228,7 +224,7 @@ func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoo
 	s := state{HadoopVersion: options.HadoopVersion, Nodes: options.Nodes, Environ: daemonEnviron(options.Dir)}
 	var secure []string // options of the JVMs
 	if options.Kerberos {
-		kdc, environ, err := c.prepareKerberos(ctx, options.Nodes)
+		kdc, environ, err := c.prepareKerberos(ctx, options)
 		if err != nil {
 			return err
 		}
@@ -463,38 +459,4 @@ func (c *Cluster) end(ctx context.Context) error {
 		errs = append(errs, os.RemoveAll(c.paths.dir))
 	}
 	return errors.Join(errs...)
-}
-
-// daemonEnviron returns the daemons' environment, without variables for another
-// Hadoop installation.
-func daemonEnviron(dir string) []string {
-	environ := []string{clusterVariable + "=" + dir}
-	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"} {
-		if value, ok := os.LookupEnv(name); ok {
-			environ = append(environ, name+"="+value)
-		}
-	}
-	return environ
-}
-
-// daemonCommand returns the command of a daemon. secure are the JVM's options on a cluster
-// with Kerberos; nil on others.
-func daemonCommand(java java, hadoop hadoop, classes *classArchive, p paths, name, class string, secure []string) []string {
-	// The class path must begin with that of the class archive.
-	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.webXMLRoot())
-	if secure != nil && strings.HasPrefix(name, "nodemanager") {
-		classes = nil
-		classPath = append([]string{p.replacements()}, classPath...)
-	}
-	return append(slices.Concat([]string{java.path}, classes.options(name), secure),
-		// Many JVMs share a small machine: start fast and use little memory.
-		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx256m", "-Xss512k",
-		"--add-opens=java.base/java.lang=ALL-UNNAMED",
-		"-Djava.net.preferIPv4Stack=true",
-		"-Djdk.net.hosts.file="+p.hosts(),
-		"-Djava.io.tmpdir="+p.tmp(),
-		"-Dlog4j.configuration=file:"+p.log4j(),
-		"-cp", strings.Join(classPath, ":"),
-		class,
-	)
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -193,7 +195,7 @@ func (d *Daemon) Kill() error {
 }
 
 // killWait bounds the wait for the kernel to end a killed process.
-const killWait = 10 * time.Second
+const killWait = time.Minute
 
 func (d *Daemon) kill() error {
 	if d.current == (process{}) {
@@ -218,4 +220,38 @@ func (d *Daemon) Restart(ctx context.Context) error {
 		return err
 	}
 	return d.Start(ctx)
+}
+
+// daemonEnviron returns the daemons' environment. It has only a few variables of this process, so
+// that none of another Hadoop installation, such as HADOOP_HOME, is among them.
+func daemonEnviron(dir string) []string {
+	environ := []string{clusterVariable + "=" + dir}
+	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"} {
+		if value, ok := os.LookupEnv(name); ok {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
+}
+
+// daemonCommand returns the command that runs a daemon. secure are further options of the JVM on
+// a cluster with Kerberos; nil on other clusters.
+func daemonCommand(java java, hadoop hadoop, classes *classArchive, p paths, name, class string, secure []string) []string {
+	// The class path must begin with that of the class archive.
+	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.webXMLRoot())
+	if secure != nil && strings.HasPrefix(name, "nodemanager") {
+		classes = nil
+		classPath = append([]string{p.replacements()}, classPath...)
+	}
+	return append(slices.Concat([]string{java.path}, classes.options(name), secure),
+		// Many JVMs share a small machine: start fast and use little memory.
+		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx256m", "-Xss512k",
+		"--add-opens=java.base/java.lang=ALL-UNNAMED",
+		"-Djava.net.preferIPv4Stack=true",
+		"-Djdk.net.hosts.file="+p.hosts(),
+		"-Djava.io.tmpdir="+p.tmp(),
+		"-Dlog4j.configuration=file:"+p.log4j(),
+		"-cp", strings.Join(classPath, ":"),
+		class,
+	)
 }

@@ -12,7 +12,18 @@ import (
 
 // MakeDirectories creates /tmp for all users, and the users' home directories, in the
 // HDFS of a NameNode.
-func (c *Cluster) MakeDirectories(ctx context.Context, namenode *Daemon) error {
+func (c *Cluster) MakeDirectories(ctx context.Context) error {
+	for _, namenode := range c.activeNameNodes() {
+		if err := c.makeDirectories(ctx, namenode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDirectories creates /tmp for all users, and the users' home directories, in the
+// HDFS of a NameNode.
+func (c *Cluster) makeDirectories(ctx context.Context, namenode *Daemon) error {
 	options, err := c.superuser(namenode)
 	if err != nil {
 		return err

@@ -35,13 +35,25 @@ type hadoop struct {
 // Jars returns the paths of a Hadoop release's jars, in the order of the class path.
 // Maven downloads missing ones.
 func Jars(ctx context.Context, version string, logger *slog.Logger) ([]string, error) {
-	h, err := findHadoop(ctx, version, logger)
+	return JarsOf(ctx, pom, version, logger)
+}
+
+// JarsOf returns the paths of the jars of the dependencies of pom, the content of a pom.xml with
+// the property hadoop.version. Jars does this for the pom.xml of this package.
+func JarsOf(ctx context.Context, pom []byte, version string, logger *slog.Logger) ([]string, error) {
+	h, err := resolve(ctx, pom, version, logger)
 	return h.classPath, err
 }
 
 // findHadoop resolves the jars of a Hadoop release with Maven, and caches the class
 // path in the user's cache directory, as Maven takes seconds.
 func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoop, error) {
+	return resolve(ctx, pom, version, logger)
+}
+
+// resolve resolves the dependencies of a pom.xml with Maven. It caches the class path in the
+// user's cache directory, because Maven takes seconds.
+func resolve(ctx context.Context, pom []byte, version string, logger *slog.Logger) (hadoop, error) {
 	if !hadoopVersionForm.MatchString(version) {
 		return hadoop{}, fmt.Errorf("%q is no Hadoop version: it must look like %s", version, DefaultHadoopVersion)
 	}
@@ -49,7 +61,7 @@ func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoo
 	if err != nil {
 		return hadoop{}, errors.New("no Maven: no mvn command on the PATH: " + mavenAdvice)
 	}
-	dir, err := cacheDir(version)
+	dir, err := cacheDir(pom, version)
 	if err != nil {
 		return hadoop{}, err
 	}
@@ -86,7 +98,7 @@ func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoo
 
 // cacheDir returns the cache directory for a Hadoop release, which it creates. The
 // name has a hash of the pom, so that a changed pom is resolved again.
-func cacheDir(version string) (string, error) {
+func cacheDir(pom []byte, version string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
 		// There may be no home directory, for example in a container.

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -93,43 +94,57 @@ func (c *Cluster) superuser(namenode *Daemon) (hdfs.ClientOptions, error) {
 	if err != nil {
 		return options, err
 	}
-	login := krb5client.NewWithKeytab("nn/"+masterHost, kdctest.Realm, keys, krb5)
+	host, _, err := net.SplitHostPort(namenode.Address(RPC))
+	if err != nil {
+		return options, err
+	}
+	login := krb5client.NewWithKeytab("nn/"+host, kdctest.Realm, keys, krb5)
 	options.KerberosClient, options.KerberosServicePrincipleName = login, "nn/_HOST"
 	return options, login.Login()
 }
 
 // prepareKerberos creates the KDC's database with the principals of all daemons and
 // users, and returns the KDC's state and environment.
-func (c *Cluster) prepareKerberos(ctx context.Context, nodes []NodeSpec) (daemonState, []string, error) {
+func (c *Cluster) prepareKerberos(ctx context.Context, options Options) (daemonState, []string, error) {
 	fail := func(err error) (daemonState, []string, error) { return daemonState{}, nil, err }
 	address, err := c.ports.Reserve(masterHost)
 	if err != nil {
 		return fail(err)
 	}
-	if err := os.RemoveAll(c.paths.kdcDir()); err != nil {
-		return fail(err)
+	principals := []string{"nn/" + masterHost, "dn/" + masterHost, "rm/" + masterHost, "nm/" + masterHost, "HTTP/" + masterHost}
+	for _, node := range options.Nodes {
+		principals = append(principals, "HTTP/"+node.Host)
 	}
-	kdc, err := kdctest.New(ctx, c.paths.kdcDir(), address)
+	kdc, err := c.paths.createKDC(ctx, address, options.Encryption, principals)
 	if err != nil {
 		return fail(err)
 	}
-	principals := []string{"nn/" + masterHost, "dn/" + masterHost, "rm/" + masterHost, "nm/" + masterHost, "HTTP/" + masterHost}
-	for _, node := range nodes {
-		principals = append(principals, "HTTP/"+node.Host)
+	command, err := kdc.Command()
+	return daemonState{Name: kdcName, Command: command, Endpoints: map[Endpoint]string{RPC: address}}, kdc.Environ(), err
+}
+
+// createKDC creates the database of a KDC that will listen at address, with users and the
+// principals of daemons, and their keytabs. encryption is Options.Encryption.
+func (p paths) createKDC(ctx context.Context, address, encryption string, daemons []string) (*kdctest.KDC, error) {
+	if err := os.RemoveAll(p.kdcDir()); err != nil {
+		return nil, err
 	}
-	if err := kdc.AddKeytab(ctx, c.paths.keytab(servicesKeytab), principals...); err != nil {
-		return fail(err)
+	kdc, err := kdctest.New(ctx, p.kdcDir(), address, encryption)
+	if err != nil {
+		return nil, err
+	}
+	if err := kdc.AddKeytab(ctx, p.keytab(servicesKeytab), daemons...); err != nil {
+		return nil, err
 	}
 	for _, user := range []string{Alice, Bob, Gateway} {
 		if err := kdc.AddUser(ctx, user, Password); err != nil {
-			return fail(err)
+			return nil, err
 		}
-		if err := kdc.Admin(ctx, fmt.Sprintf("ktadd -norandkey -k %s %s\n", c.paths.keytab(user), user)); err != nil {
-			return fail(err)
+		if err := kdc.CopyKeys(ctx, p.keytab(user), user); err != nil {
+			return nil, err
 		}
 	}
-	command, err := kdc.Command()
-	return daemonState{Name: kdcName, Command: command, Endpoints: map[Endpoint]string{RPC: address}}, kdc.Environ(), err
+	return kdc, nil
 }
 
 // kerberos returns the properties of a secure cluster for daemons and clients.
@@ -209,7 +224,7 @@ var secureIOUtils []byte
 
 // compileReplacements compiles the class that NodeManagers of a secure cluster need in
 // place of Hadoop's.
-func compileReplacements(ctx context.Context, java java, hadoop hadoop, dir string) error {
+func compileReplacements(ctx context.Context, java java, jars []string, dir string) error {
 	source := filepath.Join(dir, "SecureIOUtils.java")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -225,7 +240,7 @@ func compileReplacements(ctx context.Context, java java, hadoop hadoop, dir stri
 		}
 		compiler = found
 	}
-	output, err := exec.CommandContext(ctx, compiler, "-d", dir, "-cp", strings.Join(hadoop.classPath, ":"), source).CombinedOutput()
+	output, err := exec.CommandContext(ctx, compiler, "--release", strconv.Itoa(minimumJava), "-d", dir, "-cp", strings.Join(jars, ":"), source).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", compiler, err, output)
 	}

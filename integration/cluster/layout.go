@@ -158,6 +158,7 @@ func (s site) write(dir string) error {
 		"hdfs-site.xml":          s.hdfs,
 		"yarn-site.xml":          s.yarn,
 		"capacity-scheduler.xml": s.capacityScheduler,
+		"mapred-site.xml":        s.mapred,
 		"ssl-client.xml":         s.sslClient,
 		"ssl-server.xml":         s.sslServer,
 	} {

@@ -24,7 +24,11 @@ type Options struct {
 	Core, HDFS, YARN Properties
 	// CapacityScheduler overrides properties in capacity-scheduler.xml.
 	CapacityScheduler Properties
-	// FairScheduler selects YARN's FairScheduler, with the same queues.
+	// ShuffleService makes NodeManagers run MapReduce's shuffle service. Each service listens
+	// on a different port, because all NodeManagers are on one machine.
+	ShuffleService bool
+	// FairScheduler selects YARN's FairScheduler instead of the CapacityScheduler, with the
+	// same queues.
 	FairScheduler bool
 	// HA gives HDFS two nameservices: East, the default file system, with two NameNodes, of
 	// which the first is active, and West with one.
@@ -32,6 +36,9 @@ type Options struct {
 	// Kerberos makes the cluster secure: a KDC, Kerberos for all daemons and clients,
 	// and access control lists. Its users are Alice, Bob and Gateway.
 	Kerberos bool
+	// Encryption is the type of all keys of a cluster with Kerberos, such as
+	// "aes256-cts-hmac-sha384-192". Default: AES with SHA-1.
+	Encryption string
 	// SPNEGO makes the web servers of a cluster with Kerberos ask for it. Without, they
 	// answer any reader, and the ResourceManager takes no submissions by REST.
 	SPNEGO bool

@@ -11,7 +11,8 @@ type site struct {
 	core, hdfs, yarn  Properties
 	capacityScheduler Properties // only the ResourceManager's
 	sslClient         Properties // nil without HTTPS
-	sslServer         Properties // of daemons; nil without HTTPS
+	sslServer         Properties // only of daemons; nil without HTTPS
+	mapred            Properties // mapred-site.xml of NodeManagers with the shuffle service
 }
 
 // properties computes the cluster's configuration.
@@ -172,6 +173,10 @@ func (p properties) nodeManager(index int) site {
 		"yarn.nodemanager.local-dirs":               p.paths.localDir(index),
 		"yarn.nodemanager.log-dirs":                 p.paths.containerLogDir(index),
 	})
+	if p.options.ShuffleService {
+		s.yarn["yarn.nodemanager.aux-services"] = "mapreduce_shuffle"
+		s.mapred = Properties{"mapreduce.shuffle.port": "0"}
+	}
 	if p.options.Kerberos {
 		// The ResourceManager compares a principal with the address that a NodeManager
 		// connects from, 127.0.0.1 for all, only if its own configuration has one.

@@ -26,7 +26,7 @@ type KDC struct {
 }
 
 // New creates the database of a KDC that will listen at address, an IPv4 address and port.
-func New(ctx context.Context, dir, address string) (*KDC, error) {
+func New(ctx context.Context, dir, address, encryption string) (*KDC, error) {
 	k := &KDC{Dir: dir, Address: address}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -34,6 +34,14 @@ func New(ctx context.Context, dir, address string) (*KDC, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
+	}
+	supported, only, master := "aes256-cts-hmac-sha1-96:normal aes128-cts-hmac-sha1-96:normal", "", ""
+	if encryption != "" {
+		supported = encryption + ":normal"
+		master = "  master_key_type = " + encryption + "\n"
+		for _, key := range []string{"permitted_enctypes", "default_tkt_enctypes", "default_tgs_enctypes"} {
+			only += key + " = " + encryption + "\n"
+		}
 	}
 	// Realms of loopback hosts, whose names are addresses, cannot be found by DNS.
 	krb5 := fmt.Sprintf(`[libdefaults]
@@ -43,11 +51,11 @@ dns_lookup_realm = false
 dns_canonicalize_hostname = false
 rdns = false
 udp_preference_limit = 1
-[realms]
+%[3]s[realms]
 %[1]s = {
   kdc = %[2]s
 }
-`, Realm, address)
+`, Realm, address, only)
 	kdc := fmt.Sprintf(`[kdcdefaults]
 kdc_listen = %[4]s:%[3]s
 kdc_tcp_listen = %[4]s:%[3]s
@@ -58,11 +66,11 @@ kdc_tcp_listen = %[4]s:%[3]s
   acl_file = %[2]s/acl
   max_life = 1d
   max_renewable_life = 7d
-  supported_enctypes = aes256-cts-hmac-sha1-96:normal aes128-cts-hmac-sha1-96:normal
-}
+  supported_enctypes = %[5]s
+%[6]s}
 [logging]
 kdc = STDERR
-`, Realm, dir, port, host)
+`, Realm, dir, port, host, supported, master)
 	for path, content := range map[string]string{k.Config(): krb5, k.profile(): kdc} {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			return nil, err
@@ -94,8 +102,15 @@ func (k *KDC) AddKeytab(ctx context.Context, path string, principals ...string) 
 	for _, p := range principals {
 		fmt.Fprintf(&script, "addprinc -randkey %s\n", p)
 	}
-	fmt.Fprintf(&script, "ktadd -norandkey -k %s %s\n", path, strings.Join(principals, " "))
-	return k.Admin(ctx, script.String())
+	if err := k.Admin(ctx, script.String()); err != nil {
+		return err
+	}
+	return k.CopyKeys(ctx, path, principals...)
+}
+
+// CopyKeys adds the present keys of principals to a keytab.
+func (k *KDC) CopyKeys(ctx context.Context, path string, principals ...string) error {
+	return k.Admin(ctx, fmt.Sprintf("ktadd -norandkey -k %s %s\n", path, strings.Join(principals, " ")))
 }
 
 // AddUser creates a principal with a password.
@@ -168,7 +183,7 @@ func Start(t testing.TB) *KDC {
 	if _, err := tool("krb5kdc"); err != nil && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}
-	k, err := New(t.Context(), t.TempDir(), freeAddress(t))
+	k, err := New(t.Context(), t.TempDir(), freeAddress(t), "")
 	if err != nil {
 		t.Fatal(err)
 	}
