@@ -39,6 +39,7 @@ const (
 	lowBytes   = 4
 
 	minSlots   = 1 << 10
+	prefetched = 32 // entries that are read into the processor's caches at a time
 	valueChunk = 1 << 8
 )
 
@@ -95,16 +96,33 @@ func (t *Table[V]) Bytes() int64 {
 // Upsert returns the value of a key, which it inserts with V's zero value if it is new.
 // hash is the key's hash. The pointer is valid until the next Upsert or Reset.
 func (t *Table[V]) Upsert(hash uint64, key []byte) (value *V, inserted bool) {
+	value, at := t.lookup(hash, key)
+	if value == nil {
+		return t.insert(at, hash, key), true
+	}
+	return value, false
+}
+
+// Find returns the value of a key, or nil if the key is not in the table. Several
+// goroutines may call Find at the same time, if none calls another method. After
+// SortedByHash, Find must not be called until Reset was called.
+func (t *Table[V]) Find(hash uint64, key []byte) *V {
+	value, _ := t.lookup(hash, key)
+	return value
+}
+
+// lookup returns the value of a key, or nil and the slot for a new entry.
+func (t *Table[V]) lookup(hash uint64, key []byte) (value *V, free uint64) {
 	tag := hash >> 32
 	for at := hash & t.mask; ; at = (at + 1) & t.mask {
 		slot := t.slots[at]
 		if slot == 0 {
-			return t.insert(at, hash, key), true
+			return nil, at
 		}
 		if slot>>32 == tag {
 			entry := t.entry(slot)
 			if hashed := entry[t.hashOffset:]; binary.LittleEndian.Uint32(hashed) == uint32(hash) && hasKey(hashed[lowBytes:], key) {
-				return t.value(entry), false
+				return t.value(entry), at
 			}
 		}
 	}
@@ -115,7 +133,7 @@ func (t *Table[V]) Upsert(hash uint64, key []byte) (value *V, inserted bool) {
 // makes these faster if the table is larger than the processor's caches.
 func (t *Table[V]) Prefetch(hashes []uint64) {
 	for len(hashes) > 0 {
-		var slots [32]uint64
+		var slots [prefetched]uint64
 		n := min(len(hashes), len(slots))
 		for i, hash := range hashes[:n] {
 			slots[i] = t.slots[hash&t.mask]
@@ -239,7 +257,12 @@ type Entry[V any] struct {
 func (t *Table[V]) SortedByHash() iter.Seq[Entry[V]] {
 	return func(yield func(Entry[V]) bool) {
 		t.sort()
-		for _, slot := range t.slots[:t.numEntries] {
+		for i, slot := range t.slots[:t.numEntries] {
+			if i%prefetched == 0 {
+				for _, next := range t.slots[i:min(i+prefetched, t.numEntries)] {
+					t.touched += t.entry(next)[t.hashOffset]
+				}
+			}
 			entry := t.entry(slot)
 			key, _ := cutField(entry[t.hashOffset+lowBytes:])
 			if !yield(Entry[V]{slot>>32<<32 | uint64(t.low(slot)), key, t.value(entry)}) {

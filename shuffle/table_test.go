@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -64,6 +65,10 @@ func requireModel(t require.TestingT, table *Table[int], model map[string]int, h
 		all[string(key)] = *value
 	}
 	require.Equal(t, model, all)
+	for key, value := range model {
+		require.Equal(t, &value, table.Find(hash([]byte(key)), []byte(key)))
+	}
+	require.Nil(t, table.Find(hash([]byte("absent")), []byte("absent")))
 	for range 2 {
 		n, last := 0, uint64(0)
 		for entry := range table.SortedByHash() {
@@ -238,4 +243,24 @@ func BenchmarkTable(b *testing.B) {
 		}
 		b.ReportMetric(float64(used.Nanoseconds())/float64(b.N)/distinct, "cpu-ns/word")
 	})
+}
+
+// BenchmarkSortedByHash reads the entries of a table of 1.5 million integers.
+func BenchmarkSortedByHash(b *testing.B) {
+	const keys = 1_500_000
+	table := NewTable[int64]()
+	var key []byte
+	for i := range uint64(keys) {
+		key = binary.BigEndian.AppendUint64(key[:0], i)
+		table.Upsert(xxh3.Hash(key), key)
+	}
+	for range table.SortedByHash() { // sorts the table, before the measurement
+	}
+	sum, begin := 0, cpuTime(b)
+	for b.Loop() {
+		for entry := range table.SortedByHash() {
+			sum += int(entry.Key[7])
+		}
+	}
+	reportCPU(b, begin, keys, "entry")
 }
