@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func (s *Service) Adopt(ctx context.Context, output Output) (Output, error) {
 		}
 		output.Path = path
 	}
-	output.ExecutorID, output.Host, output.Address = s.options.ExecutorID, s.options.Host, s.options.Address
+	output.ExecutorID, output.Host, output.Address, output.Node = s.options.ExecutorID, s.options.Host, s.options.Address, ""
 	return output, nil
 }
 
@@ -72,7 +73,7 @@ func (s *Service) copyFiles(ctx context.Context, output *Output, index, data io.
 	}
 	files := s.peerFiles(ctx, output)
 	if s.isOnThisHost(output) {
-		files = localFiles(output)
+		files = s.localFiles(output)
 	}
 	for from, err := range files {
 		if err == nil {
@@ -93,8 +94,16 @@ type wholeFile struct {
 }
 
 // localFiles yields the index file and the data file of an output on this host.
-func localFiles(output *Output) iter.Seq2[wholeFile, error] {
+func (s *Service) localFiles(output *Output) iter.Seq2[wholeFile, error] {
 	return func(yield func(wholeFile, error) bool) {
+		if isSealed(output.Path) {
+			for _, suffix := range []string{indexSuffix, dataSuffix} {
+				if !s.openUnsealed(output.Path, suffix, yield) {
+					return
+				}
+			}
+			return
+		}
 		for _, path := range []string{indexPath(output.Path), output.Path} {
 			if !openWholeFile(path, yield) {
 				return
@@ -115,6 +124,39 @@ func openWholeFile(path string, yield func(wholeFile, error) bool) bool {
 	}
 	return yield(wholeFile{file, info.Size()}, nil)
 }
+
+func (s *Service) openUnsealed(path, suffix string, yield func(wholeFile, error) bool) bool {
+	opened, err := s.unsealedFile(path, suffix)
+	if err != nil {
+		return yield(wholeFile{}, err)
+	}
+	defer opened.Release()
+	return yield(wholeFile{io.NewSectionReader(opened.file, 0, opened.size), opened.size}, nil)
+}
+
+// unsealedFile opens the sealed data file at path, or, if suffix is indexSuffix, its index
+// file. What is read from it is not sealed: the data file is decrypted, and the index has
+// the offsets of the decrypted sections.
+func (s *Service) unsealedFile(path, suffix string) (*section, error) {
+	offsets, err := s.indexes.get(path)
+	if err != nil {
+		return nil, err
+	}
+	if suffix == indexSuffix {
+		encoded := encodeIndex(offsets)
+		return &section{file: memoryFile{bytes.NewReader(encoded)}, name: indexPath(path), size: int64(len(encoded))}, nil
+	}
+	file, err := s.openData(path, offsets)
+	if err != nil {
+		return nil, err
+	}
+	return &section{file: file, name: path, size: offsets[len(offsets)-1]}, nil
+}
+
+// memoryFile is a dataFile in memory.
+type memoryFile struct{ *bytes.Reader }
+
+func (memoryFile) Close() error { return nil }
 
 // peerFiles yields the index file and the data file of an output, as its executor sends
 // them.
@@ -143,6 +185,13 @@ func (s *Service) openFile(id MapID, suffix string) (transfer.Content, error) {
 	if !ok {
 		return nil, fmt.Errorf("open block %s: %w", fileID(id, suffix), block.ErrNotFound)
 	}
+	if isSealed(path) {
+		opened, err := s.unsealedFile(path, suffix)
+		if err != nil {
+			return nil, openError(fileID(id, suffix), err)
+		}
+		return opened, nil
+	}
 	if suffix == indexSuffix {
 		path = indexPath(path)
 	}
@@ -155,7 +204,7 @@ func (s *Service) openFile(id MapID, suffix string) (transfer.Content, error) {
 		_ = file.Close() // it was only opened
 		return nil, openError(fileID(id, suffix), err)
 	}
-	return &section{file: file, size: info.Size()}, nil
+	return &section{file: file, name: path, size: info.Size()}, nil
 }
 
 // copyIndex copies an index file. It fails unless the index describes a data file with

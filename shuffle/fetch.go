@@ -20,10 +20,11 @@ const (
 
 // wantedSection is a section that is to be fetched: what an output has of the partition.
 type wantedSection struct {
-	output *Output
-	local  bool  // it is read from a file
-	offset int64 // end of the blocks that were read
-	reread bool  // set after its first error of type block.ErrDamaged
+	output            *Output
+	local             bool  // it is read from a file
+	offset            int64 // end of the blocks that were read
+	reread            bool  // whether it was read again after block.ErrDamaged
+	viaShuffleService bool  // whether it is received from the shuffle service of its node
 	receivedSection
 }
 

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/shufflehandler"
 )
 
 const (
@@ -22,7 +24,12 @@ const (
 // last one, and the CRC32C of these numbers, big-endian.
 
 // indexPath returns the path of the index file of a data file.
-func indexPath(data string) string { return strings.TrimSuffix(data, dataSuffix) + indexSuffix }
+func indexPath(data string) string {
+	if isSealed(data) {
+		return filepath.Join(filepath.Dir(data), shufflehandler.IndexFile)
+	}
+	return strings.TrimSuffix(data, dataSuffix) + indexSuffix
+}
 
 func encodeIndex(offsets []int64) []byte {
 	encoded := make([]byte, 0, 8*len(offsets)+4)
@@ -52,6 +59,25 @@ func decodeIndex(encoded []byte) ([]int64, error) {
 	return offsets, nil
 }
 
+// decodeSealedIndex decodes the index file of a sealed data file. It returns the offsets
+// that the sections would have in a file that is not sealed. It fails with
+// block.ErrDamaged.
+func decodeSealedIndex(encoded []byte) ([]int64, error) {
+	sealed, err := shufflehandler.ParseIndex(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", block.ErrDamaged, err)
+	}
+	offsets := make([]int64, len(sealed))
+	for i := range len(sealed) - 1 {
+		length, err := unsealedLength(sealed[i+1] - sealed[i])
+		if err != nil {
+			return nil, err
+		}
+		offsets[i+1] = offsets[i] + length
+	}
+	return offsets, nil
+}
+
 // readIndex reads the index file of a data file.
 func readIndex(data string) ([]int64, error) {
 	path := indexPath(data)
@@ -66,7 +92,11 @@ func readIndex(data string) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	offsets, err := decodeIndex(encoded)
+	decode := decodeIndex
+	if isSealed(data) {
+		decode = decodeSealedIndex
+	}
+	offsets, err := decode(encoded)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

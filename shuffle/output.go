@@ -21,9 +21,13 @@ type Output struct {
 	Host       string // the executor's host
 	Address    string // the executor's data port
 	Path       string // data file; "" if there are no records
-	Sizes      Sizes  // stored bytes of each partition
-	Records    int64
-	Bytes      int64 // stored bytes of all partitions
+	// Node is the host:port of the node's shuffle service, if that also serves the output;
+	// it continues after the executor has ended. "" if only the executor serves the output.
+	Node    string
+	Sizes   Sizes // stored bytes of each partition
+	Records int64
+	Bytes   int64 // stored bytes of all partitions
+	Raw     int64 // stored bytes of all partitions
 	// Checksum is the sum of the hashes of all records and their partitions. It does
 	// not depend on the order of the records.
 	Checksum uint64

@@ -1,27 +1,28 @@
 package shuffle
 
-// partitionBuffers are the frames of a Writer's records in memory, by partition: those of a
-// partition follow each other in chunks, in the order in which they were added.
+// partitionBuffers has the frames of a Writer's records in memory. Each buffer has frames
+// of one partition, in the order in which they were added.
 type partitionBuffers struct {
 	slabs slabs
-	size  int        // of a chunk; a larger frame has a chunk of its own
-	last  [][]byte   // of each partition: the chunk that is being filled
-	full  [][][]byte // of each partition: the chunks before
+	size  int        // of a buffer, in bytes; a larger frame gets a buffer of the frame's size
+	last  [][]byte   // by partition: the buffer that is being filled
+	full  [][][]byte // by partition: the full buffers before it
 }
 
 const (
-	minChunk = 256
-	maxChunk = 16 << 10
+	minPartitionBuffer = 256
+	maxPartitionBuffer = 16 << 10
 )
 
-// newPartitionBuffers returns chunks without a frame. If each partition has one chunk, these take
-// an eighth of the budget, as far as minChunk and maxChunk allow.
+// newPartitionBuffers returns a partitionBuffers without frames. It chooses the size of a
+// buffer so that one buffer for each partition takes an eighth of the budget, but at least
+// minPartitionBuffer and at most maxPartitionBuffer bytes.
 func newPartitionBuffers(partitions int, budget int64) partitionBuffers {
-	size := min(max(budget/8/int64(partitions), minChunk), maxChunk)
+	size := min(max(budget/8/int64(partitions), minPartitionBuffer), maxPartitionBuffer)
 	return partitionBuffers{size: int(size), last: make([][]byte, partitions), full: make([][][]byte, partitions)}
 }
 
-// grow returns the number of bytes of memory that alloc would add.
+// grow returns by how many bytes alloc would increase the memory of the buffers.
 func (c *partitionBuffers) grow(partition, size int) int64 {
 	if last := c.last[partition]; size <= cap(last)-len(last) {
 		return 0
@@ -48,11 +49,11 @@ func (c *partitionBuffers) alloc(partition, size int) []byte {
 // empty reports whether there are no frames.
 func (c *partitionBuffers) empty() bool { return len(c.slabs.list) == 0 }
 
-// write passes the chunks to add, in the order of their partitions.
+// write passes the buffers to add, in the order of their partitions.
 func (c *partitionBuffers) write(add func(partition int, frames []byte) error) error {
 	for partition, last := range c.last {
-		for _, chunk := range c.full[partition] {
-			if err := add(partition, chunk); err != nil {
+		for _, frames := range c.full[partition] {
+			if err := add(partition, frames); err != nil {
 				return err
 			}
 		}

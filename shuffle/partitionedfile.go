@@ -45,7 +45,8 @@ func (w *Writer) createPartitionedFile(write func(*partitionedFileWriter) error)
 // partitionedFileWriter writes the blocks of a run.
 type partitionedFileWriter struct {
 	blocks  *BlockWriter
-	offsets []int64 // of the current partition and those before it
+	offsets []int64     // where the current partition and those before it begin
+	seal    *sealWriter // the file, if it is sealed; otherwise nil
 }
 
 // add adds frames to a partition, which must not be before the current one.
@@ -63,6 +64,11 @@ func (r *partitionedFileWriter) end(partition int) error {
 			return err
 		}
 		r.offsets = append(r.offsets, r.blocks.offset)
+		if r.seal != nil {
+			if err := errors.Join(r.blocks.flush(), r.seal.endSection()); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -100,6 +106,11 @@ func concatenate(file io.Writer, spills []partitionedFile, partitions int, budge
 			end += n
 		}
 		offsets[p+1] = end
+		if seal, ok := file.(*sealWriter); ok {
+			if err := errors.Join(output.Flush(), seal.endSection()); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return offsets, output.Flush()
 }

@@ -94,6 +94,9 @@ func (f *fetch) requestAhead(ctx context.Context, consumed int) {
 // requested before.
 func (r *receiver) request(s *wantedSection) {
 	address := s.output.Address
+	if address == "" && s.output.Node != "" { // the executor has ended
+		address, s.viaShuffleService = s.output.Node, true
+	}
 	r.mu.Lock()
 	pending, running := r.pending[address]
 	r.pending[address] = append(pending, s)
@@ -199,7 +202,12 @@ func (r *receiver) receiveFrom(sections []*wantedSection) {
 		case errors.Is(err, block.ErrDamaged) && !sections[0].reread:
 			sections[0].reread = true
 		case errors.Is(err, transfer.ErrUnreachable) && (sections[0] != first || first.offset != offset):
-			// The connection broke after it had brought something.
+			// The connection broke after some bytes had arrived, so the next turn fetches
+			// the rest.
+		case !sections[0].viaShuffleService && sections[0].output.Node != "" && (errors.Is(err, transfer.ErrUnreachable) || errors.Is(err, block.ErrNotFound)):
+			for _, s := range sections { // all are of the same executor
+				s.viaShuffleService = s.output.Node != ""
+			}
 		default:
 			r.update(func() { sections[0].err = r.sectionError(sections[0], err) })
 			return
@@ -210,6 +218,9 @@ func (r *receiver) receiveFrom(sections []*wantedSection) {
 // receiveReply receives sections by one request. It returns the sections that remain,
 // the one of the error first.
 func (r *receiver) receiveReply(sections []*wantedSection) (rest []*wantedSection, err error) {
+	if sections[0].viaShuffleService {
+		return r.receiveFromNode(sections)
+	}
 	peers := r.service.options.Peers
 	if peers == nil {
 		return sections, errNoClient
@@ -226,7 +237,7 @@ func (r *receiver) receiveReply(sections []*wantedSection) (rest []*wantedSectio
 	for got, err := range peers.Fetch(r.ctx, sections[0].output.Address, ids...) {
 		if err == nil {
 			input.Reset(got)
-			err = r.receiveSection(got, input, sections[0])
+			err = r.receiveSection(string(got.ID), got.Size, input, sections[0])
 		}
 		if err != nil {
 			return sections, err
@@ -237,11 +248,11 @@ func (r *receiver) receiveReply(sections []*wantedSection) (rest []*wantedSectio
 }
 
 // receiveSection receives the blocks of a section.
-func (r *receiver) receiveSection(got *transfer.Block, input *bufio.Reader, s *wantedSection) error {
-	if got.Size == 0 && s.offset == 0 {
+func (r *receiver) receiveSection(name string, size int64, input *bufio.Reader, s *wantedSection) error {
+	if size == 0 && s.offset == 0 {
 		return errEmptySection
 	}
-	blocks := blockReader{input: input, name: string(got.ID), left: got.Size, offset: s.offset}
+	blocks := blockReader{input: input, name: name, left: size, offset: s.offset}
 	for {
 		h, err := blocks.header()
 		if err == io.EOF {
@@ -270,6 +281,9 @@ func (r *receiver) receiveSection(got *transfer.Block, input *bufio.Reader, s *w
 func (r *receiver) reserve(s *wantedSection, weight int64) bool {
 	if s.room.TryAcquire(weight) {
 		return true
+	}
+	if s.viaShuffleService {
+		return s.room.Acquire(r.ctx, weight) == nil
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.stallTimeout)
 	defer cancel()

@@ -3,6 +3,7 @@ package shuffle
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/bobbin-yarn/bobbin/block"
@@ -11,9 +12,30 @@ import (
 
 // section is a partition of an output, or its end, in an open data file; or a whole file.
 type section struct {
-	file   *os.File
-	offset int64 // of its first byte in the file
+	file   dataFile
+	name   string // the file's path
+	offset int64  // of its first byte in the file
 	size   int64
+}
+
+// dataFile is an open data file. Only one goroutine may use it.
+type dataFile interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// openData opens a data file. If the file is sealed, reads return decrypted bytes. offsets
+// are the offsets of the sections before they were sealed.
+func (s *Service) openData(path string, offsets []int64) (dataFile, error) {
+	file, err := os.Open(path)
+	if err != nil || !isSealed(path) {
+		return file, err
+	}
+	if s.node == nil {
+		_ = file.Close() // it was only opened
+		return nil, fmt.Errorf("%s: %w", path, errNoNodes)
+	}
+	return newSealedFile(file, s.node.seal(path), offsets), nil
 }
 
 // openSection opens a partition of a data file from an offset on. It fails with
@@ -27,12 +49,12 @@ func (s *Service) openSection(data string, partition int, offset int64) (*sectio
 	if partition < 0 || partition >= len(offsets)-1 || offset > offsets[partition+1]-offsets[partition] {
 		return nil, fmt.Errorf("%s: %w: partition %d from byte %d on", data, block.ErrNotFound, partition, offset)
 	}
-	file, err := os.Open(data)
+	file, err := s.openData(data, offsets)
 	if err != nil {
 		return nil, err
 	}
 	begin := offsets[partition] + offset
-	return &section{file: file, offset: begin, size: offsets[partition+1] - begin}, nil
+	return &section{file: file, name: data, offset: begin, size: offsets[partition+1] - begin}, nil
 }
 
 // Open opens a section or a file of a map output of this service, or a block of its
@@ -81,7 +103,7 @@ func (s *section) Size() int64 { return s.size }
 // blocks; the returned one is for the way there.
 func (s *section) ReadChunk(i int64, p []byte) (checksum uint32, err error) {
 	if _, err := s.file.ReadAt(p, s.offset+i*block.ChunkSize); err != nil {
-		return 0, fmt.Errorf("%w: %s at byte %d: %w", block.ErrDamaged, s.file.Name(), s.offset+i*block.ChunkSize, err)
+		return 0, fmt.Errorf("%w: %s at byte %d: %w", block.ErrDamaged, s.name, s.offset+i*block.ChunkSize, err)
 	}
 	return block.Checksum(p), nil
 }

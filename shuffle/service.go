@@ -32,7 +32,11 @@ type Options struct {
 	Peers *transfer.Client
 	// ExecutorID, Host and Address are the executor's id, its host and its data port.
 	ExecutorID, Host, Address string
-	// Memory is the memory of all tasks together, in bytes; 0 means 256 MiB for each.
+	// Nodes says how the service uses the shuffle services of nodes: to read outputs, and
+	// to keep the outputs of this executor after its end. If it is nil, they are not used.
+	Nodes *NodeOptions
+	// Memory is how many bytes all tasks together may use; 0 means 256 MiB for each of
+	// Cores.
 	Memory int64
 	// Cores is the number of tasks that run at a time.
 	Cores int
@@ -45,6 +49,7 @@ type Options struct {
 type Service struct {
 	options Options
 	indexes indexCache
+	node    *node // nil if Options.Nodes is nil
 
 	mu        sync.Mutex
 	directory string // "" before the first file
@@ -60,7 +65,11 @@ func New(options Options) *Service {
 	if options.Memory <= 0 {
 		options.Memory = int64(options.Cores) * 256 << 20
 	}
-	return &Service{options: options, outputs: map[uint64]map[MapID]string{}, removed: map[uint64]bool{}}
+	s := &Service{options: options, outputs: map[uint64]map[MapID]string{}, removed: map[uint64]bool{}}
+	if options.Nodes != nil {
+		s.node = newNode(*options.Nodes)
+	}
+	return s
 }
 
 // Close removes all files. Nothing can be written or opened afterwards.
@@ -134,11 +143,20 @@ func (s *Service) Remove(shuffle uint64) {
 	for _, path := range removed {
 		s.removeFiles(path)
 	}
+	if s.node != nil {
+		s.node.remove(shuffle, s.options.Logger)
+	}
 }
 
 // removeFiles removes the files of an output.
 func (s *Service) removeFiles(data string) {
 	s.indexes.remove(data)
+	if isSealed(data) {
+		if err := os.RemoveAll(filepath.Dir(data)); err != nil {
+			s.options.Logger.Warn("shuffle files stay on disk", "error", err)
+		}
+		return
+	}
 	for _, path := range []string{data, indexPath(data)} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			s.options.Logger.Warn("a shuffle file stays on disk", "error", err)

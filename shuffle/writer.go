@@ -25,6 +25,7 @@ type Writer struct {
 	buffers  partitionBuffers
 	spills   []partitionedFile
 	records  int64
+	raw      int64  // bytes of the records' keys and values
 	checksum uint64 // of the records' hashes
 	err      error  // error of all further calls
 }
@@ -125,6 +126,7 @@ func (w *Writer) addSpill(write func(*partitionedFileWriter) error) error {
 func (w *Writer) addToTotals(partition int, key, value []byte) {
 	w.checksum += xxh3.HashSeed(value, xxh3.HashSeed(key, uint64(partition)))
 	w.records++
+	w.raw += int64(len(key) + len(value))
 }
 
 // fail removes all files and makes err the error of all further calls.
@@ -160,14 +162,30 @@ func (w *Writer) Commit() (Output, error) {
 	}
 	options := &w.service.options
 	out := Output{MapID: w.id, ExecutorID: options.ExecutorID, Host: options.Host, Address: options.Address,
-		Records: w.records, Checksum: w.checksum}
-	if !w.buffers.empty() {
+		Records: w.records, Raw: w.raw, Checksum: w.checksum}
+	sealed, err := w.service.KeepsOnNode()
+	if err != nil {
+		return Output{}, w.fail(err)
+	}
+	if sealed {
+		out.Node = w.service.node.Address
+	}
+	write := w.concatenateSealed
+	if sealed && len(w.spills) == 0 {
+		write = w.writeSealed
+	} else if !w.buffers.empty() {
 		if err := w.spill(); err != nil {
 			return Output{}, err
 		}
 	}
-	if len(w.spills) > 0 {
-		path, offsets, err := w.service.commit(w.id, w.spills, w.partitions, w.budget)
+	if len(w.spills) > 0 || !w.buffers.empty() {
+		var path string
+		var offsets []int64
+		if sealed {
+			path, offsets, err = w.service.commitSealed(w.id, write)
+		} else {
+			path, offsets, err = w.service.commit(w.id, w.spills, w.partitions, w.budget)
+		}
 		if err != nil {
 			return Output{}, w.fail(err)
 		}
@@ -180,4 +198,21 @@ func (w *Writer) Commit() (Output, error) {
 	w.release()
 	w.err = errWriterDone
 	return out, nil
+}
+
+// writeSealed writes the records in memory to the sealed data file of an output. It returns
+// the partitions' offsets before sealing.
+func (w *Writer) writeSealed(file *sealWriter) ([]int64, error) {
+	r := partitionedFileWriter{blocks: NewBlockWriter(file), offsets: make([]int64, 1, w.partitions+1), seal: file}
+	defer r.blocks.Release()
+	err := w.buffers.write(r.add)
+	if err == nil {
+		err = r.end(w.partitions)
+	}
+	return r.offsets, err
+}
+
+// concatenateSealed is like writeSealed, but writes the records in w.spills.
+func (w *Writer) concatenateSealed(file *sealWriter) ([]int64, error) {
+	return concatenate(file, w.spills, w.partitions, w.budget)
 }
