@@ -69,6 +69,8 @@ type DecommissionNotice struct {
 	Reason string
 	// Deadline is when the executors are taken away; the zero time means unknown.
 	Deadline time.Time
+	// NodeLeaves is set if the executors' node leaves the cluster, with all that it stores.
+	NodeLeaves bool
 }
 
 // requestInterval is the minimum time between two requests to the cluster manager.

@@ -293,5 +293,6 @@ func (l *loop) removeLost(e *executor, loss Loss) []lostTask {
 func lossFailure(text string) *wire.Failure { return &wire.Failure{Message: "the executor " + text} }
 
 func (e *executor) info() ExecutorInfo {
-	return ExecutorInfo{ID: e.id, Host: e.host, Cores: e.cores, Profile: e.profile.ID, DataAddress: e.dataAddress}
+	return ExecutorInfo{ID: e.id, Host: e.host, Cores: e.cores, Profile: e.profile.ID, DataAddress: e.dataAddress,
+		NodeLeaves: e.decommission != nil && e.decommission.NodeLeaves}
 }

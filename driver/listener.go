@@ -81,6 +81,9 @@ type ExecutorInfo struct {
 	Profile int // id of its resource profile
 	// DataAddress is the host:port at which it serves its blocks; "" if it does not.
 	DataAddress string
+	// NodeLeaves is set in ExecutorDecommissioned if the executor's node leaves the cluster,
+	// with all that it stores.
+	NodeLeaves bool
 }
 
 // Listen reports registered executors, then each change, until stop is called. When stop

@@ -35,7 +35,7 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 			s.replanAll()
 		}
 		if report.State == yarn.NodeDecommissioning {
-			notice := driver.DecommissionNotice{Reason: fmt.Sprintf("its node %s is being decommissioned", report.ID.Host)}
+			notice := driver.DecommissionNotice{Reason: fmt.Sprintf("its node %s is being decommissioned", report.ID.Host), NodeLeaves: true}
 			if report.DecommissioningTimeout > 0 {
 				notice.Deadline = now.Add(report.DecommissioningTimeout)
 			}

@@ -35,7 +35,7 @@ func report(host string, state yarn.NodeState, timeout time.Duration) []yarn.Nod
 func TestADecommissioningNodeGetsNoExecutors(t *testing.T) {
 	f := registeredOnA1(3)
 	f.nodesChanged(report("a1", yarn.NodeDecommissioning, time.Hour), begin)
-	why := driver.DecommissionNotice{Reason: "its node a1 is being decommissioned", Deadline: later(time.Hour)}
+	why := driver.DecommissionNotice{Reason: "its node a1 is being decommissioned", Deadline: later(time.Hour), NodeLeaves: true}
 	require.Equal(t, []driverNotice{{[]string{"1", "2"}, why}}, f.takeNotices())
 	ended := f.takeEnded()
 	require.Len(t, ended, 1, "the one that has not registered")

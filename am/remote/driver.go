@@ -138,7 +138,7 @@ func (r *Driver) ExecutorLost(id string, loss driver.Loss) {
 
 // Decommission reports to the driver that YARN will end the containers of executors.
 func (r *Driver) Decommission(ids []string, notice driver.DecommissionNotice) {
-	encoded := &wire.ExecutorNotice{ExecutorIds: ids, Reason: strings.ToValidUTF8(notice.Reason, "\uFFFD")}
+	encoded := &wire.ExecutorNotice{ExecutorIds: ids, Reason: strings.ToValidUTF8(notice.Reason, "\uFFFD"), NodeLeaves: notice.NodeLeaves}
 	if !notice.Deadline.IsZero() {
 		encoded.Deadline = notice.Deadline.UnixNano()
 	}

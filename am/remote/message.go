@@ -51,7 +51,7 @@ func decodeRequest(encoded *wire.ExecutorRequest) driver.Request {
 }
 
 func decodeNotice(encoded *wire.ExecutorNotice) driver.DecommissionNotice {
-	notice := driver.DecommissionNotice{Reason: encoded.GetReason()}
+	notice := driver.DecommissionNotice{Reason: encoded.GetReason(), NodeLeaves: encoded.GetNodeLeaves()}
 	if encoded.GetDeadline() != 0 {
 		notice.Deadline = time.Unix(0, encoded.GetDeadline())
 	}

@@ -78,4 +78,5 @@ func TestDecodeNoticeWithoutDeadline(t *testing.T) {
 	require.True(t, decodeNotice(&wire.ExecutorNotice{Reason: "why"}).Deadline.IsZero())
 	at := time.Now().Add(time.Minute)
 	require.True(t, at.Equal(decodeNotice(&wire.ExecutorNotice{Deadline: at.UnixNano()}).Deadline))
+	require.True(t, decodeNotice(&wire.ExecutorNotice{NodeLeaves: true}).NodeLeaves)
 }

@@ -330,7 +330,9 @@ type ExecutorNotice struct {
 	ExecutorIds []string               `protobuf:"bytes,1,rep,name=executor_ids,json=executorIds,proto3" json:"executor_ids,omitempty"`
 	Reason      string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// In nanoseconds since 1970; 0 if unknown.
-	Deadline      int64 `protobuf:"varint,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Deadline int64 `protobuf:"varint,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// The executors' node leaves the cluster, with all that it stores.
+	NodeLeaves    bool `protobuf:"varint,4,opt,name=node_leaves,json=nodeLeaves,proto3" json:"node_leaves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -384,6 +386,13 @@ func (x *ExecutorNotice) GetDeadline() int64 {
 		return x.Deadline
 	}
 	return 0
+}
+
+func (x *ExecutorNotice) GetNodeLeaves() bool {
+	if x != nil {
+		return x.NodeLeaves
+	}
+	return false
 }
 
 // ManagerOrder goes from the driver to the ApplicationMaster.
@@ -922,11 +931,13 @@ const file_internal_wire_manager_proto_rawDesc = "" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12*\n" +
-	"\x11counts_as_failure\x18\x03 \x01(\bR\x0fcountsAsFailure\"g\n" +
+	"\x11counts_as_failure\x18\x03 \x01(\bR\x0fcountsAsFailure\"\x88\x01\n" +
 	"\x0eExecutorNotice\x12!\n" +
 	"\fexecutor_ids\x18\x01 \x03(\tR\vexecutorIds\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1a\n" +
-	"\bdeadline\x18\x03 \x01(\x03R\bdeadline\"\xc9\x03\n" +
+	"\bdeadline\x18\x03 \x01(\x03R\bdeadline\x12\x1f\n" +
+	"\vnode_leaves\x18\x04 \x01(\bR\n" +
+	"nodeLeaves\"\xc9\x03\n" +
 	"\fManagerOrder\x125\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1b.bobbin.wire.ManagerWelcomeR\awelcome\x12\"\n" +
 	"\facknowledged\x18\x02 \x01(\x04R\facknowledged\x126\n" +
