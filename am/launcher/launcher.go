@@ -58,6 +58,10 @@ type Executor struct {
 	ID        string
 	Container yarn.Container
 	Profile   profile.Profile
+	// NoAuxService is set after the node has refused a launch context, because it lacks an
+	// auxiliary service for which the context has data. The next context must have no such
+	// data, unless the service is required.
+	NoAuxService bool
 }
 
 // Launcher starts containers on several nodes at once. A pool of worker goroutines

@@ -75,6 +75,36 @@ func TestEachContainerHasItsOwnOutcome(t *testing.T) {
 	})
 }
 
+func TestANodeWithoutAnAuxiliaryServiceGetsNoDataForIt(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, l *launching) {
+		var without []bool // NoAuxService of each launch context for node a
+		l.context = func(executor Executor) yarn.ContainerLaunchContext {
+			if executor.Container.Node == host("a") {
+				without = append(without, executor.NoAuxService)
+			}
+			return yarn.ContainerLaunchContext{}
+		}
+		refusal := ipc.NewRemoteError(string(yarn.ErrNoAuxService), "The auxService:mapreduce_shuffle does not exist")
+		refusals := 2
+		l.nodes.start = func(_ context.Context, node string, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
+			if node == "a" && refusals > 0 {
+				refusals--
+				return ids[1:], map[yarn.ContainerID]error{ids[0]: refusal}, nil
+			}
+			return ids, nil, nil
+		}
+		l.setToken("a", "t")
+		l.begin(t.Context(), "a", 1, 2)
+		synctest.Wait()
+		require.Equal(t, ok, l.outcomes()[2])
+		require.ErrorIs(t, l.outcomes()[1][0], yarn.ErrNoAuxService, "refused again: the service is required")
+		l.begin(t.Context(), "a", 3)
+		synctest.Wait()
+		require.Equal(t, ok, l.outcomes()[3])
+		require.Equal(t, []bool{false, false, true, true}, without)
+	})
+}
+
 func TestANodeThatRestartsIsRetried(t *testing.T) {
 	for name, problem := range map[string]error{
 		"refuses connections": refusedConnection(),

@@ -22,12 +22,13 @@ type nodeQueue struct {
 	current []*executorStart        // executors in the current call
 	cancel  context.CancelCauseFunc // of the current call
 
-	busy     bool        // a worker serves the node
-	queued   bool        // the node is in Launcher.ready
-	timer    *time.Timer // until it fires, no call to the node is made; nil for none
-	failures int         // failed calls in a row; determines the next delay
-	refused  bool        // the NodeManager has refused the newest token
-	refusal  error       // the error of that refusal
+	busy         bool        // a worker serves the node
+	queued       bool        // the node is in Launcher.ready
+	timer        *time.Timer // until it fires, no call to the node is made; nil for none
+	failures     int         // failed calls in a row; determines the next delay
+	refused      bool        // the NodeManager has refused the newest token
+	refusal      error       // the error with which it refused the token
+	noAuxService bool        // the node lacks an auxiliary service for which contexts have data
 
 	connection NodeManager   // nil for no connection
 	serial     int           // serial number of the token with which the connection was made
@@ -203,10 +204,11 @@ func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*execut
 func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*executorStart) {
 	var started []yarn.ContainerID
 	var failed map[yarn.ContainerID]error
-	began := time.Now()
+	began, noAuxService := time.Now(), node.noAuxService
 	err := l.call(node, batch[0].ctx, batch, func(ctx context.Context) (err error) {
 		requests := make([]yarn.StartRequest, len(batch))
 		for i, item := range batch {
+			item.executor.NoAuxService = noAuxService
 			requests[i] = yarn.StartRequest{ContainerToken: item.executor.Container.Token, Launch: l.context(item.executor)}
 		}
 		started, failed, err = manager.StartContainers(ctx, requests)
@@ -222,6 +224,9 @@ func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*executor
 	for _, id := range started {
 		accepted[id] = true
 	}
+	if !noAuxService {
+		batch = l.requeueWithoutAuxService(node, batch, failed)
+	}
 	l.finishStarts(node, batch, func(item *executorStart) error {
 		reason, refused := failed[item.id()]
 		switch {
@@ -235,6 +240,24 @@ func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*executor
 			return reason
 		}
 	})
+}
+
+// requeueWithoutAuxService returns the executors of batch that the node did not refuse for
+// lack of an auxiliary service, and queues the others again. failed has the node's refusals.
+func (l *Launcher) requeueWithoutAuxService(node *nodeQueue, batch []*executorStart, failed map[yarn.ContainerID]error) (others []*executorStart) {
+	var again []*executorStart
+	for _, item := range batch {
+		if errors.Is(failed[item.id()], yarn.ErrNoAuxService) {
+			again = append(again, item)
+		} else {
+			others = append(others, item)
+		}
+	}
+	if len(again) > 0 {
+		node.noAuxService = true
+		l.requeue(node, again)
+	}
+	return others
 }
 
 // startedBefore reports whether a NodeManager refused to start a container because

@@ -35,6 +35,9 @@ const (
 	// ErrApplicationNotFound is returned if the ResourceManager does not know the
 	// application.
 	ErrApplicationNotFound ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.ApplicationNotFoundException"
+	// ErrNoAuxService is returned by a NodeManager that lacks an auxiliary service named in
+	// ContainerLaunchContext.ServiceData. The container was not started.
+	ErrNoAuxService ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.InvalidAuxServiceException"
 	// ErrNodeNotReady is returned by a NodeManager that is still starting.
 	ErrNodeNotReady ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.NMNotYetReadyException"
 )

@@ -102,6 +102,9 @@ type ContainerLaunchContext struct {
 	Commands []string
 	// Tokens is a credentials file, in HADOOP_TOKEN_FILE_LOCATION; empty for none.
 	Tokens []byte
+	// ServiceData is data for the NodeManager's auxiliary services, by their names. A
+	// NodeManager that lacks one of them refuses the container (ErrNoAuxService).
+	ServiceData map[string][]byte
 	// ACLs lists the users and groups with each right: "user1,user2 group1,group2" or
 	// "*".
 	ACLs map[Access]string
@@ -165,6 +168,9 @@ func (c ContainerLaunchContext) proto() (*pb.ContainerLaunchContext, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		p.Environment = append(p.Environment, &pb.StringString{Key: &name, Value: proto.String(c.Env[name])})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.ServiceData)) {
+		p.ServiceData = append(p.ServiceData, &pb.StringBytes{Key: &name, Value: c.ServiceData[name]})
 	}
 	for _, access := range slices.Sorted(maps.Keys(c.ACLs)) {
 		p.Acls = append(p.Acls, &pb.ApplicationAcl{Access: pb.ApplicationAccess(access).Enum(), Acl: proto.String(c.ACLs[access])})

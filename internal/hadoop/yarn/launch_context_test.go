@@ -13,7 +13,7 @@ func TestSharedLaunchIsPartOfEveryContext(t *testing.T) {
 	resources := map[string]LocalResource{"app": {URL: "hdfs://nn:8020/app", Size: 1, Timestamp: 2, Type: FileResource, Visibility: PrivateVisibility}}
 	shared, err := NewSharedLaunch(ContainerLaunchContext{
 		LocalResources: resources, Env: map[string]string{"A": "1"}, Commands: []string{"./app"}, Tokens: []byte("HDTS"),
-		ACLs: map[Access]string{ViewAccess: "ann"},
+		ACLs: map[Access]string{ViewAccess: "ann"}, ServiceData: map[string][]byte{"shuffle": {1}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, resources, shared.Context().LocalResources)
@@ -26,7 +26,7 @@ func TestSharedLaunchIsPartOfEveryContext(t *testing.T) {
 	require.NoError(t, proto.Unmarshal(encoded, got))
 	want, err := ContainerLaunchContext{
 		LocalResources: resources, Env: map[string]string{"A": "1", "B": "2"}, Commands: []string{"./app"}, Tokens: []byte("HDTS"),
-		ACLs: map[Access]string{ViewAccess: "ann"},
+		ACLs: map[Access]string{ViewAccess: "ann"}, ServiceData: map[string][]byte{"shuffle": {1}},
 	}.proto()
 	require.NoError(t, err)
 	// The order of variables does not matter.

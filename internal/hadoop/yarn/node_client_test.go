@@ -160,6 +160,20 @@ func TestANodeThatIsNotReadyIsRetried(t *testing.T) {
 	require.Len(t, started, 1)
 }
 
+// TestNodeWithoutSecurityIsRefused connects to a node that believes any client, which no
+// configuration of a NodeManager makes it do.
+func TestNodeWithoutSecurityIsRefused(t *testing.T) {
+	server, err := ipctest.NewServer(ipctest.Options{})
+	require.NoError(t, err)
+	t.Cleanup(server.Close)
+	ipctest.Handle(server, ContainerManagementProtocol, "startContainers", func(context.Context, ipctest.Call, *pb.StartContainersRequest) (*pb.StartContainersResponse, error) {
+		t.Error("a container's tokens were sent")
+		return nil, nil
+	})
+	_, _, err = newNodeClient(t, server).StartContainers(within(t), nil)
+	require.ErrorContains(t, err, "does not check tokens (its security is off)")
+}
+
 func TestUnreachableNode(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
