@@ -9,25 +9,37 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/launcher"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/shufflehandler"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
 // executorContexts makes executors' ContainerLaunchContexts. The common part is encoded
 // once for each version of the delegation tokens.
 type executorContexts struct {
-	common yarn.ContainerLaunchContext // without tokens
-	pass   []byte                      // secret with which executors authenticate to the driver
-	env    map[string]string           // variables set by executorEnv.*
-	user   string
-	scheme string // of the NodeManagers' web pages: http or https
+	common yarn.ContainerLaunchContext // without tokens and without the shuffle service's data
+	// shuffleService is the setting shuffle.service. If it is auto or required, NodeManagers
+	// serve map outputs.
+	shuffleService string
+	pass           []byte            // secret with which executors authenticate to the driver
+	env            map[string]string // variables set by executorEnv.*
+	user           string
+	scheme         string // of the NodeManagers' web pages: http or https
 
 	// submitted has the submission's tokens. They are used before submittedUntil, which is
 	// zero if they do not end: only the ResourceManager renews them, and a NodeManager
 	// aggregates an application's logs with the first tokens that it gets.
-	submitted      *yarn.SharedLaunch
+	submitted      *sharedLaunches
 	submittedUntil time.Time
-	renewed        atomic.Pointer[yarn.SharedLaunch] // has the newest tokens; nil if there are no newer ones
+	renewed        atomic.Pointer[sharedLaunches] // has the newest tokens; nil while the submission's tokens are the newest
+}
+
+// sharedLaunches are the common parts of launch contexts with the same tokens: without and
+// with the shuffle service's data.
+type sharedLaunches struct {
+	plain   *yarn.SharedLaunch
+	shuffle *yarn.SharedLaunch // for nodes that may have the service; nil if the setting is off
 }
 
 // newExecutorContexts prepares launch contexts for executors that connect to the
@@ -46,7 +58,8 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 			Commands:       []string{launch.ShellCommand(attempt.Spec.Command[:1])},
 			ACLs:           acls(attempt.Settings),
 		},
-		pass: pass, env: fromSettings, user: attempt.Spec.User, scheme: "http",
+		shuffleService: config.ShuffleService.In(attempt.Settings),
+		pass:           pass, env: fromSettings, user: attempt.Spec.User, scheme: "http",
 	}
 	if attempt.Hadoop.HTTPSOnly() {
 		c.scheme = "https"
@@ -58,7 +71,7 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 }
 
 // sharedWithTokens returns the common part with tokens, which may be nil.
-func (c *executorContexts) sharedWithTokens(tokens *security.Credentials) (*yarn.SharedLaunch, error) {
+func (c *executorContexts) sharedWithTokens(tokens *security.Credentials) (*sharedLaunches, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, c.pass)
 	// Executors get the tokens of file systems, and never the ApplicationMaster's own.
@@ -70,7 +83,15 @@ func (c *executorContexts) sharedWithTokens(tokens *security.Credentials) (*yarn
 	if common.Tokens, err = credentials.Encode(security.Writable); err != nil {
 		return nil, err
 	}
-	return yarn.NewSharedLaunch(common)
+	shared := &sharedLaunches{}
+	if shared.plain, err = yarn.NewSharedLaunch(common); err != nil || c.shuffleService == config.ShuffleServiceOff {
+		return shared, err
+	}
+	common.Env = maps.Clone(common.Env)
+	common.Env[launch.EnvShuffleService] = c.shuffleService
+	common.ServiceData = map[string][]byte{shufflehandler.ServiceName: shufflehandler.ServiceData(shuffle.ServicePassword(c.pass))}
+	shared.shuffle, err = yarn.NewSharedLaunch(common)
+	return shared, err
 }
 
 // renew makes later contexts have new tokens when the submission's end.
@@ -83,11 +104,15 @@ func (c *executorContexts) renew(tokens *security.Credentials) error {
 }
 
 // shared returns the common part for a container that is started now.
-func (c *executorContexts) shared() *yarn.SharedLaunch {
+func (c *executorContexts) shared(executor launcher.Executor) *yarn.SharedLaunch {
+	launches := c.submitted
 	if renewed := c.renewed.Load(); renewed != nil && !c.submittedUntil.IsZero() && !time.Now().Before(c.submittedUntil) {
-		return renewed
+		launches = renewed
 	}
-	return c.submitted
+	if launches.shuffle == nil || executor.NoAuxService && c.shuffleService != config.ShuffleServiceRequired {
+		return launches.plain
+	}
+	return launches.shuffle
 }
 
 func (c *executorContexts) launchContext(executor launcher.Executor) yarn.ContainerLaunchContext {
@@ -104,7 +129,7 @@ func (c *executorContexts) launchContext(executor launcher.Executor) yarn.Contai
 	env[launch.EnvMemory] = strconv.FormatInt(int64(profile.Memory+profile.Overhead), 10)
 	env[launch.EnvHost] = container.Node.Host
 	env[launch.EnvLogURL] = launch.LogURL(c.scheme, container.NodeHTTPAddress, container.ID.String(), c.user)
-	return yarn.ContainerLaunchContext{Env: escaped(env), Shared: c.shared()}
+	return yarn.ContainerLaunchContext{Env: escaped(env), Shared: c.shared(executor)}
 }
 
 // escaped replaces each value in env by its launch.EnvironmentValue, and returns env.

@@ -13,9 +13,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/shufflehandler"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
 // attemptOf returns an attempt of user ann with the given settings.
@@ -63,9 +65,36 @@ func TestExecutorEnvironment(t *testing.T) {
 	require.Equal(t, map[string]string{
 		launch.EnvRole: "executor", launch.EnvDriver: "driver:1", "HADOOP_USER_NAME": "ann",
 		"GREETING": `say \"\$hi\"`, "WHERE": "{{NM_HOST}}<CPS><LOG_DIR>", "GOMAXPROCS": "1",
+		launch.EnvShuffleService: "auto",
 	}, shared.Env)
 	for name := range own.Env {
 		require.NotContains(t, shared.Env, name)
+	}
+}
+
+func TestExecutorsUseTheShuffleServiceOfTheirNode(t *testing.T) {
+	for _, test := range []struct {
+		setting                     string
+		noAuxService, expectService bool
+	}{
+		{"auto", false, true},
+		{"auto", true, false},
+		{"required", false, true},
+		{"required", true, true},
+		{"off", false, false},
+	} {
+		contexts, err := newExecutorContexts(attemptOf(t, map[string]string{"shuffle.service": test.setting}, nil), "driver:1", []byte("pass"))
+		require.NoError(t, err)
+		shared := contexts.shared(launcher.Executor{NoAuxService: test.noAuxService}).Context()
+		data := shared.ServiceData[shufflehandler.ServiceName]
+		if !test.expectService {
+			require.Empty(t, data, "%+v", test)
+			require.NotContains(t, shared.Env, launch.EnvShuffleService)
+			continue
+		}
+		require.Equal(t, shufflehandler.ServiceData(shuffle.ServicePassword([]byte("pass"))), data, "%+v", test)
+		require.Equal(t, test.setting, shared.Env[launch.EnvShuffleService])
+		require.NotContains(t, string(data), "pass", "the service learns the secret of the driver")
 	}
 }
 
@@ -123,7 +152,7 @@ func TestExecutorsGetNewTokensWhenTheSubmissionsEnd(t *testing.T) {
 		contexts, err := newExecutorContexts(attempt, "driver:1", []byte("pass"))
 		require.NoError(t, err)
 		tokenNow := func() security.Token {
-			credentials, err := security.ReadCredentials(bytes.NewReader(contexts.shared().Context().Tokens))
+			credentials, err := security.ReadCredentials(bytes.NewReader(contexts.shared(launcher.Executor{}).Context().Tokens))
 			require.NoError(t, err)
 			_, isThere := credentials.TokenOfKind(security.KindAMRM)
 			require.False(t, isThere)

@@ -9,6 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 	"github.com/bobbin-yarn/bobbin/broadcast"
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
@@ -63,6 +64,10 @@ func (x *executor) startServices(peers *transfer.Client) {
 	}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		options.Memory = limit / taskMemoryDivisor
+	}
+	if nodes := x.options.ShuffleNodes; nodes != nil {
+		options.Nodes = new(*nodes)
+		options.Nodes.Timeout = config.NetworkTimeout.In(x.options.Config)
 	}
 	x.shuffles = shuffle.New(options)
 	x.broadcasts = broadcast.NewPeer(broadcast.Options{Store: x.blocks, Peers: peers, Address: x.dataAddress})

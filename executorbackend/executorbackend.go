@@ -23,6 +23,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
 // Options describe an executor.
@@ -67,6 +68,10 @@ type Options struct {
 	// Credentials is called with each new version of the delegation tokens that the
 	// driver sends, encoded as a credentials file of Hadoop. May be nil.
 	Credentials func(content []byte) error
+
+	// ShuffleNodes says how the shuffle services of nodes are used; nil if they are not.
+	// Its Timeout is ignored: executors use network.timeout.
+	ShuffleNodes *shuffle.NodeOptions
 
 	Logger *slog.Logger // nil logs nothing
 

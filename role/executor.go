@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,9 +21,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/shufflehandler"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/shuffle"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -77,6 +81,10 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 	if err != nil {
 		return err
 	}
+	nodes, err := shuffleNodes(pass)
+	if err != nil {
+		return err
+	}
 	decommission, stopListening := decommissionRequests()
 	defer stopListening()
 	tokens := &taskTokens{initial: credentials}
@@ -92,13 +100,47 @@ func serveExecutor(ctx context.Context, logger *slog.Logger, configure func(*con
 
 		PrepareTasks: prepareTasks(tokens, logger, configure),
 
-		Resources: resources,
+		Resources:    resources,
+		ShuffleNodes: nodes,
 
 		Decommission: decommission,
 		Credentials:  tokens.replace,
 		Logger:       logger,
 	}
 	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
+}
+
+// shuffleNodes returns how the executor uses the shuffle services of nodes, or nil if it runs
+// neither on YARN nor on a standalone worker. Even if its own node has no such service, it
+// can read from those of other nodes.
+func shuffleNodes(pass []byte) (*shuffle.NodeOptions, error) {
+	setting, given := os.LookupEnv(launch.EnvShuffleService)
+	nodes := &shuffle.NodeOptions{Secret: pass, Required: setting == config.ShuffleServiceRequired}
+	if application, standalone := os.LookupEnv(launch.EnvApplication); standalone {
+		nodes.Application = application
+		if address, has := os.LookupEnv(launch.EnvShuffleAddress); has {
+			nodes.Address, nodes.Directories = address, []string{os.Getenv(launch.EnvShuffleDirectory)}
+		}
+		return nodes, nil
+	}
+	text, onYARN := os.LookupEnv("CONTAINER_ID")
+	if !onYARN {
+		return nil, nil
+	}
+	container, err := yarn.ParseContainerID(text)
+	if err != nil {
+		return nil, fmt.Errorf("CONTAINER_ID: %w: only YARN may set it", err)
+	}
+	nodes.Application = container.Attempt.Application.String()
+	if encoded, has := os.LookupEnv(shufflehandler.EnvPort); given && has {
+		port, err := shufflehandler.ParsePort(encoded)
+		if err != nil {
+			return nil, err
+		}
+		nodes.Address = net.JoinHostPort(os.Getenv(launch.EnvHost), strconv.Itoa(port))
+		nodes.Directories = strings.Split(os.Getenv("LOCAL_DIRS"), ",")
+	}
+	return nodes, nil
 }
 
 // resourcesFromWorker returns the resource addresses that a standalone worker assigned to

@@ -34,6 +34,7 @@ var (
 		"as their node may queue them.")
 	ExecutorHeartbeat = interval("executor.heartbeatInterval", "10s", "The time between two heartbeats of an executor to the driver.")
 	NetworkTimeout    = interval("network.timeout", "120s", "An executor that sends the driver nothing for this long is lost. "+
+		"Fetching data from another executor or from a NodeManager's shuffle service fails if nothing arrives for this long. "+
 		"At least twice `executor.heartbeatInterval`, better several times that.")
 	HandoverTimeout = interval("executor.handoverTimeout", "10m", "How long other executors may take to take over what a decommissioned executor stores for data sets. "+
 		"What they do not have by then is computed again when it is needed. The deadline of a node that goes or of a preemption may be earlier.")

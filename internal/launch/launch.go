@@ -26,6 +26,18 @@ const (
 	EnvLogURL     = "BOBBIN_LAUNCH_LOG_URL"     // URL of the container's logs on its NodeManager
 	EnvMemory     = "BOBBIN_LAUNCH_MEMORY"      // size of the container in bytes, if the cluster enforces it
 
+	// EnvShuffleService is set, to the value of shuffle.service, if executors may use the
+	// shuffle service of their node. On YARN, that is the service in the NodeManager, which was
+	// told about the application.
+	EnvShuffleService = "BOBBIN_LAUNCH_SHUFFLE_SERVICE"
+	// EnvApplication is the id of a standalone executor's application.
+	EnvApplication = "BOBBIN_LAUNCH_APPLICATION"
+	// EnvShuffleAddress is the host:port of the shuffle service of a standalone executor's
+	// worker. It is not set if the worker has none.
+	EnvShuffleAddress = "BOBBIN_LAUNCH_SHUFFLE_ADDRESS"
+	// EnvShuffleDirectory is the application's directory that the worker's shuffle service
+	// serves.
+	EnvShuffleDirectory = "BOBBIN_LAUNCH_SHUFFLE_DIRECTORY"
 	// EnvDriverID is the id of a driver that runs on a standalone cluster.
 	EnvDriverID = "BOBBIN_LAUNCH_DRIVER_ID"
 	// EnvContainer is the id that a standalone worker has given to the process. Child
