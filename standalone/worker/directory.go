@@ -26,8 +26,9 @@ const (
 	logsPart   = "logs"
 	secretPart = "secret"
 
-	cacheName = "cache"
-	lockName  = "lock"
+	cacheName   = "cache"
+	lockName    = "lock"
+	shuffleName = "shuffle"
 )
 
 // processDirectory is the directory of one executor or one launch of a driver.
@@ -71,7 +72,7 @@ func removeWorkDirectories(application string) error {
 	if err != nil {
 		return fmt.Errorf("clean up after an application: %w", err)
 	}
-	var problems []error
+	problems := []error{os.RemoveAll(filepath.Join(application, shuffleName))}
 	for _, entry := range entries {
 		if entry.IsDir() {
 			problems = append(problems, os.RemoveAll(processDirectory(filepath.Join(application, entry.Name())).part(workPart)))

@@ -123,6 +123,9 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 	if command.GetUser() != "" {
 		variables["HADOOP_USER_NAME"] = command.GetUser()
 	}
+	if err := w.offerShuffles(order, variables); err != nil {
+		return ending{}, err
+	}
 	return w.runIn(ctx, home, launchSpec{
 		mark:    order.GetApplicationId() + "/" + name,
 		program: command.GetProgram(), files: command.GetFiles(), arguments: command.GetArguments(),

@@ -421,13 +421,17 @@ func TestExecutorsEndIfWorkerAndGuardAreKilled(t *testing.T) {
 	workerDirectory := t.TempDir()
 	worker := workerProcess(t, workerDirectory, m)
 	s := m.attached()
-	s.order(launchOrder(m.launchOf(1, "stubborn")))
+	order := m.launchOf(1, "stubborn")
+	order.Command.Environment[launch.EnvShuffleService] = "auto"
+	s.order(launchOrder(order))
 	everyone := map[string]int{}
 	for _, name := range []string{"process", "child", "group", "session"} {
 		everyone[name], _ = handle(t, directory, name)
 	}
 	secret := filepath.Join(workerDirectory, app, "1", "secret")
 	require.DirExists(t, secret)
+	outputs := filepath.Join(workerDirectory, app, "shuffle")
+	require.DirExists(t, outputs)
 	pid := worker.Process.Pid
 	beside := guardOf(t, pid)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
@@ -442,6 +446,7 @@ func TestExecutorsEndIfWorkerAndGuardAreKilled(t *testing.T) {
 		require.True(t, hasEnded(t, pidfd, 0), "%s lives on", name)
 	}
 	require.NoDirExists(t, secret)
+	require.NoDirExists(t, outputs)
 }
 
 func TestPredecessor(t *testing.T) {

@@ -33,7 +33,7 @@ func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory)
 	}
 	listed := OwnerLogs{Owner: owner, Processes: []string{}}
 	for _, entry := range entries {
-		if entry.IsDir() {
+		if entry.IsDir() && entry.Name() != shuffleName {
 			listed.Processes = append(listed.Processes, entry.Name())
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/shufflehandler"
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
 )
 
@@ -60,17 +61,19 @@ func (p *page) port() int {
 	return address.Port
 }
 
-func (p *page) url(host string) string {
-	return "http://" + net.JoinHostPort(host, strconv.Itoa(p.port()))
-}
+func (p *page) address(host string) string { return net.JoinHostPort(host, strconv.Itoa(p.port())) }
+
+func (p *page) url(host string) string { return "http://" + p.address(host) }
 
 // logURL returns the URL of a process's logs, to which a slash and a file's name are added.
 func (p *page) logURL(host, owner, process string) string {
 	return p.url(host) + logsPath + url.PathEscape(owner) + "/" + url.PathEscape(process)
 }
 
-func (p *page) serve(directory *workDirectory, status func(context.Context) (Status, error)) {
-	p.server = &http.Server{Handler: routes(directory, status), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+func (p *page) serve(directory *workDirectory, status func(context.Context) (Status, error), shuffles http.Handler) {
+	handler := routes(directory, status)
+	handler.Handle("GET "+shufflehandler.Path, shuffles)
+	p.server = &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	p.serving.Go(func() {
 		if err := p.server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
 			_ = p.listener.Close()
@@ -91,7 +94,7 @@ func (p *page) close() {
 	p.serving.Wait()
 }
 
-func routes(directory *workDirectory, status func(context.Context) (Status, error)) http.Handler {
+func routes(directory *workDirectory, status func(context.Context) (Status, error)) *http.ServeMux {
 	mux := http.NewServeMux()
 	withStatus := func(show func(w http.ResponseWriter, s Status)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

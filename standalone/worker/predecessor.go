@@ -46,7 +46,7 @@ func (d *workDirectory) clearOwner() error { return d.lock.Truncate(0) }
 // cleanUpAfter kills a killed worker's processes, and removes their secrets and
 // temporary files.
 func (d *workDirectory) cleanUpAfter(worker string) error {
-	problems := []error{guard.Sweep(worker+"/", nil, 0)}
+	problems := []error{guard.Sweep(worker+"/", nil, 0), d.removeShuffles()}
 	owners, err := d.owners()
 	problems = append(problems, err)
 	for _, owner := range owners {

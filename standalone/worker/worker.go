@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/shufflehandler"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -110,8 +111,9 @@ type worker struct {
 	cache     *cache
 	runner    *runner
 	page      *page
-	id        string // this worker's, see workerID
-	url       string // of the page
+	shuffles  shufflehandler.Handler // of applications that have not ended
+	id        string                 // this worker's, see workerID
+	url       string                 // of the page
 
 	events chan event
 	over   chan struct{}  // closed when the event loop has ended
@@ -168,7 +170,7 @@ func (w *worker) open() (err error) {
 		grace:   config.WorkerKillGrace.In(settings),
 		logger:  w.logger,
 	}
-	w.page.serve(w.directory, w.status)
+	w.page.serve(w.directory, w.status, &w.shuffles)
 	w.logger.Info("worker started", "id", w.id, "cores", w.machine.cores, "memory", w.machine.memory,
 		"resources", w.machine.resources, "directory", w.directory.path, "page", w.url)
 	return nil
@@ -193,6 +195,9 @@ func (w *worker) close() error {
 	w.page.close()
 	err := w.runner.guard.close()
 	w.runner.spawner.close()
+	if err := w.directory.removeShuffles(); err != nil {
+		w.logger.Warn("map outputs stay on disk", "error", err)
+	}
 	return err
 }
 
@@ -420,6 +425,7 @@ func (w *worker) removeWork(application string) {
 		return
 	}
 	delete(w.ended, application)
+	w.shuffles.Remove(application)
 	path := w.directory.join(application)
 	w.tasks.Go(func() {
 		if err := removeWorkDirectories(path); err != nil {
