@@ -22,6 +22,7 @@ import (
 type handover struct {
 	engine      *engine
 	from        *executor
+	nodeLeaves  bool                               // so the outputs that its shuffle service keeps move too
 	relocations map[shuffle.MapID]stage.Relocation // of the outputs, without their new executors
 	began       time.Time
 	submission  *driver.Submission // nil before it was submitted
@@ -43,17 +44,17 @@ func (e *engine) ExecutorDecommissioned(info driver.ExecutorInfo) bool {
 			e.cancelImpossible()
 		}
 	})
-	e.handoverWaiters.Go(func() { e.handOver(info.ID) })
+	e.handoverWaiters.Go(func() { e.handOver(info) })
 	return true
 }
 
 // handOver moves what an executor stores, within the time that the settings allow, and
 // then lets the executor stop.
-func (e *engine) handOver(id string) {
+func (e *engine) handOver(info driver.ExecutorInfo) {
 	e.startLoop()
 	defer e.stopLoop()
-	h := &handover{engine: e, relocations: map[shuffle.MapID]stage.Relocation{}, began: time.Now(), ended: make(chan struct{})}
-	e.post(func() { h.start(id) })
+	h := &handover{engine: e, nodeLeaves: info.NodeLeaves, relocations: map[shuffle.MapID]stage.Relocation{}, began: time.Now(), ended: make(chan struct{})}
+	e.post(func() { h.start(info.ID) })
 	timeout := config.HandoverTimeout.In(e.app.Settings)
 	ctx, cancel := context.WithTimeoutCause(e.session.Context(), timeout, fmt.Errorf("it took longer than %s (%v)", config.HandoverTimeout.Name(), timeout))
 	defer cancel()
@@ -63,7 +64,7 @@ func (e *engine) handOver(id string) {
 		e.post(func() { h.cancel(context.Cause(ctx)) })
 		<-h.ended
 	}
-	e.app.Driver.EndHandover(id, e)
+	e.app.Driver.EndHandover(info.ID, e)
 }
 
 // canAdopt reports whether any executor can take over data.
@@ -155,7 +156,11 @@ func (h *handover) findOutputs() (outputs []shuffle.Output) {
 		}
 		located, _, _ := h.engine.graph.Outputs(id.Shuffle)
 		for i, l := range located {
-			if l.Executor == h.from.graphID() {
+			own := l.Executor == h.from.graphID()
+			if o := &s.outputs[i]; h.nodeLeaves && o.Node != "" {
+				own = o.ExecutorID == h.from.ID && l.Executor == serviceGraphID(o.Node)
+			}
+			if own {
 				outputs = append(outputs, s.outputs[i])
 				h.relocations[s.outputs[i].MapID] = stage.Relocation{Shuffle: id.Shuffle, Map: i, Attempt: l.Attempt, From: l.Executor}
 			}

@@ -60,11 +60,14 @@ func runWithSettings(t *testing.T, settings map[string]string, f func(ctx contex
 }
 
 func (m *executors) add(id string) {
+	m.addWith(executorbackend.Options{ID: id, Host: "localhost", Cores: 1, SharesProcess: true})
+}
+
+func (m *executors) addWith(options executorbackend.Options) {
 	before := m.registered()
 	ctx, stop := context.WithCancel(storage.With(context.Background(), m.app.Files))
-	m.stop[id] = stop
+	m.stop[options.ID] = stop
 	m.running.Go(func() {
-		options := executorbackend.Options{ID: id, Host: "localhost", Cores: 1, SharesProcess: true}
 		_ = m.driver.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
 			return executorbackend.Serve(ctx, options, stream)
 		})

@@ -34,6 +34,7 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 			return
 		}
 		x.lost = true
+		e.readFromShuffleService(info.ID)
 		for block, executors := range e.cached {
 			if delete(executors, info.ID); len(executors) == 0 {
 				delete(e.cached, block)
@@ -45,6 +46,24 @@ func (e *engine) ExecutorLost(info driver.ExecutorInfo, _ string) {
 		e.losses.executors = append(e.losses.executors, x.graphID())
 		e.scheduleLosses(lossDelay)
 	})
+}
+
+// serviceGraphID returns the id by which package stage knows a node's shuffle service.
+// Package stage treats the service as the executor of the outputs that it keeps, so these
+// are not lost with the executors that wrote them.
+func serviceGraphID(service string) string { return "node " + service }
+
+// readFromShuffleService makes later tasks read the outputs of a lost executor directly
+// from its node's shuffle service, if that keeps them. Otherwise the tasks would ask the
+// executor first.
+func (e *engine) readFromShuffleService(executor string) {
+	for _, s := range e.stages {
+		for i := range s.outputs {
+			if o := &s.outputs[i]; o.ExecutorID == executor && o.Node != "" {
+				o.Address = ""
+			}
+		}
+	}
 }
 
 // afterLosses makes a report to package stage after at most a delay.
