@@ -26,10 +26,14 @@ func (s *suite) startFetching(t *testing.T, executors int, flags ...string) *dat
 	return d
 }
 
+// onePerNode are flags with which YARN cannot put two executors on one node. Without them
+// both may be beside the ApplicationMaster, and the other node has no container.
+var onePerNode = []string{"--executor-cores", "4", "--conf", "executor.memoryOverhead=900m"}
+
 // testPreemptionDuringFetches lets another queue claim its share while tasks fetch map output:
 // the preempted executors hand over what they have before they are killed.
 func testPreemptionDuringFetches(t *testing.T, own *suite) {
-	d := own.startFetching(t, 6, "--queue", "default", "--driver-memory", "512m", "--executor-memory", "512m", "--executor-cores", "2")
+	d := own.startFetching(t, 6, "--conf", "shuffle.service=off", "--queue", "default", "--driver-memory", "512m", "--executor-memory", "512m", "--executor-cores", "2")
 	signal := outputPath(t)
 	modest, other := own.submit(t, append(smallContainers, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal)...)
 	own.awaitStatus(t, other, "the other queue gets its share", func(status page.Status) bool { return status.Tasks.Running == 2 })
@@ -44,7 +48,7 @@ func testPreemptionDuringFetches(t *testing.T, own *suite) {
 // testNodeLossDuringFetches kills a NodeManager and its executors while tasks fetch map output from
 // there. The lost map tasks run again together, although several tasks miss their output.
 func testNodeLossDuringFetches(t *testing.T, own *suite) {
-	d := own.startFetching(t, 2, "--executor-cores", "4")
+	d := own.startFetching(t, 2, onePerNode...)
 	goes, _ := own.nodesByMaster(t, d.id)
 	victims := d.executorsOn(goes.Host)
 	require.Len(t, victims, 1)
@@ -61,7 +65,7 @@ func testNodeLossDuringFetches(t *testing.T, own *suite) {
 // testDecommissionDuringFetches decommissions a node while tasks fetch map output from there:
 // its executor hands over what it has.
 func testDecommissionDuringFetches(t *testing.T, own *suite) {
-	d := own.startFetching(t, 2, "--executor-cores", "4")
+	d := own.startFetching(t, 2, onePerNode...)
 	goes, _ := own.nodesByMaster(t, d.id)
 	own.awaitReport(t, goes)
 	require.NoError(t, own.hadoop.Decommission(t.Context(), 2*time.Minute, goes.Host))

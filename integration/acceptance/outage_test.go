@@ -97,7 +97,7 @@ func testRestartedResourceManager(t *testing.T, own *suite) {
 	attempts, err := own.rest.Attempts(ctx, id)
 	require.NoError(t, err)
 	assert.Len(t, attempts, 1, "the ApplicationMaster went on")
-	assert.Contains(t, done.stderr, "the ResourceManager answers again")
+	assert.Regexp(t, `the ResourceManager (answers again|has restarted)`, done.stderr)
 	assert.NotContains(t, done.stderr, "the ApplicationMaster failed")
 	assert.Regexp(t, `tasks +2 in 1 task set`, done.stderr)
 }
@@ -107,11 +107,15 @@ func testRestartedResourceManager(t *testing.T, own *suite) {
 func TestApplicationsSurviveLossOfANode(t *testing.T) {
 	t.Parallel()
 	options := preemptionOptions()
+	options.ShuffleService = true
 	options.Nodes = []cluster.NodeSpec{
 		{Host: "127.0.0.42", Rack: "/one", MemoryMB: 2048, VCores: 16}, {Host: "127.0.0.43", Rack: "/other", MemoryMB: 2048, VCores: 16},
 	}
 	own := ownCluster(t, options)
 	t.Run("executors with map output are preempted", func(t *testing.T) { testPreemptionDuringFetches(t, own) })
+	t.Run("executors whose node keeps map output are preempted", func(t *testing.T) { testPreemptedExecutors(t, own) })
+	t.Run("executors whose node keeps map output are killed", func(t *testing.T) { testKilledExecutors(t, own) })
+	t.Run("executors whose node keeps map output are idle", func(t *testing.T) { testReleasedExecutors(t, own) })
 	t.Run("a node with map output is lost", func(t *testing.T) { testNodeLossDuringFetches(t, own) })
 	t.Run("a NodeManager is stopped", func(t *testing.T) { testStoppedNode(t, own) })
 	t.Run("a node with map output is decommissioned", func(t *testing.T) { testDecommissionDuringFetches(t, own) })

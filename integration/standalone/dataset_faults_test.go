@@ -72,27 +72,35 @@ func fetchFromSilentExecutor(t *testing.T, s *site, expected []byte) {
 	d.assertMapSets(t, 12, len(lost))
 }
 
-// fetchFromLostWorker kills a worker, and so its two executors, while others receive map
-// output from them. One attempt makes the outputs of both again.
-func fetchFromLostWorker(t *testing.T, s *site, expected []byte) {
-	settings := map[string]string{"executor.cores": "1"}
+// startOnWorkers starts a run in which two executors of each worker have map output and
+// fetch. It returns a worker, its executors and the map tasks that these have run.
+func (s *site) startOnWorkers(t *testing.T, service string) (d *dataflow, worker *daemon, executors, mapped []int) {
+	settings := map[string]string{"executor.cores": "1", "shuffle.service": service}
 	maps.Copy(settings, fetchingSettings)
-	d := s.startDataflow(t, settings, []string{"merging"}, append(fetchingArguments, "counts")...)
+	d = s.startDataflow(t, settings, []string{"merging"}, append(fetchingArguments, "counts")...)
 	merging, all := d.awaitEvents(t, "merging", 6), d.events(t, "mapped")
 	runs := func(w *daemon, pid int) bool {
 		return strings.Contains(s.environmentOf(pid), filepath.Join(s.directory, w.name)+"/")
 	}
 	at := slices.IndexFunc(s.workers, func(w *daemon) bool { return runs(w, merging[0].PID) })
 	require.GreaterOrEqual(t, at, 0)
-	worker := s.workers[at]
-	var victims, lost []int
+	worker = s.workers[at]
 	for _, e := range merging {
 		if runs(worker, e.PID) {
-			victims = append(victims, e.PID)
-			lost = append(lost, moments.IndexesOf(all, e.PID)...)
+			executors = append(executors, e.PID)
+			mapped = append(mapped, moments.IndexesOf(all, e.PID)...)
 		}
 	}
-	require.Len(t, victims, 2)
+	require.Len(t, executors, 2)
+	require.NotEmpty(t, mapped)
+	slices.Sort(mapped)
+	return d, worker, executors, mapped
+}
+
+// fetchFromLostWorker kills a worker, and so its two executors, while others receive map
+// output from them. One attempt makes the outputs of both again.
+func fetchFromLostWorker(t *testing.T, s *site, expected []byte, service string) {
+	d, worker, victims, lost := s.startOnWorkers(t, service)
 	worker.kill(t)
 	defer worker.start(t)
 	await(t, "its executors are gone", func() bool {
@@ -100,7 +108,6 @@ func fetchFromLostWorker(t *testing.T, s *site, expected []byte) {
 	})
 	d.release(t)
 	assertSame(t, expected, d.result(t))
-	slices.Sort(lost)
 	d.assertRuns(t, lost...)
 	d.assertMapSets(t, 12, len(lost))
 }
@@ -165,31 +172,79 @@ func silencePorts(t *testing.T, pid int) {
 	require.Positive(t, silenced, "the process has no port, or this user may not take its files")
 }
 
-// fetchFromIdleExecutors lets dynamic allocation stop the executors that do not fetch,
-// which others fetch from. They hand over their map outputs first.
-func fetchFromIdleExecutors(t *testing.T, s *site, expected []byte) {
+// startIdle starts a run in which two of three executors fetch at most. Dynamic allocation
+// stops the others.
+func (s *site) startIdle(t *testing.T, service string) *dataflow {
 	settings := map[string]string{
 		"dynamicAllocation.enabled": "true", "dynamicAllocation.initialExecutors": "3",
 		"dynamicAllocation.executorIdleTimeout": "1s", "dynamicAllocation.cachedExecutorIdleTimeout": "1s",
-		"executor.memory": "128m", "shuffle.partitions": "2",
+		"executor.memory": "128m", "shuffle.partitions": "2", "shuffle.service": service,
 	}
 	d := s.startDataflow(t, settings, []string{"mapped", "merging"}, append(fetchingArguments, "counts")...)
 	s.awaitExecutors(t, 3)
 	d.release(t, "mapped")
 	d.awaitEvents(t, "merging", 1)
+	return d
+}
+
+// assertSorted checks the lines of the result. They are divided into other partitions than
+// expected.
+func (d *dataflow) assertSorted(t *testing.T, expected []byte) {
+	t.Helper()
+	got, sorted := d.result(t), bytes.Clone(expected)
+	sortLines(got)
+	sortLines(sorted)
+	assertSame(t, sorted, got)
+}
+
+// fetchFromIdleExecutors lets dynamic allocation stop the executors that do not fetch,
+// which others fetch from. They hand over their map outputs first.
+func fetchFromIdleExecutors(t *testing.T, s *site, expected []byte) {
+	d := s.startIdle(t, "off")
 	await(t, "idle executors hand over their data and end", func() bool {
 		done, err := d.control.HandedOver()
 		require.NoError(t, err)
 		return done && len(s.executors()) < 3
 	})
 	d.release(t)
-	got := d.result(t)
-	sortLines(got) // there are other partitions than expected
-	sorted := bytes.Clone(expected)
-	sortLines(sorted)
-	assertSame(t, sorted, got)
+	d.assertSorted(t, expected)
 	d.assertRuns(t)
 	d.assertMapSets(t, 12)
+}
+
+// fetchFromWorkerOfKilled kills all executors of a worker while others receive map output
+// from them. The worker serves what they have written, and removes it when the application
+// has ended.
+func fetchFromWorkerOfKilled(t *testing.T, s *site, expected []byte) {
+	d, _, victims, _ := s.startOnWorkers(t, "required")
+	for _, victim := range victims {
+		process{pid: victim}.kill()
+	}
+	d.release(t)
+	assertSame(t, expected, d.result(t))
+	d.assertRuns(t)
+	d.assertMapSets(t, 12)
+	await(t, "workers have removed the map outputs", func() bool {
+		left, err := filepath.Glob(filepath.Join(s.directory, "worker-*", "*", "shuffle"))
+		require.NoError(t, err)
+		return len(left) == 0
+	})
+}
+
+// fetchFromWorkersOfIdle lets dynamic allocation stop the executors that do not fetch. They
+// hand nothing over, because their workers serve what they have written.
+func fetchFromWorkersOfIdle(t *testing.T, s *site, expected []byte) {
+	d := s.startIdle(t, "required")
+	await(t, "an idle executor has ended", func() bool { return len(s.executors()) < 3 })
+	d.release(t)
+	d.assertSorted(t, expected)
+	d.assertRuns(t)
+	d.assertMapSets(t, 12)
+	sets, err := d.control.TaskSets()
+	require.NoError(t, err)
+	for _, set := range sets {
+		assert.False(t, strings.HasPrefix(set.Name, "data of executor "), set.Name)
+	}
 }
 
 // mountSmall mounts a file system of the given size, which takes root, until the test ends.

@@ -36,7 +36,7 @@ func (s *site) startDataflow(t *testing.T, settings map[string]string, held []st
 	d := &dataflow{out: filepath.Join(t.TempDir(), "out"), control: moments.Control(t.TempDir())}
 	require.NoError(t, d.control.Hold(held...))
 	require.NoError(t, os.MkdirAll(s.temporaryDirectory(), 0o700))
-	own := map[string]string{"master": s.url(), "driver.host": "127.0.0.1", "executor.cores": "2", "executor.memory": "192m"}
+	own := map[string]string{"master": s.url(), "driver.host": "127.0.0.1", "executor.cores": "2", "executor.memory": "192m", "shuffle.service": "off"}
 	maps.Copy(own, settings)
 	d.application = s.startProgram(t, append(s.environ(own), "TMPDIR="+s.temporaryDirectory()), program("dataflow"), append([]string{"-control", string(d.control)}, append(arguments, d.out)...)...)
 	return d
@@ -278,7 +278,10 @@ func TestDataSetsSurviveTheLossOfServingExecutors(t *testing.T) {
 		d.assertMapSets(t, 12, len(lost))
 		assert.Equal(t, undisturbed.stdout.text(), d.stdout.text())
 	})
-	t.Run("a worker with two is killed while all fetch", func(t *testing.T) { fetchFromLostWorker(t, s, expected) })
+	t.Run("a worker with two is killed while all fetch", func(t *testing.T) { fetchFromLostWorker(t, s, expected, "off") })
+	t.Run("a worker that keeps the output of two is killed while all fetch", func(t *testing.T) { fetchFromLostWorker(t, s, expected, "required") })
+	t.Run("all of a worker are killed while all fetch", func(t *testing.T) { fetchFromWorkerOfKilled(t, s, expected) })
+	t.Run("idle ones, whose workers keep their output, leave while others fetch", func(t *testing.T) { fetchFromWorkersOfIdle(t, s, expected) })
 	t.Run("one is slow while all fetch", func(t *testing.T) { fetchFromSlowExecutor(t, s, expected) })
 	t.Run("one says nothing while all fetch", func(t *testing.T) { fetchFromSilentExecutor(t, s, expected) })
 	t.Run("one's data port says nothing", func(t *testing.T) { fetchFromSilentPort(t, s, expected) })
