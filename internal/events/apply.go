@@ -44,7 +44,7 @@ func (m *Model) apply(e Event) {
 		}
 	case *CacheChanged:
 		m.cacheChanged(e)
-	case *StepStarted, *StepEnded:
+	case *StepsPlanned, *StepStarted, *StepEnded:
 		m.stepChanged(e)
 	case *NotesChanged:
 		m.notes[e.Source] = e.Notes
@@ -169,19 +169,32 @@ func (m *Model) cacheChanged(e *CacheChanged) {
 
 func (m *Model) stepChanged(event Event) {
 	switch event := event.(type) {
-	case *StepStarted:
-		m.state.Steps = append(m.state.Steps, &Step{Name: event.Step, State: StateRunning, Started: event.Time.Time})
-	case *StepEnded:
-		for i, s := range slices.Backward(m.state.Steps) {
-			if s.Name == event.Step {
-				ended := *s
-				ended.State, ended.Ended, ended.Error = event.State, event.Time.Time, event.Error
-				m.state.Steps[i] = &ended
-				return
-			}
+	case *StepsPlanned:
+		for _, plan := range event.Steps {
+			m.state.Steps = append(m.state.Steps, &Step{Name: plan.Name, Needs: plan.Needs, Tasks: plan.Tasks, State: StateWaiting})
 		}
-		m.state.Steps = append(m.state.Steps, &Step{Name: event.Step, State: event.State, Ended: event.Time.Time, Error: event.Error})
+	case *StepStarted:
+		step := m.step(event.Step, func(s *Step) bool { return s.State == StateWaiting })
+		step.State, step.Started = StateRunning, event.Time.Time
+	case *StepEnded:
+		step := m.step(event.Step, func(*Step) bool { return true })
+		step.State, step.Ended, step.Error = event.State, event.Time.Time, event.Error
 	}
+}
+
+// step returns the last step with a name for which the function is returns true. The caller may
+// change it. If there is no such step, it adds one.
+func (m *Model) step(name string, is func(*Step) bool) *Step {
+	for i, step := range slices.Backward(m.state.Steps) {
+		if step.Name == name && is(step) {
+			changed := *step
+			m.state.Steps[i] = &changed
+			return &changed
+		}
+	}
+	added := &Step{Name: name}
+	m.state.Steps = append(m.state.Steps, added)
+	return added
 }
 
 const (

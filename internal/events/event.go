@@ -58,6 +58,7 @@ const (
 	StateFailed    = "failed"
 	StateCancelled = "cancelled" // a job or task set that was cancelled
 	StateKilled    = "killed"    // an application that was told to stop
+	StateWaiting   = "waiting"   // a step that has not started
 	StateSkipped   = "skipped"   // a step that needs a failed one
 )
 
@@ -245,6 +246,20 @@ type CacheChanged struct {
 	Removed    bool           `json:"removed,omitempty"` // it is no longer cached
 }
 
+// StepsPlanned has all steps of a job file, in the order of the file. It is recorded before the
+// first step starts.
+type StepsPlanned struct {
+	Time
+	Steps []StepPlan `json:"steps"`
+}
+
+// StepPlan is a step of a job file.
+type StepPlan struct {
+	Name  string   `json:"name"`
+	Needs []string `json:"needs,omitempty"` // the steps that must pass before it starts
+	Tasks int      `json:"tasks"`
+}
+
 // StepStarted begins a step of a job file.
 type StepStarted struct {
 	Time
@@ -288,6 +303,7 @@ func (*TaskSetValues) Type() string          { return "taskSetValues" }
 func (*TaskSetWaits) Type() string           { return "taskSetWaits" }
 func (*AttemptFailed) Type() string          { return "attemptFailed" }
 func (*CacheChanged) Type() string           { return "cacheChanged" }
+func (*StepsPlanned) Type() string           { return "stepsPlanned" }
 func (*StepStarted) Type() string            { return "stepStarted" }
 func (*StepEnded) Type() string              { return "stepEnded" }
 func (*NotesChanged) Type() string           { return "notesChanged" }

@@ -208,6 +208,7 @@ func randomBatch(t *rapid.T) *events.Batch {
 			&events.Excluded{Time: at(0), Executor: fmt.Sprint(id("executor"))},
 			&events.ExclusionEnded{Time: at(0), Executor: fmt.Sprint(id("executor"))},
 			&events.CacheChanged{Time: at(0), ID: fmt.Sprint(id("cache")), Removed: id("removed") > 4},
+			&events.StepsPlanned{Time: at(0), Steps: []events.StepPlan{{Name: fmt.Sprint(id("step")), Needs: []string{"1"}, Tasks: 2}}},
 			&events.StepStarted{Time: at(0), Step: fmt.Sprint(id("step"))},
 			&events.StepEnded{Time: at(0), Step: fmt.Sprint(id("step"))},
 			&events.ExecutorsRequested{Time: at(0), Profile: int(id("profile")), Wanted: 3},

@@ -184,6 +184,8 @@ type CachedDataset struct {
 // Step is a step of a job file.
 type Step struct {
 	Name    string    `json:"name"`
+	Needs   []string  `json:"needs,omitempty"` // the steps that must pass before it starts
+	Tasks   int       `json:"tasks,omitempty"` // as planned
 	State   string    `json:"state"`
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`

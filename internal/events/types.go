@@ -25,6 +25,7 @@ func init() {
 		func() Event { return &TaskSetWaits{} },
 		func() Event { return &AttemptFailed{} },
 		func() Event { return &CacheChanged{} },
+		func() Event { return &StepsPlanned{} },
 		func() Event { return &StepStarted{} },
 		func() Event { return &StepEnded{} },
 		func() Event { return &NotesChanged{} },

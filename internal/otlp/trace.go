@@ -39,7 +39,7 @@ func spansOf(s *events.Snapshot, span SpanContext, parent string) []*tracepb.Spa
 	t.add(span.Span[:], t.parent, cmp.Or(a.Name, a.ID), a.Time.Time, a.Ended, a.State, a.Error,
 		number("bobbin.tasks", int64(s.Totals.Tasks)), number("bobbin.attempts.failed", int64(s.Totals.FailedAttempts)), number("bobbin.executors.lost", int64(s.Totals.Lost)))
 	for i, step := range s.Steps {
-		if step.Name == "" {
+		if step.Name == "" || step.Started.IsZero() {
 			continue // the only one: a command without a job file
 		}
 		t.add(t.stepID(i), span.Span[:], "step "+step.Name, step.Started, step.Ended, step.State, step.Error)
@@ -58,7 +58,7 @@ func (t *trace) stepID(i int) []byte { return t.span.below(fmt.Sprintf("step %d"
 func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 	parent := t.span.Span[:]
 	for i, step := range t.state.Steps {
-		if step.Name != "" && step.Name == job.Name && !job.Time.Time.Before(step.Started) && (step.Ended.IsZero() || !job.Time.Time.After(step.Ended)) {
+		if step.Name != "" && !step.Started.IsZero() && step.Name == job.Name && !job.Time.Time.Before(step.Started) && (step.Ended.IsZero() || !job.Time.Time.After(step.Ended)) {
 			parent = t.stepID(i)
 		}
 	}

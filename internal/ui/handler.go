@@ -270,7 +270,7 @@ func (p *Pages) renderPage(v view, version, token string) (renderedPage, error) 
 // layout returns the layout of a page, which does not stay current.
 func (v view) layout(shown content, name string) layout {
 	l := layout{
-		content: shown, Nav: navigation(name), AsOf: moment(v.now),
+		content: shown, Nav: v.navigation(name), AsOf: moment(v.now),
 		Icon: assets["icon.svg"].link, Style: assets["ui.css"].link, Scripts: []string{assets["ui.js"].link},
 	}
 	if slices.ContainsFunc(shown.Sections, func(s section) bool { return s.Lanes != "" }) {

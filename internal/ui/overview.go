@@ -24,10 +24,6 @@ func overview(v view) content {
 	if !running(v.Snapshot) && !v.partial {
 		c.Sections = append(c.Sections, v.costsSection()...)
 	}
-	// A command without a job file is a step without a name.
-	if slices.ContainsFunc(v.Steps, func(s *events.Step) bool { return s.Name != "" }) {
-		c.Sections = append(c.Sections, v.stepsSection())
-	}
 	active, ended := split(v.Jobs, func(job *events.Job) bool { return job.Ended.IsZero() })
 	if running(v.Snapshot) {
 		c.Sections = append(c.Sections, section{ID: "running", Title: "Running jobs",
@@ -124,7 +120,7 @@ func (v view) totals() []fact {
 	if !running(v.Snapshot) {
 		present = []fact{{Name: "Executors", Hint: "All that registered", Cells: []cell{number(v.everRegistered())}}}
 	}
-	facts := append(present, []fact{
+	facts := append(append(v.stepsFact(), present...), []fact{
 		{Name: "Executors lost", Hint: "That were not told to stop", Cells: []cell{failures(t.Lost)}},
 		{Name: "Failed attempts", Cells: []cell{failures(t.FailedAttempts)}},
 		{Name: "Lost attempts", Hint: "Whose executors were lost", Cells: []cell{failures(t.LostAttempts)}},
@@ -235,6 +231,8 @@ func (v view) startNotes() []note {
 		why = plural(states[events.ExecutorStateLaunched], "executor") + " launched, and not registered with the driver yet. If that takes long, read the executors' logs: maybe nodes cannot reach the driver's address (driver.host)."
 	case states[events.ExecutorStateAllocated] > 0:
 		why = plural(states[events.ExecutorStateAllocated], "container") + " allocated, and not launched yet: the node loads the program's files."
+	case strings.HasPrefix(v.Application.Master, "bobbin://"):
+		why = "The master has launched none of them yet. If that takes long, all cores or memory of the workers are taken, or executors are larger than any worker: see the master's page, cores.max, executor.memory and executor.cores."
 	default:
 		why = "The cluster has given no container for them yet. If that takes long, the queue is full or executors are larger than any node allows: see the queue in the ResourceManager's pages, executor.memory and executor.cores."
 	}
@@ -290,17 +288,6 @@ func (v view) lastLoss() string {
 		return ""
 	}
 	return "executor " + last.ID + " on " + last.Host + ": " + last.Reason
-}
-
-func (v view) stepsSection() section {
-	return section{ID: "steps", Title: "Steps", Table: tableOf(v.query, "steps", "Steps", "", v.Steps,
-		func(s *events.Step) string { return s.Name },
-		[]column[*events.Step]{
-			{Name: "Step", Cells: func(s *events.Step) []cell { return []cell{text(s.Name)} }},
-			{Name: "State", Cells: func(s *events.Step) []cell { return []cell{stateCell(s.State), text(firstLine(s.Error, 200))} }},
-			{Name: "Started", Cells: func(s *events.Step) []cell { return []cell{instant(s.Started)} }},
-			{Name: "Took", Number: true, Cells: func(s *events.Step) []cell { return []cell{text(duration(v.lasted(s.Started, s.Ended)))} }},
-		})}
 }
 
 // failureSection groups failures by their message.

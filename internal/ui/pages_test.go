@@ -22,7 +22,7 @@ func TestPagesSay(t *testing.T) {
 			"nightly counts", "application_1_0007", "attempt 1", "ann", "running", "Cores busy", "3 of 12", "Executors registered", "3 of 6", "Cores wanted 24",
 			"Waits: waiting no executor has 8 cores: raise executor.cores", "Note: yarn.exclude.nodes leaves two nodes", "49 of 59 tasks done",
 			"3 attempts failed, most of them with: cannot open part-0", "The last one: executor 4 on node1.example: killed by YARN: beyond its memory",
-			"Slow: Task 1 of reduce runs for 8 min 25 s", "load succeeded", "count words",
+			"Slow: Task 1 of reduce runs for 8 min 25 s", "Steps 1 of 3 ended", "count words",
 		},
 		"jobs":            {"load words from the archive", "nightly", "urgent", "40 / 40", "broken failed task 3 failed 4 times"},
 		"job":             {"Job 1: load words", "40 of 40 tasks done", "Skew: the slowest task took 25.0 s", "Least 25 % Median 75 % 95 % Most", "node 40", "words 123 456", "Slowest tasks", "39.0 MiB"},
@@ -36,6 +36,7 @@ func TestPagesSay(t *testing.T) {
 		"executors":       {"Wanted 6", "Allocated 1", "Registered 2", "Decommissioning 1", "Lost 1", "killed by YARN: beyond its memory", "the node is being decommissioned", "+1.5 s", "1.6 GiB", "Excluded after failures", "gpu 1"},
 		"executor":        {"Executor 1", "container_1_0007_01_000001", "Memory limit 2.4 GiB", "Memory at most 1.6 GiB", "stderr", "heap profile"},
 		"lost executor":   {"Why: killed by YARN: beyond its memory"},
+		"steps":           {"load words succeeded", "40 / 40", "waiting running no executor has 8 cores: raise executor.cores 0 / 3", "publish waiting waiting 0 / 5"},
 		"storage":         {"words", "memory", "6 / 8"},
 		"settings":        {"executor.memory 2g job.yaml:3:10", "Mode cluster", "Go go1.26"},
 		"events":          {"Job submitted", "Task set 7 reduce with 8 tasks", "Executor 4 killed by YARN: beyond its memory", "Executor 1 has 2.0 GiB of memory, near its limit"},
@@ -82,6 +83,7 @@ func TestWhyNothingRuns(t *testing.T) {
 		"no registration":     {[]events.Event{wanted, allocated, launched}, "1 executor launched, and not registered"},
 		"an executor is here": {[]events.Event{wanted, allocated, launched, registered}, "1 of 4 wanted executors have registered. The cluster has given no container for them yet."},
 		"all are here":        {[]events.Event{&events.ExecutorsRequested{Time: at(1), Wanted: 1}, allocated, launched, registered}, ""},
+		"no free worker":      {[]events.Event{&events.ApplicationStarted{Time: at(0), Master: "bobbin://m:7077"}, wanted}, "The master has launched none of them yet."},
 		"nothing is wanted":   {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

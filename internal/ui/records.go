@@ -141,6 +141,8 @@ func describe(event events.Event) []cell {
 		return []cell{linked(fmt.Sprintf("Task %d of task set %d", e.Task, e.Set), taskURL(e.Set, e.Task)), text(firstLine(e.Message, 300))}
 	case *events.CacheChanged:
 		return []cell{text(e.Name), text(e.Level)}
+	case *events.StepsPlanned:
+		return []cell{text(plural(len(e.Steps), "step"))}
 	case *events.StepStarted:
 		return []cell{text(e.Step)}
 	case *events.StepEnded:

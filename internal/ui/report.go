@@ -86,8 +86,8 @@ func reportParts(v view) []reportPart {
 	if len(v.Failures) > 0 {
 		parts = append(parts, reportPart{ID: "errors", show: always(failureTexts)})
 	}
-	for _, page := range []string{jobsPage, executorsPage, storagePage, settingsPage, eventsPage} {
-		if page != storagePage || len(v.Cached) > 0 {
+	for _, page := range []string{stepsPage, jobsPage, executorsPage, storagePage, settingsPage, eventsPage} {
+		if (page != stepsPage || v.hasSteps()) && (page != storagePage || len(v.Cached) > 0) {
 			parts = append(parts, reportPart{ID: page, show: contents[page]})
 		}
 	}

@@ -25,6 +25,7 @@ const (
 	settingsPage  = "settings"
 	eventsPage    = "events"
 	streamPage    = "stream"
+	stepsPage     = "steps"
 	profilePage   = "profile" // not in contents: see Pages.serveProfile
 )
 
@@ -43,6 +44,7 @@ var contents = map[string]func(view) (content, bool){
 	settingsPage:  always(settings),
 	eventsPage:    always(eventLog),
 	streamPage:    always(stream),
+	stepsPage:     always(steps),
 }
 
 func always(show func(view) content) func(view) (content, bool) {
@@ -50,15 +52,17 @@ func always(show func(view) content) func(view) (content, bool) {
 }
 
 // navigation returns the links at the top of a page.
-func navigation(current string) []link {
+func (v view) navigation(current string) []link {
 	within := map[string]string{jobPage: jobsPage, stagePage: jobsPage, tasksPage: jobsPage, taskPage: jobsPage, executorPage: executorsPage, profilePage: executorsPage}
 	current = cmp.Or(within[current], current)
 	var links []link
 	for _, page := range []link{
-		{Text: "Overview", Link: overviewPage}, {Text: "Stream", Link: streamPage}, {Text: "Jobs", Link: jobsPage}, {Text: "Executors", Link: executorsPage},
+		{Text: "Overview", Link: overviewPage}, {Text: "Steps", Link: stepsPage}, {Text: "Stream", Link: streamPage}, {Text: "Jobs", Link: jobsPage}, {Text: "Executors", Link: executorsPage},
 		{Text: "Storage", Link: storagePage}, {Text: "Settings", Link: settingsPage}, {Text: "Events", Link: eventsPage},
 	} {
-		links = append(links, link{Text: page.Text, Link: to(page.Link), Current: page.Link == current})
+		if page.Link != stepsPage || v.hasSteps() {
+			links = append(links, link{Text: page.Text, Link: to(page.Link), Current: page.Link == current})
+		}
 	}
 	return links
 }

@@ -54,9 +54,13 @@ func Busy(name func(string) string) *events.Batch {
 		&events.ProfileAdded{Time: At(1), MemoryBytes: 2 << 30, OverheadBytes: 384 << 20, Cores: 4, Resources: map[string]int64{name("gpu"): 1}},
 		&events.ExecutorsRequested{Time: At(1), Wanted: 6},
 		&events.NotesChanged{Time: At(2), Source: "am", Notes: []string{name("yarn.exclude.nodes leaves two nodes")}},
-		&events.StepStarted{Time: At(3), Step: name("load")},
-		&events.StepEnded{Time: At(60), Step: name("load"), State: events.StateSucceeded},
-		&events.StepStarted{Time: At(61), Step: name("count")},
+		&events.StepsPlanned{Time: At(3), Steps: []events.StepPlan{
+			{Name: name("load words"), Tasks: 40}, {Name: name("waiting"), Needs: []string{name("load words")}, Tasks: 3},
+			{Name: name("publish"), Needs: []string{name("load words"), name("waiting")}, Tasks: 5},
+		}},
+		&events.StepStarted{Time: At(3), Step: name("load words")},
+		&events.StepEnded{Time: At(60), Step: name("load words"), State: events.StateSucceeded},
+		&events.StepStarted{Time: At(300), Step: name("waiting")},
 	)
 	for i := range 5 {
 		id, host := fmt.Sprint(i+1), name(fmt.Sprintf("node%d.example", i%3+1))
@@ -128,5 +132,5 @@ var EveryPage = map[string]string{
 	"overview": "", "jobs": "page=jobs", "job": "page=job&id=1", "job with stages": "page=job&id=2", "job that waits": "page=job&id=8", "failed job": "page=job&id=9",
 	"stage": "page=stage&id=7", "task set": "page=stage&id=1", "tasks": "page=tasks&id=1", "task": "page=task&set=7&index=5",
 	"executors": "page=executors", "executor": "page=executor&id=1", "lost executor": "page=executor&id=4",
-	"stream": "page=stream", "storage": "page=storage", "settings": "page=settings", "events": "page=events",
+	"stream": "page=stream", "steps": "page=steps", "storage": "page=storage", "settings": "page=settings", "events": "page=events",
 }
