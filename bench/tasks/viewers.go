@@ -17,7 +17,7 @@ import (
 const (
 	// viewPause is the time between two requests of a viewer, as the pages' script has it
 	// behind a proxy.
-	viewPause   = 1500 * time.Millisecond
+	viewPause   = 2200 * time.Millisecond
 	viewTimeout = 10 * time.Second
 )
 

@@ -35,7 +35,11 @@ const (
 	// renewal is the time after which a page of a running application is rendered again
 	// although nothing has happened: it shows how long tasks run.
 	renewal = 5 * time.Second
-	// keepAlive is the pause between two messages of a stream in which nothing happens.
+	// maxLanesAge is how old the lanes of the Stream page may be if pages poll and the
+	// application runs. Lanes are computed less often than pages are rendered, because they
+	// cost far more.
+	maxLanesAge = 2 * time.Second
+	// keepAlive is the time after which a stream sends a message although nothing has changed.
 	keepAlive = 15 * time.Second
 )
 
@@ -66,8 +70,17 @@ type Pages struct {
 	profiles profiles
 
 	mu       sync.Mutex
-	version  string                  // of the pages in rendered
-	rendered map[string]renderedPage // by query and token
+	version  string                   // of the pages in rendered
+	rendered map[string]renderedPage  // by query and token
+	lanes    map[string]renderedLanes // by query; each has its own version
+}
+
+// renderedLanes are the lanes for a query as JSON, with the version of the pages and the time
+// when they were computed.
+type renderedLanes struct {
+	renderedPage
+	version string
+	at      time.Time
 }
 
 // New returns a handler of GET and PUT requests for "/".
@@ -75,7 +88,7 @@ func New(options Options) *Pages {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	p := &Pages{options: options, key: newKey()}
+	p := &Pages{options: options, key: newKey(), lanes: map[string]renderedLanes{}}
 	p.closing, p.close = context.WithCancel(context.Background())
 	return p
 }
@@ -221,6 +234,9 @@ const maxRenderings = 100
 func (p *Pages) render(v view, version, token string) (renderedPage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if v.query.get("data") == streamPage {
+		return p.renderLanes(v, version)
+	}
 	if version != p.version || len(p.rendered) >= maxRenderings {
 		p.version, p.rendered = version, map[string]renderedPage{}
 	}
@@ -228,18 +244,30 @@ func (p *Pages) render(v view, version, token string) (renderedPage, error) {
 	if known, ok := p.rendered[key]; ok {
 		return known, nil
 	}
-	var drawn renderedPage
-	var err error
-	if v.query.get("data") == streamPage {
-		drawn = renderedPage{status: http.StatusOK, contentType: "application/json"}
-		drawn.body, err = json.Marshal(v.lanesOf())
-	} else {
-		drawn, err = p.renderPage(v, version, token)
-	}
+	r, err := p.renderPage(v, version, token)
 	if err == nil {
-		p.rendered[key] = drawn
+		p.rendered[key] = r
 	}
-	return drawn, err
+	return r, err
+}
+
+func (p *Pages) renderLanes(v view, version string) (renderedPage, error) {
+	key := v.query.with()
+	known := p.lanes[key]
+	mayBeOlder := !p.options.Streams && running(v.Snapshot) && v.now.Sub(known.at) < maxLanesAge
+	if known.body != nil && (known.version == version || mayBeOlder) {
+		return known.renderedPage, nil
+	}
+	body, err := json.Marshal(v.lanesOf())
+	if err != nil {
+		return renderedPage{}, err
+	}
+	if len(p.lanes) >= maxRenderings {
+		clear(p.lanes)
+	}
+	drawn := renderedPage{status: http.StatusOK, contentType: "application/json", body: body}
+	p.lanes[key] = renderedLanes{drawn, version, v.now}
+	return drawn, nil
 }
 
 func (p *Pages) renderPage(v view, version, token string) (renderedPage, error) {

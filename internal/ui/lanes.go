@@ -56,6 +56,10 @@ type coreTime struct {
 // lanesOf returns the lanes in the span that the query names: all of the application by
 // default.
 func (v view) lanesOf() lanes {
+	attempts := map[uint32]int{} // number of ended attempts, by the executor's registration number
+	for a := range v.Attempts() {
+		attempts[a.Executor]++
+	}
 	perExecutor := map[*events.Executor][]coreTime{}
 	l := lanes{Sets: []laneSet{}, Lanes: []lane{}}
 	now := events.MicrosOf(v.end(time.Time{}))
@@ -72,7 +76,11 @@ func (v view) lanesOf() lanes {
 			l.Begin = b.begin
 		}
 		l.End = max(l.End, b.end)
-		perExecutor[e] = append(perExecutor[e], b)
+		all := perExecutor[e]
+		if all == nil {
+			all = make([]coreTime, 0, attempts[a.Executor])
+		}
+		perExecutor[e] = append(all, b)
 	}
 	for a := range v.Attempts() {
 		add(a)
@@ -87,12 +95,12 @@ func (v view) lanesOf() lanes {
 	}
 	reduce := laneDrawer{lanes: &l, width: max((l.To-l.From)/events.Micros(columns), 1), index: map[uint64]int64{}, view: v}
 	for _, e := range v.Executors {
-		for _, attempts := range perCore(perExecutor[e], e.Cores) {
+		for _, bars := range reduce.perCore(perExecutor[e], e.Cores) {
 			if len(l.Lanes) == maxLanes {
 				l.Omitted++
 				continue
 			}
-			l.Lanes = append(l.Lanes, lane{Executor: visible(e.ID), Host: visible(e.Host), Bars: reduce.draw(attempts)})
+			l.Lanes = append(l.Lanes, lane{Executor: visible(e.ID), Host: visible(e.Host), Bars: bars})
 		}
 	}
 	return l
@@ -114,64 +122,66 @@ func (q query) span(begin, end events.Micros) (from, to events.Micros) {
 	return from, to
 }
 
-// perCore divides an executor's attempts among its cores, so that those of one core do not
-// overlap. What overlaps on all cores nevertheless, by inexact times, is put on the core
-// that is free first.
-func perCore(attempts []coreTime, cores int) [][]coreTime {
-	slices.SortFunc(attempts, func(a, b coreTime) int {
-		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.Set, b.Set), cmp.Compare(a.Task, b.Task))
-	})
-	var all [][]coreTime
-	for _, a := range attempts {
-		best := -1
-		for i, end := range all {
-			end := end[len(end)-1].end
-			if end <= a.begin {
-				best = i
-				break
-			}
-			if best < 0 || end < all[best][len(all[best])-1].end {
-				best = i
-			}
-		}
-		if best < 0 || all[best][len(all[best])-1].end > a.begin && len(all) < cores {
-			all = append(all, nil)
-			best = len(all) - 1
-		}
-		all[best] = append(all[best], a)
-	}
-	return all
-}
-
-// laneDrawer turns attempts into bars that are not much shorter than width.
+// laneDrawer turns attempts into bars. It merges attempts that are shorter than width: the
+// length of the interval of time that one column of the picture shows.
 type laneDrawer struct {
 	lanes *lanes
 	view  view
 	width events.Micros
-	index map[uint64]int64 // of a task set in lanes.Sets
+	index map[uint64]int64 // index in lanes.Sets by task set
+
+	latest      uint64 // the task set that was looked up last
+	latestIndex int64
 }
 
-func (r *laneDrawer) draw(attempts []coreTime) []int64 {
-	bars := []int64{}
-	for _, a := range attempts {
-		begin, end := max(a.begin, r.lanes.From), min(a.end, r.lanes.To)
-		if end <= begin && (a.end < r.lanes.From || a.begin > r.lanes.To) {
-			continue
+// perCore assigns an executor's attempts to its cores, so that the attempts on one core do not
+// overlap, and returns the bars of each core. Because times are inexact, an attempt may
+// overlap with others on every core; it is then put on the core that is free first.
+func (r *laneDrawer) perCore(attempts []coreTime, cores int) (bars [][]int64) {
+	slices.SortFunc(attempts, func(a, b coreTime) int {
+		if a.begin != b.begin { // faster than to read the attempts, which are elsewhere in memory
+			return cmp.Compare(a.begin, b.begin)
 		}
-		start, length, set := int64(begin-r.lanes.From), int64(max(0, end-begin)), r.set(a.Set)
-		if n := len(bars); n > 0 && length < int64(r.width) {
-			last := bars[n-barFields:]
-			lastEnd := last[0] + last[1]
-			sameLook := last[2] == set && (last[4] == int64(a.Outcome) || last[1] < int64(r.width))
-			if sameLook && start-lastEnd < int64(r.width) && (last[3] == -1 || last[1] < int64(r.width)) {
-				last[1], last[3] = max(last[1], start+length-last[0]), -1
-				last[4] = worse(last[4], int64(a.Outcome))
-				continue
+		return cmp.Or(cmp.Compare(a.Set, b.Set), cmp.Compare(a.Task, b.Task))
+	})
+	var ends []events.Micros // of each core's last attempt
+	for _, a := range attempts {
+		best := -1
+		for i, end := range ends {
+			if end <= a.begin {
+				best = i
+				break
+			}
+			if best < 0 || end < ends[best] {
+				best = i
 			}
 		}
-		bars = append(bars, start, length, set, int64(a.Task), int64(a.Outcome))
+		if best < 0 || ends[best] > a.begin && len(ends) < cores {
+			ends, bars = append(ends, 0), append(bars, []int64{})
+			best = len(ends) - 1
+		}
+		ends[best], bars[best] = a.end, r.draw(bars[best], a)
 	}
 	return bars
+}
+
+func (r *laneDrawer) draw(bars []int64, a coreTime) []int64 {
+	begin, end := max(a.begin, r.lanes.From), min(a.end, r.lanes.To)
+	if end <= begin && (a.end < r.lanes.From || a.begin > r.lanes.To) {
+		return bars
+	}
+	start, length, set := int64(begin-r.lanes.From), int64(max(0, end-begin)), r.set(a.Set)
+	if n := len(bars); n > 0 && length < int64(r.width) {
+		last := bars[n-barFields:]
+		lastEnd := last[0] + last[1]
+		sameLook := last[2] == set && (last[4] == int64(a.Outcome) || last[1] < int64(r.width))
+		if sameLook && start-lastEnd < int64(r.width) && (last[3] == -1 || last[1] < int64(r.width)) {
+			last[1], last[3] = max(last[1], start+length-last[0]), -1
+			last[4] = worse(last[4], int64(a.Outcome))
+			return bars
+		}
+	}
+	return append(bars, start, length, set, int64(a.Task), int64(a.Outcome))
 }
 
 // worse returns the outcome of two attempts that share a bar.
@@ -185,6 +195,9 @@ func worse(a, b int64) int64 {
 }
 
 func (r *laneDrawer) set(id uint64) int64 {
+	if id == r.latest && len(r.lanes.Sets) > 0 {
+		return r.latestIndex
+	}
 	i, known := r.index[id]
 	if !known {
 		i = int64(len(r.lanes.Sets))
@@ -195,6 +208,7 @@ func (r *laneDrawer) set(id uint64) int64 {
 		}
 		r.lanes.Sets = append(r.lanes.Sets, s)
 	}
+	r.latest, r.latestIndex = id, i
 	return i
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -100,6 +101,33 @@ func TestLanesShowAllTime(t *testing.T) {
 			require.True(t, found, "task %d", a.Task)
 		}
 	})
+}
+
+// TestPagesThatPollGetOlderLanes lets further tasks start while people watch.
+func TestPagesThatPollGetOlderLanes(t *testing.T) {
+	for name, test := range map[string]struct {
+		streams, ended bool
+		reused         bool
+	}{
+		"behind a proxy": {reused: true}, "on this machine": {streams: true}, "after the end": {ended: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model, now := events.NewModel(events.Limits{}), later
+			model.Consume(busy(plain))
+			if test.ended {
+				model.Consume(&events.Batch{Events: []events.Event{&events.ApplicationEnded{Time: at(600), State: events.StateSucceeded}}})
+			}
+			pages := New(Options{Snapshot: model.Snapshot, Streams: test.streams, Now: func() time.Time { return now }})
+			draw := func(query string) string { return ask(pages, http.MethodGet, query, "").Body.String() }
+			first := draw("data=stream")
+			model.Consume(&events.Batch{Attempts: []events.Attempt{{Set: 7, Task: 6, Executor: 1, Outcome: events.OutcomeSucceeded, Start: micros64(601), End: micros64(602)}}})
+			now = now.Add(maxLanesAge - 1)
+			require.Equal(t, test.reused, draw("data=stream") == first)
+			require.NotEqual(t, first, draw("data=stream&columns=300"))
+			now = now.Add(1)
+			require.NotEqual(t, first, draw("data=stream"))
+		})
+	}
 }
 
 func TestBarsOfManyAttemptsAreFew(t *testing.T) {
