@@ -67,7 +67,7 @@ func stackOf(s *profile.Sample) []string {
 	var names []string
 	for _, location := range slices.Backward(s.Location) {
 		for _, line := range slices.Backward(location.Line) {
-			if line.Function != nil {
+			if line.Function != nil && line.Function.Name != "runtime.asyncPreempt" {
 				names = append(names, line.Function.Name)
 			}
 		}

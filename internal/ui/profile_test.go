@@ -64,7 +64,7 @@ func boxes(document *html.Node) map[string]string {
 func TestABusyFunctionTopsTheFlameGraphOfTwoExecutors(t *testing.T) {
 	merged, err := profiling.Merge([][]byte{
 		sampled(t, "1", "nanoseconds", map[string]int64{"main.run example.com/words.Busy": 3e9, "main.run runtime.gc": 1e9}),
-		sampled(t, "2", "nanoseconds", map[string]int64{"main.run example.com/words.Busy": 5e9, "main.run main.idle": 1e9}),
+		sampled(t, "2", "nanoseconds", map[string]int64{"main.run example.com/words.Busy runtime.asyncPreempt": 5e9, "main.run main.idle": 1e9}),
 	}, []string{"executor 1", "executor 2"})
 	require.NoError(t, err)
 	var asked profiling.Request

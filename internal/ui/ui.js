@@ -4,7 +4,7 @@
 // copies what differs into the page that is shown.
 (() => {
 	const root = document.documentElement;
-	const shortest = 1500, idle = 2200, longest = 15000; // between two polls, in milliseconds
+	const shortest = 2200, longest = 15000; // between two polls, in milliseconds
 	let pause = shortest;
 	let timer = 0;
 	let stream = null;
@@ -77,11 +77,8 @@
 			} else if (!fresh.documentElement.dataset.version) {
 				say("The application has ended.");
 				return; // the answer is not the application's
-			} else if (fresh.documentElement.dataset.version === root.dataset.version) {
-				pause = Math.min(1.25 * pause, idle);
-				say("Live.");
 			} else {
-				show(fresh);
+				if (fresh.documentElement.dataset.version !== root.dataset.version) show(fresh);
 				pause = shortest;
 				say("Live.");
 			}
