@@ -40,7 +40,7 @@ func (o InProcessDriver) Follow(ctx context.Context, run func() error) error {
 	err := run()
 	close(done)
 	showing.Wait()
-	o.Summary(ctx, began, err)
+	o.printEnd(ctx, began, err)
 	return err
 }
 
@@ -99,13 +99,17 @@ func wanted(status driver.Status) int {
 }
 
 // printEnd prints how the application ended.
-func (o InProcessDriver) Summary(ctx context.Context, began time.Time, failure error) {
+func (o InProcessDriver) Summary() string {
 	status := o.Driver.Status()
 	summary := status.Totals.KeyValues()
 	if o.Cluster {
 		summary += fmt.Sprintf(" executors=%d lost_executors=%d", wanted(status), status.Totals.ExecutorsLost)
 	}
-	summary += driver.CostsKeyValue(ui.Costs(o.Driver.Events().Newest(), time.Now()))
+	return summary + driver.CostsKeyValue(ui.Costs(o.Driver.Events().Newest(), time.Now()))
+}
+
+// printEnd prints how the application ended.
+func (o InProcessDriver) printEnd(ctx context.Context, began time.Time, failure error) {
 	report := &Report{
 		ApplicationID: o.ID, State: stateFinished, FinalStatus: string(yarnrest.StatusSucceeded),
 		Times: StateTimes{Submitted: began, Finished: time.Now()},
@@ -116,5 +120,5 @@ func (o InProcessDriver) Summary(ctx context.Context, began time.Time, failure e
 	case failure != nil:
 		report.FinalStatus = string(yarnrest.StatusFailed)
 	}
-	report.print(o.Console, summaryRows(parsePairs(summary)))
+	report.print(o.Console, summaryRows(parsePairs(o.Summary())))
 }

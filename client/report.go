@@ -9,13 +9,17 @@ import (
 
 // Report describes the progress of an application, or how it ended.
 type Report struct {
-	ApplicationID string   `json:"applicationId"`
-	Name          string   `json:"name"`
-	User          string   `json:"user,omitempty"`
-	Queue         string   `json:"queue"`
-	Tags          []string `json:"tags,omitempty"`
-	State         string   `json:"state"`
-	FinalStatus   string   `json:"finalStatus"`
+	ApplicationID string `json:"applicationId"`
+	// RunsApplication is only set in reports about drivers that were submitted to a standalone
+	// cluster. There ApplicationID is the driver's own id, and RunsApplication is the id of the
+	// application that the driver has registered, or "" until it has registered one.
+	RunsApplication string   `json:"runsApplication,omitempty"`
+	Name            string   `json:"name"`
+	User            string   `json:"user,omitempty"`
+	Queue           string   `json:"queue"`
+	Tags            []string `json:"tags,omitempty"`
+	State           string   `json:"state"`
+	FinalStatus     string   `json:"finalStatus"`
 	// Message says in one line why the application did not succeed.
 	Message     string     `json:"message,omitempty"`
 	Diagnostics string     `json:"diagnostics"` // the text of YARN or the program
@@ -80,6 +84,17 @@ func conclude(application *yarnrest.Application, times StateTimes) (*Report, err
 	cause := explain(state, withoutSummary(application.Diagnostics))
 	report.Message = cause.message
 	return report, FailedError(&Failure{Report: report, Details: cause.details})
+}
+
+// AddSummary sets r.Summary to a driver's summary (see [InProcessDriver.Summary]), and
+// appends the summary as a line to r.Diagnostics. On YARN the ApplicationMaster's
+// diagnostics have such a line.
+func (r *Report) AddSummary(pairs string) {
+	if pairs == "" {
+		return
+	}
+	r.Summary = numbers(parsePairs(pairs))
+	r.Diagnostics = strings.TrimPrefix(r.Diagnostics+"\n"+summaryPrefix+pairs, "\n")
 }
 
 // Print prints how the application ended, with its summary.

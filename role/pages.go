@@ -2,7 +2,9 @@ package role
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/driver"
@@ -16,12 +18,33 @@ import (
 // stop is called, if a person follows the application here. The URL is "" if they are not
 // served. If they cannot be, the application runs without.
 func (a *Application) servePages() (url string, stop func()) {
+	if a.terminal == nil || a.terminal.console == nil {
+		return "", func() {}
+	}
+	return a.servePagesBy(func(pages *ui.Pages, others map[string]http.Handler) (*ui.Server, error) {
+		return ui.ServeLocally(config.UIPort.In(a.Settings), pages, others)
+	})
+}
+
+// servePagesOnCluster is servePages for a driver on a machine of a cluster. Its pages can be
+// opened on other machines. The server cannot tell who opens them, so it serves no pages if
+// acls.enable is set.
+func (a *Application) servePagesOnCluster() (url string, stop func()) {
+	if config.ACLsEnable.In(a.Settings) {
+		return "", func() {}
+	}
+	return a.servePagesBy(func(pages *ui.Pages, others map[string]http.Handler) (*ui.Server, error) {
+		return ui.Serve(a.host, net.JoinHostPort(a.bind, strconv.Itoa(config.UIPort.In(a.Settings))), pages, others)
+	})
+}
+
+func (a *Application) servePagesBy(serve func(*ui.Pages, map[string]http.Handler) (*ui.Server, error)) (url string, stop func()) {
 	recorder := a.Driver.Events()
-	if a.terminal == nil || a.terminal.console == nil || recorder == nil || !config.UI.In(a.Settings) {
+	if recorder == nil || !config.UI.In(a.Settings) {
 		return "", func() {}
 	}
 	pages := ui.New(ui.Options{Snapshot: recorder.Snapshot, Profile: a.Driver.TakeProfile, Streams: true})
-	server, err := ui.ServeLocally(config.UIPort.In(a.Settings), pages, map[string]http.Handler{
+	server, err := serve(pages, map[string]http.Handler{
 		strings.TrimPrefix(metrics.Path, "/"): metrics.Handler(func(_ context.Context, set *metrics.Set) error {
 			status := a.Driver.Status()
 			driver.MetricTable.AddTo(set, &status)

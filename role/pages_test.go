@@ -29,7 +29,14 @@ func TestPagesForThePersonWhoFollows(t *testing.T) {
 		require.NoError(t, err)
 		return &Application{Settings: values, Driver: d, Logger: slog.New(slog.DiscardHandler), terminal: terminal}
 	}
+	onCluster := func(settings map[string]string) (string, func()) {
+		a := with(settings, logOnly(slog.New(slog.DiscardHandler)))
+		a.host, a.bind = "localhost", "127.0.0.1"
+		return a.servePagesOnCluster()
+	}
 	url, stop := with(nil, followed).servePages()
+	fromOutside, stopServing := onCluster(nil)
+	require.Regexp(t, `^http://localhost:\d+/[A-Z2-7]{26}/$`, fromOutside)
 	require.Eventually(t, func() bool { // a snapshot may be half a second old
 		answer, err := http.Get(url)
 		require.NoError(t, err)
@@ -39,18 +46,24 @@ func TestPagesForThePersonWhoFollows(t *testing.T) {
 		return strings.Contains(string(page), "nightly counts")
 	}, 10*time.Second, 10*time.Millisecond)
 	for path, says := range map[string]string{
-		"metrics": "\nbobbin_executors_lost_total 0\n", "api/profile?type=heap&seconds=1": "no executor is registered", "?page=profile&type=heap&seconds=1&driver=true": "go tool pprof",
+		"": "nightly counts", "metrics": "\nbobbin_executors_lost_total 0\n", "api/profile?type=heap&seconds=1": "no executor is registered",
+		"?page=profile&type=heap&seconds=1&driver=true": "go tool pprof",
 	} {
-		answer, err := http.Get(url + path)
-		require.NoError(t, err)
-		content, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
-		require.Contains(t, string(content), says, path)
+		for _, pages := range []string{url, fromOutside} {
+			answer, err := http.Get(pages + path)
+			require.NoError(t, err)
+			content, err := io.ReadAll(answer.Body)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+			require.Contains(t, string(content), says, path)
+		}
 	}
 	stop()
-	_, err = http.Get(url)
-	require.Error(t, err)
+	stopServing()
+	for _, pages := range []string{url, fromOutside} {
+		_, err = http.Get(pages)
+		require.Error(t, err)
+	}
 
 	for name, without := range map[string]*Application{
 		"turned off":              with(map[string]string{"ui.enabled": "false"}, followed),
@@ -60,6 +73,11 @@ func TestPagesForThePersonWhoFollows(t *testing.T) {
 	} {
 		url, stop := without.servePages()
 		require.Empty(t, url, name)
+		stop()
+	}
+	for _, settings := range []map[string]string{{"ui.enabled": "false"}, {"acls.enable": "true", "ui.view.acls": "ann"}} {
+		url, stop := onCluster(settings)
+		require.Empty(t, url, settings)
 		stop()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -83,7 +84,12 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 		}
 		defer stop()
 	}
-	manager, err := s.register(ctx, a, identity.User)
+	pages, stopPages := "", func() {}
+	if s.driverID != "" {
+		pages, stopPages = a.servePagesOnCluster()
+	}
+	defer stopPages()
+	manager, err := s.register(ctx, a, identity.User, pages)
 	if err != nil {
 		return errors.Join(err, a.stop(ctx))
 	}
@@ -137,7 +143,7 @@ func keepTokens(ctx context.Context, a *Application, identity *client.Identity, 
 }
 
 // register registers the application with the cluster's leading master.
-func (s standalone) register(ctx context.Context, a *Application, user string) (*application.Application, error) {
+func (s standalone) register(ctx context.Context, a *Application, user, pages string) (*application.Application, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program, which is to run on the cluster: %w", err)
@@ -157,15 +163,25 @@ func (s standalone) register(ctx context.Context, a *Application, user string) (
 		Files:   files,
 		Description: &protocol.ApplicationDescription{
 			Name: name, User: user, CoresMax: uint32(config.CoresMax.In(a.Settings)),
-			DriverId: s.driverID, Submitted: time.Now().UnixNano(),
+			WebUrl: pages, DriverId: s.driverID, Submitted: time.Now().UnixNano(),
 			Command: &protocol.ExecutorCommand{
-				Environment: config.ExecutorEnv.In(a.Settings), Driver: a.address, Pass: a.pass, User: user,
+				Environment: executorEnvironment(a.Settings), Driver: a.address, Pass: a.pass, User: user,
 			},
 		},
 		TaskResources: func(amounts map[string]int64) map[string]int64 { return config.TaskResourceNames(a.Settings, amounts) },
 		Driver:        a.Driver,
+		Events:        a.Driver.Events(),
 		Logger:        s.logger,
 	})
+}
+
+// executorEnvironment returns the variables that an application sets for its executors.
+func executorEnvironment(settings *config.Config) map[string]string {
+	variables := maps.Clone(config.ExecutorEnv.In(settings))
+	if setting := config.ShuffleService.In(settings); setting != config.ShuffleServiceOff {
+		variables[launch.EnvShuffleService] = setting
+	}
+	return variables
 }
 
 // shippedFiles returns the program and the files for executors' working directories.
@@ -185,10 +201,11 @@ func shippedFiles(program string, settings *config.Config) (*application.HashedF
 func (s standalone) finish(ctx context.Context, a *Application, manager *application.Application, failure error) {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
+	summary := client.InProcessDriver{Driver: a.Driver, Cluster: true}.Summary()
 	manager.RequestExecutors(driver.Request{}) // do not replace executors that stop
 	err := a.stop(stopping)
 	if manager.Err() == nil {
-		err = errors.Join(err, manager.Finish(stopping, failure))
+		err = errors.Join(err, manager.Finish(stopping, failure, summary))
 	}
 	if err != nil {
 		s.logger.Warn("ending the application", "error", err)

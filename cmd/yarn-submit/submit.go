@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func (s programRun) run(ctx context.Context, t terminal) (*client.Report, error)
 	defer s.followLogs(ctx, t, cluster, &job)()
 	report, err := cluster.Submit(ctx, job)
 	if s.report != "" && report != nil {
-		s.writeReport(ctx, t, report.ApplicationID)
+		s.writeReport(ctx, t, cmp.Or(report.RunsApplication, report.ApplicationID))
 	}
 	if s.json && report != nil {
 		err = errors.Join(err, t.printJSON(report))

@@ -3,6 +3,8 @@
 package standalone
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,18 +37,48 @@ func (s *site) submitHeld(t *testing.T, flags ...string) heldApplication {
 	return h
 }
 
+// assertServesPages checks that yarn-submit and the master lead to the pages of a running
+// driver's application, that it serves metrics, and that it can be profiled.
+func (s *site) assertServesPages(t *testing.T, id string) {
+	t.Helper()
+	pages := s.onlyApplication(t).WebURL
+	assert.Equal(t, pages, s.driverStatus(t).WebURL)
+	for path, says := range map[string]string{"": "trouble", "?page=executors": "127.0.0.1", "metrics": "\nbobbin_executors{state=\"running\"} 1\n"} {
+		await(t, pages+path+" says "+says, func() bool { // a page may be half a second old
+			answer, err := http.Get(pages + path)
+			require.NoError(t, err)
+			content, err := io.ReadAll(answer.Body)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+			return strings.Contains(string(content), says)
+		})
+	}
+	status := s.submit(t, "status", "--master", s.url(), id)
+	require.Zero(t, status.wait(t, testTimeout), "%s", status.stderr.text())
+	assert.Contains(t, status.stdout.text(), pages)
+	file := filepath.Join(t.TempDir(), "heap.pb.gz")
+	profiled := s.submit(t, "profile", "--master", s.url(), "--type", "heap", "-o", file, id)
+	require.Zero(t, profiled.wait(t, testTimeout), "%s", profiled.stderr.text())
+	assert.FileExists(t, file)
+}
+
 func TestDriverInTheCluster(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	s.startWorker(t, 3)
 	out := filepath.Join(t.TempDir(), "sum")
-	submitted := s.submit(t, "submit", "--master", s.url(), "--num-executors", "2", program("tally"), "1ms", "20", out)
+	logs, report := t.TempDir(), filepath.Join(t.TempDir(), "report.html")
+	submitted := s.submit(t, "submit", "--master", s.url(), "--num-executors", "2", "--conf", "eventLog.dir=file://"+logs, "--report", report, program("tally"), "1ms", "20", out)
 	require.Zero(t, submitted.wait(t, testTimeout), "%s", submitted.stderr.text())
 	sum, err := os.ReadFile(out)
 	require.NoError(t, err)
 	assert.Equal(t, sumOfSquares(20), string(sum))
 	assert.Equal(t, "FINISHED", s.driverStatus(t).State)
+	written, err := os.ReadFile(report)
+	require.NoError(t, err, "%s", submitted.stderr.text())
+	assert.Contains(t, string(written), "20 of 20 tasks done")
+	assert.Regexp(t, `\n  tasks      20 in 1 task set\n(.*\n)*  executors  2\n`, submitted.stderr.text())
 }
 
 // TestSupervisedDriver kills a driver's process, and then its worker, and shuts the
@@ -121,6 +153,10 @@ func TestDriverIsKilledByRequest(t *testing.T) {
 	s.startMasters(t)
 	s.startWorker(t, 3)
 	h := s.submitHeld(t, "--supervise")
+	s.assertServesPages(t, s.driverStatus(t).ID)
+	await(t, "yarn-submit prints the address of the pages", func() bool {
+		return strings.Contains(h.stderr.text(), "\npages: "+s.onlyApplication(t).WebURL+"\n")
+	})
 	killed := s.submit(t, "kill", "--master", s.url(), s.driverStatus(t).ID)
 	require.Zero(t, killed.wait(t, testTimeout), "%s", killed.stderr.text())
 	assert.Equal(t, 1, h.wait(t, testTimeout), "%s", h.stderr.text())

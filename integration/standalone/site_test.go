@@ -31,7 +31,7 @@ import (
 
 const (
 	// testTimeout is the limit of every wait in a test.
-	testTimeout = 90 * time.Second
+	testTimeout = 5 * time.Minute
 	// interval is the time between two checks of a condition.
 	interval = 50 * time.Millisecond
 )

@@ -23,7 +23,7 @@ func TestASecondMasterCannotOpenTheStateFile(t *testing.T) {
 	s.masters[1].awaitEnd(t)
 	assert.NotZero(t, s.masters[1].command.ProcessState.ExitCode())
 	assert.Contains(t, s.masters[1].said(), "another master has "+filepath.Join(directory, "master.db")+" open ("+s.addresses[0])
-	assert.Equal(t, cluster.PhaseAlive, s.phase(t, 0))
+	await(t, "the first master leads still", func() bool { return s.phase(t, 0) == cluster.PhaseAlive })
 
 	s.masters[0].kill(t)
 	s.masters[1].start(t)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -30,18 +31,34 @@ type Server struct {
 // further paths below it. ServeLocally fails if it cannot listen. Close ends the server and
 // the streams of the pages.
 func ServeLocally(port int, pages *Pages, others map[string]http.Handler) (*Server, error) {
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	const host = "127.0.0.1"
+	return serve(host, net.JoinHostPort(host, strconv.Itoa(port)), pages, others, Local)
+}
+
+// Serve serves pages as ServeLocally does, but also to other machines: it listens at address,
+// which is of the form host:port. The parameter host is the name by which other machines reach
+// this one; it becomes part of the URL.
+func Serve(host, address string, pages *Pages, others map[string]http.Handler) (*Server, error) {
+	return serve(host, address, pages, others, func(all http.Handler) http.Handler { return all })
+}
+
+func serve(host, address string, pages *Pages, others map[string]http.Handler, guard func(http.Handler) http.Handler) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("the application's pages: %w", err)
 	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
 	path := "/" + rand.Text() + "/"
-	s := &Server{pages: pages, url: "http://" + listener.Addr().String() + path}
+	s := &Server{pages: pages, url: "http://" + net.JoinHostPort(host, port) + path}
 	mux := http.NewServeMux()
 	mux.Handle(path+"{$}", pages)
 	for name, handler := range others {
 		mux.Handle("GET "+path+name, handler)
 	}
-	s.server = &http.Server{Handler: Local(mux), ReadHeaderTimeout: headerTimeout}
+	s.server = &http.Server{Handler: guard(mux), ReadHeaderTimeout: headerTimeout}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			_ = listener.Close()

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -50,6 +51,7 @@ type Options struct {
 	// tasks use, such as gpu; nil keeps the names.
 	TaskResources func(map[string]int64) map[string]int64
 	Driver        Driver
+	Events        events.Sink  // records why the master does not launch executors; nil records nothing
 	Logger        *slog.Logger // nil logs nothing
 }
 
@@ -93,6 +95,9 @@ func random(bytes int) string {
 func Start(ctx context.Context, options Options) (*Application, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if options.Events == nil {
+		options.Events = (*events.Recorder)(nil)
 	}
 	a := &Application{
 		options: options,
@@ -159,8 +164,8 @@ func (a *Application) Err() error {
 // Finish tells the master that the application has ended, with success if failure is
 // nil. It returns when the master has confirmed and launches no more executors. If
 // ctx ends first, Finish fails with ctx's cause.
-func (a *Application) Finish(ctx context.Context, failure error) error {
-	finish := &protocol.Finish{Succeeded: failure == nil}
+func (a *Application) Finish(ctx context.Context, failure error, summary string) error {
+	finish := &protocol.Finish{Succeeded: failure == nil, Summary: strings.ToValidUTF8(summary, "\uFFFD")}
 	if failure != nil {
 		finish.Diagnostics = strings.ToValidUTF8(failure.Error(), "\uFFFD")
 	}

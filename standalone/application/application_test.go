@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -56,7 +59,11 @@ func TestTheLeaderIsFoundThroughAStandby(t *testing.T) {
 func TestOrdersReachTheDriver(t *testing.T) {
 	n, d := newNetwork(), newFakeDriver()
 	master := n.start(t, "one:1", "")
-	start(t, options(n, d, "one:1"))
+	recorder := events.NewRecorder(events.Limits{})
+	t.Cleanup(recorder.Close)
+	o := options(n, d, "one:1")
+	o.Events = recorder
+	start(t, o)
 	stream := within(t, master.attached)
 	deadline := time.Unix(1800000000, 5)
 	stream.orders <- &protocol.ApplicationOrder{
@@ -71,10 +78,17 @@ func TestOrdersReachTheDriver(t *testing.T) {
 	require.Equal(t, lost{"3", driver.Loss{Reason: "ended with exit code 52", CountsAsFailure: true}}, within(t, d.lost))
 	require.Equal(t, lost{"4", driver.Loss{Reason: "was ended by signal 9"}}, within(t, d.lost))
 	require.Equal(t, lost{"5", driver.Loss{Reason: "its worker is dead"}}, within(t, d.lost))
-	require.Equal(t, driver.DecommissionNotice{Reason: "its worker goes", Deadline: deadline}, within(t, d.notices))
+	require.Equal(t, driver.DecommissionNotice{Reason: "its worker goes", Deadline: deadline, NodeLeaves: true}, within(t, d.notices))
 	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return m.GetAcknowledged() == 3 })
-	stream.orders <- &protocol.ApplicationOrder{Executors: executors(2), Complete: true}
+	stream.orders <- &protocol.ApplicationOrder{Executors: executors(2), Complete: true, Hindrance: proto.String("no worker has 9 cores")}
 	require.Equal(t, "1", within(t, d.lost).id, "a complete list lacks it")
+	hindered := func(notes ...string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return slices.Equal(notes, recorder.Newest().Notes) }, time.Minute, time.Millisecond)
+	}
+	hindered("not all executors can be launched: no worker has 9 cores")
+	stream.orders <- &protocol.ApplicationOrder{Hindrance: proto.String("")}
+	hindered()
 }
 
 // TestTheDriverDoesNotNoticeAFailOver stops the leader, and another one takes over.
@@ -107,9 +121,9 @@ func TestTheDriverDoesNotNoticeAFailOver(t *testing.T) {
 	require.Empty(t, d.lost)
 
 	ended := make(chan error, 1)
-	go func() { ended <- a.Finish(t.Context(), errors.New("it failed")) }()
+	go func() { ended <- a.Finish(t.Context(), errors.New("it failed"), "tasks=3") }()
 	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool {
-		return m.GetFinish().GetDiagnostics() == "it failed" && !m.GetFinish().GetSucceeded()
+		return m.GetFinish().GetDiagnostics() == "it failed" && m.GetFinish().GetSummary() == "tasks=3" && !m.GetFinish().GetSucceeded()
 	})
 	stream.over <- nil
 	require.NoError(t, within(t, ended))
@@ -217,7 +231,7 @@ func TestAMasterEndsAnApplication(t *testing.T) {
 			within(t, a.Ended())
 			require.ErrorIs(t, a.Err(), ErrEnded)
 			require.ErrorContains(t, a.Err(), "too many executors failed")
-			require.ErrorIs(t, a.Finish(t.Context(), nil), ErrEnded)
+			require.ErrorIs(t, a.Finish(t.Context(), nil, ""), ErrEnded)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/events"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -160,18 +161,21 @@ func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.Applic
 		for i, id := range notice.GetExecutors() {
 			ids[i] = executorID(id)
 		}
-		decommission := driver.DecommissionNotice{Reason: notice.GetReason()}
+		decommission := driver.DecommissionNotice{Reason: notice.GetReason(), NodeLeaves: true}
 		if deadline := notice.GetDeadline(); deadline != 0 {
 			decommission.Deadline = time.Unix(0, deadline)
 		}
 		a.options.Driver.Decommission(ids, decommission)
 	}
 	if n.waitReason != nil {
+		changed := &events.NotesChanged{Time: events.At(time.Now()), Source: "master"}
 		if *n.waitReason == "" {
 			a.logger.Info("executors can be launched again")
 		} else {
 			a.logger.Warn("not all executors can be launched", "reason", *n.waitReason)
+			changed.Notes = []string{"not all executors can be launched: " + *n.waitReason}
 		}
+		a.options.Events.Record(changed)
 	}
 	return n.end
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,38 +21,58 @@ const (
 // Status returns the report of a driver or an application. The message about a
 // failed driver is the last line of its stderr, if readable.
 func (s *Cluster) Status(ctx context.Context, id string) (*client.Report, error) {
-	report, _, err := s.find(ctx, id)
-	if err == nil && report.FinalStatus == finalFailed {
-		s.addDriverError(ctx, report)
+	found, err := s.find(ctx, id)
+	if err != nil {
+		return nil, err
 	}
-	return report, err
+	if found.FinalStatus == finalFailed {
+		s.addDriverError(ctx, found.Report)
+	}
+	found.AddSummary(found.summary)
+	return found.Report, nil
+}
+
+// lookedUp is what the master knows about a driver or an application.
+type lookedUp struct {
+	*client.Report
+	ended   bool
+	pages   string // address of the running application's pages; "" for none
+	summary string // of the ended application; see client.Report.AddSummary
 }
 
 // find returns the report of a driver or an application, and whether it has ended.
-func (s *Cluster) find(ctx context.Context, id string) (*client.Report, bool, error) {
+func (s *Cluster) find(ctx context.Context, id string) (*lookedUp, error) {
 	driver, err := isDriver(id)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if !driver {
 		a, err := s.application(ctx, id)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		_, ended := applicationEnded(a)
-		return applicationReport(a), ended, nil
+		return &lookedUp{Report: applicationReport(a), ended: ended, pages: a.WebURL, summary: a.Summary}, nil
 	}
 	reply, err := s.masters.Driver(ctx, id)
 	if err != nil {
-		return nil, false, refusedErrorFor(ctx, id, err)
+		return nil, refusedErrorFor(ctx, id, err)
 	}
 	report := driverReport(reply, "")
 	_, ended := driverEnded(report.State)
-	return report, ended, nil
+	return &lookedUp{Report: report, ended: ended, pages: reply.GetWebUrl(), summary: reply.GetSummary()}, nil
 }
 
 // Kill ends a driver or an application. It fails if this takes longer than 30 s.
 func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
+	killed, err := s.kill(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return killed.Report, nil
+}
+
+func (s *Cluster) kill(ctx context.Context, id string) (*lookedUp, error) {
 	driver, err := isDriver(id)
 	if err != nil {
 		return nil, err
@@ -68,8 +89,8 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	for {
-		found, ended, err := s.find(ctx, id)
-		if err != nil || ended {
+		found, err := s.find(ctx, id)
+		if err != nil || found.ended {
 			return found, err
 		}
 		select {
@@ -108,7 +129,7 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 		final, _ := driverEnded(d.State)
 		listed = append(listed, client.ListedApplication{
 			ApplicationID: d.ID, Name: d.Name, User: d.User, State: d.State, FinalStatus: final,
-			Started: d.Submitted, Finished: d.Ended, TrackingURL: d.LogURL,
+			Started: d.Submitted, Finished: d.Ended, TrackingURL: cmp.Or(d.WebURL, d.LogURL),
 		})
 	}
 	listed = slices.DeleteFunc(listed, func(l client.ListedApplication) bool {
@@ -142,7 +163,7 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 	o.Console.Print("%v: killing %s; once more to leave at once", cause, id)
 	killing, cancelKill := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 	defer cancelKill()
-	if ended, err = s.Kill(killing, id); err != nil {
+	if ended, err = s.kill(killing, id); err != nil {
 		return nil, client.RefusedError(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", id, err))
 	}
 	ended.Message = cause.Error()
@@ -150,17 +171,21 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 }
 
 // untilEnd polls a driver or an application until it has ended, and prints state changes.
-func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
+func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions) (*lookedUp, error) {
 	defer o.Console.SetLive("")
-	state, began := "", time.Now()
+	state, pages, began := "", "", time.Now()
 	for pause := firstInterval; ; pause = min(pause*3/2, time.Second) {
-		found, ended, err := s.find(ctx, id)
-		if err != nil || ended {
+		found, err := s.find(ctx, id)
+		if err != nil || found.ended {
 			return found, err
 		}
 		if found.State != state {
 			o.Console.Print("%s %s", id, found.State)
 			state = found.State
+		}
+		if found.pages != "" && found.pages != pages {
+			o.Console.Print("pages: %s", found.pages)
+			pages = found.pages
 		}
 		o.Console.SetLive(fmt.Sprintf("%s %s %s", id, found.State, client.Seconds(time.Since(began))))
 		select {
@@ -173,11 +198,13 @@ func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions)
 
 // conclude prints the report of an ended driver or application, and returns a
 // *client.Failure unless it succeeded.
-func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *client.Console) (*client.Report, error) {
+func (s *Cluster) conclude(ctx context.Context, ended *lookedUp, console *client.Console) (*client.Report, error) {
+	report := ended.Report
 	if report.Times.Finished.IsZero() {
 		report.Times.Finished = time.Now().Truncate(time.Millisecond)
 	}
 	if report.FinalStatus == finalSucceeded {
+		report.AddSummary(ended.summary)
 		report.Print(console)
 		return report, nil
 	}
@@ -187,6 +214,7 @@ func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *
 	} else {
 		s.addDriverError(ctx, report)
 	}
+	report.AddSummary(ended.summary)
 	report.Print(console)
 	return report, client.FailedError(failure)
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -156,10 +157,13 @@ func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	state := strings.TrimPrefix(d.GetState().String(), "DRIVER_")
 	report := &client.Report{
-		ApplicationID: d.GetDriverId(), Name: d.GetName(), User: user, State: state, Diagnostics: d.GetText(), TrackingURL: d.GetLogUrl(),
+		ApplicationID: d.GetDriverId(), RunsApplication: d.GetApplicationId(), Name: d.GetName(), User: user, State: state, Diagnostics: d.GetText(), TrackingURL: d.GetLogUrl(),
 		Times: client.StateTimes{Submitted: time.Unix(0, d.GetSubmitted()).Truncate(time.Millisecond)},
 	}
-	report.FinalStatus, _ = driverEnded(state)
+	ended := false
+	if report.FinalStatus, ended = driverEnded(state); !ended {
+		report.TrackingURL = cmp.Or(d.GetWebUrl(), d.GetLogUrl())
+	}
 	report.Message = d.GetText()
 	return report
 }

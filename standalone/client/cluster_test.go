@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/client/logs"
@@ -106,6 +107,39 @@ func TestUnknownDrivers(t *testing.T) {
 		require.ErrorContains(t, err, "the cluster does not know driver-9", call)
 		require.Equal(t, client.ExitCluster, client.ExitCode(err), call)
 	}
+}
+
+func TestADriverIsFollowedWithItsPagesAndItsSummary(t *testing.T) {
+	const driver = "driver-1"
+	m, s := startFakeMaster(t)
+	runs := &protocol.DriverReply{DriverId: driver, State: protocol.DriverState_DRIVER_RUNNING, LogUrl: "http://a1:8081/logs/driver-1/1", ApplicationId: "app-1"}
+	serves := proto.CloneOf(runs)
+	serves.WebUrl = "http://a1:4040/secret/"
+	ends := proto.CloneOf(runs)
+	ends.State, ends.Summary = protocol.DriverState_DRIVER_FINISHED, `tasks=3 task_sets=1 costs="waiting for executors 2.1 s"`
+	m.replies = []*protocol.DriverReply{runs, serves, ends}
+	var shown strings.Builder
+	report, err := s.Wait(t.Context(), driver, client.WaitOptions{Console: client.NewConsole(&shown)})
+	require.NoError(t, err)
+	require.Regexp(t, `^driver-1 RUNNING
+pages: http://a1:4040/secret/
+driver-1 SUCCEEDED.*
+  tasks      3 in 1 task set
+  cost most  waiting for executors 2.1 s
+  times .*
+  tracking   http://a1:8081/logs/driver-1/1
+$`, shown.String())
+	require.EqualValues(t, 3, report.Summary["tasks"])
+	require.Equal(t, "app-1", report.RunsApplication)
+
+	m.replies = []*protocol.DriverReply{serves, ends}
+	report, err = s.Status(t.Context(), driver)
+	require.NoError(t, err)
+	require.Equal(t, "http://a1:4040/secret/", report.TrackingURL)
+	report, err = s.Status(t.Context(), driver)
+	require.NoError(t, err)
+	require.Equal(t, "http://a1:8081/logs/driver-1/1", report.TrackingURL)
+	require.Contains(t, report.Diagnostics, "summary: tasks=3")
 }
 
 // workerPage serves the stderr of a driver as a worker does.

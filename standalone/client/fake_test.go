@@ -36,7 +36,8 @@ type fakeMaster struct {
 	change   func(statuses int, s *cluster.Status) // called before each answer with the status; may be nil
 	files    map[string][]byte                     // contents by hash
 	submits  []*protocol.SubmitDriverRequest
-	drivers  []string // the ids of known drivers
+	drivers  []string                // the ids of known drivers
+	replies  []*protocol.DriverReply // successive answers about any driver, the last one repeated; nil to answer from drivers
 }
 
 func (m *fakeMaster) Status(context.Context, *protocol.StatusRequest) (*protocol.StatusReply, error) {
@@ -155,6 +156,11 @@ func (m *fakeMaster) DriverStatus(_ context.Context, request *protocol.DriverReq
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(m.replies) > 0 {
+		reply := m.replies[0]
+		m.replies = m.replies[min(1, len(m.replies)-1):]
+		return reply, nil
+	}
 	if slices.Contains(m.drivers, request.GetDriverId()) {
 		return &protocol.DriverReply{DriverId: request.GetDriverId()}, nil
 	}

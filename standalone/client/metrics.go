@@ -4,12 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/profiling"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// MetricTargets returns the leading master and the workers.
+const (
+	// profileGrace is how much longer than the profile's duration the request may take.
+	profileGrace = 30 * time.Second
+	// maxProfile is the largest size of a profile in bytes.
+	maxProfile = 64 << 20
+)
+
+// driverPages requests drivers' pages. It ignores HTTP_PROXY and similar variables. It has
+// no timeout for answers, because profiles take long.
+var driverPages = &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: pageTimeout}).DialContext, DisableKeepAlives: true}}
+
+// MetricTargets returns the leading master, the workers, and the drivers whose pages other
+// machines can reach.
 func (s *Cluster) MetricTargets(ctx context.Context) ([]client.MetricTarget, error) {
 	encoded, err := s.masters.Status(ctx)
 	if err != nil {
@@ -42,10 +60,48 @@ func (s *Cluster) MetricTargets(ctx context.Context) ([]client.MetricTarget, err
 			return nil, err
 		}
 	}
+	for _, a := range state.Applications {
+		if a.WebURL == "" {
+			continue
+		}
+		if err := add(a.WebURL, map[string]string{"process": "driver", "application_id": a.ID, "application": a.Name, "user": a.User}); err != nil {
+			return nil, err
+		}
+	}
 	return targets, nil
 }
 
 // Profile fails: drivers on a standalone cluster serve no profiles.
-func (s *Cluster) Profile(context.Context, string, client.ProfileOptions) ([]byte, error) {
-	return nil, client.UsageErrorf("profile: the driver of an application on a standalone cluster serves no profiles")
+func (s *Cluster) Profile(ctx context.Context, id string, o client.ProfileOptions) ([]byte, error) {
+	found, err := s.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if found.pages == "" {
+		return nil, client.UsageErrorf("profile: the driver of %s serves no profiles to this machine: it must run, have been submitted with "+
+			"--deploy-mode cluster, and have ui.enabled and not acls.enable; other drivers have profiles on the pages whose address they print", id)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Duration+profileGrace)
+	defer cancel()
+	profile, err := takeProfile(ctx, found.pages+profiling.Path+"?"+profiling.Request(o).Values().Encode())
+	return profile, client.RefusedError(err)
+}
+
+// takeProfile returns the driver's response to a request of url. If the driver refuses, the
+// error has the driver's message.
+func takeProfile(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := driverPages.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxProfile))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the driver refuses: %s", strings.TrimSpace(string(content)))
+	}
+	return content, err
 }

@@ -1995,7 +1995,10 @@ type Finish struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Succeeded bool                   `protobuf:"varint,1,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
 	// Why it failed.
-	Diagnostics   string `protobuf:"bytes,2,opt,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	Diagnostics string `protobuf:"bytes,2,opt,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	// Numbers of tasks and executors and what cost the most time, as key=value pairs
+	// like those in an ApplicationMaster's diagnostics.
+	Summary       string `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2040,6 +2043,13 @@ func (x *Finish) GetSucceeded() bool {
 func (x *Finish) GetDiagnostics() string {
 	if x != nil {
 		return x.Diagnostics
+	}
+	return ""
+}
+
+func (x *Finish) GetSummary() string {
+	if x != nil {
+		return x.Summary
 	}
 	return ""
 }
@@ -2758,7 +2768,11 @@ type DriverReply struct {
 	Name          string                 `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
 	Submitted     int64                  `protobuf:"varint,10,opt,name=submitted,proto3" json:"submitted,omitempty"` // nanoseconds since 1970
 	// Set if an earlier submission with the same idempotency key submitted it.
-	Earlier       bool `protobuf:"varint,11,opt,name=earlier,proto3" json:"earlier,omitempty"`
+	Earlier bool `protobuf:"varint,11,opt,name=earlier,proto3" json:"earlier,omitempty"`
+	// Of the pages of the driver's running application; "" if there are none.
+	WebUrl string `protobuf:"bytes,12,opt,name=web_url,json=webUrl,proto3" json:"web_url,omitempty"`
+	// Finish.summary of the driver's application, if it has ended.
+	Summary       string `protobuf:"bytes,13,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2868,6 +2882,20 @@ func (x *DriverReply) GetEarlier() bool {
 		return x.Earlier
 	}
 	return false
+}
+
+func (x *DriverReply) GetWebUrl() string {
+	if x != nil {
+		return x.WebUrl
+	}
+	return ""
+}
+
+func (x *DriverReply) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
 }
 
 type ApplicationRequest struct {
@@ -3587,10 +3615,11 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x0elocality_aware\x18\x04 \x01(\rR\rlocalityAware\x1a<\n" +
 	"\x0eHostTasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"H\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"b\n" +
 	"\x06Finish\x12\x1c\n" +
 	"\tsucceeded\x18\x01 \x01(\bR\tsucceeded\x12 \n" +
-	"\vdiagnostics\x18\x02 \x01(\tR\vdiagnostics\"\x8c\x03\n" +
+	"\vdiagnostics\x18\x02 \x01(\tR\vdiagnostics\x12\x18\n" +
+	"\asummary\x18\x03 \x01(\tR\asummary\"\x8c\x03\n" +
 	"\x10ApplicationOrder\x12?\n" +
 	"\awelcome\x18\x01 \x01(\v2%.bobbin.standalone.ApplicationWelcomeR\awelcome\x12D\n" +
 	"\texecutors\x18\x02 \x03(\v2&.bobbin.standalone.ApplicationExecutorR\texecutors\x12\x1a\n" +
@@ -3659,7 +3688,7 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\",\n" +
 	"\rDriverRequest\x12\x1b\n" +
-	"\tdriver_id\x18\x01 \x01(\tR\bdriverId\"\xce\x02\n" +
+	"\tdriver_id\x18\x01 \x01(\tR\bdriverId\"\x81\x03\n" +
 	"\vDriverReply\x12\x1b\n" +
 	"\tdriver_id\x18\x01 \x01(\tR\bdriverId\x124\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1e.bobbin.standalone.DriverStateR\x05state\x12\x1b\n" +
@@ -3672,7 +3701,9 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x04name\x18\t \x01(\tR\x04name\x12\x1c\n" +
 	"\tsubmitted\x18\n" +
 	" \x01(\x03R\tsubmitted\x12\x18\n" +
-	"\aearlier\x18\v \x01(\bR\aearlier\";\n" +
+	"\aearlier\x18\v \x01(\bR\aearlier\x12\x17\n" +
+	"\aweb_url\x18\f \x01(\tR\x06webUrl\x12\x18\n" +
+	"\asummary\x18\r \x01(\tR\asummary\";\n" +
 	"\x12ApplicationRequest\x12%\n" +
 	"\x0eapplication_id\x18\x01 \x01(\tR\rapplicationId\"\x16\n" +
 	"\x14KillApplicationReply\"J\n" +

@@ -73,6 +73,8 @@ type application struct {
 	state  ApplicationState // set once the application has ended
 	reason string
 	ended  time.Time
+	// summary is what its driver has sent with protocol.Finish; "" before that.
+	summary string
 }
 
 func newApplication(id string) *application {
@@ -166,7 +168,7 @@ func (a *application) record() *ApplicationRecord {
 		Id: a.id, Registration: a.registration, Description: description, Registered: a.start.UnixNano(), ExecutorIds: a.reservedIDs,
 	}
 	if a.hasEnded() {
-		record.State, record.Reason, record.Ended = string(a.state), a.reason, a.ended.UnixNano()
+		record.State, record.Reason, record.Ended, record.Summary = string(a.state), a.reason, a.ended.UnixNano(), a.summary
 	}
 	return record
 }

@@ -81,7 +81,7 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 		}
 	}
 	if d := c.earlierSubmission(request.GetDescription()); d != nil {
-		reply := d.replyFor()
+		reply := c.replyFor(d)
 		reply.Earlier = true
 		return reply, nil
 	}
@@ -97,7 +97,7 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	c.put(kindDriver, d.id, d.record())
 	c.dirty = true
 	c.note("a driver was submitted", "driver", d.id, "name", d.description.GetName(), "user", d.description.GetUser())
-	return d.replyFor(), nil
+	return c.replyFor(d), nil
 }
 
 // earlierSubmission returns the user's driver with the same idempotency key that has
@@ -126,23 +126,28 @@ func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *dr
 // DriverStatus returns the state of a driver, nil for an unknown id.
 func (c *Cluster) DriverStatus(id string) *protocol.DriverReply {
 	if d := c.drivers[id]; d != nil {
-		return d.replyFor()
+		return c.replyFor(d)
 	}
 	for _, d := range c.endedDrivers.entries {
 		if d.id == id {
-			return d.replyFor()
+			return c.replyFor(d)
 		}
 	}
 	return nil
 }
 
-func (d *driver) replyFor() *protocol.DriverReply {
+func (c *Cluster) replyFor(d *driver) *protocol.DriverReply {
 	reply := &protocol.DriverReply{
 		DriverId: d.id, State: d.state, Text: d.text, ExitCode: d.exitCode, LogUrl: d.logURL, ApplicationId: d.application,
 		Name: d.description.GetName(), Submitted: d.submitted.UnixNano(),
 	}
 	if d.lastWorker != nil {
 		reply.WorkerId, reply.Host = d.lastWorker.id, d.lastWorker.address.host
+	}
+	if a := c.applications[d.application]; a != nil {
+		reply.WebUrl = a.description.GetWebUrl()
+	} else if a := c.endedApplication(d.application); a != nil {
+		reply.Summary = a.summary
 	}
 	return reply
 }
@@ -160,7 +165,7 @@ func (c *Cluster) KillDriver(now time.Time, id string) *protocol.DriverReply {
 		c.put(kindDriver, d.id, d.record())
 		c.orderDriverKill(d.run)
 	}
-	return d.replyFor()
+	return c.replyFor(d)
 }
 
 func (c *Cluster) orderDriverKill(r *driverRun) {

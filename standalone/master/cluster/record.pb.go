@@ -39,6 +39,7 @@ type ApplicationRecord struct {
 	State         string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	Ended         int64  `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"` // nanoseconds since 1970
+	Summary       string `protobuf:"bytes,9,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -127,6 +128,13 @@ func (x *ApplicationRecord) GetEnded() int64 {
 		return x.Ended
 	}
 	return 0
+}
+
+func (x *ApplicationRecord) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
 }
 
 type WorkerRecord struct {
@@ -359,7 +367,7 @@ var File_standalone_master_cluster_record_proto protoreflect.FileDescriptor
 
 const file_standalone_master_cluster_record_proto_rawDesc = "" +
 	"\n" +
-	"&standalone/master/cluster/record.proto\x12\x18bobbin.standalone.record\x1a\"standalone/protocol/protocol.proto\"\x9b\x02\n" +
+	"&standalone/master/cluster/record.proto\x12\x18bobbin.standalone.record\x1a\"standalone/protocol/protocol.proto\"\xb5\x02\n" +
 	"\x11ApplicationRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\"\n" +
 	"\fregistration\x18\x02 \x01(\tR\fregistration\x12K\n" +
@@ -370,7 +378,8 @@ const file_standalone_master_cluster_record_proto_rawDesc = "" +
 	"\fexecutor_ids\x18\x05 \x01(\rR\vexecutorIds\x12\x14\n" +
 	"\x05state\x18\x06 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x14\n" +
-	"\x05ended\x18\b \x01(\x03R\x05ended\"\xbe\x02\n" +
+	"\x05ended\x18\b \x01(\x03R\x05ended\x12\x18\n" +
+	"\asummary\x18\t \x01(\tR\asummary\"\xbe\x02\n" +
 	"\fWorkerRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x12\n" +

@@ -69,6 +69,7 @@ func recoveredApplication(now time.Time, record *ApplicationRecord) *application
 	a.detachedSince = now
 	if record.GetState() != "" {
 		a.state, a.reason, a.ended = ApplicationState(record.GetState()), record.GetReason(), time.Unix(0, record.GetEnded())
+		a.summary = record.GetSummary()
 	}
 	return a
 }

@@ -112,6 +112,7 @@ func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	if a == nil {
 		return
 	}
+	a.summary = finish.GetSummary()
 	if finish.GetSucceeded() {
 		c.endApplication(now, a, ApplicationFinished, "")
 		return

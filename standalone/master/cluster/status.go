@@ -73,6 +73,7 @@ type ApplicationStatus struct {
 	Executors  []ExecutorStatus     `json:"executors,omitempty"`
 	Failures   int                  `json:"failures"` // executors that failed in a row before they registered
 	WaitReason string               `json:"hindrance,omitempty"`
+	Summary    string               `json:"summary,omitempty"` // see protocol.Finish; "" while it runs
 }
 
 // RequestedExecutors is an application's request for executors of one profile.
@@ -115,6 +116,7 @@ type DriverStatus struct {
 	Launches    int       `json:"launches"`
 	LogURL      string    `json:"logUrl,omitempty"`
 	Application string    `json:"application,omitempty"`
+	WebURL      string    `json:"webUrl,omitempty"` // of its application's pages while that runs
 }
 
 // Status returns the cluster's state.
@@ -139,7 +141,9 @@ func (c *Cluster) Status() Status {
 		s.EndedApplications = append(s.EndedApplications, c.ended.entries[i].status())
 	}
 	for _, d := range c.driversInOrder() {
-		s.Drivers = append(s.Drivers, d.status())
+		shown := d.status()
+		shown.WebURL = c.replyFor(d).GetWebUrl()
+		s.Drivers = append(s.Drivers, shown)
 	}
 	for i := len(c.endedDrivers.entries) - 1; i >= 0; i-- {
 		s.EndedDrivers = append(s.EndedDrivers, c.endedDrivers.entries[i].status())
@@ -177,10 +181,10 @@ func (a *application) status() ApplicationStatus {
 		ID: a.id, Name: a.description.GetName(), User: a.description.GetUser(), State: a.currentState(), Reason: a.reason,
 		Started: a.start, Ended: a.ended, Connected: a.attached && !a.hasEnded(), WebURL: a.description.GetWebUrl(),
 		Driver: a.description.GetDriverId(), CoresMax: int(a.description.GetCoresMax()), Cores: a.cores,
-		Failures: a.failures, WaitReason: a.waitReason,
+		Failures: a.failures, WaitReason: a.waitReason, Summary: a.summary,
 	}
 	if a.hasEnded() {
-		s.Cores, s.WaitReason = 0, ""
+		s.Cores, s.WaitReason, s.WebURL = 0, "", ""
 		return s
 	}
 	for _, demand := range a.demands {
