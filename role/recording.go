@@ -60,6 +60,7 @@ func startRecording(o driverOptions) *recording {
 	}
 	r.recorder = events.NewRecorder(events.LiveLimits, consumers...)
 	r.recorder.Record(applicationStarted(o))
+	_ = r.recorder.Newest() // so that no reader gets a state without the application
 	return r
 }
 

@@ -29,6 +29,17 @@ func TestMain(m *testing.M) {
 	leaktest.Main(m)
 }
 
+// A page that is read as soon as the application serves it shows the application.
+func TestFirstSnapshotHasTheApplication(t *testing.T) {
+	settings, err := config.FromMap(map[string]string{"master": "local[2]", "app.name": "count"})
+	require.NoError(t, err)
+	recording := startRecording(driverOptions{settings: settings, logger: slog.New(slog.DiscardHandler)})
+	defer recording.close()
+	first := recording.recorder.Snapshot()
+	require.Equal(t, "count", first.Application.Name)
+	require.False(t, first.Latest.IsZero(), "the version of a page is made of it")
+}
+
 func TestLocalRunWritesItsLog(t *testing.T) {
 	directory := t.TempDir()
 	spark, report := t.TempDir(), filepath.Join(t.TempDir(), "report.html")
