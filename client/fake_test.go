@@ -46,6 +46,8 @@ type fakeYARN struct {
 	submitted map[string]any // the submission
 	killed    string         // the message of the kill
 	requests  int
+	timeout   map[string]any // the request for a timeout
+	timeoutIn map[string]any // the latest report when the timeout was requested
 }
 
 const fakeID = "application_1700000000000_0001"
@@ -75,6 +77,12 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 	mux.HandleFunc("POST "+apps, f.submit)
 	mux.HandleFunc("GET "+apps, f.list)
 	mux.HandleFunc("GET "+apps+"/{id}", f.application)
+	mux.HandleFunc("PUT "+apps+"/{id}/timeout", func(_ http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		_ = json.NewDecoder(r.Body).Decode(&f.timeout)
+		f.timeoutIn = f.reports[min(f.requests, len(f.reports))-1]
+	})
 	mux.HandleFunc("GET "+apps+"/{id}/state", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"state":"RUNNING"}`) })
 	mux.HandleFunc("PUT "+apps+"/{id}/state", f.kill)
 	mux.HandleFunc("GET /proxy/{id}/api/status", f.status)

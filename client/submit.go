@@ -139,10 +139,34 @@ func (r *Running) limitLifetime(ctx context.Context) error {
 	if timeout <= 0 || r.submission.existing != nil {
 		return nil
 	}
-	if err := r.submission.cluster.setLifetime(ctx, r.ID(), timeout); err != nil {
+	err := r.awaitSaved(ctx)
+	if err == nil {
+		err = r.submission.cluster.setLifetime(ctx, r.ID(), timeout)
+	}
+	if err != nil {
 		return RefusedError(fmt.Errorf("%s runs without the timeout of %v, end it with yarn-submit kill %[1]s: %[3]w", r.ID(), timeout, err))
 	}
 	return nil
+}
+
+// awaitSaved waits until the ResourceManager has saved the application. Before that, the
+// ResourceManager refuses to change the application's timeout (updateApplicationTimeouts in
+// ClientRMService.java of Hadoop 3).
+func (r *Running) awaitSaved(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
+	defer cancel()
+	for {
+		application, err := r.submission.cluster.apps.Application(ctx, r.ID())
+		if err != nil {
+			return err
+		}
+		if application.State != yarnrest.StateNew && application.State != yarnrest.StateNewSaving {
+			return nil
+		}
+		if err := Sleep(ctx, firstInterval); err != nil {
+			return err
+		}
+	}
 }
 
 // submitted returns the report of an application that is not followed.

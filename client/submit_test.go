@@ -160,6 +160,16 @@ func TestSubmitWithoutWaitingLeavesTheStagingToTheApplication(t *testing.T) {
 	require.Len(t, tree(t, b.staging), 1)
 }
 
+func TestTimeoutOfAnApplicationThatIsNotFollowed(t *testing.T) {
+	f := newFakeYARN(t)
+	b := newBench(t, f, map[string]string{"yarn.submit.waitAppCompletion": "false", "yarn.submit.timeout": "5s"})
+	f.reports = []map[string]any{state("NEW"), state("NEW_SAVING"), state("SUBMITTED")}
+	_, err := b.cluster.Submit(context.Background(), b.job)
+	require.NoError(t, err)
+	require.Contains(t, f.timeout["timeout"], "expiryTime")
+	require.Equal(t, state("SUBMITTED"), f.timeoutIn, "the ResourceManager refuses a timeout before it has saved the application")
+}
+
 func TestRefusedSubmitRemovesStagedFiles(t *testing.T) {
 	f := newFakeYARN(t)
 	f.refusal = "org.apache.hadoop.yarn.exceptions.YarnException: Failed to submit application_1700000000000_0001 to YARN: something is wrong"
