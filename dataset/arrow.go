@@ -16,10 +16,10 @@ import (
 // one task. A record, and the strings and slices of its columns, are valid only until
 // the function that receives it returns, unless the function calls the record's Retain.
 // See [Text] for the files.
-func ArrowRecords(p *Plan, path string, options ...ReadOption) *Of[arrow.Record] {
-	n := newSource(p, "ArrowRecords", path, options)
+func ArrowRecords(p *Plan, path string, options ...ReadOption) *Of[arrow.RecordBatch] {
+	n := newSource[arrow.RecordBatch](p, "ArrowRecords", path, options)
 	n.source.whole = true
-	return newOf(p, n, func(x *taskContext, partition int, emit func(arrow.Record) bool) {
+	return newOf(p, n, func(x *taskContext, partition int, emit func(arrow.RecordBatch) bool) {
 		for _, split := range x.splits(n, partition) {
 			if !x.arrowRecords(split, emit) {
 				return
@@ -33,7 +33,7 @@ var arrowMagic = []byte("ARROW1")
 
 // arrowRecords passes the records of a file to emit. It returns false if emit did, or
 // after an error.
-func (x *taskContext) arrowRecords(split storage.Split, emit func(arrow.Record) bool) bool {
+func (x *taskContext) arrowRecords(split storage.Split, emit func(arrow.RecordBatch) bool) bool {
 	next, closeFile, err := openArrow(x, split)
 	if err != nil {
 		return x.fail(fmt.Errorf("%s: %w", split.Path, err))
@@ -58,7 +58,7 @@ func (x *taskContext) arrowRecords(split storage.Split, emit func(arrow.Record) 
 
 // openArrow opens a file or stream. next returns its next record, which the caller must
 // release, or io.EOF.
-func openArrow(x *taskContext, split storage.Split) (next func() (arrow.Record, error), closeFile func(), err error) {
+func openArrow(x *taskContext, split storage.Split) (next func() (arrow.RecordBatch, error), closeFile func(), err error) {
 	if split.Compression == "" {
 		file, err := x.task.Files().Open(x.task, split.Path)
 		if err != nil {
@@ -86,19 +86,19 @@ func openArrow(x *taskContext, split storage.Split) (next func() (arrow.Record, 
 	return next, func() { _ = stream.Close() }, err
 }
 
-func arrowFile(file storage.File) (next func() (arrow.Record, error), err error) {
+func arrowFile(file storage.File) (next func() (arrow.RecordBatch, error), err error) {
 	defer recoverArrow(&err)
 	reader, err := ipc.NewFileReader(file)
 	if err != nil {
 		return nil, err
 	}
 	index := 0
-	return func() (record arrow.Record, err error) {
+	return func() (record arrow.RecordBatch, err error) {
 		defer recoverArrow(&err)
 		if index == reader.NumRecords() {
 			return nil, io.EOF
 		}
-		if record, err = reader.RecordAt(index); err != nil {
+		if record, err = reader.RecordBatchAt(index); err != nil {
 			return nil, err
 		}
 		index++
@@ -106,13 +106,13 @@ func arrowFile(file storage.File) (next func() (arrow.Record, error), err error)
 	}, nil
 }
 
-func arrowStream(stream io.Reader) (next func() (arrow.Record, error), err error) {
+func arrowStream(stream io.Reader) (next func() (arrow.RecordBatch, error), err error) {
 	defer recoverArrow(&err)
 	reader, err := ipc.NewReader(stream)
 	if err != nil {
 		return nil, err
 	}
-	return func() (record arrow.Record, err error) {
+	return func() (record arrow.RecordBatch, err error) {
 		defer recoverArrow(&err)
 		if record, err = reader.Read(); err != nil {
 			return nil, err

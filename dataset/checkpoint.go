@@ -87,7 +87,7 @@ func checkpointReader[T any](p *Plan, arguments []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{operator: "Checkpoint", source: &source{paths: c.Path, whole: true, checkpoint: true}, hashed: c.Hashed}
+	n := &node{operator: "Checkpoint", source: &source{paths: []string{c.Path}, whole: true, checkpoint: true}, hashed: c.Hashed}
 	n.partitions = func(l *layout) int { return l.Sources[n.ref()] }
 	of := newOf(p, n, func(x *taskContext, partition int, emit func(T) bool) {
 		for _, split := range x.splits(n, partition) {

@@ -3,12 +3,15 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -41,17 +44,13 @@ func LineRecords() ReadOption { return func(s *source) { s.csv.lines = true } }
 // A file is read by one task, because a record may have line breaks, unless the
 // option [LineRecords] excludes that. See [Text] for the files.
 func CSV[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
-	n := newSource(p, "CSV", path, options)
+	n := newSource[T](p, "CSV", path, options)
 	n.source.whole = !n.source.csv.lines
-	converter, err := newCSVConverter[T]()
+	converter, err := newCSVConverter(reflect.TypeFor[T](), isPartitionField)
 	p.reject("CSV", err)
-	return newOf(p, n, func(x *taskContext, partition int, emit func(T) bool) {
-		for _, split := range x.splits(n, partition) {
-			r := &csvReader[T]{x: x, split: split, options: n.source.csv, converter: converter}
-			if !r.each(emit) {
-				return
-			}
-		}
+	return newRecords(p, n, func(x *taskContext, split storage.Split, emit func(T) bool, reject malformedFunc) bool {
+		r := &csvReader[T]{x: x, split: split, options: n.source.csv, converter: converter}
+		return r.each(emit, reject)
 	})
 }
 
@@ -60,7 +59,7 @@ type csvReader[T any] struct {
 	x         *taskContext
 	split     storage.Split
 	options   csvOptions
-	converter csvRows[T]
+	converter csvConverter
 	width     int   // number of columns; 0 if records may have any
 	columns   []int // the column of each field
 	limit     *recordLimitReader
@@ -83,7 +82,10 @@ func (l *recordLimitReader) Read(p []byte) (int, error) {
 }
 
 // each passes the elements to emit. It returns false if emit did, or after an error.
-func (r *csvReader[T]) each(emit func(T) bool) bool {
+func (r *csvReader[T]) each(emit func(T) bool, reject malformedFunc) bool {
+	if err := checkIsText(r.split); err != nil {
+		return r.x.fail(err)
+	}
 	if r.split.Offset > 0 && r.options.header {
 		if err := r.readHeader(); err != nil {
 			return r.x.fail(err)
@@ -104,6 +106,14 @@ func (r *csvReader[T]) each(emit func(T) bool) bool {
 		if err == io.EOF {
 			return true
 		}
+		var malformed *csv.ParseError
+		if errors.As(err, &malformed) && !(first && r.options.header) {
+			r.limit.bytes, first = 0, false
+			if !reject(int64(malformed.StartLine), r.text(record), r.withAdvice(malformed.Err)) {
+				return false
+			}
+			continue
+		}
 		if err != nil {
 			return r.x.fail(r.wrapError(err))
 		}
@@ -119,13 +129,15 @@ func (r *csvReader[T]) each(emit func(T) bool) bool {
 		first = false
 		r.x.measured.RecordsIn++
 		element = zero
-		if err := r.check(record); err != nil {
-			return r.x.fail(lineError(r.split, int64(line), err))
+		err = r.check(record)
+		if err == nil {
+			err = r.converter.decode(unsafe.Pointer(&element), record, r.columns)
 		}
-		if err := r.converter.decode(&element, record, r.columns); err != nil {
-			return r.x.fail(lineError(r.split, int64(line), err))
-		}
-		if !emit(element) {
+		if err != nil {
+			if !reject(int64(line), r.text(record), err) {
+				return false
+			}
+		} else if !emit(element) {
 			return false
 		}
 	}
@@ -152,7 +164,7 @@ func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
 // readHeader reads the header of the file, of which the split is a later part.
 func (r *csvReader[T]) readHeader() error {
 	start := *r
-	start.split.Offset, start.split.Length, start.split.Last = 0, 1, false
+	start.split.Offset, start.split.Length, start.split.Last = 0, r.split.Offset, false
 	file, err := start.split.Open(r.x.task)
 	if err != nil {
 		return err
@@ -201,14 +213,25 @@ func (r *csvReader[T]) check(record []string) error {
 	return nil
 }
 
+// text returns the fields of a record, joined by the delimiter.
+func (r *csvReader[T]) text(record []string) string {
+	return strings.Join(record, string(cmp.Or(r.options.delimiter, ',')))
+}
+
 // wrapError adds the place to an error of a csv.Reader.
 func (r *csvReader[T]) wrapError(err error) error {
 	var malformed *csv.ParseError
 	if !errors.As(err, &malformed) {
 		return fmt.Errorf("%s: %w", r.split.Path, err)
 	}
-	if err = malformed.Err; r.options.lines && (errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote)) {
-		err = fmt.Errorf("%w; if a field has a line break in quotes, read the files without the option LineRecords", err)
+	return lineError(r.split, int64(malformed.StartLine), r.withAdvice(malformed.Err))
+}
+
+// withAdvice adds advice to err, the Err of a csv.ParseError, if the option LineRecords may be
+// its cause.
+func (r *csvReader[T]) withAdvice(err error) error {
+	if r.options.lines && (errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote)) {
+		return fmt.Errorf("%w; if a field has a line break in quotes, read the files without the option LineRecords", err)
 	}
-	return lineError(r.split, int64(malformed.StartLine), err)
+	return err
 }

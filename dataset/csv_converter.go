@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// csvRows converts CSV records to elements and back.
-type csvRows[T any] struct {
+// csvConverter converts CSV records to elements and back.
+type csvConverter struct {
 	fields []csvField // nil if T is a []string
 }
 
@@ -25,19 +25,18 @@ type csvField struct {
 
 // newCSVConverter returns the conversion for T. It fails if T has a field that cannot be
 // converted.
-func newCSVConverter[T any]() (csvRows[T], error) {
-	t := reflect.TypeFor[T]()
+func newCSVConverter(t reflect.Type, skip func(reflect.StructField) bool) (csvConverter, error) {
 	if t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[string]() {
-		return csvRows[T]{}, nil
+		return csvConverter{}, nil
 	}
 	if t.Kind() != reflect.Struct {
-		return csvRows[T]{}, fmt.Errorf("a CSV record cannot be of type %v: want a struct or []string", t)
+		return csvConverter{}, fmt.Errorf("a CSV record cannot be of type %v: want a struct or []string", t)
 	}
-	converter := csvRows[T]{fields: []csvField{}}
+	converter := csvConverter{fields: []csvField{}}
 	for i := range t.NumField() {
 		declared := t.Field(i)
 		name := declared.Tag.Get("csv")
-		if !declared.IsExported() || name == "-" {
+		if !declared.IsExported() || name == "-" || skip(declared) {
 			continue
 		}
 		field, ok := csvFieldOf(declared)
@@ -56,27 +55,29 @@ func newCSVConverter[T any]() (csvRows[T], error) {
 	return converter, nil
 }
 
-// decode sets an element from a record.
-func (r csvRows[T]) decode(element *T, record []string, columns []int) error {
+// decode sets the element at an address to the values of a record. columns has, for each
+// field, the index of its column.
+func (r csvConverter) decode(element unsafe.Pointer, record []string, columns []int) error {
 	if r.fields == nil {
-		*(*[]string)(unsafe.Pointer(element)) = record
+		*(*[]string)(element) = record
 		return nil
 	}
 	for i := range r.fields {
-		if err := r.fields[i].parse(unsafe.Pointer(element), record[columns[i]]); err != nil {
+		if err := r.fields[i].parse(element, record[columns[i]]); err != nil {
 			return fmt.Errorf("field %s: %w", r.fields[i].name, err)
 		}
 	}
 	return nil
 }
 
-// encode returns the record of an element. It may use the buffer.
-func (r csvRows[T]) encode(buffer []string, element *T) (record []string, err error) {
+// encode returns the record for the element at an address. It may append to buffer and
+// return that.
+func (r csvConverter) encode(buffer []string, element unsafe.Pointer) (record []string, err error) {
 	if r.fields == nil {
-		return *(*[]string)(unsafe.Pointer(element)), nil
+		return *(*[]string)(element), nil
 	}
 	for i := range r.fields {
-		text, err := r.fields[i].format(unsafe.Pointer(element))
+		text, err := r.fields[i].format(element)
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", r.fields[i].name, err)
 		}
@@ -85,8 +86,8 @@ func (r csvRows[T]) encode(buffer []string, element *T) (record []string, err er
 	return buffer, nil
 }
 
-// header returns the names of the fields.
-func (r csvRows[T]) header() []string {
+// header returns the names of the columns.
+func (r csvConverter) header() []string {
 	var names []string
 	for _, field := range r.fields {
 		names = append(names, field.name)
@@ -94,20 +95,20 @@ func (r csvRows[T]) header() []string {
 	return names
 }
 
-// csvEncoder encodes records as lines.
-type csvEncoder struct {
-	buffer bytes.Buffer
+// csvLineEncoder encodes records as lines.
+type csvLineEncoder struct {
+	buffer *bytes.Buffer
 	writer *csv.Writer
 }
 
-func newCSVEncoder() *csvEncoder {
-	buffer := &csvEncoder{}
-	buffer.writer = csv.NewWriter(&buffer.buffer)
-	return buffer
+func newCSVLineEncoder() csvLineEncoder {
+	buffer := new(bytes.Buffer)
+	return csvLineEncoder{buffer: buffer, writer: csv.NewWriter(buffer)}
 }
 
-// line returns a record with a line end. It is valid until the next call.
-func (e *csvEncoder) line(record []string) ([]byte, error) {
+// line returns a record as a line, including the line break. The bytes are valid until the
+// next call.
+func (e csvLineEncoder) line(record []string) ([]byte, error) {
 	switch {
 	case len(record) == 0:
 		return nil, errors.New("a CSV record must have a field")

@@ -1,84 +1,117 @@
 package dataset
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"reflect"
-
-	"github.com/bobbin-yarn/bobbin/internal/record"
 )
 
 // Format is a format of files; see [Of.Save].
-type Format int
+type Format struct{ name string }
 
-// Formats of files.
-const (
-	// AsText writes one line for each element, which must be a string or []byte.
-	AsText Format = iota
-	// AsJSON writes each element as JSON on a line of its own.
-	AsJSON
-	// AsCSV writes each element as a record of comma-separated values. See [CSV] for
-	// the types of elements.
-	AsCSV
-)
+// FormatDescription describes a format of files to [RegisterFormat].
+type FormatDescription struct {
+	// Name identifies the format in all processes of an application.
+	Name string
+	// Suffix returns the suffix of file names for a compression, such as ".json.gz" for
+	// "gzip". The compression "" is the format's default. Suffix fails if the format does
+	// not have the compression.
+	Suffix func(compression string) (string, error)
+	// NewEncoder returns an encoder that writes elements of a type to a file. It fails if
+	// the format cannot write such elements, or an option is wrong. To find that out early,
+	// Save also calls NewEncoder in the driver, with a file that discards all bytes.
+	NewEncoder func(file io.Writer, element reflect.Type, options EncodeOptions) (Encoder, error)
+	// Streams says that an encoder keeps only a small part of its file in memory. Then a
+	// task may write several files at the same time; see [PartitionBy].
+	Streams bool
+}
 
-// lineEncoder returns a function that encodes an element as a line. The line is valid
-// until the next call. It fails if the format has no elements of this type.
-func lineEncoder[T any](format Format) (func(element T) (line []byte, options error), error) {
-	element := reflect.TypeFor[T]()
-	var line []byte
-	switch format {
-	case AsText:
-		if element.Kind() != reflect.String && element != reflect.TypeFor[[]byte]() {
-			return nil, fmt.Errorf("elements of type %v cannot be written as text: map them to string or []byte first", element)
-		}
-		description, err := record.CodecFor[T]() // encodes a string or []byte as it is
-		return func(element T) ([]byte, error) {
-			var err error
-			if line, err = description.Append(line[:0], element); err != nil {
-				return nil, err
-			}
-			line = append(line, '\n')
-			return line, nil
-		}, err
-	case AsJSON:
-		return func(element T) ([]byte, error) {
-			encoded, err := json.Marshal(element)
-			return append(encoded, '\n'), err
-		}, nil
-	case AsCSV:
-		rows, err := newCSVConverter[T]()
-		encoder := newCSVEncoder()
-		var fields []string
-		var current T
-		return func(element T) ([]byte, error) {
-			current = element
-			encoded, known := rows.encode(fields[:0], &current)
-			if known != nil {
-				return nil, known
-			}
-			if rows.fields != nil {
-				fields = encoded
-			}
-			return encoder.line(encoded)
-		}, err
+// EncodeOptions are the options of [Of.Save] for the format's encoders.
+type EncodeOptions struct {
+	_           struct{}          `cbor:",toarray"`
+	Compression string            // the argument of [Compress]; "" without that option
+	Options     map[string]string // values set with [FormatOption], by name; nil if there are none
+}
+
+// Encoder writes the elements of one file.
+type Encoder interface {
+	// Write appends an element. For a data set of type T, element is a *T that is valid
+	// until Write returns.
+	Write(element any) error
+	// Close writes the rest of the file, such as a footer. It does not close the file.
+	Close() error
+}
+
+// formats has all registered formats by name. It needs no lock, because it changes only
+// while package variables are initialized.
+var formats = map[string]FormatDescription{}
+
+// RegisterFormat adds a format of files. Call it in the initializer of a package variable,
+// so that executors have the format, too. RegisterFormat panics if another format has the
+// same name.
+func RegisterFormat(description FormatDescription) Format {
+	if _, taken := formats[description.Name]; taken {
+		panic(fmt.Sprintf("dataset: two formats have the name %q", description.Name))
 	}
-	return nil, fmt.Errorf("the format %d is not known", format)
+	formats[description.Name] = description
+	return Format{description.Name}
+}
+
+// String returns the format's name.
+func (f Format) String() string { return f.name }
+
+// outputFormat describes the files of a saved data set.
+type outputFormat struct {
+	_       struct{} `cbor:",toarray"`
+	Name    string
+	Options EncodeOptions
+	Columns []string // arguments of [PartitionBy]
+}
+
+// outputFormatOf returns the description of files with elements of a type, and the suffix
+// of the files' names. It fails if the format cannot write such elements, or an option is
+// wrong.
+func outputFormatOf(element reflect.Type, format Format, options EncodeOptions) (files outputFormat, suffix string, err error) {
+	description, known := formats[format.name]
+	if !known {
+		return files, "", errors.New("the format is the zero value of Format: name one, such as dataset.AsText")
+	}
+	if suffix, err = description.Suffix(options.Compression); err != nil {
+		return files, "", err
+	}
+	files = outputFormat{Name: format.name, Options: options}
+	_, err = files.encoder(io.Discard, element)
+	return files, suffix, err
+}
+
+// encoder returns an encoder that writes elements of a type to a file.
+func (o outputFormat) encoder(file io.Writer, element reflect.Type) (Encoder, error) {
+	description, known := formats[o.Name]
+	if !known {
+		return nil, permanentError{fmt.Errorf("this program has no format %q: executors must run the driver's program", o.Name)}
+	}
+	options := o.Options
+	options.Options = maps.Clone(options.Options)
+	return description.NewEncoder(file, element, options)
+}
+
+// openFiles returns how many files a task may write at the same time.
+func (o outputFormat) openFiles() int {
+	if formats[o.Name].Streams {
+		return maxOpenFiles
+	}
+	return 1
 }
 
 // saver returns the function with which the nodes of a data set write elements.
-func saver[T any](s *Of[T]) func(x *taskContext, format Format, partition int, write func(line []byte) error) {
-	return func(x *taskContext, format Format, partition int, write func(line []byte) error) {
-		encode, err := lineEncoder[T](format)
-		if err != nil {
-			x.fail(err)
-			return
-		}
+func saver[T any](s *Of[T]) func(x *taskContext, partition int, write func(element any) error) {
+	return func(x *taskContext, partition int, write func(element any) error) {
+		current := new(T) // the same variable for all elements, to avoid allocations
 		s.compute(x, partition, func(element T) bool {
-			current, err := encode(element)
-			if err == nil {
-				err = write(current)
-			}
+			*current = element
+			err := write(current)
 			return err == nil || x.fail(err)
 		})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin"
 	"github.com/bobbin-yarn/bobbin/internal/record"
+	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 // Of is a data set: a sequence of elements of type T, in partitions. It is
@@ -32,10 +33,10 @@ type node struct {
 	plan      *Plan
 	index     int
 	operator  string
-	callSite  string // file and line of the call of the operator
-	element   string // name of the element type
-	arguments string // arguments of the operator that are neither data sets nor functions
-	dataSet   any    // the *Of of this node
+	callSite  string       // file and line of the call of the operator
+	element   reflect.Type // type of the elements
+	arguments string       // arguments of the operator that are neither data sets nor functions
+	dataSet   any          // the *Of of this node
 
 	inputs   []*node     // data sets that the operator reads, partition by partition
 	shuffles []*exchange // shuffles that the operator reads
@@ -48,7 +49,7 @@ type node struct {
 	// hashed is set if the elements are KV values, each in the partition that a hash
 	// shuffle puts its key into.
 	hashed bool
-	// needsOffsets is set if the operator needs the number of elements in each partition of
+	// needsOffsets says that the operator needs the number of elements in each partition of
 	// its input.
 	needsOffsets bool
 	// shared is set if many tasks read the same partition.
@@ -62,14 +63,20 @@ type node struct {
 	// elements of a partition are those that the tasks compute together.
 	divisible []*exchange
 
+	// malformed calls emit with each record of a split that the source cannot decode, until
+	// emit returns false. It is nil unless the operator is JSON or CSV.
+	malformed func(x *taskContext, split storage.Split, emit func(MalformedRecord) bool) bool
+
 	// countElements returns the number of elements of a partition.
 	countElements func(x *taskContext, partition int) int64
 	// collect encodes the elements of a partition and passes them to add, until add
 	// returns false. It is nil if the elements cannot be encoded.
 	collect func(x *taskContext, partition int, add func(element []byte) bool)
-	// save passes the line of each element of a partition, without its line end, to
-	// add.
-	save func(x *taskContext, format Format, partition int, write func(line []byte) error)
+	// codec encodes single elements. It is nil if they cannot be encoded.
+	codec elementCodec
+	// save calls write with a pointer to each element of a partition, until write returns
+	// an error. The element is valid until write returns.
+	save func(x *taskContext, partition int, write func(element any) error)
 }
 
 func (n *node) ref() ref { return ref{Plan: n.plan.id, Node: n.index} }
@@ -82,14 +89,14 @@ func newOf[T any](p *Plan, n *node, compute computeFunc[T]) *Of[T] {
 		panic(fmt.Sprintf("%s uses a data set of another plan: pass it to this plan's function among its arguments", n.operator))
 	}
 	s := &Of[T]{node: n, plan: p}
-	n.dataSet, n.element = s, reflect.TypeFor[T]().String()
+	n.dataSet, n.element = s, reflect.TypeFor[T]()
 	p.add(n)
 	if n.partitions == nil {
 		n.partitions = n.inputs[0].partitions
 	}
 	values, err := record.CodecFor[T]()
 	if err == nil {
-		n.collect = collector(s, values)
+		n.collect, n.codec = collector(s, values), pointerCodec[T]{values}
 	}
 	n.countElements = func(x *taskContext, partition int) (count int64) {
 		s.compute(x, partition, func(T) bool { count++; return true })

@@ -1,35 +1,29 @@
 package dataset
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/bobbin-yarn/bobbin/storage"
 )
-
-// outputFormat describes the files of a saved data set.
-type outputFormat struct {
-	_           struct{} `cbor:",toarray"`
-	Format      Format
-	Compression string
-	Header      []byte // begins each file
-}
 
 // SaveOption is an option of [Of.Save].
 type SaveOption func(*saveOptions)
 
 type saveOptions struct {
-	Compression string
-	header      bool
-	output      []storage.OutputOption
+	encode  EncodeOptions
+	columns []string // arguments of PartitionBy
+	output  []storage.OutputOption
+	dynamic bool // whether output has storage.ReplaceOutputPartitions
 }
 
 // Compress makes Save compress the files: with "gzip", to part-00000.gz and so on, or
 // with "zstd", to part-00000.zst. All sources decompress them.
 func Compress(compression string) SaveOption {
-	return func(o *saveOptions) { o.Compression = compression }
+	return func(o *saveOptions) { o.encode.Compression = compression }
 }
 
 // Overwrite makes Save replace the directory if it exists, when all new files are
@@ -48,27 +42,17 @@ func Append() SaveOption {
 
 // WriteHeader makes Save begin each file with the names of the columns, for [AsCSV] and
 // elements that are structs.
-func WriteHeader() SaveOption { return func(o *saveOptions) { o.header = true } }
+func WriteHeader() SaveOption { return FormatOption(headerOption, "true") }
 
-// outputFormatOf returns the format of the files. It fails if elements of type T cannot be
-// saved in the format, or an option is wrong.
-func outputFormatOf[T any](format Format, options saveOptions) (outputFormat, error) {
-	saved := outputFormat{Format: format, Compression: options.Compression}
-	if _, err := lineEncoder[T](format); err != nil {
-		return saved, err
+// FormatOption sets an option of the format. The package of the format documents its
+// options.
+func FormatOption(name, value string) SaveOption {
+	return func(o *saveOptions) {
+		if o.encode.Options == nil {
+			o.encode.Options = map[string]string{}
+		}
+		o.encode.Options[name] = value
 	}
-	if len(options.output) > 1 {
-		return saved, errors.New("Overwrite and Append exclude each other")
-	}
-	if !options.header {
-		return saved, nil
-	}
-	rows, err := newCSVConverter[T]()
-	if format != AsCSV || err != nil || rows.fields == nil {
-		return saved, errors.New("WriteHeader needs the format AsCSV and elements that are structs")
-	}
-	saved.Header, err = newCSVEncoder().line(rows.header())
-	return saved, err
 }
 
 // Save writes the elements to a directory, in the files part-00000, part-00001, …
@@ -86,11 +70,10 @@ func (s *Of[T]) Save(ctx context.Context, path string, format Format, options ..
 	for _, option := range options {
 		option(&o)
 	}
-	files, err := outputFormatOf[T](format, o)
-	if err != nil {
-		return fmt.Errorf("save %s: %w", path, err)
+	if len(o.output) > 1 {
+		return fmt.Errorf("save %s: Overwrite, DynamicOverwrite and Append exclude each other", path)
 	}
-	suffix, err := storage.CompressionSuffix(files.Compression)
+	files, suffix, err := s.outputFormat(format, o)
 	if err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
 	}
@@ -98,11 +81,42 @@ func (s *Of[T]) Save(ctx context.Context, path string, format Format, options ..
 	if err != nil {
 		return err
 	}
-	return e.writeOutput(ctx, path, append(o.output, storage.PartSuffix(suffix)), func(ctx context.Context, output *storage.Output) (int, error) {
+	return e.writeOutput(ctx, path, append(o.output, storage.PartSuffix(suffix), storage.Partitioned(len(o.columns))), func(ctx context.Context, output *storage.Output) (int, error) {
 		j := &job{kind: saveElements, output: output, format: files}
 		_, err := runJob(ctx, s, j)
 		return len(j.outputs), err
 	})
+}
+
+// outputFormat checks Save's options. It returns the format of the files and the suffix of
+// their names.
+func (s *Of[T]) outputFormat(format Format, o saveOptions) (files outputFormat, suffix string, err error) {
+	if o.dynamic && len(o.columns) == 0 {
+		return files, "", errors.New("DynamicOverwrite needs the option PartitionBy")
+	}
+	element := reflect.TypeFor[T]()
+	fields, err := partitionFieldsOf(element)
+	if err != nil {
+		return files, "", err
+	}
+	for _, f := range fields {
+		if !slices.Contains(o.columns, f.column) {
+			return files, "", fmt.Errorf("field %s of %v has the tag partition:%q, so readers take it from the names of directories: "+
+				"name the column in PartitionBy, or map the elements to another type", f.name, element, f.column)
+		}
+	}
+	if len(o.columns) > 0 {
+		p, err := newPartitioning(element, o.columns)
+		if err != nil {
+			return files, "", err
+		}
+		if element = p.fileType; s.node.codec == nil {
+			return files, "", errors.New("PartitionBy needs elements that can be sent to other processes")
+		}
+	}
+	files, suffix, err = outputFormatOf(element, format, o.encode)
+	files.Columns = o.columns
+	return files, suffix, err
 }
 
 // writeOutput makes a directory of the parts that write writes; write returns their
@@ -144,28 +158,28 @@ func (e *engine) addSaved(path string, n int) int {
 
 // save computes partitions and writes their elements to one part of the output.
 func (s *decodedStage) save(x *taskContext, partitions span) (elements int64, err error) {
+	if len(s.OutputFormat.Columns) > 0 {
+		return s.savePartitioned(x, partitions)
+	}
 	part, err := s.Output.Part(x.task, x.task.Index(), x.task.Attempt())
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = part.Abort() }() // no effect after Commit
-	encoder, err := storage.Compress(part, s.OutputFormat.Compression)
+	encoder, err := s.OutputFormat.encoder(part, s.final.element)
 	if err != nil {
 		return 0, err
 	}
-	file := bufio.NewWriterSize(encoder, 256<<10)
-	_, _ = file.Write(s.OutputFormat.Header) // Flush returns its error
 	err = x.eachPartition(partitions, func(partition int) {
-		s.final.save(x, s.OutputFormat.Format, partition, func(element []byte) error {
+		s.final.save(x, partition, func(element any) error {
 			elements++
-			_, err := file.Write(element)
-			return err
+			return encoder.Write(element)
 		})
 	})
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(file.Flush(), encoder.Close()); err != nil {
+	if err := encoder.Close(); err != nil {
 		return 0, err
 	}
 	return elements, x.task.CommitOutput(part.Commit)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"reflect"
 	"slices"
 
@@ -17,11 +18,14 @@ import (
 
 // source is the files that an operator reads.
 type source struct {
-	paths      string
-	splitSize  int64 // 0 means defaultSplitSize
-	whole      bool  // a split must be read as a whole
-	csv        csvOptions
-	checkpoint bool // the files are those of a checkpoint
+	paths []string // paths of files and directories, or patterns
+	partitionPruning
+	splitSize      int64 // 0 means defaultSplitSize
+	whole          bool  // a split must be read as a whole
+	csv            csvOptions
+	malformed      Handling
+	checkpoint     bool // the files are those of a checkpoint
+	separateSplits bool // the files are those of a checkpoint
 }
 
 // ReadOption is an option of a source.
@@ -31,37 +35,71 @@ type ReadOption func(*source)
 // 32 MiB. If files cannot be divided, only small ones share a partition.
 func SplitSize(bytes int64) ReadOption { return func(s *source) { s.splitSize = bytes } }
 
+// MorePaths makes a source read more files and directories, in this order, after those of
+// its own path. Each path may be a pattern.
+func MorePaths(paths ...string) ReadOption {
+	return func(s *source) { s.paths = append(s.paths, paths...) }
+}
+
 // newSource returns a node that reads files.
-func newSource(p *Plan, operator, path string, options []ReadOption) *node {
-	n := &node{operator: operator, source: &source{paths: path}}
+func newSource[T any](p *Plan, operator, path string, options []ReadOption) *node {
+	n := &node{operator: operator, source: &source{paths: []string{path}}}
 	for _, option := range options {
 		option(n.source)
+	}
+	if operator != "CSV" && operator != "JSON" && n.source.malformed != Fail {
+		p.reject(operator, errors.New("OnMalformed is an option of JSON and CSV"))
 	}
 	if operator != "CSV" && n.source.csv != (csvOptions{}) {
 		p.reject(operator, errors.New("Header, Delimiter and LineRecords are options of CSV"))
 	}
-	n.arguments = fmt.Sprintf("%q by %d bytes, %v", path, n.source.splitSize, n.source.csv)
+	var err error
+	n.source.fields, err = partitionFieldsOf(reflect.TypeFor[T]())
+	p.reject(operator, err)
+	n.arguments = fmt.Sprintf("%q by %d bytes, %v, malformed %d", n.source.paths, n.source.splitSize, n.source.csv, n.source.malformed)
+	for _, f := range n.source.filters {
+		n.arguments += fmt.Sprintf(", some of %q", f.column)
+	}
+	if n.source.separateSplits {
+		n.arguments += ", each split a partition"
+	}
 	n.partitions = func(l *layout) int { return l.Sources[n.ref()] }
 	return n
 }
 
-// eachLine passes the lines of a partition of a source to visit, with their numbers
-// in their split, from 1.
-func (x *taskContext) eachLine(split *node, partition int, visit func(split storage.Split, number int64, line []byte) bool) {
-	for _, split := range x.splits(split, partition) {
-		number := int64(0)
-		for line, err := range split.LinesUpTo(x.task, int(x.service.TaskMemory())) {
-			if err != nil {
-				x.fail(err)
-				return
-			}
-			x.measured.RecordsIn++
-			number++
-			if !visit(split, number, line) {
-				return
-			}
+// adviceBySuffix has advice for files that are not text, by the suffixes of their names.
+var adviceBySuffix = map[string]string{
+	".avro":    "read it with package dataset/avro",
+	".parquet": "read it with package dataset/parquet",
+	".orc":     "ORC is not read; write the data as Parquet, for example with Spark, and read that with package dataset/parquet",
+}
+
+// checkIsText returns an error if the name of a file shows that it is not text.
+func checkIsText(split storage.Split) error {
+	if instead := adviceBySuffix[path.Ext(split.Path)]; instead != "" {
+		return permanentError{fmt.Errorf("%s has no lines: %s", split.Path, instead)}
+	}
+	return nil
+}
+
+// eachLine calls visit with each line of a split and the line's number in the split, from
+// 1. It stops and returns false if visit returns false, or after an error.
+func (x *taskContext) eachLine(split storage.Split, visit func(number int64, line []byte) bool) bool {
+	if err := checkIsText(split); err != nil {
+		return x.fail(err)
+	}
+	number := int64(0)
+	for line, err := range split.LinesUpTo(x.task, int(x.service.TaskMemory())) {
+		if err != nil {
+			return x.fail(err)
+		}
+		x.measured.RecordsIn++
+		number++
+		if !visit(number, line) {
+			return false
 		}
 	}
+	return true
 }
 
 // lineError adds the place of a line to an error that no retry can help.
@@ -78,24 +116,25 @@ func lineError(split storage.Split, number int64, err error) error {
 // storage.Split.Lines for lines; one that is larger than the memory that a task may
 // use is an error. Files whose names end in .gz or .zst are decompressed.
 func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
-	n := newSource(p, "Text", path, options)
+	n := newSource[[]byte](p, "Text", path, options)
 	return newOf(p, n, func(x *taskContext, partition int, emit func([]byte) bool) {
-		x.eachLine(n, partition, func(_ storage.Split, _ int64, line []byte) bool { return emit(line) })
+		eachSplit(x, n, partition, emit, func(split storage.Split, emit func([]byte) bool) bool {
+			return x.eachLine(split, func(_ int64, line []byte) bool { return emit(line) })
+		})
 	})
 }
 
 // JSON returns the JSON values in the lines of files, as encoding/json decodes them
 // into T. It skips empty lines. See [Text] for the files.
 func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
-	n := newSource(p, "JSON", path, options)
-	return newOf(p, n, func(x *taskContext, partition int, emit func(T) bool) {
-		x.eachLine(n, partition, func(split storage.Split, number int64, line []byte) bool {
+	return newRecords(p, newSource[T](p, "JSON", path, options), func(x *taskContext, split storage.Split, emit func(T) bool, reject malformedFunc) bool {
+		return x.eachLine(split, func(number int64, line []byte) bool {
 			if len(bytes.TrimSpace(line)) == 0 {
 				return true
 			}
 			var element T
 			if err := json.Unmarshal(line, &element); err != nil {
-				return x.fail(lineError(split, number, fmt.Errorf("%w in %.80q", err, line)))
+				return reject(number, string(line), fmt.Errorf("%w in %.80q", err, line))
 			}
 			return emit(element)
 		})
@@ -105,36 +144,30 @@ func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 // partitions returns the splits of each partition. Small files share a partition.
 func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]storage.Split, error) {
 	if s.checkpoint {
-		partitions, _, err := openCheckpoint(ctx, files, s.paths)
+		partitions, _, err := openCheckpoint(ctx, files, s.paths[0])
 		return partitions, err
 	}
 	size := cmp.Or(s.splitSize, defaultSplitSize)
-	options := size
+	options := storage.SplitOptions{Size: size, Enter: s.shouldList}
 	if s.whole {
-		options = math.MaxInt64
+		options.Size = math.MaxInt64
 	}
-	splits, err := files.Splits(ctx, s.paths, storage.SplitOptions{Size: options})
+	var splits []storage.Split
+	for _, path := range s.paths {
+		found, err := files.Splits(ctx, path, options)
+		if err != nil {
+			return nil, err
+		}
+		splits = append(splits, found...)
+	}
+	splits, err := s.prune(splits)
 	if err != nil {
 		return nil, err
 	}
-	var partitions [][]storage.Split
-	var shared []storage.Split // splits of small files, for the next partition
-	var bytes int64
-	for _, split := range splits {
-		if split.Length >= size/2 {
-			partitions = append(partitions, []storage.Split{split})
-			continue
-		}
-		shared = append(shared, split)
-		if bytes += split.Length + openCost; bytes >= size {
-			partitions = append(partitions, shared)
-			shared, bytes = nil, 0
-		}
+	if s.separateSplits {
+		size = 0
 	}
-	if shared != nil {
-		partitions = append(partitions, shared)
-	}
-	return partitions, nil
+	return packSplits(splits, size), nil
 }
 
 const (

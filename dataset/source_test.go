@@ -70,7 +70,7 @@ var (
 		return dataset.JSON[person](p, path, dataset.SplitSize(500))
 	})
 	arrowSums = dataset.Define("Arrow", func(p *dataset.Plan, path string) *dataset.Of[string] {
-		return dataset.Map(dataset.ArrowRecords(p, path), func(r arrow.Record) string {
+		return dataset.Map(dataset.ArrowRecords(p, path), func(r arrow.RecordBatch) string {
 			names, _ := r.Column(0).(*array.String)
 			return fmt.Sprint(r.NumRows(), " ", strings.Clone(names.Value(0)))
 		})
@@ -179,6 +179,16 @@ func TestJSON(t *testing.T) {
 	})
 }
 
+func TestTextRefusesBinaryFormats(t *testing.T) {
+	run(t, func(ctx context.Context, session *bobbin.Session) {
+		orc := write(t, "part-0.orc", "ORC")
+		_, err := jsonPersons.With(session, orc).Collect(ctx)
+		require.ErrorContains(t, err, orc+" has no lines: ORC is not read; write the data as Parquet")
+		_, err = csvPersons.With(session, table{Path: write(t, "part-0.parquet", "PAR1")}).Collect(ctx)
+		require.ErrorContains(t, err, "part-0.parquet has no lines: read it with package dataset/parquet")
+	})
+}
+
 func TestArrowRecords(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "name", Type: arrow.BinaryTypes.String}}, nil)
 	dir := t.TempDir()
@@ -189,13 +199,13 @@ func TestArrowRecords(t *testing.T) {
 		return file
 	}
 	writeAll := func(w interface {
-		Write(arrow.Record) error
+		Write(arrow.RecordBatch) error
 		Close() error
 	}, prefix string) {
 		for i := range 3 {
 			names := array.NewStringBuilder(memory.DefaultAllocator)
 			names.AppendValues([]string{fmt.Sprint(prefix, i), "another"}, nil)
-			require.NoError(t, w.Write(array.NewRecord(schema, []arrow.Array{names.NewArray()}, -1)))
+			require.NoError(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{names.NewArray()}, -1)))
 		}
 		require.NoError(t, w.Close())
 	}
@@ -269,6 +279,8 @@ func TestSaveAsCSV(t *testing.T) {
 			{nil, "part-00000", table{}},
 			{[]dataset.SaveOption{dataset.Compress("gzip")}, "part-00000.gz", table{}},
 			{[]dataset.SaveOption{dataset.Compress("zstd"), dataset.WriteHeader()}, "part-00000.zst", table{Header: true}},
+			{[]dataset.SaveOption{dataset.Compress("bzip2"), dataset.WriteHeader()}, "part-00000.bz2", table{Header: true, Lines: true, Split: 100}},
+			{[]dataset.SaveOption{dataset.Compress("snappy")}, "part-00000.snappy", table{}},
 		} {
 			path := fmt.Sprint(out, n)
 			require.NoError(t, csvPersons.With(session, table{Path: in}).Save(ctx, path, dataset.AsCSV, test.options...))
