@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"maps"
@@ -86,10 +87,10 @@ func (a *stageAttempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 		Priority:        pool.Priority{Job: uint64(run.Priority.Job), Stage: run.Priority.Stage},
 		StageInJob:      s.place(e.jobs[run.Priority.Job]),
 		KeepsAllResults: s.exchange == nil && s.job.kind == collectElements,
-		Indexes:         run.Tasks,
+		Indexes:         s.largestFirst(run.Tasks),
 	}
 	spec.FromContext(s.job.ctx)
-	for _, task := range run.Tasks {
+	for _, task := range spec.Indexes {
 		t, err := e.task(s, l, s.tasks[task])
 		if err != nil {
 			return driver.TaskSet{}, err
@@ -97,6 +98,12 @@ func (a *stageAttempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 		spec.Tasks = append(spec.Tasks, t)
 	}
 	return spec, nil
+}
+
+// largestFirst returns tasks in the order in which they are started. Those that read the
+// most bytes are first, so that the stage does not end with one long task running alone.
+func (s *stageState) largestFirst(tasks []int) []int {
+	return slices.SortedStableFunc(slices.Values(tasks), func(a, b int) int { return cmp.Compare(s.tasks[b].bytes, s.tasks[a].bytes) })
 }
 
 // place returns the stage's place in a job that needs it.

@@ -10,6 +10,7 @@ import (
 type assignment struct {
 	span
 	piece
+	bytes int64 // approximate number of bytes that it reads, as divide counts them
 }
 
 // piece says that a task reads of a shuffle only the outputs of some map tasks, and so
@@ -61,6 +62,10 @@ func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, 
 	}
 	limit := max(skewFactor*median, skewTasks*target)
 	for _, whole := range coalesceSpans(all, sizes, target) {
+		var bytes int64
+		for _, size := range sizes[whole.First:whole.End] {
+			bytes += size
+		}
 		x, most := (*exchange)(nil), limit // the shuffle that has most of the partition's bytes
 		for _, shuffle := range shuffles {
 			if bytes := e.sizesOf(shuffle).total[whole.First]; bytes > most {
@@ -68,12 +73,13 @@ func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, 
 			}
 		}
 		if x == nil {
-			tasks = append(tasks, assignment{span: whole})
+			tasks = append(tasks, assignment{span: whole, bytes: bytes})
 			continue
 		}
 		s.partlyComputed = computed
-		for _, p := range e.pieces(x, whole.First, max(target, median)) {
-			tasks = append(tasks, assignment{whole, p})
+		pieces := e.pieces(x, whole.First, max(target, median))
+		for _, p := range pieces {
+			tasks = append(tasks, assignment{whole, p, bytes / int64(len(pieces))})
 		}
 	}
 	return tasks
