@@ -54,6 +54,8 @@ type node struct {
 	needsOffsets bool
 	// shared is set if many tasks read the same partition.
 	shared bool
+	// oneTaskPerPartition says that a task must not compute more than one partition.
+	oneTaskPerPartition bool
 	// buffersElements is set if the operator buffers elements, and needs memory for it.
 	buffersElements bool
 	// elementwise is set if the operator computes elements from each element of its first

@@ -23,24 +23,31 @@ func Sort[T any](in *Of[T]) *Of[T] {
 // The order of elements with equal keys is not defined.
 func SortByKey[K, V any](in *Of[KV[K, V]]) *Of[KV[K, V]] {
 	pairs := kvCodecOf[K, V](in.plan, "SortByKey")
-	return sorted(in, "SortByKey", func(buffer *[]byte, element KV[K, V]) (key, value []byte, err error) {
-		if key, err = pairs.keys.Append((*buffer)[:0], element.Key); err != nil {
-			return nil, nil, err
-		}
-		end := len(key)
-		if key, err = pairs.values.Append(key, element.Value); err != nil {
-			return nil, nil, err
-		}
-		*buffer = key
-		return key[:end], key[end:], nil
-	}, func(key, value []byte) (KV[K, V], error) {
-		decoded, err := pairs.keys.Decode(key)
-		if err != nil {
-			return KV[K, V]{}, err
-		}
-		v, err := pairs.values.Decode(value)
-		return KV[K, V]{decoded, v}, err
-	})
+	return sorted(in, "SortByKey", pairs.pair, pairs.decodePair)
+}
+
+// pair returns the encoded key and value of an element. Both are parts of *buffer, which
+// pair replaces if it is too small.
+func (k kvCodec[K, V]) pair(buffer *[]byte, element KV[K, V]) (key, value []byte, err error) {
+	if key, err = k.keys.Append((*buffer)[:0], element.Key); err != nil {
+		return nil, nil, err
+	}
+	end := len(key)
+	if key, err = k.values.Append(key, element.Value); err != nil {
+		return nil, nil, err
+	}
+	*buffer = key
+	return key[:end], key[end:], nil
+}
+
+// decodePair returns the element with an encoded key and an encoded value.
+func (k kvCodec[K, V]) decodePair(key, value []byte) (KV[K, V], error) {
+	decoded, err := k.keys.Decode(key)
+	if err != nil {
+		return KV[K, V]{}, err
+	}
+	v, err := k.values.Decode(value)
+	return KV[K, V]{decoded, v}, err
 }
 
 // SortBy returns the elements in ascending order of the keys that f returns, over
@@ -121,31 +128,38 @@ func sorted[T any](in *Of[T], operator string, encode func(buffer *[]byte, eleme
 		})
 	}
 	return newOf(in.plan, n, func(x *taskContext, partition int, emit func(T) bool) {
-		sorter, err := x.sorter()
+		x.visitSorted(func(add func(key, value []byte) error) { x.fetch(e, partition, add) }, func(key, value []byte) bool {
+			element, err := decode(key, value)
+			if err != nil {
+				return x.fail(err)
+			}
+			return emit(element)
+		})
+	})
+}
+
+// visitSorted calls read, sorts the records that read adds, and calls visit with each
+// record in the order of keys, until visit returns false.
+func (x *taskContext) visitSorted(read func(add func(key, value []byte) error), visit func(key, value []byte) bool) {
+	sorter, err := x.sorter()
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	defer x.closeSorter(sorter)
+	read(func(key, value []byte) error { return sorter.Add(record.Prefix(key), key, value) })
+	if x.err != nil {
+		return
+	}
+	for r, err := range sorter.All(x.task) {
 		if err != nil {
 			x.fail(err)
 			return
 		}
-		defer x.closeSorter(sorter)
-		x.fetch(e, partition, func(key, value []byte) error { return sorter.Add(record.Prefix(key), key, value) })
-		if x.err != nil {
+		if !visit(r.Key, r.Value) {
 			return
 		}
-		for r, err := range sorter.All(x.task) {
-			if err != nil {
-				x.fail(err)
-				return
-			}
-			element, err := decode(r.Key, r.Value)
-			if err != nil {
-				x.fail(err)
-				return
-			}
-			if !emit(element) {
-				return
-			}
-		}
-	})
+	}
 }
 
 // ranges finds the partition of a key among sorted bounds. Partition i has the keys
