@@ -68,7 +68,7 @@ func (a *stageAttempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 		input.Plans = plansOf(x.node)
 	}
 	var err error
-	if input.Broadcasts, err = broadcastsOf(s.final, exchange); err != nil {
+	if input.Broadcasts, err = broadcastsOf(l, s.final, exchange); err != nil {
 		return driver.TaskSet{}, err
 	}
 	common, err := codec.Encode(input)
@@ -116,6 +116,8 @@ func (s *stageState) name() string {
 	switch {
 	case s.exchange != nil:
 		return fmt.Sprintf("%s for %s", s.final, s.exchange.node)
+	case s.job.kind == measureShuffle:
+		return fmt.Sprintf("%s, measured", s.final)
 	case s.job.kind == sampleKeys:
 		return fmt.Sprintf("%s, sampled for %s", s.final, s.job.exchange.node)
 	}
@@ -125,7 +127,7 @@ func (s *stageState) name() string {
 // addOutputs adds the outputs that the stage reads to the layout of its tasks.
 func (a *stageAttempt) addOutputs(l *layout) {
 	l.Outputs = map[uint64][]shuffle.Output{}
-	within(a.state.final, func(n *node) {
+	l.within(a.state.final, func(n *node) {
 		for _, x := range n.shuffles {
 			id := x.id()
 			l.Outputs[id] = a.engine.stages[stage.StageID{Shuffle: stage.ShuffleID(id)}].outputs
@@ -284,6 +286,9 @@ func (a *stageAttempt) taskDone(result driver.Result) {
 		if x := e.executors[result.ExecutorID]; x != nil {
 			located.Executor = x.graphID()
 		}
+		if output.Output.Node != "" {
+			located.Executor = serviceGraphID(output.Output.Node)
+		}
 	}
 	counts, actions := e.graph.TaskDone(a.number, result.Index, located)
 	if counts && !s.countersAdded[result.Index] {
@@ -313,7 +318,7 @@ func (a *stageAttempt) taskDone(result driver.Result) {
 // savingJobs returns the jobs that have begun to save what they compute from a shuffle.
 func (e *engine) savingJobs(s *stageState) (jobs []*job) {
 	for _, j := range e.jobs {
-		if j.output != nil && j.resultStarted && reads(j.final, s.exchange) {
+		if j.output != nil && j.resultStarted && e.layout().reads(j.final, s.exchange) {
 			jobs = append(jobs, j)
 		}
 	}
@@ -330,11 +335,12 @@ func (e *engine) failJobs(jobs []*job, s *stageState, task int) {
 	}
 }
 
-// reads reports whether a node is computed from a shuffle.
-func reads(final *node, x *exchange) (found bool) {
-	within(final, func(n *node) {
+// reads reports whether a node is computed from shuffle x, directly or through other
+// shuffles.
+func (l *layout) reads(final *node, x *exchange) (found bool) {
+	l.within(final, func(n *node) {
 		for _, read := range n.shuffles {
-			found = found || read == x || reads(read.input, x)
+			found = found || read == x || l.reads(read.input, x)
 		}
 	})
 	return found

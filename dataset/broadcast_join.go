@@ -41,35 +41,14 @@ func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], ope
 	pairs := kvCodecOf[K, W](large.plan, operator)
 	whole := exchanged(small, operator, 1)
 	whole.node.shared, whole.node.buffersElements = true, true
-	tables := newSharedTable(func(x *taskContext) map[string][]W {
-		table := map[string][]W{}
-		left := x.operatorMemory
-		var buffer []byte
-		whole.compute(x, 0, func(element KV[K, W]) bool {
-			key, err := pairs.key(&buffer, element.Key)
-			if err != nil {
-				return x.fail(err)
-			}
-			encoded, err := pairs.values.Append(nil, element.Value)
-			if err != nil {
-				return x.fail(err)
-			}
-			if left -= int64(len(key) + len(encoded)); left < 0 {
-				return x.fail(permanentError{fmt.Errorf("the small side of %s has more than %d bytes, the memory that a task may use: "+
-					"use Join, or raise executor.memory", operator, x.operatorMemory)})
-			}
-			value, err := pairs.values.Decode(encoded) // element is valid only now
-			table[string(key)] = append(table[string(key)], value)
-			return err == nil || x.fail(err)
-		})
-		return table
+	tables := newJoinTables(whole, pairs, func(x *taskContext, bytes int64) error {
+		if bytes <= x.operatorMemory {
+			return nil
+		}
+		return permanentError{fmt.Errorf("the small side of %s has more than %d bytes, the memory that a task may use: "+
+			"use Join, or raise executor.memory", operator, x.operatorMemory)}
 	})
-	n := &node{operator: operator, inputs: []*node{large.node, whole.node}, elementwise: true}
-	n.partitions = func(l *layout) int { return l.count(large.node) }
-	n.parentPartitions = func(_ *layout, partition int, visit func(*node, int)) {
-		visit(large.node, partition)
-		visit(whole.node, 0)
-	}
+	n := broadcastNode(operator, large.node, whole.node)
 	return newOf(large.plan, n, func(x *taskContext, partition int, emit func(U) bool) {
 		table, ok := tables.acquire(x)
 		if !ok {
@@ -82,9 +61,50 @@ func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], ope
 			if err != nil {
 				return x.fail(err)
 			}
-			return match(element.Key, element.Value, table[string(key)], emit)
+			return match(element.Key, element.Value, table.find(key), emit)
 		})
 	})
+}
+
+// newJoinTables returns a sharedTable that is built from whole, which has all records of a
+// small side in its only partition. While it is built, check is called with the number of
+// encoded bytes so far, and returns an error if these are too many.
+func newJoinTables[K, W any](whole *Of[KV[K, W]], pairs kvCodec[K, W], check func(x *taskContext, bytes int64) error) *sharedTable[*joinTable[W]] {
+	return newSharedTable(func(x *taskContext) *joinTable[W] {
+		table := newJoinTable[W]()
+		var bytes int64
+		var buffer []byte
+		whole.compute(x, 0, func(element KV[K, W]) bool {
+			key, err := pairs.key(&buffer, element.Key)
+			if err != nil {
+				return x.fail(err)
+			}
+			encoded, err := pairs.values.Append(nil, element.Value)
+			if err != nil {
+				return x.fail(err)
+			}
+			bytes += int64(len(key) + len(encoded))
+			if err := check(x, bytes); err != nil {
+				return x.fail(err)
+			}
+			value, err := pairs.values.Decode(encoded) // element is valid only now
+			table.add(key, value)
+			return err == nil || x.fail(err)
+		})
+		table.finish()
+		return table
+	})
+}
+
+// broadcastNode returns a node with as many partitions as the large side. Each is computed
+// from the same partition of the large side, and from the only partition of whole, the
+// small side.
+func broadcastNode(operator string, large, whole *node) *node {
+	return &node{operator: operator, inputs: []*node{large, whole}, elementwise: true, partitions: large.partitions,
+		parentPartitions: func(_ *layout, partition int, visit func(*node, int)) {
+			visit(large, partition)
+			visit(whole, 0)
+		}}
 }
 
 // maxTableIdle is how long a process keeps a table that no task uses.

@@ -228,9 +228,9 @@ func (s *broadcastValue[T]) read(ctx context.Context, described peers.Value) ([]
 
 // broadcastsOf describes the broadcast values that the functions of a stage may
 // use, which writes or samples an exchange; nil if it does not.
-func broadcastsOf(final *node, written *exchange) ([]peers.Value, error) {
+func broadcastsOf(l *layout, final *node, written *exchange) ([]peers.Value, error) {
 	var ids []uint64
-	within(final, func(n *node) { ids = append(ids, n.plan.broadcasts...) })
+	l.within(final, func(n *node) { ids = append(ids, n.plan.broadcasts...) })
 	if written != nil {
 		ids = append(ids, written.node.plan.broadcasts...) // the operator combines values before the shuffle
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	doubledSums = dataset.Define("doubled", func(_ *dataset.Plan, in *dataset.Of[dataset.KV[int64, int64]]) *dataset.Of[dataset.KV[int64, int64]] {
+	doubledSums = dataset.Define("doubled sums", func(_ *dataset.Plan, in *dataset.Of[dataset.KV[int64, int64]]) *dataset.Of[dataset.KV[int64, int64]] {
 		return dataset.Reduce(dataset.MapValues(in, func(i int64) int64 { return 2 * i }), func(a, b int64) int64 { return a + b })
 	})
 	largeLines = dataset.Define("large lines", func(p *dataset.Plan, n numbers) *dataset.Of[[]byte] {

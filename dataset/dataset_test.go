@@ -15,6 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 	"github.com/bobbin-yarn/bobbin/dataset"
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 	"github.com/bobbin-yarn/bobbin/role"
 )
@@ -24,7 +25,15 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 // run runs a driver function on a local master.
 func run(t *testing.T, f func(ctx context.Context, session *bobbin.Session)) {
 	t.Helper()
-	require.NoError(t, bobbin.RunLocal(t.Context(), "local[2]", func(ctx context.Context) error {
+	runWith(t, map[string]string{"master": "local[2]"}, f)
+}
+
+// runWith runs a driver function with settings.
+func runWith(t *testing.T, values map[string]string, f func(ctx context.Context, session *bobbin.Session)) {
+	t.Helper()
+	settings, err := config.Default().With(values)
+	require.NoError(t, err)
+	require.NoError(t, role.RunLocal(t.Context(), settings, func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
 		require.NoError(t, err)
 		defer session.Close()

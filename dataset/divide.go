@@ -3,6 +3,10 @@ package dataset
 // divide decides what each task of a stage computes.
 func (e *engine) divide(s *stageState) []assignment {
 	l := e.layout()
+	if s.exchange == nil && s.job.kind == measureShuffle {
+		s.job.measured = e.recordBytes(s.final.shuffles[0])
+		return nil
+	}
 	if s.exchange == nil && s.job.partitionsToSample != nil {
 		var tasks []assignment
 		for _, partition := range s.job.partitionsToSample {
@@ -25,6 +29,8 @@ func (e *engine) divide(s *stageState) []assignment {
 				sizes[partition] += e.sizesOf(x).total[own]
 			}
 			switch {
+			case n.oneTaskPerPartition:
+				sizes[partition] += maxTaskBytes
 			case n.source != nil && n.source.checkpoint:
 				for _, split := range e.splits(n, own) {
 					sizes[partition] += split.Length
@@ -35,7 +41,10 @@ func (e *engine) divide(s *stageState) []assignment {
 		})
 		total += sizes[partition]
 	}
-	return e.splitSkewed(s, l, all, sizes, e.taskBytes(total))
+	target := e.taskBytes(total)
+	tasks := e.splitSkewed(s, l, all, sizes, target)
+	s.division = e.explainDivision(s, l, tasks, sizes[all.First:], target)
+	return tasks
 }
 
 // taskBytes returns about how many bytes each task reads if all together read total.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/bobbin-yarn/bobbin"
@@ -39,6 +40,7 @@ type engine struct {
 	sources   map[ref][][]storage.Split
 	bounds    map[uint64][][]byte
 	offsets   map[ref][]int64
+	joins     map[ref]joinChoice
 	saved     map[string]int // number of outputs by path
 	levels    map[ref]Level
 	summaries []StageSummary
@@ -107,6 +109,7 @@ func engineOf(session *bobbin.Session) (*engine, error) {
 		sources:   map[ref][][]storage.Split{},
 		bounds:    map[uint64][][]byte{},
 		offsets:   map[ref][]int64{},
+		joins:     map[ref]joinChoice{},
 		saved:     map[string]int{},
 		levels:    map[ref]Level{},
 		graph:     stage.New(stage.Config{}),
@@ -210,7 +213,8 @@ type stageState struct {
 	final          *node
 	exchange       *exchange    // the shuffle that the stage writes; nil for a result stage
 	job            *job         // the first job that needs it
-	tasks          []assignment // what each task computes; nil before it was planned
+	tasks          []assignment // what each task computes; nil until the stage is planned
+	division       string       // why the stage has these tasks, for its summary
 	partlyComputed []*node      // data sets of which tasks compute pieces of partitions
 	outputs        []shuffle.Output
 	countersAdded  []bool        // by task: its counters were added
@@ -304,6 +308,7 @@ func (e *engine) forget(p *Plan) {
 	for _, n := range p.nodes {
 		delete(e.sources, n.ref())
 		delete(e.offsets, n.ref())
+		delete(e.joins, n.ref())
 		if _, cached := e.levels[n.ref()]; cached {
 			delete(e.levels, n.ref())
 			e.session.Release(cacheKey(n.ref()))
@@ -317,10 +322,13 @@ func (e *engine) forget(p *Plan) {
 	for _, n := range p.nodes {
 		for _, x := range n.shuffles {
 			id := stage.StageID{Shuffle: stage.ShuffleID(x.id())}
-			if e.stages[id] != nil {
+			if s := e.stages[id]; s != nil {
 				e.act(e.graph.Release(id.Shuffle))
 				delete(e.stages, id)
 				e.session.Release(shuffle.HoldKey(x.id()))
+				if slices.ContainsFunc(s.outputs, func(o shuffle.Output) bool { return o.Node != "" }) {
+					e.app.Driver.Discard(shuffle.HoldKey(x.id())) // nodes keep these outputs, and no executor holds them
+				}
 			}
 		}
 	}

@@ -20,7 +20,8 @@ type job struct {
 	output             *storage.Output
 	format             outputFormat
 	partitions         *span // the partitions to compute; nil for all
-	partitionsToSample []int // sampleKeys: the partitions to compute
+	partitionsToSample []int // sampleKeys: the partitions to compute, if not nil
+	measured           int64 // measureShuffle: the result, bytes of the records in the shuffle
 
 	ctx           context.Context
 	id            stage.JobID
@@ -74,7 +75,7 @@ func (e *engine) submit(j *job) {
 	result := &stageState{id: stage.StageID{Job: j.id}, number: e.app.Driver.NewID(), final: j.final, job: j}
 	e.stages[result.id] = result
 	specs := map[stage.ShuffleID]stage.ShuffleSpec{}
-	reads := e.addShuffles(j, j.final, specs)
+	reads := e.addShuffles(j, e.layout(), j.final, specs)
 	j.stages = append(j.stages, result.id)
 	e.recordJobStart(j, result)
 	actions, err := e.graph.Submit(j.id, reads, slices.Collect(maps.Values(specs)))
@@ -87,8 +88,8 @@ func (e *engine) submit(j *job) {
 
 // addShuffles adds the shuffles from which a node is computed to specs, and returns
 // those that its stage reads.
-func (e *engine) addShuffles(j *job, final *node, specs map[stage.ShuffleID]stage.ShuffleSpec) (reads []stage.ShuffleID) {
-	within(final, func(n *node) {
+func (e *engine) addShuffles(j *job, l *layout, final *node, specs map[stage.ShuffleID]stage.ShuffleSpec) (reads []stage.ShuffleID) {
+	l.within(final, func(n *node) {
 		for _, x := range n.shuffles {
 			id := stage.ShuffleID(x.id())
 			reads = append(reads, id)
@@ -99,7 +100,7 @@ func (e *engine) addShuffles(j *job, final *node, specs map[stage.ShuffleID]stag
 				e.stages[s] = &stageState{id: s, number: e.app.Driver.NewID(), final: x.input, exchange: x, job: j}
 			}
 			specs[id] = stage.ShuffleSpec{}
-			specs[id] = stage.ShuffleSpec{ID: id, Reads: e.addShuffles(j, x.input, specs), Determinate: true}
+			specs[id] = stage.ShuffleSpec{ID: id, Reads: e.addShuffles(j, l, x.input, specs), Determinate: true}
 			j.stages = append(j.stages, stage.StageID{Shuffle: id})
 		}
 	})
@@ -116,9 +117,13 @@ func (e *engine) layout() *layout {
 		Bounds:     maps.Clone(e.bounds),
 		Offsets:    maps.Clone(e.offsets),
 		Cached:     maps.Clone(e.levels),
+		Joins:      make(map[ref]int, len(e.joins)),
 	}
 	for r, partitions := range e.sources {
 		l.Sources[r] = len(partitions)
+	}
+	for r, join := range e.joins {
+		l.Joins[r] = join.input
 	}
 	return l
 }

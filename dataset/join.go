@@ -2,43 +2,16 @@ package dataset
 
 import (
 	"fmt"
-	"iter"
-	"unsafe"
 
 	"github.com/bobbin-yarn/bobbin/internal/record"
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// Both are the values of a key in two data sets. Each can be read once.
-type Both[V, W any] struct {
-	Left  iter.Seq[V]
-	Right iter.Seq[W]
-}
-
-// CoGroup returns each key that is in either data set, with its values in both.
-func CoGroup[K, V, W any](left *Of[KV[K, V]], right *Of[KV[K, W]]) *Of[KV[K, Both[V, W]]] {
-	n := &node{operator: "CoGroup", buffersElements: true}
-	c := newCoGrouping(n, left, right)
-	return newOf(left.plan, n, func(x *taskContext, partition int, emit func(KV[K, Both[V, W]]) bool) {
-		c.each(x, partition, func(key []byte, hasLeft, hasRight bool, l, r *sortedGroups) bool {
-			decodedKey, err := c.left.keys.Decode(key)
-			if err != nil {
-				return x.fail(err)
-			}
-			both := Both[V, W]{Left: func(func(V) bool) {}, Right: func(func(W) bool) {}}
-			if hasLeft {
-				both.Left = decoded(x, c.left.values, l.values)
-			}
-			if hasRight {
-				both.Right = decoded(x, c.right.values, r.values)
-			}
-			return emit(KV[K, Both[V, W]]{decodedKey, both})
-		})
-	})
-}
-
-// Join returns f of each pair of values with the same key. The values of one key must
-// fit into memory on one of the sides.
+// Join returns f of each pair of a left and a right value with the same key. For each key,
+// the values on at least one of the sides must fit into memory. If one side is smaller than
+// the setting dataset.autoBroadcastJoinThreshold, the driver can decide to broadcast it as
+// [BroadcastJoin] does, so that the other side is not shuffled. This also applies to
+// LeftJoin and RightJoin.
 func Join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, V, W) U) *Of[U] {
 	return join(left, right, "Join", false, false, func(key K, v *V, w *W) U { return f(key, *v, *w) })
 }
@@ -69,131 +42,115 @@ func join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], operator stri
 		}
 	}
 	joined := newOf(left.plan, n, func(x *taskContext, partition int, emit func(U) bool) {
-		var lefts buffered[V]
-		var rights buffered[W]
 		leftElsewhere := c.left.keysElsewhere(x, partition, keepRight)
 		defer leftElsewhere.close()
 		rightElsewhere := c.right.keysElsewhere(x, partition, keepLeft)
 		defer rightElsewhere.close()
-		c.each(x, partition, func(encodedKey []byte, hasLeft, hasRight bool, l, r *sortedGroups) bool {
+		j := &joining[K, V, W, U]{coGrouping: c, x: x, f: f, emit: emit}
+		c.each(x, partition, func(key []byte, hasLeft, hasRight bool, l, r *sortedGroups) bool {
 			switch {
-			case !hasLeft && (!keepRight || leftElsewhere.has(r.hash, r.key)):
-				return true
-			case !hasRight && (!keepLeft || rightElsewhere.has(l.hash, l.key)):
-				return true
-			}
-			key, err := c.left.keys.Decode(encodedKey)
-			if err != nil {
-				return x.fail(err)
-			}
-			true := true
-			if !hasLeft {
-				for w := range decoded(x, c.right.values, r.values) {
-					if true = emit(f(key, nil, &w)); !true {
-						break
-					}
-				}
-				return true
-			}
-			rights.reset()
-			complete := true
-			if hasRight {
-				if complete, err = rights.fill(c.right.values, r.values, x.operatorMemory/2); err != nil {
-					return x.fail(err)
-				}
-			}
-			pairs := func(v *V) bool {
-				for i := range rights.values {
-					if true = emit(f(key, v, &rights.values[i])); !true {
-						break
-					}
-				}
-				return true
-			}
-			if complete {
-				for v := range decoded(x, c.left.values, l.values) {
-					if !hasRight {
-						true = emit(f(key, &v, nil))
-					}
-					if !true || !pairs(&v) {
-						break
-					}
-				}
-				return true
-			}
-			if complete, err = lefts.fill(c.left.values, l.values, x.operatorMemory/2); err == nil && !complete {
-				err = permanentError{fmt.Errorf("key %v has more than %d bytes of values on both sides of a join, "+
-					"the memory that a task may use: raise executor.memory", key, x.operatorMemory/2)}
-			}
-			if err != nil {
-				return x.fail(err)
-			}
-			for i := range lefts.values {
-				if !pairs(&lefts.values[i]) {
-					return false
-				}
-			}
-			for w := range decoded(x, c.right.values, r.values) { // the rest
-				for i := range lefts.values {
-					if true = emit(f(key, &lefts.values[i], &w)); !true {
-						return false
-					}
-				}
+			case hasLeft && hasRight:
+				return j.both(key, l, r)
+			case hasLeft && keepLeft && !rightElsewhere.has(l.hash, l.key):
+				return j.leftOnly(key, l)
+			case hasRight && keepRight && !leftElsewhere.has(r.hash, r.key):
+				return j.rightOnly(key, r)
 			}
 			return true
 		})
 	})
 	n.hashed = false // the elements need not be KV values
-	return joined
+	return orBroadcast(joined, c, keepLeft, keepRight, f)
 }
 
-// coGrouping reads two data sets, grouped by key.
-type coGrouping[K, V, W any] struct {
-	left  keyedInput[K, V]
-	right keyedInput[K, W]
+// joining joins the groups of two data sets in one task. Its methods return false if emit
+// returns false or the task fails.
+type joining[K, V, W, U any] struct {
+	*coGrouping[K, V, W]
+	x      *taskContext
+	f      func(K, *V, *W) U
+	emit   func(U) bool
+	lefts  buffered[V]
+	rights buffered[W]
 }
 
-func newCoGrouping[K, V, W any](n *node, left *Of[KV[K, V]], right *Of[KV[K, W]]) *coGrouping[K, V, W] {
-	return &coGrouping[K, V, W]{left: newKeyedInput(n, left), right: newKeyedInput(n, right)}
+// leftOnly emits the left values of a key that the right side does not have.
+func (j *joining[K, V, W, U]) leftOnly(encodedKey []byte, l *sortedGroups) bool {
+	key, err := j.left.keys.Decode(encodedKey)
+	if err != nil {
+		return j.x.fail(err)
+	}
+	for v := range decoded(j.x, j.left.values, l.values) {
+		if !j.emit(j.f(key, &v, nil)) {
+			return false
+		}
+	}
+	return true
 }
 
-// each calls visit for each key of a partition, until visit returns false. The
-// groups whose flag is set are at this key.
-func (c *coGrouping[K, V, U]) each(x *taskContext, partition int, visit func(key []byte, hasLeft, hasRight bool, left, v *sortedGroups) bool) {
-	left, ok := c.left.sort(x, partition)
-	if !ok {
-		return
+// rightOnly emits the right values of a key that the left side does not have.
+func (j *joining[K, V, W, U]) rightOnly(encodedKey []byte, r *sortedGroups) bool {
+	key, err := j.left.keys.Decode(encodedKey)
+	if err != nil {
+		return j.x.fail(err)
 	}
-	defer left.close()
-	right, ok := c.right.sort(x, partition)
-	if !ok {
-		return
-	}
-	defer right.close()
-	for moreLeft, moreRight := left.nextGroup(), right.nextGroup(); moreLeft || moreRight; {
-		order := 0
-		switch {
-		case !moreLeft:
-			order = 1
-		case !moreRight:
-			order = -1
-		default:
-			order = left.compare(right.hash, right.key)
-		}
-		key := left.key
-		if order > 0 {
-			key = right.key
-		}
-		if !visit(key, order <= 0, order >= 0, left, right) || x.err != nil {
-			return
-		}
-		if order <= 0 {
-			moreLeft = left.nextGroup()
-		}
-		if order >= 0 {
-			moreRight = right.nextGroup()
+	for w := range decoded(j.x, j.right.values, r.values) {
+		if !j.emit(j.f(key, nil, &w)) {
+			return false
 		}
 	}
+	return true
+}
+
+// both emits f of all pairs of values of a key that both sides have. It keeps the right
+// values in memory or, if they do not fit, the left ones.
+func (j *joining[K, V, W, U]) both(encodedKey []byte, l, r *sortedGroups) bool {
+	key, err := j.left.keys.Decode(encodedKey)
+	if err != nil {
+		return j.x.fail(err)
+	}
+	complete, err := j.rights.fill(j.right.values, r.values, j.x.operatorMemory/2)
+	if err != nil {
+		return j.x.fail(err)
+	}
+	if complete {
+		for v := range decoded(j.x, j.left.values, l.values) {
+			if !j.pairs(key, &v) {
+				return false
+			}
+		}
+		return true
+	}
+	if complete, err = j.lefts.fill(j.left.values, l.values, j.x.operatorMemory/2); err == nil && !complete {
+		err = permanentError{fmt.Errorf("key %v has more than %d bytes of values on both sides of a join, "+
+			"the memory that a task may use: raise executor.memory", key, j.x.operatorMemory/2)}
+	}
+	if err != nil {
+		return j.x.fail(err)
+	}
+	for i := range j.lefts.values {
+		if !j.pairs(key, &j.lefts.values[i]) {
+			return false
+		}
+	}
+	for w := range decoded(j.x, j.right.values, r.values) { // the rest
+		for i := range j.lefts.values {
+			if !j.emit(j.f(key, &j.lefts.values[i], &w)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// pairs emits f of the pairs of one left value and each right value in memory.
+func (j *joining[K, V, W, U]) pairs(key K, v *V) bool {
+	for i := range j.rights.values {
+		if !j.emit(j.f(key, v, &j.rights.values[i])) {
+			return false
+		}
+	}
+	return true
 }
 
 // elsewhere says which keys a side of a join has in the pieces of the partition that other
@@ -253,39 +210,4 @@ func (e *elsewhere) close() {
 	if e.keys != nil {
 		e.keys.close()
 	}
-}
-
-// buffered is values of a key in memory.
-type buffered[V any] struct {
-	slab   []byte // encoded values
-	ends   []int
-	values []V // may use the bytes of the slab
-}
-
-// reset removes all values.
-func (b *buffered[V]) reset() { b.slab, b.ends, b.values = b.slab[:0], b.ends[:0], b.values[:0] }
-
-// fill replaces the values by as many as fit into limit bytes, and one more. It reports
-// whether these are all.
-func (b *buffered[V]) fill(codec *record.Codec[V], values iter.Seq[[]byte], limit int64) (complete bool, err error) {
-	b.reset()
-	complete = true
-	each := int64(unsafe.Sizeof(*new(V)) + unsafe.Sizeof(0))
-	for encoded := range values {
-		b.slab = append(b.slab, encoded...)
-		b.ends = append(b.ends, len(b.slab))
-		if complete = int64(len(b.slab))+int64(len(b.ends))*each <= limit; !complete {
-			break
-		}
-	}
-	start := 0
-	for _, end := range b.ends {
-		value, err := codec.Decode(b.slab[start:end:end])
-		if err != nil {
-			return complete, err
-		}
-		b.values = append(b.values, value)
-		start = end
-	}
-	return complete, nil
 }

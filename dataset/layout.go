@@ -12,11 +12,21 @@ type layout struct {
 	Bounds     map[uint64][][]byte         // bounds of the ranges of each range shuffle
 	Offsets    map[ref][]int64             // for each operator that is indexed: number of elements before each partition
 	Outputs    map[uint64][]shuffle.Output // outputs of the shuffles that the tasks read
-	Cached     map[ref]Level               // data sets to be cached
+	Cached     map[ref]Level               // data sets to be cached, with their levels
+	Joins      map[ref]int                 // index of a join's input; see node.broadcasts
 }
 
 // partitions returns the number of partitions of a node.
 func (l *layout) count(n *node) int { return n.partitions(l) }
+
+// inputs returns the nodes of which n reads partitions without a shuffle.
+func (l *layout) inputs(n *node) []*node {
+	if n.broadcasts == nil {
+		return n.inputs
+	}
+	i := l.Joins[n.ref()]
+	return n.inputs[i : i+1]
+}
 
 // walk calls visit for a partition of a node, and for each partition of other nodes
 // of the stage from which it is computed.
@@ -26,14 +36,14 @@ func (l *layout) walk(n *node, partition int, visit func(n *node, partition int)
 		n.parentPartitions(l, partition, func(input *node, own int) { l.walk(input, own, visit) })
 		return
 	}
-	for _, input := range n.inputs {
+	for _, input := range l.inputs(n) {
 		l.walk(input, partition, visit)
 	}
 }
 
-// within calls visit once for each node of the stage that computes a node: those
-// that are reached without a shuffle.
-func within(n *node, visit func(*node)) {
+// within calls visit once for n and for each node from which n is computed without a
+// shuffle. These are the nodes that the stage of n computes.
+func (l *layout) within(n *node, visit func(*node)) {
 	seen := map[*node]bool{}
 	var walk func(*node)
 	walk = func(n *node) {
@@ -42,7 +52,7 @@ func within(n *node, visit func(*node)) {
 		}
 		seen[n] = true
 		visit(n)
-		for _, input := range n.inputs {
+		for _, input := range l.inputs(n) {
 			walk(input)
 		}
 	}
@@ -52,16 +62,17 @@ func within(n *node, visit func(*node)) {
 // needed returns the part of the layout that the tasks of a stage need: that of the nodes
 // that they compute, and of the shuffle that they write or sample, if any.
 func (l *layout) needed(final *node, written *exchange) *layout {
-	part := &layout{Partitions: l.Partitions, Sources: map[ref]int{}, Bounds: map[uint64][][]byte{}, Offsets: map[ref][]int64{}, Cached: map[ref]Level{}}
+	part := &layout{Partitions: l.Partitions, Sources: map[ref]int{}, Bounds: map[uint64][][]byte{}, Offsets: map[ref][]int64{}, Cached: map[ref]Level{}, Joins: map[ref]int{}}
 	add := func(n *node) {
 		copyEntry(part.Sources, l.Sources, n.ref())
 		copyEntry(part.Offsets, l.Offsets, n.ref())
 		copyEntry(part.Cached, l.Cached, n.ref())
+		copyEntry(part.Joins, l.Joins, n.ref())
 		for _, x := range n.shuffles {
 			copyEntry(part.Bounds, l.Bounds, x.id())
 		}
 	}
-	within(final, add)
+	l.within(final, add)
 	if written != nil {
 		add(written.node)
 	}

@@ -49,6 +49,9 @@ type node struct {
 	// hashed is set if the elements are KV values, each in the partition that a hash
 	// shuffle puts its key into.
 	hashed bool
+	// copartitioned are the inputs that the operator reads by key but does not shuffle,
+	// because they are already partitioned by key.
+	copartitioned []*node
 	// needsOffsets says that the operator needs the number of elements in each partition of
 	// its input.
 	needsOffsets bool
@@ -64,6 +67,11 @@ type node struct {
 	// divisible are the shuffles of which tasks may read some map outputs each: the
 	// elements of a partition are those that the tasks compute together.
 	divisible []*exchange
+
+	// broadcasts is set if the operator is a join for which the driver chooses one of the
+	// inputs. Each input computes the whole join: inputs[0] by a shuffle, and inputs[1+i]
+	// by broadcasting the side broadcasts[i].
+	broadcasts []broadcastSide
 
 	// malformed calls emit with each record of a split that the source cannot decode, until
 	// emit returns false. It is nil unless the operator is JSON or CSV.

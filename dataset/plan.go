@@ -223,7 +223,13 @@ func (p *Plan) add(n *node) {
 	p.nodes = append(p.nodes, n)
 }
 
-// reject records why an operator is invalid, if err is not nil.
+// Reject makes the plan invalid if err is not nil: actions return err. It is for packages
+// that define operators with the operators of this package. operator is the name of their
+// operator.
+func (p *Plan) Reject(operator string, err error) { p.reject(operator, err) }
+
+// reject makes the plan invalid if err is not nil. The error names the operator and its
+// call.
 func (p *Plan) reject(operator string, err error) {
 	if err != nil {
 		p.problems = append(p.problems, fmt.Errorf("%s at %s: %w", operator, callSite(), err))
@@ -231,16 +237,18 @@ func (p *Plan) reject(operator string, err error) {
 }
 
 // ownPackage is the prefix of the names of this package's functions.
-var ownPackage = reflect.TypeFor[Plan]().PkgPath() + "."
+var ownPackage = reflect.TypeFor[Plan]().PkgPath()
 
-// callSite returns the file and line of the innermost caller outside of this
-// package.
+// callSite returns the file and line of the innermost caller that is not in this package or
+// a package below it.
 func callSite() string {
 	callers := make([]uintptr, 32)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
 	for {
 		frame, more := frames.Next()
-		if !strings.HasPrefix(frame.Function, ownPackage) || strings.HasSuffix(frame.File, "_test.go") {
+		after, own := strings.CutPrefix(frame.Function, ownPackage)
+		own = own && (after[0] == '.' || after[0] == '/')
+		if !own || strings.HasSuffix(frame.File, "_test.go") {
 			return fmt.Sprintf("%s:%d", frame.File[strings.LastIndexByte(frame.File, '/')+1:], frame.Line)
 		}
 		if !more {
@@ -258,7 +266,7 @@ func (p *Plan) fingerprint() []string {
 		for j, input := range n.inputs {
 			inputs[j] = fmt.Sprint(input.ref())
 		}
-		prints[i] = fmt.Sprintf("%s at %s of %s from %v", n.operator, n.callSite, n.element, inputs)
+		prints[i] = fmt.Sprintf("%s at %s of %v from %v", n.operator, n.callSite, n.element, inputs)
 		if n.arguments != "" {
 			prints[i] += " with " + n.arguments
 		}
@@ -326,7 +334,7 @@ func (s *Of[T]) UnmarshalCBOR(encoded []byte) error {
 	}
 	of, ok := p.nodes[r.Node].dataSet.(*Of[T])
 	if !ok {
-		return fmt.Errorf("the data set %s has elements of type %s, not %v", r, p.nodes[r.Node].element, reflect.TypeFor[T]())
+		return fmt.Errorf("the data set %s has elements of type %v, not %v", r, p.nodes[r.Node].element, reflect.TypeFor[T]())
 	}
 	plans.references = append(plans.references, r.Plan)
 	*s = Of[T]{node: of.node, plan: plans.current, compute: of.compute}

@@ -10,27 +10,51 @@ import (
 // prepare finds the splits of the sources from which a node is computed, the bounds
 // of the range shuffles, and the numbers of elements that operators need.
 func (e *engine) prepare(ctx context.Context, final *node) error {
-	var nodes []*node
-	within(final, func(n *node) { nodes = append(nodes, n) })
-	for _, n := range nodes {
-		if n.source != nil {
-			if err := e.findSplits(ctx, n); err != nil {
-				return fmt.Errorf("%s: %w", n, err)
-			}
+	prepared := map[*node]bool{}
+	var visit func(n *node) error
+	visit = func(n *node) error {
+		if prepared[n] {
+			return nil
 		}
-		if n.needsOffsets {
-			if err := e.findOffsets(ctx, n); err != nil {
-				return fmt.Errorf("%s: counting the elements of its input: %w", n, err)
-			}
+		prepared[n] = true
+		if err := e.prepareNode(ctx, n); err != nil {
+			return err
 		}
-		for _, x := range n.shuffles {
-			if err := e.prepare(ctx, x.input); err != nil {
+		for _, input := range e.inputs(n) {
+			if err := visit(input); err != nil {
 				return err
 			}
-			if x.sample != nil {
-				if err := e.findBounds(ctx, x); err != nil {
-					return fmt.Errorf("%s: sampling its keys: %w", n, err)
-				}
+		}
+		return nil
+	}
+	return visit(final)
+}
+
+// prepareNode finds what the node itself needs, and calls prepare for the inputs of its
+// shuffles.
+func (e *engine) prepareNode(ctx context.Context, n *node) error {
+	if n.source != nil {
+		if err := e.findSplits(ctx, n); err != nil {
+			return fmt.Errorf("%s: %w", n, err)
+		}
+	}
+	if n.needsOffsets {
+		if err := e.findOffsets(ctx, n); err != nil {
+			return fmt.Errorf("%s: counting the elements of its input: %w", n, err)
+		}
+	}
+	if n.broadcasts != nil {
+		if err := e.chooseJoin(ctx, n); err != nil {
+			return err
+		}
+	}
+	for _, x := range n.shuffles {
+		if err := e.prepare(ctx, x.input); err != nil {
+			return err
+		}
+		if x.sample != nil {
+			if err := e.findBounds(ctx, x); err != nil {
+				return fmt.Errorf("%s: sampling its keys: %w", n, err)
 			}
 		}
 	}
@@ -73,7 +97,8 @@ func (e *engine) findBounds(ctx context.Context, x *exchange) error {
 	}
 	l := e.layout()
 	partitions := l.count(x.input)
-	ranges := max(l.Partitions, int(e.sourceBytes(x.input)/rangeBytes)) // small ones are sorted in the processor's cache
+	files, _ := e.sourceBytes(x.input)
+	ranges := max(l.Partitions, int(files/rangeBytes)) // small ones are sorted in the processor's cache
 	j := &job{final: x.input, kind: sampleKeys, exchange: x}
 	chosen := min(partitions, sampledPartitions)
 	for i := range chosen {
@@ -126,8 +151,9 @@ func (e *engine) findOffsets(ctx context.Context, n *node) error {
 }
 
 // sourceBytes returns the size of all files from which a node is computed.
-func (e *engine) sourceBytes(final *node) (bytes int64) {
-	seen := map[*node]bool{}
+func (e *engine) sourceBytes(final *node) (bytes int64, all bool) {
+	seen, l := map[*node]bool{}, e.layout()
+	all = true
 	var walk func(n *node)
 	walk = func(n *node) {
 		if seen[n] {
@@ -139,17 +165,18 @@ func (e *engine) sourceBytes(final *node) (bytes int64) {
 				bytes += split.Length
 			}
 		}
-		for _, input := range n.inputs {
+		for _, input := range l.inputs(n) {
 			walk(input)
 		}
 		for _, x := range n.shuffles {
 			walk(x.input)
 		}
+		all = all && (n.source != nil || len(n.inputs)+len(n.shuffles) > 0)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	walk(final)
-	return bytes
+	return bytes, all
 }
 
 const (

@@ -21,7 +21,7 @@ func (e *engine) recordJobStart(j *job, result *stageState) {
 	submitted := &events.JobSubmitted{
 		Time: events.At(time.Now()), Job: uint64(j.id), Name: result.name(), Description: spec.Description, Group: spec.Group, Pool: spec.Pool,
 	}
-	added := map[*stageState]bool{}
+	added, l := map[*stageState]bool{}, e.layout()
 	var add func(s *stageState)
 	add = func(s *stageState) {
 		if added[s] {
@@ -29,7 +29,7 @@ func (e *engine) recordJobStart(j *job, result *stageState) {
 		}
 		added[s] = true
 		plan := events.StagePlan{Stage: s.number, Name: s.name()}
-		within(s.final, func(n *node) {
+		l.within(s.final, func(n *node) {
 			for _, x := range n.shuffles {
 				if parent := e.stages[stage.StageID{Shuffle: stage.ShuffleID(x.id())}]; parent != nil {
 					add(parent)
@@ -76,7 +76,8 @@ func (e *engine) recordCaches(final *node) {
 	if recorder == nil {
 		return
 	}
-	within(final, func(n *node) {
+	l := e.layout()
+	l.within(final, func(n *node) {
 		e.mu.Lock()
 		level, cached := e.levels[n.ref()]
 		e.mu.Unlock()
@@ -84,7 +85,7 @@ func (e *engine) recordCaches(final *node) {
 			return
 		}
 		changed := &events.CacheChanged{
-			Time: events.At(time.Now()), ID: n.ref().String(), Name: n.String(), Level: levelNames[level], Partitions: e.layout().count(n), Stored: map[string]int{},
+			Time: events.At(time.Now()), ID: n.ref().String(), Name: n.String(), Level: levelNames[level], Partitions: l.count(n), Stored: map[string]int{},
 		}
 		for block, executors := range e.cached {
 			if block.Node != n.ref() {

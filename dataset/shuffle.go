@@ -36,7 +36,7 @@ func (n *node) hashShuffle(input *node, write func(x *taskContext, partitions sp
 	n.hashed = true
 	n.partitions = func(l *layout) int { return l.Partitions }
 	if input.hashed {
-		n.inputs = append(n.inputs, input)
+		n.inputs, n.copartitioned = append(n.inputs, input), append(n.copartitioned, input)
 		return nil
 	}
 	e := &exchange{node: n, index: len(n.shuffles), input: input, write: write}

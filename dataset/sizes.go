@@ -37,8 +37,17 @@ func (e *engine) sizesOf(x *exchange) *shuffleSizes {
 	return s.sizes
 }
 
-// minHostShare is the least part of a task's bytes that a host must have to be
-// preferred, as in Spark (REDUCER_PREF_LOCS_FRACTION).
+// recordBytes returns the size of all records of a shuffle, encoded but not compressed, in
+// bytes.
+func (e *engine) recordBytes(x *exchange) (bytes int64) {
+	for _, output := range e.stages[stage.StageID{Shuffle: stage.ShuffleID(x.id())}].outputs {
+		bytes += output.Raw
+	}
+	return bytes
+}
+
+// minHostShare is the least share of the bytes that a task reads that a host must have for
+// the task to prefer it. Spark has the same (REDUCER_PREF_LOCS_FRACTION).
 const minHostShare = 0.2
 
 // hostsWithOutputs returns the hosts that have much of the shuffles' output that a

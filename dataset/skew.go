@@ -33,7 +33,7 @@ const (
 // divisible returns the shuffles of which tasks that compute a node may read some
 // outputs each, and the data sets of whose partitions they then compute only pieces.
 func (l *layout) divisible(final *node) (shuffles []*exchange, computed []*node) {
-	for n := final; ; n = n.inputs[0] {
+	for n := final; ; n = l.inputs(n)[0] {
 		if _, cached := l.Cached[n.ref()]; cached { // whole partitions are stored
 			return nil, nil
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -194,4 +195,48 @@ func TestCachedPartitionsAreNotDivided(t *testing.T) {
 			require.Less(t, tasksOf(session, "Filter "), divided)
 		}
 	})
+}
+
+// startedWith has, for each task that has begun to read groups, whether it has the frequent key.
+var startedWith []bool
+
+var frequentGroup = dataset.Define("frequent group", func(p *dataset.Plan, n int64) *dataset.Of[int] {
+	pairs := dataset.MapKV(dataset.Range(p, 0, n, 4), func(i int64) (int64, []byte) {
+		random, value := rand.New(rand.NewPCG(1, uint64(i))), make([]byte, 0, 200)
+		for len(value) < cap(value) {
+			value = binary.BigEndian.AppendUint64(value, random.Uint64())
+		}
+		if i%2 == 0 {
+			return 0, value
+		}
+		return i, value
+	})
+	groups := dataset.Group(pairs)
+	return dataset.MapPartitions(groups, func(_ *bobbin.Task, groups iter.Seq[dataset.KV[int64, iter.Seq[[]byte]]]) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			frequent, values := false, 0
+			for group := range groups {
+				frequent = frequent || group.Key == 0
+				for range group.Value {
+					values++
+				}
+			}
+			startedWith = append(startedWith, frequent)
+			yield(values, nil)
+		}
+	})
+})
+
+// The task that reads the most bytes starts first, so that it does not run alone at the
+// end.
+func TestTheLargestTaskStartsFirst(t *testing.T) {
+	startedWith = nil
+	runWith(t, map[string]string{"master": "local[1]", "shuffle.partitions": "8"}, func(ctx context.Context, session *bobbin.Session) {
+		values, err := frequentGroup.With(session, 30_000).Collect(ctx)
+		require.NoError(t, err)
+		require.Len(t, values, 8)
+		require.GreaterOrEqual(t, slices.Max(values), 15_000)
+		require.Less(t, values[0], 15_000, "results are in the order of the partitions")
+	})
+	require.True(t, startedWith[0])
 }

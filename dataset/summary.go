@@ -50,13 +50,22 @@ type StageSummary struct {
 	ShuffleLocal, ShuffleRemote int64
 	ShuffleWritten              int64
 	Spilled                     int64 // bytes written to disk because memory was full
+	// Division explains how the work was divided among tasks. It says how many tasks the
+	// measured bytes of shuffles need, how many ranges were made from sampled keys, and
+	// which partitions were skewed. It also names inputs that needed no shuffle. It is
+	// empty if the stage reads neither shuffles nor such inputs.
+	Division string
 }
 
 // String returns the summary in one line.
 func (s StageSummary) String() string {
-	return fmt.Sprintf("%s: %d tasks in %v, skew %.1f; in %d records, %s read, %s + %s shuffled (local + remote); out %d records, %s written, %s shuffled; %s spilled",
+	text := fmt.Sprintf("%s: %d tasks in %v, skew %.1f; in %d records, %s read, %s + %s shuffled (local + remote); out %d records, %s written, %s shuffled; %s spilled",
 		s.Name, s.Tasks, s.Took.Round(time.Millisecond), s.Skew, s.RecordsIn, size(s.BytesRead), size(s.ShuffleLocal), size(s.ShuffleRemote),
 		s.RecordsOut, size(s.BytesWritten), size(s.ShuffleWritten), size(s.Spilled))
+	if s.Division != "" {
+		text += "; division: " + s.Division
+	}
+	return text
 }
 
 func size(bytes int64) string {
@@ -97,7 +106,7 @@ func (a *stageAttempt) summarize() {
 	summary := StageSummary{
 		Name: a.state.name(), Tasks: len(a.times), Took: time.Since(a.began),
 		RecordsIn: m.RecordsIn, RecordsOut: m.RecordsOut, BytesRead: m.BytesRead, BytesWritten: m.BytesWritten,
-		ShuffleLocal: m.LocalBytes, ShuffleRemote: m.RemoteBytes, ShuffleWritten: m.ShuffleBytes, Spilled: m.SpilledBytes,
+		ShuffleLocal: m.LocalBytes, ShuffleRemote: m.RemoteBytes, ShuffleWritten: m.ShuffleBytes, Spilled: m.SpilledBytes, Division: a.state.division,
 	}
 	for _, took := range a.times {
 		summary.TaskTime += took

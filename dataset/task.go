@@ -34,6 +34,7 @@ const (
 	saveElements
 	checkpointElements
 	sampleKeys
+	measureShuffle // the stage has no tasks; only the stages before it run
 )
 
 // byPartition reports whether the results of tasks are results of whole partitions.
@@ -312,7 +313,13 @@ func (s *decodedStage) run(x *taskContext, partitions span) (output taskOutput, 
 // write computes partitions and writes their records to the shuffle.
 func (s *decodedStage) write(x *taskContext, partitions span) (taskOutput, error) {
 	id := shuffle.MapID{Shuffle: s.exchange.id(), Map: uint64(x.task.Index()), Attempt: uint64(s.Attempt)<<32 | uint64(x.task.Attempt())}
-	x.task.Hold(shuffle.HoldKey(id.Shuffle))
+	kept, err := x.service.KeepsOnNode()
+	if err != nil {
+		return taskOutput{}, err
+	}
+	if !kept {
+		x.task.Hold(shuffle.HoldKey(id.Shuffle))
+	}
 	out := x.service.NewWriter(id, x.layout.count(s.exchange.node), x.operatorMemory)
 	defer out.Abort()
 	if err := s.exchange.write(x, partitions, out); err != nil {

@@ -114,10 +114,10 @@ func (x *taskContext) closeSorter(sorter *shuffle.Sorter) {
 // elements, and the writer of its output if it writes a shuffle.
 func (x *taskContext) divideMemory(s *decodedStage) {
 	users := int64(0)
-	if s.Kind == writeShuffle {
+	if s.Kind == writeShuffle || len(s.OutputFormat.Columns) > 0 {
 		users++
 	}
-	within(s.final, func(n *node) {
+	x.layout.within(s.final, func(n *node) {
 		if n.buffersElements {
 			users++
 		}

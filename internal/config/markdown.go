@@ -33,7 +33,7 @@ var groups = []group{
 		"yarn.resourceGpuDeviceName", "yarn.resourceFpgaDeviceName",
 	}},
 	{"Tasks and their results", "What a task uses, how large its result may be, and how it is killed.", []string{"task.", "driver.maxResultSize"}},
-	{"Data sets", "How shuffles divide data.", []string{"shuffle."}},
+	{"Data sets", "How shuffles divide data, and which joins need none.", []string{"shuffle.", "dataset."}},
 	{"Scheduling", "Where tasks run, how jobs share the executors, and what happens to slow tasks.", []string{"locality.", "scheduler.", "speculation"}},
 	{"Dynamic allocation", "Ask for executors while tasks are pending, and remove them when they are idle.", []string{"dynamicAllocation."}},
 	{"Failures and exclusion", "How many failures a job or an application survives, and which executors and nodes are avoided.", []string{
