@@ -19,6 +19,16 @@ func NewCounter(name string) *Counter {
 // until the task's function returns.
 func (c *Counter) Add(task *Task, n int64) { task.call.Values.Add(c.name, n) }
 
+// AddToCounter adds n to a counter that need not be registered. It is for names that are not
+// known in advance, because they come from the data. The name should have at most 100 bytes,
+// and must be UTF-8. There should be few of these counters, because each heartbeat sends all
+// of them. See [Counter.Add].
+func (t *Task) AddToCounter(name string, n int64) { t.call.Values.Add(name, n) }
+
+// Counters returns the sums of all counters over all jobs, by name; see
+// [Session.Counter].
+func (s *Session) Counters() map[string]int64 { return s.app.Driver.Values().Counters }
+
 // Counter returns the counter's sum over all jobs: the additions of finished
 // tasks, and those of running attempts up to the last heartbeat of their
 // executors (executor.heartbeatInterval). So the sum is exact when no job runs.

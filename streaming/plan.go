@@ -1,0 +1,202 @@
+package streaming
+
+import (
+	"encoding/binary"
+	"iter"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/dataset"
+)
+
+// arguments are the arguments of the plan.
+type arguments struct {
+	Job         Job
+	Options     options
+	Step        StepInfo
+	Application string // id of the application
+}
+
+// pair is a record of the shuffle. The shuffle sorts by Key, which is the key of a line. If
+// the job's properties say how keys are sorted, Key is an encoding of the line's key
+// instead; see pairs.
+type pair = dataset.KV[[]byte, []byte]
+
+var plan = dataset.Define("bobbin/streaming", describe)
+
+// describe returns the data set of the lines that a job saves.
+func describe(p *dataset.Plan, a arguments) *dataset.Of[[]byte] {
+	if a.Options.Reducers == 0 {
+		return readInputs(p, &a, func(split *dataset.FileSplit, emit func([]byte) bool) error {
+			output := a.outputLines(a.Options.Map, emit)
+			return a.runMap(split, output)
+		})
+	}
+	pairs := readInputs(p, &a, func(split *dataset.FileSplit, emit func(pair) bool) error {
+		return a.runMap(split, a.pairs(a.Options.Map, emit))
+	})
+	if len(a.Job.Combine) > 0 {
+		pairs = dataset.MapPartitions(dataset.SortWithinPartitions(pairs), a.combine)
+	}
+	sorted := dataset.RepartitionAndSortWithinPartitions(pairs, a.Options.Reducers, func(element pair) int {
+		key, _ := a.keyAndValue(element)
+		return a.Options.PartitionKeys.partition(key, a.Options.Reducers)
+	})
+	return dataset.MapPartitions(sorted, a.reduce)
+}
+
+// readInputs returns the data set of what read emits for each split of all inputs.
+func readInputs[T any](p *dataset.Plan, a *arguments, read func(split *dataset.FileSplit, emit func(T) bool) error) *dataset.Of[T] {
+	options := []dataset.ReadOption{dataset.SeparateSplits()}
+	if a.Options.SplitSize > 0 {
+		options = append(options, dataset.SplitSize(a.Options.SplitSize))
+	}
+	var sources []*dataset.Of[T]
+	for _, input := range a.Job.Inputs {
+		sources = append(sources, dataset.Files(p, "Map", input, read, options...))
+	}
+	if len(sources) == 1 {
+		return sources[0]
+	}
+	return dataset.Union(sources[0], sources[1:]...)
+}
+
+// runMap passes the lines of a split through the map command, and calls emit with the lines
+// that it prints.
+func (a *arguments) runMap(split *dataset.FileSplit, emit func(line []byte) bool) error {
+	t := &streamTask{job: a, task: split.Task, kind: mapKind, command: a.Job.Map}
+	command, err := t.start(&split.Split, emit)
+	if err != nil {
+		return err
+	}
+	defer command.close()
+	for line, err := range split.Split.LinesUpTo(split.Task, int(split.Memory)) {
+		if err != nil {
+			return err
+		}
+		if !command.Write(line) {
+			break
+		}
+	}
+	return command.finish()
+}
+
+// combine passes sorted pairs through the combine command, and returns its output as pairs.
+func (a *arguments) combine(task *bobbin.Task, elements iter.Seq[pair]) iter.Seq2[pair, error] {
+	return pipeThrough(&streamTask{job: a, task: task, kind: combineKind, command: a.Job.Combine}, elements, func(emit func(pair) bool) func([]byte) bool {
+		return a.pairs(a.Options.Reduce, emit)
+	})
+}
+
+// reduce passes sorted pairs through the reduce command, and returns its output lines. If
+// there is no reduce command, it returns the pairs as lines.
+func (a *arguments) reduce(task *bobbin.Task, elements iter.Seq[pair]) iter.Seq2[[]byte, error] {
+	if len(a.Job.Reduce) == 0 {
+		return func(yield func([]byte, error) bool) {
+			var line []byte
+			for element := range elements {
+				key, value := a.keyAndValue(element)
+				line = append(line[:0], key...)
+				if len(value) > 0 {
+					line = append(append(line, a.Options.Output...), value...)
+				}
+				if !yield(line, nil) {
+					return
+				}
+			}
+		}
+	}
+	return pipeThrough(&streamTask{job: a, task: task, kind: reduceKind, command: a.Job.Reduce}, elements, func(emit func([]byte) bool) func([]byte) bool {
+		return a.outputLines(a.Options.Reduce, emit)
+	})
+}
+
+// pipeThrough passes pairs as lines through the command of t, and returns elements made
+// from the lines that the command prints. lines returns a function that is called with each
+// of these lines, and that calls emit with the elements. If there are no pairs, the command
+// is not started.
+func pipeThrough[T any](t *streamTask, elements iter.Seq[pair], lines func(emit func(T) bool) func(line []byte) bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var command *runningCommand
+		var err error
+		var line []byte
+		for element := range elements {
+			if command == nil {
+				if command, err = t.start(nil, lines(func(element T) bool { return yield(element, nil) })); err != nil {
+					break
+				}
+				defer command.close()
+			}
+			key, value := t.job.keyAndValue(element)
+			line = append(append(append(line[:0], key...), t.job.Options.ReduceInput...), value...)
+			if !command.Write(line) {
+				break
+			}
+		}
+		if command != nil {
+			err = command.finish()
+		}
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+// pairs returns a function that divides a line into key and value as f says, and calls emit
+// with the pair of the line.
+func (a *arguments) pairs(f fields, emit func(pair) bool) func(line []byte) bool {
+	if len(a.Options.SortKeys.Keys) == 0 {
+		return func(line []byte) bool {
+			key, value, _ := f.split(line)
+			return emit(pair{Key: key, Value: value})
+		}
+	}
+	// The pair's Key is used only for sorting. Its Value contains both the line's key and
+	// the line's value.
+	var order, both []byte
+	return func(line []byte) bool {
+		key, value, _ := f.split(line)
+		order = a.Options.SortKeys.appendSortKey(order[:0], key)
+		both = appendKeyValue(both[:0], key, value)
+		return emit(pair{Key: order, Value: both})
+	}
+}
+
+// keyAndValue returns the key and the value of the line from which pairs made p.
+func (a *arguments) keyAndValue(p pair) (key, value []byte) {
+	if len(a.Options.SortKeys.Keys) == 0 {
+		return p.Key, p.Value
+	}
+	return cutKeyValue(p.Value)
+}
+
+// outputLines returns a function that calls emit with a line that is to be saved. f says
+// where the separator between the line's key and value is. The function replaces it by the
+// separator of saved lines.
+func (a *arguments) outputLines(f fields, emit func([]byte) bool) func(line []byte) bool {
+	if f.Separator == a.Options.Output {
+		return emit
+	}
+	var changed []byte
+	return func(line []byte) bool {
+		key, value, separated := f.split(line)
+		if !separated {
+			return emit(line)
+		}
+		changed = append(append(append(changed[:0], key...), a.Options.Output...), value...)
+		return emit(changed)
+	}
+}
+
+// appendKeyValue appends a key and a value for cutKeyValue.
+func appendKeyValue(b, key, value []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(key)))
+	return append(append(b, key...), value...)
+}
+
+// cutKeyValue returns the key and the value that appendKeyValue wrote.
+func cutKeyValue(b []byte) (key, value []byte) {
+	size, n := binary.Uvarint(b)
+	end := n + int(size)
+	return b[n:end], b[end:]
+}
