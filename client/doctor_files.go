@@ -37,7 +37,7 @@ func (e *doctorRun) fileSystem(ctx context.Context) {
 // block writes, reads and removes a file in dir: only datanodes have blocks.
 func (e *doctorRun) block(ctx context.Context, files *storage.Files, dir string) {
 	const check, key = "block", "dfs.data.transfer.protection"
-	err := CopyBlock(ctx, files, dir+"/doctor-"+rand.Text())
+	err := CopyBlock(ctx, files, dir)
 	if err != nil {
 		e.problem(check, fmt.Errorf("a block cannot be written and read: %w", err), key,
 			"this machine must reach the datanodes, at the addresses that the NameNode names (dfs.client.use.datanode.hostname), with the cluster's "+
@@ -48,8 +48,9 @@ func (e *doctorRun) block(ctx context.Context, files *storage.Files, dir string)
 }
 
 // CopyBlock writes a file, reads it again and removes it.
-func CopyBlock(ctx context.Context, files *storage.Files, name string) (err error) {
+func CopyBlock(ctx context.Context, files *storage.Files, dir string) (err error) {
 	const content = "yarn-submit doctor"
+	name := dir + "/doctor-" + rand.Text()
 	writer, err := files.Create(ctx, name)
 	if err != nil {
 		return err

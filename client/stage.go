@@ -56,6 +56,17 @@ func newStager(files *storage.Files, settings *config.Config, user string, conso
 	}, nil
 }
 
+// StagingDirectory returns the URI of the user's directory for bobbin's files.
+func (c *Cluster) StagingDirectory(settings *config.Config) (string, error) {
+	files := c.OpenFileSystems()
+	defer func() { _ = files.Close() }()
+	stager, err := newStager(files, settings, c.user, NewConsole(io.Discard))
+	if err != nil {
+		return "", err
+	}
+	return stager.base, nil
+}
+
 // stagedFile is one input and its location in HDFS.
 type stagedFile struct {
 	localizedFile

@@ -16,12 +16,14 @@ func newDoctor(t terminal) *cobra.Command {
 		Short: "Check whether this machine can submit to the cluster, and say what to do if not",
 		Long: `Check whether this machine can submit to the cluster: configuration, login and
 Kerberos, each ResourceManager and NameNode, clock, queues, staging directory,
-and a delegation token, which is got and cancelled. The exit status is 3 if there
-is a problem.`,
+and a delegation token, which is got and cancelled. With --from-node, an
+application with one small task also checks what containers reach from a node.
+The exit status is 3 if there is a problem.`,
 		Args: cobra.NoArgs,
 	}
 	principal := c.Flags().String("principal", "", "`PRINCIPAL`: who logs in to Kerberos with --keytab (default: the owner of kinit's ticket cache)")
 	keytab := c.Flags().String("keytab", "", "`FILE`: the file with the principal's keys")
+	node := c.Flags().Bool("from-node", false, "run a small application, and check what its container reaches")
 	asJSON := addJSON(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		flags := map[string]string{}
@@ -36,6 +38,9 @@ is a problem.`,
 			return client.UsageError(err)
 		}
 		findings := client.RunDoctor(c.Context(), settings, t.logger(false))
+		if *node {
+			findings = append(findings, examineFromNode(c.Context(), t, settings)...)
+		}
 		if *asJSON {
 			err = t.printJSON(findings)
 		} else {
