@@ -20,7 +20,7 @@ var commandGroups = []struct {
 }{
 	{"Applications", []string{"submit", "run", "wait", "status", "list", "logs", "history", "report", "kill", "profile", "metrics-sd"}},
 	{"Clusters without Hadoop", []string{"master", "worker", "decommission"}},
-	{"Others", []string{"doctor", "completion", "help", "version"}},
+	{"Others", []string{"fs", "doctor", "completion", "help", "version"}},
 }
 
 const (
@@ -50,6 +50,9 @@ func usage(t terminal) func(c *cobra.Command) error {
 		width := columns(t.stdout)
 		if c.HasParent() {
 			fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
+			if c.HasAvailableSubCommands() {
+				fmt.Fprintf(&b, "\nCommands:\n%s", table(rowsOf(c.Commands()), width))
+			}
 		} else {
 			fmt.Fprintf(&b, "Usage:\n  %s COMMAND [flags] [argument…]\n%s", c.Name(), commandsText(c, width))
 		}
@@ -80,6 +83,15 @@ func commandsText(root *cobra.Command, width int) string {
 		fmt.Fprintf(&b, "\n%s:\n%s", group.title, table(rows, width))
 	}
 	return b.String()
+}
+
+// rowsOf returns a row of a table for each command.
+func rowsOf(commands []*cobra.Command) [][2]string {
+	var rows [][2]string
+	for _, c := range commands {
+		rows = append(rows, [2]string{"  " + c.Name(), c.Short})
+	}
+	return rows
 }
 
 // flagsText returns a table of flags with their explanations.
