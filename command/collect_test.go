@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/internal/process"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -41,7 +42,7 @@ func TestFilesAreCollectedByTask(t *testing.T) {
 	step := collecting(shell("make", `mkdir -p sub/deep; cat data.txt > copy.txt; echo "$TASK_ITEM" > sub/deep/a.xml
 		ln -s a.xml sub/deep/link.xml; ln -s /etc/passwd out.txt; printf x > run.txt; chmod 750 run.txt`), out, "*.txt", "sub/**/*.xml", "no-such*")
 	step.Tasks = []Task{{Values: []Value{{Item, "first"}}}, {Values: []Value{{Item, "second"}}}}
-	plan := &Plan{Steps: []Step{step}, Links: []Link{{"data.txt", shipped}}}
+	plan := &Plan{Steps: []Step{step}, Links: process.Links{List: []process.Link{{Name: "data.txt", Path: shipped}}}}
 	results, err := drive(t, plan)
 	require.NoError(t, err)
 	files := storage.New(storage.Options{})

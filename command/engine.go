@@ -88,6 +88,7 @@ func (e *engine) run(ctx context.Context) error {
 	order := []int{} // numbers of the failed steps, in the order of failure
 	var group sync.WaitGroup
 	defer group.Wait()
+	e.recordPlan()
 	for active := 0; ; {
 		for i := range steps {
 			if states[i] != stepWaiting {
@@ -146,6 +147,14 @@ func (e *engine) run(ctx context.Context) error {
 	return &commandError{strings.Join(texts, "\n")}
 }
 
+func (e *engine) recordPlan() {
+	planned := &events.StepsPlanned{Time: events.At(time.Now())}
+	for _, step := range e.plan.Steps {
+		planned.Steps = append(planned.Steps, events.StepPlan{Name: step.Name, Needs: step.Needs, Tasks: len(step.Tasks)})
+	}
+	e.events.Record(planned)
+}
+
 func (e *engine) recordEnd(step Step, state, err string) {
 	e.events.Record(&events.StepEnded{Time: events.At(time.Now()), Step: step.Name, State: state, Error: err})
 }
@@ -176,7 +185,10 @@ func (e *engine) step(ctx context.Context, number int) error {
 		ctx = limited
 	}
 	e.results.start(number)
-	shared := sharedInput{Step: step, Tasks: len(step.Tasks), Local: e.plan.Local, Links: e.plan.Links, Number: number, Limits: e.plan.Limits}
+	if step.Stream != nil {
+		return e.stream(ctx, number)
+	}
+	shared := sharedInput{Step: step, Tasks: len(step.Tasks), Links: e.plan.Links, Number: number, Limits: e.plan.Limits}
 	shared.Step.Tasks = nil
 	if e.results != nil {
 		shared.Results = e.results.directory

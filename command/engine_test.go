@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/internal/process"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -23,7 +24,7 @@ func drive(t *testing.T, plan *Plan) (*Results, error) {
 	t.Helper()
 	t.Setenv("LOG_DIRS", t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
-	plan.Local = true
+	plan.Links.Local = true
 	plan.Results = "file://" + t.TempDir()
 	err := bobbin.RunLocal(t.Context(), "local[4]", plan.drive)
 	files := storage.New(storage.Options{})
@@ -201,7 +202,7 @@ func TestInvalidPlansAreRefused(t *testing.T) {
 }
 
 func TestPlanFileRoundTrip(t *testing.T) {
-	plan := &Plan{Name: "n", Timeout: time.Second, Steps: []Step{shell("a", "x")}, Local: true, Links: []Link{{"a", "/b"}}}
+	plan := &Plan{Name: "n", Timeout: time.Second, Steps: []Step{shell("a", "x")}, Links: process.Links{Local: true, List: []process.Link{{Name: "a", Path: "/b"}}}}
 	plan.Steps[0].Tasks = Tasks{{Values: []Value{{Item, "x"}}}, {}}
 	path := filepath.Join(t.TempDir(), "plan")
 	require.NoError(t, plan.Write(path))
@@ -243,7 +244,7 @@ func TestInterruptedJobLeavesItsOutcomes(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	step := shell("s", "[ $TASK_INDEX = 0 ] || { touch "+ready+"; sleep 600; }")
 	step.Tasks = make([]Task, 2)
-	plan := &Plan{Local: true, Results: "file://" + base, Steps: []Step{shell("quick", "true"), step, shell("behind", "true", "s")}}
+	plan := &Plan{Links: process.Links{Local: true}, Results: "file://" + base, Steps: []Step{shell("quick", "true"), step, shell("behind", "true", "s")}}
 	plan.Steps[1].Needs = []string{"quick"}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)

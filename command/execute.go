@@ -2,15 +2,15 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/process"
 )
 
 const (
@@ -75,7 +75,7 @@ func (i invocation) start(ctx context.Context, output *os.File) error {
 	if _, err := os.Stat(i.directory()); err != nil {
 		return fmt.Errorf("the working directory: %w", err)
 	}
-	program, err := i.locate()
+	program, err := process.Locate(i.directory(), i.args[0])
 	if err != nil {
 		return err
 	}
@@ -93,34 +93,6 @@ func (i invocation) start(ctx context.Context, output *os.File) error {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	}
 	return err
-}
-
-// locate returns the path of the program, in the working directory or PATH. So
-// localized files need no ./ before their names.
-func (i invocation) locate() (string, error) {
-	name := i.args[0]
-	if filepath.IsAbs(name) {
-		return exec.LookPath(name)
-	}
-	here, err := filepath.Abs(filepath.Join(i.directory(), name))
-	if err != nil {
-		return "", err
-	}
-	if strings.ContainsRune(name, '/') {
-		found, err := exec.LookPath(here)
-		var path *fs.PathError
-		var failed *exec.Error
-		if errors.As(err, &path) {
-			err = &exec.Error{Name: name, Err: path.Err}
-		} else if errors.As(err, &failed) {
-			err = &exec.Error{Name: name, Err: failed.Err}
-		}
-		return found, err
-	}
-	if info, err := os.Stat(here); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-		return here, nil
-	}
-	return exec.LookPath(name)
 }
 
 // createOutput creates the output file, named after step, task and attempt, in the
@@ -145,4 +117,12 @@ func tailOf(file *os.File) (string, error) {
 		err = nil
 	}
 	return string(tail[:n]), err
+}
+
+// stepPrefix returns what the names of a step's output files and directories begin with.
+func stepPrefix(step string) string {
+	if step == "" {
+		return ""
+	}
+	return step + "."
 }

@@ -9,8 +9,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/process"
 )
 
 // Status is how a task ended.
@@ -83,7 +84,7 @@ func (o *Outcome) set(err error) {
 	case errors.As(err, &limit):
 		o.Status, o.Exit, o.Message = StatusTimedOut, -1, limit.Error()
 	case errors.As(err, &exit):
-		o.Status, o.Exit, o.Message = StatusFailed, statusOf(exit), ending(exit)
+		o.Status, o.Exit, o.Message = StatusFailed, process.Status(exit), process.DescribeExit(exit)
 	default:
 		o.Status, o.Exit, o.Message = StatusFailed, -1, err.Error()
 	}
@@ -94,23 +95,6 @@ type timeLimitError struct{ limit time.Duration }
 
 func (t *timeLimitError) Error() string {
 	return fmt.Sprintf("ran for more than its limit of %v", t.limit)
-}
-
-// statusOf returns a command's exit status, 128 plus the signal's number after a
-// signal, as in a shell.
-func statusOf(exit *exec.ExitError) int {
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return exit.ExitCode()
-}
-
-func ending(exit *exec.ExitError) string {
-	text := fmt.Sprintf("exited with status %d", statusOf(exit))
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		text += fmt.Sprintf(" (%v)", status.Signal())
-	}
-	return text
 }
 
 // commandError is the error of an application whose command failed.
@@ -139,9 +123,9 @@ func failure(err error) error {
 
 // errorMark starts the error of a failed command, in which yarn-submit run looks for
 // the exit status.
-const errorMark = "command: "
+const errorMark = process.ErrorPrefix
 
-var exitStatus = regexp.MustCompile(`(?m)` + errorMark + `(?:step \S+: )?task \d+ exited with status (\d+)`)
+var exitStatus = regexp.MustCompile(`(?m)` + errorMark + `(?:step \S+: )?(?:(?:map|combine|reduce) )?task \d+ exited with status (\d+)`)
 
 // ExitStatus finds the failed command's exit status in an application's diagnostics.
 func ExitStatus(diagnostics string) (status int, found bool) {

@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/process"
+	"github.com/bobbin-yarn/bobbin/streaming"
 )
 
 // Plan is a job of commands. A step may need other steps to pass first. All tasks of
@@ -31,22 +34,14 @@ type Plan struct {
 	MaxFailures int `json:"maxFailures"`
 	// Limits bound the files collected from each task.
 	Limits Limits `json:"limits"`
-	// Local is set if tasks run on the submitter's machine. Their directories then have
-	// Links instead of links to the files that a node has localized.
-	Local bool   `json:"local,omitempty"`
-	Links []Link `json:"links,omitempty"`
+	// Links says which symbolic links tasks' directories get.
+	Links process.Links `json:"links,omitzero"`
 }
 
 // Limits bound the files collected from one task; 0 means no limit.
 type Limits struct {
 	Files int   `json:"files,omitempty"` // number of files
 	Bytes int64 `json:"bytes,omitempty"` // total size in bytes
-}
-
-// Link is a symbolic link in a task's directory to a local file or directory.
-type Link struct {
-	Name string `json:"name"`
-	Path string `json:"path"` // absolute
 }
 
 // Step is one command and the tasks that run it.
@@ -56,7 +51,9 @@ type Step struct {
 	// Command is the program and its arguments. [Step.Expand] replaces placeholders in
 	// Command, Environment's values, WorkingDirectory and Collect by values of the
 	// task.
-	Command     []string          `json:"command"`
+	Command []string `json:"command,omitempty"`
+	// Stream, if not nil, is the streaming job that the step runs instead of a command.
+	Stream      *streaming.Job    `json:"stream,omitempty"`
 	Environment map[string]string `json:"environment,omitempty"`
 	// OwnDirectory gives each task attempt a new directory instead of the executor's.
 	OwnDirectory bool `json:"ownDirectory,omitempty"`
@@ -225,7 +222,7 @@ func (p *Plan) check() error {
 	}
 	known := map[string]bool{}
 	for _, step := range p.Steps {
-		if len(step.Command) == 0 || len(step.Tasks) == 0 {
+		if step.Stream == nil && len(step.Command) == 0 || len(step.Tasks) == 0 {
 			return errors.New("command: nothing to run: a command and at least one task are needed")
 		}
 		if known[step.Name] {

@@ -8,14 +8,14 @@ import (
 	"strconv"
 
 	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/internal/process"
 )
 
 // sharedInput is the value that all tasks of a step share ([bobbin.Shared]).
 type sharedInput struct {
 	Step    Step // without its tasks
 	Tasks   int
-	Local   bool
-	Links   []Link
+	Links   process.Links
 	Results string // URI of this application's results; "" if none are wanted
 	Number  int    // index of the step
 	Limits  Limits
@@ -35,7 +35,7 @@ var run = bobbin.Func("command", func(t *bobbin.Task, input Task) (Outcome, erro
 func (c *sharedInput) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 	attempt := c.invocation(input, t.Index(), t.Attempt())
 	if c.Step.OwnDirectory {
-		directory, remove, err := c.Directory(attempt)
+		directory, remove, err := c.Links.Directory(fmt.Sprintf("%s%d-%d", stepPrefix(attempt.step), attempt.index, attempt.attempt))
 		if err != nil {
 			return Outcome{}, fmt.Errorf("the directory of task %d: %w", t.Index(), err)
 		}

@@ -60,6 +60,7 @@ func (c *checker) check() [][]command.Task {
 		c.checkEnvironment(step.Environment)
 		c.checkCollects(step.Collect)
 		c.checkRetries(step.Retries)
+		c.checkStream(step)
 		c.checkNeeds(step)
 		c.checkPlaceholders(step, own)
 	}

@@ -45,7 +45,8 @@ type Executors struct {
 // Step is a command and the tasks that run it.
 type Step struct {
 	Name             Text         // its key in the mapping steps
-	Command          Command      `yaml:"command,required" doc:"The program with its arguments, as a list, in which placeholders such as {index} are replaced by the task's values. Or a text for the shell, which has the values in its environment, such as $TASK_INDEX."`
+	Command          Command      `yaml:"command" doc:"The program with its arguments, as a list, in which placeholders such as {index} are replaced by the task's values. Or a text for the shell, which has the values in its environment, such as $TASK_INDEX."`
+	Stream           Stream       `yaml:"stream" doc:"A streaming job instead of a command: lines of files through commands, sorted between them. Such a step has none of command, tasks, working_directory, retries, task_timeout, cpus, fail_fast and collect."`
 	Needs            []Text       `yaml:"needs" doc:"Steps that must have succeeded before this one starts."`
 	Tasks            Tasks        `yaml:"tasks" doc:"How often the command runs: a number; a list of items; or a mapping with matrix, include, exclude or lines. The default is 1."`
 	Environment      Environment  `yaml:"environment" doc:"Environment variables of this step's tasks, added to those of the job, which they override."`
@@ -58,6 +59,23 @@ type Step struct {
 	FailFast         Flag         `yaml:"fail_fast" doc:"End the step when the first task has failed its last try; otherwise all its tasks run."`
 	AllowFailure     Flag         `yaml:"allow_failure" doc:"If this step fails, the steps that need it run anyway, and the job can succeed."`
 	Collect          CollectRules `yaml:"collect" doc:"Files to bring back: patterns below the working directory (** for any directories), each with a target directory, relative to the job file. STEP/INDEX is appended to it, unless it has placeholders such as {item}."`
+}
+
+// streamKeys are the keys of a step's streaming job. Flags of yarn-submit stream set the same.
+type streamKeys struct {
+	Input      []Text   `yaml:"input,required" doc:"Files and directories with the lines to read: URIs or absolute paths."`
+	Output     Text     `yaml:"output,required" doc:"The directory for the result, which must not exist: a URI or an absolute path."`
+	Map        Command  `yaml:"map,required" doc:"The command that gets the lines of each part of a file on stdin; a list or a text for the shell, as command of a step. The lines of its stdout are the result, or, with a reduce command, each a key and a value."`
+	Combine    Command  `yaml:"combine" doc:"The command that merges lines of the map command by key before they are sent, with the same input and output as the reduce command."`
+	Reduce     Command  `yaml:"reduce" doc:"The command that gets lines with keys, sorted by key, all of a key one after the other. Its output is the result."`
+	Reducers   Number   `yaml:"reducers" doc:"How many reduce commands run, each of which writes a file. The default is 1."`
+	Separator  Text     `yaml:"separator" doc:"What separates the fields of the map command's lines. The default is a tab."`
+	KeyFields  Number   `yaml:"key_fields" min:"1" doc:"How many fields of a line of the map command are its key. The default is 1."`
+	Sort       Text     `yaml:"sort" doc:"How keys are sorted, as options of sort: -k2,2nr sorts by the second field of the key as a number, the largest first."`
+	Partition  Text     `yaml:"partition" doc:"By which parts of the key lines are divided among the reducers: -k1,1 is by the first field."`
+	Properties Settings `yaml:"properties" doc:"Properties of Hadoop Streaming, such as stream.num.reduce.output.key.fields: 2. Commands find them in their environment, with _ for dots."`
+	Compress   Text     `yaml:"compress" doc:"Compression of the output, such as gzip or zstd."`
+	Overwrite  Flag     `yaml:"overwrite" doc:"Replace the output if it exists."`
 }
 
 // combinations are a step's tasks by a mapping: a matrix or the lines of a file.

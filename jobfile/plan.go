@@ -52,10 +52,15 @@ func (j *Job) collects(step int) CollectRules {
 func (j *Job) step(number int, over CommandLineOptions) command.Step {
 	written := &j.File.Steps.List[number]
 	step := command.Step{
-		Name: written.Name.Value, Needs: values(written.Needs), Command: j.command(written), Environment: map[string]string{},
+		Name: written.Name.Value, Needs: values(written.Needs), Environment: map[string]string{},
 		OwnDirectory: true, WorkingDirectory: written.WorkingDirectory.Value,
 		TaskTimeout: cmp.Or(written.TaskTimeout.Value, j.File.TaskTimeout.Value), Timeout: written.Timeout.Value,
 		FailFast: written.FailFast.Value, AllowFailure: written.AllowFailure.Value, CPUs: written.CPUs.Value, Tasks: j.tasks[number],
+	}
+	if written.Stream.Set {
+		step.Stream = j.stream(written)
+	} else {
+		step.Command = j.command(&written.Command, written.Shell)
 	}
 	switch {
 	case over.Retries != nil:
@@ -72,6 +77,9 @@ func (j *Job) step(number int, over CommandLineOptions) command.Step {
 		}
 		step.Environment[variable.Name.Value] = value
 	}
+	if step.Stream != nil {
+		return step // a streaming job leaves no files to collect
+	}
 	for _, pair := range j.collects(number) {
 		if collect, err := command.NewCollectRule(pair.Name.Value, pair.Value.Value, j.directory); err == nil { // check has reported errors
 			step.Collect = append(step.Collect, collect)
@@ -84,22 +92,22 @@ func (j *Job) step(number int, over CommandLineOptions) command.Step {
 
 // command returns a step's program and arguments. A local script becomes
 // ./script.sh, as it is localized into the task's working directory.
-func (j *Job) command(written *Step) []string {
-	if !written.Command.Shell {
-		args := values(written.Command.Args)
+func (j *Job) command(written *Command, own Shell) []string {
+	if !written.Shell {
+		args := values(written.Args)
 		if _, ok := j.script(written); ok {
 			args[0] = "./" + filepath.Base(args[0])
 		}
 		return args
 	}
-	shell := values(written.Shell)
+	shell := values(own)
 	if len(shell) == 0 {
 		shell = values(j.File.Shell)
 	}
 	if len(shell) == 0 {
 		shell = defaultShell
 	}
-	return slices.Concat(shell, []string{written.Command.Args[0].Value})
+	return slices.Concat(shell, []string{written.Args[0].Value})
 }
 
 func values(texts []Text) []string {

@@ -77,10 +77,12 @@ func (j *Job) shipped() (files []string, at Position) {
 	}
 	for i := range j.File.Steps.List {
 		step := &j.File.Steps.List[i]
-		if path, ok := j.script(step); ok && !slices.Contains(files, path) {
-			files = append(files, path)
-			if at.Line == 0 {
-				at = step.Command.At
+		for _, command := range []*Command{&step.Command, &step.Stream.Map, &step.Stream.Combine, &step.Stream.Reduce} {
+			if path, ok := j.script(command); ok && !slices.Contains(files, path) {
+				files = append(files, path)
+				if at.Line == 0 {
+					at = command.At
+				}
 			}
 		}
 	}
@@ -89,11 +91,11 @@ func (j *Job) shipped() (files []string, at Position) {
 
 // script returns the path of the local file that a step's command executes, such as
 // ./script.sh.
-func (j *Job) script(command *Step) (path string, ok bool) {
-	if command.Command.Shell || len(command.Command.Args) == 0 {
+func (j *Job) script(command *Command) (path string, ok bool) {
+	if command.Shell || len(command.Args) == 0 {
 		return "", false
 	}
-	name := command.Command.Args[0].Value
+	name := command.Args[0].Value
 	if !strings.ContainsRune(name, '/') || filepath.IsAbs(name) {
 		return "", false
 	}

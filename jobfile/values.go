@@ -263,6 +263,20 @@ func (*Command) schema() schema {
 	}}
 }
 
+// Stream is a streaming job.
+type Stream struct {
+	streamKeys
+	Set bool
+	At  Position
+}
+
+func (s *Stream) decode(d *decoder, n *node) {
+	s.Set, s.At = true, n.at
+	d.readStruct(n, reflect.ValueOf(&s.streamKeys).Elem())
+}
+
+func (*Stream) schema() schema { return schemaOf(reflect.TypeFor[streamKeys]()) }
+
 // Shell is the program, with arguments, that executes commands written as one text.
 type Shell []Text
 
@@ -365,11 +379,19 @@ func (s *Steps) decode(d *decoder, n *node) {
 		var step Step
 		step.Name.decode(d, one.key)
 		d.read(one.value, reflect.ValueOf(&step))
+		if one.value.kind == mappingNode && one.value.get("command") == nil && one.value.get("stream") == nil {
+			d.report(one.value.at, "command is missing")
+		}
 		s.List = append(s.List, step)
 	}
 }
 
 func (*Steps) schema() schema {
-	return schema{"type": "object", "minProperties": 1, "propertyNames": schema{"pattern": stepName.String()},
-		"additionalProperties": schemaOf(reflect.TypeFor[Step]())}
+	step := schemaOf(reflect.TypeFor[Step]())
+	without := schema{}
+	for _, key := range commandKeys {
+		without[key] = false
+	}
+	step["oneOf"] = []schema{{"required": []string{"command"}, "properties": schema{"stream": false}}, {"required": []string{"stream"}, "properties": without}}
+	return schema{"type": "object", "minProperties": 1, "propertyNames": schema{"pattern": stepName.String()}, "additionalProperties": step}
 }

@@ -37,7 +37,7 @@ func (w *runJob) printDryRun(t terminal, asJSON bool) error {
 		Name: w.plan.Name, Master: cmp.Or(config.Master.In(w.settings), "yarn"), Queue: config.Queue.In(w.settings),
 		Files: config.Files.In(w.settings), Archives: config.Archives.In(w.settings), Settings: map[string]drySetting{}, Plan: w.plan,
 	}
-	for _, link := range w.plan.Links {
+	for _, link := range w.plan.Links.List {
 		dry.Files = append(dry.Files, link.Path+"#"+link.Name)
 	}
 	for key, value := range redacted(w.settings) {
@@ -105,26 +105,46 @@ func (d *dryRun) text(settings *config.Config) string {
 }
 
 func (d *dryRun) step(b *strings.Builder, line func(label, format string, args ...any), step *command.Step) {
-	name := "command"
+	name, size := "command", fmt.Sprintf("%d tasks", len(step.Tasks))
+	switch {
+	case step.Stream != nil:
+		name, size = "stream", "a streaming job"
+	case len(step.Tasks) == 1:
+		size = "1 task"
+	}
 	if step.Name != "" {
 		name = "step " + step.Name
 	}
-	size := "s"
-	if len(step.Tasks) == 1 {
-		size = ""
-	}
-	fmt.Fprintf(b, "%s, %d task%s\n", name, len(step.Tasks), size)
+	fmt.Fprintf(b, "%s, %s\n", name, size)
 	if len(step.Needs) > 0 {
 		line("needs", "%s", strings.Join(step.Needs, ", "))
 	}
-	line("command", "%s", strings.ReplaceAll(strings.TrimRight(strings.Join(step.Command, " "), "\n"), "\n", "\n"+strings.Repeat(" ", 14)))
+	commandLine := func(label string, words []string) {
+		if len(words) > 0 {
+			line(label, "%s", strings.ReplaceAll(strings.TrimRight(strings.Join(words, " "), "\n"), "\n", "\n"+strings.Repeat(" ", 14)))
+		}
+	}
+	commandLine("command", step.Command)
+	if job := step.Stream; job != nil {
+		commandLine("map", job.Map)
+		commandLine("combine", job.Combine)
+		commandLine("reduce", job.Reduce)
+		line("input", "%s", strings.Join(job.Inputs, ", "))
+		line("output", "%s", job.Output)
+		for _, property := range slices.Sorted(maps.Keys(job.Properties)) {
+			line("property", "%s=%s", property, job.Properties[property])
+		}
+	}
 	if step.WorkingDirectory != "" {
 		line("directory", "%s", step.WorkingDirectory)
 	}
 	for _, variable := range slices.Sorted(maps.Keys(step.Environment)) {
 		line("environment", "%s=%s", variable, step.Environment[variable])
 	}
-	limits := []string{fmt.Sprintf("%d retries", step.Retries)}
+	var limits []string
+	if step.Stream == nil {
+		limits = append(limits, fmt.Sprintf("%d retries", step.Retries))
+	}
 	if step.TaskTimeout > 0 {
 		limits = append(limits, fmt.Sprintf("%v a try", step.TaskTimeout))
 	}
@@ -140,7 +160,9 @@ func (d *dryRun) step(b *strings.Builder, line func(label, format string, args .
 	if step.AllowFailure {
 		limits = append(limits, "may fail")
 	}
-	line("limits", "%s", strings.Join(limits, ", "))
+	if len(limits) > 0 {
+		line("limits", "%s", strings.Join(limits, ", "))
+	}
 	for _, collect := range step.Collect {
 		line("collect", "%s into %s", collect.Pattern, collect.Directory)
 	}

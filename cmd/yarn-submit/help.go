@@ -18,7 +18,7 @@ var commandGroups = []struct {
 	title string
 	names []string
 }{
-	{"Applications", []string{"submit", "run", "wait", "status", "list", "logs", "history", "report", "kill", "profile", "metrics-sd"}},
+	{"Applications", []string{"submit", "run", "stream", "wait", "status", "list", "logs", "history", "report", "kill", "profile", "metrics-sd"}},
 	{"Clusters without Hadoop", []string{"master", "worker", "decommission"}},
 	{"Others", []string{"fs", "doctor", "completion", "help", "version"}},
 }

@@ -40,7 +40,7 @@ reached or refused.`,
 	root.CompletionOptions.DisableDefaultCmd = true // newCompletion replaces it
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(usage(t))
-	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newHiddenReach(), newStatus(t), newKill(t), newList(t), newLogs(t), newHistory(t), newReport(t), newWait(t), newProfile(t), newMetricsSD(t), newMaster(t), newWorker(t), newDecommission(t), newFS(t), newCompletion(t), newMan(), newDoctor(t), newVersion(t))
+	root.AddCommand(newSubmit(t), newRun(t), newStream(t), newHiddenRun(), newHiddenReach(), newStatus(t), newKill(t), newList(t), newLogs(t), newHistory(t), newReport(t), newWait(t), newProfile(t), newMetricsSD(t), newMaster(t), newWorker(t), newDecommission(t), newFS(t), newCompletion(t), newMan(), newDoctor(t), newVersion(t))
 	root.Version = thisBuild().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	addCompletions(root)

@@ -29,6 +29,8 @@ type runFlags struct {
 	summary        string
 	dryRun         bool
 	json           *bool
+	// stream has the flags that only stream has; nil for run.
+	stream *streamFlags
 	// jobFile is the path of the job file; "" if the command line has a command.
 	jobFile string
 }

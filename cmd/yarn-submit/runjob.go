@@ -14,6 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/command"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/process"
 	"github.com/bobbin-yarn/bobbin/jobfile"
 )
 
@@ -55,6 +56,7 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 		return nil, err
 	}
 	if err = w.makePlan(args); err == nil {
+		w.warnOfProperties(t)
 		err = w.checkCores()
 	}
 	if err == nil && w.hasResults() && !w.target.driverHere && !config.WaitAppCompletion.In(w.settings) {
@@ -117,6 +119,10 @@ func (w *runJob) makePlan(args []string) error {
 			overrides.Retries = &w.flags.retries
 		}
 		if w.plan, err = w.job.Plan(overrides); err != nil {
+			return err
+		}
+	} else if w.flags.stream != nil {
+		if err := w.planStream(args); err != nil {
 			return err
 		}
 	} else if err := w.planCommand(args, collects); err != nil {
@@ -186,7 +192,7 @@ func shipCommand(args []string, settings *config.Config) ([]string, *config.Conf
 // prepareLocal makes the plan run on this machine, with links in task directories to
 // the files that a cluster would localize.
 func (w *runJob) prepareLocal() error {
-	w.plan.Local = true
+	w.plan.Links.Local = true
 	if !slices.ContainsFunc(w.plan.Steps, func(s command.Step) bool { return s.OwnDirectory }) {
 		return nil
 	}
@@ -202,7 +208,7 @@ func (w *runJob) prepareLocal() error {
 		if !renamed {
 			name = filepath.Base(path)
 		}
-		w.plan.Links = append(w.plan.Links, command.Link{Name: name, Path: absolute})
+		w.plan.Links.List = append(w.plan.Links.List, process.Link{Name: name, Path: absolute})
 	}
 	var err error
 	w.settings, err = w.settings.Without(config.Files.Name()) // the links replace the localized files
@@ -263,7 +269,7 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 // A job file's plan, which may be long and contain secrets, is in a file, which
 // remove removes.
 func (w *runJob) runArgs() (args []string, remove func(), err error) {
-	if w.job == nil {
+	if w.job == nil && w.flags.stream == nil {
 		encoded, err := json.Marshal(w.plan)
 		return []string{hiddenRun, "--plan", string(encoded)}, func() {}, err
 	}
@@ -272,7 +278,7 @@ func (w *runJob) runArgs() (args []string, remove func(), err error) {
 		return nil, nil, err
 	}
 	remove = func() { _ = os.RemoveAll(directory) }
-	path := filepath.Join(directory, command.PlanFile)
+	path := filepath.Join(directory, process.PlanFile)
 	if err := w.plan.Write(path); err != nil {
 		remove()
 		return nil, nil, err
@@ -287,5 +293,5 @@ func (w *runJob) runArgs() (args []string, remove func(), err error) {
 		return nil, nil, err
 	}
 	w.settings = settings
-	return []string{hiddenRun, "--plan-file", command.PlanFile}, remove, nil
+	return []string{hiddenRun, "--plan-file", process.PlanFile}, remove, nil
 }

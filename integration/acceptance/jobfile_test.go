@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
 // junitCase has the parts of a JUnit test case that tests read.
@@ -143,6 +145,18 @@ func TestJobOfThreeSteps(t *testing.T) {
 	assert.Regexp(t, `(?m)^==> flaky\.task-1-2\.out of executor [12] .*<==\ntry 2 of 2\n`, logs.stdout)
 	assertNothingLeft(t, id)
 	assertNotInHDFS(t, home(t)+"/.bobbin/results/"+id)
+
+	log := logOf(t.Context(), t, id, 1)
+	require.NotNil(t, log)
+	steps := readEvents(t.Context(), t, log).Steps
+	require.Len(t, steps, 3)
+	for i, tasks := range []int{3, 2, 1} {
+		assert.Equal(t, tasks, steps[i].Tasks)
+		assert.Equal(t, events.StateSucceeded, steps[i].State)
+	}
+	assert.Equal(t, "report", steps[2].Name)
+	assert.Equal(t, []string{"build", "flaky"}, steps[2].Needs)
+	assert.False(t, steps[2].Started.Before(steps[1].Ended))
 }
 
 func TestFailedJobCollectsFilesAndSummary(t *testing.T) {
