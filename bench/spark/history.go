@@ -3,10 +3,11 @@ package spark
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/integration/python"
 )
 
 // openedPackages are the packages of Java's that Spark accesses by reflection.
@@ -19,14 +20,14 @@ var openedPackages = []string{
 // memory that Spark gives it by default, 1 GiB. It shows the event logs in a directory.
 func (p *Installation) HistoryServer(ctx context.Context, logs string, port int) *exec.Cmd {
 	args := []string{
-		"-Xmx1g", "-cp", filepath.Join(p.packages, "pyspark", "jars", "*"),
+		"-Xmx1g", "-cp", filepath.Join(p.Jars(), "*"),
 		"-Dspark.history.fs.logDirectory=file://" + logs, fmt.Sprintf("-Dspark.history.ui.port=%d", port),
 	}
 	for _, name := range openedPackages {
 		args = append(args, "--add-opens=java.base/"+name+"=ALL-UNNAMED")
 	}
 	command := exec.CommandContext(ctx, filepath.Join(p.javaHome, "bin", "java"), append(args, "org.apache.spark.deploy.history.HistoryServer")...)
-	command.Env = append(withoutSpark(os.Environ()), "SPARK_LOCAL_IP=127.0.0.1")
+	command.Env = append(python.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
 	return command

@@ -8,6 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/integration/python"
 )
 
 // Version is the release of Spark to compare with.
@@ -15,55 +18,38 @@ const Version = "4.3.0"
 
 // Installation is an installation of Spark from its Python package.
 type Installation struct {
-	packages string // for PYTHONPATH
-	python   string // path of the interpreter
+	packages *python.Installation
 	javaHome string
 }
 
 // Find returns the installation of Spark below the user's cache directory, which it
 // makes if necessary.
 func Find(ctx context.Context) (*Installation, error) {
-	p := &Installation{}
-	var err error
-	if p.python, err = exec.LookPath("python3"); err != nil {
-		return nil, errors.New("no Python for Spark: install python3 and pip (Debian, Ubuntu: apt-get install python3 python3-pip), " +
-			"or leave Spark out with -spark=false")
-	}
-	if p.javaHome, err = findJavaHome(); err != nil {
+	javaHome, err := findJavaHome()
+	if err != nil {
 		return nil, err
 	}
-	packages, err := os.UserCacheDir()
+	packages, err := python.Find(ctx, "pyspark-"+Version, "pyspark=="+Version)
 	if err != nil {
-		return nil, fmt.Errorf("nowhere to keep Spark: %w", err)
+		return nil, fmt.Errorf("no Spark: %w; or leave it out with -spark=false", err)
 	}
-	p.packages = filepath.Join(packages, "bobbin", "pyspark-"+Version)
-	if _, err := os.Stat(p.packages); err == nil {
-		return p, nil
-	}
-	return p, p.Command(ctx)
+	return &Installation{packages, javaHome}, nil
 }
 
+// Jars returns the directory with Spark's jars and those that it depends on.
+func (p *Installation) Jars() string { return filepath.Join(p.packages.Dir, "pyspark", "jars") }
+
 // Command installs Spark with pip into a temporary directory, and renames that when complete.
-func (p *Installation) Command(ctx context.Context) error {
-	if err := exec.CommandContext(ctx, p.python, "-m", "pip", "--version").Run(); err != nil {
-		return fmt.Errorf("no pip for %s, to install Spark with (%w): install it (Debian, Ubuntu: apt-get install python3-pip), "+
-			"or leave Spark out with -spark=false", p.python, err)
-	}
-	fmt.Fprintf(os.Stderr, "installing pyspark %s from PyPI into %s; this downloads about 450 MB, once\n", Version, p.packages)
-	if err := os.MkdirAll(filepath.Dir(p.packages), 0o755); err != nil {
-		return err
-	}
-	partial, err := os.MkdirTemp(filepath.Dir(p.packages), filepath.Base(p.packages)+".part-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(partial) }()
-	pip := exec.CommandContext(ctx, p.python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
-		"--target", partial, "pyspark=="+Version)
-	if output, Pid := pip.CombinedOutput(); Pid != nil {
-		return fmt.Errorf("pip could not install pyspark %s: %w\n%s", Version, errors.Join(Pid, context.Cause(ctx)), output)
-	}
-	return os.Rename(partial, p.packages)
+func (p *Installation) Command(ctx context.Context, scratch string, args ...string) *exec.Cmd {
+	command := p.packages.Command(ctx, args...)
+	command.Dir = scratch
+	command.Env = append(command.Env, "PYSPARK_PYTHON="+p.packages.Python, "JAVA_HOME="+p.javaHome,
+		"SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_DIRS="+scratch)
+	// Signals to the process group end Python and the driver's JVM, which Python starts.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	command.WaitDelay = stopTimeout
+	return command
 }
 
 // findJavaHome returns JAVA_HOME, or the home of the java command on the PATH.

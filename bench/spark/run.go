@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -36,24 +33,16 @@ func (p *Installation) Run(ctx context.Context, program Program) error {
 	if err := errors.Join(os.WriteFile(script, program.Script, 0o644), os.MkdirAll(scratch, 0o755)); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, p.python, append([]string{script}, program.Args...)...)
+	command := p.Command(ctx, scratch, append([]string{script}, program.Args...)...)
 	for key, value := range p.settings(program) {
 		command.Args = append(command.Args, key+"="+value)
 	}
-	command.Dir = scratch
-	command.Env = append(withoutSpark(os.Environ()),
-		"PYTHONPATH="+p.packages, "PYSPARK_PYTHON="+p.python, "PYTHONDONTWRITEBYTECODE=1",
-		"JAVA_HOME="+p.javaHome, "HADOOP_CONF_DIR="+program.ConfDir, "YARN_CONF_DIR="+program.ConfDir,
-		"SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_DIRS="+scratch)
+	command.Env = append(command.Env, "HADOOP_CONF_DIR="+program.ConfDir, "YARN_CONF_DIR="+program.ConfDir)
 	command.Env = append(command.Env, program.Environ...)
-	// Signals to the process group end Python and the driver's JVM, which Python starts.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
-	command.WaitDelay = stopTimeout
 	output, err := command.CombinedOutput()
 	if err != nil {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // whatever is left of the group
-		return fmt.Errorf("%s %s: %w\n%s", p.python, script, errors.Join(err, context.Cause(ctx)), output)
+		return fmt.Errorf("%s %s: %w\n%s", command.Path, script, errors.Join(err, context.Cause(ctx)), output)
 	}
 	return nil
 }
@@ -71,16 +60,9 @@ func (p *Installation) settings(program Program) map[string]string {
 		"spark.dynamicAllocation.enabled":     "false",
 		"spark.ui.enabled":                    "false",
 		"spark.ui.showConsoleProgress":        "false",
-		"spark.yarn.jars":                     "local:" + filepath.Join(p.packages, "pyspark", "jars", "*"),
+		"spark.yarn.jars":                     "local:" + filepath.Join(p.Jars(), "*"),
 		"spark.executorEnv.JAVA_HOME":         p.javaHome,
 		"spark.yarn.appMasterEnv.JAVA_HOME":   p.javaHome,
 		"spark.yarn.submit.waitAppCompletion": "true",
 	}
-}
-
-// withoutSpark returns environ without variables for another installation of Spark or Python.
-func withoutSpark(environ []string) []string {
-	return slices.DeleteFunc(environ, func(variable string) bool {
-		return strings.HasPrefix(variable, "SPARK_") || strings.HasPrefix(variable, "PYSPARK_") || strings.HasPrefix(variable, "PYTHON")
-	})
 }

@@ -1,0 +1,69 @@
+//go:build integration
+
+// Package codecs lets Hadoop read what package storage compresses.
+//
+// BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release.
+package codecs
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// javaHash is the hash code that Java gives an array of bytes.
+func javaHash(content string) int32 {
+	hash := int32(1)
+	for _, b := range []byte(content) {
+		hash = 31*hash + int32(int8(b))
+	}
+	return hash
+}
+
+// TestHadoopReadsCompressedFiles leaves out zstd, for which Hadoop needs a native library,
+// and lz4, for which it needs a jar that it does not bring.
+func TestHadoopReadsCompressedFiles(t *testing.T) {
+	version := cmp.Or(os.Getenv("BOBBIN_TEST_HADOOP_VERSION"), cluster.DefaultHadoopVersion)
+	jars, err := cluster.Jars(t.Context(), version, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	require.NoError(t, err)
+	var large strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintln(&large, i*7919%3000)
+	}
+	directory := t.TempDir()
+	args := []string{"-cp", strings.Join(jars, ":"), "../../internal/hadoop/compression/testdata/HadoopCodecs.java", directory}
+	want := ""
+	for _, name := range []string{"gzip", "bzip2", "snappy", "deflate"} {
+		for i, content := range []string{"", large.String()} {
+			suffix, err := storage.CompressionSuffix(name)
+			require.NoError(t, err)
+			var compressed bytes.Buffer
+			w, err := storage.Compress(&compressed, name)
+			require.NoError(t, err)
+			_, err = w.Write([]byte(content))
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			path := filepath.Join(directory, fmt.Sprint(i, suffix))
+			require.NoError(t, os.WriteFile(path, compressed.Bytes(), 0o600))
+			args = append(args, path)
+			want += fmt.Sprintln(path, len(content), javaHash(content))
+		}
+	}
+	var complaints bytes.Buffer
+	command := exec.CommandContext(t.Context(), "java", args...)
+	command.Stderr = &complaints
+	read, err := command.Output()
+	require.NoError(t, err, complaints.String())
+	require.Equal(t, want, string(read))
+}
