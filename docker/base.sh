@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a Debian base image with Java for docker/Dockerfile where no registry of
+# Makes a Debian base image with Java and a KDC for docker/Dockerfile where no registry of
 # images can be reached: debootstrap takes packages from wherever this machine's
 # apt does. Needs root, debootstrap, and Docker.
 #
@@ -16,7 +16,7 @@ archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Co
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 log=$root.log
-if ! debootstrap --variant=minbase --include=openjdk-17-jre-headless,libfaketime "$release" "$root" "$archive" >"$log" 2>&1; then
+if ! debootstrap --variant=minbase --include=openjdk-17-jre-headless,libfaketime,krb5-kdc "$release" "$root" "$archive" >"$log" 2>&1; then
 	tail -n 20 "$log" >&2
 	exit 1
 fi

@@ -28,6 +28,9 @@ func launch(ctx context.Context, c *children, name string, properties []string) 
 	if err != nil {
 		return err
 	}
+	if name == kdc {
+		return c.start(name, []string{"krb5kdc", "-n", "-P", filepath.Join(data, "tmp", "kdc.pid")}, environment)
+	}
 	start := func(arguments ...string) error {
 		return c.start(name, append(javaCommand(name), arguments...), environment)
 	}

@@ -11,7 +11,10 @@ import (
 )
 
 // idle is the argument that starts no daemon.
-const idle = "idle"
+const (
+	idle = "idle" // the argument that starts no daemon and keeps the container running
+	kdc  = "kdc"
+)
 
 // classes maps each daemon's name to its main class.
 var classes = map[string]string{
@@ -20,6 +23,7 @@ var classes = map[string]string{
 	"resourcemanager": "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
 	"nodemanager":     "org.apache.hadoop.yarn.server.nodemanager.NodeManager",
 	"zookeeper":       "org.apache.zookeeper.server.ZooKeeperServerMain",
+	kdc:               "",
 }
 
 // plan is a parsed command line.
@@ -42,9 +46,11 @@ func parse(arguments []string) (plan, error) {
 			if err := p.set(arguments[i]); err != nil {
 				return p, err
 			}
-		case argument == idle || classes[argument] != "":
-			p.daemons = append(p.daemons, argument)
 		default:
+			if _, known := classes[argument]; known || argument == idle {
+				p.daemons = append(p.daemons, argument)
+				continue
+			}
 			return p, fmt.Errorf("there is no daemon %q: there are %s and %s", argument,
 				strings.Join(slices.Sorted(maps.Keys(classes)), ", "), idle)
 		}

@@ -22,6 +22,7 @@ func TestParse(t *testing.T) {
 			want: plan{daemons: []string{"datanode", "nodemanager"}, properties: []string{"a.b=c=d"}},
 		},
 		{name: "idle", arguments: []string{"idle"}, want: plan{daemons: []string{"idle"}}},
+		{name: "a KDC", arguments: []string{"kdc"}, want: plan{daemons: []string{"kdc"}}},
 		{name: "nothing", complaint: "name the daemons to run"},
 		{name: "unknown", arguments: []string{"historyserver"}, complaint: `there is no daemon "historyserver"`},
 		{name: "no property", arguments: []string{"-D"}, complaint: "-D wants NAME=VALUE"},

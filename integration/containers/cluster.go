@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/docker/docker/client"
-	"github.com/testcontainers/testcontainers-go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
@@ -42,6 +41,7 @@ const (
 	SecondResourceManager = "resourcemanager-2" // with Options.HA
 	ZooKeeper             = "zookeeper"         // with Options.HA
 	Client                = "client"            // where Inside runs the tests
+	KDC                   = "kdc"               // with Options.Kerberos
 )
 
 // Options describe a cluster, by default that of docker/compose.yaml: three workers
@@ -51,6 +51,10 @@ type Options struct {
 	Image string
 	// HA starts two ResourceManagers, and a ZooKeeper for their state and election.
 	HA bool
+	// Kerberos starts a secure cluster and a KDC, with the users of package cluster. It
+	// needs a JDK and Debian's packages krb5-kdc, krb5-admin-server and krb5-user on this
+	// machine, too, and does not go together with HA.
+	Kerberos bool
 	// Disks has the bytes, by worker name, of an in-memory disk for YARN's containers.
 	// Other workers use the machine's disk.
 	Disks map[string]int64
@@ -76,6 +80,7 @@ type state struct {
 	Dir       string            `json:"dir"` // on this machine: the client's configuration
 	Network   string            `json:"network"`
 	HA        bool              `json:"ha"`
+	Kerberos  bool              `json:"kerberos"`
 	Hosts     map[string]string `json:"hosts"`     // container by name
 	Addresses map[string]string `json:"addresses"` // IP address by name
 }
@@ -94,7 +99,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{docker: engine, hosts: map[string]*Host{}, logger: options.Logger, state: state{
-		HA: options.HA, Hosts: map[string]string{}, Addresses: map[string]string{},
+		HA: options.HA, Kerberos: options.Kerberos, Hosts: map[string]string{}, Addresses: map[string]string{},
 	}}
 	starting, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no more than %s to start", startTimeout))
 	defer cancel()
@@ -145,7 +150,13 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if c.state.Dir, err = os.MkdirTemp("", "bobbin-containers-"); err != nil {
 		return err
 	}
-	specs := hostSpecs(options)
+	specs, clients, first := hostSpecs(options), properties(options), 0
+	if options.Kerberos {
+		first = 1 // the KDC, as the other hosts log in when they start
+		if specs, clients, err = c.withKerberos(ctx, specs, clients); err != nil {
+			return err
+		}
+	}
 	subnet, err := c.createNetwork(ctx)
 	if err != nil {
 		return err
@@ -153,25 +164,13 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	for i, spec := range specs {
 		c.state.Addresses[spec.name] = subnet.host(i)
 	}
-	if err := c.writeClientConf(options); err != nil {
+	if err := errors.Join(c.writeHosts(), writeConf(c.ConfDir(), clients)); err != nil {
 		return err
 	}
-	containers := make([]testcontainers.Container, len(specs))
-	starts, ctx := errgroup.WithContext(ctx)
-	for i, part := range specs {
-		starts.Go(func() (err error) {
-			containers[i], err = c.startHost(ctx, options.Image, part)
+	for _, part := range [][]hostSpec{specs[:first], specs[first:]} {
+		if err := c.startHosts(ctx, options.Image, part); err != nil {
 			return err
-		})
-	}
-	err = starts.Wait()
-	for i, spec := range specs {
-		if containers[i] != nil {
-			c.state.Hosts[spec.name] = containers[i].GetContainerID()
 		}
-	}
-	if err != nil {
-		return err
 	}
 	c.loadState()
 	c.logger.Info("containers started", "hosts", len(specs), "network", c.state.Network)

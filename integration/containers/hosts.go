@@ -12,6 +12,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
 	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bobbin-yarn/bobbin/docker"
 )
@@ -21,6 +23,10 @@ type hostSpec struct {
 	name    string
 	command []string
 	disk    int64 // size in bytes of its own disk for containers; 0 means the machine's disk
+
+	files       []string          // files of this machine that the host has, as SOURCE:TARGET[:ro]
+	environment map[string]string // of the daemons
+	started     wait.Strategy     // waits until the host is usable; nil means that nothing waits for it
 }
 
 // hostSpecs returns the hosts of a cluster.
@@ -77,14 +83,35 @@ func properties(options Options) map[string]string {
 	return all
 }
 
+// startHosts starts the containers of hosts at the same time.
+func (c *Cluster) startHosts(ctx context.Context, image string, specs []hostSpec) error {
+	containers := make([]testcontainers.Container, len(specs))
+	starts, ctx := errgroup.WithContext(ctx)
+	for i, spec := range specs {
+		starts.Go(func() (err error) {
+			containers[i], err = c.startHost(ctx, image, spec)
+			return err
+		})
+	}
+	err := starts.Wait()
+	for i, spec := range specs {
+		if containers[i] != nil {
+			c.state.Hosts[spec.name] = containers[i].GetContainerID()
+		}
+	}
+	return err
+}
+
 // startHost starts a host's container.
 func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (testcontainers.Container, error) {
 	request := testcontainers.ContainerRequest{
 		Image: image, Cmd: spec.command, Labels: c.labels(), Networks: []string{c.state.Network},
+		Env: spec.environment, WaitingFor: spec.started,
 		ConfigModifier: func(config *container.Config) { config.Hostname = spec.name },
 		HostConfigModifier: func(config *container.HostConfig) {
 			// A host's name can be resolved even if it is down, as with a name server.
 			config.ExtraHosts = c.hostLines(":")
+			config.Binds = spec.files
 			if spec.disk > 0 {
 				config.Tmpfs = map[string]string{"/hadoop/local": fmt.Sprintf("rw,exec,size=%d", spec.disk)}
 			}
@@ -118,27 +145,33 @@ func (c *Cluster) hostLines(separator string) []string {
 	return lines
 }
 
-// writeClientConf writes the clients' configuration: the image's, overridden by this
-// cluster's properties.
-func (c *Cluster) writeClientConf(options Options) error {
-	if err := os.MkdirAll(c.ConfDir(), 0o755); err != nil {
+// siteFiles are the files of docker/conf that properties override.
+var siteFiles = []string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml"}
+
+// writeConf writes a configuration directory: docker/conf, overridden by properties.
+func writeConf(dir string, properties map[string]string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	var added strings.Builder
-	properties := properties(options)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		fmt.Fprintf(&added, "<property><name>%s</name><value>%s</value></property>\n", name, properties[name])
 	}
-	for _, file := range []string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml"} {
+	for _, file := range siteFiles {
 		content, err := docker.Conf.ReadFile("conf/" + file)
 		if err != nil {
 			return err
 		}
 		text := strings.Replace(string(content), "</configuration>", added.String()+"</configuration>", 1)
-		if err := os.WriteFile(filepath.Join(c.ConfDir(), file), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// writeHosts writes the client's /etc/hosts.
+func (c *Cluster) writeHosts() error {
 	var hosts strings.Builder
 	hosts.WriteString("127.0.0.1 localhost\n")
 	for name, address := range c.state.Addresses {

@@ -39,6 +39,11 @@ func runInside(options Options, tests func(*Cluster) int) (code int, err error) 
 		if err != nil {
 			return 0, err
 		}
+		if c.state.Kerberos {
+			if err := c.makeDirectories(context.Background()); err != nil {
+				return 0, errors.Join(err, c.docker.Close())
+			}
+		}
 		return tests(c), c.docker.Close()
 	}
 	if os.Geteuid() != 0 {

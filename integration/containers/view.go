@@ -30,7 +30,11 @@ func (c *Cluster) HadoopCluster(ctx context.Context) (*cluster.Cluster, error) {
 			NodeManager: cluster.ExternalDaemon("nodemanager on "+name, map[cluster.Endpoint]string{cluster.RPC: name + ":8041", cluster.HTTP: name + ":8042"}),
 		})
 	}
-	return cluster.External(c.state.Dir,
+	var kdc *cluster.Daemon
+	if c.state.Kerberos {
+		kdc = cluster.ExternalDaemon(KDC, map[cluster.Endpoint]string{cluster.RPC: kdcAddress})
+	}
+	return cluster.External(c.state.Dir, kdc,
 		cluster.ExternalDaemon(NameNode, map[cluster.Endpoint]string{cluster.RPC: NameNode + ":8020", cluster.HTTP: NameNode + ":9870"}),
 		cluster.ExternalDaemon(ResourceManager, map[cluster.Endpoint]string{
 			cluster.RPC: ResourceManager + ":8032", cluster.HTTP: ResourceManager + ":8088", cluster.Scheduler: ResourceManager + ":8030",
