@@ -5,7 +5,9 @@ package kerberos
 import (
 	"encoding/json"
 	"io"
+	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,11 +17,28 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// keepOthersOut submits as alice an application that bob must neither see nor kill.
+// Users whom alice's application admits: one may see it, the other may kill it.
+const (
+	viewer   = "vera"
+	modifier = "max"
+)
+
+// as returns the environment of a command that a user runs.
+func (s *kerberosCluster) as(user string) []string {
+	return []string{"BOBBIN_KERBEROS_PRINCIPAL=" + user, "BOBBIN_KERBEROS_KEYTAB=" + s.Keytab(user)}
+}
+
+// testOtherUsersAreRefused submits as alice an application that the viewer may see, that the
+// modifier may kill, and of which bob may do neither.
 func (s *kerberosCluster) testOtherUsersAreRefused(t *testing.T) {
-	r := s.run(t, "submit", "--detach", "--num-executors", "1", s.programs+"/pi", "9000000")
+	for _, user := range []string{viewer, modifier} {
+		require.NoError(t, s.Kerberos().AddKeytab(t.Context(), s.Keytab(user), user))
+	}
+	r := s.run(t, "submit", "--detach", "--num-executors", "1", "--conf", "acls.enable=true", "--conf", "ui.view.acls="+viewer, "--conf", "modify.acls="+modifier,
+		s.programs+"/pi", "9000000")
 	require.Equal(t, 0, r.code, r.stderr)
 	s.submitted++
 	id := strings.TrimSpace(r.stdout)
@@ -27,14 +46,16 @@ func (s *kerberosCluster) testOtherUsersAreRefused(t *testing.T) {
 	require.Eventually(t, func() bool { // the nodes have the logs
 		r = s.run(t, "logs", id)
 		return r.code == 0 && strings.Contains(r.stdout, "container_"+number)
-	}, time.Minute, 200*time.Millisecond, "%+v", &r)
-	asBob := []string{"BOBBIN_KERBEROS_PRINCIPAL=" + cluster.Bob, "BOBBIN_KERBEROS_KEYTAB=" + s.Keytab(cluster.Bob)}
-	for _, command := range []string{"kill", "logs"} {
-		r = s.runWith(t, asBob, command, id)
+	}, testTimeout, 200*time.Millisecond, "%+v", &r)
+	for _, refused := range []struct{ user, command string }{{cluster.Bob, "kill"}, {cluster.Bob, "logs"}, {viewer, "kill"}} {
+		r = s.runWith(t, s.as(refused.user), refused.command, id)
 		assert.Equal(t, 3, r.code, r.stderr)
-		assert.Contains(t, r.stderr, "bob", command)
+		assert.Contains(t, r.stderr, refused.user, refused.command)
 		assert.Empty(t, r.stdout)
 	}
+	r = s.runWith(t, s.as(viewer), "logs", id)
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "container_"+number)
 	status := func(environment []string) (report struct{ User, State, TrackingURL string }) {
 		r := s.runWith(t, environment, "status", "--json", id)
 		require.Equal(t, 0, r.code, r.stderr)
@@ -42,12 +63,19 @@ func (s *kerberosCluster) testOtherUsersAreRefused(t *testing.T) {
 		return report
 	}
 	assert.NotEmpty(t, status(nil).TrackingURL)
-	assert.Empty(t, status(asBob).TrackingURL, "bob sees no more than that it runs")
+	assert.NotEmpty(t, status(s.as(viewer)).TrackingURL)
+	assert.Empty(t, status(s.as(cluster.Bob)).TrackingURL, "bob sees no more than that it runs")
 	if s.options.SPNEGO {
 		s.testOtherUsersSeeNoPages(t, id)
 	}
-	r = s.run(t, "kill", id)
+	if s.options.YARN[httpsPolicyKey] != "" {
+		s.testPageByHTTPS(t, id)
+	} else if !s.options.HTTPS {
+		s.testPageByHTTP(t, id)
+	}
+	r = s.runWith(t, s.as(modifier), "kill", id)
 	require.Equal(t, 0, r.code, r.stderr)
+	assert.Equal(t, "KILLED", status(nil).State)
 	r = s.run(t, "list", "--json")
 	require.Equal(t, 0, r.code, r.stderr)
 	var listed []struct{ ApplicationID, User, State string }
@@ -84,21 +112,50 @@ func (s *kerberosCluster) testOtherUsersSeeNoPages(t *testing.T, id string) {
 		App struct{ AMContainerLogs string }
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &seen))
+	_, text = ask(viewer, http.MethodGet, apps, "")
+	assert.Contains(t, text, "amContainerLogs")
+	code, text = ask(viewer, http.MethodPut, apps+"/state", `{"state":"KILLED"}`)
+	assert.Equal(t, http.StatusForbidden, code, text)
 	_, text = ask(cluster.Bob, http.MethodGet, apps, "")
 	assert.NotContains(t, text, "amContainerLogs")
 
 	// The page, by the proxy.
 	for _, path := range []string{"/", "/api/status"} {
-		code, text = ask(cluster.Alice, http.MethodGet, manager+"/proxy/"+id+path, "")
-		assert.Equal(t, http.StatusOK, code, text)
+		for _, user := range []string{cluster.Alice, viewer} {
+			code, text = ask(user, http.MethodGet, manager+"/proxy/"+id+path, "")
+			assert.Equal(t, http.StatusOK, code, text)
+		}
 		code, text = ask(cluster.Bob, http.MethodGet, manager+"/proxy/"+id+path, "")
 		assert.Equal(t, http.StatusForbidden, code, text)
 		assert.Contains(t, text, `the user "bob" may not see this application`)
 	}
 	// The logs on the node.
 	logs := seen.App.AMContainerLogs + "/stderr/?start=0"
-	code, text = ask(cluster.Alice, http.MethodGet, logs, "")
-	assert.Equal(t, http.StatusOK, code, text)
+	for _, user := range []string{cluster.Alice, viewer} {
+		code, text = ask(user, http.MethodGet, logs, "")
+		assert.Equal(t, http.StatusOK, code, text)
+		assert.Contains(t, text, "serving the application's page")
+	}
 	_, text = ask(cluster.Bob, http.MethodGet, logs, "")
 	assert.Contains(t, text, "User [bob] is not authorized to view the logs")
+}
+
+// testAggregatedLogsAreHidden reads the logs in HDFS of alice's finished application as bob.
+func (s *kerberosCluster) testAggregatedLogsAreHidden(t *testing.T, id string) {
+	directory := "/tmp/logs/alice/bucket-logs-tfile/" + id[len(id)-4:] + "/" + id
+	files := s.filesOf(t, cluster.Alice)
+	var logs []storage.Info
+	require.Eventually(t, func() bool { // the nodes have moved them there
+		var err error
+		logs, err = files.List(t.Context(), directory)
+		return err == nil && len(logs) > 0 && !slices.ContainsFunc(logs, func(log storage.Info) bool { return strings.HasSuffix(log.Name, ".tmp") })
+	}, testTimeout, 200*time.Millisecond, "%s: %v", directory, &logs)
+	for _, log := range logs {
+		_, err := s.filesOf(t, cluster.Bob).Open(t.Context(), log.Path)
+		assert.ErrorIs(t, err, fs.ErrPermission)
+	}
+	r := s.runWith(t, s.as(cluster.Bob), "logs", id)
+	assert.Equal(t, 3, r.code, r.stderr)
+	assert.Contains(t, r.stderr, cluster.Bob)
+	assert.Empty(t, r.stdout)
 }

@@ -27,16 +27,18 @@ func clusters() map[string]cluster.Options {
 		"REST and privacy": {
 			SPNEGO: true,
 			Core:   cluster.Properties{"hadoop.rpc.protection": "privacy"},
-			HDFS: withShortTokens(cluster.Properties{
+			HDFS: withShortTokens(tokenRenewal, tokenLifetime, cluster.Properties{
 				"dfs.data.transfer.protection": "privacy",
 				"dfs.encrypt.data.transfer":    "true",
 			}),
 			YARN: cluster.Properties{
-				"yarn.am.liveness-monitor.expiry-interval-ms":                            "13000",
-				"yarn.nm.liveness-monitor.expiry-interval-ms":                            "13000",
-				"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs":     "40",
-				"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs": "40",
-				"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs":        "40",
+				"yarn.am.liveness-monitor.expiry-interval-ms":                            "20000",
+				"yarn.nm.liveness-monitor.expiry-interval-ms":                            "20000",
+				"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs":     "61",
+				"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs": "61",
+				"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs":        "61",
+				"yarn.resourcemanager.proxy-user-privileges.enabled":                     "true",
+				httpsPolicyKey: "STRICT",
 			},
 			Nodes: nodes(
 				cluster.Properties{"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"},
@@ -46,16 +48,17 @@ func clusters() map[string]cluster.Options {
 		// As production has it: DataNodes above port 1023 must have HTTPS. The ResourceManager
 		// gets tokens for users, which end soon here.
 		"integrity": {
-			HTTPS: true,
-			Core:  cluster.Properties{"hadoop.rpc.protection": "integrity"},
-			HDFS:  withShortTokens(cluster.Properties{"dfs.data.transfer.protection": "privacy,integrity"}),
-			YARN:  cluster.Properties{"yarn.resourcemanager.proxy-user-privileges.enabled": "true"},
-			Nodes: nodes(cluster.Properties{"dfs.data.transfer.protection": "integrity"}, cluster.Properties{"dfs.data.transfer.protection": "privacy"}),
+			HTTPS:      true,
+			Encryption: "aes256-cts-hmac-sha384-192",
+			Core:       cluster.Properties{"hadoop.rpc.protection": "integrity"},
+			HDFS:       withShortTokens(onlyTokenLifetime, onlyTokenLifetime, cluster.Properties{"dfs.data.transfer.protection": "privacy,integrity"}),
+			Nodes:      nodes(cluster.Properties{"dfs.data.transfer.protection": "integrity"}, cluster.Properties{"dfs.data.transfer.protection": "privacy"}),
 		},
 		// Daemons that offer several protections, and parts of which fail.
 		"nameservices": {
-			HA:   true,
-			Core: cluster.Properties{"hadoop.rpc.protection": "authentication,privacy"},
+			HA:         true,
+			Encryption: "aes128-cts-hmac-sha256-128",
+			Core:       cluster.Properties{"hadoop.rpc.protection": "authentication,privacy"},
 			HDFS: cluster.Properties{
 				"dfs.data.transfer.protection": "privacy",
 
@@ -67,6 +70,7 @@ func clusters() map[string]cluster.Options {
 				"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
 
 				"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "1000",
+				httpsPolicyKey: "LENIENT",
 			},
 			Nodes: nodes(nil, cluster.Properties{"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}),
 		},

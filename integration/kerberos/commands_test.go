@@ -43,10 +43,25 @@ func (s *kerberosCluster) testCommands(t *testing.T) {
 		require.Equal(t, want, string(content))
 	}
 
+	for _, args := range [][]string{
+		{"put", filepath.Join(workspace, "out"), "/user/alice/copied"},
+		{"cat", "/user/alice/copied/*/1.txt"},
+		{"rm", "-r", "/user/alice/copied"},
+	} {
+		r = s.run(t, append([]string{"fs"}, args...)...)
+		require.Equal(t, 0, r.code, r.stderr)
+		if args[0] == "cat" {
+			require.Equal(t, "1\n", r.stdout)
+		}
+	}
+
 	r = s.run(t, "logs", id)
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stdout, "said 0")
 	require.Contains(t, r.stdout, "said 1")
+	if s.options.YARN["yarn.log-aggregation-enable"] == "true" {
+		s.testAggregatedLogsAreHidden(t, id)
+	}
 	r = s.run(t, "status", "--json", id)
 	require.Equal(t, 0, r.code, r.stderr)
 	var status struct {

@@ -3,6 +3,7 @@
 package kerberos
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -15,7 +16,12 @@ import (
 
 // askDoctor examines a sound cluster, and one to which the user has not logged in.
 func (s *kerberosCluster) testDoctor(t *testing.T) {
-	r := s.run(t, "doctor", "--json")
+	arguments := []string{"doctor", "--json"}
+	if s.options.HA {
+		arguments = append(arguments, "--from-node")
+		s.submitted++
+	}
+	r := s.run(t, arguments...)
 	require.Equal(t, 0, r.code, r.stdout+r.stderr)
 	var findings []client.Finding
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &findings))
@@ -25,11 +31,15 @@ func (s *kerberosCluster) testDoctor(t *testing.T) {
 		found[finding.Check] += finding.Result + "\n"
 	}
 	require.Contains(t, found["login"], "alice@BOBBIN.TEST")
-	require.Contains(t, found["login"], "aes256-cts-hmac-sha1-96")
+	require.Contains(t, found["login"], cmp.Or(s.options.Encryption, "aes256-cts-hmac-sha1-96"))
 	require.Contains(t, found["krb5.conf"], s.Kerberos().Address)
 	require.Contains(t, found["delegation token"], "its renewer is rm")
 	require.Contains(t, found["block"], "written and read")
 	require.Contains(t, found["NodeManagers"], "answer")
+	if s.options.HA {
+		require.Contains(t, found["from a node"], "has written and read a block in HDFS")
+		require.Contains(t, found["from a node"], "a container reaches this machine at ")
+	}
 	rest := "answers any reader"
 	if s.options.SPNEGO {
 		rest = "asks for Kerberos (SPNEGO), and accepts alice@BOBBIN.TEST"

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -71,7 +72,7 @@ func (s *kerberosCluster) testFailures(t *testing.T) {
 	defer application.Wait()
 	var ended commandResult
 	application.Go(func() {
-		ended = s.run(t, "submit", "--num-executors", "1", "--conf", "kerberos.access.hadoopFileSystems=hdfs://"+cluster.West,
+		ended = s.run(t, "submit", "--name", "survivor", "--num-executors", "1", "--conf", "kerberos.access.hadoopFileSystems=hdfs://"+cluster.West,
 			s.programs+"/steady", strings.Join(dirs, ","), fmt.Sprint(rounds), pause.String())
 	})
 	files := s.filesOf(t, cluster.Alice)
@@ -81,14 +82,16 @@ func (s *kerberosCluster) testFailures(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_, err := files.Stat(t.Context(), fmt.Sprintf("%s/%d-b", dir, round))
 				return err == nil
-			}, time.Minute, 100*time.Millisecond, "round %d in %s", round, dir)
+			}, testTimeout, 100*time.Millisecond, "round %d in %s", round, dir)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	namenodes := s.NameNodes()
 
 	after(1)
+	id := s.running(t, "survivor")
+	s.testPageByHTTPS(t, id)
 	require.NoError(t, namenodes[0].Kill())
 	require.NoError(t, s.Activate(ctx, namenodes[1]))
 
@@ -100,6 +103,7 @@ func (s *kerberosCluster) testFailures(t *testing.T) {
 	require.NoError(t, restarting.Wait())
 
 	after(3)
+	s.requirePage(t, id)
 	require.NoError(t, s.KDC().Stop(ctx))
 	_, err := files.Stat(t.Context(), dirs[0]+"/4-driver")
 	require.Error(t, err, "the KDC ends before the last round")
@@ -125,18 +129,44 @@ func (s *kerberosCluster) requireNewKeys(t *testing.T) {
 
 // refuseSimple makes the ResourceManager and the NameNode accept anyone, and checks that
 // users of Kerberos refuse them.
-func (s *kerberosCluster) setProperties(t *testing.T) {
+func (s *kerberosCluster) setProperties(t *testing.T, daemon *cluster.Daemon, file string, values map[string]string) {
+	site := filepath.Join(s.dir(), "conf", daemon.Name(), file)
+	content, err := os.ReadFile(site)
+	require.NoError(t, err)
+	for key, value := range values {
+		property := regexp.MustCompile(`(<name>` + regexp.QuoteMeta(key) + `</name>\s*<value>)[^<]*`)
+		require.True(t, property.Match(content), key)
+		content = property.ReplaceAll(content, []byte("${1}"+value))
+	}
+	require.NoError(t, os.WriteFile(site, content, 0o644))
+}
+
+// testUnprotectedDataNodesAreRefused makes the DataNodes accept anyone, and checks that no file
+// is read there.
+func (s *kerberosCluster) testUnprotectedDataNodesAreRefused(ctx context.Context, t *testing.T, files *storage.Files) {
+	var restarting errgroup.Group
+	for _, node := range s.Nodes() {
+		s.setProperties(t, node.DataNode, "hdfs-site.xml", map[string]string{"dfs.data.transfer.protection": "", "ignore.secure.ports.for.testing": "true"})
+		restarting.Go(func() error { return node.DataNode.Restart(ctx) })
+	}
+	require.NoError(t, restarting.Wait())
+	file, err := files.Open(ctx, "/user/alice/text")
+	require.NoError(t, err)
+	_, err = io.ReadAll(file)
+	assert.ErrorContains(t, err, "the datanode does not authenticate clients")
+	assert.NoError(t, file.Close())
+}
+
+// testSimpleAuthenticationIsRefused makes the DataNodes, the ResourceManager and the NameNode accept anyone, and
+// checks that users of Kerberos refuse them.
+func (s *kerberosCluster) testSimpleAuthenticationIsRefused(t *testing.T) {
 	files := s.filesOf(t, cluster.Alice)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
+	s.testUnprotectedDataNodesAreRefused(ctx, t, files)
 	var restarting errgroup.Group
 	for _, daemon := range []*cluster.Daemon{s.NameNode(), s.ResourceManager()} {
-		site := filepath.Join(s.dir(), "conf", daemon.Name(), "core-site.xml")
-		file, err := os.ReadFile(site)
-		require.NoError(t, err)
-		const secure = "<name>hadoop.security.authentication</name>\n    <value>kerberos</value>"
-		require.Contains(t, string(file), secure)
-		require.NoError(t, os.WriteFile(site, []byte(strings.Replace(string(file), secure, strings.Replace(secure, "kerberos", "simple", 1), 1)), 0o644))
+		s.setProperties(t, daemon, "core-site.xml", map[string]string{"hadoop.security.authentication": "simple"})
 		restarting.Go(func() error { return daemon.Restart(ctx) })
 	}
 	require.NoError(t, restarting.Wait())

@@ -88,15 +88,8 @@ func (s *kerberosCluster) testBadLogins(t *testing.T) {
 		})
 	}
 
-	rename := func(from, to string) {
-		require.NoError(t, kdc.Admin(t.Context(), fmt.Sprintf("renprinc -force %s %s\n", from, to)))
-	}
 	for _, service := range []string{"rm/127.0.0.1", "nn/127.0.0.1"} {
-		rename(service, "gone")
-		s.testRefused(t, "no principal "+service, refusedSubmission{
-			cause: "get a ticket for " + service + ": the KDC does not know the service's principal", environ: ticket,
-		})
-		rename("gone", service)
+		s.testMissingService(t, service, ticket)
 	}
 	s.testRefused(t, "another principal is configured", refusedSubmission{
 		cause: "says that it is rm/127.0.0.1, and yarn.resourcemanager.principal is nm/_HOST@" + kdctest.Realm,
@@ -125,7 +118,30 @@ func (s *kerberosCluster) testBadLogins(t *testing.T) {
 
 	time.Sleep(time.Until(expires))
 	s.testRefused(t, "an expired ticket", refusedSubmission{cause: "expired at", environ: expired})
+	s.requireNothingStaged(t)
+}
 
+// testMissingWebPrincipal submits where the ResourceManager's web server asks for Kerberos, and
+// the KDC does not know that server.
+func (s *kerberosCluster) testMissingWebPrincipal(t *testing.T) {
+	s.testMissingService(t, "HTTP/127.0.0.1", nil)
+	s.requireNothingStaged(t)
+}
+
+// testMissingService submits while the KDC does not know a service.
+func (s *kerberosCluster) testMissingService(t *testing.T, service string, environ []string) {
+	rename := func(from, to string) {
+		require.NoError(t, s.Kerberos().Admin(t.Context(), fmt.Sprintf("renprinc -force %s %s\n", from, to)))
+	}
+	rename(service, "gone")
+	defer rename("gone", service)
+	s.testRefused(t, "no principal "+service, refusedSubmission{
+		cause: "get a ticket for " + service + ": the KDC does not know the service's principal", environ: environ,
+	})
+}
+
+// requireNothingStaged checks that alice has no staged files.
+func (s *kerberosCluster) requireNothingStaged(t *testing.T) {
 	for _, staging := range []string{"staging", "cache"} {
 		staged, err := s.filesOf(t, cluster.Alice).List(t.Context(), "/user/alice/.bobbin/"+staging)
 		if !errors.Is(err, fs.ErrNotExist) {

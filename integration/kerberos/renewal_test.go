@@ -19,9 +19,12 @@ const (
 	// tokenRenewal and tokenLifetime are how long tokens live without a renewal and at most.
 	tokenRenewal  = 20 * time.Second
 	tokenLifetime = 30 * time.Second
+	// onlyTokenLifetime is how long they live where it may not: a submission on a busy machine
+	// must upload its program and start within that time.
+	onlyTokenLifetime = 45 * time.Second
 	// steadyPause is longer than connections to the NameNode are kept.
 	steadyPause  = 11 * time.Second
-	steadyRounds = 8
+	steadyRounds = 15
 )
 
 // outliveTokens runs applications that use HDFS for three times the maximum lifetime of
@@ -51,26 +54,39 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 			results[name] = ended
 		})
 	}
+	// Each starts before the next uploads its program: several transfers at a time, encrypted by
+	// 3DES, may take longer than the ResourceManager waits for an ApplicationMaster.
+	awaitRunning := func(dir string) {
+		require.Eventually(t, func() bool {
+			r := s.run(t, "list", "--json", "--state", "RUNNING", "--name", "steady-"+dir)
+			return strings.Contains(r.stdout, "application_")
+		}, testTimeout, 100*time.Millisecond)
+	}
 	for _, mode := range []string{"cluster", "client"} {
 		start(mode, func() commandResult { return steady(mode, mode, steadyRounds, steadyPause, keytab...) })
-		// The others find its program in HDFS: three uploads at a time, encrypted by 3DES, may
-		// take longer than a token lives before the ResourceManager renews it.
-		require.Eventually(t, func() bool {
-			r := s.run(t, "list", "--json", "--name", "steady-"+mode)
-			return strings.Contains(r.stdout, "application_")
-		}, time.Minute, 100*time.Millisecond)
+		awaitRunning(mode)
 	}
+	restarting := s.startRestarting(t, 5*tokenLifetime)
+	s.running(t, "restarted")
 	start("no keytab", func() commandResult { return steady("cluster", "ticket", 2, tokenLifetime+time.Second) })
+	awaitRunning("ticket")
 
 	s.testWordCount(t)
-	s.testSecretsAreHidden(t, "steady-cluster")
-	restarted := s.startRestarting(t)
+	hidden := map[string]secrets{} // of applications
+	for _, mode := range []string{"cluster", "client"} {
+		id, found := s.testSecretsAreHidden(t, mode)
+		hidden[id] = found
+		if mode == "cluster" {
+			s.testKeytabIsHidden(t, id, restarting.id)
+		}
+	}
 	s.testOtherUsersAreRefused(t)
 	s.testCommands(t)
-	s.testMasterFailsWithoutPrivileges(t, restarted)
 
 	long.Wait()
-	require.Greater(t, time.Since(began), 5*tokenLifetime/2)
+	require.Greater(t, time.Since(began), 5*tokenLifetime)
+	s.testEventLogsHide(t, hidden)
+	s.testMasterRecovers(t, restarting)
 	files := s.filesOf(t, cluster.Alice)
 	for _, mode := range []string{"cluster", "client"} {
 		require.Equal(t, 0, results[mode].code, results[mode].stderr)
@@ -80,6 +96,11 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 		require.Len(t, written, 3*steadyRounds)
 	}
 	ended := results["no keytab"]
+	// A busy ResourceManager may renew a token too late, which ends the application earlier.
+	for again := 0; again < 2 && strings.Contains(ended.stderr, "was not renewed in time"); again++ {
+		s.submitted++
+		ended = steady("cluster", "ticket-"+strconv.Itoa(again), 2, tokenLifetime+time.Second)
+	}
 	assert.NotEqual(t, 0, ended.code)
 	warning, rest, found := strings.Cut(ended.stderr, "\n")
 	for found && !strings.Contains(warning, "delegation tokens end") {
@@ -93,9 +114,9 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 const maxLifetimeKey = "dfs.namenode.delegation.token.max-lifetime"
 
 // withShortTokens adds that delegation tokens end while a test runs.
-func withShortTokens(p cluster.Properties) cluster.Properties {
-	p["dfs.namenode.delegation.token.renew-interval"] = strconv.FormatInt(tokenRenewal.Milliseconds(), 10)
-	p[maxLifetimeKey] = strconv.FormatInt(tokenLifetime.Milliseconds(), 10)
+func withShortTokens(renewal, lifetime time.Duration, p cluster.Properties) cluster.Properties {
+	p["dfs.namenode.delegation.token.renew-interval"] = strconv.FormatInt(renewal.Milliseconds(), 10)
+	p[maxLifetimeKey] = strconv.FormatInt(lifetime.Milliseconds(), 10)
 	return p
 }
 

@@ -27,13 +27,13 @@ type restartingApplication struct {
 }
 
 // startRestarting submits it. It runs until it is killed.
-func (s *kerberosCluster) startRestarting(t *testing.T) restartingApplication {
+func (s *kerberosCluster) startRestarting(t *testing.T, lifetime time.Duration) restartingApplication {
 	const dir = "/user/alice/restarted"
 	args := append([]string{"submit", "--detach", "--num-executors", "1", "--name", "restarted", "--conf", "yarn.maxAppAttempts=2"}, s.keytab(cluster.Alice)...)
 	r := s.run(t, append(args, s.programs+"/steady", dir, "2", "10m")...)
 	require.Equal(t, 0, r.code, r.stderr)
 	s.submitted++
-	return restartingApplication{strings.TrimSpace(r.stdout), dir, time.Now().Add(tokenLifetime)}
+	return restartingApplication{strings.TrimSpace(r.stdout), dir, time.Now().Add(lifetime)}
 }
 
 // killMaster kills the ApplicationMaster after the tokens' end, and removes the copy of the
@@ -85,7 +85,7 @@ func (s *kerberosCluster) awaitFiles(t *testing.T, a restartingApplication, afte
 			}
 		}
 		return true
-	}, time.Minute, 100*time.Millisecond)
+	}, testTimeout, 100*time.Millisecond)
 }
 
 // recoverMaster checks that a second ApplicationMaster goes on, as the ResourceManager may get new

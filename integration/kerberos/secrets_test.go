@@ -4,6 +4,7 @@ package kerberos
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -17,9 +18,11 @@ import (
 	"time"
 
 	"github.com/jcmturner/gokrb5/v8/keytab"
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/eventlog"
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
@@ -28,36 +31,35 @@ import (
 
 // hideSecrets searches all that others could read for secrets of alice's running
 // application of that name, which has a keytab.
-func (s *kerberosCluster) testSecretsAreHidden(t *testing.T, name string) {
-	var id string
-	var r commandResult
-	require.Eventually(t, func() bool {
-		r = s.run(t, "list", "--json", "--state", "RUNNING", "--name", name)
-		var listed []struct{ ApplicationID string }
-		require.NoError(t, json.Unmarshal([]byte(r.stdout), &listed), r.stderr)
-		if len(listed) == 1 {
-			id = listed[0].ApplicationID
-		}
-		return id != "" && len(s.tokenFiles(t, id)) >= 2
-	}, time.Minute, 200*time.Millisecond, "%+v", &r)
+func (s *kerberosCluster) testSecretsAreHidden(t *testing.T, mode string) (id string, found secrets) {
+	id = s.running(t, "steady-"+mode)
+	require.Eventually(t, func() bool { return len(s.tokenFiles(t, id)) >= 2 }, testTimeout, 200*time.Millisecond)
 	secrets := s.secretsOf(t, id)
 
 	_, number, _ := strings.Cut(id, "_")
-	containers := 0
+	containers, submitters := 0, 0
 	directories, err := filepath.Glob("/proc/[0-9]*")
 	require.NoError(t, err)
 	for _, directory := range directories {
 		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
-		if err != nil || !bytes.Contains(environ, []byte(number)) {
+		isContainer, isOurs := bytes.Contains(environ, []byte(number)), bytes.Contains(environ, []byte(s.cache))
+		if err != nil || !isContainer && !isOurs {
 			continue
 		}
-		containers++
+		line, err := os.ReadFile(filepath.Join(directory, "cmdline"))
+		if err != nil {
+			continue // it has ended
+		}
 		secrets.requireNotIn(t, "environment of process "+filepath.Base(directory), environ)
-		if line, err := os.ReadFile(filepath.Join(directory, "cmdline")); err == nil {
-			secrets.requireNotIn(t, "command line of process "+filepath.Base(directory), line)
+		secrets.requireNotIn(t, "command line of process "+filepath.Base(directory), line)
+		if isContainer {
+			containers++
+		} else if bytes.Contains(line, []byte("/user/alice/"+mode)) {
+			submitters++
 		}
 	}
 	require.GreaterOrEqual(t, containers, 2, "an ApplicationMaster and an executor run")
+	require.Equal(t, 1, submitters, "in client mode it is the driver")
 
 	for where, content := range s.readPages(t, id) {
 		secrets.requireNotIn(t, where, content)
@@ -78,11 +80,74 @@ func (s *kerberosCluster) testSecretsAreHidden(t *testing.T, name string) {
 		}
 	}
 	require.Greater(t, logs, 6)
-	s.testEventLogsHide(t, id)
+	return id, secrets
 }
 
 // hideKeytab checks who can read the application's keytab.
-func (s *kerberosCluster) testEventLogsHide(t *testing.T, id string) {
+func (s *kerberosCluster) testEventLogsHide(t *testing.T, applications map[string]secrets) {
+	files := s.filesOf(t, cluster.Alice)
+	entries, err := eventlog.List(t.Context(), files, eventlog.DefaultDirectory(cluster.Alice))
+	require.NoError(t, err)
+	decoder, err := zstd.NewReader(nil)
+	require.NoError(t, err)
+	defer decoder.Close()
+	searched := 0
+	for _, entry := range entries {
+		secrets, asked := applications[entry.Application]
+		if !asked {
+			continue
+		}
+		file, err := files.Open(t.Context(), entry.Path)
+		require.NoError(t, err)
+		content, err := io.ReadAll(file)
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+		events, err := decoder.DecodeAll(content, nil)
+		require.NoError(t, err)
+		require.Contains(t, string(events), entry.Application)
+		secrets.requireNotIn(t, entry.Path, events)
+		searched++
+	}
+	require.Equal(t, len(applications), searched)
+}
+
+// running waits until alice's application of that name runs, and returns its id.
+func (s *kerberosCluster) running(t *testing.T, name string) (id string) {
+	var r commandResult
+	require.Eventually(t, func() bool {
+		r = s.run(t, "list", "--json", "--state", "RUNNING", "--name", name)
+		var listed []struct{ ApplicationID string }
+		require.NoError(t, json.Unmarshal([]byte(r.stdout), &listed), r.stderr)
+		if len(listed) == 1 {
+			id = listed[0].ApplicationID
+		}
+		return id != ""
+	}, testTimeout, 200*time.Millisecond, "%+v", &r)
+	return id
+}
+
+// copiesOf returns the files below directories that have the given content.
+func copiesOf(t *testing.T, content []byte, directories []string) (copies []string) {
+	for _, directory := range directories {
+		assert.NoError(t, filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return nil // it may have been removed
+			}
+			if info, err := entry.Info(); err != nil || info.Size() != int64(len(content)) {
+				return nil
+			}
+			if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, content) {
+				copies = append(copies, path)
+			}
+			return nil
+		}))
+	}
+	return copies
+}
+
+// testKeytabIsHidden checks who can read the application's keytab, while another application with
+// this keytab runs.
+func (s *kerberosCluster) testKeytabIsHidden(t *testing.T, id, other string) {
 	staged := "/user/alice/.bobbin/staging/" + id + "/" + launch.KeytabFile
 	info, err := s.filesOf(t, cluster.Alice).Stat(t.Context(), staged)
 	require.NoError(t, err)
@@ -93,27 +158,23 @@ func (s *kerberosCluster) testEventLogsHide(t *testing.T, id string) {
 
 	original, err := os.ReadFile(s.Keytab(cluster.Alice))
 	require.NoError(t, err)
-	var copies []string
-	directories, err := filepath.Glob(filepath.Join(s.dir(), "node-*/local"))
+	locals, err := filepath.Glob(filepath.Join(s.dir(), "node-*/local"))
 	require.NoError(t, err)
-	require.Len(t, directories, 2)
-	for _, local := range directories {
-		require.NoError(t, filepath.WalkDir(local, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.Type().IsRegular() {
-				return nil // it may have been removed
+	require.Len(t, locals, 2)
+	var copies []string
+	of := func(application string) (found []string) {
+		for _, path := range copies {
+			if strings.Contains(path, "appcache/"+application) {
+				found = append(found, path)
 			}
-			if info, err := entry.Info(); err != nil || info.Size() != int64(len(original)) {
-				return nil
-			}
-			if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, original) {
-				copies = append(copies, path)
-			}
-			return nil
-		}))
+		}
+		return found
 	}
-	require.Len(t, copies, 1, "only the ApplicationMaster has it")
-	require.Contains(t, copies[0], "appcache/"+id, "it is removed with the application")
-	local, err := os.Stat(copies[0])
+	require.Eventually(t, func() bool {
+		copies = copiesOf(t, original, locals)
+		return len(copies) == 2 && len(of(id)) == 1 && len(of(other)) == 1
+	}, testTimeout, 100*time.Millisecond, "only the ApplicationMasters have it, and copies are removed with their applications: %v", &copies)
+	local, err := os.Stat(of(id)[0])
 	require.NoError(t, err)
 	require.Zero(t, local.Mode().Perm()&0o077)
 }
@@ -146,6 +207,13 @@ func (s *kerberosCluster) secretsOf(t *testing.T, id string) secrets {
 		_, isMaster := credentials.Secret(launch.SecretSpec)
 		if isMaster {
 			masters++
+		}
+		// NodeManagers write the keystore's password, without the keystore, to the environment of
+		// the ApplicationMaster and to launch_container.sh beside its logs.
+		if key, ok := pageKey(t, credentials); ok {
+			require.True(t, isMaster)
+			found["the page's key"] = key.PrivateKey.(*rsa.PrivateKey).Primes[0].Bytes()
+			found["the page's keystore"], _ = credentials.Secret("yarn.application.am.keystore")
 		}
 		for alias, token := range credentials.Tokens() {
 			found["password of "+token.Kind+" "+alias+" in "+file] = token.Password

@@ -59,7 +59,7 @@ func (s *kerberosCluster) testStandalone(t *testing.T) {
 			err = conn.Close()
 		}
 		return err == nil
-	}, 20*time.Second, 20*time.Millisecond)
+	}, testTimeout, 20*time.Millisecond)
 	defer start("worker", url, "--host", "127.0.0.1", "--cores", "3", "--memory", "1g", "--work-dir", filepath.Join(dir, "worker"))()
 
 	files := s.filesOf(t, cluster.Alice)

@@ -1,0 +1,160 @@
+//go:build integration
+
+// Package hosts runs yarn-submit on a cluster with Kerberos whose KDC, daemons and client
+// are hosts with names and addresses of their own.
+//
+// The cluster is in containers: Docker, the image of make docker-image, Linux and root are
+// needed, and what integration/kerberos needs.
+package hosts
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/integration/containers"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// testTimeout is the limit of every wait in a test.
+const testTimeout = 3 * time.Minute
+
+// shared is set by TestMain before any test runs.
+var shared *containers.Cluster
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(containers.RunInside(containers.Options{Kerberos: true}, func(c *containers.Cluster) int {
+		shared = c
+		return m.Run()
+	}))
+}
+
+// client is alice at the client host.
+type client struct {
+	*cluster.Cluster
+	programs string
+	cache    string // her ticket cache
+}
+
+func TestHosts(t *testing.T) {
+	hadoop, err := shared.HadoopCluster(t.Context())
+	require.NoError(t, err)
+	c := &client{Cluster: hadoop, programs: t.TempDir(), cache: filepath.Join(t.TempDir(), "cache")}
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", c.programs+"/", "../../../cmd/yarn-submit", "../../../examples/wordcount")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	require.NoError(t, c.Kerberos().Init(t.Context(), c.cache, cluster.Alice, cluster.Password))
+	t.Run("word count", c.testWordCount)
+	t.Run("ten minutes between the clocks", c.testSkew)
+}
+
+// run runs yarn-submit and returns its exit code and output.
+func (c *client) run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(c.programs, "yarn-submit"), args...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "BOBBIN_") }), "HADOOP_CONF_DIR="+c.ConfDir(), "KRB5_CONFIG="+c.Kerberos().Config(), "KRB5CCNAME=FILE:"+c.cache)
+	var out, err bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &err
+	if failed := cmd.Run(); failed != nil {
+		require.IsType(t, &exec.ExitError{}, failed)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), err.String()
+}
+
+// files returns HDFS as alice.
+func (c *client) files(t *testing.T) *storage.Files {
+	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: cluster.Alice, Keytab: c.Keytab(cluster.Alice), Config: c.Kerberos().Config()})
+	require.NoError(t, err)
+	t.Cleanup(login.Close)
+	hadoop, err := conf.Load(c.ConfDir())
+	require.NoError(t, err)
+	files := storage.New(storage.Options{Hadoop: hadoop, User: cluster.Alice, Kerberos: login})
+	t.Cleanup(func() { require.NoError(t, files.Close()) })
+	return files
+}
+
+// testWordCount counts words as alice, with a ticket and executors on several workers.
+func (c *client) testWordCount(t *testing.T) {
+	const lines, out = 1 << 21, "/user/alice/out"
+	files := c.files(t)
+	writer, err := files.Create(t.Context(), "/user/alice/text") // two blocks
+	require.NoError(t, err)
+	_, err = io.WriteString(writer, strings.Repeat("ape bee\n", lines))
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+
+	// A worker has the memory for one executor.
+	code, stdout, stderr := c.run(t, "submit", "--num-executors", "3", "--executor-memory", "2500m", c.programs+"/wordcount", "/user/alice/text", out)
+	require.Equal(t, 0, code, stderr)
+	id := strings.TrimSpace(stdout)
+	infos, err := files.List(t.Context(), out)
+	require.NoError(t, err)
+	counts := ""
+	for _, info := range infos {
+		require.Equal(t, cluster.Alice, info.Owner)
+		file, err := files.Open(t.Context(), info.Path)
+		require.NoError(t, err)
+		content, err := io.ReadAll(file)
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+		counts += string(content)
+	}
+	require.ElementsMatch(t, []string{"ape\t2097152", "bee\t2097152"}, strings.Split(strings.TrimSpace(counts), "\n"))
+
+	_, number, _ := strings.Cut(id, "_")
+	for _, worker := range containers.Workers() {
+		log, err := shared.Host(worker).Log(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, log, "container_"+number, worker)
+	}
+	code, stdout, stderr = c.run(t, "status", "--json", id)
+	require.Equal(t, 0, code, stderr)
+	var status struct{ User string }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &status))
+	require.Equal(t, cluster.Alice, status.User)
+}
+
+// testSkew submits where the KDC's clock is ten minutes ahead of the client's, and so the
+// client's ten minutes behind.
+func (c *client) testSkew(t *testing.T) {
+	kdc := shared.Host(containers.KDC)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
+		defer cancel()
+		require.NoError(t, shared.Heal(ctx))
+	})
+	require.NoError(t, kdc.SetClock(t.Context(), 10*time.Minute))
+	require.NoError(t, kdc.Stop(t.Context()))
+	require.NoError(t, kdc.Start(t.Context()))
+	require.Eventually(t, func() bool {
+		connection, err := net.Dial("tcp", c.Kerberos().Address)
+		if err == nil {
+			_ = connection.Close()
+		}
+		return err == nil
+	}, testTimeout, 20*time.Millisecond)
+
+	code, _, stderr := c.run(t, "submit", c.programs+"/wordcount", "/user/alice/text", "/user/alice/none")
+	require.Equal(t, 3, code, stderr)
+	require.Contains(t, stderr, "the clocks of this machine and the KDC differ by more than five minutes")
+	require.Contains(t, stderr, "yarn-submit doctor")
+	require.NotContains(t, stderr, "uploaded")
+}
