@@ -19,8 +19,8 @@ import (
 // compareFunc returns an error if two outputs of a job differ.
 type compareFunc func(ctx context.Context, files *storage.Files, want, got string) error
 
-// forEachLine calls f for each line of an output's part files, in order.
-func forEachLine(ctx context.Context, files *storage.Files, output string, f func(line []byte) error) error {
+// forEachFile calls f with each part file of an output, in order.
+func forEachFile(ctx context.Context, files *storage.Files, output string, f func(r io.Reader) error) error {
 	entries, err := files.List(ctx, output)
 	if err != nil {
 		return err
@@ -33,31 +33,42 @@ func forEachLine(ctx context.Context, files *storage.Files, output string, f fun
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(linesOf(file, f), file.Close()); err != nil {
+		if err := errors.Join(f(file), file.Close()); err != nil {
 			return fmt.Errorf("%s: %w", entry.Path, err)
 		}
 	}
 	return nil
 }
 
-func linesOf(r io.Reader, f func(line []byte) error) error {
-	lines := bufio.NewReaderSize(r, 1<<20)
-	for {
-		line, err := lines.ReadSlice('\n')
-		if errors.Is(err, io.EOF) && len(line) == 0 {
-			return nil
+// forEachLine calls f for each line of an output's part files, in order.
+func forEachLine(ctx context.Context, files *storage.Files, output string, f func(line []byte) error) error {
+	return forEachFile(ctx, files, output, func(r io.Reader) error {
+		lines := bufio.NewReaderSize(r, 1<<20)
+		for {
+			line, err := lines.ReadSlice('\n')
+			if errors.Is(err, io.EOF) && len(line) == 0 {
+				return nil
+			}
+			if err == nil {
+				err = f(line[:len(line)-1])
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err == nil {
-			err = f(line[:len(line)-1])
-		}
-		if err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // digest is the number of lines of an output and a hash of them.
 type digest struct{ lines, hash uint64 }
+
+// check returns an error if d, the digest of output got, is not that of output want.
+func (d digest) check(got, want string, wanted digest) error {
+	if d == wanted {
+		return nil
+	}
+	return fmt.Errorf("%s differs from %s: %d lines or records with hash %x, not %d with %x", got, want, d.lines, d.hash, wanted.lines, wanted.hash)
+}
 
 // compareLines compares outputs whose lines may be in any order.
 func compareLines(ctx context.Context, files *storage.Files, want, got string) error {
@@ -81,11 +92,7 @@ func compareDigests(ctx context.Context, files *storage.Files, want, got string,
 			return err
 		}
 	}
-	if digests[0] != digests[1] {
-		return fmt.Errorf("%s differs from %s: %d lines with hash %x, not %d with %x", got, want,
-			digests[1].lines, digests[1].hash, digests[0].lines, digests[0].hash)
-	}
-	return nil
+	return digests[1].check(got, want, digests[0])
 }
 
 // tolerance is how much two ranks may differ, relative to the larger of 1 and the rank.

@@ -3,10 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/bench/data/inputs"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -21,6 +23,8 @@ func TestCompare(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o600))
 		return dir
 	}
+	record := func(key string) string { return key + strings.Repeat("\n", inputs.RecordLength-len(key)) }
+	a, b, c := record("a\nb"), record("b"), record("c")
 	for _, test := range []struct {
 		name      string
 		same      compareFunc
@@ -37,6 +41,11 @@ func TestCompare(t *testing.T) {
 		{"no rank", compareRanks, output("p\t1\n"), output("p\tNaN\n"), false},
 		{"a missing page", compareRanks, output("p\t1\nq\t1\n"), output("p\t1\n"), false},
 		{"a page twice", compareRanks, output("p\t1\n"), output("p\t1\np\t1\n"), false},
+		{"sorted records", checkSortedRecords, output(c+a, b), output(a, b+c), true},
+		{"records in another order", checkSortedRecords, output(c+a, b), output(a, c+b), false},
+		{"a record twice", checkSortedRecords, output(c+a, b), output(a+b, b), false},
+		{"a record too many", checkSortedRecords, output(c+a, b), output(a+b, b+c), false},
+		{"a part of a record", checkSortedRecords, output(a), output(a, "b"), false},
 	} {
 		err := test.same(t.Context(), files, test.want, test.got)
 		require.Equal(t, test.equal, err == nil, "%s: %v", test.name, err)

@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bobbin-yarn/bobbin/bench/data/inputs"
+	"github.com/bobbin-yarn/bobbin/bench/spark"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -17,10 +21,12 @@ const parts = executors * executorCores
 
 // Inputs in HDFS.
 const (
-	textInput  = "/bench/text"
-	leftInput  = "/bench/left"
-	rightInput = "/bench/right"
-	linksInput = "/bench/links"
+	textInput    = "/bench/text"
+	leftInput    = "/bench/left"
+	rightInput   = "/bench/right"
+	linksInput   = "/bench/links"
+	recordsInput = "/bench/records"
+	tablesInput  = "/bench/tables" // the directories lineitem, orders and customer
 )
 
 // generate writes an input, with a seed of its own.
@@ -44,8 +50,32 @@ func (b *bench) generate(ctx context.Context, input string) error {
 		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
 			return inputs.Links(w, b.seed+3, uint64(part), b.links/10, b.links/parts)
 		})
+	case recordsInput:
+		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
+			first, end := b.records*part/parts, b.records*(part+1)/parts
+			return inputs.Records(w, b.seed+4, uint64(part), first, end-first)
+		})
+	case tablesInput:
+		return b.writeTables(ctx)
 	}
 	return fmt.Errorf("no input %s", input)
+}
+
+//go:embed tables.py
+var tablesScript []byte
+
+// writeTables makes Spark write TPC-H's tables: users have such files, and the library with
+// which bobbin reads them should not be the one that wrote them.
+func (b *bench) writeTables(ctx context.Context) error {
+	fmt.Fprintf(os.Stderr, "writing TPC-H's tables at scale %v\n", b.scale)
+	return b.pyspark.Run(ctx, spark.Program{
+		Dir:       b.dir,
+		ConfDir:   b.hadoop.ConfDir,
+		Script:    tablesScript,
+		Args:      []string{tablesInput, strconv.FormatFloat(b.scale, 'g', -1, 64), strconv.Itoa(2 * parts)},
+		Executors: executors,
+		Cores:     executorCores,
+	})
 }
 
 // writeParts writes the files of an input.

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/bench/data/limit"
@@ -34,6 +35,23 @@ var jobs = []job{
 	{"sort", []string{textInput}, limit.Sort, compareLinesInOrder},
 	{"join", []string{leftInput, rightInput}, limit.Join, compareLines},
 	{"pagerank", []string{linksInput}, limit.PageRank, compareRanks},
+	{terasort, []string{recordsInput}, nil, checkSortedRecords},
+	{"tpch-q1", []string{tablesInput}, nil, compareLinesInOrder},
+	{"tpch-q3", []string{tablesInput}, nil, compareLinesInOrder},
+	{"tpch-q6", []string{tablesInput}, nil, compareLinesInOrder},
+	{"tpch-q18", []string{tablesInput}, nil, compareLinesInOrder},
+}
+
+// terasort is the name of a job, tpch of a group of jobs: their names begin with "tpch-".
+const (
+	terasort = "terasort"
+	tpch     = "tpch"
+)
+
+// group returns the part of the job's name before a "-".
+func (j job) group() string {
+	group, _, _ := strings.Cut(j.name, "-")
+	return group
 }
 
 // result is what the runs of an application took.

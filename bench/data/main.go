@@ -31,6 +31,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"path"
@@ -60,11 +61,15 @@ const (
 	shufflePartitions = 10_000
 
 	jobTimeout = 20 * time.Minute
+
+	minScale, maxScale = 0.01, 50.0
 )
 
 type options struct {
 	megabytes int64
 	links     int64
+	records   int64   // number of TeraSort's records
+	scale     float64 // scale factor of TPC-H
 	seed      uint64
 	only      []string // names of jobs; empty for all
 	submit    string   // path of yarn-submit
@@ -76,10 +81,12 @@ func main() {
 	var o options
 	flag.Int64Var(&o.megabytes, "megabytes", 512, "size of the text; the tables of the join have half of it")
 	flag.Int64Var(&o.links, "links", 2_000_000, "links of the graph")
-	flag.Uint64Var(&o.seed, "seed", 1, "seed of the inputs")
-	only := flag.String("only", "", "comma-separated jobs to measure: wordcount, sort, join, pagerank, shuffle; default all")
+	flag.Int64Var(&o.records, "records", 10_000_000, "records of TeraSort, of 100 bytes each")
+	flag.Float64Var(&o.scale, "scale", 1, "scale factor of TPC-H's tables: 1 has six million line items")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the inputs, other than TPC-H's tables")
+	only := flag.String("only", "", "comma-separated jobs to measure: wordcount, sort, join, pagerank, terasort, tpch (tpch-q1, tpch-q3, tpch-q6, tpch-q18), shuffle; default all")
 	flag.StringVar(&o.submit, "submit", "bin/yarn-submit", "the yarn-submit to measure")
-	flag.BoolVar(&o.spark, "spark", true, "whether to measure Spark too")
+	flag.BoolVar(&o.spark, "spark", true, "whether to measure Spark too; TPC-H's tables need it anyway")
 	flag.StringVar(&o.profiles, "profile", "", "directory for CPU profiles of bobbin's executors: JOB/PID-SECOND.pprof")
 	flag.Parse()
 	if *only != "" {
@@ -105,11 +112,14 @@ type bench struct {
 
 // check returns an error if the options are invalid, and makes paths absolute.
 func (o *options) check() (err error) {
-	if o.megabytes < 1 || o.links < parts {
-		return errors.New("-megabytes and -links must be positive")
+	if o.megabytes < 1 || o.links < parts || o.records < parts {
+		return errors.New("-megabytes, -links and -records must be positive")
+	}
+	if !(o.scale >= minScale && o.scale <= maxScale) {
+		return fmt.Errorf("-scale must be %v to %v", minScale, maxScale)
 	}
 	for _, name := range o.only {
-		if name != shuffle && !slices.ContainsFunc(jobs, func(j job) bool { return j.name == name }) {
+		if name != shuffle && !slices.ContainsFunc(jobs, func(j job) bool { return j.name == name || j.group() == name }) {
 			return fmt.Errorf("-only: there is no job %q", name)
 		}
 	}
@@ -120,14 +130,17 @@ func (o *options) check() (err error) {
 }
 
 // wanted reports whether to measure a job.
-func (o *options) wanted(j string) bool { return len(o.only) == 0 || slices.Contains(o.only, j) }
+func (o *options) wanted(j job) bool {
+	return len(o.only) == 0 || slices.Contains(o.only, j.name) || slices.Contains(o.only, j.group())
+}
 
 func run(ctx context.Context, o options) (err error) {
 	b := &bench{options: o}
 	if err := b.check(); err != nil {
 		return err
 	}
-	if b.spark {
+	needsTables := func(j job) bool { return b.wanted(j) && slices.Contains(j.inputs, tablesInput) }
+	if b.spark || slices.ContainsFunc(jobs, needsTables) {
 		// Report missing software at once.
 		if b.pyspark, err = spark.Find(ctx); err != nil {
 			return err
@@ -152,12 +165,19 @@ func run(ctx context.Context, o options) (err error) {
 	})
 }
 
+// measurement has what the summary needs of a job's figures.
+type measurement struct {
+	job
+	peak, sparkPeak uint64  // of the memory of bobbin's and Spark's processes, in bytes
+	overSpark       float64 // Spark's time divided by bobbin's; 0 without Spark
+}
+
 // measure runs the jobs and prints their figures.
 func (b *bench) measure(ctx context.Context) error {
 	generated := map[string]bool{}
-	var measured, sparkPeaks []uint64
+	var measured []measurement
 	for _, j := range jobs {
-		if !b.wanted(j.name) {
+		if !b.wanted(j) {
 			continue
 		}
 		for _, input := range j.inputs {
@@ -168,23 +188,16 @@ func (b *bench) measure(ctx context.Context) error {
 				generated[input] = true
 			}
 		}
-		bobbins, sparks, err := b.measureJob(ctx, j)
+		m, err := b.measureJob(ctx, j)
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
-		measured, sparkPeaks = append(measured, bobbins), append(sparkPeaks, sparks)
+		measured = append(measured, m)
 	}
-	if len(measured) > 0 {
-		printed := []figures.Figure{{Name: "data/memory-mb", Value: float64(slices.Max(measured)) / 1e6, Unit: "MB"}}
-		if b.spark {
-			printed = append(printed, figures.Figure{Name: "data/memory-over-spark",
-				Value: float64(slices.Max(measured)) / float64(slices.Max(sparkPeaks))})
-		}
-		if err := figures.Print(os.Stdout, printed...); err != nil {
-			return err
-		}
+	if err := figures.Print(os.Stdout, b.summary(measured)...); err != nil {
+		return err
 	}
-	if !b.wanted(shuffle) {
+	if !b.wanted(job{name: shuffle}) {
 		return nil
 	}
 	result, err := b.runBobbin(ctx, shuffle, 1, "-", nil, "--conf", "shuffle.partitions="+strconv.Itoa(shufflePartitions))
@@ -196,38 +209,74 @@ func (b *bench) measure(ctx context.Context) error {
 		figures.Figure{Name: "data/shuffle-seconds", Value: figures.Median(result.Seconds), Unit: "s"})
 }
 
+// summary returns the figures of several jobs together: the largest memory, and the geometric
+// mean of overSpark for TPC-H's queries.
+func (b *bench) summary(measured []measurement) (result []figures.Figure) {
+	var peak, sparkPeak uint64
+	product, queries := 1.0, 0
+	for _, m := range measured {
+		peak, sparkPeak = max(peak, m.peak), max(sparkPeak, m.sparkPeak)
+		if m.group() == tpch {
+			product *= m.overSpark
+			queries++
+		}
+	}
+	if b.spark && queries > 0 {
+		result = append(result, figures.Figure{Name: "data/tpch-over-spark", Value: math.Pow(product, 1/float64(queries))})
+	}
+	if peak > 0 {
+		result = append(result, figures.Figure{Name: "data/memory-mb", Value: float64(peak) / 1e6, Unit: "MB"})
+	}
+	if sparkPeak > 0 {
+		result = append(result, figures.Figure{Name: "data/memory-over-spark", Value: float64(peak) / float64(sparkPeak)})
+	}
+	return result
+}
+
 // measureJob measures a job, prints its figures, and returns the peaks of bobbin's and
 // Spark's memory, in bytes.
-func (b *bench) measureJob(ctx context.Context, j job) (peak, overSpark uint64, err error) {
+func (b *bench) measureJob(ctx context.Context, j job) (m measurement, err error) {
 	defer func() {
 		err = errors.Join(err, b.files.RemoveAll(context.WithoutCancel(ctx), path.Join("/bench", j.name)))
 	}()
-	limit, err := b.runInMemory(ctx, j)
-	if err != nil {
-		return 0, 0, err
+	want, limit := "", 0.0
+	switch {
+	case j.inMemory != nil:
+		want = j.output("limit", 0)
+		if limit, err = b.runInMemory(ctx, j); err != nil {
+			return m, err
+		}
+	case j.name == terasort:
+		want = j.inputs[0]
 	}
+	m.job = j
 	bobbin, err := b.runBobbin(ctx, j.name, runs, path.Dir(j.output("bobbin", 0)), j.inputs)
 	if err != nil {
-		return 0, 0, err
+		return m, err
 	}
-	if err := j.compareFunc(ctx, b.files, j.output("limit", 0), j.output("bobbin", runs-1)); err != nil {
-		return 0, 0, err
-	}
+	m.peak = bobbin.peak
+	outputs := []string{j.output("bobbin", runs-1)}
 	seconds := figures.Median(bobbin.Seconds)
-	printed := []figures.Figure{
-		{Name: "data/" + j.name + "-seconds", Value: seconds, Unit: "s"},
-		{Name: "data/" + j.name + "-over-limit", Value: seconds / limit},
+	printed := []figures.Figure{{Name: "data/" + j.name + "-seconds", Value: seconds, Unit: "s"}}
+	if j.inMemory != nil {
+		printed = append(printed, figures.Figure{Name: "data/" + j.name + "-over-limit", Value: seconds / limit})
 	}
 	if b.spark {
 		sparks, err := b.runSpark(ctx, j)
 		if err != nil {
-			return 0, 0, err
+			return m, err
 		}
-		if err := j.compareFunc(ctx, b.files, j.output("limit", 0), j.output("spark", runs)); err != nil {
-			return 0, 0, err
-		}
-		overSpark = sparks.peak
-		printed = append(printed, figures.Figure{Name: "data/" + j.name + "-over-spark", Value: sparks.fastest() / seconds})
+		outputs = append(outputs, j.output("spark", runs))
+		m.sparkPeak, m.overSpark = sparks.peak, sparks.fastest()/seconds
+		printed = append(printed, figures.Figure{Name: "data/" + j.name + "-over-spark", Value: m.overSpark})
 	}
-	return bobbin.peak, overSpark, figures.Print(os.Stdout, printed...)
+	if want == "" {
+		want, outputs = outputs[len(outputs)-1], outputs[:len(outputs)-1]
+	}
+	for _, output := range outputs {
+		if err := j.compareFunc(ctx, b.files, want, output); err != nil {
+			return m, err
+		}
+	}
+	return m, figures.Print(os.Stdout, printed...)
 }

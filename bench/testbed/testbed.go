@@ -31,13 +31,16 @@ type Testbed struct {
 
 // Use starts a cluster in a directory, calls measure, and stops the cluster. hdfs
 // overrides properties of HDFS.
-func Use(ctx context.Context, dir string, hdfs cluster.Properties, measure func(*Testbed) error) (err error) {
+func Use(ctx context.Context, dir string, hdfs cluster.Properties, measure func(*Testbed) error) error {
+	return UseWith(ctx, dir, cluster.Options{HDFS: hdfs}, measure)
+}
+
+// UseWith is Use with options of the cluster, of which it sets Dir and Logger.
+func UseWith(ctx context.Context, dir string, options cluster.Options, measure func(*Testbed) error) (err error) {
 	fmt.Fprintln(os.Stderr, "starting a Hadoop cluster")
-	hadoop, err := cluster.Start(ctx, cluster.Options{
-		Dir:    filepath.Join(dir, "cluster"),
-		HDFS:   hdfs,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
+	options.Dir = filepath.Join(dir, "cluster")
+	options.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	hadoop, err := cluster.Start(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -61,3 +61,14 @@ func TestLinks(t *testing.T) {
 	require.Equal(t, 20_000, strings.Count(links, "\n"))
 	require.Greater(t, strings.Count(links, " 1\n"), 1000, "one page has many links to it")
 }
+
+func TestRecords(t *testing.T) {
+	records := generate(t, func(w io.Writer) error { return Records(w, 1, 0, 5, 10_000) })
+	require.Len(t, records, 10_000*RecordLength)
+	keys := map[string]bool{}
+	for i := 0; i < len(records); i += RecordLength {
+		keys[records[i:i+KeyLength]] = true
+	}
+	require.Len(t, keys, 10_000)
+	require.Equal(t, "\x00\x11"+strings.Repeat("0", 31)+"6", records[RecordLength+KeyLength:][:34])
+}

@@ -34,6 +34,13 @@ var jobs = map[string]func(ctx context.Context, session *bobbin.Session, out str
 		}
 		return rankLines.With(session, s.Ranks).Save(ctx, out, dataset.AsText)
 	},
+	"terasort": func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
+		return teraSort.With(session, in[0]).Save(ctx, out, dataset.AsBytes)
+	},
+	"tpch-q1":  query(pricingSummary),
+	"tpch-q3":  query(shippingPriority),
+	"tpch-q6":  query(forecastRevenue),
+	"tpch-q18": query(largeOrders),
 	"shuffle": func(ctx context.Context, session *bobbin.Session, _ string, _ []string) error {
 		n, err := nothing.With(session, 10_000).Len(ctx)
 		if err == nil && n != 0 {
@@ -41,6 +48,13 @@ var jobs = map[string]func(ctx context.Context, session *bobbin.Session, out str
 		}
 		return err
 	},
+}
+
+// query returns a job that saves, as lines, the answer of a query of TPC-H.
+func query(plan *dataset.Definition[string, string]) func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
+	return func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
+		return plan.With(session, in[0]).Save(ctx, out, dataset.AsText)
+	}
 }
 
 var wordCount = dataset.Define("word count", func(p *dataset.Plan, in string) *dataset.Of[[]byte] {

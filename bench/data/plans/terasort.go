@@ -1,0 +1,11 @@
+package main
+
+import (
+	"github.com/bobbin-yarn/bobbin/bench/data/inputs"
+	"github.com/bobbin-yarn/bobbin/dataset"
+)
+
+// teraSort sorts records by all of their bytes, which begin with the key.
+var teraSort = dataset.Define("terasort", func(p *dataset.Plan, in string) *dataset.Of[[]byte] {
+	return dataset.Sort(dataset.FixedLength(p, in, inputs.RecordLength))
+})
