@@ -5,7 +5,7 @@ GO ?= go
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate pictures check-generated bench-launch bench-tasks bench-data bench-scale bench-allocator bench-history clean
+.PHONY: all build release test check unit integration integration-with-engine integration-clusters interop demo generate pictures check-generated bench-launch bench-tasks bench-data bench-stream bench-scale bench-allocator bench-history clean
 
 all: build
 
@@ -28,8 +28,8 @@ test: check unit integration
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
-	$(GO) vet -tags integration ./...
-	$(GO) tool staticcheck -tags integration ./...
+	$(GO) vet -tags integration,spark ./...
+	$(GO) tool staticcheck -tags integration,spark ./...
 	GOFLAGS=-trimpath GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet . ./client/... ./cmd/... ./examples/...
 
 # By default a process with the race detector sleeps for a second before it exits, in each of some hundred processes of
@@ -53,6 +53,10 @@ integration-clusters: build
 		BOBBIN_TEST_HADOOP_VERSION=$${each%/*} BOBBIN_TEST_SCHEDULER=$${each#*/} $(GO) test -tags integration -count=1 -timeout 45m \
 			./integration/acceptance -run '$(CLUSTERS_RUN)' || failed="$$failed $$each"; \
 	done; [ -z "$$failed" ] || { echo "failed on Hadoop$$failed"; exit 1; }
+
+# Lets Spark read files that data sets have saved. Installs pyspark from PyPI into a directory of its own if it is missing.
+interop:
+	$(GO) test -tags integration,spark -count=1 -v -run Spark ./integration/formats
 
 # What users meet first, on a cluster of containers. Needs Docker, the image of docker-image, and root. CONTAINERS_RUN=.
 # runs all acceptance tests there; those that stop tasks of data sets fail, because they need a directory that all hosts see.
@@ -86,11 +90,17 @@ bench-tasks:
 	@$(MAKE) --silent --no-print-directory build >&2
 	@$(GO) run ./bench/tasks $(BENCH_TASKS)
 
-# Word count, sort, join and PageRank as data sets on a real cluster, beside Spark's, and beside a program that does them
-# in memory. Takes half an hour; BENCH_DATA="-megabytes 64 -only sort -spark=false" takes less.
+# Word count, sort, join, PageRank, TeraSort and queries of TPC-H as data sets on a real cluster, beside Spark's, and the
+# first four beside a program that does them in memory. Takes an hour; BENCH_DATA="-megabytes 64 -only sort -spark=false"
+# takes less.
 bench-data:
 	@$(MAKE) --silent --no-print-directory build >&2
 	@$(GO) run ./bench/data $(BENCH_DATA)
+
+# A word count with scripts, by yarn-submit stream and by Hadoop Streaming, on the same real cluster.
+bench-stream:
+	@$(MAKE) --silent --no-print-directory build >&2
+	@$(GO) run ./bench/stream $(BENCH_STREAM)
 
 # A driver with 10,000 executors, simulated on loopback.
 bench-scale:
