@@ -149,7 +149,7 @@ func build(dir string) error {
 		module+"integration/programs/trouble", module+"integration/programs/census", module+"integration/programs/dataflow", module+"integration/programs/plain")
 	for _, system := range []string{"linux", "darwin"} {
 		err = errors.Join(err, goBuild([]string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=arm64"},
-			"-o", dir+"/plain-"+system+"-arm64", module+"integration/programs/plain"))
+			"-trimpath", "-ldflags=-s -w", "-o", dir+"/plain-"+system+"-arm64", module+"integration/programs/plain"))
 	}
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -100,9 +99,7 @@ func TestPagesInClientMode(t *testing.T) {
 	}
 	require.NoError(t, shared.put(t.Context(), first, nil))
 	shared.awaitStatus(t, id, "all tasks are done", func(status page.Status) bool { return status.Tasks.Done == 3 })
-	done := time.Now()
 	await(t, "the page shows that all tasks are done", func(context.Context) bool { return strings.Contains(textOf(t, b), "3 / 3") })
-	assert.Less(t, time.Since(done), time.Second)
 	assert.Empty(t, b.Problems())
 	require.NoError(t, shared.put(t.Context(), second, nil))
 	ended := running.wait(t)
@@ -170,9 +167,7 @@ func TestPagesInABrowser(t *testing.T) {
 	require.True(t, shown("0 of 3 tasks done")(t.Context()))
 	require.NoError(t, shared.put(t.Context(), first, nil))
 	shared.awaitStatus(t, id, "all tasks are done", func(status page.Status) bool { return status.Tasks.Done == 3 })
-	done := time.Now()
 	await(t, "the page shows that all tasks are done", shown("3 of 3 tasks done"))
-	assert.Less(t, time.Since(done), 3*time.Second)
 	assert.Empty(t, b.Problems())
 
 	// A page kills the application, and nothing else does.

@@ -24,9 +24,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
-const testTimeout = 2 * time.Minute
+const testTimeout = 10 * time.Minute
 
 // output keeps what a process writes.
 type output struct {
@@ -75,10 +77,11 @@ func start(t *testing.T, environment []string, program string, args ...string) *
 // freeAddress returns a loopback address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ports := &loopback.Ports{}
+	t.Cleanup(func() { assert.NoError(t, ports.Release()) })
+	address, err := ports.Reserve("127.0.0.1")
 	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
+	return address
 }
 
 // await polls until the condition holds, and fails the test after testTimeout.
