@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -285,6 +286,44 @@ func TestOldLogsAreRemoved(t *testing.T) {
 		names = append(names, entry.Name())
 	}
 	require.ElementsMatch(t, want, names)
+}
+
+// TestARunningLogStaysYoung runs in the bubble's time, which begins in the year 2000.
+func TestARunningLogStaysYoung(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		directory, began := t.TempDir(), time.Now()
+		files := storage.New(storage.Options{})
+		defer func() { require.NoError(t, files.Close()) }()
+		log := eventlog.Start(eventlog.Options{Files: files, Directory: directory, Application: "a", Attempt: 1, Logger: slog.New(slog.DiscardHandler)})
+		for hours := 1; hours <= 2; hours++ {
+			time.Sleep(time.Hour + time.Minute)
+			synctest.Wait()
+			info, err := os.Stat(filepath.Join(directory, "a.1.running.jsonl.zst"))
+			require.NoError(t, err)
+			require.WithinDuration(t, began.Add(time.Duration(hours)*time.Hour), info.ModTime(), time.Second)
+		}
+		log.Close(t.Context(), events.StateSucceeded, &events.Snapshot{})
+	})
+}
+
+// TestAKilledDriverLosesSecondsOnly reads a log that is still written.
+func TestAKilledDriverLosesSecondsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		directory := t.TempDir()
+		files := storage.New(storage.Options{})
+		defer func() { require.NoError(t, files.Close()) }()
+		log := eventlog.Start(eventlog.Options{Files: files, Directory: directory, Application: "a", Attempt: 1, Logger: slog.New(slog.DiscardHandler)})
+		r := events.NewRecorder(events.Limits{}, log)
+		for number := 1; number <= 3; number++ {
+			r.Record(&events.StepStarted{Time: events.At(time.Now()), Step: fmt.Sprint(number)})
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			state, _ := load(t, filepath.Join(directory, "a.1.running.jsonl.zst"))
+			require.Len(t, state.Steps, number)
+		}
+		r.Close()
+		log.Close(t.Context(), events.StateSucceeded, r.Snapshot())
+	})
 }
 
 func TestListIgnoresOtherFiles(t *testing.T) {

@@ -41,6 +41,7 @@ func TestOnlyLoopbackIsReserved(t *testing.T) {
 
 func TestReservedPrivilegedPorts(t *testing.T) {
 	if os.Geteuid() != 0 {
+		require.Empty(t, os.Getenv("CI"), "only root may bind ports below 1024")
 		t.Skip("only root may bind ports below 1024")
 	}
 	mine, others := &Ports{}, &Ports{}
