@@ -47,8 +47,9 @@ const (
 	ExitTerminated = 128 + int(syscall.SIGTERM)
 )
 
-// Main is the ApplicationMaster's process in a YARN container: it runs the
-// container's attempt with newDriver's driver, and returns the exit code.
+// Main is the ApplicationMaster's process in a YARN container. It runs the attempt that
+// the container's environment describes, with the driver that newDriver returns, and
+// returns the exit code.
 func Main(newDriver func(*Attempt) (*Driver, error)) int {
 	// NodeManagers send SIGTERM and a quarter of a second later SIGKILL, by default
 	// (yarn.nodemanager.sleep-delay-before-sigkill.ms).
@@ -133,9 +134,9 @@ func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Dri
 type outcome struct {
 	code        int
 	err         error
-	interrupted bool // the caller's context ended (SIGTERM): another attempt may follow
+	interrupted bool // the caller's context ended (SIGTERM), so another attempt may follow
 	unreachable bool // the ResourceManager refuses all further calls of this attempt
-	killed      bool // by a user, on the application's page
+	killed      bool // a user killed the application on its page
 }
 
 func terminated() outcome {
@@ -176,14 +177,14 @@ func driverOutcome(failure, registering error) outcome {
 	return outcome{code: driverExit(failure), err: errors.Join(failure, registering)}
 }
 
-// run connects to a driver in another process, and then calls work, unless there is a
-// problem with Kerberos.
+// run connects to a driver in another process, and then calls runDriverAndAllocator,
+// unless there is a problem with Kerberos.
 func (m *applicationMaster) run(ctx context.Context, tokens *storage.Tokens, problem error) outcome {
 	if problem != nil {
 		if ctx.Err() != nil {
 			return terminated()
 		}
-		// Only a registered application can be unregistered.
+		// Register, because only a registered application can be unregistered.
 		return outcome{code: ExitSecurity, err: errors.Join(problem, m.allocator.Register(ctx))}
 	}
 	if m.driver.Join != nil {
@@ -192,7 +193,7 @@ func (m *applicationMaster) run(ctx context.Context, tokens *storage.Tokens, pro
 			return terminated()
 		}
 		if err != nil {
-			// Only a registered application can be unregistered.
+			// Register, because only a registered application can be unregistered.
 			return driverOutcome(err, m.allocator.Register(ctx))
 		}
 		m.allocator.SetNextExecutorID(first)
@@ -200,7 +201,8 @@ func (m *applicationMaster) run(ctx context.Context, tokens *storage.Tokens, pro
 	return m.runDriverAndAllocator(ctx, tokens)
 }
 
-// runDriverAndAllocator runs the driver and the allocator until one has ended, then ends the other.
+// runDriverAndAllocator runs the driver and the allocator until one of them has ended or a
+// user kills the application. It then ends what still runs.
 func (m *applicationMaster) runDriverAndAllocator(ctx context.Context, tokens *storage.Tokens) outcome {
 	var both sync.WaitGroup
 	defer both.Wait()
@@ -222,7 +224,8 @@ func (m *applicationMaster) runDriverAndAllocator(ctx context.Context, tokens *s
 		if ctx.Err() != nil {
 			return terminated().noteAbandoned(err)
 		}
-		// Only a registered application can be unregistered.
+		// Wait for the registration, because only a registered application can be
+		// unregistered.
 		select {
 		case <-m.allocator.Registered():
 			return driverOutcome(err, nil)
@@ -315,7 +318,7 @@ func (m *applicationMaster) servePage() (*page.Server, error) {
 		Kill: func(user string) {
 			select {
 			case m.kills <- user:
-			default: // the application is being killed
+			default: // an earlier call has killed the application already
 			}
 		},
 		Logger: m.Logger,

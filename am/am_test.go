@@ -21,10 +21,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
-// untilFunctionsReturn waits for abandoned driver functions: all goroutines of a test must end.
+// untilFunctionsReturn waits until abandoned driver functions have returned, because all
+// goroutines of a synctest bubble must end.
 func untilFunctionsReturn() { time.Sleep(2 * time.Hour) }
 
-// resourceManager answers heartbeats, which are numbered.
+// resourceManager answers heartbeats. Its argument is the number of the heartbeat.
 type resourceManager func(heartbeat int32) (*yarn.AllocateResponse, error)
 
 func (r resourceManager) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
@@ -77,8 +78,8 @@ func TestExitCodesOfDrivers(t *testing.T) {
 	}
 }
 
-// TestApplicationAbandonsDriverFunction runs driver functions that ignore their
-// context: the application must end with the reason of its failure.
+// TestApplicationAbandonsDriverFunction runs driver functions that ignore the end of their
+// context. The application must end nevertheless, with the reason of its failure.
 func TestApplicationAbandonsDriverFunction(t *testing.T) {
 	failing := func(heartbeat int32) (*yarn.AllocateResponse, error) {
 		id := int64(heartbeat)

@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// maxTokenMargin is how long before their end the submission's tokens are not given to
-// containers any more, which take a while to start.
+// maxTokenMargin is how long before their end, at most, the submission's tokens are no
+// longer given to new containers. Containers take a while to start.
 const maxTokenMargin = 10 * time.Minute
 
 // login logs in to Kerberos if the application has a keytab. Otherwise it returns nil.
@@ -39,8 +39,9 @@ func (a *Attempt) storageOptions(login *kerberos.Client) storage.Options {
 	return options
 }
 
-// obtainTokens gets the first own delegation tokens. Those of the submission may have
-// ended if this is not the first attempt. It returns nil without a login.
+// obtainTokens gets the first delegation tokens with the application's own login, because
+// the submission's tokens may have ended if this is not the first attempt. It returns nil
+// without a login.
 func (m *applicationMaster) obtainTokens(ctx context.Context, login *kerberos.Client) (*storage.Tokens, error) {
 	if login == nil {
 		return nil, nil
@@ -55,7 +56,8 @@ func (m *applicationMaster) obtainTokens(ctx context.Context, login *kerberos.Cl
 	return tokens, nil
 }
 
-// keepTokens gives the executors new tokens before current ones end, until ctx ends.
+// keepTokens gives the executors the current tokens and, until ctx ends, new tokens before
+// the tokens that they have end.
 func (m *applicationMaster) keepTokens(ctx context.Context, current *storage.Tokens) {
 	if current == nil {
 		return
@@ -64,7 +66,7 @@ func (m *applicationMaster) keepTokens(ctx context.Context, current *storage.Tok
 	m.renewal.Run(ctx, current, m.publishTokens)
 }
 
-// publishTokens gives new tokens to the executors, those that are started later included.
+// publishTokens gives new tokens to the executors, also to those that are started later.
 func (m *applicationMaster) publishTokens(tokens *security.Credentials) {
 	encoded, err := tokens.Encode(security.Writable)
 	if err == nil {
@@ -77,8 +79,8 @@ func (m *applicationMaster) publishTokens(tokens *security.Credentials) {
 	m.driver.SetCredentials(encoded)
 }
 
-// receiveTokens makes this process and later executors use tokens from a driver
-// elsewhere.
+// receiveTokens makes this process, and executors that are started later, use tokens that
+// a driver in another process has sent.
 func (m *applicationMaster) receiveTokens(encoded []byte) error {
 	tokens, err := security.ReadCredentials(bytes.NewReader(encoded))
 	if err != nil {
@@ -88,8 +90,9 @@ func (m *applicationMaster) receiveTokens(encoded []byte) error {
 	return m.contexts.renew(tokens)
 }
 
-// tokensUsableUntil returns until when containers can be started with tokens, which are renewed
-// until the end of their maximum lifetime; zero if that is not known.
+// tokensUsableUntil returns until when containers can be started with tokens: until a
+// little before the end of their maximum lifetime, as they are renewed until then. It
+// returns the zero time if that is not known.
 func tokensUsableUntil(tokens *security.Credentials) (until time.Time) {
 	for _, token := range hdfsTokens(tokens) {
 		identifier, err := token.ParseIdentifier()

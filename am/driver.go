@@ -22,7 +22,7 @@ type Endpoint interface {
 	ExecutorLost(id string, loss driver.Loss)
 	Decommission(ids []string, notice driver.DecommissionNotice)
 	Status() driver.Status
-	Progress() float32 // finished share of the known tasks, 0 to 1
+	Progress() float32 // fraction of the known tasks that are done, 0 to 1
 	TakeProfile(ctx context.Context, request profiling.Request) ([]byte, error)
 	Stop(ctx context.Context) error
 }
@@ -32,7 +32,7 @@ type Driver struct {
 	Endpoint Endpoint
 	Address  string // host:port to which executors connect
 	Pass     []byte // secret with which executors authenticate to the driver
-	// Events takes what the ApplicationMaster records.
+	// Events receives the events that the ApplicationMaster records.
 	Events events.Sink
 	// Snapshot returns the application's state, without single tasks if the driver is in
 	// another process; nil if it is not known.
@@ -45,8 +45,9 @@ type Driver struct {
 	// SetCredentials gives the executors new delegation tokens, encoded as a credentials
 	// file of Hadoop. It is nil if the driver is in another process, which gets tokens itself.
 	SetCredentials func(content []byte)
-	// ReceiveCredentials sets what is called with the delegation tokens that a driver in
-	// another process has got. It is nil for a driver in this process.
+	// ReceiveCredentials sets the function that is called with each version of the
+	// delegation tokens that a driver in another process sends. It is nil for a driver in
+	// this process.
 	ReceiveCredentials func(use func(content []byte) error)
 	// Run returns when the driver is done, with the reason if the application failed.
 	Run func(ctx context.Context) error

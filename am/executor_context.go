@@ -27,9 +27,11 @@ type executorContexts struct {
 	user           string
 	scheme         string // of the NodeManagers' web pages: http or https
 
-	// submitted has the submission's tokens. They are used before submittedUntil, which is
-	// zero if they do not end: only the ResourceManager renews them, and a NodeManager
-	// aggregates an application's logs with the first tokens that it gets.
+	// submitted has the submission's tokens. Containers that are started before
+	// submittedUntil get these tokens, even if there are newer ones: a NodeManager
+	// aggregates an application's logs with the first tokens that it gets, and the
+	// ResourceManager renews only the submission's. submittedUntil is zero if these do not
+	// end.
 	submitted      *sharedLaunches
 	submittedUntil time.Time
 	renewed        atomic.Pointer[sharedLaunches] // has the newest tokens; nil while the submission's tokens are the newest
@@ -94,7 +96,7 @@ func (c *executorContexts) sharedWithTokens(tokens *security.Credentials) (*shar
 	return shared, err
 }
 
-// renew makes later contexts have new tokens when the submission's end.
+// renew sets the newest tokens, for the containers that are started after submittedUntil.
 func (c *executorContexts) renew(tokens *security.Credentials) error {
 	shared, err := c.sharedWithTokens(tokens)
 	if err == nil {

@@ -128,7 +128,7 @@ func TestInvalidResourceURLFailsAtStart(t *testing.T) {
 	require.ErrorContains(t, err, `local resource "wordcount"`)
 }
 
-// tokenOf returns an HDFS token whose maximum lifetime begins now.
+// tokenOf returns an HDFS token that was issued now and has the maximum lifetime life.
 func tokenOf(sequence byte, life time.Duration) security.Token {
 	identifier := make([]byte, 4) // version, owner, renewer, real user
 	for _, date := range []time.Time{time.Now(), time.Now().Add(life)} {

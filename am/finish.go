@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// unregisterTimeout is longer than a restart of the ResourceManager takes: YARN
-	// would repeat the work in another attempt if this one were not unregistered.
+	// unregisterTimeout is longer than a restart of the ResourceManager takes, because
+	// YARN would repeat the work in another attempt if this one were not unregistered.
 	unregisterTimeout = 5 * time.Minute
 	// unregisterInterval is the pause between two finishApplicationMaster calls.
 	unregisterInterval = 50 * time.Millisecond
@@ -38,7 +38,7 @@ func (m *applicationMaster) finish(ctx context.Context, outcome outcome, summary
 }
 
 // historyURL returns the address of an attempt's pages at the history server; "" if there is
-// none. The paths are those that package historyserver serves.
+// none. Package historyserver serves these paths.
 func historyURL(settings *config.Config, application string, attempt int) string {
 	server := strings.TrimSuffix(config.HistoryServer.In(settings), "/")
 	if server == "" || !config.EventLog.In(settings) {
@@ -51,7 +51,8 @@ func historyURL(settings *config.Config, application string, attempt int) string
 }
 
 // unregister repeats the request until the ResourceManager has stored the final
-// status, and reports whether it has. It registers a forgotten attempt again.
+// status, and reports whether it has. If the ResourceManager has forgotten the attempt,
+// unregister registers it again first.
 func (m *applicationMaster) unregister(ctx context.Context, request yarn.FinishRequest) bool {
 	for {
 		done, err := m.rm.Finish(ctx, request)

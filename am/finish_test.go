@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// TestUnregisterAfterRestart restarts the ResourceManager between the last heartbeat
-// and the end.
+// TestUnregisterAfterRestart restarts the ResourceManager between the last heartbeat and
+// the call that unregisters the application.
 func TestUnregisterAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster, err := yarntest.New(yarntest.Options{})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// cacheRenewal is less than the smallest yarn.cache.maxAge, a day, by which other
-// submissions remove cached files.
+// cacheRenewal is how often renewCache renews modification times. Other submissions remove
+// cached files that are older than yarn.cache.maxAge, which is at least a day.
 const cacheRenewal = time.Hour
 
 // renewCache sets the modification time of the application's directories in the file
@@ -38,7 +38,8 @@ func (m *applicationMaster) removeStaging(ctx context.Context) {
 	if err := m.Files.RemoveAll(ctx, m.Spec.StagingDir); err != nil {
 		m.Logger.Warn("staged files were not removed", "directory", m.Spec.StagingDir, "error", err)
 	}
-	// The parent stays if it holds another application's directory.
+	// Remove fails, and the parent directory stays, if another application's directory is
+	// in it.
 	if parent := strings.LastIndexByte(m.Spec.StagingDir, '/'); parent > 0 {
 		_ = m.Files.Remove(ctx, m.Spec.StagingDir[:parent])
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// TestCachedFilesAreRenewedWithinADay checks the interval against the shortest
-// yarn.cache.maxAge, a day.
+// TestCachedFilesAreRenewedWithinADay checks that files are renewed within a day, which is
+// the shortest yarn.cache.maxAge.
 func TestCachedFilesAreRenewedWithinADay(t *testing.T) {
 	directory := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

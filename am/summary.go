@@ -24,15 +24,15 @@ func (m *applicationMaster) summary() string {
 	return line + driver.CostsKeyValue(m.driver.Costs()) + fmt.Sprintf(" run=%.1fs", time.Since(m.began).Seconds())
 }
 
-// maxDiagnostics bounds a failure's diagnostics, in bytes, below the
-// ResourceManager's yarn.app.attempt.diagnostics.limit.kc, by default 64 KiB.
+// maxDiagnostics is the largest size in bytes of a failure's diagnostics. It is less than
+// the ResourceManager's limit yarn.app.attempt.diagnostics.limit.kc, by default 64 KiB.
 const maxDiagnostics = 32 << 10
 
-// maxSummaryHosts bounds the excluded hosts that a summary names.
+// maxSummaryHosts is how many excluded hosts a summary names at most.
 const maxSummaryHosts = 10
 
-// formatFailures lists the reasons of ended executors, such as "3 beyond its memory,
-// 1 preempted".
+// formatFailures returns, as text, how many executors have ended for each reason, such as
+// "3 beyond its memory, 1 preempted".
 func formatFailures(failures []allocator.FailureCount) string {
 	sorted := slices.Clone(failures)
 	slices.SortStableFunc(sorted, func(a, b allocator.FailureCount) int { return b.Count - a.Count })

@@ -30,9 +30,9 @@ type Unmanaged struct {
 	Logger      *slog.Logger
 }
 
-// Run waits until the attempt may register, runs it with newDriver's driver, and
-// unregisters it. The error is why the application failed. If ctx ends, the caller
-// has to kill the application: Run does not unregister.
+// Run waits until the attempt may register, runs it with the driver that newDriver
+// returns, and unregisters it. The error is why the application failed. If ctx ends, Run
+// does not unregister the attempt: the caller has to kill the application.
 func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, error)) error {
 	settings, err := config.FromSubmission(u.Spec.Properties, u.Spec.Origins)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Applications answers questions about a cluster's applications. Its errors are those of
-// *yarnrest.Client, which implements it.
+// Applications answers questions about a cluster's applications. *yarnrest.Client implements
+// it; other implementations return the same errors as *yarnrest.Client.
 type Applications interface {
 	Application(ctx context.Context, id string) (*yarnrest.Application, error)
 	Applications(ctx context.Context, filter yarnrest.Filter) ([]yarnrest.Application, error)
@@ -24,19 +24,21 @@ type Applications interface {
 	HasAnswered() bool
 }
 
-// rpcApplications makes RPCs: on most clusters with Kerberos, the REST API does not ask
-// who reads, and so tells no more than anyone may know.
+// rpcApplications implements Applications by RPCs. It is used on clusters with Kerberos.
+// There the REST API usually does not authenticate its callers, and therefore returns only
+// what everybody may know.
 type rpcApplications struct {
 	manager func() (*yarn.RMClient, error)
-	// nodes returns the cluster's nodes: RPCs do not tell the address of the web server of
-	// an ended ApplicationMaster's node.
+	// nodes returns the cluster's nodes. It is needed because RPCs do not return the address of
+	// the web server of the node on which an ended ApplicationMaster ran.
 	nodes    func(ctx context.Context, states ...string) ([]yarnrest.Node, error)
 	answered atomic.Bool
 }
 
 func (a *rpcApplications) HasAnswered() bool { return a.answered.Load() }
 
-// ask passes the client of the RPCs to call, and returns its error as the REST API's.
+// ask calls call with a client of the ResourceManager. It converts call's error to the error
+// of the REST API that means the same; see restError.
 func (a *rpcApplications) ask(call func(manager *yarn.RMClient) error) error {
 	manager, err := a.manager()
 	if err != nil {
@@ -173,7 +175,7 @@ func applicationOf(report yarn.ApplicationReport) *yarnrest.Application {
 		Started: report.Started, Launched: report.Launched, Finished: report.Finished, LogAggregationStatus: report.LogAggregation,
 	}
 	if report.Attempt.Attempt > 0 {
-		application.AMContainerLogs = report.Attempt.String() // in place of a URL: it differs with each ApplicationMaster
+		application.AMContainerLogs = report.Attempt.String() // the attempt's id, not a URL as with REST
 	}
 	switch report.FinalStatus {
 	case yarn.FinalSucceeded:
@@ -186,8 +188,8 @@ func applicationOf(report yarn.ApplicationReport) *yarnrest.Application {
 	return application
 }
 
-// known returns text, or "" for what RPCs say of a value that is missing or not for the
-// caller.
+// known returns text, or "" if text is "N/A". RPCs return "N/A" for a value that is missing,
+// or that the caller may not read.
 func known(text string) string {
 	if text == "N/A" {
 		return ""
@@ -195,8 +197,9 @@ func known(text string) string {
 	return text
 }
 
-// restError returns the error of the REST API that means the same as an RPC's, or err if
-// there is none: callers distinguish an unknown application and a silent ResourceManager.
+// restError returns the error of the REST API that means the same as err, an RPC's error. If
+// there is none, it returns err. Callers need to recognize the errors for an unknown
+// application and for a ResourceManager that does not answer.
 func restError(err error) error {
 	var call *ipc.CallError
 	var remote *ipc.RemoteError

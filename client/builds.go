@@ -13,7 +13,7 @@ import (
 )
 
 // chooseProgram returns the executable to upload: job.Program or, if that is this
-// process's own program (job.Own), its build for the nodes' platform.
+// process's own program (job.IsOwnProgram), its build for the nodes' platform.
 func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) {
 	platform := config.Platform.In(job.Settings)
 	platformSet := job.Settings.IsSet(config.Platform.Name())
@@ -64,8 +64,9 @@ func siblingName(program, platform string) string {
 	return program + "-" + strings.ReplaceAll(platform, "/", "-")
 }
 
-// buildsOf returns the paths of a program's builds by platform: the program itself,
-// and the files that siblingName names for the program or the target of a link.
+// buildsOf returns the paths of a program's builds by platform. These are the program itself
+// and the existing files with the names that siblingName returns. If the program is a
+// symbolic link, the files beside the link's target count too.
 func buildsOf(program string) map[string]string {
 	builds := map[string]string{}
 	if own := platformOf(program); supported(own) {
@@ -97,7 +98,8 @@ func supported(platform string) bool {
 // appleProcessors maps the processors in macOS executables to Go's names.
 var appleProcessors = map[macho.Cpu]string{macho.CpuAmd64: "amd64", macho.CpuArm64: "arm64"}
 
-// platformOf returns an executable's platform, or "" if path is no known executable.
+// platformOf returns the platform of the executable at path, such as "linux/amd64". It
+// returns "" if path is not an executable that bobbin knows.
 func platformOf(path string) string {
 	if image, err := elf.Open(path); err == nil {
 		defer image.Close()
@@ -119,7 +121,8 @@ func platformOf(path string) string {
 	return ""
 }
 
-// CheckRunsHere fails if a program cannot run on this machine, as client-mode drivers do.
+// CheckRunsHere fails if a program cannot run on this machine, where its driver runs in
+// client mode.
 func CheckRunsHere(path string) error {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	built := platformOf(path)

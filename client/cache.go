@@ -12,9 +12,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// A cache entry is a directory in HDFS with one file, named by its SHA-256. The
-// directory's modification time is the time of the last use. The file's must never
-// change: NodeManagers compare it with the timestamp in the LocalResource.
+// A cache entry is a directory in HDFS with one file. The directory's name is the SHA-256 of
+// the file, and its modification time is the time of the last use. The file's modification
+// time must never change, because NodeManagers compare it with the timestamp in the
+// LocalResource.
 
 // pruneLimit bounds the cache entries that one submission removes.
 const pruneLimit = 100
@@ -23,8 +24,8 @@ const pruneLimit = 100
 // one may belong to a submission that the ResourceManager has not seen yet.
 const stagingGrace = time.Hour
 
-// stagingLimit bounds the applications whose state one submission looks up for
-// removing their staging directories.
+// stagingLimit is the maximum number of applications that one submission asks the
+// ResourceManager about, to find out whether their staging directories can be removed.
 const stagingLimit = 20
 
 // partMaxAge is the age after which an incomplete upload is removed.
@@ -32,8 +33,8 @@ const partMaxAge = 24 * time.Hour
 
 func (s *stager) cache() string { return s.base + "/cache" }
 
-// findCached sets file.ready if the content was uploaded before, and updates the
-// entry's time of last use, so that no other submission removes it.
+// findCached sets file.info and file.isUploaded if the content was uploaded before. It also
+// updates the entry's time of last use, so that no other submission removes the entry.
 func (s *stager) findCached(ctx context.Context, file *stagedFile) error {
 	info, err := s.files.Stat(ctx, file.target())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,10 +67,10 @@ func cacheDirs(files []stagedFile, cache string) []string {
 	return dirs
 }
 
-// pruneBefore returns the time of last use before which cache entries are removed.
-// This is maxAge ago or, if earlier, partMaxAge before the submission of the user's
-// oldest application without a running ApplicationMaster, which would update the
-// times of its entries.
+// pruneBefore returns the time limit for pruning: cache entries last used before it are
+// removed. The limit is maxAge ago. It is earlier if an application of the user still waits
+// for its ApplicationMaster, which updates the times of the entries that it uses. Then the
+// limit is at least partMaxAge before the submission of the oldest such application.
 func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.Time, error) {
 	limit := time.Now().Add(-maxAge)
 	waiting, err := c.apps.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{
@@ -79,7 +80,8 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 		return time.Time{}, fmt.Errorf("looking for applications that need cached files: %w", err)
 	}
 	for _, application := range waiting {
-		// A submission marks its cached files first; its uploads may take up to partMaxAge.
+		// A submission updates the times of its cache entries before it uploads files, which may
+		// take up to partMaxAge.
 		if marked := application.Started.Add(-partMaxAge); marked.Before(limit) {
 			limit = marked
 		}
@@ -87,8 +89,8 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 	return limit, nil
 }
 
-// prune removes cache entries last used before a time, except those in inUse. From
-// entries in inUse it removes incomplete uploads older than partMaxAge.
+// prune removes cache entries last used before the given time, except those in inUse. From
+// the entries in inUse it removes only incomplete uploads that are older than partMaxAge.
 func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) error {
 	entries, err := s.files.List(ctx, s.cache())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +123,8 @@ func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) er
 	return nil
 }
 
-// pruneStaging removes the staging directories of ended applications, except own.
-// They remain if a submission was killed before cleanUp.
+// pruneStaging removes the staging directories of ended applications, except own. Such
+// directories remain if a submission was killed before it called cleanUp.
 func (s *stager) pruneStaging(ctx context.Context, own string, hasEnded func(ctx context.Context, application string) (bool, error)) error {
 	entries, err := s.files.List(ctx, s.base+"/staging")
 	if errors.Is(err, fs.ErrNotExist) {

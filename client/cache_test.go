@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPruneKeepsFilesOfApplicationsWithoutAMaster submits while another application
-// waits for its ApplicationMaster, which would renew its files, for longer than
-// yarn.cache.maxAge.
+// TestPruneKeepsFilesOfApplicationsWithoutAMaster submits while another application has
+// waited for its ApplicationMaster for longer than yarn.cache.maxAge. Only an
+// ApplicationMaster updates the times of its application's files.
 func TestPruneKeepsFilesOfApplicationsWithoutAMaster(t *testing.T) {
 	me, err := user.Current()
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ type Cluster struct {
 	log      *slog.Logger
 
 	opening sync.Mutex
-	rpc     *yarn.RMClient // opened by manager; nil before
+	rpc     *yarn.RMClient // opened by the method manager when it is first needed; nil before
 }
 
 // Connect loads the environment's Hadoop configuration, overridden by the settings'
@@ -47,8 +47,8 @@ func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	return newCluster(hadoop, settings, log)
 }
 
-// HadoopConfig returns this machine's Hadoop configuration, overridden by hadoop.*
-// settings, or nil if there are neither.
+// HadoopConfig returns this machine's Hadoop configuration, overridden by hadoop.* settings.
+// It returns nil if there is neither a configuration nor such a setting.
 func HadoopConfig(settings *config.Config) (*conf.Config, error) {
 	overrides := config.Hadoop.In(settings)
 	hadoop, err := conf.FromEnvironment(overrides)
@@ -93,8 +93,8 @@ func types(settings *config.Config) []string {
 	return types
 }
 
-// addresses returns the addresses of the ResourceManagers and NameNodes, without
-// configuration errors: calls that need an address report them.
+// addresses returns the addresses of the ResourceManagers and NameNodes. It ignores
+// configuration errors, because calls that need an address report them.
 func (c *Cluster) addresses() []string {
 	managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address")
 	names, _ := c.hadoop.NameNodes(c.hadoop.DefaultFS())
@@ -110,7 +110,7 @@ func (c *Cluster) User() string { return c.user }
 // REST returns the client of the cluster's ResourceManagers.
 func (c *Cluster) REST() *yarnrest.Client { return c.rest }
 
-// Applications returns what answers questions about the cluster's applications.
+// Applications returns the client for questions about the cluster's applications.
 func (c *Cluster) Applications() Applications { return c.apps }
 
 // Logger returns the logger given to Connect.
@@ -138,8 +138,8 @@ func CheckApplicationID(id string) error {
 	return nil
 }
 
-// UnknownApplication returns err with the exit status ExitCluster, and explains
-// yarnrest.ErrNotFound.
+// UnknownApplication gives err the exit status ExitCluster. If err is yarnrest.ErrNotFound,
+// the result's message says that the ResourceManager does not know the application.
 func UnknownApplication(id string, err error) error {
 	var answer *yarnrest.RemoteError
 	if errors.As(err, &answer) && errors.Is(err, yarnrest.ErrNotFound) {
@@ -148,7 +148,8 @@ func UnknownApplication(id string, err error) error {
 	return RefusedError(err)
 }
 
-// unknownError is the answer that an application is unknown, without the Java exception.
+// unknownError says that the ResourceManager does not know the application. Unlike answer,
+// its message does not name a Java exception.
 type unknownError struct {
 	id     string
 	answer *yarnrest.RemoteError
@@ -165,7 +166,8 @@ func (u *unknownError) Error() string {
 
 func (u *unknownError) Unwrap() error { return u.answer }
 
-// WarnIfSilent prints a message unless stop is called within answerNotice.
+// WarnIfSilent prints a message after answerNotice if no ResourceManager has answered by
+// then. Calling stop prevents this.
 func (c *Cluster) WarnIfSilent(console *Console) (stop func()) {
 	timer := time.AfterFunc(answerNotice, func() {
 		if managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); !c.rest.HasAnswered() && !c.apps.HasAnswered() {

@@ -43,9 +43,10 @@ func NewConsole(out io.Writer) *Console {
 	return console
 }
 
-// Share makes the console share its terminal with what the program prints, if stdout is
-// a terminal too. The live line is then shown only while tasks run, and begins where the
-// program would print next. The result writes to stdout without damage to the live line.
+// Share makes the console share its terminal with what the program prints, if stdout is a
+// terminal too. The live line is then shown only while tasks run, and begins where the
+// program would print next. The program must print to the returned writer, which erases the
+// live line before it writes to stdout.
 func (c *Console) Share(stdout *os.File) io.Writer {
 	if c.width == nil || !term.IsTerminal(int(stdout.Fd())) {
 		return stdout
@@ -54,7 +55,7 @@ func (c *Console) Share(stdout *os.File) io.Writer {
 	return &liveLineWriter{console: c, out: stdout}
 }
 
-// liveLineWriter erases the live line of a console while it writes.
+// liveLineWriter erases the live line of a console before each write.
 type liveLineWriter struct {
 	console *Console
 	out     io.Writer
@@ -65,12 +66,12 @@ func (b *liveLineWriter) Write(text []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.erase()
-	c.live = "" // the text may end within a line
+	c.live = "" // not redrawn after text, which may end within a line
 	return b.out.Write(text)
 }
 
-// HideShared removes the live line until it changes, if the program's stdout is the same
-// terminal.
+// HideShared erases the live line if the program's stdout is the same terminal. The line
+// appears again when it next changes.
 func (c *Console) HideShared() {
 	if c.shared {
 		c.SetLive("")
@@ -129,7 +130,7 @@ func (c *Console) draw() {
 		return
 	}
 	line := c.live
-	// Keep the last column free: a terminal would wrap the line.
+	// Leave the last column empty, because a terminal would wrap the line otherwise.
 	if most := c.width() - 1; utf8.RuneCountInString(line) > most {
 		line = string([]rune(line)[:max(most, 0)])
 	}

@@ -13,9 +13,9 @@ type failureCause struct {
 	details string // the text of YARN or the program; "" if message contains all of it
 }
 
-// explain derives the cause from an application's diagnostics. Those from bobbin's
-// ApplicationMaster begin with its message; in those from YARN the reason is in a
-// long text.
+// explain derives the cause of failure from an application's diagnostics. Diagnostics from
+// bobbin's ApplicationMaster begin with the message to show. In diagnostics from YARN, the
+// reason is somewhere in a long text.
 func explain(state, diagnostics string) failureCause {
 	diagnostics = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(diagnostics), recoveredPrefix))
 	switch state {
@@ -27,8 +27,8 @@ func explain(state, diagnostics string) failureCause {
 	return explainFailed(diagnostics)
 }
 
-// recoveredPrefix starts the diagnostics after a ResourceManager restart (RMAppImpl
-// of Hadoop 3).
+// recoveredPrefix is what a restarted ResourceManager puts before an application's
+// diagnostics (RMAppImpl of Hadoop 3).
 const recoveredPrefix = "Attempt recovered after RM restart"
 
 func explainFinished(diagnostics string) failureCause {
@@ -129,8 +129,8 @@ func explainFailed(diagnostics string) failureCause {
 // paragraphStart matches NodeManagers' timestamps of paragraphs, "[2026-11-21 12:42:09.162]".
 var paragraphStart = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d [\d:.]+\]`)
 
-// withoutRepeatedParagraphs drops repeated paragraphs: a NodeManager reports the end
-// of a container twice, each time with its stderr.
+// withoutRepeatedParagraphs drops paragraphs that occurred before, because a NodeManager
+// reports the end of a container twice, each time with the container's stderr.
 func withoutRepeatedParagraphs(diagnostics string) string {
 	var kept strings.Builder
 	seen := map[string]bool{}

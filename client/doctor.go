@@ -33,20 +33,20 @@ const (
 	LevelProblem = "problem"
 )
 
-// Finding is the result of one check of Examine.
+// Finding is the result of one check of RunDoctor.
 type Finding struct {
 	Check  string `json:"check"`            // what was checked, such as "NameNode nn1:8020"
 	Level  string `json:"level"`            // LevelOK, LevelWarning or LevelProblem
-	Result string `json:"found"`            // what is so, or the cause of the problem
-	Key    string `json:"key,omitempty"`    // the setting, of Hadoop or bobbin, that matters
-	Remedy string `json:"remedy,omitempty"` // what to do; "" if Found says so
+	Result string `json:"found"`            // what the check found, or the cause of the problem
+	Key    string `json:"key,omitempty"`    // the setting, of Hadoop or bobbin, on which the result depends
+	Remedy string `json:"remedy,omitempty"` // what to do; "" if Result says so
 }
 
 const (
 	// doctorTimeout bounds each check.
 	doctorTimeout = 10 * time.Second
-	// warningSkew is the difference of clocks that is a warning, maxSkew the one from which
-	// Kerberos refuses.
+	// If clocks differ by warningSkew or more, that is a warning. If they differ by maxSkew or
+	// more and Kerberos is used, it is a problem, because servers then refuse tickets.
 	warningSkew = 30 * time.Second
 	maxSkew     = 5 * time.Minute
 )
@@ -180,7 +180,9 @@ func (e *doctorRun) nameNodes(ctx context.Context) {
 	}
 }
 
-// daemon makes an RPC without arguments, whose result is ignored.
+// daemon checks a Hadoop daemon: whether it answers an RPC without arguments, and accepts
+// the user. The RPC's result is ignored. key is the setting that contains the daemon's
+// Kerberos principal.
 func (e *doctorRun) daemon(ctx context.Context, check, address, method, key string, options ipc.Options) {
 	identity, protection := e.cluster.identity, sasl.QOP("")
 	options.RetryFor, options.ConnectTimeout, options.CallTimeout = -1, doctorTimeout, doctorTimeout
@@ -220,8 +222,8 @@ func (e *doctorRun) daemon(ctx context.Context, check, address, method, key stri
 	e.ok(check, "answers %s%s", how, standby)
 }
 
-// web checks whether a ResourceManager's web server asks for SPNEGO and accepts the
-// user's ticket, and its clock.
+// web checks a ResourceManager's web server: whether it answers, whether it asks for SPNEGO
+// and accepts the user's ticket, and whether its clock agrees with this machine's.
 func (e *doctorRun) web(ctx context.Context, address string) {
 	check, scheme := "REST API "+address, "http://"
 	if e.hadoop.HTTPSOnly() {
@@ -290,7 +292,8 @@ func (e *doctorRun) clock(server string, difference time.Duration) {
 	}
 }
 
-// queues checks the queue, the nodes and the largest container.
+// queues checks the queue that applications would be submitted to, the nodes, and the
+// maximum size of a container.
 func (e *doctorRun) queues(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()

@@ -34,7 +34,8 @@ func (e *doctorRun) fileSystem(ctx context.Context) {
 	e.token(ctx, files, stager.base)
 }
 
-// block writes, reads and removes a file in dir: only datanodes have blocks.
+// block writes, reads and removes a file in dir. It is the only check that connects to
+// datanodes.
 func (e *doctorRun) block(ctx context.Context, files *storage.Files, dir string) {
 	const check, key = "block", "dfs.data.transfer.protection"
 	err := CopyBlock(ctx, files, dir)
@@ -47,7 +48,8 @@ func (e *doctorRun) block(ctx context.Context, files *storage.Files, dir string)
 	e.ok(check, "written and read; %s is %s", key, e.hadoop.GetDefault(key, "not set"))
 }
 
-// CopyBlock writes a file, reads it again and removes it.
+// CopyBlock writes a file in a directory of HDFS, reads it again and removes it. It fails
+// if it cannot reach the NameNode or the datanode that the NameNode names.
 func CopyBlock(ctx context.Context, files *storage.Files, dir string) (err error) {
 	const content = "yarn-submit doctor"
 	name := dir + "/doctor-" + rand.Text()
@@ -79,8 +81,9 @@ func CopyBlock(ctx context.Context, files *storage.Files, dir string) (err error
 	return err
 }
 
-// token gets and cancels a delegation token of the file system of uri, or checks the one
-// of HADOOP_TOKEN_FILE_LOCATION.
+// token gets a delegation token for the file system of uri, and cancels it. If
+// HADOOP_TOKEN_FILE_LOCATION is set, token does not get one, but checks the one in that
+// file.
 func (e *doctorRun) token(ctx context.Context, files *storage.Files, uri string) {
 	const check = "delegation token"
 	if !e.cluster.identity.Secure() {

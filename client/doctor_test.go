@@ -22,7 +22,7 @@ func TestDoctorWithoutACluster(t *testing.T) {
 }
 
 func TestDoctorFindsWhatDoesNotAnswer(t *testing.T) {
-	f := newFakeYARN(t) // serves REST, and no RPC
+	f := newFakeYARN(t) // serves REST, but no RPCs
 	e := &doctorRun{cluster: f.cluster(map[string]string{"yarn.resourcemanager.address": "127.0.0.1:1"}), settings: config.Default(), log: slog.New(slog.DiscardHandler)}
 	e.hadoop = e.cluster.hadoop
 	e.managers(t.Context())

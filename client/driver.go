@@ -13,11 +13,11 @@ import (
 )
 
 // progressInterval is the time between two updates of the progress of a driver in this
-// process. A run that is shorter shows none.
+// process. A shorter run shows no progress.
 const progressInterval = 250 * time.Millisecond
 
-// InProcessDriver is a driver in this process whose progress is shown as that of an
-// application on YARN is.
+// InProcessDriver is a driver in this process. Follow shows its progress in the same form as that
+// of an application on YARN.
 type InProcessDriver struct {
 	Console *Console
 	ID      string // of the application
@@ -30,8 +30,8 @@ type InProcessDriver struct {
 }
 
 // Follow calls run and shows the driver's progress until run returns, then how the
-// application ended. It returns run's error. ctx's end means that the user ended the
-// application.
+// application ended. It returns run's error. If run fails and ctx has ended, Follow shows
+// that the application was killed.
 func (o InProcessDriver) Follow(ctx context.Context, run func() error) error {
 	began := time.Now()
 	done := make(chan struct{})
@@ -85,8 +85,8 @@ func (o InProcessDriver) progress() *Progress {
 	return progress
 }
 
-// wanted returns how many executors the driver requests; if it takes as many as there
-// are, the number that has registered.
+// wanted returns how many executors the driver requests. If the driver wants as many as it
+// can get, wanted returns how many have registered.
 func wanted(status driver.Status) int {
 	count := 0
 	for _, profile := range status.Profiles {
@@ -98,7 +98,8 @@ func wanted(status driver.Status) int {
 	return count
 }
 
-// printEnd prints how the application ended.
+// Summary returns the numbers of tasks and executors and what cost the most time, as
+// key=value pairs; see [Report.AddSummary].
 func (o InProcessDriver) Summary() string {
 	status := o.Driver.Status()
 	summary := status.Totals.KeyValues()

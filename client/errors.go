@@ -14,7 +14,7 @@ const (
 	ExitSuccess = 0
 	ExitFailed  = 1 // the application failed or was killed
 	ExitUsage   = 2 // flags, configuration, program or arguments are wrong
-	ExitCluster = 3 // the cluster could not be reached, or refused
+	ExitCluster = 3 // the cluster could not be reached, or refused the request
 )
 
 // exitError is an error that determines the exit status of the process.
@@ -43,27 +43,28 @@ func withCode(code int, err error) error {
 	return &exitError{code: code, err: err}
 }
 
-// UsageErrorf formats an error and passes it to Usage.
+// UsageErrorf formats an error and passes it to UsageError.
 func UsageErrorf(format string, args ...any) error { return UsageError(fmt.Errorf(format, args...)) }
 
-// RefusedErrorf formats an error and passes it to Refused.
+// RefusedErrorf formats an error and passes it to RefusedError.
 func RefusedErrorf(format string, args ...any) error {
 	return RefusedError(fmt.Errorf(format, args...))
 }
 
-// examinableError is an error whose cause Examine may find.
+// examinableError is an error whose cause RunDoctor may find.
 type examinableError struct{ error }
 
 func (e *examinableError) Unwrap() error { return e.error }
 
-// Exceptions of servers that do not accept how the user authenticates, or for whom.
+// Java exceptions by which a server says that it does not accept the method of
+// authentication, or does not admit the user.
 const (
 	saslException          ipc.ErrorClass = "javax.security.sasl.SaslException"
 	authorizationException ipc.ErrorClass = "org.apache.hadoop.security.authorize.AuthorizationException"
 )
 
-// MayDoctorExplain reports whether Examine (yarn-submit doctor) may find the cause of err: of a
-// failed login, or of a daemon that does not answer or does not accept the user.
+// MayDoctorExplain reports whether RunDoctor (yarn-submit doctor) may find the cause of err.
+// It may if a login failed, or if a daemon does not answer or does not accept the user.
 func MayDoctorExplain(err error) bool {
 	if _, found := errors.AsType[*examinableError](err); found {
 		return true
@@ -90,7 +91,8 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// InterruptedError returns ctx's cause as Failed if ctx has ended and err is not nil, otherwise err.
+// InterruptedError returns err. But if ctx has ended and err is not nil, it returns the
+// cause of ctx as a FailedError.
 func InterruptedError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return FailedError(context.Cause(ctx))

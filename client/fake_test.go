@@ -30,15 +30,17 @@ type fakeYARN struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// reports has the application's fields in each answer, the last one repeated; nil if unknown.
+	// reports are the application's fields in successive answers; the last one is repeated. A
+	// nil element answers that the application is unknown.
 	reports []map[string]any
-	// statuses are the ApplicationMaster's answers, the last one repeated.
+	// statuses are the ApplicationMaster's successive answers; the last one is repeated.
 	statuses []string
 	// refusal is the error of a submission; "" for none.
 	refusal string
-	// listed are the listed applications before and after the submission.
+	// listed and listedAfter are what lists of applications hold before and after the
+	// submission.
 	listed, listedAfter []map[string]any
-	// asked has the query parameters of the requests for lists.
+	// asked are the query parameters of the requests for lists of applications.
 	asked []url.Values
 	// other is another known application, which is never killed.
 	other string

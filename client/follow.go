@@ -18,8 +18,8 @@ const (
 	statusTimeout = 3 * time.Second
 	// outageLimit bounds the retries while no ResourceManager answers.
 	outageLimit = 10 * time.Minute
-	// recoveryLimit bounds the retries while a restarted ResourceManager does not know
-	// the application: it answers before it has recovered its applications.
+	// recoveryLimit bounds the retries while a restarted ResourceManager does not know the
+	// application. A ResourceManager answers before it has recovered its applications.
 	recoveryLimit = time.Minute
 	// waitReasonDelay is how long an application waits before the reason is shown.
 	waitReasonDelay = 5 * time.Second
@@ -54,7 +54,8 @@ func (c *Cluster) newFollower(id string, interval time.Duration, console *Consol
 	}
 }
 
-// untilEnd follows the application until it or ctx has ended.
+// untilEnd follows the application until it has ended, and returns its last report. If ctx
+// ends first, untilEnd returns ctx's cause.
 func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) {
 	defer f.display.console.SetLive("")
 	poller := &statusPoller{answers: make(chan *Progress, 1)}
@@ -109,8 +110,9 @@ func (p *statusPoller) ask(ctx context.Context, rest *yarnrest.Client, id string
 	})
 }
 
-// fetchProgress requests the ApplicationMaster's progress. It returns nil if there
-// is no answer, or one in another format: the application can still be followed.
+// fetchProgress requests the ApplicationMaster's progress. It returns nil if there is no
+// answer, or if the answer has another format. The caller can then still follow the
+// application's state.
 func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progress {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -125,8 +127,8 @@ func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progr
 	return progress
 }
 
-// poll requests the application's report. It retries while no ResourceManager
-// answers, or a restarted one has not recovered the application.
+// poll requests the application's report. It retries while no ResourceManager answers, or
+// while a restarted ResourceManager has not recovered the application.
 func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	began := time.Now()
 	for warned := false; ; warned = true {
@@ -136,7 +138,8 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 		case err == nil:
 			if warned {
 				f.display.line("the ResourceManager answers again")
-				// A recovering ResourceManager reports earlier states again.
+				// A recovering ResourceManager reports earlier states again, so show the next
+				// one.
 				f.display.state = ""
 			}
 			return application, nil
@@ -159,7 +162,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	}
 }
 
-// Sleep waits for d or ctx's end, and then returns ctx's cause.
+// Sleep waits for d and returns nil. If ctx ends first, Sleep returns ctx's cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -182,7 +185,7 @@ func (f *follower) noteState(application *yarnrest.Application) {
 		}
 	}
 	if application.State.Ended() {
-		if f.display.state != "" { // otherwise the report has the ResourceManager's time of the end
+		if f.display.state != "" { // otherwise the ResourceManager's time of the end is used
 			f.times.Finished = f.display.now()
 		}
 		return // the report shows the rest

@@ -15,9 +15,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// An application's idempotency key is one of its tags. The ResourceManager accepts
-// tags of at most 100 ASCII characters and converts them to lower case
-// (ApplicationSubmissionContextPBImpl of Hadoop 3). Other keys are replaced by their SHA-256.
+// An application's idempotency key becomes one of its tags. The ResourceManager accepts tags
+// of at most 100 ASCII characters and converts them to lower case
+// (ApplicationSubmissionContextPBImpl of Hadoop 3). For a key that plainKey does not match,
+// the tag has the key's SHA-256 instead.
 const (
 	keyTag       = "bobbin-key:"
 	keyDigestTag = "bobbin-key-sha256:"
@@ -51,9 +52,10 @@ func tagsOf(settings *config.Config) []string {
 	return tags
 }
 
-// applicationForKey returns the application with the key to follow: the oldest that
-// has not ended, the latest that has succeeded, or nil. It ignores failed and killed
-// ones, so that a pipeline can retry.
+// applicationForKey returns the application with the key that a new submission must follow.
+// This is the oldest application that has not ended or, if all have ended, the latest that
+// has succeeded. It is nil if there is neither. Failed and killed applications are ignored,
+// so that a pipeline can retry.
 func (c *Cluster) applicationForKey(ctx context.Context, key string) (*yarnrest.Application, error) {
 	all, err := c.applicationsWithKey(ctx, key)
 	if err != nil {
@@ -89,13 +91,13 @@ func compareStart(a, b yarnrest.Application) int {
 	return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 }
 
-// secondCheckDelay separates the two checks of findEarlier: the first may miss a
-// simultaneous submission.
+// secondCheckDelay is the time between the two checks of findEarlier. There are two because
+// the first may miss a simultaneous submission.
 const secondCheckDelay = 250 * time.Millisecond
 
-// findEarlier looks, after the submission, for an older running application with the
-// same key. If there is one, findEarlier kills the new application and returns the
-// older one.
+// findEarlier looks, after the submission, for an application with the same key that was
+// submitted before and has not ended. If there is one, findEarlier kills the new application
+// and returns the older one.
 func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.Application, error) {
 	for again := range 2 {
 		if again > 0 && Sleep(ctx, secondCheckDelay) != nil {

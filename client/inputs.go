@@ -23,7 +23,8 @@ type localizedFile struct {
 	secret  bool  // only the ApplicationMaster gets it, and no other user may read it
 }
 
-// archiveSuffixes end names of archives that NodeManagers unpack (FSDownload.java of Hadoop 3).
+// archiveSuffixes are the suffixes of archives that NodeManagers unpack (FSDownload.java of
+// Hadoop 3).
 var archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz", ".jar"}
 
 // reservedNames are files that a NodeManager writes into working directories

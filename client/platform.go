@@ -22,8 +22,8 @@ const (
 )
 
 // checkPlatform checks that the program is built for the nodes' platform, unless
-// yarn.platform is set. It asks the ResourceManager first, which clients can always
-// reach, and some nodes if its platform differs.
+// yarn.platform is set. It first asks the ResourceManager, which clients can always reach,
+// for its own platform. If that differs from the program's, it asks some nodes.
 func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings *config.Config, console *Console) error {
 	if settings.IsSet(config.Platform.Name()) {
 		return nil
@@ -56,9 +56,10 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 	return nil
 }
 
-// clusterPlatform returns the nodes' platform, "" if unknown: the expected one if
-// the ResourceManager has it, otherwise the most frequent in a sample of nodes,
-// after at most platformWait.
+// clusterPlatform returns the nodes' platform, or "" if it is unknown. If the
+// ResourceManager runs on the expected platform, it returns that. Otherwise it returns the
+// most frequent platform in a sample of nodes that answer within platformWait, or else the
+// ResourceManager's.
 func (c *Cluster) clusterPlatform(ctx context.Context, expected string) string {
 	manager := c.managerPlatform(ctx)
 	if manager == expected {

@@ -21,7 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// daemons returns a cluster whose daemons report processors by Java's names, or none for "".
+// daemons returns a cluster whose daemons report their processors by Java's names. A daemon
+// whose processor is "" refuses to report it.
 func daemons(t *testing.T, manager string, nodes ...string) *Cluster {
 	t.Helper()
 	answer := func(w http.ResponseWriter, processor string) {

@@ -104,8 +104,8 @@ func nodeCapacity(node yarnrest.Node) launch.Node {
 	return capacity
 }
 
-// checkLabels fails if the cluster lacks a node label of the settings, before
-// executors are requested.
+// checkLabels fails if the settings name a node label that the cluster does not have. The
+// check is made before executors are requested.
 func (c *Cluster) checkLabels(ctx context.Context, settings *config.Config) error {
 	keys := slices.DeleteFunc([]config.Key[string]{config.AMLabel, config.ExecutorLabel}, func(key config.Key[string]) bool {
 		return key.In(settings) == ""
@@ -135,8 +135,8 @@ const (
 	globalMaxAttemptsKey = "yarn.resourcemanager.am.global.max-attempts"
 )
 
-// warnOfIneffectiveSettings warns of settings with no effect, or less than their
-// values suggest.
+// warnOfIneffectiveSettings warns of settings that have no effect here, or less effect than
+// their values suggest.
 func (c *Cluster) warnOfIneffectiveSettings(settings *config.Config, console *Console) {
 	if keys := config.ACLsWithoutEffect(settings); len(keys) > 0 {
 		console.Warn("%s let nobody in, as %s is not true", strings.Join(keys, ", "), config.ACLsEnable.Name())

@@ -11,7 +11,7 @@ import (
 type ProfileOptions struct {
 	Type     string // cpu, heap, goroutine, mutex or block
 	Duration time.Duration
-	Executor string // id of the executor; "" for those that run most tasks
+	Executor string // id of the executor; "" for the 20 that run the most tasks
 	Job      uint64 // only executors that run tasks of this job; 0 for all
 	Driver   bool   // the driver's process, and no executor
 }

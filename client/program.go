@@ -75,8 +75,8 @@ func build(platform string) string {
 
 const rebuildAdvice = "; build it for the cluster: %[1]s"
 
-// otherFormats describes files that are not Linux programs by their first bytes.
-// %[1]s stands for the build command.
+// otherFormats describes kinds of files that are not Linux programs. They are recognized by
+// their first bytes. %[1]s stands for the build command.
 var otherFormats = []struct{ magic, what string }{
 	{"#!", "a script, not a bobbin program: run it as a command with yarn-submit run -- ./script (bobbin programs are built with %[1]s)"},
 	{"MZ", "a Windows executable" + rebuildAdvice},

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// image is an ELF file with one program header, as small as debug/elf reads it.
+// image is an ELF file with one program header, the smallest that debug/elf reads.
 type image struct {
 	abi         elf.OSABI
 	kind        elf.Type

@@ -58,14 +58,16 @@ type TaskSet struct {
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"`
-	// Stage is the task set's place in a job of several; nil if the set is a job itself.
+	// Stage is the task set's place in a job that consists of several task sets. It is nil if
+	// the task set is a job by itself.
 	Stage      *driver.StageInJob `json:"stage,omitempty"`
 	State      string             `json:"state,omitempty"`
 	WaitReason string             `json:"waits,omitempty"` // why none of its tasks is launched
 	TaskCounts
 }
 
-// hasEnded reports whether the task set needs no more tasks.
+// hasEnded reports whether the task set has ended: all its tasks are done, or it has failed
+// or was cancelled.
 func (s *TaskSet) hasEnded() bool {
 	return s.Done >= s.Total || s.State != "" && s.State != driver.JobStateRunning
 }
@@ -78,8 +80,8 @@ func parseStatus(body []byte) (*Progress, error) {
 	return parsed, nil
 }
 
-// current returns the first unfinished job, or the totals if all are finished. A job is a
-// task set, or the unfinished stages of a job with stages together.
+// current returns the counts of the first unfinished job, or the totals if all jobs are
+// finished. If the job has stages, these are the sums over its unfinished stages.
 func (s *Progress) current() TaskSet {
 	for i, set := range s.TaskSets {
 		switch {
@@ -93,8 +95,8 @@ func (s *Progress) current() TaskSet {
 	return TaskSet{Name: "tasks", TaskCounts: s.Tasks}
 }
 
-// joinStages returns the sum of the first task set and the further unfinished ones of
-// the same job, with a name such as "sort, stages 1 and 2 of 3:".
+// joinStages returns the sums over the unfinished task sets that belong to the same job as
+// sets[0]. The result has a name such as "sort, stages 1 and 2 of 3:".
 func joinStages(sets []TaskSet) TaskSet {
 	first, sum := sets[0].Stage, TaskSet{}
 	var numbers []int
@@ -124,8 +126,8 @@ func joinStages(sets []TaskSet) TaskSet {
 	return sum
 }
 
-// isIdle reports whether all known tasks are done or no driver runs, so that the
-// application may end soon.
+// isIdle reports whether the application may end soon, because all known tasks are done or
+// the driver does not run any more.
 func (s *Progress) isIdle() bool {
 	return s.Tasks.Total > 0 && s.Tasks.Done >= s.Tasks.Total || s.State != "" && s.State != stateRunning
 }
@@ -210,7 +212,8 @@ type slowTask struct {
 	task, number uint32
 }
 
-// taskLinePause is the minimum time between two lines about tasks, and about slow ones.
+// taskLinePause is the minimum time between two printed lines about the number of tasks, and
+// between two about slow tasks.
 const taskLinePause = 5 * time.Second
 
 // line prints a line that begins with the time since the submission.
@@ -271,7 +274,8 @@ func (p *progressDisplay) showWait(why string) {
 	}
 }
 
-// showSlow shows a task attempt that runs much longer than others, each once.
+// showSlow prints a line for a task attempt that runs much longer than the mean. It prints
+// at most one such line in taskLinePause, and at most one about each attempt.
 func (p *progressDisplay) showSlow(slowest []driver.SlowTask) {
 	for _, t := range slowest {
 		key := slowTask{t.Set, t.Task, t.Number}
@@ -305,8 +309,8 @@ const (
 	maxBar = 30
 )
 
-// liveLine returns the live line for a terminal with this many columns. On a narrow one
-// the executors, the state and then the bar are left out.
+// liveLine returns the live line for a terminal with this many columns. If there is not
+// enough room, it leaves out the executors, then the state too, and finally the bar.
 func (p *progressDisplay) liveLine(columns int) string {
 	elapsed := fmt.Sprintf("%7s", Seconds(p.now().Sub(p.began)))
 	parts := []string{elapsed, p.state}

@@ -8,9 +8,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// chooseQueue returns the queue to submit to. A queue that the user asked for must
-// exist. If a CapacityScheduler lacks the default queue, chooseQueue returns the
-// largest one. Other schedulers choose by placement rules.
+// chooseQueue returns the queue to submit to. If the user asked for the queue name, the
+// queue must exist. If the user did not, and a CapacityScheduler has no queue name,
+// chooseQueue returns the largest queue. With other schedulers it returns name, because
+// their placement rules choose the queue.
 func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
 	if queue, ok := scheduler.Find(name); ok {
 		if queue.State != "RUNNING" {

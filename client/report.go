@@ -22,7 +22,7 @@ type Report struct {
 	FinalStatus     string   `json:"finalStatus"`
 	// Message says in one line why the application did not succeed.
 	Message     string     `json:"message,omitempty"`
-	Diagnostics string     `json:"diagnostics"` // the text of YARN or the program
+	Diagnostics string     `json:"diagnostics"` // text from YARN or the program
 	TrackingURL string     `json:"trackingUrl"`
 	Times       StateTimes `json:"times"`
 	// Progress is from the running ApplicationMaster; nil if none runs.
@@ -53,7 +53,7 @@ func newReport(application *yarnrest.Application, times StateTimes) *Report {
 	}
 }
 
-// fillTimes fills in unknown times from the ResourceManager's report, truncated
+// fillTimes takes unknown times from the ResourceManager's report, and truncates all times
 // to milliseconds.
 func fillTimes(times StateTimes, application *yarnrest.Application) StateTimes {
 	if times.Submitted.IsZero() {
@@ -63,7 +63,7 @@ func fillTimes(times StateTimes, application *yarnrest.Application) StateTimes {
 		times.Finished = application.Finished
 	}
 	for _, moment := range []*time.Time{&times.Submitted, &times.Accepted, &times.Running, &times.Executors, &times.Finished} {
-		*moment = moment.Truncate(time.Millisecond) // as YARN's own
+		*moment = moment.Truncate(time.Millisecond) // as YARN's times are
 	}
 	return times
 }

@@ -19,7 +19,7 @@ type request struct {
 	resources  []launch.LocalResource
 	hadoop     map[string]string
 	tokens     map[string]string     // delegation tokens, encoded, by file system
-	keepTokens bool                  // the tokens are not the application's own
+	keepTokens bool                  // YARN must not cancel the tokens: they are not for this application alone
 	keytab     *launch.LocalResource // for the ApplicationMaster alone; nil for none
 	principal  string                // whose keys the keytab has
 	staging    string                // URI of the application's own directory; "" for none
@@ -70,7 +70,8 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 		},
 	}
 	if r.keytab != nil {
-		// Containers of other applications on the node do not share it.
+		// This visibility means that containers of other applications on the node do not share
+		// it.
 		context.AM.LocalResources[r.keytab.Name] = yarnrest.LocalResource{
 			URL: r.keytab.URL, Type: yarnrest.ResourceFile, Visibility: yarnrest.VisibilityApplication, Size: r.keytab.Size, Timestamp: r.keytab.Timestamp,
 		}
@@ -150,9 +151,9 @@ func unmanaged(settings *config.Config) bool {
 	return config.ClientMode(settings) && config.UnmanagedAM.In(settings)
 }
 
-// toClientMode changes the submission context for a driver in this process: the
-// container only launches executors, or is missing for an unmanaged
-// ApplicationMaster.
+// toClientMode changes the submission context for a driver in this process. The
+// ApplicationMaster's container then only launches executors. With an unmanaged
+// ApplicationMaster there is no such container.
 func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 	if unmanaged(r.settings) {
 		context.UnmanagedAM = true

@@ -70,7 +70,7 @@ func rpcSubmission(s *yarnrest.SubmissionContext) (yarn.Submission, error) {
 			LocalResources: map[string]yarn.LocalResource{}, Env: s.AM.Environment, Commands: s.AM.Commands, Tokens: tokens, ACLs: map[yarn.Access]string{},
 		},
 	}
-	// Other applications may use tokens that were not obtained for this one.
+	// Keep tokens that were not obtained for this application, because others may use them.
 	submission.KeepTokens = s.KeepTokens
 	for _, kind := range s.Resource.Types {
 		submission.Resource.Others[kind.Name] = kind.Value

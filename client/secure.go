@@ -24,7 +24,8 @@ import (
 // managerPrincipal is the key of the ResourceManagers' principal.
 const managerPrincipal = "yarn.resourcemanager.principal"
 
-// Identity is the user who calls a cluster, and how.
+// Identity is the user as whom this process calls a cluster, with the login or the tokens
+// that authenticate the process.
 type Identity struct {
 	User     string                // the name in YARN and HDFS
 	secure   bool                  // the cluster asks for Kerberos
@@ -34,10 +35,10 @@ type Identity struct {
 	tokens   *security.Credentials // from HADOOP_TOKEN_FILE_LOCATION; nil for none
 }
 
-// Login returns the identity of this process on a cluster. On one with Kerberos, it
-// logs in by the settings' keytab, or else uses the tokens of HADOOP_TOKEN_FILE_LOCATION
-// and the ticket cache, of which one suffices. If the settings or
-// HADOOP_PROXY_USER name another user, the process acts for that one. Close must be
+// Login returns the identity of this process on a cluster. On a cluster with Kerberos, it
+// logs in with the settings' keytab. Without a keytab it uses the tokens of
+// HADOOP_TOKEN_FILE_LOCATION and the ticket cache; one of the two suffices. If the settings
+// or HADOOP_PROXY_USER name another user, the process acts for that user. Close must be
 // called.
 func Login(hadoop *conf.Config, settings *config.Config) (*Identity, error) {
 	proxied := config.ProxyUser.In(settings)
@@ -93,7 +94,7 @@ func userName(hadoop *conf.Config, principal, realm string) (string, error) {
 	return rules.User(principal)
 }
 
-// tokenOwner returns the user whose HDFS token is among tokens.
+// tokenOwner returns the owner of the HDFS token that is among tokens.
 func tokenOwner(hadoop *conf.Config, tokens *security.Credentials) (string, error) {
 	token, found := tokens.TokenOfKind(security.KindHDFS)
 	if !found {
@@ -160,7 +161,7 @@ func (i *Identity) managerToken(hadoop *conf.Config) (security.Token, bool) {
 		return security.Token{}, false
 	}
 	for _, token := range i.tokens.Tokens() {
-		// With several ResourceManagers, the service has all addresses.
+		// If there are several ResourceManagers, the token's service lists all their addresses.
 		for service := range strings.SplitSeq(token.Service, ",") {
 			if token.Kind == security.KindRM && slices.ContainsFunc(addresses, func(address string) bool { return sameAddress(address, service) }) {
 				return token, true
@@ -201,13 +202,14 @@ func (t *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error
 // CloseIdleConnections closes the idle connections of the transport.
 func (t *tokenTransport) CloseIdleConnections() { closeIdle(t.RoundTripper) }
 
-// proxyTransport makes requests for another user than the one who authenticates.
+// proxyTransport makes requests on behalf of user, who is not the one who authenticates.
 type proxyTransport struct {
 	http.RoundTripper
 	user string
 }
 
-// RoundTrip adds the parameter by which Hadoop's web servers know the user.
+// RoundTrip adds the parameter that tells Hadoop's web servers on whose behalf the request
+// is.
 func (p *proxyTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	own := request.Clone(request.Context())
 	query := own.URL.Query()
@@ -225,7 +227,8 @@ func closeIdle(transport http.RoundTripper) {
 	}
 }
 
-// explainProxy adds the remedy to err if the cluster does not let the user act for another.
+// explainProxy returns err. If err says that the cluster does not let the user act for
+// another one, explainProxy adds what to do.
 func (i *Identity) explainProxy(err error) error {
 	// NameNodes, ResourceManagers and web servers say so in the same words.
 	if i.real == "" || err == nil || !strings.Contains(err.Error(), "is not allowed to impersonate") {
@@ -264,8 +267,8 @@ func (c *Cluster) manager() (*yarn.RMClient, error) {
 	return c.rpc, nil
 }
 
-// On a cluster with Kerberos, calls that change something are RPCs: with Hadoop's
-// default filter, a ResourceManager's REST API refuses them even to users with a ticket.
+// On a cluster with Kerberos, calls that change something are RPCs, because with Hadoop's
+// default filter a ResourceManager's REST API refuses them even to users with a ticket.
 
 func (c *Cluster) newApplication(ctx context.Context) (*yarnrest.NewApplication, error) {
 	if !c.identity.Secure() {

@@ -22,9 +22,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stager puts an application's files into HDFS: large files into a cache that all
-// submissions of the user share, small files into the application's own directory,
-// which yarn.preserveStagingFiles keeps below preserved.
+// stager puts an application's files into HDFS. Large files go into a cache that all
+// submissions of the user share. Small files go into the application's own directory in
+// staging, which is removed at the application's end. If yarn.preserveStagingFiles is set,
+// they go into the directory in preserved instead, which is kept.
 //
 //	<base>/cache/<sha-256>/<name>
 //	<base>/staging/<application id>/<name>
@@ -34,13 +35,14 @@ type stager struct {
 	base        string      // URI of the user's directory for bobbin's files
 	user        string      // owner of base
 	minSize     config.Size // the size in bytes from which files go into the cache
-	keepStaging bool        // keep the application's own directory
+	keepStaging bool        // put small files into preserved, which is not removed
 	replication int         // of uploaded files; 0 for the cluster's default
 	console     *Console
 	staging     string // the application's own directory, which remove removes; "" if there is none
 }
 
-// newStager returns a stager for yarn.stagingDir, by default the user's home directory.
+// newStager returns a stager that puts files below the directory that yarn.stagingDir names,
+// by default below the user's home directory.
 func newStager(files *storage.Files, settings *config.Config, user string, console *Console) (*stager, error) {
 	home := path.Join("/user", user)
 	if dir := config.StagingDir.In(settings); dir != "" {
@@ -78,8 +80,8 @@ type stagedFile struct {
 
 func (s *stagedFile) target() string { return s.dir + "/" + s.base }
 
-// find returns the location of each input, and whether it is in HDFS. It uploads
-// nothing, but updates times of last use.
+// find returns the location of each input, and whether the input is in HDFS already. It
+// uploads nothing, but updates the times at which cached files were last used.
 func (s *stager) find(ctx context.Context, inputs []localizedFile) ([]stagedFile, error) {
 	found := make([]stagedFile, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
@@ -131,8 +133,8 @@ func (s *stager) findRemote(ctx context.Context, in localizedFile) (stagedFile, 
 	return stagedFile{localizedFile: in, info: info, isUploaded: true}, nil
 }
 
-// upload uploads missing files, and returns all files as resources to localize. Even
-// if upload fails, remove can then remove the application's own directory.
+// upload uploads missing files, and returns all files as resources to localize. If upload
+// fails, call remove to remove the application's own directory.
 func (s *stager) upload(ctx context.Context, files []stagedFile, application string) ([]launch.LocalResource, error) {
 	if err := s.assignTargets(ctx, files, application); err != nil {
 		return nil, s.stagingError(err)
@@ -171,8 +173,8 @@ func (s *stager) upload(ctx context.Context, files []stagedFile, application str
 	return resources, nil
 }
 
-// stagingError says that err occurred while staging files, with the exit status
-// ExitCluster. It returns usage errors unchanged.
+// stagingError returns err with the exit status ExitCluster and a text that says that files
+// were being staged. It returns usage errors unchanged.
 func (s *stager) stagingError(err error) error {
 	if ExitCode(err) == ExitUsage {
 		return err
@@ -244,10 +246,10 @@ func (s *stager) makeBase(ctx context.Context) error {
 	return s.checkBase(ctx)
 }
 
-// checkBase fails if another user owns or can write to the user's directory for
-// bobbin's files, which containers execute as this user, and with fs.ErrNotExist if
-// it does not exist. It accepts any owner on a local disk, whose accounts may have other
-// names than the cluster's.
+// checkBase fails if another user owns or can write to the user's directory for bobbin's
+// files, because containers execute its files as this user. It fails with fs.ErrNotExist if
+// the directory does not exist. On a local disk it accepts any owner, because the names of
+// local accounts may differ from the cluster's.
 func (s *stager) checkBase(ctx context.Context) error {
 	info, err := s.files.Stat(ctx, s.base)
 	if err != nil {
@@ -370,8 +372,8 @@ func hashFile(ctx context.Context, name string) (string, error) {
 	return "", context.Cause(ctx)
 }
 
-// safeName replaces characters that are special in a shell or a URL. It keeps the
-// suffix, by which NodeManagers recognize archives.
+// safeName returns the file name of a local path, with characters replaced that are special
+// in a shell or a URL. It keeps the suffix, by which NodeManagers recognize archives.
 func safeName(local string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -382,7 +384,8 @@ func safeName(local string) string {
 	}, path.Base(local))
 }
 
-// escaped returns a URI with percent signs and spaces escaped, unlike package storage.
+// escaped returns a URI of package storage, which escapes nothing, with special characters
+// such as spaces and percent signs escaped.
 func escaped(uri string) (string, error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {

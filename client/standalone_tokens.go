@@ -13,13 +13,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Processes of a standalone cluster use file systems with delegation tokens, too. No
-// ResourceManager renews these.
+// Like those on YARN, the processes of a standalone cluster access file systems with
+// delegation tokens. But here no ResourceManager renews the tokens.
 
-// Renewal returns a Renewal that gets delegation tokens for other processes, of the
-// default file system and those of kerberos.access.hadoopFileSystems. It returns nil if
-// the user has not logged in to Kerberos, or has tokens already: the other processes then
-// use those (FileSystemTokens).
+// Renewal returns a Renewal that gets delegation tokens for other processes: tokens of the
+// default file system and of those in kerberos.access.hadoopFileSystems. It returns nil if
+// the user has not logged in to Kerberos. It also returns nil if the user has tokens
+// already; the other processes then use these (FileSystemTokens).
 func (i *Identity) Renewal(files *storage.Files, hadoop *conf.Config, settings *config.Config, logger *slog.Logger) *storage.Renewal {
 	if i.kerberos == nil || i.tokens != nil {
 		return nil
@@ -34,8 +34,8 @@ func (i *Identity) Renewal(files *storage.Files, hadoop *conf.Config, settings *
 	return renewal
 }
 
-// FileSystemTokens returns those tokens of HADOOP_TOKEN_FILE_LOCATION that are for file
-// systems.
+// FileSystemTokens returns the tokens in the file HADOOP_TOKEN_FILE_LOCATION that are for
+// file systems.
 func (i *Identity) FileSystemTokens() *security.Credentials {
 	tokens := &security.Credentials{}
 	if i.tokens != nil {
@@ -48,10 +48,10 @@ func (i *Identity) FileSystemTokens() *security.Credentials {
 	return tokens
 }
 
-// DriverTokens gets delegation tokens for a driver that runs on another host, as a
-// credentials file of Hadoop, and returns when they end. It returns nil if the driver needs none,
-// because there is no Kerberos or because the driver logs in with a keytab on its host.
-// The end is zero if it is not known.
+// DriverTokens gets delegation tokens for a driver that runs on another host. It returns
+// them in the format of Hadoop's credentials files, with the time at which they end; zero if
+// that is not known. It returns nil if the driver needs no tokens, because there is no
+// Kerberos or because the driver logs in with a keytab on its host.
 func DriverTokens(ctx context.Context, settings *config.Config, logger *slog.Logger) (encoded []byte, end time.Time, err error) {
 	hadoop, err := HadoopConfig(settings)
 	if err != nil {

@@ -28,7 +28,7 @@ type FailureCount struct {
 	Reason          string `json:"reason"`
 	Count           int    `json:"count"`
 	CountsAsFailure bool   `json:"counts"` // whether they count towards executor.maxNumFailures
-	Last            string `json:"last"`   // message of the last of them
+	Last            string `json:"last"`   // message of the executor that ended last
 }
 
 // Exclusion is a host on which no executors are started.

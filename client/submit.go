@@ -19,7 +19,7 @@ import (
 const (
 	// cleanUpTimeout bounds the work after the application's end or an interruption.
 	cleanUpTimeout = 30 * time.Second
-	// answerNotice is when a message about a silent cluster is printed.
+	// answerNotice is how long a cluster may not answer before a message says so.
 	answerNotice = 3 * time.Second
 	// pruneTimeout bounds the removal of old cache entries.
 	pruneTimeout = 30 * time.Second
@@ -28,22 +28,22 @@ const (
 // Job is a program to submit.
 type Job struct {
 	Program      string   // path of the executable
-	IsOwnProgram bool     // Program is this process's executable; another build of it may be uploaded, see yarn.program
+	IsOwnProgram bool     // Program is this process's executable; another build of it may be uploaded: see the setting yarn.program
 	Args         []string // of the program
 	Settings     *config.Config
 	Console      *Console
 	// Submitted, if not nil, is called with the id when the cluster has accepted the application.
 	Submitted func(id string)
-	// Driver starts the driver in client mode, before anything is uploaded. Its
-	// arguments are the application's id and the racks of the cluster's nodes by host.
-	// It is nil in cluster mode, or if the ApplicationMaster runs in this process, too.
+	// Driver starts the driver in client mode, before anything is uploaded. Its arguments are
+	// the application's id and the racks of the cluster's nodes by host. Driver is nil in
+	// cluster mode, and in client mode if this process also runs the ApplicationMaster.
 	Driver func(id string, racks map[string]string) (*Driver, error)
 }
 
-// Submit submits a program and, unless yarn.submit.waitAppCompletion is false,
-// follows the application to its end. It returns a *Failure and the report if the
-// application did not succeed. If ctx ends first, Submit kills the application. On
-// any error it removes the staged files.
+// Submit submits a program and, unless yarn.submit.waitAppCompletion is false, follows the
+// application to its end. If the application did not succeed, it returns a *Failure and the
+// report. If ctx ends first, Submit kills the application. The staged files are removed when
+// the application has ended or could not be submitted.
 func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	running, err := c.Start(ctx, job)
 	if err != nil {
@@ -119,7 +119,8 @@ func (r *Running) Spec() *launch.Spec { return r.request.spec() }
 // did not succeed. If ctx ends first, Wait kills the application.
 func (r *Running) Wait(ctx context.Context) (*Report, error) { return r.submission.follow(ctx) }
 
-// Close waits for the removal of old files, and closes connections. The application continues.
+// Close waits until old files of earlier submissions are removed, and closes connections.
+// The application continues.
 func (r *Running) Close() {
 	if r.pruned != nil {
 		<-r.pruned
@@ -132,8 +133,8 @@ func (r *Running) Close() {
 	}
 }
 
-// limitLifetime makes the ResourceManager enforce the timeout of an application that
-// is not followed.
+// limitLifetime asks the ResourceManager to enforce the setting yarn.submit.timeout, because
+// nobody follows the application.
 func (r *Running) limitLifetime(ctx context.Context) error {
 	timeout := config.SubmitTimeout.In(r.submission.job.Settings)
 	if timeout <= 0 || r.submission.existing != nil {
@@ -189,7 +190,8 @@ type submission struct {
 	existing *yarnrest.Application
 }
 
-// run submits the application, or returns a nil request if it follows an existing one.
+// run submits the application. If it finds an application with the same idempotency key to
+// follow instead, it returns nil.
 func (s *submission) run(ctx context.Context, program *Program, all []localizedFile) (*request, error) {
 	request, err := s.prepare(ctx, program, all)
 	if err == nil {
@@ -277,8 +279,8 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []locali
 	return prepared, nil
 }
 
-// submit submits the application. ctx's end does not interrupt the request, whose
-// outcome must be known.
+// submit submits the application. If ctx ends during the request, submit still waits for the
+// answer, because it must know whether the application was submitted.
 func (s *submission) submit(ctx context.Context, request *request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -316,8 +318,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	return RefusedError(err)
 }
 
-// submitted prints the submission. s then follows an older application with the same
-// key, if any.
+// submitted prints that the application was submitted. If an older application has the same
+// idempotency key, s follows that one from then on.
 func (s *submission) submitted(ctx context.Context, accepted *yarnrest.SubmissionContext) error {
 	s.job.Console.Print("submitted %s to queue %s", s.id, accepted.Queue)
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {

@@ -18,9 +18,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// tokens gets delegation tokens of all file systems that an application uses, encoded,
-// by the name of each: those of staging and the default, and those of the settings. It
-// returns nil without Kerberos.
+// tokens gets a delegation token of each file system that an application uses: the default
+// file system, that of staging, and those in the settings. It returns the encoded tokens by
+// the file system's URI, or nil if the cluster does not use Kerberos.
 func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *config.Config, staging string) (map[string]string, error) {
 	if !c.identity.Secure() {
 		return nil, nil
@@ -58,8 +58,9 @@ func (c *Cluster) tokens(ctx context.Context, files *storage.Files, settings *co
 	return tokens, nil
 }
 
-// checkRenewer fails if the ResourceManager may not renew a token that another process
-// has got: it would take the application, and then fail it.
+// checkRenewer fails if the ResourceManager may not renew a token that another process has
+// obtained. The ResourceManager would accept an application with such a token, but then fail
+// it.
 func (c *Cluster) checkRenewer(root string, token security.Token) error {
 	identifier, err := token.ParseIdentifier()
 	if c.identity.tokens == nil || err != nil {
@@ -93,7 +94,8 @@ func fileSystemRoot(uri string) (string, error) {
 	return scheme + "://" + host, nil
 }
 
-// renewer returns the principal of the ResourceManager, which renews the tokens.
+// renewer returns the principal of the ResourceManager, which renews the application's
+// tokens.
 func (c *Cluster) renewer() (string, error) {
 	service := kerberos.ServiceOf(c.identity.kerberos, c.hadoop, managerPrincipal)
 	if service.Principal == "" {
@@ -111,8 +113,8 @@ func (c *Cluster) renewer() (string, error) {
 	return service.Name(host), nil
 }
 
-// warnOfTokenEnd warns if the tokens of an application without a keytab end for good
-// before the application must.
+// warnOfTokenEnd warns if the application may run longer than its tokens can be renewed, and
+// has no keytab to get new ones.
 func (s *submission) warnOfTokenEnd(tokens map[string]string) error {
 	if s.cluster.identity.keytab != "" {
 		return nil
@@ -140,8 +142,9 @@ func (s *submission) warnOfTokenEnd(tokens map[string]string) error {
 	return nil
 }
 
-// keytabInput returns the keytab as a file for the ApplicationMaster, or false if it needs none:
-// in client mode, the driver in this process gets new tokens.
+// keytabInput returns the keytab as a file for the ApplicationMaster. needed is false if
+// there is no keytab, or in client mode, in which the driver in this process gets new
+// tokens.
 func (s *submission) keytabInput() (file localizedFile, needed bool, err error) {
 	path := s.cluster.identity.keytab
 	if path == "" || config.ClientMode(s.job.Settings) {
@@ -162,8 +165,8 @@ func (r *request) login() *launch.Login {
 	return &launch.Login{Principal: r.principal, FileSystems: slices.Sorted(maps.Keys(r.tokens))}
 }
 
-// Renewal returns what gets new delegation tokens for a driver in this process, through
-// files; nil if the user has not logged in with a keytab.
+// Renewal returns a Renewal that gets new delegation tokens, through files, for a driver in
+// this process. It returns nil if the user has not logged in with a keytab.
 func (r *Running) Renewal(files *storage.Files, logger *slog.Logger) *storage.Renewal {
 	identity := r.submission.cluster.identity
 	if identity.keytab == "" {

@@ -21,8 +21,9 @@ type WaitOptions struct {
 	KeepRunning func(cause error) bool
 }
 
-// Wait follows an application to its end, as Submit does. It returns a *Failure if
-// the application did not succeed. If ctx ends first, o.KeepRunning decides.
+// Wait follows an application to its end, as Submit does. It returns a *Failure if the
+// application did not succeed. If ctx ends first, o.KeepRunning decides whether Wait kills
+// the application.
 func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -81,8 +82,8 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("it took longer than %v (--timeout)", e.timeout)
 }
 
-// WithTimeout returns a context that ends after timeout with an explaining cause; 0
-// means no limit.
+// WithTimeout returns a context that ends after timeout, with a cause that says so. If
+// timeout is 0, there is no limit.
 func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)

@@ -29,10 +29,9 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// Watch fetches and shows an application's report at each interval until the
-// application or ctx has ended. A report fills a terminal's screen; otherwise it is
-// one line. At the end Watch prints the last report, and returns nil even for an
-// application that failed.
+// Watch fetches and shows an application's report at each interval until the application or
+// ctx has ended. On a terminal a report fills the screen; otherwise it is one line. At the
+// end Watch prints the last report in full. It returns nil even if the application failed.
 func Watch(ctx context.Context, screen Screen, interval time.Duration, fetch func(ctx context.Context) (*Report, error)) error {
 	if screen.Size != nil {
 		fmt.Fprint(screen.Out, enterScreen)
@@ -58,7 +57,7 @@ func (s Screen) watch(ctx context.Context, interval time.Duration, fetch func(ct
 		case err != nil && last == nil:
 			return nil, err
 		case err != nil:
-			// The cluster may be unreachable for a short time.
+			// Go on, because the cluster may be unreachable for a short time only.
 			s.show(fmt.Sprintf("%s  %v", time.Now().Format(time.TimeOnly), err), last)
 		default:
 			last = report
@@ -197,8 +196,8 @@ const barWidth = 30
 // maxEndedSets is how many ended task sets a page shows.
 const maxEndedSets = 8
 
-// taskSetLines returns a table of the task sets: the unfinished ones and the latest others,
-// newest first.
+// taskSetLines returns a table of the task sets, newest first: all unfinished ones, and the
+// latest maxEndedSets of the others.
 func taskSetLines(sets []TaskSet) []string {
 	cells := [][]string{{"TASK SET", "STATE", "", "DONE", "RUNNING", "FAILED", ""}}
 	ended := 0

@@ -9,7 +9,8 @@ import (
 	"net/url"
 )
 
-// malformedError is the error for a successful response that the API does not define.
+// malformedError is the error for a response that has a success status, but not the content
+// that the API defines.
 type malformedError struct {
 	url   string
 	cause error

@@ -74,9 +74,9 @@ type Application struct {
 	UnmanagedAM          bool
 }
 
-// trackingURL returns a tracking URL from the ResourceManager, or "" for "N/A", as after
-// the end of an unmanaged ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3); the web
-// server may add a scheme.
+// trackingURL returns a tracking URL from the ResourceManager, or "" if it is "N/A", as it
+// is after the end of an unmanaged ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3).
+// The ResourceManager's web server may have put a scheme before "N/A".
 func trackingURL(text string) string {
 	if text == "N/A" || strings.HasSuffix(text, "://N/A") {
 		return ""
@@ -134,14 +134,15 @@ func (c *Client) Application(ctx context.Context, id string) (*Application, erro
 	return &app, nil
 }
 
-// Filter selects applications. A zero field selects all.
+// Filter selects the applications that match all its fields. A zero field matches every
+// application.
 type Filter struct {
 	States        []ApplicationState
 	FinalStatus   FinalStatus
 	User          string
 	Queue         string
 	Types         []string
-	Tags          []string // applications with at least one of these tags
+	Tags          []string // matches applications that have at least one of these tags
 	Name          string   // the whole name
 	StartedAfter  time.Time
 	StartedBefore time.Time
@@ -196,7 +197,8 @@ func (c *Client) Applications(ctx context.Context, f Filter) ([]Application, err
 	return apps, nil
 }
 
-// State returns an application's state, cheaper than [Client.Application].
+// State returns an application's state. It costs the ResourceManager less than
+// [Client.Application].
 func (c *Client) State(ctx context.Context, id string) (ApplicationState, error) {
 	a, root, err := c.get(ctx, pathOf(appsPath, id, "state"), nil)
 	if err != nil {
@@ -209,8 +211,10 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 	return ApplicationState(state), nil
 }
 
-// Kill asks the ResourceManager to kill an application, and to add the text to its
-// diagnostics. It returns once the request is accepted, or if the application has ended.
+// Kill asks the ResourceManager to kill an application, and to add diagnostics to the
+// application's diagnostics. It returns once the ResourceManager has accepted the request,
+// which may be before the application ends. To kill an application that has ended is no
+// error.
 func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	target := map[string]any{"state": StateKilled}
 	if diagnostics != "" {
@@ -230,7 +234,8 @@ func (c *Client) SetLifetime(ctx context.Context, id string, lifetime time.Durat
 	if err != nil {
 		return err
 	}
-	// Started is a time of the ResourceManager's clock.
+	// Started is a time of the ResourceManager's clock, so this machine's clock does not
+	// matter.
 	expires := application.Started.Add(lifetime).Format(lifetimeLayout)
 	return c.sendJSON(ctx, http.MethodPut, pathOf(appsPath, id, "timeout"),
 		map[string]any{"timeout": map[string]string{"type": "LIFETIME", "expiryTime": expires}})

@@ -20,7 +20,8 @@ const (
 	appID     = "application_1700000000000_0001"
 	attemptID = "appattempt_1700000000000_0001_000001"
 
-	// appAnswer has the repeated key that Hadoop 3.4 writes in its maps.
+	// appAnswer repeats the key "entry" in an object, as Hadoop 3.4 does when it writes a
+	// map.
 	appAnswer = `{"id":"application_1700000000000_0001","user":"ann","name":"count é","queue":"root.default","state":"FINISHED","finalStatus":"SUCCEEDED","progress":100.0,
 		"trackingUI":"History","trackingUrl":"http://rm:8088/proxy/application_1700000000000_0001/","diagnostics":"done","clusterId":1,"applicationType":"BOBBIN","applicationTags":"a,b",
 		"priority":0,"startedTime":1700000001000,"launchTime":1700000002000,"finishedTime":1700000003000,"elapsedTime":2000,"amContainerLogs":"http://n1:8042/node/containerlogs/c/ann",
@@ -135,7 +136,8 @@ func TestAttempts(t *testing.T) {
 }
 
 func TestContainers(t *testing.T) {
-	// One container as an object with numbers in strings, as every version writes it here.
+	// Here, every version of Hadoop writes one container as an object, not a list, and
+	// numbers as strings.
 	one := `{"containerId":"container_1","allocatedMB":"128","allocatedVCores":"1","assignedNodeId":"n1:45454","priority":"0","startedTime":"1700000001000","finishedTime":"0","elapsedTime":"5",
 		"logUrl":"http://n1:8042/l","containerExitStatus":"0","containerState":"RUNNING","nodeHttpAddress":"http://n1:8042","nodeId":"n1:45454"}`
 	want := Container{ID: "container_1", State: "RUNNING", AllocatedMB: 128, AllocatedVCores: 1, Started: time.UnixMilli(1700000001000), NodeID: "n1:45454", NodeHTTPAddress: "n1:8042", LogURL: "http://n1:8042/l"}

@@ -9,7 +9,7 @@ import (
 type ApplicationAttempt struct {
 	ID              string // "appattempt_…"
 	Number          int    // from 1
-	State           string // "LAUNCHED", "RUNNING", "FINISHED", "FAILED", "KILLED", …; "" from Hadoop 3.3
+	State           string // "LAUNCHED", "RUNNING", "FINISHED", "FAILED", "KILLED", …; "" in Hadoop 3.3
 	Started         time.Time
 	Finished        time.Time
 	ContainerID     string // the ApplicationMaster's container; "" before the allocation
@@ -57,7 +57,8 @@ type Container struct {
 	Diagnostics     string
 }
 
-// Containers returns an attempt's containers that have not ended, the only ones known.
+// Containers returns an attempt's containers that have not ended. The ResourceManager does
+// not know the others any more.
 func (c *Client) Containers(ctx context.Context, applicationID, attemptID string) ([]Container, error) {
 	_, root, err := c.get(ctx, pathOf(appsPath, applicationID, "appattempts", attemptID, "containers"), nil)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/keystore"
 )
 
-// Defaults of Options.
+// Defaults of Options.MaxWait and Options.RequestTimeout.
 const (
 	DefaultMaxWait        = 30 * time.Second
 	DefaultRequestTimeout = 15 * time.Second
@@ -36,7 +36,8 @@ type Options struct {
 	// Addresses are the ResourceManagers' web addresses, at least one: "host:port",
 	// to which Scheme is added, or "http://host:port" or "https://host:port".
 	Addresses []string
-	// Scheme is "http" (the default) or "https", for NodeManagers and plain Addresses.
+	// Scheme is "http" (the default) or "https". It is used for NodeManagers, and for
+	// Addresses and a WebProxy that state no scheme.
 	Scheme string
 	// WebProxy is the address of the web application proxy (yarn.web-proxy.address)
 	// if it runs outside the ResourceManager; else "".
@@ -45,7 +46,7 @@ type Options struct {
 	// authentication accept. Leave it empty if HTTP authenticates.
 	User string
 	// HTTP sends the requests, for example with TLS settings, a proxy or authentication.
-	// nil means a client that trusts RootCAs and uses no proxy.
+	// nil means a client that trusts RootCAs and uses no HTTP proxy.
 	HTTP *http.Client
 	// RootCAs are trusted by the default HTTP client; nil means the system's.
 	RootCAs *x509.CertPool
@@ -70,8 +71,8 @@ type Client struct {
 	requestTimeout time.Duration
 	log            *slog.Logger
 
-	// active is the base URL of the ResourceManager that answered last. It may not be
-	// among addresses: a standby may name the active one differently.
+	// active is the base URL of the ResourceManager that answered last. It is not always
+	// among addresses, because a standby may refer to the active one by another name.
 	active atomic.Pointer[string]
 }
 
@@ -166,8 +167,8 @@ func rootsOf(c *conf.Config) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// Transport returns what sends the requests of a client that FromConf makes by default,
-// for Options.HTTP with more around it.
+// Transport returns the transport that FromConf gives a client if Options.HTTP is nil. A
+// caller can wrap it, for example to authenticate, and set Options.HTTP.
 func Transport(c *conf.Config) (http.RoundTripper, error) {
 	var roots *x509.CertPool
 	if c.HTTPSOnly() {
@@ -179,8 +180,9 @@ func Transport(c *conf.Config) (http.RoundTripper, error) {
 	return newTransport(roots), nil
 }
 
-// withoutRedirects returns a copy of c (if nil, of a default client that trusts roots)
-// that does not follow redirects: that of a standby ResourceManager is a failover.
+// withoutRedirects returns a copy of c that does not follow redirects, because call handles
+// the redirects of a standby ResourceManager as a failover. If c is nil, it copies a
+// default client that trusts roots.
 func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	var own http.Client
 	if c != nil {
@@ -205,7 +207,8 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 // HasAnswered reports whether a ResourceManager has answered this client.
 func (c *Client) HasAnswered() bool { return c.active.Load() != nil }
 
-// CloseIdleConnections closes idle connections. Call it after the last request.
+// CloseIdleConnections closes idle connections. Call it when the Client is no longer
+// needed.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
 // baseURL normalizes an address to scheme://host:port.

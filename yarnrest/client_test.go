@@ -46,7 +46,7 @@ func serve(t *testing.T, r routes) *httptest.Server {
 	return s
 }
 
-// client returns a client that gives up soon.
+// client returns a Client that tries each address once, unless o.MaxWait is set.
 func client(t *testing.T, o Options, addresses ...string) *Client {
 	t.Helper()
 	o.Addresses = addresses
@@ -205,7 +205,8 @@ func TestUnavailableNamesAddressesTimeAndCauses(t *testing.T) {
 	down, standby := refused(t), serve(t, routes{metricsPath: noActive}).URL
 	var err error
 	var unavailable *UnavailableError
-	// On a busy machine, two tries may take longer.
+	// Double the wait until the first address was tried twice, because that may take long
+	// on a busy machine.
 	for wait := 400 * time.Millisecond; unavailable == nil || unavailable.Attempts[0].Tries < 2 && wait < time.Minute; wait *= 2 {
 		_, err = client(t, Options{MaxWait: wait}, down, standby).Metrics(context.Background())
 		if !errors.As(err, &unavailable) {
@@ -261,7 +262,7 @@ func TestPermanentErrorsAreNotRetried(t *testing.T) {
 		"no TLS":            strings.Replace(plain.URL, "http:", "https:", 1),
 		"wrong certificate": tls.URL,
 	} {
-		// With retries, the call would take an hour.
+		// These errors are permanent. If the call were retried, it would take an hour.
 		_, err := client(t, Options{MaxWait: time.Hour}, address).Metrics(context.Background())
 		var unavailable *UnavailableError
 		if !errors.As(err, &unavailable) {

@@ -44,7 +44,8 @@ func (n jsonValue) at(path ...string) jsonValue {
 // present reports whether the value exists and is neither null nor "".
 func (n jsonValue) present() bool { return n.value != nil && n.value != "" }
 
-// list returns an array's elements; none for null, "" and {}; else the value itself.
+// list returns the elements of an array, without nulls; nil for a missing value, null, ""
+// and {}; and any other value as the only element.
 func (n jsonValue) list() []jsonValue {
 	switch v := n.value.(type) {
 	case nil:
@@ -109,7 +110,8 @@ func (n jsonValue) int() int { return int(n.int64()) }
 
 func (n jsonValue) bool() bool { return strings.EqualFold(strings.TrimSpace(n.text()), "true") }
 
-// time converts milliseconds since 1970; 0, Hadoop's "not yet", becomes the zero time.
+// time returns the time of milliseconds since 1970; the zero time for 0, by which Hadoop
+// means "not yet", and for negative numbers.
 func (n jsonValue) time() time.Time {
 	ms := n.int64()
 	if ms <= 0 {

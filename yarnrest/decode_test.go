@@ -24,8 +24,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// FuzzAnswers replies to every call with any bytes: no call panics, and results without
-// an error have what callers rely on.
+// FuzzAnswers replies to every call with any bytes. No call may panic, and results without
+// an error must have the fields on which callers rely, such as an id.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		metricsAnswer, `{"app":` + appAnswer + `}`, `{"apps":{"app":[` + appAnswer + `]}}`, `{"application-id":"application_1_1"}`, `{"state":"RUNNING"}`,
@@ -79,7 +79,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// canned gives the same reply to every request.
+// canned is an http.RoundTripper that gives the same reply to every request.
 type canned struct {
 	code int
 	body []byte

@@ -11,15 +11,17 @@ import (
 	"time"
 )
 
-// Errors for errors.Is. The error that a call returns is a *RemoteError.
+// Errors that errors.Is finds in the *RemoteError of a failed call.
 var (
 	// ErrNotFound means that the cluster does not know what was requested.
 	ErrNotFound = errors.New("not found")
-	// ErrForbidden means that the request is not permitted, or the user not known.
+	// ErrForbidden means that the request is not permitted, or that the user is not
+	// authenticated.
 	ErrForbidden = errors.New("not permitted")
 )
 
-// RemoteError is a refusal: a Hadoop RemoteException, or another error status.
+// RemoteError is a response that refuses the request: a Hadoop RemoteException, or another
+// response with an error status.
 type RemoteError struct {
 	Status    int    // HTTP status
 	Exception string // simple class name; "" if the response is no RemoteException
@@ -40,9 +42,10 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("%s (%sHTTP %d from %s)", message, kind, e.Status, e.URL)
 }
 
-// Is reports whether e is ErrNotFound or ErrForbidden, also by exception: Hadoop's
-// GenericExceptionHandler answers 404 for every IOException, and the NodeManager answers
-// 503 for the logs of an unknown container.
+// Is reports whether e is the target ErrNotFound or ErrForbidden. For ErrNotFound the
+// exception counts rather than the status, because Hadoop's GenericExceptionHandler answers
+// 404 for every IOException, and the NodeManager answers 503 for the logs of an unknown
+// container.
 func (e *RemoteError) Is(target error) bool {
 	switch target {
 	case ErrNotFound:
@@ -61,12 +64,13 @@ func (e *RemoteError) standby() bool {
 	return e.Exception == "StandbyException" || e.Exception == "RetriableException"
 }
 
-// UnavailableError means that ResourceManagers, NodeManager or web proxy did not answer.
+// UnavailableError means that no answer came: from any ResourceManager, or from the
+// NodeManager or web proxy that was asked.
 type UnavailableError struct {
 	Service  string // "ResourceManager", "NodeManager" or "web proxy"
 	Attempts []Attempt
 	Elapsed  time.Duration
-	Context  error // set if the context ended the search
+	Context  error // the context's error if the context ended the search; else nil
 }
 
 // Attempt describes the tries of one address.

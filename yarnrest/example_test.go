@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// resourceManager stands for a cluster in the examples.
+// resourceManager starts a server that stands for a cluster in the examples.
 func resourceManager() *httptest.Server {
 	mux := http.NewServeMux()
 	answer := func(pattern string, status int, body string) {

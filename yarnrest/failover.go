@@ -60,10 +60,10 @@ func (e *errStandby) Error() string {
 	return "is not active"
 }
 
-// call sends a request to the active ResourceManager: first to the one that answered
-// last, then to all other addresses. After a pause it repeats this, until one answers,
-// the context ends, MaxWait has passed, or all errors are permanent. Requests can be
-// repeated: a second submission or kill of an application has no effect.
+// call sends a request to the active ResourceManager. It tries the one that answered last,
+// then all other addresses. After a pause it repeats this, until one answers, the context
+// ends, MaxWait has passed, or all errors are permanent. It may repeat every request,
+// because a second submission or kill of an application has no effect.
 func (c *Client) call(ctx context.Context, r restRequest) (successResponse, error) {
 	start := time.Now()
 	var attempts []Attempt
@@ -159,7 +159,7 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 		body, err = readAll(response)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		// This does not wrap DeadlineExceeded: the caller's deadline has not passed.
+		// Do not wrap DeadlineExceeded, because the caller's deadline has not passed.
 		return successResponse{}, fmt.Errorf("gave no answer within %s", timeout.Round(time.Millisecond))
 	}
 	if err != nil {
@@ -212,7 +212,8 @@ func (c *Client) send(ctx context.Context, base string, r restRequest) (*http.Re
 		return nil, err
 	}
 	req.Header.Set("Accept", cmp.Or(r.accept, "application/json"))
-	// Changes need this header if yarn.resourcemanager.webapp.rest-csrf.enabled is true.
+	// Requests other than GET need this header if
+	// yarn.resourcemanager.webapp.rest-csrf.enabled is true.
 	req.Header.Set("X-XSRF-Header", "bobbin")
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -241,8 +242,10 @@ func readAll(response *http.Response) (body []byte, err error) {
 	return body, err
 }
 
-// standbyRedirect returns the error for a standby's redirect (RMWebAppFilter), a 307: its
-// Location is a URL of the active one, or its Refresh header leads back to itself.
+// standbyRedirect returns the error for a redirect, which is usually a standby's
+// (RMWebAppFilter, status 307). A standby that knows the active ResourceManager sends a
+// Location, a URL of that one. Any other standby sends no Location, but a Refresh header
+// that leads back to itself.
 func standbyRedirect(base string, response *http.Response, body []byte) error {
 	location := response.Header.Get("Location")
 	if location == "" {
@@ -263,7 +266,7 @@ func isStandbyText(text string) bool {
 }
 
 // permanent reports whether retrying is useless: the host name does not exist, the
-// certificate is not trusted, or the server does not speak TLS.
+// certificate is not trusted, the server does not speak TLS, or a KDC refuses a ticket for it.
 func permanent(err error) bool {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {

@@ -18,12 +18,12 @@ type LogFile struct {
 	Name       string
 	Size       int64     // bytes, at the time of listing
 	Modified   time.Time // zero if the time could not be parsed
-	Aggregated bool      // in the aggregated logs, not on the node
+	Aggregated bool      // the file is in the aggregated logs, not on the node
 }
 
-// ContainerLogs returns the log files of a container that runs or ran on the node. After
-// its end, the NodeManager deletes them: after aggregation or, without aggregation, after
-// yarn.nodemanager.log.retain-seconds (3 hours by default).
+// ContainerLogs returns the log files of a container that runs or ran on the node. The
+// NodeManager does not keep the files for ever. It deletes them after their aggregation or,
+// without aggregation, after yarn.nodemanager.log.retain-seconds (3 hours by default).
 func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]LogFile, error) {
 	a, err := n.fetch(ctx, pathOf(nodePath, "containers", containerID, "logs"))
 	if err != nil {
@@ -36,9 +36,9 @@ func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]
 	return decodeLogFiles(root), nil
 }
 
-// decodeLogFiles decodes a list of a container's logs: a containerLogsInfo for the files
-// on the node and maybe one for aggregated files, in an object, a list in an object, or a
-// list of objects.
+// decodeLogFiles decodes a list of a container's logs. The list has a containerLogsInfo for
+// the files on the node and maybe a second one for aggregated files. root is an object with
+// one of them, an object with a list of both, or a list of such objects.
 func decodeLogFiles(root jsonValue) []LogFile {
 	var groups []jsonValue
 	for _, e := range root.list() {
@@ -75,10 +75,10 @@ type Log struct {
 // Close closes the connection.
 func (l *Log) Close() error { return l.body.Close() }
 
-// OpenLog opens a log file of a container that runs or ran on the node. It reads
-// the last tail bytes of the file, or the whole file if tail is 0. When ctx ends,
-// reads fail. The response, and each Read, may take as long as
-// Options.RequestTimeout. OpenLog fails with ErrNotFound if there is no such file.
+// OpenLog opens a log file of a container that runs or ran on the node. It reads the last
+// tail bytes of the file, or the whole file if tail is 0. When ctx ends, reads fail. The
+// response, and each Read, may take up to Options.RequestTimeout, so that the whole log may
+// take longer. OpenLog fails with ErrNotFound if there is no such file.
 func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tail int64) (*Log, error) {
 	query := url.Values{}
 	if tail > 0 {
@@ -88,7 +88,7 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 	start := time.Now()
 	guard := newSilenceGuard(ctx, n.client.requestTimeout)
 	guard.begin()
-	// The NodeManager cannot send a log as JSON: it would answer 503.
+	// Ask for text, because the NodeManager cannot send a log as JSON and would answer 503.
 	response, err := n.open(guard.ctx, restRequest{method: http.MethodGet, path: path, query: query, accept: "text/plain"})
 	guard.end()
 	if err != nil {

@@ -68,8 +68,8 @@ func decodeNodeContainer(n jsonValue) NodeContainer {
 	}
 }
 
-// Containers returns the containers that the NodeManager knows. A NodeManager soon
-// forgets containers that have ended.
+// Containers returns the containers that the NodeManager knows: those that run, and some
+// that have ended, because it does not forget these at once.
 func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 	_, root, err := n.get(ctx, pathOf(nodePath, "containers"))
 	if err != nil {
@@ -82,8 +82,9 @@ func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 	return containers, nil
 }
 
-// HasApplication reports whether the NodeManager knows an application: its
-// containers run or ran on the node, and their logs are not yet aggregated.
+// HasApplication reports whether the NodeManager knows an application. A NodeManager knows
+// an application from the start of its first container on the node until the logs of its
+// containers there are aggregated.
 func (n *NodeManager) HasApplication(ctx context.Context, id string) (bool, error) {
 	_, _, err := n.get(ctx, pathOf(nodePath, "apps", id))
 	if errors.Is(err, ErrNotFound) {

@@ -20,7 +20,7 @@ const (
 	logPath     = "GET /ws/v1/node/containerlogs/" + containerID + "/stdout"
 )
 
-// node0 makes a client of a NodeManager that answers routes.
+// node0 returns a client of a NodeManager that answers routes.
 func node0(t *testing.T, r routes) *NodeManager {
 	t.Helper()
 	s := serve(t, r)
@@ -88,7 +88,7 @@ func TestContainerLogs(t *testing.T) {
 	}
 }
 
-// logAnswer writes a log as the NodeManager does.
+// logAnswer returns a log in the form in which the NodeManager sends it.
 func logAnswer(content string, size int) string {
 	header := ""
 	if content != "" {
@@ -185,7 +185,8 @@ func TestALogWhoseConnectionBreaks(t *testing.T) {
 	}
 }
 
-// TestReadingALogTimesOut reads from a node that hangs before or within a log.
+// TestReadingALogTimesOut reads from a node that sends nothing, or stops in the middle of a
+// log.
 func TestReadingALogTimesOut(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begins %v", begins), func(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// jmxPath is where every Hadoop daemon serves its JMX beans (JMXJsonServlet.java), also
-// a standby ResourceManager: RMWebAppFilter.java does not redirect this path.
+// jmxPath is where every Hadoop daemon serves its JMX beans (JMXJsonServlet.java). A
+// standby ResourceManager does so, too, because RMWebAppFilter.java does not redirect this
+// path.
 const jmxPath = "/jmx"
 
 // systemBean is the query for the bean that describes the operating system.
@@ -26,7 +27,8 @@ func (c *Client) Platform(ctx context.Context) (string, error) {
 	return platform(a, root)
 }
 
-// Platform returns the platform of the NodeManager's machine, as [Client.Platform].
+// Platform returns the platform of the NodeManager's machine, in the form of
+// [Client.Platform].
 func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()

@@ -10,14 +10,15 @@ import (
 )
 
 // Proxy returns a page of an application's web server, through the cluster's web
-// application proxy (yarn.web-proxy.address, by default the ResourceManager).
-// path is the page's path on that web server, such as "/status". If the
-// application has none, the proxy redirects elsewhere, and Proxy fails.
+// application proxy (yarn.web-proxy.address, by default the ResourceManager). path is the
+// page's path on that web server, such as "/status". If the application has no web server,
+// the proxy redirects the request to another page, and Proxy fails.
 func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte, error) {
 	return c.ProxyQuery(ctx, applicationID, path, nil, c.requestTimeout)
 }
 
-// ProxyQuery is Proxy with a query and a limit of the time that the answer may take.
+// ProxyQuery is like Proxy, with a query and with timeout instead of
+// Options.RequestTimeout.
 func (c *Client) ProxyQuery(ctx context.Context, applicationID, path string, query url.Values, timeout time.Duration) ([]byte, error) {
 	base := c.webProxy
 	if base == "" {
@@ -48,8 +49,8 @@ func (c *Client) ProxyQuery(ctx context.Context, applicationID, path string, que
 	return body, nil
 }
 
-// activeBase returns the base URL of the active ResourceManager. The web proxy of a
-// standby does not redirect there.
+// activeBase returns the base URL of the active ResourceManager. ProxyQuery needs it,
+// because the web proxy of a standby does not redirect to the active one.
 func (c *Client) activeBase(ctx context.Context) (string, error) {
 	if active := c.active.Load(); active != nil {
 		return *active, nil

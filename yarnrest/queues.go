@@ -114,7 +114,8 @@ func firstPresent(values ...jsonValue) jsonValue {
 	return jsonValue{}
 }
 
-// orRunning returns state, or "RUNNING": some schedulers and the root queue have none.
+// orRunning returns state, or "RUNNING" if state is "", because some schedulers, and the
+// root queue, report no state.
 func orRunning(state string) string {
 	if state == "" {
 		return "RUNNING"

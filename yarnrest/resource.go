@@ -10,10 +10,10 @@ import (
 type Resource struct {
 	MemoryMB int64 // MiB
 	VCores   int
-	// Types are resource types. In a response, they are all types of the cluster,
-	// including memory-mb and vcores. In a request, they are the types other than
-	// memory and cores; when an application is submitted by REST, these are ignored
-	// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
+	// Types are amounts by resource type. In a response, Types has all types of the
+	// cluster, including memory-mb and vcores. In a request, it has only types other than
+	// memory and cores. The ResourceManager ignores these when an application is submitted
+	// by REST (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
 	Types []ResourceType
 }
 

@@ -47,7 +47,8 @@ type SubmissionContext struct {
 	Resource Resource // size of the ApplicationMaster's container
 	// MaxAttempts limits the application's attempts; 0 means the cluster's limit.
 	MaxAttempts int
-	// AttemptFailuresValidityInterval is how long a failure counts; 0 means for ever.
+	// AttemptFailuresValidityInterval is how long a failed attempt counts towards
+	// MaxAttempts; 0 means for ever.
 	AttemptFailuresValidityInterval time.Duration
 	UnmanagedAM                     bool
 	LogAggregation                  *LogAggregation
@@ -56,7 +57,8 @@ type SubmissionContext struct {
 	KeepTokens bool
 }
 
-// ContainerSpec describes how a container is started (container launch context).
+// ContainerSpec describes how a container is started. Hadoop calls it container launch
+// context.
 type ContainerSpec struct {
 	LocalResources map[string]LocalResource // by their names in the working directory
 	// Environment is exported by a shell script that puts each value between double
@@ -103,7 +105,8 @@ type LocalResource struct {
 	Timestamp  int64 // in milliseconds since 1970; must be the file's modification time
 }
 
-// LogAggregation selects log files by regular expressions for their names; "" is ignored.
+// LogAggregation selects the log files to aggregate by Java regular expressions for their
+// names. Expressions that are "" are ignored.
 type LogAggregation struct {
 	Include, Exclude             string // for files aggregated after the application has ended
 	RolledInclude, RolledExclude string // for files aggregated while the application runs
@@ -153,7 +156,8 @@ func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// optional sets m[key] to value. For the zero value, the server's default applies.
+// optional sets m[key] to value, unless that is the zero value. Then the server's default
+// applies.
 func optional[T comparable](m map[string]any, key string, value T) {
 	var zero T
 	if value != zero {

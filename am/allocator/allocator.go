@@ -36,14 +36,14 @@ type Options struct {
 	ExecutorLost func(id string, loss driver.Loss)                    // to the driver; must not block
 	Decommission func(ids []string, notice driver.DecommissionNotice) // to the driver; must not block
 	Progress     func() float32                                       // returns the driver's progress, 0 to 1; called at every heartbeat
-	Load         func() map[string]int                                // returns the running tasks by executor; may take a second
+	Load         func() map[string]int                                // returns the number of running tasks by executor id; may take a second
 
 	Settings     *config.Config
 	Hadoop       *conf.Config
 	Racks        map[string]string      // racks of the nodes known at the start, by host
-	Nodes        map[string]launch.Node // resources and labels of these nodes, by host
+	Nodes        map[string]launch.Node // resources and labels of the nodes in Racks, by host
 	LogDirectory string                 // where to write the list of containers; "" writes none
-	Events       events.Sink            // takes events of executors and notes; may be nil
+	Events       events.Sink            // receives events of executors and of notes; may be nil
 	Random       *rand.Rand
 	Logger       *slog.Logger
 }
@@ -144,7 +144,8 @@ func New(o Options) *Allocator {
 // SetTrackingURL sets the URL of the application's page. Call it before Register and Run.
 func (a *Allocator) SetTrackingURL(url string) { a.options.Registration.TrackingURL = url }
 
-// SetNextExecutorID sets the first executor's id before Run. No earlier attempt used the id.
+// SetNextExecutorID sets the id of the first executor, which no earlier attempt may have
+// used; the next executors get the next higher ids. Call it before Run.
 func (a *Allocator) SetNextExecutorID(id int) { a.state.lastID = id - 1 }
 
 // Registered is closed when the application is registered for the first time.

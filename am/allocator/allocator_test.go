@@ -316,7 +316,7 @@ func TestReleaseAll(t *testing.T) {
 		rm.received()
 		rm.answer = func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
 			switch n {
-			case 1: // the container was allocated before
+			case 1: // the container was allocated before the ResourceManager got this heartbeat
 				return allocating(containerOn("a1", 3)), nil
 			case 3:
 				return &yarn.AllocateResponse{Completed: slices.Concat(completion(1, 0, ""), completion(2, -105, ""), completion(3, -100, ""))}, nil

@@ -9,19 +9,21 @@ const anywhere = "*"
 
 // asks is a copy of the ResourceRequests that the ResourceManager has for one
 // priority: the number of containers to allocate on each host, in each rack and
-// anywhere. The ResourceManager lowers the numbers as it allocates. A heartbeat
-// contains only the numbers that change: repeating a number would ask again for
-// containers allocated in the meantime.
+// anywhere. The ResourceManager lowers the numbers as it allocates. A heartbeat contains
+// only the numbers that change, because repeating a number would ask again for containers
+// that were allocated in the meantime.
 type asks struct {
 	rackOf         func(host string) string
 	knownToManager map[string]int // the numbers that the ResourceManager should have
 	rackSums       map[string]int // by rack, the sum of the numbers of its hosts
-	// previous has the old values of the numbers in the last heartbeat. Containers in
-	// that heartbeat's answer were allocated before it, and lowered the old values.
+	// previous has, for each number in the last heartbeat, the number that it replaced. The
+	// containers in that heartbeat's answer were allocated before the heartbeat arrived, so
+	// they lowered the replaced numbers.
 	previous map[string]int
-	// uncertainRacks has the racks whose number the ResourceManager may not have lowered: it
-	// may have allocated a container in the rack as an off-switch one, if it delays
-	// rack-local containers for longer (RegularContainerAllocator.canAssign).
+	// uncertainRacks has the racks whose number the ResourceManager may not have lowered. If
+	// it delays rack-local containers for longer than off-switch containers, it may have
+	// allocated a container in the rack as an off-switch container
+	// (RegularContainerAllocator.canAssign).
 	uncertainRacks map[string]struct{}
 }
 
@@ -46,9 +48,10 @@ func newAsks(rackOf func(string) string) asks {
 	}
 }
 
-// change sets the numbers to ask for: total containers anywhere, and those of
-// locations on hosts and in racks. It returns the numbers to send. Hosts and racks
-// may add up to more than total, but the ResourceManager allocates at most total.
+// change sets the numbers to ask for: total containers anywhere, and the numbers in
+// locations on hosts and in racks. It returns the numbers to send. The numbers of hosts and
+// racks may add up to more than total, but the ResourceManager allocates at most total
+// containers.
 func (a *asks) change(total int, locations locations) []ask {
 	wanted := make(map[string]int, 2*len(locations.hosts)+1)
 	clear(a.rackSums)
@@ -128,7 +131,8 @@ func (a *asks) countBefore(name string) int {
 	return a.knownToManager[name]
 }
 
-// lower subtracts one from name's number, or from its replaced value and returns false.
+// lower subtracts one from the number of name and returns true. If the last heartbeat
+// replaced that number, lower subtracts one from the replaced number and returns false.
 func (a *asks) lower(name string) bool {
 	if count, ok := a.previous[name]; ok {
 		a.previous[name] = max(0, count-1)
@@ -145,9 +149,9 @@ func (a *asks) lower(name string) bool {
 // responseApplied must be called after all containers of an answer were passed to allocated.
 func (a *asks) responseApplied() { clear(a.previous) }
 
-// isStuck reports whether containers are asked for on a host of the rack but not in
-// the rack, whose number other hosts used up. YARN then allocates nothing on that
-// host.
+// isStuck reports whether containers are asked for on a host of the rack, but none in the
+// rack, because containers on other hosts have used up the rack's number. YARN then
+// allocates nothing on that host.
 func (a *asks) isStuck(rack string) bool {
 	return a.knownToManager[rack] == 0 && a.rackSums[rack] > 0 && a.knownToManager[anywhere] > 0
 }

@@ -46,7 +46,7 @@ func TestAnAllocationBeforeAChangeDoesNotLowerTheNewNumber(t *testing.T) {
 	a := newAsks(rackOfLetter)
 	a.sends(2, nil)
 	a.change(4, locations{})
-	a.allocated("a1") // one of the two containers asked for first
+	a.allocated("a1") // one of the two containers that the first call of change asked for
 	a.responseApplied()
 	require.Equal(t, 4, a.outstanding(), "the ResourceManager was told 4 after that")
 	require.Equal(t, []ask{{anywhere, 3}}, a.sends(3, nil), "so it is told again what is missing")
@@ -82,8 +82,8 @@ func (r resourceManagerTable) set(name string, count int) {
 	}
 }
 
-// TestAsksEqualTheResourceManagersNumbers allocates containers at any time between
-// two heartbeats; the next answer reports them.
+// TestAsksEqualTheResourceManagersNumbers allocates containers at any time between two
+// heartbeats. The answer to the second heartbeat reports these containers.
 func TestAsksEqualTheResourceManagersNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, rm := newAsks(rackOfLetter), resourceManagerTable{}

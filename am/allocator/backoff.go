@@ -9,17 +9,18 @@ const (
 	// minPause and maxPause bound the pause before replacements of failed containers.
 	minPause = time.Second
 	maxPause = 30 * time.Second
-	// quietPeriod without failures after a pause resets the pause to zero.
+	// quietPeriod is how long after the end of a pause no container may fail for the pause
+	// to be reset to zero.
 	quietPeriod = time.Minute
 )
 
-// backoff delays the replacement of failed containers: released unused, refused by
-// their node, or ended in failure. The first replacements are requested at once.
-// Later ones wait until the current round of failures ends; each round lasts twice
-// as long as the one before. Containers wanted for other reasons do not wait.
+// backoff delays the replacement of containers that failed: they were released unused,
+// were refused by their node, or ended in failure. The first replacements are requested at
+// once. Later replacements wait until the current round of failures ends. Each round lasts
+// twice as long as the one before. Containers wanted for other reasons do not wait.
 type backoff struct {
 	delayedContainers int           // containers not asked for until the round ends
-	pause             time.Duration // of this round
+	pause             time.Duration // how long the current round lasts
 	roundEnd          time.Time     // when the round ends
 	cause             string        // of the round's first failure
 }

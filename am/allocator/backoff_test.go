@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// mostRounds bounds the rounds of requests for failed containers within ten minutes.
-// Six rounds and a quiet period take 75 s.
+// mostRounds is the largest number of rounds of requests for failed containers within ten
+// minutes. Six rounds and a quiet period take 75 s.
 const mostRounds = 6 + 10*60*6/75
 
 func TestABackoffBoundsTheRounds(t *testing.T) {
@@ -91,8 +91,8 @@ func flap(c *yarntest.Cluster, d time.Duration) {
 	}
 }
 
-// TestFailedContainersAreAskedForWithGrowingPauses makes containers fail for some
-// time, for one cause. Then executors must run.
+// TestFailedContainersAreAskedForWithGrowingPauses makes all containers fail for some time,
+// each time for the same cause. After that, executors must run.
 func TestFailedContainersAreAskedForWithGrowingPauses(t *testing.T) {
 	const wanted = 3
 	causes := map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// rollOver is how long the old and the new AMRMToken are both valid: longer than
-// calls fail here (Hadoop's default: 15 min).
+// rollOver is how long the old and the new AMRMToken are both valid. It is longer than
+// calls fail in this test. Hadoop's default is 15 min.
 const rollOver = 10 * time.Minute
 
 // injectFault injects one fault at random.

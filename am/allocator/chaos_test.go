@@ -28,10 +28,10 @@ import (
 // chaosSeeds is the number of seeds that TestChaos tries.
 const chaosSeeds = 60
 
-// TestChaos runs the allocator on simulated clusters with random faults, by seeds.
-// It must not exceed its target for longer than a heartbeat, leak a container or
-// launch on an excluded node. It must ask for failed containers with growing pauses,
-// and end with the right final status.
+// TestChaos runs the allocator on simulated clusters with random faults, once for each
+// seed. The allocator must not exceed its target for longer than a heartbeat, leak a
+// container or launch on an excluded node. It must ask for replacements of failed
+// containers with growing pauses, and end with the right final status.
 func TestChaos(t *testing.T) {
 	proptest.Seeds(t, chaosSeeds, "go test -race -run 'TestChaos$' ./am/allocator", func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -47,8 +47,8 @@ type chaos struct {
 	app       *yarntest.Application
 	allocator *Allocator
 	profile   profile.Profile
-	excluded  string   // by the user; "" for none
-	faults    []func() // end the calls that go wrong
+	excluded  string   // host that the user excludes; "" for none
+	faults    []func() // functions that end the injected faults of calls
 	most      int      // the number of executors that may fail
 
 	mu      sync.Mutex
@@ -56,9 +56,9 @@ type chaos struct {
 	failed  int                  // executors that were reported as failed
 	missed  int                  // executors that ended without a kill by the driver
 	known   map[string]bool      // executors that were to be launched and are not lost
-	joined  map[string]bool      // those that have registered
+	joined  map[string]bool      // known executors that have registered
 	leaving map[string]bool      // executors that will be preempted or decommissioned, or were killed
-	silent  map[string]time.Time // registered executors whose process is gone, since when
+	silent  map[string]time.Time // registered executors whose process is gone, and since when
 	served  map[string]bool      // executors that have ever registered
 	owner   map[yarn.ContainerID]string
 	// excess is when containers began to exceed the target, at heartbeat number beats.
@@ -265,9 +265,9 @@ func (c *chaos) run() {
 	c.end(nil)
 }
 
-// mostRoundsAMinute bounds the requests for all wanted, failing containers within a
-// minute: after pauses of 0, 1, 2, 4, 8, 16 and 30 s, and once more if the driver
-// changes its request.
+// mostRoundsAMinute is how often, at most, all wanted containers are asked for within a
+// minute if they fail each time: after pauses of 0, 1, 2, 4, 8, 16 and 30 s, and once more
+// if the driver changes its request.
 const mostRoundsAMinute = 8
 
 // paced fails if more containers failed within a minute than the pauses allow.
@@ -292,7 +292,8 @@ func (c *chaos) paced() {
 	}
 }
 
-// finale sets the last target: without faults, or around a restart of the ResourceManager.
+// finale sets the last target: without faults, shortly before a restart of the
+// ResourceManager begins, or shortly after.
 func (c *chaos) finale(target int) {
 	const moment = 200 * time.Millisecond
 	switch c.random.IntN(3) {
@@ -407,8 +408,8 @@ func (c *chaos) live(d time.Duration) {
 	}
 }
 
-// vanished returns executors that have been gone for a while without a report, which
-// a restarting ResourceManager has forgotten.
+// vanished returns registered executors that have been gone for a while, but were not
+// reported as lost because a restarting ResourceManager has forgotten them.
 func (c *chaos) vanished(up map[string]bool) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(c.joined)) {

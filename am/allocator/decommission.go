@@ -25,9 +25,9 @@ func (s *state) takeNotices() []driverNotice {
 	return notices
 }
 
-// nodesChanged applies node reports, and returns the lost nodes. Launches on a lost
-// node have failed, even if the node is back. Heartbeats report the ends of its
-// containers.
+// nodesChanged applies node reports, and returns the lost nodes. The caller must give up
+// launches on a lost node, even if the same answer says that the node is back. The answers
+// to heartbeats also report the ends of the lost node's containers.
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
 	for _, report := range lostFirst(reports) {
 		if s.topology.report(report) {
@@ -65,8 +65,8 @@ func lostFirst(reports []yarn.NodeReport) []yarn.NodeReport {
 	return append(before, after...)
 }
 
-// isLost reports whether the state is final: if the NodeManager registers again, the
-// ResourceManager treats the node as a new one (RMNodeImpl).
+// isLost reports whether a node in this state is lost. If its NodeManager registers again,
+// the ResourceManager treats the node as a new node (RMNodeImpl).
 func isLost(state yarn.NodeState) bool {
 	switch state {
 	case yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted:
@@ -81,9 +81,9 @@ var (
 	reasonPreempted          = reasonByStatus[yarn.ExitPreempted]
 )
 
-// decommission begins to decommission executors whose containers YARN will end. They
-// no longer count towards the driver's demand. Executors that have not registered
-// are released.
+// decommission begins to decommission executors whose containers YARN will end. These
+// executors no longer count towards the driver's demand. Those that have not registered
+// with the driver are released at once.
 func (s *state) decommission(executors []*executor, why driver.DecommissionNotice, reason exitReason, now time.Time) {
 	var ids []string
 	for _, e := range executors {
@@ -97,7 +97,7 @@ func (s *state) decommission(executors []*executor, why driver.DecommissionNotic
 		case stateEnding:
 			continue
 		}
-		ids = append(ids, e.ID) // the driver keeps the earlier of two deadlines
+		ids = append(ids, e.ID) // even if e was decommissioning: the driver keeps the earlier of two deadlines
 	}
 	if len(ids) > 0 {
 		s.notices = append(s.notices, driverNotice{ids, why})
@@ -151,10 +151,11 @@ func (a *amount) add(r yarn.Resource, times int64) {
 
 func (a amount) covers(b amount) bool { return a.memory >= b.memory && a.cores >= b.cores }
 
-// satisfyContract decommissions as many executors as a contract asks for: first those that
-// have not registered, then those without a running task, then those that the
-// contract names. Among equals, those with the fewest tasks come first, then the
-// youngest. tasks has the number of running tasks by executor id; nil if unknown.
+// satisfyContract decommissions as many executors as a contract asks for: first executors
+// that have not registered, then executors without a running task, then executors that the
+// contract names, then all others. Among equals, executors with the fewest tasks come
+// first, then the youngest. tasks has the number of running tasks by executor id; nil if
+// unknown.
 func (s *state) satisfyContract(c preemptionContract, tasks map[string]int, now time.Time) {
 	var wanted, asked, given amount
 	named := make(map[*executor]bool, len(c.containers))

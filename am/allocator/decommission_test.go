@@ -92,8 +92,8 @@ func TestNegotiation(t *testing.T) {
 		name     string
 		contract preemptionContract
 		tasks    map[string]int
-		back     []string // node reports before they came up
-		leave    []string
+		back     []string // executors that are released at once, because they have not registered
+		leave    []string // executors that the driver is told to decommission
 	}{
 		{"one that has not come up goes first", preemptionContract{containers: ids(2), resources: gigabytes(1)}, map[string]int{"1": 0}, []string{"5"}, nil},
 		{"then those without a task", preemptionContract{containers: ids(1, 2), resources: gigabytes(2)}, map[string]int{"1": 2, "2": 2, "3": 0, "4": 1}, []string{"5"}, []string{"3"}},
@@ -176,8 +176,8 @@ func TestAContainerIsTakenFromANodeStillReportedLost(t *testing.T) {
 	}
 }
 
-// TestExecutorsAreReplacedAfterTheOnlyNodeWasLost loses the node between two
-// heartbeats: no container on it is released.
+// TestExecutorsAreReplacedAfterTheOnlyNodeWasLost loses the only node between two
+// heartbeats, and checks that the allocator releases no container on it.
 func TestExecutorsAreReplacedAfterTheOnlyNodeWasLost(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,17 +11,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// maxLiftedNotes bounds the notes about lifted exclusions.
+// maxLiftedNotes is how many notes about lifted exclusions are kept.
 const maxLiftedNotes = 5
 
-// exclusions are the hosts on which no executor may run: named by the user
-// (yarn.exclude.nodes), by the driver, or excluded for failures. If a wanted profile
-// would have no node left, exclusions are lifted (not applied): first those for
-// failures, the oldest first, then the driver's, never the user's.
+// exclusions are the hosts on which no executor may run: hosts named by the user
+// (yarn.exclude.nodes) or by the driver, and hosts on which too many executors failed. If
+// a wanted profile would have no node left, exclusions are lifted (not applied): first
+// exclusions for failures, beginning with the oldest, then the driver's, never the user's.
 type exclusions struct {
 	onFailure  bool          // whether hosts on which executors failed are excluded
 	maxPerHost int           // number of failures after which a host is excluded
-	timeout    time.Duration // how long an exclusion for failures lasts, and a failure counts
+	timeout    time.Duration // how long an exclusion for failures lasts, and how long a failure counts
 	logger     *slog.Logger
 
 	byUser    []string
@@ -32,7 +32,7 @@ type exclusions struct {
 	active           map[string]exclusion // by host
 	atManager        map[string]struct{}  // hosts on the blacklist at the ResourceManager
 	activeIsStale    bool                 // active must be recomputed
-	hasUnsentChanges bool                 // sent may differ from active
+	hasUnsentChanges bool                 // atManager may differ from active
 	nextExpiry       time.Time            // the earliest expiry in byFailure; zero if byFailure is empty
 	liftedNotes      []string             // notes about lifted exclusions, the newest last
 	noNodeLeft       bool                 // the user's list leaves no node
@@ -69,7 +69,8 @@ func (e *exclusions) setByDriver(hosts []string) {
 	}
 }
 
-// invalidate marks active as stale, after nodes or the wanted profiles have changed.
+// invalidate makes the next refresh recompute the active exclusions. It is called after
+// nodes or the wanted profiles have changed.
 func (e *exclusions) invalidate() {
 	e.activeIsStale = e.activeIsStale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
 }
@@ -134,7 +135,7 @@ func (e *exclusions) expire(now time.Time) {
 	})
 }
 
-// resolve returns the exclusions to apply, by host, without those to lift.
+// resolve returns the exclusions to apply, by host, and lifts the others.
 func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 	active := make(map[string]exclusion, len(e.byUser)+len(e.byDriver)+len(e.byFailure))
 	for _, host := range e.byUser {
@@ -181,15 +182,15 @@ type nodeRequirement struct {
 // nodeCount counts the nodes that can run executors of one profile.
 type nodeCount struct {
 	serves   func(host string) bool
-	count    int // the number of these nodes, including excluded ones; 0 if unknown
+	count    int // the number of these nodes, excluded or not; 0 if unknown
 	excluded int // how many of these nodes are excluded
 }
 
 // nodeCounts has an element for each wanted profile.
 type nodeCounts []nodeCount
 
-// countNodes counts the nodes that can serve each need: all clusterNodes if the
-// topology knows no node.
+// countNodes counts, for each need, the nodes that can serve it. If the topology knows no
+// node, it assumes that all nodes of the cluster, whose number is clusterNodes, can.
 func countNodes(nodes *topology, clusterNodes int, needs []nodeRequirement) nodeCounts {
 	counts := make(nodeCounts, len(needs))
 	for i, need := range needs {
@@ -207,7 +208,8 @@ func countNodes(nodes *topology, clusterNodes int, needs []nodeRequirement) node
 	return counts
 }
 
-// exclude adds an exclusion to the active ones.
+// exclude adds an exclusion to the active exclusions, unless the host already has one that
+// does not expire.
 func (n nodeCounts) exclude(active map[string]exclusion, x exclusion) {
 	earlier, excluded := active[x.host]
 	for i := range n {
@@ -220,7 +222,7 @@ func (n nodeCounts) exclude(active map[string]exclusion, x exclusion) {
 	}
 }
 
-// hasProfileWithoutNode reports whether a profile has no node left.
+// hasProfileWithoutNode reports whether all nodes of some profile are excluded.
 func (n nodeCounts) hasProfileWithoutNode() bool {
 	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded >= c.count })
 }

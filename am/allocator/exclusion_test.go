@@ -27,7 +27,7 @@ func nodesNamed(hosts ...string) *topology {
 	return newTopology(racks)
 }
 
-// anyOf returns a function that counts nodes for executors that any node can run.
+// anyOf returns an argument of refresh for one profile, whose executors any node can run.
 func anyOf(nodes *topology, clusterNodes int) func() nodeCounts {
 	return func() nodeCounts { return countNodes(nodes, clusterNodes, []nodeRequirement{{}}) }
 }
@@ -106,9 +106,9 @@ func TestExclusionOnFailureCanBeOff(t *testing.T) {
 	require.False(t, e.refresh(begin, anyOf(nodesNamed("a", "b"), 2)))
 }
 
-// TestExclusionsWithRandomEvents checks that one node that the user has not excluded
-// is left, that the ResourceManager has the active exclusions, and that the user's
-// nodes are excluded.
+// TestExclusionsWithRandomEvents checks that at least one node that the user has not
+// excluded is left, that the ResourceManager has the active exclusions, and that the nodes
+// that the user names are excluded.
 func TestExclusionsWithRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := []string{"a", "b", "c", "d"}
@@ -161,8 +161,8 @@ func TestExclusionsWithRandomEvents(t *testing.T) {
 	})
 }
 
-// TestNodesThatCannotServeDoNotCountAsLeft uses nodes that are too small, or lack a
-// label or resources.
+// TestNodesThatCannotServeDoNotCountAsLeft excludes one of two nodes. The other node may be
+// too small for executors, or lack their label or resources.
 func TestNodesThatCannotServeDoNotCountAsLeft(t *testing.T) {
 	large := yarn.Resource{MemoryMB: 8192, VCores: 8, Others: map[string]int64{"yarn.io/gpu": 2}}
 	tests := map[string]struct {
@@ -205,7 +205,8 @@ func labels(label string) []string {
 	return []string{label}
 }
 
-// TestANodeIsLeftForEachProfile uses one node for each of two profiles.
+// TestANodeIsLeftForEachProfile uses two profiles, each with one node that can run its
+// executors.
 func TestANodeIsLeftForEachProfile(t *testing.T) {
 	f := twoNodes(1)
 	f.topology.capacities["a1"] = nodeRequirement{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}

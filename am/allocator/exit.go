@@ -14,10 +14,11 @@ type exitReason struct {
 	text              string // shown with the counts
 	countsAsFailure   bool   // counts towards executor.maxNumFailures
 	countsAgainstNode bool   // counts towards the exclusion of its node
-	expected          bool   // ended by the driver or with the application: replacements are not delayed
+	expected          bool   // ended by the driver or with the application, so replacements are not delayed
 }
 
-// If YARN or the driver ended an executor, neither it nor its tasks have failed.
+// The reasons why an executor ended, besides those in reasonByStatus. If YARN or the driver
+// ended an executor, neither the executor nor its tasks have failed.
 var (
 	reasonEndedByDriver        = exitReason{text: "ended by the driver", expected: true}
 	reasonDecommissioned       = exitReason{text: "stopped before it was taken away", expected: true}
@@ -46,8 +47,8 @@ var reasonByStatus = map[yarn.ExitStatus]exitReason{
 	yarn.ExitKilledByApplicationMaster:  {text: "stopped by the ApplicationMaster"},
 }
 
-// classifyExit returns the loss for the driver, and why a container that was not
-// released ended.
+// classifyExit returns why a container that was not released has ended: as the loss to
+// report to the driver, and as the reason to count.
 func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, exitReason) {
 	cause := exitStatus(status)
 	if reason, ok := reasonByStatus[cause]; ok {

@@ -18,7 +18,8 @@ type failureCounts struct {
 	recent  []time.Time // times of these failures, the oldest first; empty if validity is 0
 	last    string      // the message about the last failure
 	reasons map[string]*FailureCount
-	// tolerating is set if max executors have failed but enough executors run.
+	// tolerating is set if max executors have failed, but the application goes on because
+	// at least tolerate executors run.
 	tolerating bool
 }
 
@@ -60,7 +61,7 @@ func (f *failureCounts) recentCount(now time.Time) int {
 	return len(f.recent)
 }
 
-// tooMany returns a *TooManyFailures if max executors have failed and too few run
+// tooMany returns a *TooManyFailuresError if max executors have failed and too few run
 // to tolerate it.
 func (f *failureCounts) tooMany(running int, now time.Time) error {
 	failed := f.recentCount(now)

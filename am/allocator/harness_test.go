@@ -25,7 +25,7 @@ import (
 type scriptedRM struct {
 	mu            sync.Mutex
 	registrations int
-	refusal       error // of registrations
+	refusal       error // the error of each registration; nil to accept
 	heartbeats    []yarn.AllocateRequest
 	times         []time.Time
 	answer        func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) // n counts from 1
@@ -71,7 +71,7 @@ func (r *scriptedRM) received() []yarn.AllocateRequest {
 	return received
 }
 
-// answers sets the response to the next heartbeat. Later ones get empty responses.
+// answers sets the response to the next heartbeat. Later heartbeats get empty responses.
 func (r *scriptedRM) answers(response *yarn.AllocateResponse) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +138,7 @@ type fixture struct {
 	rm  *scriptedRM
 	nm  *scriptedNM
 	mu  sync.Mutex
-	log []string // calls of the driver
+	log []string // the allocator's calls to the driver
 }
 
 func (s *fixture) record(format string, args ...any) {
@@ -199,7 +199,7 @@ func allocatorOn(t *testing.T, cluster *yarntest.Cluster, app *yarntest.Applicat
 	return New(o)
 }
 
-// runs runs the allocator during do, and returns Run's error.
+// runs calls do while the allocator runs, then ends the allocator and returns Run's error.
 func (s *fixture) runs(t *testing.T, do func()) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

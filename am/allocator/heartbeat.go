@@ -24,8 +24,8 @@ type heartbeats struct {
 
 	registered bool // with the current ResourceManager
 	responseID int32
-	// unanswered is the heartbeat that got no answer, or nil. It is resent unchanged: a
-	// ResourceManager that served it repeats the answer
+	// unanswered is the last heartbeat if it got no answer, else nil. It is resent unchanged,
+	// because a ResourceManager that has served it then repeats the answer
 	// (ApplicationMasterService.allocate).
 	unanswered *yarn.AllocateRequest
 	failures   int // failed heartbeats and registrations in a row
@@ -76,7 +76,8 @@ func IsFinal(err error) bool {
 	return errors.Is(err, errShutdown) || errors.Is(err, yarn.ErrAttemptNotFound) || errors.Is(err, yarn.ErrInvalidToken)
 }
 
-// failed counts a failed heartbeat, and returns an error if no retry can help or is left.
+// failed counts a failed heartbeat. It returns an error if a retry cannot help, or if
+// maxFailures heartbeats in a row have failed; else nil, and the heartbeat is tried again.
 func (h *heartbeats) failed(err error) error {
 	h.failures++
 	switch {
@@ -93,11 +94,12 @@ func (h *heartbeats) failed(err error) error {
 }
 
 const (
-	// eagerPeriod is how long after a change heartbeats are sent at the initial
-	// interval. NodeManagers send heartbeats every second by default, so free nodes get
-	// containers within that time.
+	// eagerPeriod is how long after a change heartbeats are sent at the initial interval.
+	// Within this period, nodes with room get the requested containers, because
+	// NodeManagers send heartbeats every second by default.
 	eagerPeriod = 3 * time.Second
-	// pendingInterval bounds the interval while requested containers are not allocated.
+	// pendingInterval is the longest interval while requested containers are not allocated,
+	// unless the initial interval is longer.
 	pendingInterval = time.Second
 )
 
@@ -111,7 +113,8 @@ type heartbeatPace struct {
 // change makes next return the initial interval for eagerPeriod.
 func (p *heartbeatPace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
 
-// next returns how long to wait; missing means that requested containers are not allocated yet.
+// next returns how long to wait before the next heartbeat. missing is set if requested
+// containers are not allocated yet.
 func (p *heartbeatPace) next(missing bool, now time.Time) time.Duration {
 	if !missing {
 		return p.idle

@@ -23,11 +23,11 @@ type managedCluster struct {
 	alive        map[yarn.ContainerID]yarn.Container
 	started      map[yarn.ContainerID]bool
 	last         int64
-	allocated    []yarn.Container       // not reported yet
-	completed    []yarn.ContainerStatus // not reported yet
-	old          []yarn.ContainerStatus // reported; a restarted ResourceManager reports them again
-	reports      []yarn.NodeReport      // not reported yet
-	unregistered bool                   // restarted, and the application has not registered since
+	allocated    []yarn.Container       // containers that the next answer reports as allocated
+	completed    []yarn.ContainerStatus // ends of containers that the next answer reports
+	old          []yarn.ContainerStatus // ends that were reported, which a restarted ResourceManager reports again
+	reports      []yarn.NodeReport      // node reports of the next answer
+	unregistered bool                   // set from a restart until the application has registered again
 }
 
 func newManagedCluster() *managedCluster {
@@ -52,7 +52,8 @@ func (c *managedCluster) end(id yarn.ContainerID, exit yarn.ExitStatus) {
 	}
 }
 
-// restart forgets containers that no NodeManager has started; their launches fail.
+// restart restarts the ResourceManager. It forgets the containers that no NodeManager has
+// started, whose launches then fail.
 func (c *managedCluster) restart(f *state, now time.Time) {
 	c.profiles, c.blacklist = map[int32]resourceManagerTable{}, map[string]bool{}
 	for _, container := range c.allocated {
@@ -133,7 +134,7 @@ func (h *history) heartbeat() {
 	h.consistent()
 }
 
-// consistent checks the state's counts by recounting.
+// consistent counts executors again, and checks that the state's counts are the same.
 func (h *history) consistent() {
 	f := h.state
 	var states [executorStates]int
@@ -244,10 +245,10 @@ func (h *history) step() {
 	}
 }
 
-// TestStateWithRandomEvents checks that a state never takes more executors than
-// wanted, that every container is an executor or released, that none is on an
-// excluded node, and that the asks equal the ResourceManager's. At the end all
-// missing executors are asked for.
+// TestStateWithRandomEvents checks that a state never takes more executors than wanted,
+// that every container has an executor or is released, and that no executor is started on
+// an excluded node. After each heartbeat, the state and the ResourceManager must agree on how
+// many containers are asked for. At the end, all missing executors must be asked for.
 func TestStateWithRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		racks := map[string]string{}

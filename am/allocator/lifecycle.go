@@ -12,9 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// launched records that a NodeManager accepted an executor, which must register with
-// the driver within launchTimeout, unless its OPPORTUNISTIC container may be queued
-// on the node.
+// launched records that a NodeManager accepted an executor. The executor must then register
+// with the driver within launchTimeout. This does not apply to an executor in an
+// OPPORTUNISTIC container, which may be queued on the node.
 func (s *state) launched(id yarn.ContainerID, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.accepted {
@@ -53,8 +53,9 @@ func (s *state) expireLaunches(now time.Time) {
 	s.awaitingRegistration = nil
 }
 
-// launchFailed gives up an executor that could not be started, unless it has
-// registered with the driver: then only the NodeManager's answer was lost.
+// launchFailed gives up an executor that could not be started. It ignores the failure if the
+// executor has registered with the driver, because then only the NodeManager's answer was
+// lost.
 func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	e, ok := s.executors[id]
 	if !ok || e.state != stateLaunching {
@@ -104,8 +105,8 @@ func (s *state) executorEnded(ended endedExecutor, now time.Time) {
 	s.endedToReport = append(s.endedToReport, ended)
 }
 
-// completed records the ends of containers. It ignores containers without an
-// executor: released ones, and ones that a restarted ResourceManager reports again.
+// completed records the ends of containers. It reports no executor as ended for a container
+// without one: a released container, or one that a restarted ResourceManager reports again.
 func (s *state) completed(statuses []yarn.ContainerStatus, now time.Time) {
 	for _, status := range statuses {
 		if _, ok := s.releasing[status.ID]; ok {
@@ -157,8 +158,8 @@ func (s *state) kill(ids []string, now time.Time) {
 	}
 }
 
-// takeReleasedBeforeStart returns and clears the executors released before they registered,
-// not to be started.
+// takeReleasedBeforeStart returns and clears the executors that were released before they
+// registered. The launcher must not start them, or must stop them.
 func (s *state) takeReleasedBeforeStart() []*executor {
 	withdrawn := s.releasedBeforeStart
 	s.releasedBeforeStart = nil

@@ -16,7 +16,7 @@ type containerLimits struct {
 	checksCores bool
 }
 
-// take applies the answer to a registration. It never lowers limits: a restarted
+// setFrom applies the answer to a registration. It never lowers limits, because a restarted
 // ResourceManager may not know all nodes yet.
 func (l *containerLimits) setFrom(granted *yarn.RegisterResponse) {
 	l.known = true
@@ -31,8 +31,8 @@ func (l *containerLimits) setFrom(granted *yarn.RegisterResponse) {
 	}
 }
 
-// check fails if a profile's executors exceed the limits, without cores if the
-// scheduler ignores them.
+// check returns an error if a profile's executors exceed the limits. If the cluster's
+// scheduler ignores cores, so does check.
 func (l *containerLimits) check(p profile.Profile, size yarn.Resource) error {
 	if !l.known {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// releaseAllTimeout bounds ReleaseAll. The ResourceManager confirms releases within
-// two heartbeats.
+// releaseAllTimeout is how long ReleaseAll may take. The ResourceManager usually confirms
+// releases within two heartbeats.
 const releaseAllTimeout = 5 * time.Second
 
 // Run registers the application and keeps as many executors as the driver requests.
 // It returns nil when ctx ends, or an error if the application cannot go on: a
-// *TooManyFailures, an *Unfit, or the error of a call to the ResourceManager.
+// *TooManyFailuresError, a *TooLargeError, or the error of a call to the ResourceManager.
 func (a *Allocator) Run(ctx context.Context) error {
 	// Launches and rack look-ups end with Run.
 	working, stop := context.WithCancel(ctx)
@@ -44,8 +44,9 @@ func (a *Allocator) Run(ctx context.Context) error {
 		if err := a.advance(working, now); err != nil {
 			return err
 		}
-		// Send changes pace.initial after the last heartbeat, and requests for more
-		// executors at once. But after a failed heartbeat wait for the whole interval.
+		// Send a request for more executors at once, and other changes when pace.initial has
+		// passed since the last heartbeat. But after a failed heartbeat, wait for the whole
+		// interval.
 		failing := a.heartbeats.failures > 0
 		if soon := last.Add(a.pace.initial); !failing && due.After(soon) && a.hasChanges() {
 			due = soon
@@ -170,8 +171,8 @@ func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Dura
 		return a.pace.idle, a.heartbeats.failed(err)
 	}
 	a.heartbeats.failures = 0
-	// A kill that the driver sent during the heartbeat must precede the report of the
-	// container's end.
+	// Apply a kill that the driver sent during the heartbeat before the answer, so that the
+	// end of the container, which the answer may report, counts as ended by the driver.
 	a.receive(working, time.Now())
 	if a.apply(working, response, time.Now()) || len(request.Asks) > 0 {
 		a.pace.change(now)
@@ -199,7 +200,7 @@ func (a *Allocator) Register(ctx context.Context) error {
 	return nil
 }
 
-// nextRequest returns a heartbeat with all changes since the last one.
+// nextRequest returns a heartbeat with all changes since the last heartbeat.
 func (a *Allocator) nextRequest() *yarn.AllocateRequest {
 	request := &yarn.AllocateRequest{Progress: a.options.Progress(), Asks: a.state.changedAsks(), Releases: a.state.takeReleases(time.Now())}
 	request.BlacklistAdd, request.BlacklistRemove = a.state.excluded.changes()
@@ -219,7 +220,7 @@ func (a *Allocator) apply(working context.Context, response *yarn.AllocateRespon
 	if response.Preemption != nil {
 		a.preempt(working, response.Preemption, now)
 	}
-	// Apply exclusions for the ends above before taking containers.
+	// The ends above may exclude nodes: apply these exclusions before taking containers.
 	s.tick(now, a.clusterNodes)
 	executors := s.addAllocated(response.Allocated, now)
 	s.responseApplied()
@@ -278,8 +279,8 @@ func (a *Allocator) lookUpRacks(working context.Context) {
 	})
 }
 
-// ReleaseAll releases all containers after Run, and waits for the confirmation or
-// releaseAllTimeout.
+// ReleaseAll releases all containers, and waits until the ResourceManager has confirmed
+// that, for at most releaseAllTimeout. Call it after Run has returned.
 func (a *Allocator) ReleaseAll(ctx context.Context) {
 	select {
 	case <-a.registered:

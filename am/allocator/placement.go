@@ -16,10 +16,10 @@ type placement struct {
 	missing int // executors to ask for
 	// localityAware is how many executors waiting tasks with preferences could use.
 	localityAware int
-	hostTasks     map[string]int                   // by host, the waiting tasks that prefer it
-	byHost        map[string]int                   // the profile's executors by host
-	byRack        map[string]int                   // the profile's executors by rack
-	asked         map[string]int                   // the current asks by host, rack or anywhere
+	hostTasks     map[string]int                   // number of waiting tasks that prefer a host, by host
+	byHost        map[string]int                   // number of the profile's executors by host
+	byRack        map[string]int                   // number of the profile's executors by rack
+	asked         map[string]int                   // numbers asked for now, by host, rack or anywhere
 	nodes         []string                         // hosts where executors may run
 	usable        func(host string) bool           // reports whether an executor may run on the host
 	rackOf        func(host string) (string, bool) // false if the rack is not known
@@ -28,11 +28,11 @@ type placement struct {
 
 // place decides where to ask for the missing executors.
 //
-// If waiting tasks prefer hosts, executors are distributed in proportion, as by
-// Spark's LocalityPreferredContainerPlacementStrategy. Otherwise executors are
-// spread over the nodes, to be close to more of the data. With many nodes, no host
-// is named: schedulers allocate one container for each heartbeat of a node, which
-// spreads executors, and waiting for certain nodes would take longer.
+// If waiting tasks prefer hosts, executors are distributed in proportion to the tasks, as
+// by Spark's LocalityPreferredContainerPlacementStrategy. Otherwise executors are spread
+// over the nodes, to be close to more of the data. With many nodes, place names no host:
+// the scheduler then spreads the executors itself, because it allocates one container for
+// each heartbeat of a node, and waiting for certain nodes would take longer.
 func place(in placement) locations {
 	switch {
 	case in.missing <= 0:
@@ -44,25 +44,26 @@ func place(in placement) locations {
 	}
 }
 
-// hostShare is a host's share of the executors, or a rack's for hosts that cannot run executors.
+// hostShare is a host's share of the executors. For preferred hosts that cannot run
+// executors, it is the share of their rack.
 type hostShare struct {
 	name      string
-	rack      bool
-	tasks     int
-	existing  int     // the existing ones
+	rack      bool    // whether name is a rack
+	tasks     int     // waiting tasks that prefer the host, or hosts of the rack
+	existing  int     // executors that are already there
 	shortfall float64 // executors that it should have in addition
-	remainder float64 // lack - gets
+	remainder float64 // shortfall - assigned
 	assigned  int     // executors to ask for
 }
 
-// Hosts with a remainder of at least nearRemainder times the smallest one that gets
-// an executor are asked for, too.
+// A host is asked for, too, if its remainder is at least nearRemainder times the smallest
+// remainder that gets an executor.
 const nearRemainder = 0.75
 
-// placeByTasks chooses hosts by the tasks that prefer them. Each host gets the integer
-// part of the executors that it lacks; the rest goes to the largest remainders.
-// Hosts with nearly as large a remainder are asked for, too, so that YARN can take
-// the first with room.
+// placeByTasks chooses hosts by the tasks that prefer them. Each host gets the integer part
+// of the number of executors that it lacks; the rest goes to the hosts with the largest
+// remainders. Hosts with nearly as large a remainder are asked for, too, so that YARN can
+// take the first host with room.
 func placeByTasks(in placement) locations {
 	shares, tasks, pool := sharesOf(in)
 	left := min(in.missing, in.localityAware)
@@ -148,11 +149,13 @@ func sharesOf(in placement) (shares []hostShare, tasks, executors int) {
 	return shares, tasks, executors
 }
 
-// manyNodes is the number of nodes for each missing executor above which spread names no host.
+// manyNodes is how many nodes there may be for each missing executor. If there are more,
+// placeBySpread names no host.
 const manyNodes = 4
 
-// placeBySpread chooses the nodes with the fewest executors, then nodes asked for already,
-// then at random. It returns nil if there are fewer than two nodes or too many.
+// placeBySpread chooses the nodes with the fewest executors. Among these, it prefers nodes
+// that are asked for already, and chooses at random among the rest. It returns nil if there
+// are fewer than two nodes or too many; see manyNodes.
 func placeBySpread(in placement) map[string]int {
 	if len(in.nodes) < 2 || len(in.nodes) > manyNodes*in.missing {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// profileState is the state of one resource profile: the driver's demand, the asks,
-// and the executors. Each profile has its own priority, which matches containers to
-// profiles.
+// profileState is the state of one resource profile: the driver's demand, the asks, and
+// the executors. Each profile has its own priority, which tells for which profile a
+// container was allocated.
 type profileState struct {
 	profile.Profile
 	size    yarn.Resource // of a container
@@ -20,10 +20,10 @@ type profileState struct {
 	backoff backoff
 
 	live     int                    // executors that count towards the demand (executorState.counts)
-	starting map[*executor]struct{} // the live ones that no NodeManager is known to have accepted
+	starting map[*executor]struct{} // live executors that no NodeManager is known to have accepted
 	byHost   map[string]int         // live executors by host
 	byRack   map[string]int         // live executors by rack
-	replan   bool                   // other hosts may now be better than those asked for
+	replan   bool                   // set if other hosts may now be better than those asked for
 }
 
 func newProfileState(p profile.Profile, rackOf func(string) string) *profileState {
@@ -48,10 +48,11 @@ func (p *profileState) want(demand driver.Demand) {
 	p.demand = demand
 }
 
-// missing returns how many executors the driver wants beyond the live ones.
+// missing returns how many more executors the driver wants than are live.
 func (p *profileState) missing() int { return max(0, p.demand.Total-p.live) }
 
-// containersToAsk returns how many containers to ask for: the missing ones that backoff does not delay.
+// containersToAsk returns how many containers to ask for: the number of missing executors
+// without those that backoff delays.
 func (p *profileState) containersToAsk() int { return max(0, p.missing()-p.backoff.delayedContainers) }
 
 // asksChanged reports whether the asks must be computed again.
@@ -61,7 +62,7 @@ func (p *profileState) asksChanged() bool {
 }
 
 // localityAware returns how many executors the waiting tasks with preferences could
-// use; if none has preferences, toAsk.
+// use. If no waiting task has preferences, it returns what containersToAsk returns.
 func (p *profileState) localityAware(taskCPUs int) int {
 	if p.demand.LocalityAwareTasks == 0 {
 		return p.containersToAsk()

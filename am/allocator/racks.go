@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// rackTimeout bounds one call of a rackLookup.
+	// rackTimeout is how long one call of a rackLookup may take.
 	rackTimeout = 30 * time.Second
-	// resolveTimeout bounds the look-up of the hosts' IP addresses in rackLookup.
+	// resolveTimeout is how long looking up the hosts' IP addresses may take in one call.
 	resolveTimeout = 5 * time.Second
 	// defaultScriptHosts is the default of net.topology.script.number.args.
 	defaultScriptHosts = 100
@@ -119,7 +119,7 @@ func rackScript(ctx context.Context, script string, maxArgs int, names []string)
 		batch := names[:min(maxArgs, len(names))]
 		names = names[len(batch):]
 		command := exec.CommandContext(ctx, script, batch...)
-		command.WaitDelay = time.Second // a child of the script may keep its output open
+		command.WaitDelay = time.Second // do not wait longer for a child of the script that keeps its output open
 		output, err := command.Output()
 		if err != nil {
 			var failed *exec.ExitError

@@ -12,10 +12,10 @@ type sentRelease struct {
 	at time.Time
 }
 
-// releaseTimeout bounds the wait for a release's confirmation, usually two
-// heartbeats. A restarted ResourceManager confirms when the node has registered,
-// after half a minute (yarn.resourcemanager.connect.retry-interval.ms), or never if
-// the node is dead.
+// releaseTimeout is how long to wait until the ResourceManager confirms a release, which
+// usually takes two heartbeats. A restarted ResourceManager confirms a release when the
+// node has registered, after half a minute
+// (yarn.resourcemanager.connect.retry-interval.ms), or never if the node is dead.
 const releaseTimeout = time.Minute
 
 // release queues the release of a container, unless it is being released already.
@@ -49,7 +49,8 @@ func (s *state) expireReleases(now time.Time) {
 	}
 }
 
-// releaseAgain releases a returned node's containers whose release was never confirmed.
+// releaseAgain releases the containers of a node that has come back, if their first release
+// was never confirmed.
 func (s *state) releaseAgain(node yarn.NodeID) {
 	for _, id := range s.unconfirmedReleases[node] {
 		s.release(id, node)

@@ -16,10 +16,10 @@ import (
 )
 
 // state is a state machine for the executors that the application has and wants. It
-// does no I/O and reads no clock. The cost of a turn of the loop depends on the
-// changes, not on the number of executors.
+// does no I/O and reads no clock. The cost of a turn of the loop in Run grows with the
+// number of changes, not with the number of executors.
 type state struct {
-	launchTimeout time.Duration // 0 for none
+	launchTimeout time.Duration // how long a started executor may take to register with the driver; 0 means no limit
 	taskCPUs      int           // cores for each task, at least 1
 	random        *rand.Rand
 	ignoresCores  bool // the cluster's scheduler counts memory only
@@ -35,8 +35,8 @@ type state struct {
 	byNode               map[yarn.NodeID][]*executor
 	states               [executorStates]int // the number of executors in each state
 	lastID               int
-	awaitingRegistration []*executor                   // started ones that must register, in the order of executor.due
-	unknownCompleted     map[yarn.ContainerID]struct{} // containers whose end, but no allocation, was reported
+	awaitingRegistration []*executor                   // started executors that must register, in the order of executor.registerBy
+	unknownCompleted     map[yarn.ContainerID]struct{} // containers whose end was reported, but not their allocation
 
 	releases            []yarn.ContainerID                 // to be sent with the next heartbeat
 	sentReleases        []sentRelease                      // releases that were sent, the oldest first
@@ -180,7 +180,7 @@ func (s *state) replanAll() {
 	}
 }
 
-// hasAskChanges reports whether changedAsks may return anything.
+// hasAskChanges reports whether changedAsks may return any requests.
 func (s *state) hasAskChanges() bool {
 	return slices.ContainsFunc(s.profiles, (*profileState).asksChanged)
 }
@@ -220,8 +220,8 @@ func (s *state) placement(p *profileState) placement {
 }
 
 // addAllocated makes executors for allocated containers. It prefers containers on requested
-// hosts, then in their racks, and releases those beyond the missing executors or on
-// excluded or decommissioning nodes.
+// hosts, then containers in requested racks. It releases containers on excluded or
+// decommissioning nodes, and containers for which no executor is missing.
 func (s *state) addAllocated(containers []yarn.Container, now time.Time) []*executor {
 	if len(containers) == 0 {
 		return nil
@@ -280,7 +280,7 @@ func (s *state) addAllocated(containers []yarn.Container, now time.Time) []*exec
 	return taken
 }
 
-// responseApplied must be called after take, once for each answer to a heartbeat.
+// responseApplied must be called after addAllocated, once for each answer to a heartbeat.
 func (s *state) responseApplied() {
 	clear(s.unknownCompleted)
 	for _, p := range s.profiles {
@@ -358,7 +358,7 @@ func (s *state) resendAll() {
 	s.releases = slices.SortedFunc(maps.Keys(s.releasing), func(a, b yarn.ContainerID) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// stop releases all executors: the application has ended.
+// stop releases all executors. It is called when the application has ended.
 func (s *state) stop() {
 	s.stopped = true
 	for _, p := range s.profiles {

@@ -194,8 +194,8 @@ func TestSurplusExecutorsAreReleasedBeforeTheyStart(t *testing.T) {
 	require.Len(t, f.takeReleases(begin), 1, "the driver kills running ones")
 }
 
-// TestReleasesEndWithoutConfirmation restarts the ResourceManager, which
-// forgets some containers: they were not started, or their node is dead.
+// TestReleasesEndWithoutConfirmation restarts the ResourceManager. It forgets containers
+// that were not started and those whose node is dead, and never confirms their releases.
 func TestReleasesEndWithoutConfirmation(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()

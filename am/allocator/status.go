@@ -20,10 +20,10 @@ type ExecutorCounts struct {
 	Requested       int `json:"requested"`       // the number that the driver wants
 	Pending         int `json:"pending"`         // containers asked for and not allocated
 	Allocated       int `json:"allocated"`       // containers of the application: the sum of Launching, Running and Ending
-	Launching       int `json:"launching"`       // allocated, and not registered with the driver
-	Running         int `json:"running"`         // registered with the driver
-	Decommissioning int `json:"decommissioning"` // those of Running whose containers YARN will end
-	Ending          int `json:"ending"`          // released, and not confirmed by the ResourceManager
+	Launching       int `json:"launching"`       // executors with a container that have not registered with the driver
+	Running         int `json:"running"`         // executors that are registered with the driver
+	Decommissioning int `json:"decommissioning"` // how many of the running executors have containers that YARN will end
+	Ending          int `json:"ending"`          // containers that were released, which the ResourceManager has not confirmed
 	Failed          int `json:"failed"`          // failures that count towards executor.maxNumFailures
 	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
 }
@@ -33,7 +33,7 @@ type FailureCount struct {
 	Reason          string `json:"reason"` // "beyond its memory", "preempted", …
 	Count           int    `json:"count"`
 	CountsAsFailure bool   `json:"counts"` // whether these ends count towards executor.maxNumFailures
-	Last            string `json:"last"`   // the message about the last one
+	Last            string `json:"last"`   // the message about the last of these ends
 }
 
 // Exclusion is a host on which no executor may run.

@@ -12,14 +12,14 @@ import (
 // defaultRack is YARN's rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
 const defaultRack = "/default-rack"
 
-// topology has the known nodes and racks: from the submission, from node reports,
-// and from look-ups of racks. It knows which nodes accept containers, but not which
+// topology has the nodes and racks that are known from the submission, from node reports,
+// and from look-ups of racks. It knows which nodes accept containers, but not which nodes
 // are excluded.
 type topology struct {
 	racks       map[string]string                   // by host; "" if the look-up failed
-	nodes       map[string]map[int32]yarn.NodeState // by host and port; only nodes with a node report
+	nodes       map[string]map[int32]yarn.NodeState // states of NodeManagers by host and port; only those with a node report
 	capacities  map[string]nodeRequirement          // by host, its resources and labels, if known
-	hosts       map[string]struct{}                 // with a NodeManager that accepts containers
+	hosts       map[string]struct{}                 // hosts with a NodeManager that accepts containers
 	sortedHosts []string                            // the keys of hosts, sorted; nil if they have changed
 }
 
@@ -53,7 +53,8 @@ func (t *topology) addRacks(racks map[string]string) {
 	}
 }
 
-// report applies a node report, and reports whether other hosts may now be the best ones.
+// report applies a node report, and reports whether it may change which hosts are best for
+// executors.
 func (t *topology) report(report yarn.NodeReport) (changed bool) {
 	host := report.ID.Host
 	states := t.nodes[host]
@@ -97,16 +98,16 @@ func (t *topology) usable(host string) bool {
 	return ok
 }
 
-// serves reports whether a NodeManager of the host can run an executor with the
-// need, or its size is unknown.
+// serves reports whether a NodeManager of the host can run an executor with the given
+// requirement, as far as is known: a host whose resources are unknown can run any executor.
 func (t *topology) serves(host string, n nodeRequirement) bool {
 	offer, known := t.capacities[host]
 	return t.usable(host) && (!known || n.size.Fits(offer.size) && n.label == offer.label)
 }
 
-// decommissioning reports whether the NodeManager is being decommissioned. No other
-// state matters for a newly allocated container: node reports come later (RMNodeImpl
-// and the scheduler have separate event queues).
+// decommissioning reports whether the NodeManager is being decommissioned. Any other known
+// state may be outdated when a container is newly allocated on the node, because node
+// reports come later (RMNodeImpl and the scheduler have separate event queues).
 func (t *topology) decommissioning(node yarn.NodeID) bool {
 	return t.nodes[node.Host][node.Port] == yarn.NodeDecommissioning
 }

@@ -32,11 +32,11 @@ type nodes struct {
 	mu        sync.Mutex
 	start     func(ctx context.Context, node string, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
 	statuses  func(node string, ids []yarn.ContainerID) ([]yarn.ContainerStatus, map[yarn.ContainerID]error, error)
-	calls     []string // "start a1 [1 2]", in the order in which they began
-	connected []string // "a1 token"
+	calls     []string // calls such as "start a1 [1 2]", in the order in which they began
+	connected []string // connections such as "a1 token": the node and its token
 	open      map[string]int
 	ongoing   map[string]int
-	most      int // simultaneous calls
+	most      int // largest number of simultaneous calls
 }
 
 // call is one connection to a NodeManager of a test.
@@ -46,7 +46,7 @@ type call struct {
 	closed atomic.Bool
 }
 
-// numbers returns the numbers of containers.
+// numbers returns the last part of each container's id, its number.
 func numbers(ids []yarn.ContainerID) []int64 {
 	numbers := make([]int64, len(ids))
 	for i, id := range ids {

@@ -20,20 +20,21 @@ import (
 )
 
 const (
-	// callTimeout bounds one call to a NodeManager.
+	// callTimeout is how long one call to a NodeManager may take.
 	callTimeout = time.Minute
-	// launchTimeout is how long a launch is retried if its NodeManager cannot be
-	// reached, is starting, or refuses the token. NodeManagers restart sooner; the
-	// ResourceManager notices a dead machine only after ten minutes.
+	// launchTimeout is how long a launch is retried if its NodeManager cannot be reached, is
+	// starting, or refuses the token. A NodeManager that restarts takes less time. The
+	// launcher does not wait for the ResourceManager to notice a dead machine, because
+	// that takes ten minutes.
 	launchTimeout = 45 * time.Second
 	// minRetryDelay and maxRetryDelay bound the pause between two tries.
 	minRetryDelay = 200 * time.Millisecond
 	maxRetryDelay = 5 * time.Second
-	// idleTimeout is how long an unused connection stays open, and maxIdle how many may
-	// be: thousands of connections would take much memory.
+	// idleTimeout is how long an unused connection stays open. maxIdle is how many unused
+	// connections may be open, because thousands of connections would take much memory.
 	idleTimeout = 30 * time.Second
 	maxIdle     = 128
-	// dialTimeout bounds the opening of a connection, which occupies a worker.
+	// dialTimeout is how long opening a connection may take. Meanwhile, a worker is busy.
 	dialTimeout = 5 * time.Second
 )
 
@@ -123,9 +124,9 @@ func (l *Launcher) SetTokens(tokens []yarn.NMToken) {
 	}
 }
 
-// Launch starts executors. It returns at once; the launcher calls report for each
-// executor, with nil once it is started, but not after ctx has ended or for a
-// stopped executor.
+// Launch starts executors. It returns at once. Later, the launcher calls report for each
+// executor: with nil when the executor is started, or with an error. It does not call
+// report after ctx has ended, or for an executor that Stop has stopped.
 func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func(id yarn.ContainerID, err error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,9 +137,9 @@ func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func
 	}
 }
 
-// Stop stops released containers: those not started yet leave the queue, the others
-// are stopped by one call to the NodeManager. That call is not retried: the
-// ResourceManager makes the node stop released containers, too, within two
+// Stop stops released containers. It removes containers that were not started yet from the
+// queue, and stops all others by one call to the NodeManager. That call is not retried,
+// because the ResourceManager also makes the node stop released containers, within two
 // heartbeats.
 func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.ContainerID) {
 	l.mu.Lock()
@@ -165,7 +166,8 @@ func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.C
 // ErrNodeLost is the error of launches on a node that the ResourceManager has lost.
 var ErrNodeLost = errors.New("the ResourceManager has lost the node")
 
-// NodeLost reports ErrNodeLost for a node's queued executors, and cancels the current call.
+// NodeLost reports ErrNodeLost for a node's queued executors, drops its queued stops, and
+// cancels the current call to the node.
 func (l *Launcher) NodeLost(id yarn.NodeID) {
 	l.mu.Lock()
 	node, ok := l.nodes[id]

@@ -215,8 +215,8 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 	})
 }
 
-// TestOneInvalidContainerTokenFailsNoOther fails a call for several containers
-// because of one token; the containers before that one are started.
+// TestOneInvalidContainerTokenFailsNoOther fails a call for several containers because the
+// token of one is invalid. The containers before that one in the call are started.
 func TestOneInvalidContainerTokenFailsNoOther(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, l *launching) {
 		started := map[int64]bool{}

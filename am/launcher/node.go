@@ -78,7 +78,7 @@ func (l *Launcher) step(node *nodeQueue) {
 	if node.refused {
 		node.stops = nil // stops are not tried again
 		for _, item := range node.starts {
-			if item.since.IsZero() { // the item was added after the refusal
+			if item.since.IsZero() { // the executor was queued after the refusal
 				item.since, item.failure = now, node.refusal
 			}
 		}
@@ -111,9 +111,9 @@ func (l *Launcher) step(node *nodeQueue) {
 	}
 }
 
-// take removes the next call's executors from the queue: the first one and all
-// others with the same context and askFirst. An executor that must be alone is not
-// combined.
+// take removes the executors of the next call from the queue: the first executor and all
+// others with the same context and the same askFirst. An executor that must be alone is not
+// combined with others.
 func (n *nodeQueue) take() []*executorStart {
 	first := n.starts[0]
 	other := func(item *executorStart) bool {
@@ -136,8 +136,8 @@ func (n *nodeQueue) take() []*executorStart {
 	return batch
 }
 
-// expire reports executors tried for launchTimeout as failed, and drops those whose
-// context has ended.
+// expire gives up starts of executors. It drops those whose context has ended. It reports as
+// failed those that have failed and were tried for launchTimeout.
 func (l *Launcher) expire(node *nodeQueue) {
 	var expired []*executorStart
 	node.starts = slices.DeleteFunc(node.starts, func(item *executorStart) bool {
@@ -183,7 +183,8 @@ func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	node.timer = timer
 }
 
-// call runs do, one call for a batch, with the mutex unlocked and at most callTimeout.
+// call runs do, which makes one call for a batch. The mutex is unlocked meanwhile. The
+// context of do ends after callTimeout at the latest.
 func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*executorStart, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -268,8 +269,8 @@ func startedBefore(reason error) bool {
 	return strings.Contains(text, "already is running on this node") || strings.Contains(text, "Attempt to relaunch the same")
 }
 
-// ask asks the NodeManager which executors an earlier unanswered call has started,
-// and queues the others.
+// ask asks the NodeManager which executors of batch an earlier call, which got no answer,
+// has started. It reports these as started, and queues the others again.
 func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*executorStart) {
 	ids := make([]yarn.ContainerID, len(batch))
 	for i, item := range batch {
@@ -292,7 +293,8 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*executorSt
 	}
 	var running, notStarted []*executorStart
 	for _, item := range batch {
-		// A recently stopped container counts as started: the ResourceManager reports its end.
+		// A recently stopped container counts as started, because the ResourceManager reports
+		// its end.
 		reason := failed[item.id()]
 		if known[item.id()] || reason != nil && strings.Contains(reason.Error(), "was recently stopped") {
 			running = append(running, item)
@@ -349,8 +351,8 @@ func (l *Launcher) failed(node *nodeQueue, batch []*executorStart, err error) {
 	l.requeue(node, batch)
 }
 
-// ErrContainerToken is the error of a launch if the NodeManager refused the
-// container's token, a failure neither of the executor nor of the node.
+// ErrContainerToken is the error of a launch if the NodeManager refused the container's
+// token. That is neither the executor's nor the node's fault.
 var ErrContainerToken = errors.New("the node refuses the container's token")
 
 // isConnectionRefusal reports whether the NodeManager's exception refuses the
@@ -371,8 +373,8 @@ func (l *Launcher) backOff(node *nodeQueue) {
 	l.pause(node, delay)
 }
 
-// requeue puts executors back to the front of the queue. It drops executors stopped
-// meanwhile, and stops them on the node if they may have been started.
+// requeue puts executors back to the front of the queue. It drops executors that Stop has
+// stopped during the call, and stops them on the node if they may have been started.
 func (l *Launcher) requeue(node *nodeQueue, items []*executorStart) {
 	var kept []*executorStart
 	for _, item := range items {
@@ -386,8 +388,9 @@ func (l *Launcher) requeue(node *nodeQueue, items []*executorStart) {
 	node.starts = append(kept, node.starts...)
 }
 
-// finishStarts reports the outcomes of executors; nil means started. Executors stopped
-// meanwhile are not reported but stopped on the node.
+// finishStarts reports the outcomes of executors; nil means started. Executors that Stop has
+// stopped during the call are not reported. If they were started, they are stopped on the
+// node.
 func (l *Launcher) finishStarts(node *nodeQueue, items []*executorStart, outcome func(*executorStart) error) {
 	var wanted []*executorStart
 	for _, item := range items {

@@ -15,7 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// TestEachExecutorHasOneOutcomeWithRandomAnswers lets nodes answer at random.
+// TestEachExecutorHasOneOutcomeWithRandomAnswers lets nodes answer at random. Each executor
+// must be reported exactly once; one that was stopped, at most once.
 func TestEachExecutorHasOneOutcomeWithRandomAnswers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		script := rapid.SliceOfN(rapid.IntRange(0, 6), 0, 40).Draw(rt, "script")
@@ -119,7 +120,7 @@ func TestEachExecutorHasOneOutcomeWithRandomAnswers(t *testing.T) {
 			}
 		})
 		if len(problems) > 0 {
-			rt.Fatal(strings.Join(problems, "; ")) // here, so that rapid finds the smallest failing case
+			rt.Fatal(strings.Join(problems, "; ")) // outside the bubble, so that rapid finds the smallest failing case
 		}
 	})
 }

@@ -19,14 +19,15 @@ import (
 const (
 	// lookupInterval is the shortest time between two look-ups of the web proxies' addresses.
 	lookupInterval = 10 * time.Second
-	// lookupTimeout bounds such a look-up.
+	// lookupTimeout is how long one of these look-ups may take.
 	lookupTimeout = 5 * time.Second
 )
 
-// gate passes on requests from YARN's web proxy, which authenticates users, and
-// redirects all others to the proxy, as Hadoop's AmIpFilter does.
+// gate passes on requests from YARN's web proxy, which authenticates users, and redirects
+// all other requests to the proxy, as Hadoop's AmIpFilter does. If the page is served by
+// HTTPS, the gate recognizes the proxy by its certificate, else by its address.
 type gate struct {
-	hosts  []string   // hosts of the proxies: of the only one, or of one for each ResourceManager
+	hosts  []string   // hosts of the proxies: one host, or one for each ResourceManager
 	bases  []string   // scheme://host:port of each proxy
 	pages  []string   // the URL of the application's page at each proxy
 	active func() int // returns the index of the proxy that knows the application
@@ -95,7 +96,8 @@ func origin(u *url.URL) string {
 // origins returns the origins of the application's pages, as users see them.
 func (g *gate) origins() []string { return g.bases }
 
-// before returns a handler that passes the proxies' requests to next and redirects others.
+// before returns a handler that passes the proxies' requests to next, and redirects all
+// other requests to the active proxy.
 func (g *gate) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.isFromProxy(r) {
@@ -144,7 +146,8 @@ func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
 	return false
 }
 
-// resolve looks up the proxies' addresses. If that fails, it keeps the last ones.
+// resolve looks up the addresses of the proxies' hosts. If the look-up of a host fails, it
+// keeps the host's addresses of the last successful look-up.
 func (g *gate) resolve(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()

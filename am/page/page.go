@@ -27,11 +27,12 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	closeTimeout  = time.Second
-	// maxAge is how long a Status is reused: making one occupies the driver's event loop.
+	// maxAge is how long a Status or a snapshot is reused. A Status is not made for each
+	// request, because making one occupies the driver's event loop.
 	maxAge = 200 * time.Millisecond
 )
 
-// cache reuses a Status or a snapshot.
+// cache reuses a Status or a snapshot for maxAge.
 type cache[T any] struct {
 	take func() T
 
@@ -76,8 +77,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Serve starts to serve an application's page on a free port of BindAddress. It
-// returns at once; Close ends the server.
+// Serve starts to serve an application's page on a free port of BindAddress: by HTTPS if
+// the credentials have YARN's certificates for it and the ResourceManager is the web proxy,
+// else by HTTP. It returns at once; Close ends the server.
 func Serve(o Options) (*Server, error) {
 	gate, err := newGate(o.Hadoop, o.Application, o.ActiveRM, o.Logger)
 	if err != nil {
@@ -93,7 +95,7 @@ func Serve(o Options) (*Server, error) {
 	enabled, _ := o.Hadoop.Get("yarn.acl.enable")
 	own := enabled == "true" && !config.ACLsEnable.In(o.Settings) // the cluster admits the owner only
 	if own {
-		// A proxy that does not authenticate gives all readers one name.
+		// A proxy that does not authenticate users sends this name for all of them.
 		view.Users = append(view.Users, o.Hadoop.GetDefault("hadoop.http.staticuser.user", "dr.who"))
 	}
 	viewers, modifiers := access.New(o.Settings, view, o.Owner), access.New(o.Settings, modify, o.Owner)
@@ -113,7 +115,8 @@ func Serve(o Options) (*Server, error) {
 	return serve(o.BindAddress, func(next http.Handler) http.Handler { return gate.before(onlyFor(viewers, next)) }, o, gate.certificates, pages)
 }
 
-// serve starts the server on a free port of host. guard wraps the handler to refuse requests.
+// serve starts the server on a free port of host, by HTTP if certificates is nil. guard
+// wraps the handler to refuse requests.
 func serve(host string, guard func(http.Handler) http.Handler, o Options, certificates *certificates, pages http.Handler) (*Server, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {

@@ -29,12 +29,12 @@ type Status struct {
 	Tasks    TaskCounts      `json:"tasks"`
 	Locality driver.Locality `json:"locality"`
 	TaskSets []TaskSetCounts `json:"taskSets"`
-	// Slowest are the task attempts that have run longest.
+	// Slowest are the running task attempts that have run longest; see driver.Status.
 	Slowest []driver.SlowTask `json:"slowest,omitempty"`
 	Details []ExecutorDetail  `json:"executorDetails"`
 }
 
-// TaskCounts has numbers of tasks; Failed counts their failed attempts.
+// TaskCounts has numbers of tasks, except that Failed is the number of failed attempts.
 type TaskCounts struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
@@ -44,15 +44,16 @@ type TaskCounts struct {
 
 // TaskSetCounts are the counts of one task set.
 type TaskSetCounts struct {
-	ID          uint64 `json:"id"` // the job's
+	ID          uint64 `json:"id"` // the id of driver.JobStatus
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
 	Pool        string `json:"pool,omitempty"` // scheduler pool; "" if there are no pools
-	// Stage is the task set's place in a job of several; nil if the set is a job itself.
+	// Stage is the task set's place in a job of several task sets; nil if the set is a job
+	// of its own.
 	Stage      *driver.StageInJob `json:"stage,omitempty"`
 	State      string             `json:"state"`
-	WaitReason string             `json:"waits,omitempty"` // why none of its tasks is launched
+	WaitReason string             `json:"waits,omitempty"` // why none of its tasks is launched; "" if that may change by itself
 	TaskCounts
 	Counters map[string]int64              `json:"counters,omitempty"`
 	Gauges   map[string]driver.GaugeStatus `json:"gauges,omitempty"`

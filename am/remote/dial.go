@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// reachTimeout bounds reach while the driver's machine does not answer.
+	// reachTimeout is how long reach tries to connect.
 	reachTimeout = 10 * time.Second
 	// reachInterval is the pause between two tries.
 	reachInterval = 250 * time.Millisecond
@@ -35,7 +35,7 @@ type dialer struct {
 	address string
 	pass    *identity.Pass
 	hello   *wire.ManagerHello
-	ping    time.Duration // interval of keepalive pings, at least minPing, and how long to wait for their answer
+	ping    time.Duration // interval of keepalive pings, unless minPing is longer; also how long to wait for their answer
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
@@ -54,7 +54,7 @@ func (l *driverStream) close() {
 
 // reach connects to the driver. It retries for reachTimeout, but fails at once if
 // the driver refuses the connection or the ApplicationMaster. The error is a
-// *Disconnected, or ctx's cause.
+// *DisconnectedError, or ctx's cause.
 func (d dialer) reach(ctx context.Context) (*driverStream, error) {
 	deadline := time.Now().Add(reachTimeout)
 	for {
@@ -64,7 +64,7 @@ func (d dialer) reach(ctx context.Context) (*driverStream, error) {
 			return link, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case final || !time.Now().Add(reachInterval).Before(deadline): // a try that times out at once would hide this error
+		case final || !time.Now().Add(reachInterval).Before(deadline): // another try would time out at once, and its error hide this one
 			return nil, &DisconnectedError{address: d.address, cause: err}
 		}
 		select {

@@ -26,7 +26,8 @@ import (
 )
 
 const (
-	// maxReportItems bounds the items in one report: the driver accepts messages of at most 4 MiB.
+	// maxReportItems is the largest number of items in one report. It is limited because the
+	// driver accepts messages of at most 4 MiB.
 	maxReportItems = 1000
 	// statusTimeout is how long Status waits for the driver's newest status.
 	statusTimeout = time.Second
@@ -51,12 +52,12 @@ type Driver struct {
 
 	mu            sync.Mutex
 	outcome       error                 // set before ended is closed
-	finished      bool                  // the driver ended the application itself
-	reports       []*wire.ManagerReport // not acknowledged, in order
+	finished      bool                  // whether the driver ended the application, and is not just gone
+	reports       []*wire.ManagerReport // reports that the driver has not acknowledged, in order
 	sent          int                   // how many of reports were sent over the current stream
 	sequence      uint64                // number of the last report
-	requestStatus bool                  // a request for the driver's status is to be sent
-	confirmFinish bool                  // the confirmation of the driver's finish is to be sent
+	requestStatus bool                  // set if a request for the driver's status is to be sent
+	confirmFinish bool                  // set if the confirmation of the driver's Finish is to be sent
 	profiles      pprofRequests
 	acknowledge   uint64        // version of delegation tokens to acknowledge; 0 for none
 	progress      float32       // the last progress received, 0 to 1
@@ -72,8 +73,8 @@ type Options struct {
 	Pass    *identity.Pass // authenticates the ApplicationMaster to the driver
 	Attempt int            // number of the application's attempt
 	Host    string         // the ApplicationMaster's host
-	// NetworkTimeout determines when a silent connection counts as broken: it is pinged
-	// after a quarter of the time, and must answer within another quarter.
+	// NetworkTimeout determines when a silent connection counts as broken: after a quarter
+	// of this time, the driver is pinged, and it must answer within another quarter.
 	NetworkTimeout time.Duration
 	// DisconnectIsFailure makes the application fail, and not succeed, if a joined driver is gone.
 	DisconnectIsFailure bool
@@ -194,11 +195,11 @@ func (r *Driver) Status() driver.Status {
 	return r.status
 }
 
-// Join connects to the driver until Stop, and returns the lowest executor id that
-// was never used.
+// Join connects to the driver, and returns the lowest executor id that no earlier attempt
+// has used. The connection is kept until Stop.
 func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, disconnect) // ctx bounds the first connection only
+	stop := context.AfterFunc(ctx, disconnect) // the end of ctx ends only the first try to connect
 	link, err := r.dialer.reach(connected)
 	if !stop() && err == nil {
 		link.close()
@@ -215,7 +216,7 @@ func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
 }
 
 // Run waits until the driver ends the application or is gone, or ctx ends. It
-// returns nil for success, the driver's error, ctx's cause, or a *Disconnected if
+// returns nil for success, the driver's error, ctx's cause, or a *DisconnectedError if
 // the driver is gone and Options.DisconnectIsFailure is set.
 func (r *Driver) Run(ctx context.Context) error {
 	select {
@@ -228,8 +229,9 @@ func (r *Driver) Run(ctx context.Context) error {
 	}
 }
 
-// Stop disconnects. If the driver ended the application, Stop first confirms that no
-// further executor is launched, and waits until the driver closes the connection.
+// Stop disconnects. If the driver ended the application, Stop first confirms that no more
+// executors are launched, and waits until the driver closes the connection or stopTimeout
+// has passed.
 func (r *Driver) Stop(context.Context) error {
 	r.mu.Lock()
 	finished := r.finished

@@ -31,7 +31,7 @@ type clientDriver struct {
 	settings *config.Config
 	manager  *Manager
 	pass     *identity.Pass
-	// credentials receives the delegation tokens that ApplicationMasters get.
+	// credentials receives each version of the delegation tokens that ApplicationMasters get.
 	credentials chan string
 }
 
@@ -183,7 +183,7 @@ func TestDriverEndsTheApplication(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := startDriver(t, nil)
 			finished := make(chan error, 1)
-			go func() { finished <- d.manager.Finish(t.Context(), failure) }() // before or after an ApplicationMaster has joined
+			go func() { finished <- d.manager.Finish(t.Context(), failure) }() // may run before or after the ApplicationMaster joins
 			r, _, _ := d.join(t, 1, (&cutter{}).dial)
 			err := r.Run(t.Context())
 			if failure == nil {
@@ -350,8 +350,9 @@ func TestAMachineThatDoesNotAnswerIsRetried(t *testing.T) {
 	}
 }
 
-// TestEventsAndStateCrossTheLink checks that the driver records what the ApplicationMaster
-// knows, and that the ApplicationMaster shows what the driver has recorded.
+// TestEventsAndStateCrossTheLink checks that the driver records the events that the
+// ApplicationMaster sends, and that the ApplicationMaster gets the state that the driver
+// has recorded.
 func TestEventsAndStateCrossTheLink(t *testing.T) {
 	d := startDriver(t, nil)
 	r, _, _ := d.join(t, 1, (&cutter{}).dial)

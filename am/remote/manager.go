@@ -17,19 +17,20 @@ import (
 )
 
 const (
-	// reportTimeout is how long to wait for a disconnected ApplicationMaster to
-	// reconnect and report why executors ended. Then YARN is assumed to have ended
-	// them, too. It is shorter than the driver's own wait for a reason, after which
-	// tasks count as failed.
+	// reportTimeout is how long a disconnected ApplicationMaster may take to reconnect and
+	// report why executors have ended. After that, YARN is assumed to have ended these
+	// executors together with the ApplicationMaster. The timeout is shorter than the
+	// driver's wait for the reason of a loss, after which the loss would count as a failure
+	// of the executor's tasks.
 	reportTimeout = 5 * time.Second
-	// orphanInterval is the interval of giveUpOrphans after reportTimeout.
+	// orphanInterval is how often giveUpOrphans is called once reportTimeout has passed.
 	orphanInterval = time.Second
-	// orphanTimeout is how long after the disconnection running executors are given up,
-	// too. An ApplicationMaster gives up sooner.
+	// orphanTimeout is how long after the disconnection all executors are given up, even
+	// those that still run. An ApplicationMaster stops trying to reconnect before that.
 	orphanTimeout = 15 * time.Second
 )
 
-// errReplaced is the error of a stream that ends because a later one was attached.
+// errReplaced is the error of a stream that ends because a later stream was attached.
 var errReplaced = errors.New("another stream of the ApplicationMaster has replaced this one")
 
 // Manager is the driver.ClusterManager of a driver in client mode. It must be
@@ -41,18 +42,18 @@ type Manager struct {
 
 	mu         sync.Mutex
 	stream     *managerStream // nil if no ApplicationMaster is connected
-	lastStream *managerStream // the last detached one
+	lastStream *managerStream // the stream that was detached last
 	attempt    uint32         // the newest attempt that has joined; 0 for none
-	received   uint64         // the sequence number of that attempt's last report
+	received   uint64         // the sequence number of the last report from the attempt
 	request    *wire.ExecutorRequest
-	registered map[string]struct{} // ids of registered executors that are not known to be lost
-	kills      map[string]struct{} // ids of executors to kill that are not known to be lost
+	registered map[string]struct{} // ids of executors that have registered and are not known to be lost
+	kills      map[string]struct{} // ids of executors that are to be killed and are not known to be lost
 	maxID      int                 // the largest executor id
 	maxTotal   int                 // the largest number of executors in a request
 	finish     *wire.Finish        // nil until the application ends
 	// credentials are the newest delegation tokens; nil if there are none.
 	credentials *wire.Credentials
-	orphans     *time.Timer // calls giveUpOrphans; nil if that was never needed
+	orphans     *time.Timer // calls giveUpOrphans; nil before the first disconnection
 }
 
 // managerStream is one stream of an ApplicationMaster.
@@ -108,8 +109,8 @@ func (m *Manager) ExecutorRegistered(id string) {
 }
 
 // SetCredentials sends the ApplicationMaster delegation tokens of file systems, encoded
-// as a credentials file of Hadoop, in place of earlier ones. An ApplicationMaster that
-// joins later gets them, too.
+// as a credentials file of Hadoop. They replace the tokens of earlier calls. An
+// ApplicationMaster that joins later also gets them.
 func (m *Manager) SetCredentials(content []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,10 +118,10 @@ func (m *Manager) SetCredentials(content []byte) {
 	m.addToOrder(func(order *wire.ManagerOrder) { order.Credentials = m.credentials })
 }
 
-// Finish tells the ApplicationMaster that the application succeeded, or failed with
-// failure as the diagnostics. It returns when an ApplicationMaster has confirmed and
-// launches no further executor, or with ctx's cause. The caller must then stop the
-// driver.
+// Finish tells the ApplicationMaster that the application succeeded or, if failure is not
+// nil, failed with failure as the diagnostics. It returns nil when an ApplicationMaster has
+// confirmed that it launches no more executors, or the cause of ctx when ctx ends. The
+// caller must then stop the driver.
 func (m *Manager) Finish(ctx context.Context, failure error) error {
 	finish := &wire.Finish{Succeeded: failure == nil}
 	if failure != nil {
@@ -145,8 +146,9 @@ func (m *Manager) hasFinished() bool {
 	return m.finish != nil
 }
 
-// addToOrder calls add on the next order if an ApplicationMaster is connected; attach
-// sends everything to the next ApplicationMaster. The caller holds mu.
+// addToOrder calls add on the next order if an ApplicationMaster is connected. Otherwise it
+// does nothing, because attach sends everything to the ApplicationMaster that joins next.
+// The caller holds mu.
 func (m *Manager) addToOrder(add func(*wire.ManagerOrder)) {
 	if m.stream == nil {
 		return
@@ -197,7 +199,8 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 			lost = slices.Sorted(maps.Keys(m.registered))
 			clear(m.registered)
 			clear(m.kills)
-			// The earlier attempt may have launched as many unknown executors as the largest request.
+			// The earlier attempt may have launched executors that never registered, at most
+			// as many as the largest request wanted. Skip their ids.
 			m.maxID += m.maxTotal
 		}
 		m.attempt, m.received = hello.GetAttempt(), 0
@@ -216,7 +219,8 @@ func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) 
 	return m.stream, nil
 }
 
-// detach ends a stream. If it was the current one, executors are given up after a while.
+// detach ends a stream. If it was the current stream, giveUpOrphans is called after
+// reportTimeout, unless the application has ended.
 func (m *Manager) detach(link *managerStream) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -232,8 +236,9 @@ func (m *Manager) detach(link *managerStream) {
 	m.orphans = time.AfterFunc(reportTimeout, func() { m.giveUpOrphans(link, since) })
 }
 
-// giveUpOrphans reports executors as lost if their ApplicationMaster has been
-// disconnected since the given time: ended ones and, after orphanTimeout, all.
+// giveUpOrphans reports executors as lost whose ApplicationMaster has been disconnected
+// since the given time: those that the driver has lost already and, once orphanTimeout has
+// passed, all.
 func (m *Manager) giveUpOrphans(link *managerStream, since time.Time) {
 	live := map[string]struct{}{}
 	if time.Since(since) < orphanTimeout {
@@ -327,8 +332,8 @@ func (m *Manager) handle(link *managerStream, report *wire.ManagerReport) {
 	}
 }
 
-// takePending returns the order to send, nil for none, and whether to add the driver's
-// status and the application's state.
+// takePending removes and returns the order to send, nil for none, and reports whether to
+// add the driver's status and the application's state to the order.
 func (m *Manager) takePending(link *managerStream) (order *wire.ManagerOrder, withStatus, withState bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -72,7 +72,7 @@ var _ = func() struct{} {
 	return struct{}{}
 }()
 
-// startRemote starts a driver with a Manager; execute runs an executor of it.
+// startRemote starts a driver with a Manager. execute runs an executor of the driver.
 func startRemote(t *testing.T) (d *driver.Driver, m *Manager, execute func(id string) (end func())) {
 	m = NewManager(nil)
 	d, err := driver.New(driver.Options{Manager: m})
@@ -99,8 +99,9 @@ func states(d *driver.Driver) map[string]string {
 	return found
 }
 
-// YARN ends executors with the ApplicationMaster that launched them, except
-// unreachable ones; executors of one that only lost its connection live on, too.
+// When an ApplicationMaster ends, YARN ends the executors that it has launched, except those
+// that YARN cannot reach. When an ApplicationMaster only loses its connection to the driver,
+// its executors continue.
 func TestExecutorsAreLostWithTheirApplicationMaster(t *testing.T) {
 	const byYARN = "was ended by YARN with the ApplicationMaster that had launched it"
 	synctest.Test(t, func(t *testing.T) {

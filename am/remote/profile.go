@@ -11,19 +11,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxPprofBytes bounds the encoded bytes of a profile: the ApplicationMaster accepts
-// messages of at most 4 MiB.
+// maxPprofBytes is the largest size in bytes of an encoded profile. It is sent in one
+// message.
 const maxPprofBytes = 3 << 20
 
 // pprofRequests are requests for profiles that wait for the driver. Driver.mu guards them.
 type pprofRequests struct {
 	last    uint64
 	unsent  []*wire.ManagerProfileRequest
-	waiting map[uint64]chan<- *wire.ManagerProfile // never full
+	waiting map[uint64]chan<- *wire.ManagerProfile // by id; each has room for the reply, so sending never blocks
 }
 
-// TakeProfile has the driver take a profile, see driver.Driver.Profile. If the connection
-// to the driver breaks, Profile waits until ctx ends.
+// TakeProfile has the driver take a profile; see driver.Driver.TakeProfile. If the
+// connection to the driver breaks meanwhile, TakeProfile gets no answer and waits until ctx
+// ends.
 func (r *Driver) TakeProfile(ctx context.Context, request profiling.Request) ([]byte, error) {
 	encoded, err := json.Marshal(request)
 	if err != nil {

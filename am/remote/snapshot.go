@@ -21,14 +21,14 @@ const maxRecentEvents = 200
 // snapshots is what an ApplicationMaster knows of the application's state, which the driver
 // keeps. Driver.mu guards it.
 type snapshots struct {
-	request  bool             // a request is to be sent
-	latest   *events.Snapshot // nil if none was received
-	received time.Time        // when latest was
+	request  bool             // set if a request for a snapshot is to be sent
+	latest   *events.Snapshot // the latest snapshot received; nil if none was
+	received time.Time        // when latest was received
 	next     chan struct{}    // closed when latest is replaced
 }
 
-// Snapshot returns the application's state without single tasks, or the last known one
-// after statusTimeout. It returns nil if none is known.
+// Snapshot returns the application's state without single tasks. If the driver does not
+// send it within statusTimeout, Snapshot returns the last known state; nil if there is none.
 func (r *Driver) Snapshot() *events.Snapshot {
 	r.mu.Lock()
 	latest, next := r.snapshots.latest, r.snapshots.next

@@ -18,7 +18,7 @@ import (
 const (
 	// archiveLimit bounds the wait for nodes to upload their logs to HDFS.
 	archiveLimit = 2 * time.Minute
-	// archiveNotice is when a message about waiting is printed.
+	// archiveNotice is how long the wait lasts before a message about it is printed.
 	archiveNotice = time.Second
 )
 
@@ -51,15 +51,15 @@ func (a *aggregation) open(ctx context.Context) (*archive, error) {
 	})
 }
 
-// poll repeatedly opens the logs in HDFS and passes them to visit, until visit
-// returns no pending nodes or archiveLimit is reached. mayUpload reports whether a
-// node may still upload logs; nodes returns the nodes to ask. visit must close the
-// archive.
+// poll repeatedly opens the logs in HDFS and passes them to visit, which must close them.
+// poll returns when visit returns no pending nodes, or after archiveLimit. nodes returns the
+// nodes to ask whether they still have logs. mayUpload reports whether a node may still
+// upload logs.
 func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit func(archived *archive, mayUpload func(node string) bool) (pending []string, err error)) error {
 	for {
 		began := time.Now()
-		// Ask the nodes before reading HDFS: nodes with nothing left to upload have
-		// uploaded all that is read then.
+		// Ask the nodes before reading HDFS. Then, if a node has nothing left to upload, all of
+		// its logs are in the files that are read.
 		mayUpload, err := a.uploading(ctx, nodes())
 		if err != nil {
 			return err
@@ -95,11 +95,11 @@ func joinSome(names []string, kind string) string {
 	return strings.Join(names, ", ")
 }
 
-// uploading asks nodes about the application, and returns a function that reports
-// whether a node may still upload logs: if it knows the application or was not
-// asked, or if it does not answer but the ResourceManager knows the application. The
-// function returns false for all nodes once the ResourceManager reports the end of
-// log aggregation.
+// uploading asks nodes whether they know the application. It returns a function that reports
+// whether a node may still upload logs. This is so if the node knows the application or was
+// not asked, or if the node does not answer but the ResourceManager knows the application.
+// Once the ResourceManager reports the end of log aggregation, the function returns false
+// for all nodes.
 func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
 	application, err := a.cluster.apps.Application(ctx, a.id)
 	if ctx.Err() != nil {

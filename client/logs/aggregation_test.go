@@ -63,7 +63,7 @@ func (m *moved) read(selection Selection) error {
 		}})
 }
 
-// requireAllReadOnce checks that everything in the archive was read once.
+// requireAllReadOnce checks that the archive was read completely, and nothing of it twice.
 func (m *moved) requireAllReadOnce() {
 	m.t.Helper()
 	require.Equal(m.t, []string{"1 stdout", "1 task-0-0.out", "1 task-1-0.out", "driver stdout"},
@@ -109,8 +109,8 @@ func TestLogsWaitForANodeThatIsMovingThem(t *testing.T) {
 	require.Empty(t, m.said.String())
 }
 
-// TestLogsWaitOnceForAllContainers reads a hundred containers of a node that never
-// moves their logs, or does not answer.
+// TestLogsWaitOnceForAllContainers reads a hundred containers of one node. The node either
+// never moves their logs, or does not answer.
 func TestLogsWaitOnceForAllContainers(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		t.Run(fmt.Sprintf("dead %v", dead), func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestLogsWaitOnceForAllContainers(t *testing.T) {
 				m.mu.Lock()
 				tries := asked
 				m.mu.Unlock()
-				const most = 8 // retries over connections that existed before
+				const most = 8 // more than one, as a request that fails on a connection from before is sent again
 				require.Less(t, tries, most)
 				require.Contains(t, m.said.String(), "they are not in HDFS, and after 1ns no NodeManager answered")
 			} else {

@@ -67,8 +67,9 @@ func (c *Reader) aggregatesRolledFiles() bool {
 	return err == nil && seconds > 0
 }
 
-// openArchive opens an application's aggregated logs, perhaps none. user is the
-// owner, or "" if unknown. openArchive calls warn for each unreadable file.
+// openArchive opens an application's aggregated logs. If there are none, the archive is
+// empty. user is the application's owner, or "" if unknown. openArchive calls warn for each
+// file that it cannot read.
 func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(warning string)) (*archive, error) {
 	a := &archive{files: c.openFiles()}
 	for _, root := range c.archiveRoots() {
@@ -146,7 +147,8 @@ func (a *archive) addUserFiles(ctx context.Context, dir, id string, warn func(wa
 	return nil
 }
 
-// validSizes returns the number of valid bytes of each unfinished file, by name.
+// validSizes reads the checksum files, and returns how many bytes are valid in each file
+// that a node is still writing, by file name.
 func (a *archive) validSizes(ctx context.Context, infos []storage.Info) (map[string]int64, error) {
 	complete := map[string]int64{}
 	for _, info := range infos {
@@ -300,8 +302,9 @@ func (l *lazyReader) Read(p []byte) (int, error) {
 	return l.reader.Read(p)
 }
 
-// containerList returns the container list (launch.ContainersFile) if the archive
-// has the logs of container, an ApplicationMaster's.
+// containerList returns the content of the container list (launch.ContainersFile) in the
+// logs of container, which is an ApplicationMaster's. found is false if the archive lacks
+// it.
 func (a *archive) containerList(container string) (content []byte, found bool, err error) {
 	for _, file := range a.filesOf(container) {
 		if file.name == launch.ContainersFile {

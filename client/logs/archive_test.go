@@ -25,7 +25,7 @@ func archived(t *testing.T, format, layout string) (root, application string) {
 	return root, application
 }
 
-// aggregated is like archived, but bring must be called to put the file into the directory.
+// aggregated is like archived, but the directory lacks the file until bring is called.
 func aggregated(t *testing.T, root, format, layout string) (application string, bring func()) {
 	t.Helper()
 	found, err := filepath.Glob("../../internal/hadoop/aggregatedlog/testdata/" + format + ".*")
@@ -66,7 +66,7 @@ func TestAggregatedLogsOfAForgottenApplication(t *testing.T) {
 	}
 }
 
-// withoutOutput returns files without the driver's output.
+// withoutOutput cuts the driver's output off from the files' texts.
 func withoutOutput(files []string) []string {
 	for i, file := range files {
 		if strings.HasPrefix(file, "driver stdout") {

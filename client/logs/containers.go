@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// list lists the containers of all attempts, and others with logs in HDFS. known
-// reports whether the ResourceManager knows the application.
+// list sets r.containers to the containers of all attempts, and to other containers that
+// have logs in HDFS. known reports whether the ResourceManager knows the application.
 func (r *logsCall) list(ctx context.Context, known bool) error {
 	attempts := attemptsOf(r.archive.containers())
 	if known {
@@ -39,8 +39,8 @@ func (r *logsCall) list(ctx context.Context, known bool) error {
 	return r.listArchived()
 }
 
-// listAttempt lists an attempt's containers: the ApplicationMaster's, those in its
-// container list (launch.ContainersFile), and the running ones.
+// listAttempt adds an attempt's containers to r.containers: the ApplicationMaster's, those
+// in its container list (launch.ContainersFile), and the running ones.
 func (r *logsCall) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
 	r.add(containerInfo{id: attempt.ContainerID, executor: Driver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
 	found, err := r.listFromArchive(attempt)
@@ -61,7 +61,8 @@ func (r *logsCall) listAttempt(ctx context.Context, attempt yarnrest.Application
 			r.unreachable[attempt.NodeHTTPAddress] = err
 			fallthrough
 		default:
-			// If the ApplicationMaster's own logs cannot be read, a warning follows.
+			// This is no warning yet: conclude warns if the ApplicationMaster's own logs cannot
+			// be read either.
 			r.withoutList = append(r.withoutList, attempt)
 		}
 	}
@@ -81,7 +82,8 @@ func (r *logsCall) listAttempt(ctx context.Context, attempt yarnrest.Application
 	return nil
 }
 
-// listFromArchive lists the containers in an attempt's archived container list, if found.
+// listFromArchive adds the containers in an attempt's container list in HDFS to
+// r.containers. found reports whether there is such a list.
 func (r *logsCall) listFromArchive(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
 	containerList, found, err := r.archive.containerList(attempt.ContainerID)
 	if found && err == nil {
@@ -101,7 +103,7 @@ func (r *logsCall) addEntries(attempt yarnrest.ApplicationAttempt, containerList
 	}
 }
 
-// add lists a container, unless it is listed already.
+// add adds a container to r.containers, unless it is there already.
 func (r *logsCall) add(container containerInfo) *readContainer {
 	if known := r.listed[container.id]; known != nil {
 		known.executor = cmp.Or(known.executor, container.executor)
@@ -113,8 +115,8 @@ func (r *logsCall) add(container containerInfo) *readContainer {
 	return added
 }
 
-// awaitLists waits for the upload of container lists, which name the executors, but
-// not for nodes that do not answer.
+// awaitLists waits until nodes have uploaded the missing container lists, because these name
+// the executors. It does not wait for nodes that do not answer.
 func (r *logsCall) awaitLists(ctx context.Context) error {
 	answering := func() []string {
 		var nodes []string
@@ -133,7 +135,8 @@ func (r *logsCall) awaitLists(ctx context.Context) error {
 	})
 }
 
-// listArchived lists the containers in archived container lists, and those with archived logs.
+// listArchived adds the containers in container lists in HDFS to r.containers, and those
+// that have logs in HDFS.
 func (r *logsCall) listArchived() error {
 	var missed []yarnrest.ApplicationAttempt
 	for _, attempt := range r.withoutList {
@@ -167,8 +170,9 @@ func parseList(containerList []byte) []launch.ContainerEvent {
 // maxListBytes bounds a container list, far above any real one.
 const maxListBytes = 64 << 20
 
-// attemptsOf finds attempts that the ResourceManager has forgotten by their
-// containers: container 1 is the ApplicationMaster's.
+// attemptsOf returns the attempts whose ApplicationMaster's container is among containers.
+// It is for applications that the ResourceManager has forgotten. The ApplicationMaster's
+// container is container number 1 of an attempt.
 func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	var attempts []yarnrest.ApplicationAttempt
 	for _, id := range containers {

@@ -27,7 +27,8 @@ type fakeYARN struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// reports has the application's fields in each answer, the last one repeated; nil if unknown.
+	// reports are the application's fields in successive answers, the last one repeated. A nil
+	// element answers that the application is unknown.
 	reports  []map[string]any
 	requests int    // requests for the application
 	other    string // another id of the application

@@ -52,7 +52,7 @@ type follower struct {
 	containers map[string]*followedContainer
 	order      []*followedContainer
 
-	isFirstPoll bool       // true during the first poll, whose files existed before
+	isFirstPoll bool       // true during the first poll; selection.Tail applies only to files that it finds
 	writing     sync.Mutex // held while a line is written
 }
 
@@ -89,7 +89,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// application requests the application's report until the ResourceManager answers.
+// application requests the application's report. It retries while no ResourceManager
+// answers.
 func (f *follower) application(ctx context.Context) (*yarnrest.Application, error) {
 	for warned := false; ; warned = true {
 		application, err := f.cluster.apps.Application(ctx, f.id)
@@ -106,8 +107,9 @@ func (f *follower) application(ctx context.Context) (*yarnrest.Application, erro
 	}
 }
 
-// discover finds ApplicationMasters' and running containers; container lists name
-// ended executors.
+// discover finds the containers of ApplicationMasters, and the running containers of the
+// latest attempt. It does not find ended executors: addEntries gets these from container
+// lists.
 func (f *follower) discover(ctx context.Context) error {
 	attempts, err := f.cluster.apps.Attempts(ctx, f.id)
 	var unreachable *yarnrest.UnavailableError
@@ -181,8 +183,8 @@ func (f *follower) addEntries(master *followedContainer, line []byte) {
 	}
 }
 
-// poll reads new lines of all containers, container lists first, as these name
-// further containers.
+// poll reads the new lines of all containers. It reads container lists first, because these
+// name more containers to read.
 func (f *follower) poll(ctx context.Context) error {
 	for _, container := range slices.Clone(f.order) {
 		if container.containerList != nil && !container.done {
@@ -286,14 +288,16 @@ func (f *follower) finish(ctx context.Context, application *yarnrest.Application
 	return nil
 }
 
-// unread reports whether any container's logs were not read to their end: if gone,
-// among containers whose nodes lack them or do not answer, else among the others.
+// unread reports whether the logs of any container were not read to their end. If gone is
+// true, it considers only containers whose nodes do not answer or no longer have the logs.
+// If gone is false, it considers only the other containers.
 func (f *follower) unread(gone bool) bool {
 	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.unreachable) == gone })
 }
 
-// readArchive waits for the upload of logs that left their nodes, and reads them
-// from HDFS, with the rest of logs whose files nodes may already have been removing.
+// readArchive waits for the upload of logs that are no longer on their nodes, and reads them
+// from HDFS. There it also reads the rest of logs that a node may have been removing while
+// they were read from it.
 func (f *follower) readArchive(ctx context.Context, user string) error {
 	if !f.cluster.aggregates() || f.cluster.aggregatesRolledFiles() && !f.unread(true) {
 		return nil

@@ -31,7 +31,7 @@ func followed(t *testing.T, f *fakeYARN, hadoop map[string]string, selection Sel
 	return lines, out.String(), err
 }
 
-// grow appends text to a log, and life to the application's reports.
+// grow appends text to a log, and elements to f.reports, the answers about the application.
 func (f *fakeYARN) grow(file, text string, life ...map[string]any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

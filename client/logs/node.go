@@ -32,10 +32,11 @@ func (n containerOnNode) List(ctx context.Context) ([]FileInfo, error) {
 	return files, nil
 }
 
-// A NodeManager returns the last n bytes of a file, counted from its end at that
-// time. Open requests the bytes from the offset to the listed size. If the file has
-// grown, Open retries up to the reported size plus firstSlack bytes, then four times
-// as many, and so on; the last of maxTries requests is for the whole file.
+// A NodeManager returns the last n bytes of a file, counted from the file's end at that
+// time. So Open requests the number of bytes from the offset to the listed size. If the file
+// has grown since, the answer begins after the offset, and Open tries again. It then
+// requests the bytes from the offset to the new size, and initialTailSlack more; then four
+// times as many more, and so on. The last of maxTries requests is for the whole file.
 const (
 	initialTailSlack = 64 << 10
 	maxTries         = 6
@@ -76,8 +77,8 @@ func (n containerOnNode) Open(ctx context.Context, name string, size, from int64
 // guessedLineBytes is the first estimate of a line's length, in bytes.
 const guessedLineBytes = 200
 
-// openTail opens a log file at an offset before its last lines, or at its beginning
-// if lines is 0.
+// openTail opens a log file at or before the start of its last lines. If lines is 0, it
+// opens the whole file.
 func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lines int) (*yarnrest.Log, error) {
 	for size := int64(lines) * guessedLineBytes; ; size *= 8 {
 		log, err := manager.OpenLog(ctx, file.Container, file.Name, size)

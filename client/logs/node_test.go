@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// listedSize is how long the log was when it was listed.
+// listedSize is the log's size when the node listed it, before it grew.
 const listedSize = 168
 
 // growing returns a node whose log grows by some bytes before each answer.

@@ -206,7 +206,7 @@ func (r *logsCall) readNode(ctx context.Context, container *readContainer) error
 	return nil
 }
 
-// answerNotice is when a message about a silent node is printed.
+// answerNotice is how long a node may be silent before a message about it is printed.
 const answerNotice = 3 * time.Second
 
 // noticeSilence prints a message if answered is not called within answerNotice.
@@ -256,7 +256,7 @@ func (r *logsCall) readArchived(container *readContainer) error {
 }
 
 // writeFile passes a file to write; content starts at the offset from. Errors of
-// reading the content are returned as *logReadError.
+// reading the content are returned as *readError.
 func (r *logsCall) writeFile(container *readContainer, file File, from int64, content io.Reader) (err error) {
 	source := &countedReader{r: content}
 	content = source
@@ -362,7 +362,8 @@ func (r *logsCall) explain(container *readContainer) string {
 	return container.problem.Error()
 }
 
-// readRest reads logs that nodes moved to HDFS meanwhile, and waits for missing uploads.
+// readRest reads the logs that nodes have moved to HDFS since readContainer looked for them.
+// It waits for nodes that have not uploaded their logs yet.
 func (r *logsCall) readRest(ctx context.Context) error {
 	isOpen := func(c *readContainer) bool { return r.selects(c) && !c.done }
 	isMoving := func(c *readContainer) bool { return r.selects(c) && c.mayBeMoving }

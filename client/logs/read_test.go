@@ -13,9 +13,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// withLogs returns a cluster with an application of two attempts: the node has
-// forgotten the first; in the second one executor has ended, and one runs that the
-// container list lacks.
+// withLogs returns a cluster with an application of two attempts. The node has forgotten the
+// first attempt. In the second attempt one executor has ended, and one is running that is
+// not in the container list.
 func withLogs(t *testing.T) *fakeYARN {
 	f := newFakeYARN(t)
 	f.reports = []map[string]any{running()}

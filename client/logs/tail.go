@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// tailedFile is the part of a growing log file that was read.
+// tailedFile records how far Tail has read a growing log file.
 type tailedFile struct {
 	name    string
-	base    string // name of the current file of its family
+	base    string // name of the file that is being written, from which this one may be rolled
 	offset  int64  // number of bytes read
 	last    []byte // the last bytes read, by which the file is recognized
 	partial []byte // an incomplete last line, not passed on yet
@@ -29,9 +29,9 @@ const (
 	maxLine = 1 << 20
 )
 
-// Tail reads one container's log files while they grow. A file may be rolled:
-// renamed, with a new file under its name. Tail recognizes a renamed file by the
-// last bytes read from it, so that no lines are lost or repeated.
+// Tail reads one container's log files while they grow. A file may be rolled, that is,
+// renamed and replaced by a new file with the old name. Tail recognizes a renamed file by
+// the last bytes read from it, so that no lines are lost or repeated.
 type Tail struct {
 	files map[string]*tailedFile
 	line  func(file string, text []byte) error
@@ -52,7 +52,8 @@ func NewTail(line func(file string, text []byte) error, skip func(name string) b
 	return &Tail{files: map[string]*tailedFile{}, line: line, skip: skip}
 }
 
-// listAttempts bounds the lists in one Read: files may be rolled after they are listed.
+// listAttempts is how often one Read lists the files at most. Read lists them again if files
+// were rolled after they were listed.
 const listAttempts = 3
 
 // Read passes on the lines written since the last call.
@@ -86,8 +87,7 @@ func (t *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
 	return nil
 }
 
-// rolledSuffix matches the number that logging libraries append to a rolled file's
-// name. Other suffixes, such as dates, count only if the current file exists.
+// rolledSuffix matches the number that logging libraries append to the names of rolled files.
 var rolledSuffix = regexp.MustCompile(`\.\d+$`)
 
 // rolledFamily is a log file and the rolled files that have its older lines.
@@ -97,7 +97,8 @@ type rolledFamily struct {
 }
 
 // groupRolled groups each current file with the files rolled from it, such as
-// "stderr.1" and "stderr", the oldest first.
+// "stderr.1" and "stderr", the oldest first. A file with another suffix, such as a date,
+// counts as rolled only if a file with the name before the suffix is listed too.
 func groupRolled(listed []FileInfo) []rolledFamily {
 	byBase := map[string][]FileInfo{}
 	var bases []string
@@ -149,8 +150,8 @@ func (t *Tail) known(family rolledFamily) []*tailedFile {
 	return known
 }
 
-// looksMoved reports whether files may have been renamed: a file is shorter than its
-// read part, or a new name has appeared.
+// looksMoved reports whether files of the family may have been renamed. This is so if a file
+// is shorter than the part of it that was read, or if there is a file with a new name.
 func (t *Tail) looksMoved(family rolledFamily) bool {
 	fresh := false
 	for _, file := range family.files {
@@ -163,8 +164,8 @@ func (t *Tail) looksMoved(family rolledFamily) bool {
 	return fresh && len(t.known(family)) > 0
 }
 
-// readFiles reads each file's new part. It fails with ErrShorter if another file has
-// taken its place.
+// readFiles reads the new part of each file. It fails with ErrShorter if a file was replaced
+// by another one.
 func (t *Tail) readFiles(ctx context.Context, source Source, family rolledFamily) error {
 	for _, file := range family.files {
 		state := t.files[file.Name]
@@ -214,7 +215,8 @@ func StartOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 	}
 }
 
-// isSame reports whether state.last, the last bytes read, are in the file before state.offset.
+// isSame reports whether file is the one that state describes, perhaps renamed: whether the
+// bytes before state.offset are those in state.last.
 func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile) (bool, error) {
 	if file.Size < state.offset {
 		return false, nil
@@ -229,8 +231,8 @@ func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile
 	return true, content.Close()
 }
 
-// openAgain opens a file after the read part. It fails with ErrShorter if the bytes
-// before that have changed.
+// openAgain opens a file at state.offset, after the part that was read. It fails with
+// ErrShorter if the bytes before the offset are not those in state.last.
 func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedFile) (io.ReadCloser, error) {
 	if file.Size < state.offset {
 		return nil, ErrShorter
@@ -250,9 +252,10 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 	return content, nil
 }
 
-// recognize finds renamed or copied files by content. A file with unknown content is
-// new. If a known file is not found, it has ended if final is true; otherwise
-// recognize fails with ErrShorter, so that the files are listed again.
+// recognize finds out by content which files are known ones, renamed or copied. Files with
+// other content are new. If a known file is not found and final is false, recognize fails
+// with ErrShorter, so that the files are listed again. If final is true, it takes the known
+// file as ended.
 func (t *Tail) recognize(ctx context.Context, source Source, family rolledFamily, final bool) error {
 	matched := map[string]*tailedFile{}
 	known := t.known(family)
@@ -349,7 +352,8 @@ func (t *Tail) readMore(ctx context.Context, source Source, file FileInfo, state
 	return errors.Join(ignoreEOF(err), content.Close())
 }
 
-// addBytes adds piece, a file's next bytes, and passes on the complete lines.
+// addBytes adds piece, the next bytes of a file, to state, and passes on the lines that it
+// completes.
 func (t *Tail) addBytes(state *tailedFile, piece []byte) error {
 	state.offset += int64(len(piece))
 	state.last = append(state.last, piece...)
@@ -382,7 +386,7 @@ func (t *Tail) flush(state *tailedFile) error {
 	return nil
 }
 
-// end passes on the last line if it has no line end.
+// end passes on the file's last line if that is incomplete, that is, has no line end.
 func (t *Tail) end(state *tailedFile) error {
 	if len(state.partial) == 0 {
 		return nil
@@ -390,7 +394,7 @@ func (t *Tail) end(state *tailedFile) error {
 	return t.flush(state)
 }
 
-// Close passes on the incomplete last line of each file.
+// Close passes on the last line of each file that ends without a line end.
 func (t *Tail) Close() error {
 	var errs []error
 	for _, state := range t.files {

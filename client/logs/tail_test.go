@@ -214,7 +214,7 @@ func TestTailPassesOnAllLines(t *testing.T) {
 				written++
 				source.write("out", text)
 				part += text
-			case 3: // programs roll between lines
+			case 3: // programs begin a new file only between lines
 				if part == "" && len(source.files["out"]) > 0 {
 					source.roll("out", 50)
 				}
