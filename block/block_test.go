@@ -29,8 +29,8 @@ func content(seed uint64, size int) []byte {
 	return value
 }
 
-// newStore returns a store that is closed with the test, and its directory's
-// parent.
+// newStore returns a store, which is closed at the end of the test, and the directory in
+// which the store creates its own.
 func newStore(t *testing.T, memory int64) (*block.Store, string) {
 	directory := t.TempDir()
 	store := block.New(block.Options{Memory: memory, Directory: directory})
@@ -38,14 +38,15 @@ func newStore(t *testing.T, memory int64) (*block.Store, string) {
 	return store, directory
 }
 
-// files returns the files of stores below a directory.
+// files returns the paths of the files that stores have in a directory that newStore
+// returned.
 func files(t *testing.T, directory string) []string {
 	found, err := filepath.Glob(filepath.Join(directory, "*", "*"))
 	require.NoError(t, err)
 	return found
 }
 
-// locationsOf returns the location of each block of a store.
+// locationsOf returns for each block of a store whether it is in memory, on disk, or both.
 func locationsOf(store *block.Store) map[block.ID]string {
 	locations := map[block.ID]string{}
 	for _, b := range store.Status().Blocks {
@@ -221,7 +222,8 @@ func TestRemovedBlockIsFreedWithItsLastReader(t *testing.T) {
 	}
 }
 
-// The directory is missing: root could write to one without write permission.
+// The store's parent directory is missing. A directory without write permission would not
+// do, because root can write to it.
 func TestBlocksStayInMemoryIfTheDiskCannotBeWritten(t *testing.T) {
 	var log strings.Builder
 	directory := filepath.Join(t.TempDir(), "later")
@@ -378,8 +380,8 @@ func TestConcurrentUse(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// Blocks that are being written to files do not count as in memory: concurrent puts
-// do not move more than needed.
+// Blocks that are being written to files do not count towards the memory limit, so
+// concurrent puts do not move more blocks to disk than needed.
 func TestConcurrentPutsKeepMemoryFull(t *testing.T) {
 	store, _ := newStore(t, 4*kib)
 	for round := range uint64(50) {

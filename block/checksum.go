@@ -2,8 +2,8 @@ package block
 
 import "hash/crc32"
 
-// ChunkSize is the number of bytes of a block that share one checksum. A file is
-// read in whole chunks, to check them.
+// ChunkSize is the number of bytes of a block that share one checksum. Reads from a file
+// read whole chunks, to check their checksums.
 const ChunkSize = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -5,12 +5,13 @@ import (
 	"sync"
 )
 
-// directory is the directory of a store's files, created for the first file.
+// directory is the directory of a store's files. It is created when the first file is
+// written.
 type directory struct {
 	parent string
 
 	mu   sync.Mutex // held while the directory is created or removed
-	path string     // the directory; "" before the first file
+	path string     // path of the directory; "" until it is created
 }
 
 // write writes a block's bytes to a new file and returns its path.

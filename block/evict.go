@@ -1,9 +1,9 @@
 package block
 
-// makeRoom makes room for a new block: the least recently used blocks leave memory, or
-// the new block goes to a file. The caller holds the lock, which makeRoom releases while
-// it writes. If a file cannot be written, makeRoom evicts no further blocks; the next call
-// tries again.
+// makeRoom makes room for b, a new block: the least recently used blocks leave memory, or b
+// goes to a file. The caller holds the lock, which makeRoom releases while it writes. If a
+// file cannot be written, this call of makeRoom evicts no more blocks; the next call tries
+// again.
 func (s *Store) makeRoom(b *entry) (err error) {
 	if b.size == 0 {
 		return nil
@@ -27,17 +27,17 @@ func (s *Store) makeRoom(b *entry) (err error) {
 		return ErrNoMemory
 	case err == nil && s.spill(b) == nil:
 	case b.id.IsCached():
-		return ErrNoMemory // it can be computed again; other blocks stay in memory
+		return ErrNoMemory // it can be computed again, so it need not exceed the limit
 	}
 	return nil
 }
 
-// overLimit reports whether the blocks in memory, except those that are being written to
-// files, exceed the limit. It is called with the lock held.
+// overLimit reports whether the blocks in memory, without those that are being written to
+// files, exceed the limit. The caller holds the lock.
 func (s *Store) overLimit() bool { return s.memory-s.spilling > s.options.Memory }
 
-// spill writes a pinned block to a file. The block leaves memory when it is unpinned for
-// the last time. The caller holds the lock, which spill releases while it writes.
+// spill writes a pinned block to a file. The block leaves memory when its last pin is
+// removed. The caller holds the lock, which spill releases while it writes.
 func (s *Store) spill(b *entry) error {
 	if s.closed {
 		return ErrClosed

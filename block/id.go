@@ -22,8 +22,8 @@ func Broadcast(taskSet uint64) ID { return ID("broadcast_" + strconv.FormatUint(
 // cachedPrefix is the prefix of the ids that Cached returns.
 const cachedPrefix = "rdd_"
 
-// Cached returns the id of the block with a partition of a cached data set, which
-// an operator of a plan makes.
+// Cached returns the id of the block with a partition of a cached data set. The data set is
+// the result of an operator of a plan.
 func Cached(plan uint64, operator, partition int) ID {
 	return ID(fmt.Sprintf("%s%d_%d_%d", cachedPrefix, plan, operator, partition))
 }
@@ -31,19 +31,20 @@ func Cached(plan uint64, operator, partition int) ID {
 // IsCached reports whether Cached returned the id.
 func (id ID) IsCached() bool { return strings.HasPrefix(string(id), cachedPrefix) }
 
-// Held returns the id of the block that stands for data held under a key.
+// Held returns the id of the empty block that says that an executor holds data under a key.
 func Held(key string) ID { return ID(heldPrefix + key) }
 
 // HeldKey returns the key of an id that Held returned. ok is false for other ids.
 func (id ID) HeldKey() (key string, ok bool) { return strings.CutPrefix(string(id), heldPrefix) }
 
-// Level says where a block may be stored, as Spark's StorageLevel does.
+// Level says where a block may be stored. It corresponds to Spark's StorageLevel.
 type Level uint8
 
 const (
 	// MemoryAndDisk stores a block in memory, or in a file if the store's memory is full.
-	// The block is never dropped: if the file cannot be written, it stays in memory, even
-	// beyond the limit. For a cached partition, Put fails with ErrNoMemory instead.
+	// The block is never dropped: if the file cannot be written, the block stays in memory,
+	// even beyond the limit. But if the file of a new cached partition cannot be written,
+	// Put fails with ErrNoMemory.
 	MemoryAndDisk Level = iota
 	// MemoryOnly stores a block in memory, and drops it if the store's memory is full.
 	MemoryOnly

@@ -23,7 +23,8 @@ type modelBlock struct {
 	pins           int
 }
 
-// model is a simple store, with blocks in the order of their last use.
+// model is a simple implementation of a store. Its blocks are in the order of their last
+// use.
 type model struct {
 	limit  int
 	disk   bool // whether files can be written

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// Reader reads a block, which cannot leave the store before Release is called. It
-// is safe for concurrent use. After Release, no other method may be called.
+// Reader reads a block. The block's bytes remain available until Release is called, even if
+// the block is removed. A Reader is safe for concurrent use. After Release, no other method
+// may be called.
 type Reader struct {
 	store   *Store
 	block   *entry
@@ -45,8 +46,9 @@ func (s *Store) Open(id ID) (*Reader, error) {
 // Size returns the block's size in bytes.
 func (r *Reader) Size() int64 { return r.block.size }
 
-// ReadChunk fills p, which has the length of the i-th chunk, with that chunk and
-// returns the checksum that Put computed for it. It fails as ReadAt does.
+// ReadChunk fills p with the block's i-th chunk, counted from 0, and returns the checksum
+// that Put computed for the chunk. p must have the length of the chunk. The errors are
+// those of ReadAt.
 func (r *Reader) ReadChunk(i int64, p []byte) (checksum uint32, err error) {
 	if _, err := r.ReadAt(p, i*ChunkSize); err != nil {
 		return 0, err
@@ -54,8 +56,8 @@ func (r *Reader) ReadChunk(i int64, p []byte) (checksum uint32, err error) {
 	return r.block.checksums[i], nil
 }
 
-// ReadAt implements io.ReaderAt. It fails with ErrDamaged if the block's file
-// cannot be read or its checksum is wrong.
+// ReadAt implements io.ReaderAt. It fails with ErrDamaged if the block's file cannot be
+// read or the checksum of a chunk is wrong.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read block %s: negative offset %d", r.block.id, off)
@@ -73,8 +75,8 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Bytes returns the block's bytes from offset from (inclusive) to offset to
-// (exclusive). The caller must not change them. Bytes fails as ReadAt does.
+// Bytes returns the block's bytes from offset from (inclusive) to offset to (exclusive).
+// The caller must not change them. The errors are those of ReadAt.
 func (r *Reader) Bytes(from, to int64) ([]byte, error) {
 	if from < 0 || from > to || to > r.block.size {
 		return nil, fmt.Errorf("read block %s: bytes %d to %d of %d", r.block.id, from, to, r.block.size)
@@ -103,8 +105,8 @@ func (r *Reader) Release() {
 
 var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
 
-// readFile reads len(p) bytes of the block's file, from offset off, into p. It
-// checks each chunk that it reads. The block must not end before off+len(p).
+// readFile reads len(p) bytes of the block's file, from offset off, into p. It checks the
+// checksum of each chunk that it reads. off+len(p) must not exceed the block's size.
 func (r *Reader) readFile(p []byte, off int64) (int, error) {
 	buffer := chunks.Get().(*[ChunkSize]byte)
 	defer chunks.Put(buffer)

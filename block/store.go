@@ -22,8 +22,9 @@ var (
 
 // Options configure a Store.
 type Options struct {
-	// Memory is the most bytes that blocks in memory may take. Only blocks that
-	// cannot leave memory may make them exceed it.
+	// Memory is how many bytes blocks in memory may take. The blocks in memory exceed it
+	// only if some of them cannot leave memory, because they are being read or files cannot
+	// be written.
 	Memory int64
 	// Directory is where the store creates a directory for its files when it writes
 	// the first file. "" means the system's directory for temporary files.
@@ -39,15 +40,15 @@ type Store struct {
 
 	mu              sync.Mutex // not held while files are read, written or removed
 	blocks          map[ID]*entry
-	lru             list.List      // elements are the *entry values that can leave memory, the least recently used first
+	lru             list.List      // *entry values that can leave memory, least recently used first
 	memory          int64          // size of the blocks in memory
 	spilling        int64          // size of the blocks in memory that are being written to files
 	lastWriteFailed bool           // set if the last file could not be written
-	writing         sync.WaitGroup // counts files that are being written; none is begun once the store is closed
+	writing         sync.WaitGroup // counts files that are being written
 	closed          bool
 }
 
-// entry is a block of a store. The store's lock guards the fields after sums.
+// entry is a block of a store. The store's lock guards the fields after checksums.
 type entry struct {
 	id        ID
 	level     Level
@@ -55,11 +56,11 @@ type entry struct {
 	checksums []uint32
 
 	inMemory   bool
-	value      []byte        // the bytes, if inMemory is set
+	value      []byte        // the block's bytes; nil if inMemory is false
 	path       string        // path of its file; "" if there is none
 	pins       int           // number of readers, and of goroutines that put or move it
-	lruElement *list.Element // its element in the store's list; nil while it is pinned, or if it cannot leave memory
-	removed    bool          // set when it was removed: it is freed when no pins are left
+	lruElement *list.Element // its element in Store.lru; nil if it is not in the list
+	removed    bool          // whether the block was removed; it is freed when pins is 0
 }
 
 // New returns an empty store.
@@ -70,14 +71,14 @@ func New(options Options) *Store {
 	return &Store{options: options, files: directory{parent: options.Directory}, blocks: map[ID]*entry{}}
 }
 
-// Put stores a block. The caller must not change value afterwards. If memory is
-// full, other blocks leave memory, or this one goes to a file. An empty block needs
-// neither memory nor a file.
+// Put stores a block. The caller must not change value afterwards. If memory is full, other
+// blocks leave memory, or the new block goes to a file. An empty block needs neither memory
+// nor a file.
 //
-// Put fails with ErrExists if there is a block with this id, with ErrClosed, and with the
-// file's error if a DiskOnly block cannot be written. It fails with ErrNoMemory if memory
-// is full and the block is MemoryOnly, or a cached partition that cannot be written to a
-// file.
+// Put fails with ErrExists if there is a block with this id, and with ErrClosed if the
+// store is closed. If a DiskOnly block cannot be written, it fails with the error of the
+// file. It fails with ErrNoMemory if memory is full and the block's level is MemoryOnly, or
+// the block is a cached partition that cannot be written to a file.
 func (s *Store) Put(id ID, value []byte, level Level) error {
 	b := &entry{id: id, level: level, size: int64(len(value)), checksums: checksums(value), inMemory: true, value: value, pins: 1}
 	s.mu.Lock()
@@ -103,8 +104,8 @@ func (s *Store) Put(id ID, value []byte, level Level) error {
 	return nil
 }
 
-// Remove removes a block, and reports whether it existed. Readers that are open can
-// still read it; its space is freed when the last of them is released.
+// Remove removes a block, and reports whether it existed. Open readers can still read the
+// block. Its space is freed when the last of these readers is released.
 func (s *Store) Remove(id ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +119,8 @@ func (s *Store) Remove(id ID) bool {
 	return true
 }
 
-// Close removes all blocks and the store's files. Open readers can still read.
+// Close removes all blocks and the store's files. Open readers can still read their blocks.
+// A closed store takes no blocks.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -132,7 +134,8 @@ func (s *Store) Close() {
 	}
 }
 
-// pin prevents a block from leaving memory or being freed. The caller holds the lock.
+// pin prevents a block from leaving memory or being freed, until unpin is called as often
+// as pin was. The caller holds the lock.
 func (s *Store) pin(b *entry) {
 	if b.lruElement != nil {
 		s.lru.Remove(b.lruElement)
@@ -141,9 +144,9 @@ func (s *Store) pin(b *entry) {
 	b.pins++
 }
 
-// unpin reverses one pin. When no pin is left, a removed block is freed, a block
-// that is in a file leaves memory, and any other becomes the most recently used one.
-// unpin is called with the lock held, and releases it while it removes a file.
+// unpin reverses one pin. When no pin is left, a removed block is freed, and a block that
+// is in a file leaves memory. Any other block becomes the most recently used one. The
+// caller holds the lock, which unpin releases while it removes a file.
 func (s *Store) unpin(b *entry) {
 	b.pins--
 	if b.pins > 0 || s.closed {
@@ -166,7 +169,8 @@ func (s *Store) unpin(b *entry) {
 	}
 }
 
-// removeEntry removes a block, which is freed when it is unpinned. The caller holds the lock.
+// removeEntry removes a block, which is freed when its last pin is removed. The caller
+// holds the lock and has pinned the block.
 func (s *Store) removeEntry(b *entry) {
 	b.removed = true
 	if s.blocks[b.id] == b {
@@ -180,8 +184,8 @@ type Status struct {
 	Blocks       []BlockStatus // sorted by id
 }
 
-// BlockStatus describes one block. A block that was written to a file while it was
-// pinned is both in memory and on disk.
+// BlockStatus describes one block. A block that was written to a file while it was pinned
+// is both in memory and on disk until its last pin is removed.
 type BlockStatus struct {
 	ID               ID
 	Level            Level
@@ -190,7 +194,8 @@ type BlockStatus struct {
 	Pins             int
 }
 
-// Status returns what the store contains. Memory includes removed blocks being read.
+// Status returns what the store contains. Status.Memory includes blocks that were removed
+// but are still being read.
 func (s *Store) Status() Status {
 	s.mu.Lock()
 	status := Status{Memory: s.memory, Blocks: make([]BlockStatus, 0, len(s.blocks))}

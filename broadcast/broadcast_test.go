@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// application is a source and peers of one application.
+// application is the source of one application, with what peers need to reach it.
 type application struct {
 	access *tls.Config
 	*Source
@@ -53,14 +53,14 @@ func (a *application) options() transfer.Options {
 	return transfer.Options{TLS: a.access, Timeout: 10 * time.Second}
 }
 
-// executor is a peer with its data port.
+// executor is a peer with a store and a data port.
 type executor struct {
 	*Peer
 	store *block.Store
 	port  *transfer.Server
 }
 
-// start starts an executor, which is a home from now on.
+// start starts an executor and registers it as a home.
 func (a *application) start(t *testing.T) *executor {
 	e := &executor{store: block.New(block.Options{Memory: 1 << 30})}
 	var err error
@@ -152,7 +152,7 @@ func TestALostHome(t *testing.T) {
 	require.Equal(t, 9, left.stored())
 }
 
-// A home with a damaged piece fetches it again.
+// If a piece is damaged in the store of its home, the home fetches it again.
 func TestADamagedPiece(t *testing.T) {
 	a := newApplication(t, block.Options{})
 	e := a.start(t)
@@ -195,14 +195,14 @@ func TestLoadErrors(t *testing.T) {
 	require.ErrorIs(t, err, errNoPeers)
 	_, err = alone.Open(piece{1, 0}.at("127.0.0.1:1"))
 	require.ErrorIs(t, err, block.ErrNotFound)
-	_, err = e.Open("broadcastpiece_1_0") // a home does not know the source
+	_, err = e.Open("broadcastpiece_1_0") // an id without a source is not for homes
 	require.ErrorIs(t, err, block.ErrNotFound)
 
 	a.Remove(1)
 	_, err = a.Read(v)
 	require.ErrorIs(t, err, block.ErrNotFound)
 	e.Release(Key(1))
-	other.Release(Key(1)) // it may be the home of all pieces
+	other.Release(Key(1)) // other may be the home of all pieces
 	_, err = e.Load(t.Context(), v)
 	require.ErrorIs(t, err, block.ErrNotFound)
 	_, err = other.Load(t.Context(), Value{ID: 2, Size: 1, Piece: 1, Source: v.Source})
@@ -268,7 +268,7 @@ func TestCloseEndsFetches(t *testing.T) {
 	require.ErrorIs(t, <-opened, block.ErrNotFound)
 }
 
-// A source with little memory keeps pieces on disk, and removes them.
+// A source with little memory keeps pieces on disk. It removes them with their value.
 func TestSourceUsesDisk(t *testing.T) {
 	directory := t.TempDir()
 	s := NewSource(block.Options{Memory: testPiece, Directory: directory})

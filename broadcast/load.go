@@ -25,8 +25,8 @@ type loadCall struct {
 	lost map[string]bool // homes that could not be reached
 }
 
-// run fetches all pieces. It starts with another piece at each executor, so that
-// they do not all ask the same home at the same time.
+// run fetches all pieces and returns the encoded value. Which piece it fetches first
+// depends on the executor, so that not all executors ask the same home at the same time.
 func (l *loadCall) run(ctx context.Context) (encoded []byte, err error) {
 	p, v := l.peer, l.value
 	if l.homes, err = p.homes(ctx, v.Source); err != nil {
@@ -68,7 +68,8 @@ func (l *loadCall) fetch(ctx context.Context, wanted piece, content []byte) erro
 	return err
 }
 
-// errNoHome means that there is no home to ask.
+// errNoHome means that no executor is registered, or that the piece's home could not be
+// reached.
 var errNoHome = errors.New("there is no home")
 
 func (l *loadCall) fetchFromHome(ctx context.Context, wanted piece, content []byte) error {

@@ -12,9 +12,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// maxFetches is how many pieces a peer fetches for its own tasks at a time. It is
-// well below a transfer.Client's limit: two peers that wait for each other's pieces
-// must both be able to fetch them from the source.
+// maxFetches is how many pieces a peer fetches for its own tasks at a time. It is well
+// below the limit of a transfer.Client, because a peer needs other fetches to get pieces
+// from the source for peers that wait for them. Otherwise two peers could wait for each
+// other forever.
 const maxFetches = 8
 
 var (
@@ -26,23 +27,23 @@ var (
 // Options configure a Peer.
 type Options struct {
 	Store   *block.Store     // for the pieces whose home this executor is
-	Peers   *transfer.Client // fetches from the source and from homes; nil if there is none
-	Address string           // host:port of the executor's data port, as it registers it
+	Peers   *transfer.Client // fetches from the source and homes; nil if there is no data port
+	Address string           // host:port of the data port that the executor registers
 }
 
-// Peer is an executor's part in distributing values. It is safe for concurrent use.
-// A nil Peer has no pieces, and its Load fails.
+// Peer is what an executor uses to load values, and to serve the pieces whose home it is.
+// It is safe for concurrent use. A nil Peer has no pieces, and its Load fails.
 type Peer struct {
 	options  Options
 	ctx      context.Context // canceled by Close
 	cancel   context.CancelCauseFunc
-	slots    chan struct{} // has one element for each fetch for tasks
+	slots    chan struct{} // has an element for each running fetch of a piece for tasks
 	fetching sync.WaitGroup
 
 	mu               sync.Mutex
 	fetches          map[piece]*homeFetch
 	removed          map[uint64]bool     // values that were released
-	releaseCallbacks map[uint64][]func() // what OnRelease got, by value
+	releaseCallbacks map[uint64][]func() // functions passed to OnRelease, by the value's id
 }
 
 // homeFetch is a fetch of a piece whose home this executor is.
@@ -64,7 +65,8 @@ func NewPeer(options Options) *Peer {
 	return p
 }
 
-// Close ends the peer's fetches and waits for them. Further calls do nothing.
+// Close cancels the peer's fetches and waits until they have ended. Then it calls Reset.
+// Further calls of Close do nothing.
 func (p *Peer) Close() {
 	if p == nil {
 		return
@@ -76,8 +78,9 @@ func (p *Peer) Close() {
 	p.Reset()
 }
 
-// Load fetches a value. It fails if the source is lost, has removed the value, or has
-// sent other bytes, and with the cause of ctx if that ends.
+// Load fetches a value and returns it encoded. It fails if the source cannot be reached or
+// has removed the value, and if the checksum of the bytes is wrong. If ctx ends, it fails
+// with ctx's cause.
 func (p *Peer) Load(ctx context.Context, v Value) ([]byte, error) {
 	switch {
 	case p == nil:
@@ -120,9 +123,9 @@ func (p *Peer) fetch(ctx context.Context, address string, id block.ID, content [
 	return block.ErrNotFound
 }
 
-// Open opens a piece whose home this executor is, for the data port. It fetches the
-// piece from the source if it does not have it. It fails with block.ErrNotFound for
-// ids of other blocks, and if the piece cannot be fetched.
+// Open opens a piece whose home this executor is, for the data port. If the piece is not in
+// the store, Open fetches it from the source. It fails with block.ErrNotFound if id is not
+// that of a piece, or if the piece cannot be fetched.
 func (p *Peer) Open(id block.ID) (transfer.Content, error) {
 	requested, source, ok := parse(id)
 	if !ok || source == "" || p.options.Peers == nil {
@@ -135,10 +138,11 @@ func (p *Peer) Open(id block.ID) (transfer.Content, error) {
 	return reader, nil
 }
 
-// IsPiece reports whether Open opens blocks with such an id.
+// IsPiece reports whether id is the id of a piece of a value, which Open can open.
 func IsPiece(id block.ID) bool { return strings.HasPrefix(string(id), keyPrefix) }
 
-// open opens a piece in the store, after it was fetched from the source if necessary.
+// open opens a piece in the store. If the piece is not there, open first fetches it from
+// the source. Concurrent calls share one fetch.
 func (p *Peer) open(ctx context.Context, wanted piece, source string) (*block.Reader, error) {
 	p.mu.Lock()
 	reader, err := p.options.Store.Open(wanted.id())
@@ -170,10 +174,11 @@ func (p *Peer) open(ctx context.Context, wanted piece, source string) (*block.Re
 	return p.options.Store.Open(wanted.id())
 }
 
-// fetchToStore fetches a piece from the source into the store.
+// fetchToStore fetches a piece from the source and puts it into the store, unless its value
+// was released meanwhile.
 func (p *Peer) fetchToStore(wanted piece, source string) error {
 	id := wanted.id()
-	p.options.Store.Remove(id) // if it is there, it is damaged
+	p.options.Store.Remove(id) // open failed, so a piece that is there is damaged
 	for fetched, err := range p.options.Peers.Fetch(p.ctx, source, id) {
 		if err != nil {
 			return err
@@ -197,8 +202,9 @@ func (p *Peer) fetchToStore(wanted piece, source string) error {
 	return nil
 }
 
-// OnRelease makes Release of a value, Reset and Close call drop once. If the value
-// was released already, OnRelease calls it.
+// OnRelease registers drop to be called once: when the value is released, or at the next
+// Reset or Close. If the value was released already or the peer is closed, OnRelease calls
+// drop at once.
 func (p *Peer) OnRelease(value uint64, drop func()) {
 	p.mu.Lock()
 	removed := p.removed[value] || p.ctx.Err() != nil
@@ -211,7 +217,8 @@ func (p *Peer) OnRelease(value uint64, drop func()) {
 	}
 }
 
-// Release removes the pieces of the value with a Key, which is not used any more. It
+// Release removes the pieces of a value that is not used any more, and calls the functions
+// that OnRelease registered for the value. key is what Key returned for the value; Release
 // ignores other keys.
 func (p *Peer) Release(key string) {
 	released, _, ok := parse(block.ID(key + "_0"))
@@ -233,8 +240,9 @@ func (p *Peer) Release(key string) {
 	}
 }
 
-// Reset calls what OnRelease got. The driver may have released values while the
-// executor was not connected to it; values that are in use are loaded again.
+// Reset calls all functions that OnRelease registered. An executor calls it when its
+// connection to the driver has ended, because the driver may release values while the
+// executor is not connected. Values that are still in use are loaded again.
 func (p *Peer) Reset() {
 	if p == nil {
 		return

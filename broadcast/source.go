@@ -15,7 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// Source has the values of a driver. It is safe for concurrent use.
+// Source stores the broadcast values of a driver and serves them to peers. It is safe for
+// concurrent use.
 type Source struct {
 	store  *block.Store
 	logger *slog.Logger
@@ -30,11 +31,11 @@ type Source struct {
 // sentValue is a value of a source.
 type sentValue struct {
 	Value
-	sent int64 // bytes of the pieces that peers have requested
+	sent int64 // bytes of the pieces that peers have requested, as often as they did
 }
 
-// NewSource returns a Source without values. blocks say where it stores the pieces.
-// The caller must close it.
+// NewSource returns a Source without values. blocks configures the store of its pieces. The
+// caller must close it.
 func NewSource(blocks block.Options) *Source {
 	logger := blocks.Logger
 	if logger == nil {
@@ -54,17 +55,18 @@ func (s *Source) Close() {
 	s.store.Close()
 }
 
-// Advertise sets the host:port at which peers reach a transfer.Server with Open, for
-// values that are added later. Without it, only this process can read them.
+// Advertise sets the host:port of the transfer.Server that serves s.Open to peers. It
+// applies to values that are added later. Values that are added before Advertise can be
+// read only in this process.
 func (s *Source) Advertise(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.address = address
 }
 
-// Add adds an encoded value under an id that was not used before. It copies the
-// bytes, piece by piece, and so can move pieces to disk. It fails if a piece cannot
-// be stored.
+// Add adds an encoded value under an id that was not used before. It copies each piece, so
+// that the store can move single pieces to disk and free their memory. It fails if a piece
+// cannot be stored.
 func (s *Source) Add(id uint64, encoded []byte) (Value, error) {
 	v := Value{ID: id, Size: int64(len(encoded)), Piece: s.piece, Checksum: xxh3.Hash(encoded)}
 	for i := range v.pieces() {
@@ -97,7 +99,8 @@ func (s *Source) removePieces(v Value) {
 	}
 }
 
-// Sent returns how many bytes of a value peers have requested.
+// Sent returns how many bytes of a value peers have requested. Bytes that several peers
+// requested count several times.
 func (s *Source) Sent(id uint64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +143,8 @@ func (s *Source) RemoveHome(address string) {
 	delete(s.homes, address)
 }
 
-// Open opens a piece of a value, or the list of homes, for the source's data port.
+// Open opens a piece of a value, or the block with the addresses of the homes, for the
+// source's data port.
 func (s *Source) Open(id block.ID) (transfer.Content, error) {
 	s.mu.Lock()
 	if id == homesID {
@@ -166,7 +170,7 @@ func (s *Source) count(value uint64, bytes int64) {
 	}
 }
 
-// listContent is a list as the content of a block.
+// listContent is the transfer.Content of a block whose bytes are those of the string.
 type listContent string
 
 func (c listContent) Size() int64 { return int64(len(c)) }

@@ -39,7 +39,8 @@ func (v Value) slice(encoded []byte, i int) []byte {
 	return encoded[int64(i)*v.Piece : min(int64(i+1)*v.Piece, v.Size)]
 }
 
-// check fails if encoded is not the value.
+// check returns an error that wraps block.ErrDamaged if the checksum of encoded is not that
+// of the value.
 func (v Value) check(encoded []byte) error {
 	if sum := xxh3.Hash(encoded); sum != v.Checksum {
 		return fmt.Errorf("%w: its checksum is %x, and that of the bytes that arrived %x", block.ErrDamaged, v.Checksum, sum)
@@ -47,7 +48,7 @@ func (v Value) check(encoded []byte) error {
 	return nil
 }
 
-// Key returns the key that Peer.Release takes for a value.
+// Key returns the key of a value, which Peer.Release takes.
 func Key(value uint64) string { return keyPrefix + strconv.FormatUint(value, 10) }
 
 // piece identifies a piece of a value.
@@ -59,11 +60,12 @@ type piece struct {
 // id returns the id of the piece's block.
 func (p piece) id() block.ID { return block.ID(fmt.Sprintf("%s_%d", Key(p.value), p.index)) }
 
-// at returns the id by which a home is asked for the piece.
+// at returns the id with which peers request the piece from its home. It contains source,
+// the address of the source.
 func (p piece) at(source string) block.ID { return p.id() + block.ID("@"+source) }
 
-// parse returns the piece of an id that id or at returned, and the source, which is
-// "" for one of id. ok is false for other ids.
+// parse parses an id that the method id or at of a piece returned. It returns the piece,
+// and the source if the id is from at, otherwise "". ok is false for other ids.
 func parse(id block.ID) (p piece, source string, ok bool) {
 	name, source, requested := strings.Cut(string(id), "@")
 	value, index, _ := strings.Cut(strings.TrimPrefix(name, keyPrefix), "_")
@@ -76,8 +78,9 @@ func parse(id block.ID) (p piece, source string, ok bool) {
 	return p, source, true
 }
 
-// home returns which of the homes stores a piece; "" if there are none. All peers
-// choose the same one, and most pieces keep theirs if the homes change.
+// home returns the home of a piece: one of homes, or "" if homes is empty. The order of
+// homes does not matter, so all peers find the same home. If homes change, most pieces keep
+// their home.
 func (p piece) home(homes []string) (best string) {
 	var most uint64
 	id := string(p.id())

@@ -16,10 +16,11 @@ import (
 )
 
 // Adopt copies an output of another executor, which will stop, and returns the copy. The
-// copy has the same MapID, and this service serves it. Adopt reads the files of an
-// executor on this host, if it may, and otherwise fetches them. It checks all bytes. It
-// fails, and keeps nothing, if the output cannot be read: the error then wraps
-// block.ErrNotFound, block.ErrDamaged, transfer.ErrUnreachable or an error of a file.
+// copy has the same MapID, and this service serves it. If the other executor is on this
+// host and its files are readable, Adopt reads them; otherwise it fetches them from the
+// executor. It checks all bytes. If the output cannot be read, Adopt removes what it has
+// copied. The error then wraps block.ErrNotFound, block.ErrDamaged, transfer.ErrUnreachable
+// or an error of a file.
 func (s *Service) Adopt(ctx context.Context, output Output) (Output, error) {
 	if s == nil {
 		return Output{}, errNoService
@@ -35,8 +36,8 @@ func (s *Service) Adopt(ctx context.Context, output Output) (Output, error) {
 	return output, nil
 }
 
-// adopt copies the files of an output, unless they are there, and registers the copy. It
-// returns the data file.
+// adopt copies the files of an output, unless this service has them, and registers the copy.
+// It returns the path of the data file.
 func (s *Service) adopt(ctx context.Context, output *Output) (path string, err error) {
 	if path, ok := s.lookUp(output.MapID); ok {
 		return path, nil
@@ -65,7 +66,7 @@ func (s *Service) adopt(ctx context.Context, output *Output) (path string, err e
 	return path, nil
 }
 
-// copyFiles copies the files of an output to index and data.
+// copyFiles copies the index file and the data file of an output to index and data.
 func (s *Service) copyFiles(ctx context.Context, output *Output, index, data io.Writer) error {
 	copies := []func(wholeFile) error{
 		func(from wholeFile) error { return copyIndex(index, from, output.Bytes) },
@@ -87,7 +88,7 @@ func (s *Service) copyFiles(ctx context.Context, output *Output, index, data io.
 	return nil
 }
 
-// wholeFile is a file that is read to its end.
+// wholeFile reads a whole file from its beginning, and has the file's size.
 type wholeFile struct {
 	io.Reader
 	size int64
@@ -179,7 +180,8 @@ func (s *Service) peerFiles(ctx context.Context, output *Output) iter.Seq2[whole
 	}
 }
 
-// openFile opens a file of an output of this service. It fails as Open does.
+// openFile opens the data file or the index file, by its suffix, of an output of this
+// service. Its errors are those of Open.
 func (s *Service) openFile(id MapID, suffix string) (transfer.Content, error) {
 	path, ok := s.lookUp(id)
 	if !ok {
@@ -207,8 +209,8 @@ func (s *Service) openFile(id MapID, suffix string) (transfer.Content, error) {
 	return &section{file: file, name: path, size: info.Size()}, nil
 }
 
-// copyIndex copies an index file. It fails unless the index describes a data file with
-// the given number of bytes.
+// copyIndex copies an index file. It fails unless the index describes a data file of
+// exactly the given number of bytes.
 func copyIndex(to io.Writer, from wholeFile, bytes int64) error {
 	if from.size > maxIndexFile {
 		return fmt.Errorf("%w: an index cannot have %d bytes", block.ErrDamaged, from.size)

@@ -11,13 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// blockSize is the most bytes of frames that a block has. A larger frame is a block
-// of its own.
+// blockSize is the largest number of bytes of frames in a block. A frame that is larger is
+// alone in its block.
 const blockSize = 256 << 10
 
-// The header of a block, big-endian: the CRC32C of all that follows, the number of
-// bytes of the frames (raw), the number of stored bytes, the kind of compression.
-// The stored bytes follow.
+// The header of a block has four big-endian numbers: the CRC32C of all bytes of the block
+// after the checksum, the number of bytes of the frames (the raw size), the number of
+// stored bytes, the codec. The stored bytes follow the header.
 const (
 	headerSize       = 13
 	rawSizeOffset    = 4
@@ -25,7 +25,7 @@ const (
 	codecOffset      = 12
 )
 
-// Kinds of compression.
+// Codecs of blocks.
 const (
 	codecNone = 0
 	codecS2   = 1
@@ -33,8 +33,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendBlock appends a block of frames to encoded. It compresses the frames if that
-// makes them smaller by a tenth.
+// appendBlock appends a block of frames to encoded. It compresses the frames if that makes
+// them smaller by at least a tenth.
 func appendBlock(encoded, frames []byte) []byte {
 	begin := len(encoded)
 	body := begin + headerSize
@@ -77,7 +77,8 @@ func parseHeader(encoded *[headerSize]byte, left int64) (header, error) {
 	return h, nil
 }
 
-// check compares the checksum of a block with its stored bytes.
+// check returns an error unless the block's checksum matches its header and its stored
+// bytes.
 func (h *header) check(stored []byte) error {
 	want := binary.BigEndian.Uint32(h.encoded[:])
 	if got := crc32.Update(crc32.Checksum(h.encoded[rawSizeOffset:], castagnoli), castagnoli, stored); got != want {
@@ -86,9 +87,9 @@ func (h *header) check(stored []byte) error {
 	return nil
 }
 
-// decode returns the records of a block whose checksum is right. It uses *raw as
-// memory if it has to, and replaces it if it is too small. The records are valid
-// until stored and *raw are used again.
+// decode returns the records of a block whose checksum is right. It decompresses into *raw,
+// which it replaces if it is too small. The records are valid until stored or *raw is
+// overwritten.
 func (h *header) decode(stored []byte, raw *[]byte) (Records, error) {
 	frames := stored
 	if h.codec == codecS2 {

@@ -43,7 +43,7 @@ func TestBlocksRoundTrip(t *testing.T) {
 		for i, size := range sizes {
 			value := make([]byte, size)
 			if i%2 == 0 {
-				_, _ = random.Read(value) // never fails; it does not compress
+				_, _ = random.Read(value) // never fails; the bytes cannot be compressed
 			}
 			pairs = append(pairs, pair{strings.Repeat("k", size%130), string(value)})
 		}
@@ -81,7 +81,7 @@ func TestDamagedBlocks(t *testing.T) {
 	_, err := readBlocks(append(bytes.Clone(encoded), encoded[:headerSize+1]...))
 	require.ErrorContains(t, err, fmt.Sprintf("block at byte %d", len(encoded)))
 
-	// The reader expects more than the file has.
+	// The reader expects one byte more than the file has.
 	r := blockReader{input: bufio.NewReader(bytes.NewReader(encoded[:len(encoded)-1])), name: "file", left: int64(len(encoded))}
 	_, err = r.next(new([]byte), new([]byte))
 	require.ErrorIs(t, err, block.ErrDamaged)
@@ -106,7 +106,7 @@ func FuzzBlocks(f *testing.F) {
 	f.Add(blockBytes(f, randomPairs(1, 3)), true)
 	f.Add([]byte("\x01a\x01b\x00\x00"), false)
 	f.Fuzz(func(t *testing.T, data []byte, whole bool) {
-		if !whole { // frames, in a block with the right checksum
+		if !whole { // data has frames: put them into a valid block
 			if len(data) == 0 {
 				return
 			}
@@ -154,8 +154,8 @@ func FuzzParseSection(f *testing.F) {
 	})
 }
 
-// BenchmarkRecords measures the parsing of blocks of small records, with and without
-// the check of their frames.
+// BenchmarkRecords measures how fast blocks of small records are parsed, with and without
+// the check of their frames by countFrames.
 func BenchmarkRecords(b *testing.B) {
 	var frames []byte
 	count := 0

@@ -11,16 +11,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// blockWriterMemory is the memory of a BlockWriter.
+// blockWriterMemory is how many bytes of memory a BlockWriter uses.
 const blockWriterMemory = blockSize + slabSize
 
-// BlockWriter collects records into blocks, as those of map outputs, and writes them to
-// a file. It is for one goroutine.
+// BlockWriter collects records into blocks, which have the format of map outputs, and
+// writes the blocks to a file. Only one goroutine may use it.
 type BlockWriter struct {
 	file   io.Writer
-	frames []byte // of the block to be written next
+	frames []byte // of the block that is being filled
 	out    []byte // encoded blocks that are not written to the file yet
-	offset int64  // number of bytes of all blocks before frames
+	offset int64  // encoded size of all blocks before the one that is being filled
 }
 
 // NewBlockWriter returns a BlockWriter without records. The caller must call Release.
@@ -48,7 +48,8 @@ func (w *BlockWriter) Add(key, value []byte) error {
 	return w.add(appendFrame(nil, key, value))
 }
 
-// add adds frames to the same block. If they are larger than one, they are one frame.
+// add adds frames, all to the same block. Frames of more than blockSize bytes must be a
+// single frame.
 func (w *BlockWriter) add(frames []byte) error {
 	if len(w.frames)+len(frames) > blockSize {
 		if err := w.endBlock(); err != nil {
@@ -62,8 +63,8 @@ func (w *BlockWriter) add(frames []byte) error {
 	return nil
 }
 
-// EndBlock makes a block of the records that were added since the last one, and returns
-// the bytes of all blocks.
+// EndBlock makes a block of the records that were added since the last block, if there are
+// any. It returns the offset after it, which is the size of all blocks in bytes.
 func (w *BlockWriter) EndBlock() (offset int64, err error) {
 	err = w.endBlock()
 	return w.offset, err
@@ -88,7 +89,7 @@ func (w *BlockWriter) write(frames []byte) error {
 	return w.flush()
 }
 
-// Flush ends the block and writes all blocks to the file.
+// Flush ends the current block and writes all blocks that are not yet in the file.
 func (w *BlockWriter) Flush() error { return errors.Join(w.endBlock(), w.flush()) }
 
 func (w *BlockWriter) flush() error {
@@ -97,10 +98,10 @@ func (w *BlockWriter) flush() error {
 	return err
 }
 
-// ReadBlocks yields the records of a BlockWriter's blocks, which have length bytes.
-// name is in errors. The records of a block are valid until the next one is yielded. The
-// sequence ends after an error: one that wraps block.ErrDamaged if the bytes are not
-// those that were written.
+// ReadBlocks reads length bytes of blocks that a BlockWriter wrote, and yields the records
+// of each block. Error messages begin with name. The records of a block are valid until
+// those of the next block are yielded. The sequence ends after an error, which wraps
+// block.ErrDamaged if the bytes are not those that were written.
 func ReadBlocks(input io.Reader, name string, length int64) iter.Seq2[Records, error] {
 	return func(yield func(Records, error) bool) {
 		r := blockReader{input: bufio.NewReaderSize(input, int(min(length, blockSize))), name: name, left: length}
@@ -115,12 +116,12 @@ func ReadBlocks(input io.Reader, name string, length int64) iter.Seq2[Records, e
 	}
 }
 
-// blockReader reads blocks that follow each other.
+// blockReader reads consecutive blocks.
 type blockReader struct {
 	input  *bufio.Reader
 	name   string // of the file or the section, for errors
 	offset int64  // offset of the next block from the beginning of the file or section
-	left   int64  // number of bytes from there on
+	left   int64  // number of bytes from offset to the end
 	head   [headerSize]byte
 }
 
@@ -142,8 +143,8 @@ func (r *blockReader) header() (header, error) {
 	return h, nil
 }
 
-// body reads and checks the stored bytes of the block whose header was read. stored
-// has their length.
+// body reads the stored bytes of the block whose header was read into stored, and checks
+// them. The length of stored must be h.storedSize.
 func (r *blockReader) body(h *header, stored []byte) error {
 	if _, err := io.ReadFull(r.input, stored); err != nil {
 		return r.wrapError(err)
@@ -156,8 +157,9 @@ func (r *blockReader) body(h *header, stored []byte) error {
 	return nil
 }
 
-// next reads and decodes the next block. It uses the two buffers as memory, and
-// replaces them if they are too small. It returns io.EOF if there is no block.
+// next reads and decodes the next block. It stores the block in *stored and decompresses it
+// into *raw; it replaces a buffer that is too small. It returns io.EOF if there is no
+// block.
 func (r *blockReader) next(stored, raw *[]byte) (Records, error) {
 	h, err := r.header()
 	if err != nil {
@@ -178,7 +180,8 @@ func (r *blockReader) next(stored, raw *[]byte) (Records, error) {
 	return records, nil
 }
 
-// wrapError returns the error of the next block. A file that ends early is damaged.
+// wrapError adds the position of the next block to err. If the file ends too early, the error
+// wraps block.ErrDamaged.
 func (r *blockReader) wrapError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: the file ends before the block does", block.ErrDamaged)
@@ -190,7 +193,7 @@ func blockError(name string, offset int64, err error) error {
 	return fmt.Errorf("%s: block at byte %d: %w", name, offset, err)
 }
 
-// create creates a file that no other may have. It is readable by the user only.
+// create creates a file that only the user can read. It fails if the file exists.
 func create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Buffers of 1 KiB to 1 MiB are pooled, in classes by powers of two. Larger ones are not.
+// Buffers of 1 KiB to 1 MiB are pooled. Their capacities are powers of two, and each power
+// has a pool.
 const (
 	minSizeClass = 10
 	maxSizeClass = 20
@@ -13,8 +14,8 @@ const (
 
 var bufferPools [maxSizeClass - minSizeClass + 1]sync.Pool
 
-// getBuffer returns a buffer of n bytes. Its content is arbitrary, its capacity the
-// next power of two that is pooled.
+// getBuffer returns a buffer of n bytes with arbitrary content. Its capacity is the
+// smallest pooled power of two that is not less than n, or n if all of these are less.
 func getBuffer(n int) []byte {
 	class := max(bits.Len(uint(max(n, 1)-1)), minSizeClass)
 	if class > maxSizeClass {
@@ -26,7 +27,8 @@ func getBuffer(n int) []byte {
 	return make([]byte, n, 1<<class)
 }
 
-// putBuffer returns a buffer of getBuffer to its pool. The caller must not use it afterwards.
+// putBuffer returns a buffer from getBuffer to its pool, or leaves a buffer that is not
+// pooled to the garbage collector. The caller must not use the buffer afterwards.
 func putBuffer(buffer []byte) {
 	class := bits.Len(uint(cap(buffer))) - 1
 	if class < minSizeClass || class > maxSizeClass || cap(buffer) != 1<<class {
@@ -46,19 +48,21 @@ func bufferSize(n int) int64 {
 
 const (
 	slabSize  = 1 << maxSizeClass
-	firstSlab = 64 << 10 // size of the first slab; the next ones double up to slabSize
+	firstSlab = 64 << 10 // size of the first slab; each next one is twice as large, up to slabSize
 )
 
-// slabs is memory in pooled slabs, allocated in pieces and freed at once. A piece does
-// not move. A slab has slabSize bytes; the first ones have less, and a larger piece has
-// a slab of its own. The zero value is ready for use.
+// slabs allocates pieces of memory, and frees all of them at once. The pieces are parts of
+// slabs, which are buffers from getBuffer of firstSlab to slabSize bytes. A piece that is
+// larger than the next slab would be gets a slab of its size. A piece does not move. The
+// zero value is ready for use.
 type slabs struct {
-	list  [][]byte // each of its full capacity
+	list  [][]byte // the length of each is its capacity
 	used  int      // bytes used of the last slab
 	bytes int64    // sum of the slabs' sizes
 }
 
-// position is the position of a piece: the slab's index and the offset in it.
+// position is where a piece begins: the slab's index in the upper 32 bits, the offset in
+// the slab in the lower.
 type position uint64
 
 func (p position) slab() int   { return int(p >> 32) }

@@ -18,17 +18,19 @@ const (
 	maxPeers    = 4       // most peers from which a Fetch receives at a time
 )
 
-// wantedSection is a section that is to be fetched: what an output has of the partition.
+// wantedSection is a section that a Fetch has to read: the part of one output that is in
+// the Fetch's partition.
 type wantedSection struct {
 	output            *Output
-	local             bool  // it is read from a file
-	offset            int64 // end of the blocks that were read
+	local             bool  // whether the section is read from a file on this host
+	offset            int64 // of the next byte to receive, in the section
 	reread            bool  // whether it was read again after block.ErrDamaged
 	viaShuffleService bool  // whether it is received from the shuffle service of its node
 	receivedSection
 }
 
-// fetch is the state of one Fetch, whose goroutine is the consumer.
+// fetch is the state of one Fetch. The goroutine that ranges over the Fetch is called the
+// consumer.
 type fetch struct {
 	yield      func(Records, error) bool
 	raw        []byte // decoded block
@@ -36,23 +38,23 @@ type fetch struct {
 	fileReader *bufio.Reader
 
 	sections  []*wantedSection
-	requested int   // number of sections that are requested or local
-	inFlight  int64 // sum of the rooms of requested sections that are not consumed
+	requested int   // number of sections, from the first on, that are requested or local
+	inFlight  int64 // sum of weight of the requested sections that are not consumed
 
 	service      *Service
 	partition    int
-	stallTimeout time.Duration // how long a connection waits for room
-	limit        int64         // of inFlight
+	stallTimeout time.Duration // how long a connection waits for the consumer
+	limit        int64         // largest inFlight, in bytes
 	receiver     *receiver     // nil until a section is requested
 }
 
-// Fetch yields the blocks of a partition of outputs. Their order depends on the
-// partition and the order of the outputs only, so a task that runs again gets the
-// same records in the same order. It reads outputs on this host from their files and
-// fetches the others from their executors, from several at a time. It checks all
-// bytes, and reads what is damaged a second time. The records of a block are valid
-// until the next one is yielded. The sequence ends after an error: a *FetchError if an
-// output cannot be read, or ctx's cause if ctx ends.
+// Fetch yields, for all outputs, the blocks of one partition. Their order depends on the
+// partition and the order of the outputs only, so a task that runs again gets the same
+// records in the same order. It reads outputs on this host from their files. It fetches
+// other outputs from their executors or the shuffle services of their nodes, from several
+// at a time. It checks all bytes, and reads damaged ones a second time. The records of a
+// block are valid until the next one is yielded. The sequence ends after an error: a
+// *FetchError if an output cannot be read, or ctx's cause if ctx ends.
 func (s *Service) Fetch(ctx context.Context, outputs []Output, partition int) iter.Seq2[Records, error] {
 	return func(yield func(Records, error) bool) {
 		if s == nil {
@@ -65,8 +67,8 @@ func (s *Service) Fetch(ctx context.Context, outputs []Output, partition int) it
 	}
 }
 
-// run yields the blocks. Tasks that read different partitions begin with different
-// outputs, so that they do not all ask the same peer.
+// run yields the blocks. Tasks that read different partitions begin with different outputs, so
+// that they do not all request from the same peer at once.
 func (f *fetch) run(ctx context.Context, outputs []Output) {
 	for i := range outputs {
 		o := &outputs[(i+f.partition)%len(outputs)]
@@ -96,8 +98,9 @@ func (f *fetch) close() {
 	}
 }
 
-// isOnThisHost reports whether an output's files can be read on this host. Those of this
-// service have to be.
+// isOnThisHost reports whether an output's files can be read on this host. It returns true
+// for outputs of this service without opening their files, because the service could not
+// fetch from itself.
 func (s *Service) isOnThisHost(o *Output) bool {
 	if o.ExecutorID == s.options.ExecutorID {
 		return true
@@ -118,8 +121,8 @@ func (s *Service) isOnThisHost(o *Output) bool {
 
 var fileReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
 
-// readFile yields the blocks of a section on this host. It reports whether the
-// sequence goes on.
+// readFile yields the blocks of a section on this host. It returns false if the sequence
+// has ended, because of an error or because the consumer wants no more.
 func (f *fetch) readFile(ctx context.Context, s *wantedSection) bool {
 	for {
 		more, err := f.readBlocks(ctx, s)
@@ -135,8 +138,8 @@ func (f *fetch) readFile(ctx context.Context, s *wantedSection) bool {
 	}
 }
 
-// readBlocks yields the blocks of a section's file from s.offset on. more is false if
-// the sequence ends.
+// readBlocks yields the blocks of a section's file from s.offset on. more is false if the
+// sequence has ended; err is then nil.
 func (f *fetch) readBlocks(ctx context.Context, s *wantedSection) (more bool, err error) {
 	opened, err := f.service.openSection(s.output.Path, f.partition, s.offset)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestFetchFromFilesAndPeers(t *testing.T) {
 		require.Equal(t, ofPartition(all, p, partitions), got)
 	}
 	for range executors[0].Fetch(t.Context(), outputs, 0) {
-		break // the goroutines end: TestMain looks for them
+		break // the goroutines must end; TestMain checks that
 	}
 	executors[0].Remove(3)
 	_, err := fetchAll(t.Context(), executors[2].Service, outputs[6:11], 1)
@@ -77,8 +77,8 @@ func TestTheOrderOfRecordsDependsOnTheOutputsOnly(t *testing.T) {
 	}
 }
 
-// A connection that waits too long for the consumer is closed, and another goes on
-// where it ended.
+// A connection that waits too long for the consumer is closed. Another connection fetches
+// the rest.
 func TestConnectionsAreReplacedIfTheConsumerIsSlow(t *testing.T) {
 	config := access(t)
 	one, two := newExecutor(t, config, "1", "a"), newExecutor(t, config, "2", "b")
@@ -115,7 +115,7 @@ func TestFetchFromDamagedFiles(t *testing.T) {
 	for _, fault := range []struct {
 		name   string
 		apply  func(t *testing.T, out Output)
-		local  error // what the executor itself and others on the host find
+		local  error // error in the executor itself, and in others on its host
 		remote error
 	}{
 		{"data removed", func(t *testing.T, out Output) { require.NoError(t, os.Remove(out.Path)) }, os.ErrNotExist, block.ErrNotFound},
@@ -152,7 +152,8 @@ func flip(t testing.TB, path string, at int64) {
 	require.NoError(t, file.Close())
 }
 
-// What is damaged on the way or in memory is right when it is read again.
+// If bytes are damaged in transfer or in memory, but not on disk, they are right when they
+// are read again.
 func TestADamagedSectionIsReadAgain(t *testing.T) {
 	config := access(t)
 	one, two := newExecutor(t, config, "1", "a"), newExecutor(t, config, "2", "b")
@@ -170,7 +171,7 @@ func TestADamagedSectionIsReadAgain(t *testing.T) {
 			}
 		}
 		if reader == two {
-			// The second request for the section finds it repaired.
+			// When the section is requested for the second time, it is not damaged.
 			requests := 0
 			server, err := transfer.Listen("127.0.0.1:0", func(id block.ID) (transfer.Content, error) {
 				if requests++; requests == 2 {
@@ -237,7 +238,7 @@ func TestOutputIsFetchedIfItsLocalFileCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ofPartition(pairs, 0, 1), got)
 
-	one.server.Close() // the executor is dead, its files are there
+	one.server.Close() // the executor does not answer, but its files are still there
 	got, err = fetchAll(t.Context(), two.Service, []Output{out}, 0)
 	require.NoError(t, err)
 	require.Equal(t, ofPartition(pairs, 0, 1), got)

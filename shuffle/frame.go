@@ -9,7 +9,8 @@ import (
 // A frame is a record as bytes: the key's length (a uvarint), the key, the value's
 // length (a uvarint), the value.
 
-// maxRecord is the largest size of a frame, and so of a block.
+// maxRecord is the largest size of a frame in bytes, and so of the frames of a block,
+// because a larger frame than blockSize has its own block.
 const maxRecord = 1 << 30
 
 // frameSize returns the size of a record's frame.
@@ -19,7 +20,7 @@ func frameSize(key, value []byte) int {
 
 func uvarintSize(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
 
-// putFrame writes a record's frame to p, which has its size.
+// putFrame writes a record's frame to p, whose length must be frameSize(key, value).
 func putFrame(p, key, value []byte) {
 	n := 1
 	if len(key) < 0x80 {
@@ -42,8 +43,9 @@ func appendFrame(p, key, value []byte) []byte {
 	return append(binary.AppendUvarint(p, uint64(len(value))), value...)
 }
 
-// cutField splits p, which begins with a field's length and the field, into the
-// field and the rest. It panics if they are not there, and allocates nothing.
+// cutField splits p, which begins with a field's length and the field, into the field and
+// the rest. A field is a key or a value. cutField panics if p ends before the field does,
+// and allocates nothing.
 func cutField(p []byte) (field, rest []byte) {
 	n := int(p[0])
 	if n < 0x80 {

@@ -10,11 +10,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// HoldKey returns the key under which an executor with output of a shuffle holds it
-// (bobbin.Task.Hold), so that dynamic allocation does not stop the executor.
+// HoldKey returns the key that tasks pass to bobbin.Task.Hold for their output of a
+// shuffle. While an executor holds data under a key, dynamic allocation does not stop it.
 func HoldKey(shuffle uint64) string { return fmt.Sprintf("%s%d", sectionPrefix, shuffle) }
 
-// Release removes the outputs of the shuffle with a HoldKey. It ignores other keys.
+// Release removes the outputs of the shuffle whose HoldKey is key. It ignores other keys.
 func (s *Service) Release(key string) {
 	if number, ok := strings.CutPrefix(key, sectionPrefix); ok {
 		if shuffle, err := strconv.ParseUint(number, 10, 64); err == nil {

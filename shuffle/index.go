@@ -20,8 +20,8 @@ const (
 	maxIndexFile = 128 << 20 // largest size of an index file
 )
 
-// An index file has the offset of each partition in the data file, the end of the
-// last one, and the CRC32C of these numbers, big-endian.
+// An index file has the offset of each partition in the data file, the offset at which the
+// last partition ends, and the CRC32C of these offsets. All numbers are big-endian.
 
 // indexPath returns the path of the index file of a data file.
 func indexPath(data string) string {
@@ -103,11 +103,12 @@ func readIndex(data string) ([]int64, error) {
 	return offsets, nil
 }
 
-// maxIndexBytes limits the memory of an indexCache.
+// maxIndexBytes is the most memory in bytes that an indexCache takes, unless a single index
+// needs more.
 const maxIndexBytes = 16 << 20
 
-// indexCache has the indexes that were used last, by the paths of their data files.
-// The zero value is empty. It is safe for concurrent use.
+// indexCache has the decoded indexes that were used most recently, by the paths of their
+// data files. The zero value is empty. It is safe for concurrent use.
 type indexCache struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element
@@ -122,7 +123,8 @@ type cachedIndex struct {
 
 func (c *cachedIndex) bytes() int { return 8*len(c.offsets) + len(c.data) + 128 }
 
-// get returns the index of a data file, and reads its file if it is not in the cache.
+// get returns the offsets in the index of a data file. If they are not in the cache, get
+// reads the index file.
 func (c *indexCache) get(data string) ([]int64, error) {
 	c.mu.Lock()
 	if element := c.entries[data]; element != nil {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	leaktest.Main(m)
 }
 
-// access returns the TLS configuration of a new application.
+// access returns the TLS configuration for a new application.
 func access(t testing.TB) *tls.Config {
 	id, err := identity.New()
 	require.NoError(t, err)
@@ -43,7 +43,8 @@ type executor struct {
 	server *transfer.Server
 }
 
-// newExecutor starts an executor on a host of its own, unless host is given.
+// newExecutor starts an executor. Executors with the same host, which is only a name, can
+// read each other's files.
 func newExecutor(t testing.TB, config *tls.Config, id, host string) *executor {
 	ports := transfer.Options{TLS: config, Timeout: 5 * time.Second}
 	client := transfer.NewClient(ports)
@@ -123,7 +124,8 @@ func ofPartition(pairs []pair, partition, partitions int) (found []pair) {
 	return found
 }
 
-// files returns the names of all files below a service's parent directory.
+// files returns the names of all files below the directory in which a service creates its
+// own.
 func files(t testing.TB, s *Service) (names []string) {
 	require.NoError(t, filepath.WalkDir(s.options.Directory, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {

@@ -13,7 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// cursorBytes is the memory of a cursor: two buffers for blocks, one for the file.
+// cursorBytes is how many bytes of memory a cursor takes: two buffers for blocks, and one
+// for reading the file.
 const cursorBytes = 2*blockSize + 32<<10
 
 // cursor reads the records of a file in order.
@@ -23,7 +24,7 @@ type cursor struct {
 	stored, raw []byte
 	records     Records
 	prefix      uint64
-	key, value  []byte // of the current record; the key begins with the prefix
+	key, value  []byte // of the current record; the first eight bytes of key are the prefix
 	done        bool   // there is no current record
 }
 
@@ -81,7 +82,7 @@ func (c *cursor) next() error {
 	}
 }
 
-// before reports whether the current record of c is to be yielded before that of d.
+// before reports whether the current record of c comes before that of d in the sort order.
 func (c *cursor) before(d *cursor) bool {
 	if c.prefix != d.prefix {
 		return c.prefix < d.prefix
@@ -92,7 +93,9 @@ func (c *cursor) before(d *cursor) bool {
 	return bytes.Compare(c.key, d.key) < 0
 }
 
-// tree is a tree of losers: losers[0] is the index of the cursor with the least record.
+// tree is a tournament tree of losers: a node has the index of the cursor that lost there,
+// because its record is greater. losers[0] has the index of the cursor with the least
+// record.
 type tree struct {
 	cursors []*cursor
 	losers  []int
@@ -117,7 +120,8 @@ func (t *tree) play(node int) int {
 	return winner
 }
 
-// advance goes to the next record.
+// advance moves the cursor with the least record to its next record, and then finds the
+// least record again.
 func (t *tree) advance() error {
 	winner := t.losers[0]
 	if err := t.cursors[winner].next(); err != nil {
@@ -132,15 +136,16 @@ func (t *tree) advance() error {
 	return nil
 }
 
-// merge reads the records of files in order.
+// merge reads the records of several sorted files as one sorted sequence.
 type merge struct {
 	ctx     context.Context
 	cursors []*cursor
 	tree    *tree
-	n       int // records that were read
+	n       int // number of records that next has returned
 }
 
-// newMerge opens files. The caller must close the merge, also if newMerge fails.
+// newMerge opens files. The caller must close the merge that it returns, even if it also
+// returns an error.
 func newMerge(ctx context.Context, paths []string) (*merge, error) {
 	m := &merge{ctx: ctx}
 	for _, path := range paths {
@@ -154,8 +159,8 @@ func newMerge(ctx context.Context, paths []string) (*merge, error) {
 	return m, nil
 }
 
-// next returns a cursor at the next record; nil if there is none. It fails with ctx's
-// cause if ctx has ended.
+// next returns the cursor whose current record is the next one, or nil if there are no more
+// records. It fails with ctx's cause if ctx has ended.
 func (m *merge) next() (*cursor, error) {
 	if m.n > 0 {
 		if err := m.tree.advance(); err != nil {
@@ -178,12 +183,14 @@ func (m *merge) close() {
 	}
 }
 
-// mergeFiles begins to read the records of all files in order. If the files are too
-// many for the budget, it first merges some of them into one file.
+// mergeFiles opens all files, for Next to read their records in order. If the budget does
+// not allow reading all files at the same time, it first merges some of them into larger
+// files.
 func (s *Sorter) mergeFiles(ctx context.Context) (err error) {
 	width := int(max(s.budget/cursorBytes, 2))
 	for len(s.spilled) > width {
-		// The first pass merges as few files as make the others full.
+		// The first merge takes only as many files as are needed so that each later one can
+		// take width files.
 		n := min(width, len(s.spilled)-width+1)
 		if err := s.mergeFirst(ctx, n); err != nil {
 			return err
@@ -193,7 +200,7 @@ func (s *Sorter) mergeFiles(ctx context.Context) (err error) {
 	return err
 }
 
-// mergeFirst merges the first n files into one, which becomes the last.
+// mergeFirst merges the first n files into one, and puts that at the end of s.spilled.
 func (s *Sorter) mergeFirst(ctx context.Context, n int) error {
 	m, failed := newMerge(ctx, s.spilled[:n])
 	defer m.close()

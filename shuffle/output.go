@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// MapID identifies the output of an attempt of a map task. Attempt must differ
-// between all attempts of the task, those of repeated stages included.
+// MapID identifies the output of an attempt of a map task. No two attempts of the task may
+// have the same Attempt, even if they belong to different attempts of the stage.
 type MapID struct{ Shuffle, Map, Attempt uint64 }
 
 func (id MapID) String() string { return fmt.Sprintf("%d_%d_%d", id.Shuffle, id.Map, id.Attempt) }
@@ -27,16 +27,17 @@ type Output struct {
 	Sizes   Sizes // stored bytes of each partition
 	Records int64
 	Bytes   int64 // stored bytes of all partitions
-	Raw     int64 // stored bytes of all partitions
-	// Checksum is the sum of the hashes of all records and their partitions. It does
-	// not depend on the order of the records.
+	Raw     int64 // bytes of the keys and values, before compression
+	// Checksum is the sum of the hashes of all records; each hash includes the record's
+	// partition. It does not depend on the order of the records.
 	Checksum uint64
 }
 
 // sectionPrefix is the prefix of the ids of sections.
 const sectionPrefix = "shuffle_"
 
-// sectionID returns the id of a section: a partition of an output from an offset on.
+// sectionID returns the id of a section: the part of an output's partition from a byte
+// offset to the end.
 func sectionID(id MapID, partition int, offset int64) block.ID {
 	name := append([]byte(sectionPrefix), id.String()...)
 	name = strconv.AppendInt(append(name, '_'), int64(partition), 10)
@@ -71,8 +72,8 @@ func parseSection(section block.ID) (id MapID, partition int, offset int64, ok b
 	return MapID{numbers[0], numbers[1], numbers[2]}, int(numbers[3]), int64(numbers[4]), true
 }
 
-// fileID returns the id of a file of an output, by the file's suffix. It is the file's
-// name too.
+// fileID returns the id of the data file or the index file of an output. suffix says which.
+// A file that only the executor serves also has its id as its name.
 func fileID(id MapID, suffix string) block.ID { return block.ID(sectionPrefix + id.String() + suffix) }
 
 // parseFile parses the id of a file of an output. ok is false for other ids.
@@ -86,7 +87,7 @@ func parseFile(file block.ID) (id MapID, suffix string, ok bool) {
 	return MapID{}, "", false
 }
 
-// FetchError is the error of a partition of an output that cannot be read. It wraps
+// FetchError means that a partition of an output cannot be read. It wraps
 // block.ErrNotFound, block.ErrDamaged, transfer.ErrUnreachable or an error of a file.
 type FetchError struct {
 	Output    Output

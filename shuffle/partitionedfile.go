@@ -13,11 +13,11 @@ import (
 // partitionedFile is a file with a part of a Writer's records, in the order of their partitions.
 type partitionedFile struct {
 	path    string
-	offsets []int64 // of each partition, and the end of the last one
+	offsets []int64 // where each partition begins, and the last one ends
 }
 
-// createPartitionedFile writes a run to a new file. write adds the records, in the order of their
-// partitions. If it fails, createRun removes the file.
+// createPartitionedFile creates a file, and calls write to add records in the order of
+// their partitions. If it fails, it removes the file.
 func (w *Writer) createPartitionedFile(write func(*partitionedFileWriter) error) (partitionedFile, error) {
 	directory, err := w.service.Directory()
 	if err != nil {
@@ -42,7 +42,7 @@ func (w *Writer) createPartitionedFile(write func(*partitionedFileWriter) error)
 	return partitionedFile{path: file.Name(), offsets: r.offsets}, nil
 }
 
-// partitionedFileWriter writes the blocks of a run.
+// partitionedFileWriter writes the blocks of a partitionedFile, or of a sealed data file.
 type partitionedFileWriter struct {
 	blocks  *BlockWriter
 	offsets []int64     // where the current partition and those before it begin
@@ -78,8 +78,9 @@ const (
 	maxMergeBuffer = 256 << 10
 )
 
-// concatenate writes each partition's blocks of all runs to a file, one partition after
-// the other, and returns the partitions' offsets. It uses about budget bytes of memory.
+// concatenate writes, for one partition after the other, the partition's blocks from all
+// spills to a file. It returns the offsets of the partitions. It uses about budget bytes of
+// memory.
 func concatenate(file io.Writer, spills []partitionedFile, partitions int, budget int64) (offsets []int64, err error) {
 	size := int(min(max(budget/int64(len(spills)+1), minMergeBuffer), maxMergeBuffer))
 	inputs := make([]*bufio.Reader, len(spills))

@@ -8,11 +8,13 @@ import (
 	"slices"
 )
 
-// fewItems is the number of items up to which comparing is faster than distributing.
+// fewItems is the largest number of items for which insertion sort is faster than radix
+// sort.
 const fewItems = 48
 
-// sort sets s.sorted. It distributes the items by the first byte in which prefixes
-// differ, and so copies them out of their chunks, then sorts each part.
+// sort sets s.sorted to the items in order, unless s.sorted is already set. It copies the
+// items from their chunks into 256 parts, by the eight bits that begin with the first in
+// which prefixes differ. Then it sorts each part.
 func (s *Sorter) sort() {
 	if s.sorted != nil || s.n == 0 {
 		return
@@ -46,8 +48,9 @@ func (s *Sorter) sort() {
 	}
 }
 
-// sortPrefixes sorts items whose prefixes are equal from bit shift on, by prefix and
-// key. Their prefixes are bytes of their keys if depth is positive: those before depth.
+// sortPrefixes sorts items by prefix and key. Their prefixes must differ only in the bits
+// below bit shift. If depth is positive, the prefixes are the eight bytes of the keys
+// before index depth.
 func (s *Sorter) sortPrefixes(items []item, shift, depth int) {
 	if len(items) <= 1 {
 		return
@@ -89,7 +92,7 @@ func (s *Sorter) sortPrefixes(items []item, shift, depth int) {
 	}
 }
 
-// sortFew does what sortPrefixes does by comparing prefixes.
+// sortFew does what sortPrefixes does, with an insertion sort by prefix.
 func (s *Sorter) sortFew(items []item, depth int) {
 	for i := 1; i < len(items); i++ {
 		it, at := items[i], i
@@ -113,9 +116,10 @@ func (s *Sorter) key(it *item) []byte {
 	return key
 }
 
-// sortKeys sorts items that have the same prefix, and the same first depth bytes of
-// their keys, which may end before. It replaces the prefixes by the next eight bytes
-// in which the keys differ, sorts by these, and restores the prefix.
+// sortKeys sorts items by key. They must have the same prefix, and their keys the same
+// first depth bytes; zeros count as following a shorter key. For the time of the sort it
+// replaces the prefixes by the next eight bytes of the keys after those that all keys have
+// in common.
 func (s *Sorter) sortKeys(items []item, depth int) {
 	switch len(items) {
 	case 1:
@@ -150,8 +154,8 @@ func (s *Sorter) sortKeys(items []item, depth int) {
 	}
 }
 
-// commonLength returns the number of bytes that a and b have in common at their
-// beginnings, of which n are known.
+// commonLength returns the length of the common prefix of a and b. The caller knows that
+// the first n bytes are equal.
 func commonLength(a, b []byte, n int) int {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -159,7 +163,8 @@ func commonLength(a, b []byte, n int) int {
 	return min(n, len(a), len(b))
 }
 
-// eightBytes returns the bytes of a key from depth on as a number; zeros follow its end.
+// eightBytes returns the eight bytes of a key from index depth on as a big-endian number.
+// It puts zeros after the end of the key.
 func eightBytes(key []byte, depth int) uint64 {
 	if len(key) >= depth+8 {
 		return binary.BigEndian.Uint64(key[depth:])

@@ -15,9 +15,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// stallTimeout is how long a connection waits for the consumer. Then it is closed, and
-// another is opened when there is room: the peer must not time out, and other fetches
-// may need the connection.
+// stallTimeout is how long a connection to an executor waits for a consumer that has no
+// room for the next block. Then the connection is closed, so that the peer does not time
+// out and other fetches may open connections. When the consumer has made room, a new
+// connection fetches the rest.
 const stallTimeout = 5 * time.Second
 
 var (
@@ -26,11 +27,11 @@ var (
 	errNoClient     = fmt.Errorf("%w: the service has no client", transfer.ErrUnreachable)
 )
 
-// receivedSection is what a section has if it is received from a peer. The receiver's mutex
-// guards blocks, done and err.
+// receivedSection has the fields of a wantedSection that are used only if it is received
+// from a peer. The receiver's mutex guards blocks, done and err.
 type receivedSection struct {
-	room   *semaphore.Weighted // bytes of blocks that may be received and not yet consumed
-	weight int64               // of room
+	room   *semaphore.Weighted // limits the bytes of blocks that are received and not yet consumed
+	weight int64               // capacity of room, in bytes
 	blocks []receivedBlock
 	done   bool
 	err    error
@@ -40,7 +41,7 @@ type receivedSection struct {
 type receivedBlock struct {
 	header header
 	stored []byte // a buffer of the pool
-	weight int64  // part of the room
+	weight int64  // bytes that it takes of the section's room
 }
 
 // receiver receives sections for one Fetch.
@@ -50,10 +51,10 @@ type receiver struct {
 	cancel    context.CancelFunc
 	running   sync.WaitGroup
 	peerSlots *semaphore.Weighted // one for each peer from which sections are received
-	changed   chan struct{}       // has an element if a section got a block or ended
+	changed   chan struct{}       // has an element if the consumer should look for blocks again
 
 	mu      sync.Mutex
-	pending map[string][]*wantedSection // to be received, by the addresses of their executors
+	pending map[string][]*wantedSection // requested sections that are not begun, by the peer's address
 }
 
 func newReceiver(ctx context.Context, f *fetch) *receiver {
@@ -62,21 +63,22 @@ func newReceiver(ctx context.Context, f *fetch) *receiver {
 	return r
 }
 
-// stop ends the goroutines and waits for them.
+// stop cancels the receiver's goroutines and waits until they have returned.
 func (r *receiver) stop() {
 	r.cancel()
 	r.running.Wait()
 }
 
-// requestAhead requests sections in their order from the given one on, as many as
-// there is room for.
+// requestAhead requests sections in their order, as many as f.limit allows. It always
+// requests the section with the index consumed, which is the one to be consumed next.
 func (f *fetch) requestAhead(ctx context.Context, consumed int) {
 	for ; f.requested < len(f.sections); f.requested++ {
 		s := f.sections[f.requested]
 		if s.local {
 			continue
 		}
-		// A buffer is at most twice as large as its block, or as small as buffers can be.
+		// The size is doubled because a buffer can be twice as large as its block. No
+		// buffer is smaller than the minimum of getBuffer.
 		weight := min(max(2*s.output.Sizes.Of(f.partition), 1<<minSizeClass), f.limit)
 		if f.requested > consumed && f.inFlight+weight > f.limit {
 			return
@@ -90,8 +92,8 @@ func (f *fetch) requestAhead(ctx context.Context, consumed int) {
 	}
 }
 
-// request makes a goroutine receive a section after those of the same peer that were
-// requested before.
+// request makes a goroutine receive a section. Each peer has at most one goroutine, which
+// receives its sections in the order in which they were requested.
 func (r *receiver) request(s *wantedSection) {
 	address := s.output.Address
 	if address == "" && s.output.Node != "" { // the executor has ended
@@ -123,7 +125,7 @@ func (r *receiver) request(s *wantedSection) {
 	}
 }
 
-// update changes a section and wakes the consumer.
+// update calls change with the mutex held, to change a section, and wakes the consumer.
 func (r *receiver) update(change func()) {
 	r.mu.Lock()
 	change()
@@ -134,8 +136,8 @@ func (r *receiver) update(change func()) {
 	}
 }
 
-// consume yields the blocks of a section that was requested. It reports whether the
-// sequence goes on.
+// consume yields the blocks of a section that was requested. It returns false if the
+// sequence has ended, because of an error or because the consumer wants no more.
 func (f *fetch) consume(ctx context.Context, s *wantedSection) bool {
 	var blocks []receivedBlock
 	for {
@@ -168,7 +170,8 @@ func (f *fetch) consume(ctx context.Context, s *wantedSection) bool {
 	}
 }
 
-// consumeBlock yields a block that was received. It reports whether the sequence goes on.
+// consumeBlock yields a block that was received. It returns false if the sequence has
+// ended, as consume does.
 func (f *fetch) consumeBlock(s *wantedSection, got *receivedBlock) bool {
 	records, err := got.header.decode(got.stored, &f.raw)
 	if err != nil {
@@ -195,7 +198,7 @@ func (r *receiver) receiveFrom(sections []*wantedSection) {
 		case err == nil:
 		case errors.Is(err, errStalled):
 			s := sections[0]
-			if s.room.Acquire(r.ctx, s.weight/2) != nil { // until half was consumed
+			if s.room.Acquire(r.ctx, s.weight/2) != nil { // until the consumer has freed half of the room
 				return
 			}
 			s.room.Release(s.weight / 2)
@@ -215,8 +218,9 @@ func (r *receiver) receiveFrom(sections []*wantedSection) {
 	}
 }
 
-// receiveReply receives sections by one request. It returns the sections that remain,
-// the one of the error first.
+// receiveReply requests sections, all of one peer, and receives them. If it fails, it
+// returns the sections that were not received completely; the first of them is the one that
+// failed.
 func (r *receiver) receiveReply(sections []*wantedSection) (rest []*wantedSection, err error) {
 	if sections[0].viaShuffleService {
 		return r.receiveFromNode(sections)
@@ -247,7 +251,8 @@ func (r *receiver) receiveReply(sections []*wantedSection) (rest []*wantedSectio
 	return sections, nil
 }
 
-// receiveSection receives the blocks of a section.
+// receiveSection receives the blocks of s from s.offset on, which have size bytes, from
+// input. name is for error messages.
 func (r *receiver) receiveSection(name string, size int64, input *bufio.Reader, s *wantedSection) error {
 	if size == 0 && s.offset == 0 {
 		return errEmptySection
@@ -277,7 +282,11 @@ func (r *receiver) receiveSection(name string, size int64, input *bufio.Reader, 
 	}
 }
 
-// reserve waits for room for a block, for a limited time.
+// reserve waits for room for a block of weight bytes, and reports whether there is room. If
+// the section comes from an executor, reserve waits for at most r.stallTimeout. The caller
+// then closes the connection, because the executor can send the rest later. A node's
+// shuffle service can only send a whole section, so in its case reserve waits as long as
+// necessary.
 func (r *receiver) reserve(s *wantedSection, weight int64) bool {
 	if s.room.TryAcquire(weight) {
 		return true

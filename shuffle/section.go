@@ -10,11 +10,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/block/transfer"
 )
 
-// section is a partition of an output, or its end, in an open data file; or a whole file.
+// section is a range of an open file: the rest of an output's partition from some offset
+// on, or a whole file.
 type section struct {
 	file   dataFile
 	name   string // the file's path
-	offset int64  // of its first byte in the file
+	offset int64  // of the section's first byte in the file
 	size   int64
 }
 
@@ -85,7 +86,7 @@ func (s *Service) Open(id block.ID) (transfer.Content, error) {
 	return opened, nil
 }
 
-// openError returns the error of Open for an error of a file.
+// openError returns the error with which Open fails if err was the error of a file.
 func openError(id block.ID, err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -99,8 +100,8 @@ func openError(id block.ID, err error) error {
 // Size implements transfer.Content.
 func (s *section) Size() int64 { return s.size }
 
-// ReadChunk implements transfer.Content. The receiver checks the checksums of the
-// blocks; the returned one is for the way there.
+// ReadChunk implements transfer.Content. The returned checksum protects the transfer. In
+// addition, each block of a section contains a checksum, which the receiver also checks.
 func (s *section) ReadChunk(i int64, p []byte) (checksum uint32, err error) {
 	if _, err := s.file.ReadAt(p, s.offset+i*block.ChunkSize); err != nil {
 		return 0, fmt.Errorf("%w: %s at byte %d: %w", block.ErrDamaged, s.name, s.offset+i*block.ChunkSize, err)

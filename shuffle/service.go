@@ -25,7 +25,7 @@ type Options struct {
 	// Directory is where the service creates its directory when it writes the first
 	// file. "" means the system's directory for temporary files.
 	Directory string
-	// Store has the blocks that Open opens besides map outputs. May be nil.
+	// Store has other blocks than map outputs, which Open opens too. May be nil.
 	Store *block.Store
 	// Peers fetches from other executors. If it is nil, only outputs on this host can
 	// be fetched.
@@ -38,23 +38,23 @@ type Options struct {
 	// Memory is how many bytes all tasks together may use; 0 means 256 MiB for each of
 	// Cores.
 	Memory int64
-	// Cores is the number of tasks that run at a time.
+	// Cores is the number of tasks that run at a time; 0 means 1.
 	Cores int
 	// Logger gets a warning if files cannot be removed. May be nil.
 	Logger *slog.Logger
 }
 
-// Service is an executor's part in shuffles: it writes, serves and fetches map
-// outputs. It is safe for concurrent use. A nil Service fails.
+// Service is what an executor uses to take part in shuffles: it writes, serves and fetches
+// map outputs. It is safe for concurrent use. The methods of a nil Service fail.
 type Service struct {
 	options Options
 	indexes indexCache
 	node    *node // nil if Options.Nodes is nil
 
 	mu        sync.Mutex
-	directory string // "" before the first file
+	directory string // "" until the first file is written
 	closed    bool
-	outputs   map[uint64]map[MapID]string // paths of the data files by shuffle
+	outputs   map[uint64]map[MapID]string // paths of data files, by shuffle and output
 	removed   map[uint64]bool             // shuffles that were removed
 }
 
@@ -72,7 +72,8 @@ func New(options Options) *Service {
 	return s
 }
 
-// Close removes all files. Nothing can be written or opened afterwards.
+// Close removes all files, except the files of outputs that the node's shuffle service
+// serves. Afterwards nothing can be written or opened.
 func (s *Service) Close() {
 	if s == nil {
 		return
@@ -98,8 +99,8 @@ func (s *Service) TaskMemory() int64 {
 	return max(s.options.Memory/int64(s.options.Cores), minBudget)
 }
 
-// Directory returns the directory of the service's files, which it creates if
-// necessary. Tasks spill there. Close removes it.
+// Directory returns the directory of the service's files. It creates the directory if it
+// does not exist. Tasks write spilled records there. Close removes the directory.
 func (s *Service) Directory() (string, error) {
 	if s == nil {
 		return "", errNoService
@@ -120,7 +121,8 @@ func (s *Service) Directory() (string, error) {
 	return s.directory, os.MkdirAll(s.directory, 0o700) // somebody may have removed it
 }
 
-// diskError adds to the error of a full disk what helps.
+// diskError adds advice for the user to err if it means that a disk is full or a quota is
+// used up. It returns other errors unchanged.
 func diskError(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: free space on the disk of this directory, or give executors directories on larger disks: "+
@@ -129,8 +131,8 @@ func diskError(err error) error {
 	return err
 }
 
-// Remove removes the outputs of a shuffle. What is open can still be read. Outputs of
-// the shuffle cannot be committed afterwards.
+// Remove removes the outputs of a shuffle. Files that are open can still be read.
+// Afterwards no output of the shuffle can be committed.
 func (s *Service) Remove(shuffle uint64) {
 	if s == nil {
 		return
@@ -164,8 +166,9 @@ func (s *Service) removeFiles(data string) {
 	}
 }
 
-// commit merges runs to the files of an output, and registers the output. It returns the
-// data file and the offsets of its partitions. If it fails, it removes the files.
+// commit merges spills into the data file of an output, writes the index file, and
+// registers the output. It returns the data file and the offsets of its partitions. If it
+// fails, it removes the files.
 func (s *Service) commit(id MapID, spills []partitionedFile, partitions int, budget int64) (path string, offsets []int64, err error) {
 	directory, err := s.Directory()
 	if err != nil {
@@ -204,7 +207,8 @@ func concatenateFile(path string, spills []partitionedFile, partitions int, budg
 	return offsets, errors.Join(err, file.Close())
 }
 
-// register adds an output to those that Open opens.
+// register makes Open find an output. It fails if the service is closed or the shuffle was
+// removed.
 func (s *Service) register(id MapID, path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +239,8 @@ func With(ctx context.Context, s *Service) context.Context {
 	return context.WithValue(ctx, contextKey{}, s)
 }
 
-// From returns the Service of a task's context, or nil, whose methods fail.
+// From returns the Service that the context of a task carries. It returns nil, a Service
+// whose methods fail, if there is none.
 func From(ctx context.Context) *Service {
 	s, _ := ctx.Value(contextKey{}).(*Service)
 	return s

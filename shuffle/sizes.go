@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	maxExactPartitions = 2000 // most partitions that have a byte each
-	hugeFactor         = 8    // a partition is huge if it has this many times the average
-	maxHuge            = 100  // most huge partitions that are listed
+	maxExactPartitions = 2000 // largest number of partitions for which Sizes.Logarithms is used
+	hugeFactor         = 8    // a huge partition has at least this many times the average
+	maxHuge            = 100  // largest number of huge partitions that are listed
 )
 
-// Sizes are the sizes of an output's partitions, compressed. Whether a partition is
-// empty is exact, sizes are estimates. The zero value has empty partitions only.
+// Sizes are the sizes of an output's partitions in bytes, in a compact form. The sizes are
+// estimates, except that 0 is exact. In the zero value all partitions are empty.
 type Sizes struct {
 	// Logarithms has for each partition the logarithm of its size to the base 1.1, rounded
 	// up; 0 means empty. It is nil if there are more than 2,000 partitions.
@@ -20,12 +20,14 @@ type Sizes struct {
 	// Average is the average size of the partitions that are neither empty nor huge.
 	Average int64 `cbor:",omitempty"`
 	// NonEmpty has a bit for each partition, which is set if the partition is not empty.
+	// NonEmpty, Average and Huge are used if Logarithms is nil.
 	NonEmpty []byte `cbor:",omitempty"`
-	// Huge has the sizes of partitions that are much larger than the average.
+	// Huge has the sizes of at most 100 partitions that are at least about eight times as
+	// large as the average.
 	Huge map[uint32]int64 `cbor:",omitempty"`
 }
 
-// newSizes compresses sizes.
+// newSizes returns the Sizes of partitions with the given sizes.
 func newSizes(sizes []int64) Sizes {
 	total, used := int64(0), int64(0)
 	for _, size := range sizes {
@@ -64,8 +66,9 @@ func newSizes(sizes []int64) Sizes {
 	return s
 }
 
-// hugeSize returns the least size that is at least limit and belongs to one of the
-// maxHuge largest partitions.
+// hugeSize returns the size from which on partitions count as huge. That is limit or, if
+// more than maxHuge partitions are at least that large, the size of the maxHuge-th largest
+// partition.
 func hugeSize(sizes []int64, limit int64) int64 {
 	var huge []int64
 	for _, size := range sizes {
@@ -80,8 +83,8 @@ func hugeSize(sizes []int64, limit int64) int64 {
 	return huge[len(huge)-maxHuge]
 }
 
-// Of returns the estimated size of a partition. It is 0 if and only if the partition
-// is empty, and within a tenth of the truth with up to 2,000 partitions.
+// Of returns the estimated size of a partition. It is 0 if and only if the partition is
+// empty. With up to 2,000 partitions it differs from the true size by at most a tenth.
 func (s *Sizes) Of(partition int) int64 {
 	if partition < 0 {
 		return 0
@@ -98,7 +101,8 @@ func (s *Sizes) Of(partition int) int64 {
 	return s.Average
 }
 
-// sizeLog returns the logarithm of a size to the base 1.1, rounded up, at least 1; 0 for 0.
+// sizeLog returns the logarithm of a size to the base 1.1, rounded up, but at least 1 and
+// at most 255. For size 0 it returns 0.
 func sizeLog(size int64) byte {
 	if size <= 0 {
 		return 0
@@ -106,7 +110,7 @@ func sizeLog(size int64) byte {
 	return byte(min(max(math.Ceil(math.Log(float64(size))/math.Log(1.1)), 1), 255))
 }
 
-// logSizes are the sizes for the values of sizeLog.
+// logSizes has the estimated size for each value of sizeLog.
 var logSizes = func() (sizes [256]int64) {
 	for i := range sizes[1:] {
 		sizes[i+1] = int64(math.Pow(1.1, float64(i+1)))

@@ -19,8 +19,8 @@ type Record struct {
 }
 
 // Sorter sorts records by their prefixes, and those with equal prefixes by their keys'
-// bytes. Records that are equal in both may be in any order. It is for one goroutine.
-// The caller must close it.
+// bytes. Records that are equal in both may be in any order. Only one goroutine may use a
+// Sorter. The caller must close it.
 type Sorter struct {
 	directory string
 	budget    int64
@@ -30,14 +30,14 @@ type Sorter struct {
 	n       int
 	sorted  []item   // all items in order, while records are read from memory
 	spilled []string // files of sorted records
-	bytes   int64    // of all files that were written
-	touched byte     // makes the compiler keep the reads of touch
+	bytes   int64    // size of all files that were written, including merged ones
+	touched byte     // written so that the compiler keeps the reads in touch
 
-	ctx     context.Context // of Read
+	ctx     context.Context // the context that Read got
 	merging *merge          // reads the files; nil if records are read from memory
 	next    int             // index in sorted of the next record
 
-	err error // error of all further calls
+	err error // not nil if Add and Spill must fail
 }
 
 // item is a record whose frame is in a slab.
@@ -48,13 +48,14 @@ type item struct {
 
 const (
 	itemChunk = 4096
-	// itemBytes is the memory of a record besides its frame: its item, twice while
-	// items are sorted.
+	// itemBytes is the memory of a record besides its frame: its item, and a copy of the
+	// item, which sorting makes.
 	itemBytes = 2 * int64(unsafe.Sizeof(item{}))
 )
 
-// NewSorter returns a Sorter that uses at most budget bytes of memory, beyond which it
-// writes sorted records to files in a directory.
+// NewSorter returns a Sorter that uses at most budget bytes of memory, or minBudget if that
+// is more. When records need more memory, the Sorter writes them, sorted, to a file in
+// directory.
 func NewSorter(directory string, budget int64) *Sorter {
 	s := &Sorter{directory: directory, budget: max(budget, minBudget)}
 	if s.budget > 4*blockWriterMemory {
@@ -129,7 +130,7 @@ func (s *Sorter) freeMemory() {
 	s.items, s.n, s.sorted = nil, 0, nil
 }
 
-// Close frees the memory and removes all files. Further calls do nothing.
+// Close frees the memory and removes all files. Further calls of Close do nothing.
 func (s *Sorter) Close() {
 	s.freeMemory()
 	if s.merging != nil {
@@ -145,11 +146,13 @@ func (s *Sorter) Close() {
 	}
 }
 
-// checkInterval is after how many records a reader checks whether its context has ended.
+// checkInterval is the number of records after which a reader checks whether its context
+// has ended.
 const checkInterval = 1024
 
-// Read begins to read the records. After it only Next and Close may be called. If ctx
-// ends, Read and Next fail with its cause; their other errors are those of files.
+// Read sorts the records, for Next to return them. After Read, only Next and Close may be
+// called. If ctx ends, Read and Next fail with ctx's cause. Other errors come from reading
+// or writing files.
 func (s *Sorter) Read(ctx context.Context) error {
 	if s.err == nil && len(s.spilled) > 0 {
 		_ = s.Spill() // sets s.err if it fails
@@ -205,9 +208,10 @@ func (s *Sorter) All(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// touch reads a byte of each of the next frames if i is a multiple of their number.
-// Frames are at random places in memory, and so the processor waits for several of them
-// at a time instead of for one after the other.
+// touch reads a byte of each of the next 64 frames if i is a multiple of 64. Then the
+// frames are in the processor's caches when they are needed. Frames are at random places in
+// memory; if they are read together, the processor waits for several of them at the same
+// time.
 func (s *Sorter) touch(i int) {
 	const ahead = 64
 	if i%ahead != 0 {
@@ -218,14 +222,14 @@ func (s *Sorter) touch(i int) {
 	}
 }
 
-// In files the key of a frame begins with the prefix, big-endian. So the order of
-// records is that of these keys.
+// In the Sorter's files, the key of a frame is the record's prefix, big-endian, and then
+// the record's key. So ordering frames by their keys orders the records.
 const (
 	prefixBytes    = 8
 	maxLengthBytes = binary.MaxVarintLen32
 )
 
-// appendSpilled appends the frame of a record as it is in files.
+// appendSpilled appends the frame of a record to frame, in the form for the Sorter's files.
 func (s *Sorter) appendSpilled(frame []byte, it *item) []byte {
 	key, rest := cutField(s.slabs.from(it.at))
 	value, _ := cutField(rest)
@@ -234,8 +238,8 @@ func (s *Sorter) appendSpilled(frame []byte, it *item) []byte {
 	return append(binary.AppendUvarint(frame, uint64(len(value))), value...)
 }
 
-// writeSorted writes frames to a new file in a directory and returns its path and size.
-// If it fails, it removes the file.
+// writeSorted writes frames, which must be in order, to a new file in a directory. It
+// returns the path and size of the file. If it fails, it removes the file.
 func writeSorted(directory string, frames iter.Seq[[]byte]) (path string, bytes int64, err error) {
 	file, err := os.CreateTemp(directory, "sort-*")
 	if err != nil {

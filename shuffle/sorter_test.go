@@ -29,8 +29,8 @@ func comparePrefixed(a, b prefixed) int {
 	return cmp.Or(cmp.Compare(a.prefix, b.prefix), strings.Compare(a.key, b.key), strings.Compare(a.value, b.value))
 }
 
-// sortAll returns the records of a Sorter in its order. Records that are equal but for
-// their values are sorted by these, for comparisons.
+// sortAll returns the records of a Sorter in the Sorter's order. Records with equal
+// prefixes and keys may be in any order, so sortAll sorts them by their values.
 func sortAll(t require.TestingT, s *Sorter) (got []prefixed) {
 	for record, err := range s.All(context.Background()) {
 		require.NoError(t, err)
@@ -105,7 +105,7 @@ func mustGlob(t testing.TB, directory string) []string {
 
 func TestSorterSpillsAndMergesInPasses(t *testing.T) {
 	directory := t.TempDir()
-	s := NewSorter(directory, minBudget) // merges two files at a time
+	s := NewSorter(directory, minBudget) // merges only two files at a time
 	var want []prefixed
 	random := rand.New(rand.NewPCG(1, 1))
 	for i := range 40_000 {
@@ -156,7 +156,7 @@ func TestFaultsOfSortedFiles(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, blockBytes(t, []pair{{"short", ""}}), 0o600))
 		}, block.ErrDamaged},
 	} {
-		for _, files := range []int{1, 5} { // five are merged in passes
+		for _, files := range []int{1, 5} { // five files need several merges
 			t.Run(fmt.Sprint(name, files), func(t *testing.T) {
 				directory := t.TempDir()
 				s := NewSorter(directory, 0)
@@ -223,8 +223,9 @@ func TestSortingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// BenchmarkSorter sorts lines of 100 bytes by their first eight bytes, then the others:
-// in memory, and with a budget of a sixteenth of their size.
+// BenchmarkSorter sorts lines of 100 bytes, with the first eight bytes as the prefix and
+// the others as the key. It sorts them in memory, and with a budget of a sixteenth of their
+// size.
 func BenchmarkSorter(b *testing.B) {
 	const lines = 5_000_000
 	text := make([]byte, 100*lines)

@@ -11,28 +11,30 @@ import (
 )
 
 // Table is a hash table from keys, which are bytes, to values of type V. It is made for
-// aggregation: entries cannot be removed, and its memory is known. It is for one
-// goroutine.
+// aggregation: single entries cannot be removed, and [Table.Bytes] returns how much memory
+// the table takes. Only one goroutine may use it, except that several may call [Table.Find]
+// at the same time.
 type Table[V any] struct {
-	slots      []uint64 // tag<<32 | place+1 of the entry; 0 if unused. Their number is a power of two
+	slots      []uint64 // tag<<32 | place+1 of an entry; 0 if unused. len(slots) is a power of two
 	mask       uint64
-	limit      int // largest number of entries before the slots are doubled
+	limit      int // largest number of entries for this number of slots
 	numEntries int // number of entries
 	sorted     bool
 
 	entries    slabs
 	ends       []int // end of the entries in each slab
-	inline     bool  // entries have values, not their indexes
-	hashOffset int   // bytes of an entry before its hash
+	inline     bool  // whether an entry contains its value, rather than an index in values
+	hashOffset int   // offset of the hash in an entry, in bytes
 	values     []*[valueChunk]V
-	touched    byte // makes the compiler keep the reads of Prefetch
+	touched    byte // written so that the compiler keeps reads that fill the processor's caches
 }
 
-// An entry has these parts: the value, if V has no pointers, or its index in values;
-// the lower half of the hash, which gives the slot (the upper half is the tag in it);
-// the key's length (a uvarint); the key. So most lookups read two cache lines, the slot
-// and the entry. Entries begin at multiples of entryAlign bytes; their place is in
-// this unit.
+// An entry has these parts: the value, if V has no pointers, or its index in values; the
+// lower half of the hash, which gives the slot (the upper half is the tag in it); the key's
+// length (a uvarint); the key. So most lookups read two cache lines, that of the slot and
+// that of the entry. Entries begin at multiples of entryAlign bytes. The place of an entry,
+// which its slot has, counts units of entryAlign bytes from the beginning of the first
+// slab, as if each slab had slabSize bytes.
 const (
 	entryAlign = 8
 	slabPlaces = slabSize / entryAlign
@@ -53,8 +55,8 @@ func NewTable[V any]() *Table[V] {
 	return t
 }
 
-// hasNoPointers reports whether values of a type can be where the garbage collector
-// does not look.
+// hasNoPointers reports whether values of a type contain no pointers. Such values can be
+// stored in memory that the garbage collector does not scan.
 func hasNoPointers(t reflect.Type) bool {
 	switch kind := t.Kind(); kind {
 	case reflect.Array:
@@ -80,8 +82,9 @@ func (t *Table[V]) setSlots(slots []uint64) {
 // Len returns the number of entries.
 func (t *Table[V]) Len() int { return t.numEntries }
 
-// Bytes returns the memory of the table, in bytes, after one more entry with a small key.
-// Memory to which values refer is not included.
+// Bytes returns how many bytes of memory the table will take when one more entry with a
+// small key is inserted. It includes the slots that the table needs while it grows, but not
+// memory to which values refer.
 func (t *Table[V]) Bytes() int64 {
 	n := t.entries.bytes + t.entries.grow(t.hashOffset+64) + 8*int64(len(t.slots))
 	if !t.inline {
@@ -93,8 +96,9 @@ func (t *Table[V]) Bytes() int64 {
 	return n
 }
 
-// Upsert returns the value of a key, which it inserts with V's zero value if it is new.
-// hash is the key's hash. The pointer is valid until the next Upsert or Reset.
+// Upsert returns the value of a key. If the key is not in the table, Upsert inserts it with
+// V's zero value. hash is the key's hash. The pointer is valid until the next Upsert or
+// Reset.
 func (t *Table[V]) Upsert(hash uint64, key []byte) (value *V, inserted bool) {
 	value, at := t.lookup(hash, key)
 	if value == nil {
@@ -128,9 +132,10 @@ func (t *Table[V]) lookup(hash uint64, key []byte) (value *V, free uint64) {
 	}
 }
 
-// Prefetch reads what Upsert will need for these hashes, so that the processor waits
-// for several of them at a time. Calling it for a few dozen keys before their Upserts
-// makes these faster if the table is larger than the processor's caches.
+// Prefetch reads the slots and entries that Upsert will need for keys with these hashes, so
+// that the processor waits for several of them at a time. If the table is larger than the
+// processor's caches, call Prefetch for a few dozen keys before their Upserts, which are
+// faster then.
 func (t *Table[V]) Prefetch(hashes []uint64) {
 	for len(hashes) > 0 {
 		var slots [prefetched]uint64
@@ -156,7 +161,7 @@ func hasKey(p, key []byte) bool {
 	return bytes.Equal(found, key)
 }
 
-// entry returns the bytes from the entry of a slot on.
+// entry returns the memory of a slab from the beginning of a slot's entry on.
 func (t *Table[V]) entry(slot uint64) []byte {
 	place := uint32(slot) - 1
 	return t.entries.list[place/slabPlaces][place%slabPlaces*entryAlign:]
@@ -164,7 +169,7 @@ func (t *Table[V]) entry(slot uint64) []byte {
 
 // value returns the value of an entry.
 func (t *Table[V]) value(entry []byte) *V {
-	at := unsafe.Pointer(unsafe.SliceData(entry)) // aligned as the slab and entryAlign are
+	at := unsafe.Pointer(unsafe.SliceData(entry)) // aligned, as slabs and entries are
 	if t.inline {
 		return (*V)(at)
 	}
@@ -176,7 +181,8 @@ func (t *Table[V]) low(slot uint64) uint32 {
 	return binary.LittleEndian.Uint32(t.entry(slot)[t.hashOffset:])
 }
 
-// insert adds an entry whose slot, if the slots are not doubled, is at.
+// insert adds an entry and returns its value. It uses the slot with index at, unless it
+// doubles the slots, which moves entries to other slots.
 func (t *Table[V]) insert(at, hash uint64, key []byte) *V {
 	if t.sorted {
 		panic("shuffle: Upsert after SortedByHash without Reset")
@@ -212,7 +218,7 @@ func (t *Table[V]) insert(at, hash uint64, key []byte) *V {
 	return t.value(entry)
 }
 
-// grow doubles the slots. Entries stay where they are.
+// grow doubles the slots. The entries do not move in memory.
 func (t *Table[V]) grow() {
 	old := t.slots
 	t.setSlots(make([]uint64, 2*len(old)))
@@ -228,8 +234,8 @@ func (t *Table[V]) grow() {
 	}
 }
 
-// All yields the keys and values, in the order of their insertion. They are valid until
-// the next Reset, and values may be changed.
+// All yields the keys and values, in the order of their insertion. They are valid until the
+// next Reset. The caller may change values.
 func (t *Table[V]) All() iter.Seq2[[]byte, *V] {
 	return func(yield func([]byte, *V) bool) {
 		for i, end := range t.ends {
@@ -251,9 +257,8 @@ type Entry[V any] struct {
 	Value *V
 }
 
-// SortedByHash yields the entries in the order of their hashes. It sorts in the memory
-// of the table: after it, Upsert may be called only after Reset. The entries are valid
-// until then.
+// SortedByHash yields the entries in the order of their hashes. They are valid until Reset,
+// which must be called before the next Upsert, because sorting overwrites the hash table.
 func (t *Table[V]) SortedByHash() iter.Seq[Entry[V]] {
 	return func(yield func(Entry[V]) bool) {
 		t.sort()
@@ -272,7 +277,8 @@ func (t *Table[V]) SortedByHash() iter.Seq[Entry[V]] {
 	}
 }
 
-// sort moves the used slots to the beginning and sorts them by their entries' hashes.
+// sort moves the used slots to the beginning and sorts them by their entries' hashes. From
+// then on lookups do not work.
 func (t *Table[V]) sort() {
 	if t.sorted {
 		return
@@ -286,7 +292,7 @@ func (t *Table[V]) sort() {
 	}
 	clear(t.slots[t.numEntries:])
 	sortUint64(used, 56)
-	for i := 0; i < len(used); { // equal tags are in the order of their entries
+	for i := 0; i < len(used); { // sort slots with equal tags by the rest of the hash
 		end := i + 1
 		for end < len(used) && used[end]>>32 == used[i]>>32 {
 			end++
@@ -298,8 +304,9 @@ func (t *Table[V]) sort() {
 	}
 }
 
-// sortUint64 sorts numbers that are equal above shift+8 bits: by the byte at shift into
-// 256 buckets in place, then each bucket.
+// sortUint64 sorts numbers that differ only in the lowest shift+8 bits. It distributes them
+// in place into 256 buckets by the eight bits from bit shift on, and then sorts each
+// bucket.
 func sortUint64(numbers []uint64, shift int) {
 	if len(numbers) < 512 || shift < 0 {
 		slices.Sort(numbers)
@@ -333,7 +340,7 @@ func sortUint64(numbers []uint64, shift int) {
 	}
 }
 
-// Reset removes all entries. The table keeps memory for as many.
+// Reset removes all entries. The table keeps the memory of its slots and values.
 func (t *Table[V]) Reset() {
 	clear(t.slots)
 	for _, chunk := range t.values {
@@ -343,7 +350,7 @@ func (t *Table[V]) Reset() {
 	t.numEntries, t.ends, t.sorted = 0, t.ends[:0], false
 }
 
-// Release frees the memory of the table, which is then empty, as after Reset.
+// Release frees the memory of the table. The table is then empty and can be used again.
 func (t *Table[V]) Release() {
 	t.entries.free()
 	t.values, t.ends, t.numEntries, t.sorted = nil, nil, 0, false

@@ -41,7 +41,7 @@ func TestTableBehavesLikeAMap(t *testing.T) {
 	}
 }
 
-// upserts counts keys in a table and in a map.
+// upserts counts the same random keys in a table and in a map.
 func upserts(t *rapid.T, table *Table[int], model map[string]int, hash func([]byte) uint64) {
 	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	distinct := rapid.SampledFrom([]int{1, 10, 600, 3000}).Draw(t, "distinct")
@@ -57,7 +57,8 @@ func upserts(t *rapid.T, table *Table[int], model map[string]int, hash func([]by
 	}
 }
 
-// requireModel compares a table with a map, by both of its sequences.
+// requireModel checks that a table has the content of the map model, by All, SortedByHash
+// and Find.
 func requireModel(t require.TestingT, table *Table[int], model map[string]int, hash func([]byte) uint64) {
 	require.Equal(t, len(model), table.Len())
 	all := map[string]int{}
@@ -82,7 +83,7 @@ func requireModel(t require.TestingT, table *Table[int], model map[string]int, h
 	}
 }
 
-// Values with pointers are where the garbage collector finds them.
+// Values with pointers must be stored where the garbage collector finds the pointers.
 func TestTablesOfSeveralTypes(t *testing.T) {
 	checkValues(t, true, func(i int) uint8 { return uint8(i) })
 	checkValues(t, true, func(i int) struct{} { return struct{}{} })
@@ -152,7 +153,8 @@ func TestTableBytesAreAnUpperLimit(t *testing.T) {
 	table.Upsert(1, []byte("new"))
 }
 
-// BenchmarkTable counts words of Zipf's law, 2 million of them distinct.
+// BenchmarkTable counts words whose frequencies follow Zipf's law. 2 million words are
+// distinct.
 func BenchmarkTable(b *testing.B) {
 	const distinct, words = 2_000_000, 17_000_000
 	vocabulary := make([]byte, 0, 12*distinct)

@@ -9,29 +9,31 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// minBudget is the least budget of a Writer and a Sorter: smaller ones count as this.
+// minBudget is the least memory budget, in bytes, of a Writer or a Sorter. If a smaller one
+// is given, they use minBudget.
 const minBudget = 1 << 20
 
 var errWriterDone = errors.New("the writer was committed or aborted")
 
-// Writer writes the output of an attempt of a map task. It is for one goroutine. The
+// Writer writes the output of an attempt of a map task. Only one goroutine may use it. The
 // caller must call Commit or Abort.
 type Writer struct {
 	service    *Service
 	id         MapID
 	partitions int
-	budget     int64 // of chunks
+	budget     int64 // bytes that buffers may take
 
 	buffers  partitionBuffers
 	spills   []partitionedFile
 	records  int64
 	raw      int64  // bytes of the records' keys and values
-	checksum uint64 // of the records' hashes
-	err      error  // error of all further calls
+	checksum uint64 // sum of the records' hashes
+	err      error  // if not nil, Add, AddOrdered and Commit fail with it
 }
 
-// NewWriter returns the Writer of an attempt's output, which collects records in at
-// most budget bytes of memory before it writes them to a file.
+// NewWriter returns a Writer of the output with an id. The Writer collects records in at
+// most budget bytes of memory, or minBudget if that is more. When records need more, it
+// spills them to a file.
 func (s *Service) NewWriter(id MapID, partitions int, budget int64) *Writer {
 	w := &Writer{service: s, id: id, partitions: partitions, budget: max(budget, minBudget)}
 	if w.budget > 4*blockWriterMemory {
@@ -44,8 +46,9 @@ func (s *Service) NewWriter(id MapID, partitions int, budget int64) *Writer {
 	return w
 }
 
-// Add adds a record to a partition, and copies its bytes. It fails if a file cannot be
-// written; Commit then fails with the same error.
+// Add adds a record to a partition, and copies its bytes. It fails if there is no such
+// partition or the record is too large. It also fails if a file cannot be written; Commit
+// then fails with the same error.
 func (w *Writer) Add(partition int, key, value []byte) error {
 	if w.err != nil {
 		return w.err
@@ -71,7 +74,8 @@ func (w *Writer) invalidRecord(partition, size int) error {
 	return fmt.Errorf("partition %d of %d", partition, w.partitions)
 }
 
-// Spilled returns the number of bytes of files written so far because the budget was used.
+// Spilled returns the number of bytes of the files that the Writer has written so far,
+// before Commit.
 func (w *Writer) Spilled() (bytes int64) {
 	for _, r := range w.spills {
 		bytes += r.offsets[w.partitions]
@@ -79,9 +83,10 @@ func (w *Writer) Spilled() (bytes int64) {
 	return bytes
 }
 
-// AddOrdered adds records that come in the order of their partitions. It writes them to
-// the disk at once, so they take no memory. records calls add for each record, with the
-// partition of the record before or a later one, and returns add's errors.
+// AddOrdered adds records that are in the order of their partitions. It writes them to a
+// file without collecting them in memory. It calls records, which must call add for each
+// record, and must return the first error of add. The partition of a record must not be
+// less than that of the record before.
 func (w *Writer) AddOrdered(records func(add func(partition int, key, value []byte) error) error) error {
 	if w.err != nil {
 		return w.err
@@ -104,7 +109,7 @@ func (w *Writer) AddOrdered(records func(add func(partition int, key, value []by
 	})
 }
 
-// spill writes the collected records to a run and frees their memory.
+// spill writes the records in memory to a file and frees their memory.
 func (w *Writer) spill() error {
 	if err := w.addSpill(func(r *partitionedFileWriter) error { return w.buffers.write(r.add) }); err != nil {
 		return err
@@ -122,21 +127,22 @@ func (w *Writer) addSpill(write func(*partitionedFileWriter) error) error {
 	return nil
 }
 
-// addToTotals adds a record to the sums of the output.
+// addToTotals adds a record to the output's number of records, raw size and checksum.
 func (w *Writer) addToTotals(partition int, key, value []byte) {
 	w.checksum += xxh3.HashSeed(value, xxh3.HashSeed(key, uint64(partition)))
 	w.records++
 	w.raw += int64(len(key) + len(value))
 }
 
-// fail removes all files and makes err the error of all further calls.
+// fail removes all files. It wraps err, and makes later calls of Add, AddOrdered and Commit
+// fail with the wrapped error.
 func (w *Writer) fail(err error) error {
 	w.release()
 	w.err = fmt.Errorf("write map output %s: %w", w.id, diskError(err))
 	return w.err
 }
 
-// release frees the memory and removes the runs.
+// release frees the memory and removes the spilled files.
 func (w *Writer) release() {
 	w.buffers.free()
 	for _, r := range w.spills {

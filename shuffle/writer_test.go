@@ -84,7 +84,7 @@ func TestAbort(t *testing.T) {
 	_, err := w.Commit()
 	require.ErrorIs(t, err, errWriterDone)
 
-	out := write(t, s, MapID{1, 2, 4}, 4, 0, randomPairs(1, 10)) // aborts after Commit
+	out := write(t, s, MapID{1, 2, 4}, 4, 0, randomPairs(1, 10)) // write calls Abort after Commit
 	require.FileExists(t, out.Path)
 	s.Close()
 	require.NoDirExists(t, filepath.Dir(out.Path))
@@ -110,7 +110,8 @@ func TestWriterRefusesInvalidRecords(t *testing.T) {
 	require.ErrorContains(t, w.Add(0, make([]byte, maxRecord), nil), "too large")
 }
 
-// The directory that is a file stands for a full disk: nothing can be created.
+// A file has the place of the service's directory, so that nothing can be created there, as
+// on a full disk.
 func TestFilesThatCannotBeWritten(t *testing.T) {
 	s := newService(t)
 	w := s.NewWriter(MapID{1, 0, 0}, 4, 0)
@@ -129,7 +130,7 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 	_, again := w.Commit()
 	require.Equal(t, err, again)
 
-	// A missing directory is created again. A run is damaged before Commit.
+	// A missing directory is created again. Then a spill is damaged before Commit.
 	require.NoError(t, os.Remove(s.directory))
 	w = s.NewWriter(MapID{1, 0, 1}, 4, 0)
 	for _, p := range randomPairs(1, 20_000) {

@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// maxTailRead is the largest read in bytes past a split: only the rest of a line is needed.
+// maxTailRead is the largest number of bytes in one read past a split's end. It is small,
+// because only the rest of a line is needed there.
 const maxTailRead = 64 << 10
 
 // alignedReader reads the lines of a split of an uncompressed file (see [Split.Open]).
@@ -42,8 +43,10 @@ func (r *alignedReader) Read(p []byte) (int, error) {
 	}
 }
 
-// skip reads to the end of the line in which the split begins, and returns the bytes
-// after that line. If it ends after the split, no line begins in the split: io.EOF.
+// skip reads p from the split until it finds the end of the line in which the split begins.
+// It moves the bytes after that line to the start of p and returns their number. It returns
+// 0 if the line does not end in p, and io.EOF if it does not end within the split, because
+// then no line begins in the split.
 func (r *alignedReader) skip(p []byte) (int, error) {
 	if r.position >= r.end {
 		r.reachedFirstLine, r.done = true, true
@@ -70,12 +73,12 @@ func (r *alignedReader) readBody(p []byte) (int, error) {
 			return n, fmt.Errorf("split %s: the file ends at byte %d: it has changed since the splits were made: %w",
 				r.split, r.position, io.ErrUnexpectedEOF)
 		}
-		err = nil // readTail gets the error again
+		err = nil // readTail gets io.EOF again if it reads on
 	}
 	return n, err
 }
 
-// readTail reads past the split's end, up to the end of the line there.
+// readTail reads past the split's end, up to the end of the line that begins in the split.
 func (r *alignedReader) readTail(p []byte) (int, error) {
 	if len(p) > maxTailRead {
 		p = p[:maxTailRead]

@@ -6,8 +6,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/compression"
 )
 
-// CompressionSuffix returns the end of the names of files with a compression: ".gz" for
-// "gzip", ".zst" for "zstd", and "" for "". It fails for all other compressions.
+// CompressionSuffix returns the suffix of the names of files with the compression name:
+// ".gz" for "gzip", ".zst" for "zstd", ".bz2" for "bzip2", ".snappy", ".lz4" and
+// ".deflate" for the compressions of these names, "" for "". It fails for other names.
 func CompressionSuffix(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -23,10 +24,12 @@ func CompressionOf(file string) string {
 	return codec.Name
 }
 
-// Compress returns a writer that compresses what is written to it, and writes it to w.
-// The file is complete only after Close, which does not close w. compression is "gzip",
-// "zstd", or "" for none. [Split.Open] decompresses files whose names end in the
-// [CompressionSuffix].
+// Compress returns a writer that compresses its input and writes the result to w. The
+// file is complete only after Close, which does not close w. name is the name of one of
+// Hadoop's codecs: "gzip", "zstd", "bzip2", "deflate" (zlib), or "snappy" or "lz4" (in
+// Hadoop's block format, which the commands snappy and lz4 cannot read). If name is "", the
+// input is not compressed. [Split.Open] decompresses files whose names end in the
+// [CompressionSuffix] of a codec.
 func Compress(w io.Writer, name string) (io.WriteCloser, error) {
 	if name == "" {
 		return nopCloseWriter{w}, nil

@@ -8,11 +8,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/compression"
 )
 
-// isSplittable returns the compression that a file's name implies, or "".
+// isSplittable reports whether files with the compression name can be divided into splits.
 func isSplittable(name string) bool { return name == "" || name == compression.Bzip2 }
 
-// decompress returns a reader of the decompressed content of file: of all members
-// of a gzip file, and of all frames of a zstd file. Closing it closes file.
+// decompress returns a reader of the decompressed content of file. Closing it closes file.
 func (s Split) decompress(file File) (io.ReadCloser, error) {
 	r := &decompressedReader{split: s, file: file}
 	var err error
@@ -47,7 +46,7 @@ func (r *decompressedReader) Close() error {
 	return err
 }
 
-// wrapError adds the split's name to an error other than nil and io.EOF.
+// wrapError adds the split to err, unless err is nil or io.EOF.
 func (r *decompressedReader) wrapError(err error) error {
 	if err == nil || err == io.EOF {
 		return err

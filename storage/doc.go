@@ -9,8 +9,8 @@
 //
 // Large inputs are read in parallel as [Split]s: ranges of files, each with the
 // hosts that store its bytes. A split is plain data: a driver plans splits with
-// [Files.Splits] and sends each to the task that reads it, if possible on one of
-// those hosts. The task's context carries the Files:
+// [Files.Splits] and sends each split to the task that reads it, which runs on one of the
+// split's hosts if possible. The task's context carries the Files:
 //
 //	for line, err := range split.Lines(ctx) {
 //		…

@@ -24,14 +24,16 @@ type Options struct {
 	Hadoop *conf.Config
 	// User is the user name in HDFS; "" means HADOOP_USER_NAME, else the system's user.
 	User string
-	// RealUser is the user name of Kerberos's login if it acts for User; "" if it is User's.
+	// RealUser is the user who has logged in to Kerberos, if this is not User but a proxy user
+	// of Hadoop, who acts for User; otherwise "".
 	RealUser string
 	// Kerberos is the user's login to a cluster with Kerberos; nil if there is none.
 	Kerberos *kerberos.Client
-	// Tokens has delegation tokens of such clusters, which are preferred; may be nil.
+	// Tokens has delegation tokens of clusters with Kerberos. A file system whose token is in
+	// it is accessed with the token rather than with Kerberos. It may be nil.
 	Tokens *security.Credentials
-	// Timeout is how long an operation tries to reach a NameNode; 0 means 30 s. An
-	// operation also fails when its context ends.
+	// Timeout is how long an operation tries to reach a NameNode; 0 means 30 s. Whatever
+	// the Timeout, an operation fails when its context ends.
 	Timeout time.Duration
 	// Logger receives retries and failed clean-ups; nil discards them.
 	Logger *slog.Logger
@@ -41,7 +43,7 @@ type Options struct {
 // Connections to NameNodes are opened on first use and kept until Close.
 type Files struct {
 	options Options
-	err     error // if not nil, every call returns it
+	err     error // if not nil, every operation returns this error
 
 	mu      sync.Mutex
 	closed  bool
@@ -64,7 +66,8 @@ func New(options Options) *Files {
 	return &Files{options: options, systems: map[string]fileSystem{}}
 }
 
-// currentUser returns the user of Hadoop's client on a cluster without Kerberos.
+// currentUser returns the user name that Hadoop's client uses on a cluster without Kerberos:
+// HADOOP_USER_NAME, else the name of the system's user.
 func currentUser() string {
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
 		return name
@@ -75,7 +78,7 @@ func currentUser() string {
 	return os.Getenv("USER")
 }
 
-// Close closes all connections. Later operations, on open files too, fail.
+// Close closes all connections. Later operations fail, also those on files that are open.
 func (f *Files) Close() error {
 	f.mu.Lock()
 	systems := f.systems
@@ -88,7 +91,7 @@ func (f *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// system returns the file system with the given URI root, opened by the first call.
+// system returns the file system with the given URI root. The first call for a root opens it.
 func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,8 +119,8 @@ func With(ctx context.Context, files *Files) context.Context {
 	return context.WithValue(ctx, contextKey{}, files)
 }
 
-// From returns the Files that ctx carries; if there is none, a Files whose calls all
-// fail.
+// From returns the Files that ctx carries. If ctx carries none, it returns a Files whose
+// operations all fail.
 func From(ctx context.Context) *Files {
 	if files, ok := ctx.Value(contextKey{}).(*Files); ok && files != nil {
 		return files

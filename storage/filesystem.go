@@ -12,9 +12,9 @@ type Info struct {
 	Path    string    // full URI, such as "hdfs://cluster1/logs/a.txt"
 	Name    string    // last part of Path
 	Size    int64     // in bytes; 0 for a directory
-	ModTime time.Time // when the content was last changed, in HDFS in milliseconds
-	// AccessTime is when the content was last read: in HDFS by default to the hour
-	// (dfs.namenode.accesstime.precision).
+	ModTime time.Time // when the content was last changed; HDFS stores whole milliseconds
+	// AccessTime is when the content was last read. By default, HDFS updates it at most once
+	// an hour (dfs.namenode.accesstime.precision).
 	AccessTime time.Time
 	Dir        bool        // whether it is a directory
 	Mode       fs.FileMode // permission bits and, for a directory, fs.ModeDir
@@ -56,7 +56,7 @@ type fileSystem interface {
 // sink writes a new file.
 type sink interface {
 	io.Writer
-	// Flush makes what was written visible to readers that open the file after it.
+	// Flush makes what was written visible to readers that open the file afterwards.
 	Flush() error
 	// Close completes the file. It returns the error of any failed write.
 	Close() error
@@ -66,7 +66,7 @@ type sink interface {
 	Abandon() error
 }
 
-// entry is an Info with the file's blocks. Local files have none.
+// entry is an Info with the file's blocks. Local files have no blocks.
 type entry struct {
 	Info
 	blocks []block
@@ -78,7 +78,7 @@ type block struct {
 	hosts          []string
 }
 
-// createSettings holds the values of CreateOptions.
+// createSettings holds what the CreateOptions of a call have set; see there.
 type createSettings struct {
 	overwrite   bool
 	noParents   bool

@@ -27,11 +27,11 @@ type hdfsSystem struct {
 	namenode *namenode.Client
 	streams  stream.Options
 	defaults createSettings
-	closed   context.Context // ends with the Files
+	closed   context.Context // ends when the Files is closed
 	cancel   context.CancelCauseFunc
 
-	tokenService string                         // of this file system's tokens; "" if it uses none
-	token        atomic.Pointer[security.Token] // nil if it uses none
+	tokenService string                         // service in its tokens; "" if it uses no tokens
+	token        atomic.Pointer[security.Token] // the token in use; nil if there is none
 }
 
 func newHDFS(root string, options Options) (fileSystem, error) {
@@ -102,8 +102,8 @@ func (h *hdfsSystem) close() error {
 	return h.namenode.Close()
 }
 
-// fileContext returns the context of an open file, which ends when ctx ends, when h is
-// closed, or when release is called.
+// fileContext returns the context of an open file. It ends when ctx ends, when h is closed,
+// or when release is called.
 func (h *hdfsSystem) fileContext(ctx context.Context) (joined context.Context, release func()) {
 	joined, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.closed, func() { cancel(context.Cause(h.closed)) })
@@ -133,7 +133,8 @@ func (h *hdfsSystem) open(ctx context.Context, path string) (File, error) {
 	return f, nil
 }
 
-// readable returns an error for directories and files that this package cannot decode.
+// readable returns nil if status is that of a file whose content this package can read. It
+// returns an error for directories, encrypted files and erasure-coded files.
 func readable(status *pb.FileStatus) error {
 	switch {
 	case status.GetType() == pb.FileStatus_DIRECTORY:
@@ -195,8 +196,8 @@ func (h *hdfsSystem) rename(ctx context.Context, from, to string) error {
 	err := h.wrapError(ctx, "rename", from, h.namenode.Rename(ctx, from, to))
 	exists := errors.Is(err, fs.ErrExist)
 	if err != nil && !exists && !errors.Is(err, fs.ErrNotExist) {
-		// If one of the two paths is a file and the other a directory, the NameNode
-		// throws only a plain IOException.
+		// If one of the two paths is a file and the other a directory, the NameNode throws
+		// an IOException that does not say that to exists.
 		_, statErr := h.namenode.FileInfo(ctx, to)
 		exists = statErr == nil
 	}
@@ -287,6 +288,7 @@ func (s *hdfsSink) Abandon() error {
 
 func (s *hdfsSink) Abort() error {
 	defer s.release()
-	// The file is removed even if its context has ended.
+	// The file's context may have ended, but Abort removes the file nevertheless. With that
+	// context, wrapError would report the reason of its end instead of Abort's error.
 	return s.system.wrapError(context.Background(), "remove", s.path, s.writer.Abort())
 }

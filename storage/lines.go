@@ -9,7 +9,8 @@ import (
 	"math"
 )
 
-// lineBuffer is the initial size in bytes of the buffer, which grows for longer lines.
+// lineBuffer is the initial size in bytes of the buffer for lines, which grows if a line is
+// longer.
 const lineBuffer = 256 << 10
 
 // maxIdleReads is how many consecutive reads may return neither bytes nor an error, as in
@@ -23,8 +24,9 @@ func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return s.LinesUpTo(ctx, math.MaxInt)
 }
 
-// LinesUpTo yields the lines as [Split.Lines] does. It yields an error instead of a line
-// that is much longer than limit bytes, and needs little more memory than that.
+// LinesUpTo yields the lines as [Split.Lines] does, but instead of a line that is longer than
+// limit bytes it yields an error. It needs little more memory than limit bytes. Lines of up
+// to 256 KiB may be yielded even if limit is less.
 func (s Split) LinesUpTo(ctx context.Context, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r, err := s.Open(ctx)
@@ -38,10 +40,12 @@ func (s Split) LinesUpTo(ctx context.Context, limit int) iter.Seq2[[]byte, error
 	}
 }
 
-// scanLines yields the lines of r, which it reads into buffer, or a larger one if needed:
-// if limit bytes are too few for a line, it yields the error tooLong.
+// scanLines yields the lines of r. It reads them into buffer, or into a larger buffer of at
+// most limit bytes if a line does not fit. If a line does not fit into that either, scanLines
+// yields the error tooLong.
 func scanLines(r io.Reader, buffer []byte, limit int, tooLong error, yield func([]byte, error) bool) {
-	// buffer[start:filled] is not yielded yet, without a newline before searched.
+	// buffer[start:filled] has been read and not been yielded. buffer[start:searched] contains
+	// no newline.
 	var start, searched, filled int
 	for idle, eof := 0, false; ; {
 		for {

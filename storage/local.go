@@ -66,8 +66,8 @@ func (localSystem) list(ctx context.Context, path string, _ bool) ([]entry, erro
 			return nil, localError("list", path, err)
 		}
 		name := filepath.Join(path, e.Name())
-		// A symbolic link is described by its target, a dangling link as a link, so that
-		// reading it reports the error.
+		// Info describes the target of a symbolic link. If the target does not exist, Info
+		// describes the link itself, so that the error appears when the entry is read.
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			info, err = os.Lstat(name)
@@ -122,8 +122,8 @@ func localInfo(path string, info fs.FileInfo) Info {
 	return i
 }
 
-// localError gives an error of package os the operation op and the full URI of path, so
-// that errors look the same as in HDFS.
+// localError returns an error of package os as an *fs.PathError with the operation op and
+// the full URI of path, so that errors look the same as those of HDFS.
 func localError(op, path string, err error) error {
 	if err == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Open opens a file for reading. When ctx ends, reads of the file return its error.
+// Open opens a file for reading. When ctx ends, reads of the file return ctx's error.
 func (f *Files) Open(ctx context.Context, path string) (File, error) {
 	l, err := f.resolveFor(ctx, path)
 	if err != nil {
@@ -25,7 +25,7 @@ func (f *Files) Open(ctx context.Context, path string) (File, error) {
 
 // Create creates a file for writing, with its missing parent directories. It fails
 // with fs.ErrExist if the file exists, unless [Overwrite] is among the options.
-// When ctx ends, writes and Close return its error.
+// When ctx ends, writes and Close return ctx's error.
 func (f *Files) Create(ctx context.Context, path string, options ...CreateOption) (*Writer, error) {
 	l, err := f.resolveFor(ctx, path)
 	if err != nil {
@@ -75,8 +75,8 @@ func (f *Files) List(ctx context.Context, path string) ([]Info, error) {
 	return infos, nil
 }
 
-// MkdirAll creates a directory and its missing parents with the permission bits perm,
-// unless it exists.
+// MkdirAll creates a directory and its missing parents with the permission bits perm. If
+// the directory exists, MkdirAll does nothing.
 func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) error {
 	l, err := f.resolveFor(ctx, path)
 	if err != nil {
@@ -86,8 +86,8 @@ func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) err
 }
 
 // Rename moves a file or a directory within one file system. It fails with fs.ErrExist if
-// the target exists, even as an empty directory. The check and the move are atomic,
-// except on local file systems without RENAME_NOREPLACE.
+// the target exists, even if that is an empty directory. The check and the move are one
+// atomic step, except on local file systems without RENAME_NOREPLACE.
 func (f *Files) Rename(ctx context.Context, from, to string) error {
 	a, err := f.resolveFor(ctx, from)
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *Files) Remove(ctx context.Context, path string) error {
 	return l.withLocalHint(l.system.remove(ctx, l.path, false))
 }
 
-// RemoveAll removes path and everything below it, if it exists.
+// RemoveAll removes path and everything below it. It returns nil if path does not exist.
 func (f *Files) RemoveAll(ctx context.Context, path string) error {
 	l, err := f.resolveFor(ctx, path)
 	if err != nil {
@@ -132,9 +132,9 @@ func removeAll(ctx context.Context, l location) error {
 	return err
 }
 
-// SetTimes sets the access and modification times of a file or directory; a zero time
-// changes nothing. HDFS stores milliseconds, and refuses to set access times if
-// dfs.namenode.accesstime.precision is 0.
+// SetTimes sets the access and modification times of a file or directory. If one of them is
+// zero, it stays as it was. HDFS stores whole milliseconds, and refuses to set access times
+// if dfs.namenode.accesstime.precision is 0.
 func (f *Files) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
 	l, err := f.resolveFor(ctx, path)
 	if err != nil {
@@ -151,7 +151,8 @@ func (f *Files) resolveFor(ctx context.Context, path string) (location, error) {
 	return f.resolve(path)
 }
 
-// withLocalHint adds localHint's hint, if any, to an error that wraps fs.ErrNotExist.
+// withLocalHint adds localHint's hint, if any, to err if err wraps fs.ErrNotExist. It returns
+// other errors as they are.
 func (l location) withLocalHint(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

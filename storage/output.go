@@ -20,7 +20,7 @@ var ErrCommitted = errors.New("the output was committed by an earlier attempt of
 const (
 	successName  = "_SUCCESS"
 	markerPrefix = ".committed-by-"
-	committedDir = "finished" // the committed parts; Commit renames it to the target
+	committedDir = "finished" // contains the committed parts; Commit renames it to the target
 	attemptsDir  = "attempts" // contains the parts that tasks are writing
 	// committedPartitionedDir contains the committed parts of a partitioned output, of which
 	// each is a directory. Commit moves their files to committedDir.
@@ -41,13 +41,13 @@ const (
 type Output struct {
 	// Path is the full URI of the target directory.
 	Path string
-	// JobID identifies the job. All attempts of the job have the same one.
+	// JobID identifies the job. It is the same in all attempts of the job.
 	JobID    string
 	Staging  string // full URI of the temporary directory of this attempt of the job
 	Mode     OutputMode
-	Suffix   string // end of the names of the parts, such as ".gz"
+	Suffix   string // of the parts' names, such as ".gz"
 	Sequence int    // see [Sequence]
-	Levels   int    // see [Sequence]
+	Levels   int    // see [Partitioned]
 }
 
 var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -58,9 +58,9 @@ var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // YARN's application ID is.
 //
 // NewOutput fails with [ErrCommitted] if an earlier attempt of this job has committed the
-// output, and with fs.ErrExist if path exists for another reason. It completes the
-// interrupted commits of earlier attempts, and removes their temporary files: their tasks
-// can then no longer write.
+// output, and with fs.ErrExist if path exists for another reason. If the commit of an earlier
+// attempt was interrupted, NewOutput completes it. It then removes the temporary files of
+// earlier attempts, so that their tasks can no longer write.
 func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...OutputOption) (Output, error) {
 	if !jobIDs.MatchString(jobID) {
 		return Output{}, fmt.Errorf("output %s: job ID %q: want letters, digits, \".\", \"_\" and \"-\"", path, jobID)
@@ -80,7 +80,8 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...Ou
 		return Output{}, fmt.Errorf("output %s: only an output that is partitioned can replace partitions", o.Path)
 	}
 	job := o.jobDir(target)
-	// This must precede check: after the removal, no earlier attempt can commit.
+	// This must come before check: an earlier attempt that still runs could otherwise commit
+	// after check. After the removal, it cannot.
 	if err := o.removeEarlier(ctx, target); err != nil {
 		return Output{}, fmt.Errorf("output %s: removing what an earlier attempt left: %w", o.Path, err)
 	}
@@ -107,9 +108,10 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string, options ...Ou
 	return o, nil
 }
 
-// removeEarlier removes the temporary directories of earlier attempts of the job. It
-// renames each first, so that no running attempt can commit a partly removed one. Then it
-// completes the attempt's commit, if that has begun.
+// removeEarlier removes the temporary directories of earlier attempts of the job. It first
+// renames each directory, so that an attempt that still runs cannot commit a partly removed
+// directory. If the commit of an attempt has begun to change the target, removeEarlier
+// completes the commit before it removes the directory.
 func (o Output) removeEarlier(ctx context.Context, target location) error {
 	job := o.jobDir(target)
 	entries, err := job.system.list(ctx, job.path, false)
@@ -123,7 +125,7 @@ func (o Output) removeEarlier(ctx context.Context, target location) error {
 		removed := job.child("removed-" + randomName())
 		err := job.system.rename(ctx, job.child(e.Name).path, removed.path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the attempt it belonged to has removed it
+			continue // the attempt whose directory this was has removed it
 		}
 		if err == nil {
 			_, err = o.resume(ctx, target, removed)
@@ -167,8 +169,8 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 	return nil
 }
 
-// publish checks that all parts are finished, and renames their directory to the target,
-// or merges them into it.
+// publish checks that all parts are committed, and makes them appear in the target: it
+// renames their directory to the target, or if the target exists, changes it as o.Mode says.
 func (o Output) publish(ctx context.Context, target, staging location, parts int) error {
 	if begun, err := o.resume(ctx, target, staging); begun || err != nil {
 		return err
@@ -234,9 +236,9 @@ func (o Output) checkParts(entries []entry, parts int) error {
 }
 
 // Abort removes the temporary files of this attempt of the job; a committed output
-// stays. If Commit has failed after it began to change an existing directory, Abort
-// fails and removes nothing, because only the temporary files have all data. It works
-// even if ctx has ended, for at most 30 s.
+// stays. If Commit has failed after it began to change an existing directory, Abort fails
+// and removes nothing, because some data is only in the temporary files. Abort works even
+// if ctx has ended, and takes at most 30 s.
 func (o Output) Abort(ctx context.Context) error {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -272,7 +274,8 @@ func (o Output) removeStaging(ctx context.Context, target, staging location) err
 }
 
 // check reports whether an attempt of this job has committed the target. It fails with
-// fs.ErrExist if the target exists for another reason, and the output may not change it.
+// fs.ErrExist if the target exists for another reason and must not be changed, because it
+// is a file or because o.Mode is CreateOutput.
 func (o Output) check(ctx context.Context, target location) (committed bool, err error) {
 	e, err := target.system.stat(ctx, target.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -307,19 +310,21 @@ func (o Output) locate(ctx context.Context, f *Files) (target, staging location,
 	return target, staging, err
 }
 
-// supersededError returns the error for a temporary directory that another attempt removed.
+// supersededError returns the error of an attempt whose temporary directory a later attempt has
+// removed. err is the error that the directory does not exist.
 func (o Output) supersededError(err error) error {
 	return fmt.Errorf("output %s: this attempt's temporary directory is gone: a later attempt of job %s has taken over, or the output was aborted: %w",
 		o.Path, o.JobID, err)
 }
 
-// jobDir returns the job's hidden directory, the parent of its attempts' temporary
-// directories: next to the target, because a rename must stay in one file system.
+// jobDir returns the job's hidden directory. It contains the temporary directories of the
+// job's attempts, and is next to the target, because a rename must stay in one file system.
 func (o Output) jobDir(target location) location {
 	return target.parent().child("." + path.Base(target.path) + "." + o.id())
 }
 
-// id identifies the output among those to the path. Job IDs contain no "+".
+// id identifies the output among all outputs to its path. It is the job ID, followed by "+"
+// and Sequence if Sequence is more than 1. Job IDs contain no "+".
 func (o Output) id() string {
 	if o.Sequence <= 1 {
 		return o.JobID
@@ -327,12 +332,12 @@ func (o Output) id() string {
 	return fmt.Sprintf("%s+%d", o.JobID, o.Sequence)
 }
 
-// marker returns the name of the file that tells which job wrote the output. It begins
-// with a dot, so that a shell's * does not match it.
+// marker returns the name of the empty file in the target that says which job wrote the
+// output. The name begins with a dot, so that a shell's * does not match it.
 func (o Output) marker() string { return markerPrefix + o.id() }
 
-// committedBy reports whether a file is the marker of this output, or of a later one of
-// the job to the same path.
+// committedBy reports whether a file with that name is the marker of this output, or of a
+// later output of the job to the same path.
 func (o Output) committedBy(name string) bool {
 	rest, ok := strings.CutPrefix(name, markerPrefix+o.JobID)
 	if !ok || rest == "" {
@@ -343,8 +348,8 @@ func (o Output) committedBy(name string) bool {
 	return ok && err == nil && n >= o.Sequence
 }
 
-// partName returns the name of a part. Those that are added to others have the job's
-// name in theirs.
+// partName returns the name of the part with an index. In AppendOutput mode, the name
+// contains the job ID, so that it differs from the names of existing files.
 func (o Output) partName(index int) string {
 	name := fmt.Sprintf("part-%05d", index)
 	if o.Mode == AppendOutput {

@@ -15,8 +15,8 @@ import (
 
 var errCrash = errors.New("crashed")
 
-// faultySystem fails the n-th change, before or after it is made, and every later call:
-// as for a process that dies, or whose connection is lost.
+// faultySystem simulates a process that dies or loses its connection: it fails the n-th
+// change, before or after making it, and every later call.
 type faultySystem struct {
 	fileSystem
 	callsLeft int // calls that still succeed
@@ -127,7 +127,8 @@ func runJob(files *Files, target, content string, options ...OutputOption) error
 	return out.Commit(ctx, 2)
 }
 
-// content returns a committed output, which must be complete; false if there is none.
+// committed returns the attempt that has written the output, which must be complete if
+// there is one; ok is false if there is none.
 func committed(t *testing.T, target string) (content string, ok bool) {
 	t.Helper()
 	_, err := os.Stat(target)
@@ -194,7 +195,7 @@ func TestOutputSurvivesACrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// lossySystem loses the response to one rename.
+// lossySystem simulates that the response to one rename is lost.
 type lossySystem struct {
 	fileSystem
 	mu   sync.Mutex

@@ -24,20 +24,18 @@ type OutputOption func(*Output)
 
 // ReplaceOutput lets the output replace a directory that exists when the job commits it.
 //
-// The commit renames the old directory into the temporary directory, renames the new one
-// to its place, and removes the old one. If the job dies between the two renames, the path
-// does not exist, and the old and the new directory are complete in the temporary
-// directory, named .NAME.JOB and next to the path; the job's next attempt completes the
-// commit.
+// The commit moves the old directory into the temporary directory, moves the new directory
+// to the output's path, and removes the old one. If the job dies between the two moves, the
+// path does not exist, and the old and the new directory are both in the temporary directory
+// .NAME.JOB next to the path. The job's next attempt completes the commit.
 func ReplaceOutput() OutputOption { return func(o *Output) { o.Mode = ReplaceExisting } }
 
 // AppendToOutput lets the output add its parts to a directory that exists when the job
 // commits it. The names of the parts contain the job ID: part-00000-JOB.
 //
-// The commit renames the parts one after the other. If the job dies meanwhile, the
-// directory has only some of them, and the others are in the temporary directory, named
-// .NAME.JOB and next to the path; the job's next attempt completes the commit, so that
-// each part is added once.
+// The commit moves the parts file by file. If the job dies meanwhile, the directory has
+// only some of the parts, and the others are in the temporary directory .NAME.JOB next to
+// the path. The job's next attempt completes the commit, so that each part is added once.
 func AppendToOutput() OutputOption { return func(o *Output) { o.Mode = AppendOutput } }
 
 // ReplaceOutputPartitions lets an output that is [Partitioned] change a directory that
@@ -52,24 +50,27 @@ func AppendToOutput() OutputOption { return func(o *Output) { o.Mode = AppendOut
 // the temporary directory .NAME.JOB next to it. The job's next attempt completes the commit.
 func ReplaceOutputPartitions() OutputOption { return func(o *Output) { o.Mode = ReplacePartitions } }
 
-// PartSuffix sets the end of the names of the parts, such as ".gz".
+// PartSuffix sets the suffix of the parts' names, such as ".gz".
 func PartSuffix(suffix string) OutputOption { return func(o *Output) { o.Suffix = suffix } }
 
-// Sequence says that this is the job's n-th output to the path, from 1. A job that writes
-// to a path several times must number its outputs, so that its later attempts know which
-// of them were committed.
+// Sequence says that this is the job's n-th output to the path; the first has n = 1. A job
+// that writes to a path several times must number its outputs, so that its later attempts
+// know which of the outputs were committed.
 func Sequence(n int) OutputOption { return func(o *Output) { o.Sequence = n } }
 
 const (
-	// replacingName and appendingName are empty files in the temporary directory of an
-	// attempt that has all parts, and has begun to change an existing directory.
+	// replacingName, appendingName and partitioningName are the names of empty files. Before
+	// the commit changes an existing target, it creates one of these files in the attempt's
+	// temporary directory.
 	replacingName    = "replacing"
 	appendingName    = "appending"
 	partitioningName = "replacing-partitions"
-	replacedPrefix   = "replaced-" // the directory that was replaced
+	replacedPrefix   = "replaced-" // prefix of the new names of directories that were replaced
 )
 
-// commitMarker reports whether the commit of an attempt has begun to change the target.
+// commitMarker returns the name of the file in staging that says that the attempt's commit has
+// begun to change the target, and how: replacingName, appendingName or partitioningName.
+// It returns "" if the commit has not begun to change the target.
 func (o Output) commitMarker(ctx context.Context, staging location) (name string, err error) {
 	for _, name := range []string{replacingName, appendingName, partitioningName} {
 		_, err := staging.system.stat(ctx, staging.child(name).path, false)
@@ -83,7 +84,8 @@ func (o Output) commitMarker(ctx context.Context, staging location) (name string
 	return "", nil
 }
 
-// applyToExisting replaces the target, which exists, or adds the parts to it. From then on, the
+// applyToExisting changes the existing target as o.Mode says: it replaces the target,
+// replaces partitions of the target, or adds the parts to the target. Once it has begun, the
 // commit cannot be aborted, only completed.
 func (o Output) applyToExisting(ctx context.Context, target, staging location) error {
 	name := replacingName
@@ -100,26 +102,27 @@ func (o Output) applyToExisting(ctx context.Context, target, staging location) e
 	return err
 }
 
-// resume completes a commit that has begun to change the target; else it returns false.
+// resume completes the attempt's commit if the commit has begun to change the target. It
+// reports whether the commit had begun.
 func (o Output) resume(ctx context.Context, target, staging location) (begun bool, err error) {
 	name, err := o.commitMarker(ctx, staging)
 	if name == "" || err != nil {
 		return false, err
 	}
-	// If the commit is complete, a repetition must not replace the new output.
+	// If the commit is complete, repeating it must not replace the new output.
 	if committed, err := o.check(ctx, target); committed || err != nil {
 		return true, err
 	}
 	entries, err := staging.system.list(ctx, staging.child(committedDir).path, false)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // it was complete, and another job has changed the target since
+		return true, nil // the commit was complete, and another job has changed the target since
 	}
 	if err != nil {
 		return true, err
 	}
 	err = staging.system.rename(ctx, staging.child(committedDir).path, target.path)
 	if !errors.Is(err, fs.ErrExist) {
-		return true, err // the target is gone, or was renamed before
+		return true, err // nil if there was no target: replace may have renamed it before
 	}
 	switch name {
 	case replacingName:
@@ -132,7 +135,8 @@ func (o Output) resume(ctx context.Context, target, staging location) (begun boo
 	return true, o.addParts(ctx, target, staging, entries)
 }
 
-// replace puts the finished directory in the target's place.
+// replace renames the target into staging, and the directory of the committed parts to the
+// target.
 func (o Output) replace(ctx context.Context, target, staging location) error {
 	replaced := staging.child(replacedPrefix + randomName())
 	err := target.system.rename(ctx, target.path, replaced.path)
@@ -142,7 +146,7 @@ func (o Output) replace(ctx context.Context, target, staging location) error {
 	return target.system.rename(ctx, staging.child(committedDir).path, target.path)
 }
 
-// addParts moves the finished files to the target, the marker last.
+// addParts moves the committed parts to the target, then _SUCCESS, and last the marker.
 func (o Output) addParts(ctx context.Context, target, staging location, entries []entry) error {
 	finished := staging.child(committedDir)
 	last := func(e entry) bool { return e.Name == successName || e.Name == o.marker() }
@@ -162,7 +166,7 @@ func (o Output) addParts(ctx context.Context, target, staging location, entries 
 	return nil
 }
 
-// move renames a file. It returns nil if that was done before.
+// move renames a file or a directory. It returns nil if an earlier call has renamed it.
 func move(ctx context.Context, from, to location) error {
 	err := from.system.rename(ctx, from.path, to.path)
 	if err == nil {

@@ -39,7 +39,8 @@ func writeOld(t *testing.T, target string) {
 	require.NoError(t, os.WriteFile(filepath.Join(target, "part-00000"), []byte("old"), 0o600))
 }
 
-// runJobThatCrashes runs a job that crashes at a step, and reports whether it did.
+// runJobThatCrashes runs a job in which the change number step fails, before or after it is made, and
+// all later calls. It reports whether the job has reached that step.
 func runJobThatCrashes(t *testing.T, target string, step int, after bool, option OutputOption) (crashed bool) {
 	t.Helper()
 	broken := New(Options{})
@@ -51,7 +52,8 @@ func runJobThatCrashes(t *testing.T, target string, step int, after bool, option
 	return system.dead
 }
 
-// atEveryStep runs a test of a crash at each step of a job, until it does not crash.
+// atEveryStep calls test with step 0, 1 and so on. test makes a job crash at that step. If
+// it returns false, the job has ended before the step, and atEveryStep stops.
 func atEveryStep(t *testing.T, test func(t *testing.T, target string, step int, after bool) (crashed bool)) {
 	for _, after := range []bool{false, true} {
 		for step, crashed := 0, true; crashed; step++ {
@@ -135,11 +137,11 @@ func TestSupersededAttemptCannotCommit(t *testing.T) {
 	}
 }
 
-// failingSystem fails renames of finished directories to the target.
+// failingSystem fails renames to a target that does not exist.
 type failingSystem struct {
 	fileSystem
 	target       string
-	failuresLeft int // renames that fail, after the first
+	failuresLeft int // how many renames still fail
 }
 
 func (s *failingSystem) rename(ctx context.Context, from, to string) error {

@@ -7,7 +7,8 @@ import (
 	"io/fs"
 )
 
-// Part is one attempt's file of an [Output]. It must not be used concurrently.
+// Part is the file that one attempt of a task writes to an [Output]. It must not be used
+// concurrently.
 type Part struct {
 	writer    *Writer
 	ctx       context.Context
@@ -16,8 +17,9 @@ type Part struct {
 	final     location // where Commit moves the file
 }
 
-// Part creates the file part-<index> for an attempt of a task. Each attempt writes a file
-// of its own, which Commit renames. When ctx ends, writes and Commit return its error.
+// Part begins to write the file part-<index>, for an attempt of a task. Each attempt writes
+// its own temporary file, which Commit renames. When ctx ends, writes and Commit return
+// ctx's error.
 func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("output %s: the index of a part must not be negative, it is %d", o.Path, index)
@@ -52,7 +54,7 @@ func (p *Part) Write(b []byte) (int, error) { return p.writer.Write(b) }
 // WriteString appends s to the part.
 func (p *Part) WriteString(s string) (int, error) { return p.writer.WriteString(s) }
 
-// Abort removes this attempt's file. After Commit it does nothing: it can be deferred.
+// Abort removes this attempt's file. After Commit it does nothing, so it can be deferred.
 func (p *Part) Abort() error { return p.writer.Abort() }
 
 // Commit closes this attempt's file and renames it to the part. If another attempt has

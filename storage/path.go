@@ -22,7 +22,7 @@ type location struct {
 	system    fileSystem
 	root      string // "file://" or "hdfs://authority"
 	path      string // absolute and clean
-	asWritten string // path as the caller wrote it; "" if with a scheme
+	asWritten string // path as the caller wrote it; "" if the caller wrote a URI
 }
 
 // uri returns the full URI.
@@ -49,7 +49,7 @@ func (f *Files) Qualify(path string) (string, error) {
 	return l.uri(), nil
 }
 
-// resolve returns the location of a path or URI as a caller of Files writes it.
+// resolve returns the location of name, a path or URI that a caller of Files has written.
 func (f *Files) resolve(name string) (location, error) {
 	if f.err != nil {
 		return location{}, f.err
@@ -127,8 +127,8 @@ func (f *Files) hdfs(name, authority, rest, plain string) (location, error) {
 	return location{system: system, root: root, path: path.Clean(rest), asWritten: plain}, nil
 }
 
-// splitURI splits scheme://authority/path or scheme:/path. For a plain path, scheme and
-// authority are empty. A scheme must be valid, with a slash after its colon.
+// splitURI splits scheme://authority/path or scheme:/path. If name does not begin with a
+// valid scheme, a colon and a slash, name is a plain path, and scheme and authority are empty.
 func splitURI(name string) (scheme, authority, rest string) {
 	scheme, rest, ok := strings.Cut(name, ":")
 	if !ok || !isScheme(scheme) || !strings.HasPrefix(rest, "/") {
@@ -153,8 +153,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// localHint returns a hint for the error about a missing HDFS path if the path, without a
-// scheme, exists on the local disk; else "".
+// localHint returns a hint for the error that a path does not exist in HDFS. It returns ""
+// unless the caller wrote the path without a scheme and it exists on the local disk.
 func (l location) localHint() string {
 	if l.asWritten == "" || l.root == localRoot {
 		return ""

@@ -17,9 +17,9 @@ const (
 // Renewal obtains delegation tokens again and again, so that processes without a
 // Kerberos ticket can use file systems for as long as an application runs.
 type Renewal struct {
-	Files       *Files   // whose user has logged in to Kerberos
+	Files       *Files   // its user must have logged in to Kerberos
 	FileSystems []string // URIs
-	Principal   string   // of the user
+	Principal   string   // the user's Kerberos principal, who may renew the tokens
 	Logger      *slog.Logger
 
 	obtain func(ctx context.Context) (*Tokens, error) // set by tests in place of Obtain; else nil
@@ -28,11 +28,11 @@ type Renewal struct {
 // Tokens are delegation tokens of the file systems of a Renewal.
 type Tokens struct {
 	Credentials *security.Credentials // aliases are the file systems' URIs
-	Renew       time.Time             // when three quarters of their life have passed
-	End         time.Time             // when the first one ends
+	Renew       time.Time             // when three quarters of the time until End have passed
+	End         time.Time             // when the first of the tokens ends
 }
 
-// Obtain gets new tokens of all file systems, or nil if none has tokens.
+// Obtain gets a new token of each file system that has tokens. It returns nil if none has.
 func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
 	if r.obtain != nil {
 		return r.obtain(ctx)
@@ -51,7 +51,9 @@ func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Only a renewal returns when a token ends. The NameNode's clock may differ.
+		// The token is renewed at once, because only this call returns when the token ends.
+		// That time is the NameNode's, whose clock may differ, so only its distance from the
+		// time of issue counts.
 		end, err := r.Files.RenewToken(ctx, uri, token)
 		if err != nil {
 			return nil, err
@@ -68,8 +70,9 @@ func (r *Renewal) Obtain(ctx context.Context) (*Tokens, error) {
 	return tokens, nil
 }
 
-// Run obtains tokens when current should be renewed, at once if current is nil, and
-// calls publish with them. It repeats this until ctx ends or no file system has tokens.
+// Run obtains tokens at the time current.Renew, or at once if current is nil, and calls
+// publish with them. It then does the same with the tokens that it has obtained, until ctx
+// ends or no file system has tokens. After an error it tries again.
 func (r *Renewal) Run(ctx context.Context, current *Tokens, publish func(*security.Credentials)) {
 	pause := minRenewalPause
 	due := time.NewTimer(0)

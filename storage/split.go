@@ -11,18 +11,22 @@ import (
 // another process. Its methods use the [Files] of their context (see [With]).
 type Split struct {
 	Path string // full URI of the file
-	// Offset and Length are the range in bytes of the file as stored, maybe compressed.
+	// Offset and Length are the range in bytes of the file as it is stored: if the file is
+	// compressed, they count compressed bytes.
 	Offset, Length int64
-	// Last is set if the file ended where the range does. Lines that were appended since
-	// are not read.
+	// Last is true if the file ended at the end of the range when the file was divided into
+	// splits. Lines that are appended later are not read.
 	Last bool
-	// Hosts store bytes of the range, the one with the most first; nil on the local disk.
+	// Hosts are up to five hosts that store bytes of the range, ordered by how many bytes
+	// they store, most first. It is nil on the local disk.
 	Hosts []string
-	// Compression is "gzip" or "zstd" if the range is a whole compressed file, else "".
+	// Compression is the file's compression, as [CompressionOf] returns it. Unless it is "" or
+	// "bzip2", the range is the whole file.
 	Compression string
 }
 
-// PreferredHosts returns a copy of Hosts, where most of the split is read locally.
+// PreferredHosts returns a copy of Hosts: a task on one of them reads part or all of the
+// split from the local disk.
 func (s Split) PreferredHosts() []string { return slices.Clone(s.Hosts) }
 
 // String returns the split's file and range, or its file and compression.
@@ -33,12 +37,15 @@ func (s Split) String() string {
 	return fmt.Sprintf("%s:%d+%d", s.Path, s.Offset, s.Length)
 }
 
-// Open returns a reader of the split's lines, or of a compressed file's content. As in
-// Hadoop's TextInputFormat, a split has the lines that begin after its offset, up to and
-// including its end; the first split also has the first line. So the reader skips a line
-// that began before, and reads past the split's end to complete the last line.
+// Open returns a reader of the split's lines, decompressed. If the file's compression does
+// not allow to divide it, the reader returns the file's whole content.
 //
-// When ctx ends, reads return its error.
+// As in Hadoop's TextInputFormat, a line belongs to the split if it begins after the split's
+// offset and not after the split's end. The first split also has the file's first line. So
+// the reader skips the line that begins at or before the offset, and reads past the split's
+// end to complete the last line.
+//
+// When ctx ends, reads return ctx's error.
 func (s Split) Open(ctx context.Context) (io.ReadCloser, error) {
 	if s.Offset < 0 || s.Length < 0 {
 		return nil, fmt.Errorf("split %s: its offset and length must not be negative", s)

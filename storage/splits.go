@@ -17,8 +17,8 @@ import (
 const (
 	// localSplitSize is the default split size in bytes on the local disk.
 	localSplitSize = 32 << 20
-	// maxHosts is the largest number of hosts in a split: those of the block with the
-	// most bytes (HDFS stores three copies by default), and some more.
+	// maxHosts is the largest number of hosts in a split. It leaves room for the hosts of
+	// the block with the most bytes (HDFS stores three copies by default), and some more.
 	maxHosts = 5
 	// maxListings is how many directories Splits lists concurrently.
 	maxListings = 8
@@ -36,10 +36,12 @@ type SplitOptions struct {
 	Enter func(directory string) bool
 }
 
-// Splits divides a file, or all files of a directory tree, into splits, ordered by
-// name and offset. As in Hadoop, it skips empty files, and files and directories
-// below path whose names start with "_" or ".". A file whose name ends in .gz or
-// .zst is one split. Splits fails with fs.ErrNotExist if path does not exist.
+// Splits divides a file, or all files of a directory tree, into splits, ordered by name
+// and offset. path may be a pattern (see [Files.Glob]) that matches several files and
+// directories. As in Hadoop, Splits skips empty files, and files and directories whose
+// names start with "_" or ".", unless path names them or has the same character at the start
+// of that name. A compressed file is one split (see [CompressionOf]), unless it is a .bz2
+// file. Splits fails with fs.ErrNotExist if path does not exist, or nothing matches it.
 func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) ([]Split, error) {
 	if options.Size < 0 {
 		return nil, fmt.Errorf("splits of %s: the size must not be negative, it is %d", path, options.Size)
@@ -53,14 +55,14 @@ func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) (
 	return w.splits(ctx, tops, nil)
 }
 
-// inputWalk is one call of Splits.
+// inputWalk is the state of one call of Splits.
 type inputWalk struct {
 	options   SplitOptions
 	listSlots *semaphore.Weighted // limits concurrent listings
 }
 
-// splits returns the splits of e, a file or directory at l. above are the local
-// directories that lead to e.
+// splits returns the splits of entries, files and directories. above are the local directories
+// that contain them, outermost first.
 func (w *inputWalk) splits(ctx context.Context, entries []locatedEntry, above []os.FileInfo) ([]Split, error) {
 	found := make([][]Split, len(entries))
 	group, ctx := errgroup.WithContext(ctx)
@@ -114,8 +116,9 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 	return w.splits(ctx, inside, above)
 }
 
-// appendDirectory appends the local directory l to above, the directories that lead to it. It
-// fails if a symbolic link led back to one of them. HDFS has none: it returns nil.
+// appendDirectory appends the local directory l to above, the directories that contain it. It
+// fails if l is one of them already, because then a symbolic link leads back to it, and the
+// walk would not end. For HDFS, where this cannot happen, it returns nil.
 func appendDirectory(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil
@@ -161,8 +164,9 @@ func splitFile(e entry, options SplitOptions) []Split {
 	return splits
 }
 
-// hostsOf returns at most maxHosts hosts that store bytes of the range, those with the
-// most bytes first, then in the order of the blocks.
+// hostsOf returns at most maxHosts hosts that store bytes of the range, ordered by how many
+// of these bytes they store, most first. Hosts that store equally many are in the order of the
+// blocks.
 func hostsOf(blocks []block, offset, length int64) []string {
 	// blocks is sorted by offset.
 	first, _ := slices.BinarySearchFunc(blocks, offset, func(b block, offset int64) int {

@@ -23,9 +23,9 @@ const NameNodePrincipal = "dfs.namenode.kerberos.principal"
 const NameNodeProtocol = namenode.Protocol
 
 // DelegationToken gets a token with which processes without a Kerberos ticket may use
-// the file system of uri as this user, and that renewer, a principal, may renew. It
-// returns the zero Token if the file system needs none. If f uses a token there, it returns
-// that; otherwise the login must be Kerberos.
+// the file system of uri as this user. The principal renewer may renew the token.
+// DelegationToken returns the zero Token if the file system needs none. If f itself uses a
+// token for the file system, it returns that token; otherwise f must have Options.Kerberos.
 func (f *Files) DelegationToken(ctx context.Context, uri, renewer string) (security.Token, error) {
 	system, root, err := f.secureHDFS(uri)
 	if err != nil || system == nil {
@@ -44,8 +44,8 @@ func (f *Files) DelegationToken(ctx context.Context, uri, renewer string) (secur
 	return token, err
 }
 
-// RenewToken extends the life of a token of the file system of uri, and returns when it
-// ends. The user must be the token's renewer.
+// RenewToken extends the life of a token of the file system of uri, and returns when the
+// token's life now ends. The user must be the token's renewer.
 func (f *Files) RenewToken(ctx context.Context, uri string, token security.Token) (time.Time, error) {
 	system, _, err := f.secureHDFS(uri)
 	if err != nil || system == nil {
@@ -63,7 +63,8 @@ func (f *Files) CancelToken(ctx context.Context, uri string, token security.Toke
 	return system.namenode.CancelToken(ctx, token)
 }
 
-// secureHDFS returns the secure HDFS of uri, nil if it is not secure or not HDFS, and its root.
+// secureHDFS returns the file system of uri and its root. It returns nil and "" if the file
+// system is not HDFS, or if the cluster has no Kerberos.
 func (f *Files) secureHDFS(uri string) (*hdfsSystem, string, error) {
 	if f.options.Hadoop == nil || !f.options.Hadoop.SecurityEnabled() {
 		return nil, "", nil
@@ -79,8 +80,9 @@ func (f *Files) secureHDFS(uri string) (*hdfsSystem, string, error) {
 	return hdfs, hdfs.root, nil
 }
 
-// tokenService returns how Hadoop's clients name the file system of root in tokens
-// (SecurityUtil.buildDTServiceName, HAUtilClient.buildTokenServiceForLogicalUri).
+// tokenService returns the service of the tokens of the file system of root: the name by which
+// Hadoop's clients find the token of a file system (SecurityUtil.buildDTServiceName,
+// HAUtilClient.buildTokenServiceForLogicalUri).
 func tokenService(ctx context.Context, hadoop *conf.Config, root string) (string, error) {
 	u, err := url.Parse(root)
 	if err != nil {
@@ -116,8 +118,8 @@ func tokenService(ctx context.Context, hadoop *conf.Config, root string) (string
 	return net.JoinHostPort(found[0].IP.String(), port), nil
 }
 
-// SetTokens replaces Options.Tokens for new connections to NameNodes. Open files remain
-// usable.
+// SetTokens replaces Options.Tokens. New connections to NameNodes use the new tokens; open
+// files remain usable.
 func (f *Files) SetTokens(tokens *security.Credentials) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,7 +131,8 @@ func (f *Files) SetTokens(tokens *security.Credentials) {
 	}
 }
 
-// useToken makes new connections use the token of this file system among tokens, if any.
+// useToken finds this file system's token among tokens, and makes new connections use it. If
+// there is none, it changes nothing.
 func (h *hdfsSystem) useToken(tokens *security.Credentials) {
 	if token, found := tokenOf(tokens, h.tokenService); found && h.tokenService != "" {
 		h.token.Store(&token)
@@ -148,7 +151,8 @@ func tokenOf(tokens *security.Credentials, service string) (security.Token, bool
 	return security.Token{}, false
 }
 
-// explainToken returns err with the reason and the remedy if the NameNode refused the token.
+// explainToken adds the reason and the remedy to err if err says that the NameNode refused the
+// token. It returns other errors as they are.
 func (h *hdfsSystem) explainToken(err error) error {
 	token := h.token.Load()
 	if token == nil || !errors.Is(err, ipc.InvalidToken) {
@@ -167,12 +171,12 @@ func (h *hdfsSystem) explainToken(err error) error {
 		"submit with --principal and --keytab if an application runs longer: %w", h.root, end, err)
 }
 
-// nameLookupTimeout limits finding the address of a NameNode by its name.
+// nameLookupTimeout limits the lookup of a NameNode's IP address by its host name.
 const nameLookupTimeout = 10 * time.Second
 
-// authenticate sets how a client of the NameNodes of root authenticates: on a secure
-// cluster by a token or else by Kerberos. It returns the service of the tokens of root if
-// there are tokens.
+// authenticate sets in client how to authenticate to the NameNodes of root. On a cluster with
+// Kerberos, a token is used if o.Tokens has one for root, else Kerberos. authenticate returns
+// the service of the tokens of root if it has set a token, else "".
 func (o Options) authenticate(root string, client *namenode.Options) (service string, err error) {
 	if !o.Hadoop.SecurityEnabled() {
 		return "", nil

@@ -18,7 +18,7 @@ func usageOf(ctx context.Context) Usage {
 	return usage
 }
 
-// countedFile counts reads of a file.
+// countedFile counts the bytes that are read from a file.
 type countedFile struct {
 	File
 	usage Usage
@@ -36,7 +36,7 @@ func (f *countedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// countedSink counts writes to a file.
+// countedSink counts the bytes that are written to a file.
 type countedSink struct {
 	sink
 	usage Usage

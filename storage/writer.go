@@ -6,7 +6,8 @@ import (
 	"errors"
 )
 
-// writeBuffer is a Writer's buffer in bytes: one packet of HDFS's data transfer protocol.
+// writeBuffer is the size in bytes of a Writer's buffer: that of the data in one packet of
+// HDFS's data transfer protocol.
 const writeBuffer = 64 << 10
 
 var errAborted = errors.New("the writing of this file was aborted")
@@ -31,7 +32,7 @@ func create(ctx context.Context, l location, settings createSettings) (*Writer, 
 	return &Writer{buffer: bufio.NewWriterSize(s, writeBuffer), sink: s}, nil
 }
 
-// Write appends p to the file, through a buffer. It may return an earlier write's error.
+// Write appends p to the file, through a buffer. It may return the error of an earlier write.
 func (w *Writer) Write(p []byte) (int, error) { return w.buffer.Write(p) }
 
 // WriteString appends s to the file.
@@ -47,8 +48,8 @@ func (w *Writer) Flush() error {
 	return w.sink.Flush()
 }
 
-// Close completes the file. If that, or an earlier write, fails, Close removes the file
-// and returns the error. Further calls return the same result.
+// Close completes the file. If this or an earlier write fails, Close removes the file and
+// returns the error. Further calls return the same result.
 func (w *Writer) Close() error {
 	if w.done {
 		return w.err
@@ -63,7 +64,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Abort removes the file. After Close it does nothing: it can be deferred.
+// Abort removes the file. After Close or Abandon it does nothing, so it can be deferred.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil

@@ -16,10 +16,10 @@ import (
 // connections to them for later fetches. It is safe for concurrent use.
 type Client struct {
 	options    Options
-	fetchSlots chan struct{} // has one element for each open fetch; its capacity is the limit
+	fetchSlots chan struct{} // has an element for each open fetch; its capacity is MaxFetches
 
 	mu     sync.Mutex
-	idle   []*idleConn // connections without a fetch, the most recently used last
+	idle   []*idleConn // connections that no fetch uses, the most recently used last
 	closed bool
 }
 
@@ -36,11 +36,12 @@ func NewClient(options Options) *Client {
 	return &Client{options: options, fetchSlots: make(chan struct{}, options.MaxFetches)}
 }
 
-// Fetch fetches blocks from the peer at an address, host:port. It yields the block
-// or an error for each id, in order. The caller must read a block before it takes
-// the next one; the unread rest is skipped. The sequence ends after an Error that
-// wraps ErrUnreachable, and after an error of another type: then neither that block
-// nor the following ones were fetched. If ctx ends, the error is its cause.
+// Fetch fetches blocks from the peer at an address, host:port. For each id, in order, it
+// yields the block or an error. The caller must read a block before it takes the next one;
+// what it has not read by then is skipped. After an *Error that wraps block.ErrNotFound or
+// block.ErrDamaged, the sequence goes on with the next id. It ends after an *Error that
+// wraps ErrUnreachable, and after ctx's cause, which is yielded if ctx ends. In that case
+// neither that block nor the following ones were fetched.
 func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) iter.Seq2[*Block, error] {
 	return func(yield func(*Block, error) bool) {
 		select {
@@ -58,7 +59,8 @@ func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) ite
 	}
 }
 
-// fetch makes one request and yields its blocks. It reports whether the sequence goes on.
+// fetch sends one request and yields the blocks of the reply. It returns false if the
+// sequence has ended, because of an error or because the caller wants no more.
 func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yield func(*Block, error) bool) bool {
 	connection, err := c.connect(ctx, address)
 	if err != nil {
@@ -112,8 +114,8 @@ func (c *Client) connect(ctx context.Context, address string) (*tls.Conn, error)
 	return connection, nil
 }
 
-// keepIdle keeps a connection for another fetch, for a quarter of the timeout. If MaxFetches
-// connections are kept already, it closes the one that was unused longest.
+// keepIdle keeps a connection for later fetches, for up to a quarter of Options.Timeout. If
+// MaxFetches connections are kept already, it closes the one that has been unused longest.
 func (c *Client) keepIdle(address string, connection *tls.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +145,8 @@ func (c *Client) remove(i int) *idleConn {
 	return removed
 }
 
-// Close closes the idle connections; others are closed when their fetches end.
+// Close closes the idle connections. Connections that fetches use are closed when these
+// fetches end.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

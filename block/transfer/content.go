@@ -6,15 +6,16 @@ import "github.com/bobbin-yarn/bobbin/block"
 type Content interface {
 	// Size returns the block's size in bytes.
 	Size() int64
-	// ReadChunk fills p, which has the length of the block's i-th chunk, with that
-	// chunk and returns its checksum.
+	// ReadChunk fills p with the block's i-th chunk, counted from 0, and returns the
+	// chunk's checksum. p has the length of the chunk.
 	ReadChunk(i int64, p []byte) (checksum uint32, err error)
 	// Release ends the use of the Content.
 	Release()
 }
 
-// Open opens a block for a Server, which releases it. Open fails with an error that
-// wraps block.ErrNotFound if there is no such block. It is called concurrently.
+// Open opens a block for a Server, which calls the Content's Release. If there is no such
+// block, the error wraps block.ErrNotFound; peers get any other error as block.ErrDamaged.
+// Several goroutines may call an Open at the same time.
 type Open func(id block.ID) (Content, error)
 
 // FromStore returns an Open that opens a store's blocks.

@@ -15,9 +15,9 @@
 //		content, err := io.ReadAll(got)
 //	}
 //
-// A failed fetch returns an [*Error], which has the peer and the block and wraps
-// [ErrUnreachable], [block.ErrNotFound] or [block.ErrDamaged]. If the caller's
-// context ends, Fetch returns the context's cause instead.
+// If a block cannot be fetched, Fetch yields an [*Error], which names the peer and the
+// block and wraps [ErrUnreachable], [block.ErrNotFound] or [block.ErrDamaged]. If the
+// caller's context ends, Fetch yields the context's cause instead.
 //
 // # Protocol
 //
@@ -26,20 +26,20 @@
 // uvarint), then each id (its length as a uvarint, its bytes). The reply has a
 // status byte for each id, in the same order (0 found, 1 missing, 2 damaged):
 //
-//   - found: the block's size follows as a uvarint, then its chunks of
-//     [block.ChunkSize] bytes, the last one shorter. Each chunk is a status byte,
-//     a CRC32C (big-endian) and the bytes. A status other than found ends the
-//     block, without checksum and bytes.
+//   - found: the block's size follows as a uvarint, then its chunks of [block.ChunkSize]
+//     bytes, the last one shorter. Each chunk is a status byte, a CRC32C (big-endian) and
+//     the bytes. If a chunk cannot be read, its status is damaged, a text follows as for a
+//     damaged block, and the block ends there.
 //   - missing: nothing follows.
 //   - damaged: a text follows, its length as a uvarint, then its bytes.
 //
-// A connection on which nothing is sent or received for the timeout is closed.
-// Memory is bounded: each end buffers about one chunk of a fetch, and a client has
-// a limited number of open fetches. Each fetch has its own connection, so a slow
-// reader delays no other fetch. A caller that alternates between several fetches
-// needs a limit that allows all of them to be open.
+// A connection on which nothing is sent or received for the timeout is closed. Memory is
+// bounded: each end buffers about one chunk of a fetch, and a client has a limited number
+// of open fetches. Each fetch has its own connection, so a slow reader delays no other
+// fetch. A caller that reads from several fetches in turn needs a limit that allows all of
+// them to be open.
 //
-// gRPC is not used: it took nearly three times as long for a block of 1 KB,
-// allocates every received byte, and has one window for all fetches from a peer,
-// so that readers that wait for each other could deadlock.
+// gRPC is not used for three reasons. It took nearly three times as long for a block of 1
+// KB. It allocates memory for every received byte. All fetches from a peer would share one
+// flow-control window, so that readers that wait for each other could deadlock.
 package transfer

@@ -34,7 +34,8 @@ func TestOtherApplicationsAreRefused(t *testing.T) {
 	}
 	requireFailed(t, fetch(theirs, f.address), ErrUnreachable, f.address, "a")
 
-	// If one end checks nothing, the other end's check must fail.
+	// If one end does not check the other's certificate, the check of the other end must
+	// still fail.
 	careless := theirs.Clone()
 	careless.VerifyConnection = nil
 	err := fetch(careless, f.address)
@@ -63,7 +64,7 @@ func TestDamagedBlocks(t *testing.T) {
 	_, err = file.WriteAt([]byte{^content(1, 3*block.ChunkSize)[block.ChunkSize]}, block.ChunkSize)
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
-	value[2*block.ChunkSize]++ // damages the block after Put: only the receiver can notice
+	value[2*block.ChunkSize]++ // damages the block after Put, so that only the receiver can notice
 
 	for got, err := range f.client.Fetch(t.Context(), f.address, "disk", "memory", "whole", "disk", "memory", "whole") {
 		require.NoError(t, err)
@@ -115,7 +116,7 @@ func TestRemoveDuringFetch(t *testing.T) {
 	}
 }
 
-// The connection of a reader that stops is closed, and its block unpinned. Other
+// If a reader stops reading, its connection is closed and its block is unpinned. Other
 // fetches are not delayed.
 func TestAReaderThatStopsDelaysNoOtherFetch(t *testing.T) {
 	f := newFixture(t, Options{Timeout: 2 * time.Second})
@@ -129,7 +130,7 @@ func TestAReaderThatStopsDelaysNoOtherFetch(t *testing.T) {
 		value, err := f.fetch("small")
 		require.NoError(t, err)
 		require.Equal(t, content(2, 100), value)
-		for range 2 { // the unused connection of the small block ends too
+		for range 2 { // the idle connection that fetched the small block ends too
 			<-f.ended
 		}
 		for _, b := range f.store.Status().Blocks {
@@ -240,7 +241,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// Reading must end, whatever the reply.
+// Reading a reply must end, whatever bytes the reply has.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte{statusFound, 0, statusMissing, statusDamaged, 1, 'x'})
 	f.Add([]byte{statusFound, 1, statusFound, 0x52, 0x7d, 0x53, 0x51, 0, statusDamaged, 0})

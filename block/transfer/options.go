@@ -19,8 +19,8 @@ type Options struct {
 	// is closed. A client closes an idle connection after a quarter of Timeout. 0
 	// means two minutes.
 	Timeout time.Duration
-	// MaxFetches is how many fetches of a client may be open at once; further ones
-	// wait. 0 means 64. A server ignores it.
+	// MaxFetches is how many fetches of a client may be open at once. When that many are
+	// open, the next fetch waits until one ends. 0 means 64. A server ignores MaxFetches.
 	MaxFetches int
 	// Logger gets a warning if a block or a connection fails. May be nil.
 	Logger *slog.Logger
@@ -37,8 +37,8 @@ func (o Options) withDefaults() Options {
 // belongs to another application, or that the connection ended.
 var ErrUnreachable = errors.New("the peer cannot be reached")
 
-// Error is a failed fetch. It wraps ErrUnreachable, block.ErrNotFound or
-// block.ErrDamaged.
+// Error means that a block could not be fetched. It wraps ErrUnreachable, block.ErrNotFound
+// or block.ErrDamaged.
 type Error struct {
 	Address string // address of the peer, host:port
 	Block   block.ID

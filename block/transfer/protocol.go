@@ -21,13 +21,13 @@ const (
 
 const (
 	maxIDs      = 1 << 10 // largest number of ids in a request
-	maxText     = 1 << 16 // largest size in bytes of an id or an error
+	maxText     = 1 << 16 // largest size in bytes of an id or of an error's text
 	chunkHeader = 5       // bytes before a chunk: its status and checksum
 	bufferBytes = chunkHeader + block.ChunkSize
 )
 
-// Pools of buffers: a connection has a reader (client) or a writer (server) only
-// while it is used for a request.
+// Pools of buffers. A client's connection has a reader, and a server's a writer, only while
+// a request is in progress.
 var (
 	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferBytes) }}
 	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferBytes) }}

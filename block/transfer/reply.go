@@ -13,19 +13,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// errSkipped is the error of reading a block after the next one was yielded.
+// errSkipped is the error of reading a block after its fetch has yielded the next one.
 var errSkipped = errors.New("the fetch has gone on to the next block")
 
-// reply reads the peer's reply to one request. The end of ctx closes the connection.
+// reply reads the peer's reply to one request. If ctx ends, the connection is closed.
 type reply struct {
 	ctx        context.Context
 	address    string
 	connection *tls.Conn
 	input      *bufio.Reader
-	detach     func() bool // stops closing the connection at the end of ctx
+	detach     func() bool // after it, the end of ctx does not close the connection
 	pending    int         // number of blocks that next has yet to return
 	current    *Block
-	err        error // error of the connection, after which nothing can be read
+	err        error // error of the connection; if it is not nil, nothing can be read
 }
 
 func newReply(ctx context.Context, address string, connection *tls.Conn, blocks int) *reply {
@@ -35,9 +35,9 @@ func newReply(ctx context.Context, address string, connection *tls.Conn, blocks 
 	return &reply{ctx: ctx, address: address, connection: connection, input: input, detach: detach, pending: blocks}
 }
 
-// close ends the use of the connection. It reports whether the whole reply was
-// read, so that the connection can be used again; otherwise it closes the
-// connection, without TLS's close_notify: the peer may not be reading.
+// close ends the use of the connection by r. If the whole reply was read, the connection
+// can be used again, and close returns true. Otherwise close closes the connection. It does
+// not send TLS's close_notify first, because that could block if the peer is not reading.
 func (r *reply) close() bool {
 	complete := r.detach() && r.err == nil && r.pending == 0 && (r.current == nil || r.current.left == 0)
 	if r.current != nil {
@@ -51,7 +51,8 @@ func (r *reply) close() bool {
 	return complete
 }
 
-// next returns the block of the given id, or the error with which the peer replied.
+// next returns the next block of the reply, which has the given id, or the error that the
+// peer sent instead. The block before must have been read or skipped.
 func (r *reply) next(id block.ID) (*Block, error) {
 	if r.err != nil {
 		return nil, r.fail(id, r.err)
@@ -89,13 +90,15 @@ func (r *reply) status(id block.ID) error {
 	return r.fail(id, fmt.Errorf("the reply has the unknown status %d", status))
 }
 
-// fail records an error of the connection, and returns it as the error of a block.
+// fail records err as the error of the connection, and returns the error to report for a
+// block.
 func (r *reply) fail(id block.ID, err error) error {
 	r.err = err
 	return connectionError(r.ctx, r.address, id, err)
 }
 
-// connectionError returns an Error that wraps ErrUnreachable or, if ctx has ended, its cause.
+// connectionError returns an *Error that wraps ErrUnreachable and err. If ctx has ended, it
+// returns ctx's cause instead.
 func connectionError(ctx context.Context, address string, id block.ID, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -117,8 +120,8 @@ type Block struct {
 	err   error
 }
 
-// Read reads the block's bytes. It checks each chunk before it returns bytes of it.
-// It fails with an *Error or, if the fetch's context ended, with the cause.
+// Read reads the block's bytes. It checks a chunk before it returns bytes of that chunk. It
+// fails with an *Error or, if the fetch's context has ended, with the context's cause.
 func (b *Block) Read(p []byte) (int, error) {
 	if len(b.chunk) == 0 && b.err == nil {
 		if b.chunk, b.err = b.nextChunk(); b.err != nil {
@@ -133,7 +136,8 @@ func (b *Block) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// nextChunk reads and checks the next chunk, valid until the connection is read again.
+// nextChunk reads and checks the next chunk. The returned bytes are valid until the next
+// read from the connection.
 func (b *Block) nextChunk() ([]byte, error) {
 	if b.left == 0 {
 		return nil, io.EOF
@@ -161,7 +165,7 @@ func (b *Block) nextChunk() ([]byte, error) {
 // skip reads and drops the rest of the block.
 func (b *Block) skip() {
 	for b.left > 0 {
-		_, _ = b.nextChunk() // an error of the connection is the next block's too
+		_, _ = b.nextChunk() // after an error of the connection, the next block fails too
 	}
 	b.chunk, b.err = nil, errSkipped
 }

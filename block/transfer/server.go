@@ -30,8 +30,8 @@ type Server struct {
 	running  sync.WaitGroup
 }
 
-// Listen opens a port at an address, host:port, and serves the blocks that open opens
-// on it until Close. It fails if it cannot listen there.
+// Listen returns a Server that listens on an address, host:port, and serves the blocks that
+// open opens. The caller must close the Server.
 func Listen(address string, open Open, options Options) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -43,8 +43,8 @@ func Listen(address string, open Open, options Options) (*Server, error) {
 	return s, nil
 }
 
-// ListenWithin calls Listen with the ports of a range until it finds one that is not
-// in use.
+// ListenWithin calls Listen with the ports from first to last, inclusive, until it finds
+// one that is not in use.
 func ListenWithin(host string, first, last int, open Open, options Options) (*Server, error) {
 	for port := first; ; port++ {
 		server, err := Listen(net.JoinHostPort(host, strconv.Itoa(port)), open, options)
@@ -57,7 +57,8 @@ func ListenWithin(host string, first, last int, open Open, options Options) (*Se
 // Addr returns the address on which the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Close closes the port and all connections, and waits for their goroutines.
+// Close closes the port and all connections, and waits until the server's goroutines have
+// returned.
 func (s *Server) Close() {
 	s.cancel()
 	_ = s.listener.Close()
@@ -82,7 +83,7 @@ func (s *Server) accept() {
 	}
 }
 
-// serve replies to the requests on one connection until it ends.
+// serve replies to the requests on one connection until the connection ends.
 func (s *Server) serve(raw net.Conn) {
 	defer func() { _ = raw.Close() }()
 	defer context.AfterFunc(s.ctx, func() { _ = raw.Close() })()
@@ -115,8 +116,8 @@ func (s *Server) reply(connection net.Conn, ids []block.ID) error {
 	return w.Flush()
 }
 
-// send writes a block to the reply, or the status that the block is missing or
-// damaged. It returns an error only if writing fails.
+// send writes a block to the reply. If the block cannot be opened or read, send writes a
+// status that says so. It returns an error only if writing fails.
 func (s *Server) send(w *bufio.Writer, id block.ID) error {
 	content, err := s.open(id)
 	if errors.Is(err, block.ErrNotFound) {

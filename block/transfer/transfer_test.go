@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// large is larger than the sockets' buffers.
+// large is a size in bytes that exceeds the buffers of sockets.
 const large = 64 << 20
 
 func content(seed byte, size int) []byte {
@@ -31,7 +31,7 @@ func content(seed byte, size int) []byte {
 	return value
 }
 
-// access returns the TLS configuration of a new application.
+// access returns the TLS configuration for a new application.
 func access(t testing.TB) *tls.Config {
 	id, err := identity.New()
 	require.NoError(t, err)
@@ -209,7 +209,7 @@ func TestUnusedConnectionsAreClosed(t *testing.T) {
 	f := newFixture(t, Options{Timeout: 4 * time.Second})
 	_, err := f.fetch("a")
 	require.ErrorIs(t, err, block.ErrNotFound)
-	<-f.ended // closed by the client after a quarter of the server's timeout
+	<-f.ended // the client closes the idle connection after a quarter of the timeout
 	f.client.mu.Lock()
 	defer f.client.mu.Unlock()
 	require.Empty(t, f.client.idle)

@@ -64,7 +64,8 @@ func Suite(t *testing.T, files *storage.Files, base string) {
 	}
 }
 
-// fixture is what one test of the suite works with; dir is a directory of its own.
+// fixture is what one test of the suite works with. dir is the URI of a directory that only
+// this test uses.
 type fixture struct {
 	files *storage.Files
 	dir   string

@@ -1,6 +1,6 @@
 // Package namenode calls HDFS's NameNodes. [Client] makes the calls of
-// ClientProtocol that package storage needs, and [Serve] answers the calls that the
-// library colinmarc/hdfs makes, so that they can be forwarded through a Client.
+// ClientProtocol that package storage needs. [Serve] receives the calls that the library
+// colinmarc/hdfs makes, so that they can be forwarded through a Client.
 package namenode
 
 import (
@@ -32,10 +32,11 @@ var ErrNotDirectory = errors.New("is not a directory")
 
 // retriableExceptions lists the exceptions after which a call is retried.
 var retriableExceptions = []ipc.ErrorClass{
-	// The datanodes have not yet reported the file's previous block.
+	// A block is added to a file, or the file is completed, before the datanodes have
+	// reported the previous block.
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
-	// The NameNode waits for its datanodes' reports after its start. Safe mode set by an
-	// administrator usually outlasts the retries, so the call fails.
+	// The NameNode has started, and waits for its datanodes' reports. (If an administrator
+	// has set safe mode, it usually lasts longer than the retries, and the call fails.)
 	"org.apache.hadoop.hdfs.server.namenode.SafeModeException",
 }
 
@@ -49,7 +50,7 @@ type Caller interface {
 type Options struct {
 	Addresses []string      // host:port of the NameNodes of one name service
 	User      string        // HDFS user on whose behalf the calls are made
-	RealUser  string        // who makes the calls; "" if User does
+	RealUser  string        // proxy user who makes the calls for User; "" if User makes them
 	Timeout   time.Duration // how long a call is retried while no NameNode answers
 	Logger    *slog.Logger
 
@@ -79,7 +80,7 @@ func New(options Options) *Client {
 		Kerberos: options.Kerberos,
 		User:     security.UserGroup{Effective: options.User, Real: options.RealUser},
 		Logger:   options.Logger,
-		// This leaves time for another NameNode if the first drops packets.
+		// A third leaves time to try another NameNode if the first does not answer at all.
 		ConnectTimeout: options.Timeout / 3,
 		RetryFor:       options.Timeout,
 		Retriable:      retriableExceptions,
@@ -102,8 +103,9 @@ func (c *Client) SetToken(token security.Token) {
 // Close closes the connections.
 func (c *Client) Close() error { return c.caller.Close() }
 
-// call makes a call that the NameNode may process twice: the second time changes nothing,
-// or is answered from the retry cache.
+// call makes an RPC and retries it if its outcome is unknown. The NameNode may then get the
+// request twice, which does no harm: the second time changes nothing, or the NameNode answers
+// from its retry cache.
 func (c *Client) call(ctx context.Context, method string, request, response proto.Message) error {
 	return c.caller.Call(ctx, method, request, response, ipc.Idempotent())
 }
@@ -144,8 +146,9 @@ func (c *Client) BlockLocations(ctx context.Context, path string, length uint64)
 	return response.Locations, nil
 }
 
-// List returns the entries of a directory. If locations is true, those of files include
-// the blocks. The NameNode answers in batches of by default 1000 entries.
+// List returns the entries of a directory. If locations is true, the entries of files
+// include their blocks. List makes several calls for a large directory, because the NameNode
+// returns at most 1000 entries by call by default.
 func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.FileStatus, error) {
 	var entries []*pb.FileStatus
 	request := &pb.GetListingRequest{Path: &path, StartAfter: []byte{}, NeedLocation: &locations}
@@ -171,7 +174,8 @@ func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.F
 	return entries, nil
 }
 
-// Mkdirs creates a directory with its missing parents, unless it exists.
+// Mkdirs creates a directory and its missing parents. If the directory exists, it does
+// nothing.
 func (c *Client) Mkdirs(ctx context.Context, path string, mode fs.FileMode) error {
 	request := &pb.MkdirsRequest{
 		Path: &path, Permission: &pb.Permission{Mode: proto.Uint32(uint32(mode.Perm()))}, CreateParents: proto.Bool(true),
@@ -186,7 +190,7 @@ func (c *Client) Mkdirs(ctx context.Context, path string, mode fs.FileMode) erro
 	return nil
 }
 
-// Rename moves a file or a directory. It fails if the path to exists.
+// Rename moves a file or a directory. It fails if there is a file or directory at to.
 func (c *Client) Rename(ctx context.Context, from, to string) error {
 	request := &pb.RenameRequest{From: &from, To: &to, Overwrite: proto.Bool(false)}
 	return c.call(ctx, "rename2", request, &pb.Opaque{})
@@ -212,8 +216,9 @@ func milliseconds(t time.Time) *uint64 {
 	return proto.Uint64(uint64(t.UnixMilli()))
 }
 
-// DelegationToken returns a new token for this user, without a service. It returns the
-// zero Token if the NameNode issues none. The login must be Kerberos.
+// DelegationToken returns a new token for this client's user; the token's Service is not set.
+// It returns the zero Token if the NameNode issues no tokens. The client must have logged in
+// with Kerberos, not with a token.
 func (c *Client) DelegationToken(ctx context.Context, renewer string) (security.Token, error) {
 	response := &pb.GetDelegationTokenResponse{}
 	if err := c.call(ctx, "getDelegationToken", &pb.GetDelegationTokenRequest{Renewer: &renewer}, response); err != nil {
@@ -236,26 +241,26 @@ func (c *Client) CancelToken(ctx context.Context, token security.Token) error {
 	return c.call(ctx, "cancelDelegationToken", &pb.CancelDelegationTokenRequest{Token: token.Proto()}, &pb.Opaque{})
 }
 
-// AbandonBlock removes the last block of a file that is being written.
+// AbandonBlock gives up the block that was last added to a file that is being written.
 func (c *Client) AbandonBlock(ctx context.Context, request *pb.AbandonBlockRequest) error {
 	return c.call(ctx, "abandonBlock", request, &pb.Opaque{})
 }
 
-// Fsync sets the length of a file's last block, which is being written.
+// Fsync tells the NameNode the length of a file's last block, which is being written.
 func (c *Client) Fsync(ctx context.Context, request *pb.FsyncRequest) error {
 	return c.call(ctx, "fsync", request, &pb.Opaque{})
 }
 
-// DataEncryptionKey returns the key with which datanodes authenticate clients if they
-// encrypt data, else nil.
+// DataEncryptionKey returns the key with which clients authenticate to datanodes that encrypt
+// data. It returns nil if the cluster's datanodes do not encrypt data.
 func (c *Client) DataEncryptionKey(ctx context.Context) (*pb.DataEncryptionKey, error) {
 	response := &pb.GetDataEncryptionKeyResponse{}
 	err := c.call(ctx, "getDataEncryptionKey", &pb.Opaque{}, response)
 	return response.GetKey(), err
 }
 
-// ServerDefaults returns the NameNode's encoded defaults for new files, such as the block
-// size, cached for an hour.
+// ServerDefaults returns the NameNode's defaults for new files, such as the block size, as
+// an encoded response of getServerDefaults. It caches them for an hour.
 func (c *Client) ServerDefaults(ctx context.Context) ([]byte, error) {
 	c.mu.Lock()
 	defaults, at := c.defaults, c.defaultsAt

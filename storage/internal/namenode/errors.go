@@ -19,9 +19,10 @@ var errorByClass = map[ipc.ErrorClass]error{
 	ipc.AccessControlException:                                     fs.ErrPermission,
 }
 
-// PathError wraps err, the error of operation op on uri, in an *fs.PathError. If
-// err is an exception that meanings lists, the result also wraps the exception's
-// meaning. If ctx has ended, the result wraps the context's cause.
+// PathError wraps err, the error of operation op on uri, in an *fs.PathError. It returns nil
+// if err is nil. If the class of the exception err is in errorByClass, the result also wraps
+// the error to which that class is mapped. If ctx has ended, the result wraps the context's
+// cause instead of err.
 func PathError(ctx context.Context, op, uri string, err error) error {
 	if err == nil {
 		return nil

@@ -18,7 +18,8 @@ const (
 	// preambleLength is the number of bytes that a client sends first: "hrpc", the
 	// version, the service class and the authentication protocol.
 	preambleLength = 7
-	// contextCallID is the call ID of the message that names the connection's user.
+	// contextCallID is the call ID of the message that names the connection's user. Serve
+	// ignores this message.
 	contextCallID = -3
 	// maxRequest limits a client's message, in bytes (ipc.maximum.data.length).
 	maxRequest = 64 << 20
@@ -27,13 +28,13 @@ const (
 // Handler answers one call; request and response are encoded protobuf messages.
 type Handler func(method string, request []byte) (response []byte, err error)
 
-// Serve plays the NameNode on a connection to the library colinmarc/hdfs: it reads
-// calls, one at a time, and answers each with the result of handle. It returns nil
-// once the client has closed the connection.
+// Serve acts as the NameNode at the other end of a connection of the library
+// colinmarc/hdfs: it reads calls, one at a time, and answers each with the result of handle.
+// It returns nil once the library has closed the connection.
 //
-// The library's own connections to NameNodes have no deadlines or contexts, fail
-// for 5 s after the server closed an idle connection, and block all files of a
-// client during a call. With Serve, its calls go through package ipc instead.
+// Serve exists because the library's own connections to NameNodes have no deadlines or
+// contexts, fail for 5 s after the server has closed an idle connection, and block all files
+// of a client during a call. With Serve, the library's calls go through package ipc instead.
 func Serve(conn io.ReadWriter, handle Handler) error {
 	if _, err := io.CopyN(io.Discard, conn, preambleLength); err != nil {
 		return nilIfClosed(err)

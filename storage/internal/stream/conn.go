@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// connBuffer is the size in bytes of the read buffer: enough for a packet from a
-// datanode with its header and checksums, which colinmarc/hdfs reads separately.
+// connBuffer is the size in bytes of the read buffer. It is large enough for a whole packet
+// from a datanode: colinmarc/hdfs reads the packet's header, checksums and data separately,
+// and each would otherwise be a system call.
 const connBuffer = 96 << 10
 
 // conn is a connection to a datanode. Each read and each write fails after
 // Options.SocketTimeout; methods that set deadlines do nothing.
 //
-// While a file is written, conn also hides failed writes from colinmarc/hdfs: the
-// library's goroutines that send a block end only once the block's last packet was
-// sent. The library gets the error when it next reads an acknowledgement; the
-// Writer gets it from the session.
+// While a file is written, conn also hides failed writes from colinmarc/hdfs, because the
+// library's goroutines that send a block end only after they have sent the block's last
+// packet. The library gets an error when it next reads an acknowledgement; the Writer gets
+// the error of the write from the session.
 type conn struct {
 	net.Conn
 	session *session

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// pipelineAttempts limits the requests to the NameNode for a block whose datanodes all
-// accept connections (dfs.client.block.write.retries is 3).
+// pipelineAttempts is how often the NameNode is asked for a block until it names datanodes
+// that all accept connections (Hadoop's dfs.client.block.write.retries is 3).
 const pipelineAttempts = 5
 
 // pipeline chooses the datanodes of a new file's blocks. For ten minutes after a
@@ -57,7 +57,8 @@ func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 	return nil, fmt.Errorf("no block in %d had datanodes that all answer: %w", pipelineAttempts, lastDead)
 }
 
-// requestBlock requests a block from the NameNode, and returns it and the encoded response.
+// requestBlock requests a block from the NameNode, and returns the block and the encoded
+// response that contains it.
 func (p *pipeline) requestBlock(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, error) {
 	encoded, err := proto.Marshal(request)
 	if err != nil {
@@ -74,8 +75,9 @@ func (p *pipeline) requestBlock(request *pb.AddBlockRequest) (*pb.LocatedBlock, 
 	return response.Block, answer, nil
 }
 
-// connectAll connects to all datanodes of a block at once, and returns those that refuse. If
-// none does, it keeps the connection to the first one, to which the block is sent.
+// connectAll connects to all datanodes of a block at once, and returns those to which it
+// could not connect, with the errors. If it could connect to all, it keeps the connection to
+// the first datanode for dialDatanode, because the block is sent there. It closes the others.
 func (p *pipeline) connectAll(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error) {
 	ctx, cancel := context.WithTimeout(p.session.ctx, connectTimeout)
 	defer cancel()

@@ -25,7 +25,8 @@ import (
 // of protected messages that are read in parts, and does not know 3DES.
 
 const (
-	// saslMagic begins the exchange, in place of the version of the transfer protocol.
+	// saslMagic is the number that begins the exchange. A connection without SASL begins with
+	// the version of the transfer protocol instead.
 	saslMagic = 0xDEADBEEF
 	// maxProtected limits a protected message, in bytes. Datanodes send up to 64 KiB.
 	maxProtected = 16 << 20
@@ -34,7 +35,8 @@ const (
 	firstUnprivileged = 1024
 )
 
-// recordBlockToken keeps the block token in the answer to a call.
+// recordBlockToken stores the block token in s if answer, the response to a call of the
+// method, contains one.
 func (s *session) recordBlockToken(method string, answer []byte) error {
 	var block *pb.LocatedBlock
 	switch method {
@@ -61,8 +63,8 @@ func (s *session) recordBlockToken(method string, answer []byte) error {
 	return nil
 }
 
-// serverDefaults returns the NameNode's defaults without the demand to encrypt, which
-// protect meets.
+// serverDefaults returns the NameNode's defaults with encryptDataTransfer set to false, so
+// that colinmarc/hdfs does not encrypt connections: protect does.
 func (s *session) serverDefaults() ([]byte, error) {
 	encoded, err := s.options.NameNode.ServerDefaults(s.ctx)
 	if err != nil {
@@ -90,15 +92,15 @@ func (s *session) encrypts() (bool, error) {
 	return defaults.GetDefaults().GetEncryptDataTransfer(), err
 }
 
-// protections are the qualities of protection by their names in
-// dfs.data.transfer.protection, the best first.
+// protections are SASL's qualities of protection and their names in
+// dfs.data.transfer.protection, the strongest first.
 var protections = []struct {
 	name string
 	qop  sasl.QOP
 }{{"privacy", sasl.AuthConf}, {"integrity", sasl.AuthInt}, {"authentication", sasl.Auth}}
 
-// protect authenticates a connection to a datanode and returns it with protection, if
-// the configuration or the NameNode asks for it.
+// protect authenticates a connection to a datanode and returns it with integrity checks or
+// encryption, if the configuration or the NameNode asks for them. Otherwise it returns conn.
 func (s *session) protect(conn net.Conn) (net.Conn, error) {
 	var qops []sasl.QOP
 	configured := strings.FieldsFunc(strings.ToLower(s.options.Hadoop["dfs.data.transfer.protection"]), func(r rune) bool { return r == ',' || r == ' ' })
@@ -174,7 +176,8 @@ func handshake(conn net.Conn, mechanism sasl.Mechanism) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A datanode that does not know AES, or whose protection is less, ignores this.
+	// This offers AES. A datanode that does not support AES, or that does not encrypt,
+	// ignores the offer.
 	last, err := exchange(nil, &pb.DataTransferSasl{Status: success, Payload: response, Ciphers: []*pb.CipherOption{
 		{Suite: pb.CipherOption_AES_CTR_NOPADDING.Enum()},
 	}})
@@ -225,7 +228,8 @@ func aesConn(conn net.Conn, reader io.Reader, layer sasl.Layer, option *pb.Ciphe
 	return &protectedConn{Conn: conn, reader: cipher.StreamReader{S: in, R: reader}, writer: cipher.StreamWriter{S: out, W: conn}}, nil
 }
 
-// protectedConn is a connection with another way to read and write.
+// protectedConn is a connection that reads through reader and writes through writer, which
+// decrypt and encrypt.
 type protectedConn struct {
 	net.Conn
 	reader io.Reader
@@ -235,12 +239,12 @@ type protectedConn struct {
 func (c *protectedConn) Read(p []byte) (int, error)  { return c.reader.Read(p) }
 func (c *protectedConn) Write(p []byte) (int, error) { return c.writer.Write(p) }
 
-// saslStream sends and receives messages of a SASL layer, each after its length.
+// saslStream sends and receives messages of a SASL layer. Each is preceded by its length.
 type saslStream struct {
 	conn   net.Conn
 	reader io.Reader
 	layer  sasl.Layer
-	plain  []byte // received and not read yet
+	plain  []byte // received and decoded, but not read yet
 }
 
 func (s *saslStream) Read(p []byte) (int, error) {

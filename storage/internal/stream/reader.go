@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// readAttempts is how often a read is attempted, each time at all datanodes that the
-	// NameNode names for the block (dfs.client.max.block.acquire.failures is 3).
+	// readAttempts is how often a read is attempted. Each attempt tries all datanodes that
+	// the NameNode names for the block (Hadoop's dfs.client.max.block.acquire.failures is 3).
 	readAttempts = 4
-	// defaultPause is the pause before the second attempt; it doubles with each further
-	// one.
+	// defaultPause is the pause before the second attempt. It doubles before each further
+	// attempt.
 	defaultPause = 500 * time.Millisecond
 )
 
@@ -31,7 +31,7 @@ type Reader struct {
 	options Options
 	path    string
 	size    int64
-	info    []byte // the encoded response to getFileInfo, which answers the library's call
+	info    []byte // encoded response of getFileInfo, to answer this call of the library
 
 	session  *session
 	file     *hdfs.FileReader
@@ -85,7 +85,7 @@ func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	}
 }
 
-// try makes one attempt of a read. again reports whether another one may succeed.
+// try makes one attempt of a read. again reports whether another attempt may succeed.
 func (r *Reader) try(p []byte, offset int64) (n int, again bool, err error) {
 	if err := r.connect(); err != nil {
 		return 0, false, err
@@ -126,7 +126,8 @@ func (r *Reader) connect() error {
 	return nil
 }
 
-// nameNodeHandler returns the handler of the NameNode calls that reading makes.
+// nameNodeHandler returns the handler of the NameNode calls that colinmarc/hdfs makes to
+// read a file.
 func (r *Reader) nameNodeHandler(s *session) namenode.Handler {
 	return func(method string, request []byte) ([]byte, error) {
 		switch method {

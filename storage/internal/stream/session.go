@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// connectTimeout is short, because another of the block's datanodes can be tried.
+	// connectTimeout limits connecting to a datanode. It is short, because another datanode
+	// of the block can be tried.
 	connectTimeout = 10 * time.Second
 	// defaultSocketTimeout is the default of dfs.client.socket-timeout.
 	defaultSocketTimeout = 60 * time.Second
@@ -27,7 +28,7 @@ const (
 type Options struct {
 	NameNode *namenode.Client
 	User     string // user name in HDFS
-	// Hadoop is Hadoop's configuration, for connections to datanodes.
+	// Hadoop has the properties of Hadoop's configuration, for connections to datanodes.
 	Hadoop map[string]string
 	// SocketTimeout limits one read or write at a datanode; 0 means 60 s.
 	SocketTimeout time.Duration
@@ -46,7 +47,7 @@ type session struct {
 	cancel  context.CancelFunc
 	handler namenode.Handler
 	client  *hdfs.Client
-	writing bool // the file is being written: conn hides failed writes
+	writing bool // the file is being written, not read; then conn hides failed writes
 	serving sync.WaitGroup
 
 	mu            sync.Mutex
@@ -58,7 +59,8 @@ type session struct {
 	callErr       error               // the error of the last call to the NameNode
 }
 
-// newSession returns a session. answers returns the handler of its NameNode calls.
+// newSession returns a session with a new client. answers is called once, with the session,
+// and returns the handler of the client's NameNode calls.
 func newSession(ctx context.Context, options Options, writing bool, answers func(*session) namenode.Handler) (*session, error) {
 	options.SocketTimeout = cmp.Or(options.SocketTimeout, defaultSocketTimeout)
 	if options.Dial == nil {
@@ -72,7 +74,7 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	// namenode makes the real connections.
 	settings.Addresses, settings.KerberosClient = []string{"namenode"}, nil
 	settings.User = options.User
-	settings.DataTransferProtection = "" // protect does that
+	settings.DataTransferProtection = "" // protect does this instead of the library
 	settings.NamenodeDialFunc = s.dialNameNode
 	settings.DatanodeDialFunc = s.dialProtected
 	client, err := hdfs.NewClient(settings)
@@ -113,7 +115,8 @@ func (s *session) closeConns() {
 	}
 }
 
-// dialNameNode returns a connection to a goroutine that handles calls with s.call.
+// dialNameNode returns a connection to a new goroutine that acts as the NameNode and answers
+// calls with s.call.
 func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +138,8 @@ func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error
 func (s *session) call(method string, request []byte) ([]byte, error) {
 	response, err := s.handler(method, request)
 	if method != "renewLease" {
-		// colinmarc/hdfs repeats a failed renewal in the background.
+		// The error of a lease renewal is not recorded, because colinmarc/hdfs renews in the
+		// background and repeats a failed renewal.
 		s.setCallErr(err)
 	}
 	return response, err
@@ -147,8 +151,8 @@ func (s *session) setCallErr(err error) {
 	s.callErr = err
 }
 
-// dialDatanode connects to a datanode, or returns the connection that keep stored, until
-// the session ends.
+// dialDatanode connects to a datanode, or takes the connection that storeConn has kept. The
+// connection is closed when the session ends.
 func (s *session) dialDatanode(_ context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
 	raw := s.preparedConns[address]
@@ -197,9 +201,9 @@ func (s *session) recordBroken(err error) {
 	}
 }
 
-// cause returns the reason for err, an error of colinmarc/hdfs: if the last NameNode call
-// failed, its error (fromCall is then true); else the error of a broken connection; else
-// err.
+// cause returns the reason for err, an error of colinmarc/hdfs. If the last NameNode call
+// failed, the reason is that call's error, and fromCall is true. Else it is the error of the
+// first broken connection, or err if no connection is broken.
 func (s *session) cause(err error) (cause error, fromCall bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// leaseRenewal is half the time after which other clients may take over the file.
+	// leaseRenewal is the time between renewals of the file's lease: half the time after
+	// which other clients may take over a file whose lease was not renewed.
 	leaseRenewal = 30 * time.Second
-	// completionTimeout is how long Close waits for a datanode's report of the last
-	// block, if the context has no deadline.
+	// completionTimeout is how long Close waits until a datanode has reported the last block
+	// to the NameNode, if the context has no deadline.
 	completionTimeout = time.Minute
-	// completionPause is the pause before the second request to complete a file; it
-	// doubles with each further one, up to completionPauseMax.
+	// completionPause is the pause before the second request to complete a file. It doubles
+	// before each further request, up to completionPauseMax.
 	completionPause    = 50 * time.Millisecond
 	completionPauseMax = 5 * time.Second
 	// removalTimeout limits the removal of the file by Abort.
@@ -35,7 +36,8 @@ type Settings struct {
 	Overwrite bool        // replaces an existing file
 	Parents   bool        // creates missing parent directories
 	Mode      fs.FileMode // permission bits of the file
-	// Replication and BlockSize (in bytes): 0 means the NameNode's default.
+	// Replication is the number of copies, and BlockSize is in bytes. 0 means the NameNode's
+	// default.
 	Replication int
 	BlockSize   int64
 }
@@ -100,7 +102,8 @@ func (w *Writer) fillDefaults(ctx context.Context) error {
 	return nil
 }
 
-// nameNodeHandler returns the handler of the NameNode calls that writing makes.
+// nameNodeHandler returns the handler of the NameNode calls that colinmarc/hdfs makes to
+// write a file.
 func (w *Writer) nameNodeHandler(s *session) namenode.Handler {
 	w.pipeline = pipeline{session: s, byHostName: w.options.Hadoop["dfs.client.use.datanode.hostname"] == "true"}
 	return func(method string, request []byte) ([]byte, error) {
@@ -110,8 +113,9 @@ func (w *Writer) nameNodeHandler(s *session) namenode.Handler {
 		case "addBlock":
 			return w.pipeline.addBlock(request)
 		case "complete":
-			// colinmarc/hdfs names the last block only in its first complete call, but
-			// the NameNode ignores the block until the previous one is reported.
+			// colinmarc/hdfs names the last block only in its first complete call. But the
+			// NameNode ignores this name until datanodes have reported the block before the
+			// last, so later calls must name the last block, too.
 			if w.complete == nil {
 				w.complete = bytes.Clone(request)
 			}
@@ -126,7 +130,8 @@ func (w *Writer) nameNodeHandler(s *session) namenode.Handler {
 	}
 }
 
-// create makes a create call with the settings that colinmarc/hdfs cannot express.
+// create sends colinmarc/hdfs's create call to the NameNode, with the settings that the
+// library cannot express.
 func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 	request := &pb.CreateRequest{}
 	if err := proto.Unmarshal(encoded, request); err != nil {
@@ -151,7 +156,7 @@ func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 		return nil, err
 	}
 	if response.Status == nil {
-		// colinmarc/hdfs would panic.
+		// With this answer, colinmarc/hdfs would panic.
 		return nil, errors.New("the NameNode answered create without describing the file")
 	}
 	return answer, nil
@@ -169,7 +174,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 // Flush sends what was written to the datanodes, and tells the NameNode the length of the
-// last block: readers of a file that is being written know no other.
+// last block. Readers need this, because while a file is being written, they know only the
+// length that the NameNode reports.
 func (w *Writer) Flush() error {
 	if w.err != nil {
 		return w.err
@@ -232,8 +238,8 @@ func (w *Writer) Abandon() {
 	w.session.cancel()
 	w.session.recordBroken(w.err)
 	w.session.closeConns()
-	// Only Close ends the library's goroutines that send a block. Its calls no longer
-	// reach the NameNode, because the session's context has ended.
+	// Only the library's Close ends its goroutines that send a block. The calls that Close
+	// makes do not reach the NameNode, because the session's context has ended.
 	_ = w.file.Close()
 	w.session.close()
 }
