@@ -44,7 +44,8 @@ func NewGauge(name string) *Gauge {
 	return &Gauge{name: name}
 }
 
-// Set sets the gauge for this attempt, safely for concurrent use, until the task returns.
+// Set sets the gauge's value for this attempt. It is safe for concurrent use until the
+// task's function returns.
 func (g *Gauge) Set(task *Task, value int64) { task.call.Values.Set(g.name, value) }
 
 // GaugeValue is a gauge over all running attempts.

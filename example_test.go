@@ -121,8 +121,8 @@ func ExampleBarrier() {
 	// Output: [8 16 24]
 }
 
-// write writes a file. Only one of a task's attempts, of which one may be a
-// speculative copy, commits.
+// write writes a file. A task may have several attempts, one of them a speculative copy;
+// only one attempt commits.
 var write = bobbin.Func("example.write", func(task *bobbin.Task, path string) (string, error) {
 	draft := fmt.Sprintf("%s.%d", path, task.Attempt())
 	if err := os.WriteFile(draft, []byte("text"), 0o600); err != nil {

@@ -21,10 +21,10 @@ type Function[In, Out any] struct{ name string }
 // Func in a package variable's initializer, so that executors, which do not run the
 // driver function, register it too. [Main] reports invalid names and types.
 //
-// Inputs and results are serialized: arrow.Record and []arrow.Record as Arrow
-// IPC, all other types as CBOR, which transfers exported fields, or the result
-// of encoding.BinaryMarshaler. If f panics, the attempt fails with an error that
-// contains the stack trace.
+// Inputs and results are serialized. arrow.RecordBatch and []arrow.RecordBatch use Arrow
+// IPC. All other types use CBOR, which transfers their exported fields or, if the type
+// implements encoding.BinaryMarshaler, what MarshalBinary returns. If f panics, the attempt
+// fails with an error that contains the stack trace.
 func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *Function[In, Out] {
 	if err := errors.Join(codec.Check(reflect.TypeFor[In]()), codec.Check(reflect.TypeFor[Out]())); err != nil {
 		function.Reject(name, err)
@@ -56,15 +56,15 @@ func (undecodable) Permanent() bool { return true }
 
 // Result is the result of one task.
 type Result[Out any] struct {
-	Index int // of the task's input
+	Index int // index of the task's input among the job's inputs
 	Value Out
 }
 
 // Run calls the function on every input, in one task each, and returns the results in the
-// order of the inputs. It fails with the error of the first task that has failed
-// [MaxFailures] times, the cause of ctx if ctx ends, [ErrClosed], [ErrCancelled], or a
-// *driver.ResultSizeError if the results exceed driver.maxResultSize. When it fails, the
-// job's running tasks are killed.
+// order of the inputs. If a task fails [MaxFailures] times, Run returns its last error. Run
+// also fails with the cause of ctx if ctx ends, with [ErrClosed] or [ErrCancelled], or with
+// a *driver.ResultSizeError if the results exceed driver.maxResultSize. When Run fails, it
+// kills the job's running tasks.
 func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []In, options ...Option) ([]Out, error) {
 	results := make([]Out, len(inputs))
 	for result, err := range f.stream(ctx, session, inputs, options, true) {
@@ -80,8 +80,8 @@ func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []
 // result when it arrives. If the job fails, Stream yields the error and ends. If
 // the loop ends early, the job's running tasks are killed.
 //
-// The results together may be larger than the driver's memory: executors keep those that
-// the loop has not reached, except for a few that the driver fetches in advance.
+// The results together may be larger than the driver's memory. Executors keep the results
+// that the loop has not reached, except for a few that the driver fetches in advance.
 func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs []In, options ...Option) iter.Seq2[Result[Out], error] {
 	return f.stream(ctx, session, inputs, options, false)
 }

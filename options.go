@@ -15,7 +15,7 @@ import (
 // Option sets an option of one job.
 type Option func(*jobOptions)
 
-// jobOptions is a job's task set, with the options that TaskSet has no fields for.
+// jobOptions is a job's task set, and the options that [driver.TaskSet] has no fields for.
 type jobOptions struct {
 	driver.TaskSet
 	hosts   func(index int) []string
@@ -75,7 +75,8 @@ func Resource(name string, amount float64) Option {
 func Barrier() Option { return func(o *jobOptions) { o.Barrier = true } }
 
 // Pool sets the scheduling pool of the job, if scheduler.mode is FAIR; see
-// scheduler.allocation.file. The default is the pool of [InPool], or else "default".
+// scheduler.allocation.file. The default is the pool that [InPool] set in the job's context,
+// or else "default".
 func Pool(name string) Option { return func(o *jobOptions) { o.Pool = name } }
 
 // Group returns a context that puts the jobs started with it into a group.

@@ -21,7 +21,7 @@ var (
 // Session is a program's connection to its executors. It is safe for concurrent use.
 type Session struct {
 	app   *role.Application
-	ctx   context.Context // ends with the session
+	ctx   context.Context // ends when the session is closed, or with the driver function's context
 	close context.CancelCauseFunc
 }
 
@@ -51,8 +51,8 @@ func (s *Session) Close() { s.close(ErrClosed) }
 // [ErrClosed], or with the context of the driver function.
 func (s *Session) Context() context.Context { return s.ctx }
 
-// Release ends all holds on a key (see [Task.Hold]), on all executors. Call it when
-// no task needs the data any more. It does not delete the data.
+// Release ends all holds on a key (see [Task.Hold]), on all executors. Call it when no task
+// needs the data that is kept under the key any more. Release does not delete the data.
 func (s *Session) Release(key string) { s.app.Driver.Release(key) }
 
 // ApplicationID returns the application's id: on YARN, the id from the ResourceManager,

@@ -9,17 +9,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// ErrCommitDenied is the error that an attempt of a task returns if another attempt of
-// the task is committing or has committed its output. This does not count as a failure of
-// the task. If the other attempt fails, the task runs again.
+// ErrCommitDenied is the error that an attempt of a task returns if another attempt of the
+// task is committing or has committed its output. Returning it does not count as a failure
+// of the task. If the other attempt fails, the task runs again.
 var ErrCommitDenied = function.ErrCommitDenied
 
-// errNoTask is the error of methods that need an executor, for a test's Task.
+// errNoTask is returned by methods that need an executor if the Task does not run on one, as
+// in a unit test.
 var errNoTask = errors.New("the task does not run on an executor")
 
-// Task is one attempt of a task. It is also the context that the task function
-// should pass to the functions it calls: it ends when the attempt is killed, and
-// its cause is the reason.
+// Task is one attempt of a task. It is also the context that the task function should pass
+// to the functions it calls. This context ends when the attempt is killed; [context.Cause]
+// then returns why.
 //
 // Go cannot stop a function from outside. If a function does not return within
 // task.reaper.killTimeout after its attempt was killed, its executor is replaced
@@ -81,10 +82,10 @@ func (t *Task) Hold(key string) {
 	}
 }
 
-// CanCommit asks the driver whether this attempt may make its output visible.
-// Only one attempt of a task may. If that attempt fails or is lost, another one,
-// such as a speculative copy, may. An attempt that may not must return
-// [ErrCommitDenied] instead of a result.
+// CanCommit asks the driver whether this attempt may make its output visible. At any time
+// only one attempt of a task may do so. If that attempt fails or is lost, the driver allows
+// another one, such as a speculative copy. If CanCommit returns false, the attempt must
+// return [ErrCommitDenied] instead of a result.
 func (t *Task) CanCommit(ctx context.Context) (bool, error) {
 	if t.call.Driver == nil {
 		return false, errNoTask
@@ -107,10 +108,10 @@ func (t *Task) CommitOutput(commit func() error) error {
 	return commit()
 }
 
-// Barrier waits until all tasks of the job, which must have the option
-// [Barrier], have called Barrier as often as this one. It fails if a task has
-// already ended, if ctx ends, or if this task is killed, for example because
-// another task failed. After one failure, all further calls by this task fail.
+// Barrier waits until every task of the job has called Barrier as many times as this task
+// has. The job must have the option [Barrier]. Barrier fails if a task has already ended, if
+// ctx ends, or if this task is killed, for example because another task failed. After one
+// failure, all further calls by this task fail.
 func (t *Task) Barrier(ctx context.Context) error {
 	if t.call.Driver == nil {
 		return errNoTask

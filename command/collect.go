@@ -89,8 +89,8 @@ func (l Limits) exceeded(files int, bytes int64) string {
 // errLimit stops the search for matches when the limit is exceeded.
 var errLimit = errors.New("limit")
 
-// matches returns at most limit+1 regular files below root that match a pattern. It
-// skips symbolic links out of root, to localized files.
+// matches returns at most limit+1 regular files below root that match a pattern. It skips
+// symbolic links that lead out of root, such as those to localized files.
 func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 	var names []string
 	err := doublestar.GlobWalk(root.FS(), pattern, func(name string, entry fs.DirEntry) error {

@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/role"
 )
 
-// engine runs the steps of a plan. Each running step has a goroutine, which reports
-// on ended; only the goroutine of run changes the states of steps.
+// engine runs the steps of a plan. Each running step has a goroutine, which sends the step's
+// end to the channel ended. Only the goroutine of run changes the states of steps.
 type engine struct {
 	plan    *Plan
 	session *bobbin.Session
@@ -96,7 +96,7 @@ func (e *engine) run(ctx context.Context) error {
 			}
 			switch need, state := e.needs(i, states); {
 			case ctx.Err() != nil:
-				states[i] = stepBlocked // another step is the reason
+				states[i] = stepBlocked // the steps that were running report why
 			case state == stepPassed:
 				states[i] = stepRunning
 				active++
@@ -159,8 +159,9 @@ func (e *engine) recordEnd(step Step, state, err string) {
 	e.events.Record(&events.StepEnded{Time: events.At(time.Now()), Step: step.Name, State: state, Error: err})
 }
 
-// needs returns passed if a step may start, waiting if a needed step has not ended,
-// or blocked if one, because, is blocked.
+// needs returns stepPassed if a step may start, because all steps that it needs have passed.
+// It returns stepBlocked if a needed step is blocked, and that step's name in because. It
+// returns stepWaiting if a needed step has not ended yet.
 func (e *engine) needs(step int, states []stepState) (because string, state stepState) {
 	state = stepPassed
 	for _, need := range e.plan.Steps[step].Needs {
@@ -195,8 +196,9 @@ func (e *engine) step(ctx context.Context, number int) error {
 	}
 	options := []bobbin.Option{
 		bobbin.Name(cmp.Or(step.Name, step.Command[0])), bobbin.Shared(shared),
-		// Failed commands and lost executors count together, but only lost executors may
-		// fail the job: a command that fails in its last attempt is an outcome.
+		// The scheduler counts failed commands and lost executors of a task together. But only
+		// lost executors may fail the job, because a command that fails in its last attempt
+		// yields an outcome and no error.
 		bobbin.MaxFailures(step.Retries + max(1, e.plan.MaxFailures)),
 	}
 	if step.CPUs > 0 {
@@ -207,7 +209,7 @@ func (e *engine) step(ctx context.Context, number int) error {
 	var failures []*Outcome
 	for finished, err := range run.Stream(ctx, e.session, step.Tasks, options...) {
 		if err != nil {
-			// The reason why the step was stopped explains more than one task's error.
+			// If the step was stopped, the reason for that explains more than one task's error.
 			err = firstError(stopped(ctx), failure(err))
 			e.results.end(number, err.Error())
 			return err
@@ -237,8 +239,8 @@ func (e *engine) step(ctx context.Context, number int) error {
 // the step's error names.
 const maxKeptFailures = 10
 
-// stepError returns the error of a step with failed tasks: the first task's error
-// and output, then a line for each further one.
+// stepError returns the error of a step with failed tasks: the first task's error and
+// output, and a line for each other failed task, up to maxKeptFailures tasks in all.
 func stepError(step Step, failures []*Outcome) error {
 	if len(failures) == 0 {
 		return nil
@@ -262,9 +264,9 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// printOutcome logs the end of a task, and prints the end of its output: unchanged
-// if the plan's only step has no name, otherwise with step and task before each
-// line.
+// printOutcome logs the end of a task, and prints the end of its output. If the plan's only
+// step has no name, the output is printed unchanged. Otherwise each line begins with step
+// and task.
 func (e *engine) printOutcome(step string, outcome *Outcome) {
 	e.logger.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Attempt,
 		"output", outcome.Output)

@@ -26,14 +26,14 @@ type invocation struct {
 	index, attempt int
 	args           []string
 	environment    []string
-	base, below    string        // the working directory is below, relative to base unless it is absolute
+	base, below    string        // below is the working directory; base is where it begins if it is relative
 	timeout        time.Duration // 0 means no limit
 }
 
-// execute runs a command to its end, with stdout and stderr in one file, and returns
-// how it ended. It fails only for other reasons than the command, such as ctx's end.
-// When ctx ends or the timeout has passed, the command's process group gets SIGTERM,
-// and SIGKILL after killGrace.
+// execute runs a command to its end, with stdout and stderr in one file, and returns how it
+// ended. A command that fails is no error of execute; but the end of ctx is, for example.
+// When ctx ends or the timeout has passed, the command's process group gets SIGTERM, and
+// SIGKILL after killGrace.
 func execute(ctx context.Context, i invocation) (Outcome, error) {
 	output, err := i.createOutput()
 	if err != nil {

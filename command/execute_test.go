@@ -119,7 +119,8 @@ func stubborn(pid string) []string {
 	return []string{"/bin/sh", "-c", "trap '' TERM; sleep 600 & echo $! > " + pid + ".new; mv " + pid + ".new " + pid + "; wait"}
 }
 
-// waitTimeout bounds what a test waits for that happens at once on an idle machine.
+// waitTimeout is how long a test waits at most for an event that is immediate on an idle
+// machine.
 const waitTimeout = 2 * time.Minute
 
 func requireGone(t *testing.T, pid string) {

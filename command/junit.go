@@ -124,8 +124,8 @@ func (r *Results) suite(number int, about JUnitSummary, nothingRan bool) junitSu
 	return suite
 }
 
-// problem describes why a task did not succeed: failed in the JUnit file if failure
-// is true, otherwise skipped.
+// problem describes why a task did not succeed. failure reports whether the JUnit file must
+// show the task as failed; if it is false, the file shows the task as skipped.
 func (r *Results) problem(number int, outcome *Outcome, about JUnitSummary, nothingRan bool) (failure bool, problem *junitProblem) {
 	step, results := &r.plan.Steps[number], &r.Steps[number]
 	problem = &junitProblem{Type: string(outcome.Status), Message: outcome.Message}

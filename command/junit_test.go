@@ -33,7 +33,8 @@ var junitRules = map[string]struct {
 	"system-out": {}, "system-err": {},
 }
 
-// requireJUnit checks a file against the rules, and its counts against its test cases.
+// requireJUnit checks that a file follows junitRules, and that its counts are those of its
+// test cases.
 func requireJUnit(t *testing.T, content []byte) {
 	t.Helper()
 	type open struct {

@@ -113,7 +113,7 @@ func (f *commandError) ExitStatus() int {
 	return 1
 }
 
-// failure returns err without the scheduler's text before a command's error.
+// failure returns err without the text that the scheduler puts before a command's error.
 func failure(err error) error {
 	if _, text, ok := strings.Cut(err.Error(), errorMark); ok {
 		return &commandError{errorMark + text}

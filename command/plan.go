@@ -44,7 +44,8 @@ type Limits struct {
 	Bytes int64 `json:"bytes,omitempty"` // total size in bytes
 }
 
-// Step is one command and the tasks that run it.
+// Step is one command and the tasks that run it, or a streaming job. A streaming job has
+// the outcome of a single task.
 type Step struct {
 	Name  string   `json:"name,omitempty"`
 	Needs []string `json:"needs,omitempty"` // names of the steps that must pass before this one starts
@@ -64,8 +65,8 @@ type Step struct {
 	Retries     int           `json:"retries,omitempty"`
 	TaskTimeout time.Duration `json:"taskTimeout,omitempty"` // maximum duration of one attempt; 0 means no limit
 	Timeout     time.Duration `json:"timeout,omitempty"`     // maximum duration of the step; 0 means no limit
-	// FailFast stops the step when the last attempt of any task has failed, instead of
-	// running the others.
+	// FailFast is set if the step stops when the last attempt of any task has failed. Otherwise
+	// all its tasks run.
 	FailFast bool `json:"failFast,omitempty"`
 	// AllowFailure is set if a failure of this step does not fail the application, and
 	// lets the steps that need it start.
@@ -75,8 +76,8 @@ type Step struct {
 	Tasks        Tasks         `json:"tasks"`
 }
 
-// Tasks are the tasks of a step. Without values, their JSON is their number, as a
-// plan may be passed on a command line.
+// Tasks are the tasks of a step. In JSON they are only a number if they have no values,
+// because a plan may be passed on a command line and must be short.
 type Tasks []Task
 
 // MarshalJSON encodes the tasks, or their number if no task has values.
@@ -133,8 +134,8 @@ func (t Task) Label() string {
 	return strings.Join(texts, ", ")
 }
 
-// Expand replaces the placeholders {index}, {tasks}, {step}, {attempt} and those
-// named after the task's values in text; {attempt} only if attempt is not negative.
+// Expand replaces placeholders in text: {index}, {tasks}, {step}, and those named after the
+// task's values. If attempt is not negative, it also replaces {attempt}.
 func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string {
 	if !strings.ContainsRune(text, '{') {
 		return text
@@ -155,7 +156,8 @@ func (s *Step) Target(collect CollectRule, index int) string {
 	return s.Expand(collect.Directory, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)
 }
 
-// inPaths returns the task with each value changed to one path element.
+// inPaths returns a copy of the task for use in paths: each value is changed so that it is
+// one path element.
 func (t Task) inPaths() Task {
 	values := make([]Value, len(t.Values))
 	for i, value := range t.Values {
@@ -181,8 +183,8 @@ func Variable(value string) string {
 	return "MATRIX_" + strings.ToUpper(value)
 }
 
-// ReadPlan reads a plan of [Plan.Write], and then removes the file if remove is
-// true. A NodeManager removes a container's copy.
+// ReadPlan reads a plan that [Plan.Write] has written. If remove is true, it then removes
+// the file. A plan in a container need not be removed, because the NodeManager does that.
 func ReadPlan(path string, remove bool) (*Plan, error) {
 	encoded, err := os.ReadFile(path)
 	if err != nil {

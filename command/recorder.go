@@ -25,8 +25,8 @@ const (
 	// flushTimeout bounds writing a report file, lastFlushTimeout the last one.
 	flushTimeout     = time.Minute
 	lastFlushTimeout = 20 * time.Second
-	// Outcome.Tail is recorded for the first fullTails failed tasks; for further ones,
-	// only its last shortTail bytes.
+	// Outcome.Tail is recorded in full for the first maxFullTails failed tasks. For the other
+	// failed tasks, only its last shortTailBytes bytes are recorded.
 	maxFullTails   = 1000
 	shortTailBytes = 512
 )
@@ -109,8 +109,8 @@ func (r *recorder) record(rec record) {
 	}
 }
 
-// close, the last call, writes the pending records and stops the goroutine. It fails
-// if records could not be written.
+// close writes the pending records and stops the goroutine. It fails if records could not be
+// written. Nothing may be recorded after close.
 func (r *recorder) close(ctx context.Context) error {
 	if r == nil {
 		return nil

@@ -44,8 +44,8 @@ func UnfinishedResults(plan *Plan) *Results {
 	return r
 }
 
-// ReadResults reads the outcomes of an application's latest attempt. Without any, it
-// returns [NoResults].
+// ReadResults reads the outcomes that the latest attempt of an application has written. If
+// there are none, it returns [UnfinishedResults].
 func ReadResults(ctx context.Context, files *storage.Files, directory string, plan *Plan) (*Results, error) {
 	results := UnfinishedResults(plan)
 	results.directory = directory

@@ -9,7 +9,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ParseCollectRule parses PATTERN=DIRECTORY, the value of --collect, relative to base.
+// ParseCollectRule parses PATTERN=DIRECTORY, the value of --collect. If DIRECTORY is not
+// absolute, it is relative to base.
 func ParseCollectRule(text, base string) (CollectRule, error) {
 	separator := strings.LastIndexByte(text, '=')
 	if separator < 0 {
@@ -18,8 +19,9 @@ func ParseCollectRule(text, base string) (CollectRule, error) {
 	return NewCollectRule(text[:separator], text[separator+1:], base)
 }
 
-// NewCollectRule returns a Collect of pattern and directory, relative to base. It fails
-// if the pattern is invalid, absolute or leads out of the task's working directory.
+// NewCollectRule returns a CollectRule for pattern and directory. If directory is not
+// absolute, it is relative to base. NewCollectRule fails if the pattern is invalid, absolute
+// or leads out of the task's working directory.
 func NewCollectRule(pattern, directory, base string) (CollectRule, error) {
 	switch {
 	case pattern == "":

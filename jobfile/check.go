@@ -151,7 +151,7 @@ func (c *checker) stepNames() []string {
 	return names
 }
 
-// checkCycles reports each cycle in the steps' keys needs once.
+// checkCycles reports the first cycle that it finds in the steps' keys needs.
 func (c *checker) checkCycles() {
 	names := c.stepNames()
 	const (
@@ -190,9 +190,9 @@ func (c *checker) checkCycles() {
 	}
 }
 
-// checkPlaceholders reports unknown placeholders, and any in a shell command: the
-// shell would interpret quotes and $ in the value, but can read environment
-// variables.
+// checkPlaceholders reports placeholders that are unknown but resemble a known one. It also
+// reports any known placeholder in a shell command, because the shell would interpret quotes
+// and $ in its value; the shell can read the value in an environment variable instead.
 func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 	known := slices.Clone(builtinPlaceholders)
 	if len(tasks) > 0 {

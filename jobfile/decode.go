@@ -53,7 +53,7 @@ func (d *decoder) readSlice(n *node, into reflect.Value) {
 	}
 }
 
-// field is a key of a mapping, for a field of a struct.
+// field describes a key of a YAML mapping that is decoded into a field of a struct.
 type field struct {
 	name, doc string
 	required  bool

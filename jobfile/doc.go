@@ -4,9 +4,9 @@
 // makes a plan for package command. job.schema.json, for editors, is generated from
 // the same types.
 //
-// Scalars are read as text: 3.10 remains 3.10, and on and no are not booleans. An
-// unknown key is an error, except for top-level keys that start with x-, for parts
-// with anchors and aliases.
+// Scalars are read as text: 3.10 remains 3.10, and on and no are not booleans. An unknown
+// key is an error, except for top-level keys that start with x-. Under such a key, a file
+// can define parts with anchors, which aliases repeat elsewhere.
 package jobfile
 
 //go:generate go run ./internal/schemagen

@@ -205,9 +205,9 @@ func describe(row Row) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// nearestValue returns the end of an error message about a row of exclude that
-// matches nothing: a similar name or value of the matrix, or that the name is
-// unknown, or the name's values.
+// nearestValue returns the end of an error message about a row of exclude that matches
+// nothing. It names a similar name or value of the matrix, or says that the matrix has no
+// such name, or lists the values that the name has.
 func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	var names []string
 	for _, axis := range matrix {
@@ -236,7 +236,7 @@ func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	return ""
 }
 
-// lines returns a task for each line of a file that is not blank.
+// lines returns a task for each line of a file, except blank lines.
 func (c *checker) lines(name Text) []command.Task {
 	content, err := os.ReadFile(c.path(name.Value))
 	if err != nil {

@@ -42,7 +42,7 @@ type Executors struct {
 	NodeLabel Text    `yaml:"node_label" doc:"Node label expression: run on nodes with that label only."`
 }
 
-// Step is a command and the tasks that run it.
+// Step is a command and the tasks that run it, or a streaming job.
 type Step struct {
 	Name             Text         // its key in the mapping steps
 	Command          Command      `yaml:"command" doc:"The program with its arguments, as a list, in which placeholders such as {index} are replaced by the task's values. Or a text for the shell, which has the values in its environment, such as $TASK_INDEX."`
@@ -78,7 +78,8 @@ type streamKeys struct {
 	Overwrite  Flag     `yaml:"overwrite" doc:"Replace the output if it exists."`
 }
 
-// combinations are a step's tasks by a mapping: a matrix or the lines of a file.
+// combinations are a step's tasks if the key tasks is a mapping: combinations of values, or
+// the lines of a file.
 type combinations struct {
 	Matrix  Matrix `yaml:"matrix" doc:"Lists of values by name: one task for each combination of them."`
 	Exclude []Row  `yaml:"exclude" doc:"Combinations of the matrix to exclude; a name that is not given stands for all its values."`

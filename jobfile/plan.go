@@ -90,8 +90,9 @@ func (j *Job) step(number int, over CommandLineOptions) command.Step {
 	return step
 }
 
-// command returns a step's program and arguments. A local script becomes
-// ./script.sh, as it is localized into the task's working directory.
+// command returns the program and arguments of written; nil if the job file does not have
+// the command. own is the step's shell. A local script becomes ./script.sh, as it is
+// localized into the task's working directory.
 func (j *Job) command(written *Command, own Shell) []string {
 	if !written.Shell {
 		args := values(written.Args)

@@ -89,8 +89,8 @@ func (j *Job) shipped() (files []string, at Position) {
 	return files, at
 }
 
-// script returns the path of the local file that a step's command executes, such as
-// ./script.sh.
+// script returns the path of the local file that a command executes, such as ./script.sh.
+// ok is false if the command executes no such file.
 func (j *Job) script(command *Command) (path string, ok bool) {
 	if command.Shell || len(command.Args) == 0 {
 		return "", false

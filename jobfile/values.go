@@ -197,7 +197,7 @@ type Environment []Variable
 // Variable is an environment variable.
 type Variable struct {
 	Name, Value Text
-	Inherited   bool // the file gives no value; Value is copied from this process's environment
+	Inherited   bool // the file gives no value; [Job.Plan] takes the value from lookup
 }
 
 func (e *Environment) decode(d *decoder, n *node) {

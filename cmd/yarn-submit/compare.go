@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// minRatio is the factor from which two values differ.
+	// minRatio is the ratio of two values from which the values count as different.
 	minRatio = 1.1
 	// minTimeDifference is the smallest difference of two times that counts.
 	minTimeDifference = 50 * time.Millisecond
-	// maxStages is how many stages are printed, those that differ most.
+	// maxStages is how many stages are printed at most: those whose time in tasks differs most.
 	maxStages = 20
 )
 
@@ -60,13 +60,13 @@ logs, which are found as yarn-submit history finds them.`,
 	return c
 }
 
-// applicationSums is what is compared of an application.
+// applicationSums is what history compare compares of an application.
 type applicationSums struct {
 	state  *events.Snapshot
 	stages map[string]*stageSums // by name
 }
 
-// stageSums are sums over the task sets with the same name.
+// stageSums are sums over the task sets (stages) of an application that have the same name.
 type stageSums struct {
 	wall                  time.Duration // sum of the times from submission to end
 	tasks, failed         int
@@ -138,7 +138,7 @@ func (s *stageSums) skew() float64 {
 	return math.Round(10*float64(s.durations[len(s.durations)-1])/float64(max(median, time.Microsecond))) / 10
 }
 
-// comparison is what history compare prints.
+// comparison is the result of history compare, which it prints as text or as JSON.
 type comparison struct {
 	A         comparedApplication `json:"a"`
 	B         comparedApplication `json:"b"`
@@ -175,7 +175,7 @@ type comparedText struct {
 	B   string `json:"b"`
 }
 
-// differs reports whether a difference matters.
+// differs reports whether A and B differ so much that the comparison shows it.
 func (v comparedValue) differs() bool {
 	low, high := min(v.A, v.B), max(v.A, v.B)
 	if v.Unit == "s" && high-low < minTimeDifference.Seconds() {
@@ -362,7 +362,8 @@ func (v comparedValue) format(n float64) string {
 	}
 }
 
-// printable returns a text with characters that a terminal would act on as escapes.
+// printable returns the text. If the text contains characters that a terminal would act on,
+// printable quotes it as Go does, with these characters escaped.
 func printable(s string) string {
 	quoted := strconv.Quote(s)
 	if quoted == `"`+s+`"` {

@@ -14,17 +14,19 @@ import (
 // lastLinesTimeout bounds the wait for the last log lines after an application's end.
 const lastLinesTimeout = 30 * time.Second
 
+// logPrinter prints the log lines of one application while it runs.
 type logPrinter struct {
 	cluster  clusterClient
 	terminal terminal
 	group    sync.WaitGroup
-	stop     context.CancelCauseFunc
+	stop     context.CancelCauseFunc // nil until an application is submitted
 }
 
-// errApplicationEnded is the cause of the context that end cancels after lastLinesTimeout.
+// errApplicationEnded is the cause with which the method end cancels FollowLogs, if that has
+// not returned within lastLinesTimeout.
 var errApplicationEnded = errors.New("the application is over")
 
-// checkStreaming fails if --logs cannot be combined with other flags.
+// checkLogs fails if --logs cannot be combined with the other flags.
 func (s programRun) checkLogs() error {
 	switch {
 	case !s.logs:
@@ -41,7 +43,7 @@ func (s programRun) checkLogs() error {
 	return nil
 }
 
-// stream makes job print the containers' log lines after the submission, if --logs
+// followLogs makes job print the containers' log lines after the submission, if --logs
 // is given. The caller must call end when the application has ended.
 func (s programRun) followLogs(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
 	if !s.logs {
@@ -56,8 +58,8 @@ func (s programRun) followLogs(ctx context.Context, t terminal, cluster clusterC
 	return printed.end
 }
 
-// begin prints an application's log lines in the background, also after ctx's end:
-// the application is then killed, and its last lines matter, too.
+// begin prints an application's log lines in the background. It continues after ctx has
+// ended, because the application is then killed, and the user wants to see its last lines.
 func (s *logPrinter) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {
@@ -68,7 +70,8 @@ func (s *logPrinter) begin(ctx context.Context, id string) {
 	})
 }
 
-// writer returns a writer to stdout, through the console if both are the same terminal.
+// writer returns a writer to stdout. It writes through the console if stdout and the
+// console are the same terminal.
 func (s *logPrinter) writer() *lineWriter {
 	writer := newLineWriter(s.terminal.stdout)
 	if s.terminal.sameScreen {

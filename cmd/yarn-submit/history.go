@@ -170,8 +170,9 @@ func (h *historyReader) find(ctx context.Context, named string) (string, error) 
 	return latest.Path, nil
 }
 
-// show serves the pages of an application until the user ends that. It begins with the
-// log's summary, which has no single tasks, and reads the rest meanwhile.
+// show serves the pages of an application until the user stops it. At first the pages show
+// the log's summary, which does not have the single tasks. Meanwhile show reads the whole
+// log.
 func (h *historyReader) show(ctx context.Context, t terminal, named string, port int, asJSON bool) error {
 	path, err := h.find(ctx, named)
 	if err != nil {

@@ -80,7 +80,8 @@ func TestHistoryOfUnknownApplications(t *testing.T) {
 	require.Contains(t, stderr, "application_1700000000000_0001 has no event log in "+directory)
 }
 
-// servedHistory serves the pages of what is named, and returns a function that opens a page.
+// servedHistory serves the pages of an application or event log, and returns a function that
+// opens a page.
 func servedHistory(t *testing.T, directory, named string) (page func(query string) string) {
 	t.Helper()
 	h, err := openHistoryIn(terminal{console: client.NewConsole(io.Discard)}, "file://"+directory)

@@ -81,7 +81,7 @@ func (s *historyServerFlags) serve(ctx context.Context, t terminal, h *historyRe
 	switch {
 	case s.userHeader != "":
 	case listener.Addr().(*net.TCPAddr).IP.IsLoopback():
-		handler = ui.Local(handler) // no other server's page reads the logs
+		handler = ui.Local(handler) // so that other servers' pages in the user's browser cannot read the logs
 	default:
 		t.console.Warn("everyone who reaches %s sees the applications that have no acls.enable, see --user-header", listener.Addr())
 	}

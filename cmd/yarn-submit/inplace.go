@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runInPlace replaces this process by the program, which runs the driver. It returns
-// as replace does.
+// runInPlace replaces this process by the program, which runs the driver. For when it
+// returns, see replace.
 func (s programRun) runInPlace(t terminal) error {
 	properties := s.settings.Map()
 	if s.verbose && !s.settings.IsSet(config.LogLevel.Name()) {
@@ -61,9 +61,9 @@ func (s programRun) runInPlace(t terminal) error {
 	return replace(t, s.program, append([]string{s.program}, s.args...), environment)
 }
 
-// localEnvironment returns the settings' environment variables of the driver and the
-// executors, which are both the program. It warns of settings without effect on this
-// machine.
+// localEnvironment returns the environment variables that the settings define for the driver
+// and for executors, because on this machine one process is both. It warns of settings that
+// have no effect on this machine.
 func localEnvironment(t terminal, settings *config.Config) []string {
 	for _, key := range []config.Key[[]string]{config.Files, config.Archives} {
 		if len(key.In(settings)) > 0 {

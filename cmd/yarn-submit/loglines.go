@@ -13,7 +13,8 @@ import (
 // lineColours are the colours that distinguish containers.
 var lineColours = []string{"\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[34m", "\x1b[31m", "\x1b[96m", "\x1b[93m", "\x1b[92m", "\x1b[95m"}
 
-// lineWriter writes log lines, each after its container's name, for one goroutine.
+// lineWriter writes log lines, each after its container's name. Only one goroutine at a time
+// may use it.
 type lineWriter struct {
 	w       io.Writer
 	colours bool

@@ -55,7 +55,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	return client.ExitCode(err)
 }
 
-// hint returns advice for an error, to be appended to its text, or "".
+// hint returns advice to append to the text of err, or "" if there is none.
 func hint(err error) string {
 	var untrusted x509.UnknownAuthorityError
 	if errors.As(err, &untrusted) {

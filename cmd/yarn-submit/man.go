@@ -51,8 +51,9 @@ func writePage(c *cobra.Command, directory string) error {
 	return os.WriteFile(filepath.Join(directory, name), readableFlags(page.Bytes()), 0o644)
 }
 
-// manualFlag matches a flag with its default, and the value's name before the
-// meaning: "\fB--tail\fP=0", "\t\fBN\fR: only the last N lines".
+// manualFlag matches the lines of a manual page about one flag: the flag with its default,
+// and the value's name before the meaning, such as "\fB--tail\fP=0" and "\t\fBN\fR: only the
+// last N lines".
 var manualFlag = regexp.MustCompile(`(?m)(?:^\.PP\n)?^(\\fB-.*\\fP)(?:=.*|\[=.*\])\n\t(?:\\fB(.+?)\\fR: )?`)
 
 // readableFlags rewrites flags in the form in which users type them.

@@ -63,7 +63,7 @@ func newMaster(t terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// Scripts, which may have requested any free port, read the URL on stdout.
+		// Scripts read the URL on stdout, because they may have requested any free port.
 		if _, err := fmt.Fprintln(t.stdout, m.URL()); err != nil {
 			return err
 		}

@@ -35,13 +35,13 @@ type resultCollector struct {
 	plan     *command.Plan
 	files    *storage.Files
 	summary  string // path of the JUnit file; "" for none
-	// ownDirectory is set if plan.Results holds the results of this run only, found
-	// without the application's id.
+	// ownDirectory is set if plan.Results is a directory that only this run uses. Its results
+	// are then found without knowing the application's id.
 	ownDirectory bool
 	// keepOnSuccess is set if a successful application's results are kept for later
 	// runs with the same idempotency key.
 	keepOnSuccess bool
-	maxAge        time.Duration // age from which other runs' results are removed
+	maxAge        time.Duration // other runs' results are removed when they are older
 }
 
 // newCollector chooses the directory of the results: on this machine for a local
@@ -84,7 +84,7 @@ func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.
 		return nil, "", client.UsageError(errors.New("--collect and --summary need a file system that this machine and all nodes reach: " +
 			"set HADOOP_CONF_DIR for HDFS, or name a shared directory with --conf yarn.stagingDir=file:///…"))
 	}
-	identity, err := client.Login(hadoop, settings) // for as long as this process
+	identity, err := client.Login(hadoop, settings) // not closed, because files uses it until this process ends
 	if err != nil {
 		return nil, "", err
 	}
@@ -206,8 +206,8 @@ func (f *resultCollector) results(ctx context.Context, summary *command.JUnitSum
 	}
 }
 
-// newestApplication returns the id of the application with the newest results, or
-// "". Each restart of a driver has an id of its own.
+// newestApplication returns the id of the application with the newest results, or "". There
+// may be several, because a driver that is restarted registers a new application.
 func (f *resultCollector) newestApplication(ctx context.Context) string {
 	entries, err := f.files.List(ctx, f.plan.Results)
 	if err != nil || len(entries) == 0 {
@@ -236,8 +236,8 @@ func (f *resultCollector) writeSummary(results *command.Results, summary command
 	return nil
 }
 
-// removeLate removes directory until recordsTimeout has passed: a killed driver that
-// is still writing files creates it again.
+// removeLate removes directory again and again until recordsTimeout has passed, because a
+// killed driver that is still writing files may create the directory again.
 func (f *resultCollector) removeLate(ctx context.Context, directory string) {
 	for deadline := time.Now().Add(recordsTimeout); time.Now().Before(deadline); {
 		select {
@@ -251,7 +251,8 @@ func (f *resultCollector) removeLate(ctx context.Context, directory string) {
 	}
 }
 
-// clean removes the results of this run, and those of others that are older than maxAge.
+// clean removes the results of this run, unless keepOnSuccess is set. It also removes other
+// runs' results that are older than maxAge.
 func (f *resultCollector) clean(ctx context.Context, directory string) {
 	if !f.keepOnSuccess {
 		if err := f.files.RemoveAll(ctx, directory); err != nil {

@@ -21,7 +21,7 @@ type commandStatus struct {
 func (c *commandStatus) Error() string { return c.err.Error() }
 func (c *commandStatus) Unwrap() error { return c.err }
 
-// runFlags are the flags of run.
+// runFlags are the parsed flags of run, or of stream.
 type runFlags struct {
 	*settingsFlags
 	tasks, retries int
@@ -136,7 +136,8 @@ func newHiddenRun() *cobra.Command {
 	return c
 }
 
-// withCommandStatus gives a failed application's error the exit status of the failed command.
+// withCommandStatus returns err, the error of a failed application. If the report names the
+// exit status of the failed command, the result has that exit status.
 func withCommandStatus(report *client.Report, err error) error {
 	if err == nil || report == nil {
 		return err

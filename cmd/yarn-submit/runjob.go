@@ -18,10 +18,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/jobfile"
 )
 
-// runJob is the job of one call of yarn-submit run.
+// runJob is the job of one call of yarn-submit run or stream.
 type runJob struct {
 	flags    *runFlags
-	job      *jobfile.Job // nil if the command line has a command
+	job      *jobfile.Job // nil if the command line has a command or a streaming job
 	plan     *command.Plan
 	settings *config.Config
 	target   target
@@ -168,8 +168,8 @@ func (w *runJob) planCommand(args []string, collects []command.CollectRule) erro
 	return nil
 }
 
-// shipCommand adds a command that is a local file to the files to localize, and
-// makes its name the application's default name.
+// shipCommand adds the command to the files to localize, if it is a local file with a
+// relative path. It makes the command's name the default name of the application.
 func shipCommand(args []string, settings *config.Config) ([]string, *config.Config, error) {
 	changes := map[string]string{}
 	name := filepath.Base(args[0])
@@ -266,8 +266,8 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 }
 
 // runArgs returns the arguments with which yarn-submit runs the plan as the driver.
-// A job file's plan, which may be long and contain secrets, is in a file, which
-// remove removes.
+// The plan of a job file or of a streaming job, which may be long and contain secrets,
+// is in a file, which remove removes.
 func (w *runJob) runArgs() (args []string, remove func(), err error) {
 	if w.job == nil && w.flags.stream == nil {
 		encoded, err := json.Marshal(w.plan)

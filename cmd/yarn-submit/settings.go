@@ -42,7 +42,7 @@ type settingsFlags struct {
 	detach      bool
 	logs        bool
 	supervise   bool
-	report      string                              // path of the file for the pages; "" for none
+	report      string                              // path of the HTML file for the application's pages; "" for none
 	program     string                              // value of yarn.program
 	fromJobFile map[string]config.ValueWithPosition // settings of the job file, by key
 	verbose     bool

@@ -62,7 +62,7 @@ type programRun struct {
 	json     bool // print the report as JSON at the end
 	logs     bool // print the log lines of the containers
 	verbose  bool
-	report   string // absolute path of the file for the pages; "" for none
+	report   string // absolute path of the HTML file for the application's pages; "" for none
 }
 
 // run submits the program, or replaces this process by it if it has to run here. It

@@ -72,8 +72,8 @@ type yarnCluster struct {
 	*logs.Reader
 }
 
-// connect returns a client of the target's cluster, of YARN for a local master,
-// which has no applications to report on.
+// connect returns a client of the target's cluster. For a local master, which has no
+// applications to report on, it returns a client of the YARN cluster.
 func (d target) connect(t terminal, settings *config.Config, verbose bool) (clusterClient, error) {
 	if d.url.Kind == masterurl.Standalone {
 		return standalone.Connect(settings, t.logger(verbose))

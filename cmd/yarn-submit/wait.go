@@ -74,13 +74,13 @@ type waitResults struct {
 	requested    bool // --collect or --summary is given
 	keepsResults bool // as in target
 	collects     []command.CollectRule
-	summary      string // absolute path of --summary; "" for that of the submission
+	summary      string // absolute path of --summary; "" if it is not given, see DetachedPlan.Summary
 	directory    string // working directory of this process
 	user         string
 
 	tags      []string       // the application's tags
-	files     *storage.Files // nil if there is nothing to collect
-	base, own string         // URIs: the user's results, and the application's
+	files     *storage.Files // nil until begin has found that results can be collected
+	base, own string         // URIs of the directories of the user's results and of the application's
 }
 
 // newWaitResults parses and checks the flags.
@@ -112,8 +112,9 @@ func newWaitResults(t terminal, target target, settings *config.Config, collect 
 	return w, err
 }
 
-// begin checks whether the application saves results. It fails if the flags request
-// results but there will be none.
+// begin checks whether the application saves results that this user can collect, and opens
+// the file systems to read them from. If the flags request results but there will be none,
+// begin fails.
 func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id string) error {
 	if !w.keepsResults {
 		if w.requested {
@@ -150,7 +151,8 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 	return nil
 }
 
-// plan reads the saved plan, and replaces directories in it as the flags say.
+// plan reads the saved plan, and replaces target directories in it: those below run's
+// working directory by ones below this process's, and those that --collect names.
 func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	plan, err := command.ReadSavedPlan(ctx, w.files, w.own)
 	if err != nil {
@@ -187,7 +189,7 @@ func (w *waitResults) end(ctx context.Context, report *client.Report, err error)
 	defer cancel()
 	plan, problem := w.plan(planCtx)
 	if errors.Is(problem, command.ErrNoSavedPlan) && !w.requested {
-		return err // collected before, or the driver has not started
+		return err // the results were collected before, or the driver has not started
 	}
 	if problem != nil {
 		if errors.Is(problem, command.ErrNoSavedPlan) {

@@ -20,7 +20,7 @@ import (
 func TestAWorkerWaitsForTheSecretThatItsMasterMakes(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		there   time.Duration // when the secret file appears
+		there   time.Duration // how long after the beginning of the wait
 		other   error         // an error other than the missing secret
 		took    time.Duration
 		problem string
