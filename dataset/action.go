@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/record"
 )
 
-// Collect returns all elements, in the order of the partitions. They must fit into
-// driver.maxResultSize.
+// Collect returns all elements, in the order of the partitions. The job fails if they are
+// larger than driver.maxResultSize.
 func (s *Of[T]) Collect(ctx context.Context) ([]T, error) {
 	parts, err := s.collect(ctx, 0)
 	if err != nil {
@@ -31,8 +31,9 @@ func (s *Of[T]) Collect(ctx context.Context) ([]T, error) {
 	return elements, nil
 }
 
-// Take returns the first n elements, or all if there are fewer. It computes as few
-// partitions as it needs: one, then four times as many as before.
+// Take returns the first n elements, or all if there are fewer. It computes only as many
+// partitions as it needs: first one, then the next four, then the next 16 and so on, until
+// it has n elements.
 func (s *Of[T]) Take(ctx context.Context, n int) ([]T, error) {
 	var elements []T
 	if n <= 0 {
@@ -73,15 +74,15 @@ func (s *Of[T]) Len(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// Run computes all elements and drops them. It is the action for data sets that are
-// computed for their side effects, such as those of [ForEachPartition].
+// Run computes all elements and drops them. It is the action for data sets whose
+// computation has side effects, such as the results of [ForEachPartition].
 func (s *Of[T]) Run(ctx context.Context) error {
 	_, err := s.Len(ctx)
 	return err
 }
 
-// Cache makes tasks store the partitions that they compute, so that later jobs need
-// not compute them again. It returns s.
+// Cache makes tasks store the partitions of s that they compute, so that later jobs need
+// not compute them again. It computes nothing itself, and returns s.
 func (s *Of[T]) Cache(level Level) *Of[T] {
 	if s.err == nil {
 		if e, err := engineOf(s.session); err == nil {
@@ -91,7 +92,7 @@ func (s *Of[T]) Cache(level Level) *Of[T] {
 	return s
 }
 
-// Uncache ends the effect of Cache, and removes the stored partitions.
+// Uncache ends the effect of Cache, and makes executors remove the stored partitions.
 func (s *Of[T]) Uncache() {
 	if s.err == nil {
 		if e, err := engineOf(s.session); err == nil {
@@ -100,7 +101,8 @@ func (s *Of[T]) Uncache() {
 	}
 }
 
-// collect returns the encoded elements of all partitions, or of each at most limit.
+// collect returns the encoded elements that each task has computed. If limit is not 0, each
+// task returns at most limit elements.
 func (s *Of[T]) collect(ctx context.Context, limit int64) ([][]byte, error) {
 	j := &job{kind: collectElements, limit: limit}
 	if _, err := runJob(ctx, s, j); err != nil {
@@ -113,7 +115,8 @@ func (s *Of[T]) collect(ctx context.Context, limit int64) ([][]byte, error) {
 	return parts, nil
 }
 
-// runJob runs a job over a data set and returns its number of partitions.
+// runJob runs a job that computes a data set. It returns the number of partitions of the
+// data set.
 func runJob[T any](ctx context.Context, s *Of[T], j *job) (partitions int, err error) {
 	if s.err != nil {
 		return 0, s.err
@@ -131,8 +134,7 @@ func runJob[T any](ctx context.Context, s *Of[T], j *job) (partitions int, err e
 	return e.run(ctx, j)
 }
 
-// collector returns the function with which the nodes of a data set encode
-// elements.
+// collector returns the function for the field collect of a data set's node.
 func collector[T any](s *Of[T], values *record.Codec[T]) func(x *taskContext, partition int, add func(element []byte) bool) {
 	return func(x *taskContext, partition int, add func(element []byte) bool) {
 		var buffer []byte
@@ -146,8 +148,8 @@ func collector[T any](s *Of[T], values *record.Codec[T]) func(x *taskContext, pa
 	}
 }
 
-// elementsOf yields byte strings that are encoded one after the other, each with
-// its length before it.
+// elementsOf yields encoded elements. In encoded they follow each other, each with its
+// length, a uvarint, before it.
 func elementsOf(encoded []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for len(encoded) > 0 {

@@ -12,12 +12,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// adoptFunction is the name of the function that takes over data of decommissioned executors.
+// adoptFunction is the name of the function that copies map outputs and cached partitions
+// from another executor, such as one that is being decommissioned.
 const adoptFunction = "bobbin/dataset/adopt"
 
 func init() { function.Register(adoptFunction, adopt) }
 
-// adoptInput is what a task takes over.
+// adoptInput says which data a task is to take over.
 type adoptInput struct {
 	_       struct{} `cbor:",toarray"`
 	Outputs []shuffle.Output
@@ -32,7 +33,7 @@ type cachedCopy struct {
 	Address string // data port of the executor that stores it
 }
 
-// adoptOutput is what a task has taken over.
+// adoptOutput says which data a task has taken over.
 type adoptOutput struct {
 	_       struct{} `cbor:",toarray"`
 	Outputs []shuffle.Output
@@ -40,8 +41,8 @@ type adoptOutput struct {
 	Problem string // why some data was not taken over; "" if all was
 }
 
-// adopt takes over data. It succeeds even if some cannot be read, because no other
-// executor could read that.
+// adopt takes over data: it copies the data to this executor. It succeeds even if some data
+// cannot be read, because a retry on another executor could not read it either.
 func adopt(ctx context.Context, call function.Call) ([]byte, error) {
 	input, err := codec.Decode[adoptInput](call.Input)
 	if err != nil {
@@ -49,7 +50,7 @@ func adopt(ctx context.Context, call function.Call) ([]byte, error) {
 	}
 	service, task := shuffle.From(ctx), bobbin.NewTask(ctx, call)
 	var output adoptOutput
-	// failed reports whether the task ends after an error.
+	// failed records an error, and reports whether the task must stop after it.
 	failed := func(err error) bool {
 		if output.Problem == "" {
 			output.Problem = err.Error()

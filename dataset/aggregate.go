@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// Count returns how often each element occurs.
+// Count returns each distinct element with the number of times that it occurs.
 func Count[K any](in *Of[K]) *Of[KV[K, int64]] {
 	each := func(x *taskContext, partition int, emit func(K, struct{}) bool) {
 		in.compute(x, partition, func(element K) bool { return emit(element, struct{}{}) })
@@ -24,8 +24,9 @@ func Distinct[K any](in *Of[K]) *Of[K] {
 	return Keys(distinct)
 }
 
-// Reduce merges the values of each key, two at a time and in any order: merge must
-// be associative and commutative. It may change and return its first argument.
+// Reduce merges the values of each key into one. It calls merge with two values at a time,
+// in any order, so merge must be associative and commutative. merge may change and return
+// its first argument.
 func Reduce[K, V any](in *Of[KV[K, V]], merge func(V, V) V) *Of[KV[K, V]] {
 	each := pairs(in)
 	if kept := elementCopierOf[V](in.plan, "Reduce"); kept.mustCopy {
@@ -46,9 +47,10 @@ func Reduce[K, V any](in *Of[KV[K, V]], merge func(V, V) V) *Of[KV[K, V]] {
 	}, merge)
 }
 
-// Fold folds the values of each key into an accumulator: fold adds a value to an
-// accumulator, which begins as the zero value of A, and merge merges two
-// accumulators, in any order. Both may change and return their first argument.
+// Fold folds the values of each key into an accumulator. fold adds a value to an
+// accumulator, and merge merges two accumulators. An accumulator begins as the zero value
+// of A. Values and accumulators come in any order. Both functions may change and return
+// their first argument.
 func Fold[K, V, A any](in *Of[KV[K, V]], fold func(A, V) A, merge func(A, A) A) *Of[KV[K, A]] {
 	return aggregate(in.plan, "Fold", in.node, pairs(in), func(folded *A, value V, _ bool) { *folded = fold(*folded, value) }, merge)
 }
@@ -59,21 +61,22 @@ func pairs[K, V any](in *Of[KV[K, V]]) func(x *taskContext, partition int, emit 
 	}
 }
 
-// aggregation merges the values of each key, at first in the tasks that write the
-// shuffle, then in those that read it.
+// aggregation merges the values of each key: first in the tasks that write the shuffle, and
+// then in the tasks that read it.
 type aggregation[K, V, A any] struct {
 	kvCodec[K, A]
 	pairs func(x *taskContext, partition int, emit func(K, V) bool)
 	add   func(merged *A, value V, first bool)
 	merge func(A, A) A
-	// batchable is set if values can be kept for a batch, because they refer to no other
-	// memory.
+	// batchable says that values may be kept until a batch is full, because they contain no
+	// pointers to memory that may change.
 	batchable bool
-	// sharesMemory is set if a decoded A can share memory with its encoding.
+	// sharesMemory says that a decoded A can share memory with its encoding.
 	sharesMemory bool
 }
 
-// decode decodes a merged value, which is kept longer than its encoding.
+// decode decodes a merged value. The result stays valid when the memory of encoded is used
+// again.
 func (a *aggregation[K, V, A]) decode(encoded []byte) (A, error) {
 	if a.sharesMemory {
 		encoded = bytes.Clone(encoded)
@@ -81,8 +84,8 @@ func (a *aggregation[K, V, A]) decode(encoded []byte) (A, error) {
 	return a.values.Decode(encoded)
 }
 
-// aggregate adds an operator that merges the values of each key that each emits for
-// the partitions of input.
+// aggregate adds an operator that merges the values of each key. The function each emits
+// the keys and values of a partition of input.
 func aggregate[K, V, A any](p *Plan, operator string, input *node, each func(x *taskContext, partition int, emit func(K, V) bool),
 	add func(merged *A, value V, first bool), merge func(A, A) A) *Of[KV[K, A]] {
 	a := &aggregation[K, V, A]{

@@ -12,10 +12,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// ArrowRecords returns the records of Arrow IPC files and streams. A file is read by
-// one task. A record, and the strings and slices of its columns, are valid only until
-// the function that receives it returns, unless the function calls the record's Retain.
-// See [Text] for the files.
+// ArrowRecords returns the record batches of files in Arrow's IPC file or stream format.
+// Each file is read by one task. A batch, and the strings and slices of its columns, are
+// valid only until the function that receives it returns, unless that function calls the
+// batch's Retain. [Text] says which files path selects.
 func ArrowRecords(p *Plan, path string, options ...ReadOption) *Of[arrow.RecordBatch] {
 	n := newSource[arrow.RecordBatch](p, "ArrowRecords", path, options)
 	n.source.whole = true
@@ -31,8 +31,8 @@ func ArrowRecords(p *Plan, path string, options ...ReadOption) *Of[arrow.RecordB
 // arrowMagic begins an Arrow IPC file, but not a stream.
 var arrowMagic = []byte("ARROW1")
 
-// arrowRecords passes the records of a file to emit. It returns false if emit did, or
-// after an error.
+// arrowRecords calls emit with each record batch of a file. It returns false if emit
+// does, or after an error.
 func (x *taskContext) arrowRecords(split storage.Split, emit func(arrow.RecordBatch) bool) bool {
 	next, closeFile, err := openArrow(x, split)
 	if err != nil {
@@ -56,8 +56,8 @@ func (x *taskContext) arrowRecords(split storage.Split, emit func(arrow.RecordBa
 	}
 }
 
-// openArrow opens a file or stream. next returns its next record, which the caller must
-// release, or io.EOF.
+// openArrow opens a file in Arrow's IPC file or stream format. next returns the next record
+// batch, which the caller must release, or io.EOF at the end.
 func openArrow(x *taskContext, split storage.Split) (next func() (arrow.RecordBatch, error), closeFile func(), err error) {
 	if split.Compression == "" {
 		file, err := x.task.Files().Open(x.task, split.Path)
@@ -122,7 +122,8 @@ func arrowStream(stream io.Reader) (next func() (arrow.RecordBatch, error), err 
 	}, nil
 }
 
-// recoverArrow makes a panic an error: the Arrow readers panic on some malformed input.
+// recoverArrow, if deferred, turns a panic into *err, because the Arrow readers panic on
+// some malformed input.
 func recoverArrow(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("not a valid Arrow file: %v", r)

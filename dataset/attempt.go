@@ -16,17 +16,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stageAttempt is an attempt of a stage: one task set.
+// stageAttempt is one attempt of a stage, which the driver runs as one task set.
 type stageAttempt struct {
 	engine      *engine
 	number      uint64
 	state       *stageState
 	submission  *driver.Submission
-	generations map[uint64][]uint64 // of the outputs that its tasks read, by shuffle
+	generations map[uint64][]uint64 // of the map outputs that the tasks read, by shuffle
 
 	began    time.Time
-	times    []time.Duration // of the tasks that had a result
-	measured measurements    // of these tasks
+	times    []time.Duration // run times of the tasks that succeeded
+	measured measurements    // sums over the tasks that succeeded
 }
 
 // start submits an attempt of a stage.
@@ -55,7 +55,7 @@ func (a *stageAttempt) taskSet(run stage.Run) (driver.TaskSet, error) {
 	}
 	l := e.layout().needed(s.final, exchange)
 	a.addOutputs(l)
-	for _, n := range s.partlyComputed { // they may have been cached since
+	for _, n := range s.partlyComputed { // its cached blocks would be whole partitions
 		delete(l.Cached, n.ref())
 	}
 	input := stageInput{Attempt: int(a.number), Final: s.final.ref(), Plans: plansOf(s.final), Layout: *l, Kind: writeShuffle}
@@ -106,7 +106,7 @@ func (s *stageState) largestFirst(tasks []int) []int {
 	return slices.SortedStableFunc(slices.Values(tasks), func(a, b int) int { return cmp.Compare(s.tasks[b].bytes, s.tasks[a].bytes) })
 }
 
-// place returns the stage's place in a job that needs it.
+// place returns the number of s among the stages of job j, for messages and the web pages.
 func (s *stageState) place(j *job) *driver.StageInJob {
 	return &driver.StageInJob{Job: uint64(j.id), Name: j.final.plan.definition, Number: slices.Index(j.stages, s.id) + 1, Of: len(j.stages)}
 }
@@ -124,7 +124,8 @@ func (s *stageState) name() string {
 	return s.final.String()
 }
 
-// addOutputs adds the outputs that the stage reads to the layout of its tasks.
+// addOutputs adds to l the map outputs that the stage's tasks read. It records their
+// generations in a.generations, so that a later fetch failure says which generation failed.
 func (a *stageAttempt) addOutputs(l *layout) {
 	l.Outputs = map[uint64][]shuffle.Output{}
 	l.within(a.state.final, func(n *node) {
@@ -141,7 +142,7 @@ func (a *stageAttempt) addOutputs(l *layout) {
 	})
 }
 
-// task returns the task that computes a part of a stage.
+// task returns the task that computes assigned, a part of stage s.
 func (e *engine) task(s *stageState, l *layout, assigned assignment) (driver.Task, error) {
 	partitions := assigned.span
 	input := taskInput{Partitions: partitions, Piece: assigned.piece}
@@ -175,7 +176,7 @@ func (e *engine) splits(n *node, partition int) []storage.Split {
 	return e.sources[n.ref()][partition]
 }
 
-// addCached adds the locations of a cached partition to a task.
+// addCached adds to a task's input the executors that store a cached partition.
 func (e *engine) addCached(input *taskInput, id cachedBlock) {
 	for executor := range e.cached[id] {
 		if x := e.executors[executor]; x != nil && !x.lost {
@@ -184,8 +185,8 @@ func (e *engine) addCached(input *taskInput, id cachedBlock) {
 	}
 }
 
-// addStored records that an executor stores a cached partition. If the data set is not
-// cached any more, the executor is told to remove it.
+// addStored records that an executor stores a cached partition. If the data set is not to
+// be cached any more, addStored makes executors remove its partitions instead.
 func (e *engine) addStored(b cachedBlock, executor string) {
 	if !e.isCached(b.Node) {
 		e.session.Release(cacheKey(b.Node))
@@ -198,7 +199,8 @@ func (e *engine) addStored(b cachedBlock, executor string) {
 	e.replication.update(b)
 }
 
-// executorsOf returns the executors that store cached partitions.
+// executorsOf returns the IDs of the executors that store at least one of the cached
+// partitions.
 func executorsOf(cached []cachedLocation) []string {
 	var ids []string
 	for _, location := range cached {
@@ -208,7 +210,8 @@ func executorsOf(cached []cachedLocation) []string {
 	return slices.Compact(ids)
 }
 
-// plansOf returns the plans from which a node is computed, parents first.
+// plansOf returns the plan of a node and all plans whose data sets it uses, directly or
+// indirectly. A plan comes after its parents.
 func plansOf(n *node) []planInput {
 	needed := map[uint64]*Plan{}
 	var add func(p *Plan)
@@ -223,7 +226,7 @@ func plansOf(n *node) []planInput {
 	}
 	add(n.plan)
 	inputs := make([]planInput, 0, len(needed))
-	for _, id := range slices.Sorted(maps.Keys(needed)) { // a plan's parents were traced before it
+	for _, id := range slices.Sorted(maps.Keys(needed)) { // a plan's parents have smaller ids
 		p := needed[id]
 		inputs = append(inputs, planInput{ID: id, Definition: p.definition, Arguments: p.arguments, Fingerprint: p.fingerprint()})
 	}
@@ -246,7 +249,7 @@ func (a *stageAttempt) Ended(err error) {
 		a.engine.recordCaches(a.state.final)
 		ended := func() { a.engine.act(a.engine.graph.SetEnded(a.number, err)) }
 		if a.engine.losses.pending() {
-			a.engine.afterLosses(unreachableDelay, ended) // fetch failures of the attempt may wait there
+			a.engine.afterLosses(unreachableDelay, ended) // after this attempt's fetch failures
 		} else {
 			ended()
 		}
@@ -293,7 +296,7 @@ func (a *stageAttempt) taskDone(result driver.Result) {
 	counts, actions := e.graph.TaskDone(a.number, result.Index, located)
 	if counts && !s.countersAdded[result.Index] {
 		s.countersAdded[result.Index] = true
-		if s.exchange != nil || s.job.kind != sampleKeys { // sampled partitions are computed again
+		if s.exchange != nil || s.job.kind != sampleKeys { // sampled partitions are computed, and counted, again
 			e.app.Driver.AddCounters(output.Counters)
 		}
 	}
@@ -315,7 +318,8 @@ func (a *stageAttempt) taskDone(result driver.Result) {
 	e.act(actions)
 }
 
-// savingJobs returns the jobs that have begun to save what they compute from a shuffle.
+// savingJobs returns the jobs that have started to save elements that are computed from the
+// shuffle that stage s writes.
 func (e *engine) savingJobs(s *stageState) (jobs []*job) {
 	for _, j := range e.jobs {
 		if j.output != nil && j.resultStarted && e.layout().reads(j.final, s.exchange) {
@@ -325,9 +329,10 @@ func (e *engine) savingJobs(s *stageState) (jobs []*job) {
 	return jobs
 }
 
-// failJobs fails jobs that have begun to save what they compute from a shuffle, because a
-// map task ran again and its output differs. A task may have committed a part that was
-// computed from the old output; a retry would keep that part.
+// failJobs fails the jobs that savingJobs returned, because a map task of stage s ran again
+// and its output differs. Tasks of these jobs may have committed parts that were computed
+// from the old output. A retry would keep these parts, and compute the others from the new
+// output.
 func (e *engine) failJobs(jobs []*job, s *stageState, task int) {
 	for _, j := range jobs {
 		e.act(e.graph.Cancel(j.id, fmt.Errorf("%s is not deterministic: its task %d ran again, as its output was lost, and has other output than before, "+

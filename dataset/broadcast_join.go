@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// BroadcastJoin returns what [Join] returns, without a shuffle of the large data set:
-// each executor keeps the whole small data set in memory.
+// BroadcastJoin returns what [Join] returns, but does not shuffle the large data set.
+// Instead, each executor keeps the whole small data set in memory.
 func BroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], f func(K, V, W) U) *Of[U] {
 	return broadcastJoin(large, small, "BroadcastJoin", func(key K, v V, found []W, emit func(U) bool) bool {
 		for _, w := range found {
@@ -20,8 +20,8 @@ func BroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], f f
 	})
 }
 
-// LeftBroadcastJoin returns what BroadcastJoin returns, and f of each value on the large
-// side whose key is not on the small side, with a nil small value.
+// LeftBroadcastJoin returns what BroadcastJoin returns and, for each value on the large
+// side whose key is not on the small side, f of this value and nil.
 func LeftBroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], f func(K, V, *W) U) *Of[U] {
 	return broadcastJoin(large, small, "LeftBroadcastJoin", func(key K, v V, found []W, emit func(U) bool) bool {
 		for _, w := range found {
@@ -33,9 +33,9 @@ func LeftBroadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]],
 	})
 }
 
-// broadcastJoin adds an operator that calls match with each element of the large side
-// and the values of its key on the small side. One partition has the whole small side;
-// a process reads it once, and its tasks share it.
+// broadcastJoin adds an operator that calls match with each element of the large side and
+// the values that its key has on the small side. The small side is shuffled into one
+// partition, which each process reads once for all of its tasks.
 func broadcastJoin[K, V, W, U any](large *Of[KV[K, V]], small *Of[KV[K, W]], operator string,
 	match func(key K, v V, found []W, emit func(U) bool) bool) *Of[U] {
 	pairs := kvCodecOf[K, W](large.plan, operator)
@@ -87,7 +87,7 @@ func newJoinTables[K, W any](whole *Of[KV[K, W]], pairs kvCodec[K, W], check fun
 			if err := check(x, bytes); err != nil {
 				return x.fail(err)
 			}
-			value, err := pairs.values.Decode(encoded) // element is valid only now
+			value, err := pairs.values.Decode(encoded) // element's bytes are valid only in this call
 			table.add(key, value)
 			return err == nil || x.fail(err)
 		})
@@ -107,27 +107,27 @@ func broadcastNode(operator string, large, whole *node) *node {
 		}}
 }
 
-// maxTableIdle is how long a process keeps a table that no task uses.
+// maxTableIdle is how long a process keeps a table after its last use.
 const maxTableIdle = 30 * time.Second
 
 // sharedTable is a table that the tasks of a process share.
 type sharedTable[T any] struct {
 	build    func(x *taskContext) T
-	building chan struct{} // has an element while a task builds the table
+	building chan struct{} // has an element while a task is in acquire, so that others wait
 
 	mu       sync.Mutex
 	table    T
 	built    bool
 	numUsers int
-	expiry   *time.Timer // drops the table if it is idle; nil if it has users
+	expiry   *time.Timer // removes the table after maxTableIdle; nil while it has users
 }
 
 func newSharedTable[T any](build func(x *taskContext) T) *sharedTable[T] {
 	return &sharedTable[T]{build: build, building: make(chan struct{}, 1)}
 }
 
-// acquire returns the table, which the first task builds. If ok is false, the execution
-// has failed; else the caller must call release.
+// acquire returns the table, and builds it first if there is none. If that fails, acquire
+// fails the task and returns false. Otherwise the caller must call release.
 func (b *sharedTable[T]) acquire(x *taskContext) (table T, ok bool) {
 	select {
 	case b.building <- struct{}{}:
@@ -147,7 +147,7 @@ func (b *sharedTable[T]) acquire(x *taskContext) (table T, ok bool) {
 	return b.use()
 }
 
-// use returns the table, if it is built, and keeps it until release is called.
+// use returns the table, and keeps it until release is called. ok is false if there is none.
 func (b *sharedTable[T]) use() (table T, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

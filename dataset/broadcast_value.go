@@ -30,10 +30,11 @@ import (
 //		return dataset.Filter(words, func(word []byte) bool { return a.Words.Value()[string(word)] })
 //	})
 //
-// An executor loads the value before it runs the first task of a stage that may need
-// it, in pieces, most of them from other executors, and decodes it once for all its
-// tasks. It keeps the value until the driver function refers neither to the
-// Broadcast nor to a data set whose plan got it, or until the session ends.
+// Before an executor runs the first task of a stage that may need the value, it loads the
+// value in pieces, most of them from other executors. It decodes the value once for all its
+// tasks. It keeps the value until the session ends. It removes the value earlier if the
+// driver function refers neither to the Broadcast nor to a data set whose plan got the
+// Broadcast as an argument.
 type Broadcast[T any] struct {
 	shared  *broadcastValue[T]
 	session *bobbin.Session // nil within a plan function
@@ -41,9 +42,9 @@ type Broadcast[T any] struct {
 	err     error           // why there is no value; nil if there is one
 }
 
-// NewBroadcast encodes a value, as arguments of plans are, and makes it available to
-// tasks. The driver keeps the encoded value, in memory or on disk. If the value
-// cannot be encoded or stored, the data sets of plans that get the Broadcast return
+// NewBroadcast encodes a value in the same way as arguments of plans, and makes it
+// available to tasks. The driver keeps the encoded value, in memory or on disk. If the
+// value cannot be encoded or stored, the data sets of plans that get the Broadcast return
 // the error.
 func NewBroadcast[T any](session *bobbin.Session, value T) *Broadcast[T] {
 	s, err := newBroadcastValue(session, value)
@@ -59,9 +60,9 @@ func NewBroadcast[T any](session *bobbin.Session, value T) *Broadcast[T] {
 	return b
 }
 
-// Value returns the value, which all tasks of the executor share and must not
-// change. It panics if it is called elsewhere than in a function of a plan that has
-// the Broadcast among its arguments.
+// Value returns the value, which all tasks of the executor share and must not change. Call
+// it only in functions that a plan with the Broadcast among its arguments passes to
+// operators; elsewhere it panics.
 func (b *Broadcast[T]) Value() T {
 	if b != nil && b.shared != nil {
 		if value := b.shared.value.Load(); value != nil {
@@ -89,7 +90,8 @@ func (b *Broadcast[T]) MarshalCBOR() ([]byte, error) {
 	return cbor.Marshal(b.shared.id)
 }
 
-// UnmarshalCBOR implements cbor.Unmarshaler, for MarshalCBOR.
+// UnmarshalCBOR implements cbor.Unmarshaler. It decodes the reference that MarshalCBOR
+// encodes.
 func (b *Broadcast[T]) UnmarshalCBOR(encoded []byte) error {
 	var id uint64
 	if err := cbor.Unmarshal(encoded, &id); err != nil {
@@ -104,7 +106,7 @@ func (b *Broadcast[T]) UnmarshalCBOR(encoded []byte) error {
 	return nil
 }
 
-// broadcastValue is a broadcast value in this process.
+// broadcastValue is what this process, the driver or an executor, has of a broadcast value.
 type broadcastValue[T any] struct {
 	id      uint64
 	loading chan struct{}     // has an element while a task loads the value
@@ -117,7 +119,7 @@ type broadcastValue[T any] struct {
 	removed   sync.Once
 }
 
-// anyBroadcastValue is a shared of any type.
+// anyBroadcastValue is a broadcastValue of any type.
 type anyBroadcastValue interface {
 	// load loads the value for a task, unless that was done before.
 	load(ctx context.Context, described peers.Value) error
@@ -125,13 +127,13 @@ type anyBroadcastValue interface {
 	describe() peers.Value
 }
 
-// broadcastValues are the broadcast values of this process that may be needed, by id.
+// broadcastValues has the broadcast values that tasks in this process may need, by id.
 var broadcastValues = struct {
 	sync.Mutex
 	byID map[uint64]anyBroadcastValue
 }{byID: map[uint64]anyBroadcastValue{}}
 
-// lastBroadcast is the id of the latest broadcast value of this process's driver.
+// lastBroadcast is the id of the broadcast value that the driver in this process made last.
 var lastBroadcast atomic.Uint64
 
 // newBroadcastValue encodes a value and stores it in the driver.
@@ -161,8 +163,8 @@ func newBroadcastValue[T any](session *bobbin.Session, value T) (*broadcastValue
 	return s, nil
 }
 
-// broadcastValueByID returns the broadcast value with an id, which it adds if this process
-// is not the driver's.
+// broadcastValueByID returns the broadcast value with an id. If this process does not know
+// it, as in an executor that has not loaded it yet, broadcastValueByID adds it.
 func broadcastValueByID[T any](id uint64) (*broadcastValue[T], error) {
 	broadcastValues.Lock()
 	defer broadcastValues.Unlock()
@@ -179,7 +181,8 @@ func broadcastValueByID[T any](id uint64) (*broadcastValue[T], error) {
 	return s, nil
 }
 
-// remove removes the value from the driver, and tells executors to do so.
+// remove removes the value from the driver, and tells executors to remove it too. Further
+// calls do nothing.
 func (s *broadcastValue[T]) remove() {
 	s.removed.Do(func() {
 		broadcastValues.Lock()
@@ -226,13 +229,14 @@ func (s *broadcastValue[T]) read(ctx context.Context, described peers.Value) ([]
 	return peers.From(ctx).Load(ctx, described)
 }
 
-// broadcastsOf describes the broadcast values that the functions of a stage may
-// use, which writes or samples an exchange; nil if it does not.
+// broadcastsOf describes the broadcast values that the functions of a stage may use. final
+// is the node that the stage computes, and written is the exchange that the stage writes or
+// samples, nil if there is none.
 func broadcastsOf(l *layout, final *node, written *exchange) ([]peers.Value, error) {
 	var ids []uint64
 	l.within(final, func(n *node) { ids = append(ids, n.plan.broadcasts...) })
 	if written != nil {
-		ids = append(ids, written.node.plan.broadcasts...) // the operator combines values before the shuffle
+		ids = append(ids, written.node.plan.broadcasts...) // its functions may merge before the shuffle
 	}
 	slices.Sort(ids)
 	var all []peers.Value

@@ -16,7 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// countedNumber is a number. Decoded ones are counted, and listed when they are freed.
+// countedNumber is a number. Its decoding counts the numbers that are decoded, and records
+// which of these the garbage collector has freed.
 type countedNumber struct{ n *int64 }
 
 var (
@@ -47,8 +48,8 @@ var (
 	scaled = dataset.Define("scaled", func(_ *dataset.Plan, s scaling) *dataset.Of[int64] {
 		return dataset.Map(s.In, func(i int64) int64 { return i * *s.Factor.Value().n })
 	})
-	// scaledSums uses the value on both sides of a shuffle, after a shuffle of another
-	// plan.
+	// scaledSums uses the broadcast value before and after its shuffle. Its input comes
+	// from a shuffle of another plan.
 	scaledSums = dataset.Define("sums of scaled", func(_ *dataset.Plan, s scaling) *dataset.Of[dataset.KV[int64, int64]] {
 		sums := dataset.Reduce(dataset.MapKV(s.In, func(i int64) (int64, int64) { return i % 3, 1 }), func(a, b int64) int64 {
 			return (a/(*s.Factor.Value().n) + b/(*s.Factor.Value().n)) * *s.Factor.Value().n

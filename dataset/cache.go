@@ -18,16 +18,16 @@ const (
 	// MemoryThenDisk stores partitions in executors' memory, and on their disks if
 	// memory is full.
 	MemoryThenDisk = Level(block.MemoryAndDisk)
-	// Memory stores partitions in executors' memory, and drops those that were not
-	// used for longest if memory is full.
+	// Memory stores partitions in executors' memory. If memory is full, the least recently
+	// used partitions are dropped.
 	Memory = Level(block.MemoryOnly)
 	// Disk stores partitions on executors' disks.
 	Disk = Level(block.DiskOnly)
 
 	// MemoryThenDisk2, Memory2 and Disk2 store each partition at two executors, on
-	// different hosts if there are several. So if one executor is lost, nothing is
-	// computed again. An action returns when both copies are there. If there is only one
-	// executor, the second copies are made when there is another.
+	// different hosts if there are several. So if one executor is lost, its partitions need
+	// not be computed again. An action returns when there are two copies of each partition.
+	// If there is only one executor, the second copies are made when another registers.
 	MemoryThenDisk2 = MemoryThenDisk | replicated
 	Memory2         = Memory | replicated
 	Disk2           = Disk | replicated
@@ -35,10 +35,10 @@ const (
 	replicated Level = 1 << 8
 )
 
-// blockLevel returns the level at which each executor stores partitions.
+// blockLevel returns the level at which an executor's block store stores partitions.
 func (l Level) blockLevel() block.Level { return block.Level(l &^ replicated) }
 
-// cachedBlock is a partition of a cached data set that an executor stores.
+// cachedBlock identifies a partition of a cached data set.
 type cachedBlock struct {
 	_         struct{} `cbor:",toarray"`
 	Node      ref
@@ -49,10 +49,11 @@ func (b cachedBlock) id() block.ID {
 	return block.Cached(b.Node.Plan, b.Node.Node, b.Partition)
 }
 
-// cacheKey returns the key under which executors hold partitions of a data set.
+// cacheKey returns the key that tasks pass to bobbin.Task.Hold for the cached partitions of
+// a data set.
 func cacheKey(r ref) string { return fmt.Sprintf("rdd_%d_%d", r.Plan, r.Node) }
 
-// cached reports whether a data set is to be cached, and where.
+// cached reports whether the data set of a node is to be cached, and returns its level.
 func (x *taskContext) cached(n *node) (Level, bool) {
 	level, cached := x.layout.Cached[n.ref()]
 	return level, cached
@@ -85,9 +86,9 @@ func fromCache[T any](x *taskContext, n *node, level Level, values *record.Codec
 	}
 }
 
-// readCached returns the encoded elements of a cached partition, from this executor
-// or another. The caller must call release. If ok is false, none has the partition,
-// or the task has failed.
+// readCached returns the encoded elements of a cached partition, from this executor or
+// another. If ok is true, the caller must call release. If ok is false, no executor has the
+// partition, or the task has failed.
 func (x *taskContext) readCached(id cachedBlock) (encoded []byte, release func(), ok bool) {
 	reader, err := x.service.Store().Open(id.id())
 	if err == nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// checkpointPrefix begins the names of the plans that read checkpoints; the name of the
-// checkpointed data set's plan follows.
+// checkpointPrefix is the prefix of the names of plans that read checkpoints. It is
+// followed by the name of the plan whose data set was written.
 const checkpointPrefix = "checkpoint of "
 
-// Checkpoint computes the elements, writes them to a directory, which must not exist,
-// and returns a data set that reads them there, with the same partitions. If s is
-// partitioned by key, so is the result. If executors are lost, the files are read again:
-// s is not computed again, and outputs of its shuffles can be removed. The directory
-// appears when all files are complete. The session does not remove it; only data sets of
-// the application can read it.
+// Checkpoint computes the elements of s and writes them to a directory, which must not
+// exist. It returns a data set that reads them from there, with the same partitions. If s
+// is partitioned by key, so is the result. If executors are lost, the files are read again,
+// and s is not computed again. So the outputs of its shuffles can be removed. The directory
+// appears when all files are complete. It remains when the session ends, but only data sets
+// of the same application can read it.
 //
-// If an earlier attempt of the application has written the directory, Checkpoint
-// computes nothing. An application that writes several checkpoints to a directory must
-// do it in the same order in each attempt.
+// If an earlier attempt of the application has written the directory, Checkpoint computes
+// nothing. An application that writes several checkpoints to the same directory, one after
+// another, must write them in the same order in each attempt.
 func (s *Of[T]) Checkpoint(ctx context.Context, directory string) (*Of[T], error) {
 	if s.err != nil {
 		return nil, s.err
@@ -59,7 +59,8 @@ func (s *Of[T]) Checkpoint(ctx context.Context, directory string) (*Of[T], error
 	if err != nil {
 		return nil, err
 	}
-	// An earlier attempt may have had other settings.
+	// An earlier attempt may have written the checkpoint with another number of shuffle
+	// partitions. Then it cannot be read as divided by key.
 	hashed = hashed && s.node.hashed && len(partitions) == config.ShufflePartitions.In(e.app.Settings)
 	arguments, err := codec.Encode(checkpointArguments{Path: uri, Site: callSite(), Hashed: hashed})
 	if err != nil {
@@ -69,12 +70,12 @@ func (s *Of[T]) Checkpoint(ctx context.Context, directory string) (*Of[T], error
 	return read, read.err
 }
 
-// checkpointArguments is the arguments of a plan that reads a checkpoint.
+// checkpointArguments has the arguments of a plan that reads a checkpoint.
 type checkpointArguments struct {
 	_      struct{} `cbor:",toarray"`
 	Path   string
-	Site   string // of the call of Checkpoint
-	Hashed bool   // the elements are divided by key
+	Site   string // file and line of the call of Checkpoint
+	Hashed bool   // whether the partitions are divided by the hash of keys
 }
 
 // checkpointReader is the plan that reads a checkpoint.
@@ -101,11 +102,12 @@ func checkpointReader[T any](p *Plan, arguments []byte) (any, error) {
 			}
 		}
 	})
-	n.callSite = c.Site // executors run the plan elsewhere
+	n.callSite = c.Site // executors, which trace the plan, cannot see the call
 	return of, nil
 }
 
-// checkpoint computes partitions and writes their elements to one part of a checkpoint.
+// checkpoint computes partitions and writes their elements to one part of a checkpoint. It
+// returns the number of elements and, for each partition, the number of bytes in the part.
 func (s *decodedStage) checkpoint(x *taskContext, partitions span) (elements int64, lengths []int64, err error) {
 	part, err := s.Output.Part(x.task, x.task.Index(), x.task.Attempt())
 	if err != nil {

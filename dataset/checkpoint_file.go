@@ -18,9 +18,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// The files of a checkpoint are parts of an output: one for each task, and then the
-// index. All begin with checkpointMagic. A part has blocks of records without keys, whose
-// values are the elements; those of a partition follow each other.
+// The files of a checkpoint are the parts of an output. Each task writes one part, and the
+// last part is the index. All parts begin with checkpointMagic. In the part of a task,
+// blocks of records follow, as package shuffle writes them. The records have empty keys,
+// and their values are the encoded elements. The blocks of a partition follow each other.
 const checkpointMagic = "bobbinCP"
 
 var errInvalidCheckpoint = errors.New("remove the checkpoint, and make it again")
@@ -29,10 +30,10 @@ var errInvalidCheckpoint = errors.New("remove the checkpoint, and make it again"
 type checkpointIndex struct {
 	_       struct{} `cbor:",toarray"`
 	Hashed  bool
-	Lengths [][]int64 // for each part, the bytes of its partitions
+	Lengths [][]int64 // for each part, the number of bytes of each of its partitions
 }
 
-// write writes the index as a part.
+// write writes the index as the part with the given number.
 func (c checkpointIndex) write(ctx context.Context, output *storage.Output, part int) error {
 	file, err := output.Part(ctx, part, 0)
 	if err != nil {
@@ -50,7 +51,7 @@ func (c checkpointIndex) write(ctx context.Context, output *storage.Output, part
 	return file.Commit()
 }
 
-// readIndex reads the file that write has written.
+// readIndex reads an index that write has written.
 func readIndex(ctx context.Context, files *storage.Files, path string) (index checkpointIndex, err error) {
 	file, err := files.Open(ctx, path)
 	if err != nil {
@@ -67,8 +68,9 @@ func readIndex(ctx context.Context, files *storage.Files, path string) (index ch
 	return codec.Decode[checkpointIndex](rest[4:])
 }
 
-// openCheckpoint returns where the partitions of a checkpoint are, and whether they are
-// divided by key. It fails unless all parts are there with their right lengths.
+// openCheckpoint returns the splits of each partition of a checkpoint, and whether the
+// partitions are divided by the hash of keys. It fails if a part is missing or does not
+// have the length that the index says.
 func openCheckpoint(ctx context.Context, files *storage.Files, uri string) (partitions [][]storage.Split, hashed bool, err error) {
 	defer func() {
 		if err != nil {
@@ -117,8 +119,8 @@ func openCheckpoint(ctx context.Context, files *storage.Files, uri string) (part
 	return partitions, index.Hashed, nil
 }
 
-// readElements passes the elements of a partition of a checkpoint to visit, until visit
-// returns false or an error. An element is valid until visit returns.
+// readElements calls visit with each encoded element of a partition of a checkpoint, until
+// visit returns false or an error. The bytes of an element are valid until visit returns.
 func readElements(ctx context.Context, split storage.Split, visit func(element []byte) (more bool, err error)) error {
 	if split.Length == 0 {
 		return nil

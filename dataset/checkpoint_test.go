@@ -68,8 +68,9 @@ func TestCheckpoint(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// What reads a checkpoint needs nothing of the data set that was written, whose
-// executors are lost. It knows that the elements are divided by key.
+// Reading a checkpoint needs nothing of the data set that was written, so it works after
+// that data set's executors are lost. The data set that reads it knows that its elements
+// are divided by key.
 func TestCheckpointCutsTheLineage(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "checkpoint")
 	computed.Store(0)

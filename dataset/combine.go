@@ -5,15 +5,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// A combiner stops merging if more than maxDistinct of the first minCombined records
-// had a new key.
+// A combiner stops merging if, among the first minRecordsToCombine records, the share of
+// distinct keys exceeds maxDistinctShare. Merging would then save little.
 const (
 	minRecordsToCombine = 100_000
 	maxDistinctShare    = 0.8
 )
 
-// write merges the values of each key as far as memory allows, and writes the
-// merged values to the shuffle.
+// write merges the values of each key in the partitions of s, and writes the merged values
+// to the shuffle. If memory does not suffice for all keys, it writes several merged values
+// for a key.
 func (a *aggregation[K, V, A]) write(x *taskContext, s span, out *shuffle.Writer) error {
 	c := combiner[K, V, A]{aggregation: a, x: x, out: out, table: shuffle.NewTable[A](), heap: newHeapEstimate[A]()}
 	defer c.table.Release()
@@ -48,20 +49,20 @@ type combiner[K, V, A any] struct {
 	table    *shuffle.Table[A]
 	heap     heapEstimate
 	records  int
-	disabled bool // set if values are not merged any more
+	disabled bool // whether values are not merged any more
 	encoded  []byte
 
-	// A batch of records that are to be added. Looking up many keys together is
-	// faster, because the processor then waits for several parts of the table at
-	// once.
+	// The batch: records that are still to be added. Looking up many keys together is
+	// faster, because the processor then waits for several parts of the table at the same
+	// time.
 	keys    []byte
 	keyEnds []int
 	hashes  []uint64
 	values  []V
 }
 
-// maxBatch is the largest number of records in a batch, and maxBatchBytes about the
-// largest size of their keys.
+// maxBatchRecords is the largest number of records in a batch. maxBatchKeyBytes is the
+// approximate limit for the size of their keys together.
 const (
 	maxBatchRecords  = 256
 	maxBatchKeyBytes = 8 << 10
@@ -96,7 +97,8 @@ func (c *combiner[K, V, A]) addBatch() error {
 	return nil
 }
 
-// add merges a value into that of its key, or writes it.
+// add merges a value into the merged value of its key. If merging is disabled, it writes
+// the value alone.
 func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
 	if c.disabled {
 		var single A
@@ -108,7 +110,7 @@ func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
 	if c.records++; c.records == minRecordsToCombine && float64(c.table.Len()) > maxDistinctShare*minRecordsToCombine {
 		c.disabled = true
 		err := c.flush()
-		c.table.Release() // its memory is the writer's now
+		c.table.Release() // from now on the writer uses this memory
 		return err
 	}
 	if (first || !c.heap.noPointers) && tooLarge(c.table, &c.heap, c.x.operatorMemory) {
@@ -117,7 +119,7 @@ func (c *combiner[K, V, A]) add(hash uint64, key []byte, value V) error {
 	return nil
 }
 
-// write passes a key with its merged value to add.
+// write encodes a merged value, and passes it to add with its key and the key's partition.
 func (c *combiner[K, V, A]) write(hash uint64, key []byte, merged A, add func(partition int, key, value []byte) error) (err error) {
 	if c.encoded, err = c.aggregation.values.Append(c.encoded[:0], merged); err != nil {
 		return err
@@ -125,8 +127,8 @@ func (c *combiner[K, V, A]) write(hash uint64, key []byte, merged A, add func(pa
 	return add(partitionOf(hash, c.x.layout.Partitions), key, c.encoded)
 }
 
-// flush writes all merged values, sorted by hash. That sorts them by partition too, as
-// AddOrdered requires.
+// flush writes all merged values, in the order of their hashes. This is also the order of
+// their partitions, which AddOrdered requires.
 func (c *combiner[K, V, A]) flush() error {
 	if c.table.Len() == 0 {
 		return nil

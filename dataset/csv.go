@@ -20,29 +20,30 @@ import (
 type csvOptions struct {
 	header    bool
 	delimiter rune // 0 means a comma
-	lines     bool // each line is a record
+	lines     bool // no record has line breaks, so files can be divided
 }
 
 // Header makes [CSV] take the first record of each file as the names of its columns.
 func Header() ReadOption { return func(s *source) { s.csv.header = true } }
 
-// Delimiter sets what separates the fields of a [CSV] record, instead of a comma.
+// Delimiter sets the character that separates the fields of a [CSV] record. The default is
+// a comma.
 func Delimiter(delimiter rune) ReadOption { return func(s *source) { s.csv.delimiter = delimiter } }
 
-// LineRecords makes [CSV] divide large files among partitions. Then each line must be
-// a record: fields in quotes must not contain line breaks.
+// LineRecords says that each line of the files is one record, so fields in quotes contain
+// no line breaks. Then [CSV] can divide large files among partitions.
 func LineRecords() ReadOption { return func(s *source) { s.csv.lines = true } }
 
 // CSV returns the records of files of comma-separated values, as encoding/csv reads
 // them. T is a []string, or a struct whose exported fields are strings, []byte,
 // numbers, booleans or types with the methods UnmarshalText and MarshalText.
 //
-// With the option [Header], a field of a struct has the column with its name, or with
-// the name in its tag `csv:"name"`; other columns are ignored. Without it, the columns
-// are the fields in their order. Fields with the tag `csv:"-"` are ignored.
+// With the option [Header], a field gets the column that has the field's name, or the name
+// in its tag `csv:"name"`; other columns are ignored. Without Header, the first field gets
+// the first column, and so on. Fields with the tag `csv:"-"` are ignored.
 //
 // A file is read by one task, because a record may have line breaks, unless the
-// option [LineRecords] excludes that. See [Text] for the files.
+// option [LineRecords] excludes that. [Text] says which files path selects.
 func CSV[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 	n := newSource[T](p, "CSV", path, options)
 	n.source.whole = !n.source.csv.lines
@@ -60,16 +61,17 @@ type csvReader[T any] struct {
 	split     storage.Split
 	options   csvOptions
 	converter csvConverter
-	width     int   // number of columns; 0 if records may have any
-	columns   []int // the column of each field
+	width     int   // number of fields that a record must have; 0 for any
+	columns   []int // for each field of T, the index of its column
 	limit     *recordLimitReader
 }
 
-// recordLimitReader is a file that cannot be read further if a record is too large.
+// recordLimitReader reads a file, and fails when a record has more than limit bytes, for example
+// because a quote is missing.
 type recordLimitReader struct {
 	file  io.Reader
 	limit int64
-	bytes int64 // read since the end of the last record
+	bytes int64 // bytes read since the last record was complete
 }
 
 func (l *recordLimitReader) Read(p []byte) (int, error) {
@@ -81,7 +83,8 @@ func (l *recordLimitReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// each passes the elements to emit. It returns false if emit did, or after an error.
+// each calls emit with each element, and reject with each malformed record. It stops and
+// returns false if emit or reject returns false, or after an error.
 func (r *csvReader[T]) each(emit func(T) bool, reject malformedFunc) bool {
 	if err := checkIsText(r.split); err != nil {
 		return r.x.fail(err)
@@ -143,7 +146,7 @@ func (r *csvReader[T]) each(emit func(T) bool, reject malformedFunc) bool {
 	}
 }
 
-// reader returns a reader of the records of a file.
+// reader returns a reader of file's records. It skips a byte order mark.
 func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
 	r.limit = &recordLimitReader{file: file, limit: r.x.service.TaskMemory()}
 	buffer := bufio.NewReaderSize(r.limit, 64<<10)
@@ -161,7 +164,8 @@ func (r *csvReader[T]) reader(file io.Reader) *csv.Reader {
 	return records
 }
 
-// readHeader reads the header of the file, of which the split is a later part.
+// readHeader reads the header from the beginning of the file, for a split that begins
+// later.
 func (r *csvReader[T]) readHeader() error {
 	start := *r
 	start.split.Offset, start.split.Length, start.split.Last = 0, r.split.Offset, false
@@ -180,7 +184,8 @@ func (r *csvReader[T]) readHeader() error {
 	return nil
 }
 
-// bindColumns finds the column of each field. header is nil if it is not known.
+// bindColumns finds the column of each field by the names in header. If header is nil, the
+// first field gets the first column, and so on.
 func (r *csvReader[T]) bindColumns(header []string) error {
 	r.width = len(header)
 	r.columns = make([]int, len(r.converter.fields))
@@ -201,8 +206,8 @@ func (r *csvReader[T]) bindColumns(header []string) error {
 
 var errBrokenLine = errors.New("a field has a line break in quotes: read the files without the option LineRecords")
 
-// check returns an error if a record has too few or too many fields, or a line break
-// that the options exclude.
+// check returns an error if a record has too few or too many fields, or has a line break
+// although the option LineRecords is set.
 func (r *csvReader[T]) check(record []string) error {
 	if r.width > 0 && len(record) != r.width {
 		return fmt.Errorf("the record has %d fields: want %d", len(record), r.width)
@@ -218,7 +223,7 @@ func (r *csvReader[T]) text(record []string) string {
 	return strings.Join(record, string(cmp.Or(r.options.delimiter, ',')))
 }
 
-// wrapError adds the place to an error of a csv.Reader.
+// wrapError adds the file, and the line if it is known, to an error of a csv.Reader.
 func (r *csvReader[T]) wrapError(err error) error {
 	var malformed *csv.ParseError
 	if !errors.As(err, &malformed) {

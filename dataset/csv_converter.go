@@ -13,7 +13,7 @@ import (
 
 // csvConverter converts CSV records to elements and back.
 type csvConverter struct {
-	fields []csvField // nil if T is a []string
+	fields []csvField // nil if elements are of type []string
 }
 
 // csvField is a field of a struct. Its functions take a pointer to the struct.
@@ -23,8 +23,8 @@ type csvField struct {
 	format func(row unsafe.Pointer) (string, error)
 }
 
-// newCSVConverter returns the conversion for T. It fails if T has a field that cannot be
-// converted.
+// newCSVConverter returns the csvConverter for elements of type t. It ignores the fields
+// for which skip returns true, and fails if another exported field cannot be converted.
 func newCSVConverter(t reflect.Type, skip func(reflect.StructField) bool) (csvConverter, error) {
 	if t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[string]() {
 		return csvConverter{}, nil
@@ -123,7 +123,7 @@ func (e csvLineEncoder) line(record []string) ([]byte, error) {
 	return e.buffer.Bytes(), e.writer.Error()
 }
 
-// textMarshaler is a pointer to a type that converts itself.
+// textMarshaler is implemented by pointers to types that convert themselves to and from text.
 type textMarshaler interface {
 	encoding.TextUnmarshaler
 	encoding.TextMarshaler
@@ -181,7 +181,8 @@ func csvFieldOf(field reflect.StructField) (csvField, bool) {
 	return csvField{}, false
 }
 
-// csvFieldAt returns a field whose type has the memory layout of F.
+// csvFieldAt returns a field at an offset in its struct. The field's type must have the
+// memory layout of F.
 func csvFieldAt[F any](offset uintptr, parse func(string) (F, error), format func(F) string) csvField {
 	return csvField{
 		parse: func(row unsafe.Pointer, text string) (err error) {

@@ -1,6 +1,6 @@
 package dataset
 
-// divide decides what each task of a stage computes.
+// divide returns what each task of a stage computes. It sets s.division to the reasons.
 func (e *engine) divide(s *stageState) []assignment {
 	l := e.layout()
 	if s.exchange == nil && s.job.kind == measureShuffle {
@@ -35,7 +35,7 @@ func (e *engine) divide(s *stageState) []assignment {
 				for _, split := range e.splits(n, own) {
 					sizes[partition] += split.Length
 				}
-			case len(n.inputs)+len(n.shuffles) == 0: // another source: its partitions are tasks
+			case len(n.inputs)+len(n.shuffles) == 0: // another source: each partition becomes a task
 				sizes[partition] = maxTaskBytes
 			}
 		})
@@ -47,20 +47,22 @@ func (e *engine) divide(s *stageState) []assignment {
 	return tasks
 }
 
-// taskBytes returns about how many bytes each task reads if all together read total.
+// taskBytes returns how many bytes a task should read, approximately, if all tasks together
+// read total bytes.
 func (e *engine) taskBytes(total int64) int64 {
 	return min(max(total/int64(3*e.cores()), minTaskBytes), maxTaskBytes)
 }
 
 const (
-	// minTaskBytes and maxTaskBytes limit how many stored bytes of shuffles a task
-	// reads, if it reads several partitions, and how many bytes of a decommissioned
-	// executor a task takes over.
+	// minTaskBytes and maxTaskBytes are the limits of taskBytes. They apply to stored bytes
+	// of shuffles, for tasks that read several partitions, and to the bytes that one task
+	// moves from a decommissioned executor.
 	minTaskBytes = 1 << 20
 	maxTaskBytes = 64 << 20
 )
 
-// coalesceSpans divides partitions into spans of at most target bytes each, or one
+// coalesceSpans divides the partitions of the span all into smaller spans. Each of these
+// has at most target bytes, or is a single partition. sizes has the bytes of each
 // partition.
 func coalesceSpans(all span, sizes []int64, target int64) []span {
 	var tasks []span

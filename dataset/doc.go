@@ -1,7 +1,7 @@
-// Package dataset computes with data sets that are larger than the memory of one
-// machine, on the executors of a bobbin application. A data set has typed elements
-// in partitions; operators such as [Map], [Reduce], [Join] and [Sort] make new data
-// sets of others, and actions such as [Of.Collect] and [Of.Save] compute them.
+// Package dataset computes with data sets that are larger than the memory of one machine,
+// on the executors of a bobbin application. A data set has typed elements in partitions;
+// operators such as [Map], [Reduce], [Join] and [Sort] make new data sets from others, and
+// actions such as [Of.Collect] and [Of.Save] compute data sets.
 //
 // Operators are called in plan functions, which [Define] registers by name:
 //
@@ -12,31 +12,32 @@
 //		})
 //	})
 //
-// The driver function calls them with arguments, and actions on the result:
+// The driver function calls [Definition.With] to make the data set of a plan function with
+// arguments, and calls actions on the result:
 //
 //	err := wordCount.With(session, "hdfs:///in").Save(ctx, "hdfs:///out", dataset.AsText)
 //
-// [Text], [CSV], [JSON] and [ArrowRecords] read files, [Slice], [Range] and [Generate]
+// [Text], [CSV], [JSON], [FixedLength] and [ArrowRecords] read files, [Slice], [Range] and [Generate]
 // make elements from arguments. [Of.Save] writes text, CSV or JSON lines, with options
 // such as [Compress], [Overwrite] and [Append].
 //
-// A plan function runs in the driver and again in each executor, which so has the
-// functions that are passed to operators, with all that they capture. Executors
-// check that they got the same plan as the driver.
+// A plan function runs in the driver and again in each executor. That is how executors get
+// the functions that are passed to operators, and the variables that these capture.
+// Executors check that they got the same plan as the driver.
 //
 // # How a job runs
 //
-// Operators that need no other partitions than their own, such as Map and Filter,
-// are computed in one pass, element by element. Operators on keys, and Sort, need a
-// shuffle: the tasks of one stage write records to files on the disks of their
-// executors, divided by key, and the tasks of the next stage fetch them. Tasks stay
-// within the executor's memory and use its disk for what does not fit.
+// Operators that compute a partition from only one partition of their input, such as Map
+// and Filter, run together in one pass, element by element. Operators on keys, and Sort,
+// need a shuffle: the tasks of one stage write records to files on the disks of their
+// executors, divided by key, and the tasks of the next stage fetch them. Tasks stay within
+// the executor's memory, and write data that does not fit to its disk.
 //
-// The files of a shuffle are kept as long as the driver function refers to the data
-// set, and used by later jobs. An executor that leaves in order, such as one whose node
-// is decommissioned, first moves its files and cached partitions to other executors. If
-// an executor is lost, only the tasks whose output was lost run again. [Of.Cache] keeps
-// the elements of a data set too, which is worth while if jobs read it several times.
+// The files of a shuffle are kept as long as the driver function refers to the data set,
+// and later jobs use them again. If an executor is decommissioned, for example because its
+// node is, its files and cached partitions are first copied to other executors. If an
+// executor is lost, only the tasks whose output was lost run again. [Of.Cache] also keeps
+// the elements of a data set. That is worthwhile if several jobs read it.
 //
 // # Broadcast values
 //
@@ -46,13 +47,13 @@
 //	words := dataset.NewBroadcast(session, dictionary)
 //	known.With(session, Arguments{In: "hdfs:///in", Words: words}).Save(ctx, "hdfs:///out", dataset.AsText)
 //
-// The functions of the plan call [Broadcast.Value]. The driver sends each piece of
-// the value about once: executors get most pieces from each other. A plain argument,
-// in contrast, is sent to each executor by the driver, with each stage, and decoded
-// again for each plan.
+// The functions of the plan call [Broadcast.Value]. The driver sends each piece of the
+// value about once: executors get most pieces from each other. A plain argument, in
+// contrast, is sent by the driver to each executor with each stage, and is decoded for each
+// plan.
 //
 // # Counters
 //
-// A bobbin.Counter that a task of a data set adds to counts once for each task that
-// counts, however often the task runs.
+// What a task of a data set adds to a bobbin.Counter counts once, even if the task runs
+// several times.
 package dataset

@@ -6,21 +6,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/record"
 )
 
-// elementCopier copies elements that an operator keeps after it returns. Elements without
-// []byte are kept as they are.
+// elementCopier copies elements that an operator keeps after the function that received
+// them returns. It does not copy elements of a type that cannot contain a []byte, because
+// these remain valid.
 type elementCopier[T any] struct {
 	codec    *record.Codec[T]
 	mustCopy bool
 }
 
-// elementCopierOf returns a keeper for T. If elements cannot be sent, it records why.
+// elementCopierOf returns an elementCopier for T. If values of T cannot be encoded, it
+// makes the plan invalid.
 func elementCopierOf[T any](p *Plan, operator string) elementCopier[T] {
 	codec, err := record.CodecFor[T]()
 	p.reject(operator, err)
 	return elementCopier[T]{codec: codec, mustCopy: hasBytes(reflect.TypeFor[T](), map[reflect.Type]bool{})}
 }
 
-// keep returns an element that shares no memory with the source of the given one.
+// copy returns a copy of an element that stays valid, or the element itself if it need not
+// be copied.
 func (k elementCopier[T]) copy(element T) (T, error) {
 	if !k.mustCopy {
 		return element, nil
@@ -57,7 +60,8 @@ func hasBytes(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// hasNoPointers reports whether values of a type refer to no other memory.
+// hasNoPointers reports whether values of a type contain no pointers, strings, slices or
+// the like, and so refer to no other memory.
 func hasNoPointers(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:
@@ -74,8 +78,8 @@ func hasNoPointers(t reflect.Type) bool {
 	}
 }
 
-// containsMap reports whether values of a type can contain a map, whose encoding
-// differs from time to time.
+// containsMap reports whether values of a type can contain a map. The encoding of a map can
+// differ from one time to the next, because its entries are in any order.
 func containsMap(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false

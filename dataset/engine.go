@@ -16,11 +16,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// engine runs the jobs of a session: it asks package stage what to run, submits task
-// sets to the driver, and records which executors store what the tasks wrote.
+// engine runs the jobs of a session. It asks package stage what to run, submits task sets
+// to the driver, and records which executors store the map outputs and cached partitions
+// that tasks wrote.
 //
-// One goroutine, the loop, owns the state. It runs while there are jobs or hand-overs.
-// Other goroutines post functions to it.
+// One goroutine, the loop, owns most of the state. It runs while there are jobs or
+// hand-overs. Other goroutines post functions to the loop, which runs them one after the
+// other.
 type engine struct {
 	app     *role.Application
 	session *bobbin.Session
@@ -41,7 +43,7 @@ type engine struct {
 	bounds    map[uint64][][]byte
 	offsets   map[ref][]int64
 	joins     map[ref]joinChoice
-	saved     map[string]int // number of outputs by path
+	saved     map[string]int // number of outputs saved so far, by path
 	levels    map[ref]Level
 	summaries []StageSummary
 
@@ -50,25 +52,26 @@ type engine struct {
 	jobs      map[stage.JobID]*job
 	stages    map[stage.StageID]*stageState
 	attempts  map[uint64]*stageAttempt
-	executors map[string]*executor // by the driver's id
+	executors map[string]*executor // by the id that the driver gives them
 	cached    map[cachedBlock]map[string]bool
-	handovers map[*handover]struct{} // that have submitted their task sets
+	handovers map[*handover]struct{} // hand-overs whose task sets are submitted and have not ended
 	losses    losses
 
 	replication *replication
 }
 
-// executor is an executor that has registered.
+// executor is what the engine knows about an executor that has registered.
 type executor struct {
 	driver.ExecutorInfo
 	registrations      int // how often it has registered
 	lost               bool
-	decommissioned     bool                       // it gets no further tasks
-	unreachableReports map[unreachableReport]bool // since it has registered
+	decommissioned     bool                       // it gets no more tasks
+	unreachableReports map[unreachableReport]bool // since it registered: that it does not answer
 }
 
-// graphID returns the id by which package stage knows the executor, which changes with
-// each registration.
+// graphID returns the id by which package stage knows the executor. It differs after each
+// registration, so that package stage does not take an executor that registers again for
+// the one that was lost before.
 func (e *executor) graphID() string { return fmt.Sprintf("%s#%d", e.ID, e.registrations) }
 
 // usable reports whether the executor can get tasks and data.
@@ -82,14 +85,15 @@ type engineList struct {
 	bySession map[*bobbin.Session]*engine
 }
 
-// get returns the engine of a session; nil if it has none.
+// get returns the engine of a session, or nil if the session has none.
 func (l *engineList) get(session *bobbin.Session) *engine {
 	l.Lock()
 	defer l.Unlock()
 	return l.bySession[session]
 }
 
-// engineOf returns the engine of a session. The session's end ends it.
+// engineOf returns the engine of a session. If there is none, it makes one, which is
+// removed when the session ends.
 func engineOf(session *bobbin.Session) (*engine, error) {
 	if session == nil {
 		return nil, errors.New("a data set within a plan function has no elements yet: call its actions in the driver function, on the result of With")
@@ -154,7 +158,8 @@ func (e *engine) startLoop() {
 	}
 }
 
-// stopLoop stops the loop and waits for it, unless another caller of startLoop needs it.
+// stopLoop stops the loop and waits until it has ended, unless another caller of startLoop
+// still needs it.
 func (e *engine) stopLoop() {
 	e.loopMu.Lock()
 	defer e.loopMu.Unlock()
@@ -195,7 +200,8 @@ func (e *engine) ExecutorAdded(info driver.ExecutorInfo) {
 	})
 }
 
-// cores returns the number of cores of usable executors; 1 if there are none.
+// cores returns the number of cores of all usable executors together, or 1 if there are no
+// such executors.
 func (e *engine) cores() int {
 	registered := 0
 	for _, x := range e.executors {
@@ -206,29 +212,29 @@ func (e *engine) cores() int {
 	return max(registered, 1)
 }
 
-// stageState is the engine's state of a stage of package stage.
+// stageState is what the engine knows about a stage, besides what package stage knows.
 type stageState struct {
 	id             stage.StageID
-	number         uint64 // its id in events
+	number         uint64 // id of the stage in events
 	final          *node
 	exchange       *exchange    // the shuffle that the stage writes; nil for a result stage
-	job            *job         // the first job that needs it
+	job            *job         // the first job that needs the stage
 	tasks          []assignment // what each task computes; nil until the stage is planned
 	division       string       // why the stage has these tasks, for its summary
-	partlyComputed []*node      // data sets of which tasks compute pieces of partitions
+	partlyComputed []*node      // data sets of which some tasks compute only a piece of a partition
 	outputs        []shuffle.Output
-	countersAdded  []bool        // by task: its counters were added
-	sizes          *shuffleSizes // sizes of the outputs; nil if outputs have changed since
+	countersAdded  []bool        // by task: whether its counters were added
+	sizes          *shuffleSizes // sizes of the outputs; nil if they must be computed again
 }
 
-// act carries out the actions of package stage.
+// act carries out actions that package stage asks for.
 func (e *engine) act(actions []stage.Action) {
 	for _, action := range actions {
 		switch action := action.(type) {
 		case stage.Plan:
 			s := e.stages[action.Stage]
 			s.tasks = e.divide(s)
-			if len(s.countersAdded) != len(s.tasks) { // otherwise the stage was planned before
+			if len(s.countersAdded) != len(s.tasks) { // if equal, the stage was planned before
 				s.countersAdded = make([]bool, len(s.tasks))
 			}
 			if s.exchange != nil {
@@ -251,14 +257,15 @@ func (e *engine) act(actions []stage.Action) {
 	}
 }
 
-// errInputLost ends the task sets of attempts whose tasks read output that is lost.
+// errInputLost is the cause with which the engine cancels task sets whose tasks read output
+// that is lost.
 var errInputLost = errors.New("output that the stage reads is lost")
 
 func (e *engine) endJob(id stage.JobID, err error) {
 	j := e.jobs[id]
 	for _, a := range e.attempts {
 		if a.state.exchange == nil && a.state.job == j {
-			a.summarize() // the job's caller may read summaries before the task set ends
+			a.summarize() // the caller of the action may read summaries before the task set ends
 		}
 	}
 	delete(e.jobs, id)
@@ -289,7 +296,7 @@ func (e *engine) isCached(r ref) bool {
 	return cached
 }
 
-// uncache ends the effect of cache.
+// uncache undoes cache, and tells executors to remove the stored partitions.
 func (e *engine) uncache(r ref) {
 	e.mu.Lock()
 	delete(e.levels, r)
@@ -301,8 +308,8 @@ func (e *engine) uncache(r ref) {
 	})
 }
 
-// forget removes the state of a plan that nothing refers to any more, and tells
-// executors to remove what they store for it.
+// forget removes the state of a plan to which nothing refers any more, and tells executors
+// to remove its cached partitions and map outputs.
 func (e *engine) forget(p *Plan) {
 	e.mu.Lock()
 	for _, n := range p.nodes {

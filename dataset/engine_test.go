@@ -148,7 +148,8 @@ func TestACancelledJobEnds(t *testing.T) {
 	})
 }
 
-// What nothing refers to is removed: files of shuffles, and blocks of cached data.
+// If nothing refers to a data set any more, the files of its shuffles and its cached blocks
+// are removed.
 func TestUnusedShufflesAreRemoved(t *testing.T) {
 	directory := t.TempDir()
 	t.Setenv("TMPDIR", directory)

@@ -31,7 +31,7 @@ var (
 		}
 		return dataset.FullJoin(byLine(in.Left), byLine(in.Right), func(key string, _, _ *int) string { return key })
 	})
-	// disturbed calls disturb in each task before it reads its input.
+	// The tasks of disturbed call disturb before they read their input.
 	disturb   func()
 	disturbed = dataset.Define("disturbed", func(p *dataset.Plan, in string) *dataset.Of[string] {
 		return dataset.MapPartitions(dataset.Text(p, in), func(_ *bobbin.Task, lines iter.Seq[[]byte]) iter.Seq2[string, error] {
@@ -78,14 +78,15 @@ func TestEmptyInputs(t *testing.T) {
 	})
 }
 
-// Between planning and reading, a file vanishes, is replaced by a shorter one, or grows.
+// After the job was planned, but before tasks read a file, the file vanishes, is replaced
+// by a shorter file, or grows.
 func TestInputFilesThatChangeDuringAJob(t *testing.T) {
 	text := strings.Repeat("0123456\n", 1000)
 	path := filepath.Join(t.TempDir(), "file")
 	for _, c := range []struct {
 		name   string
 		change func() error
-		lines  int // -1: an error that names the file
+		lines  int // -1 means an error that names the file
 	}{
 		{"vanishes", func() error { return os.RemoveAll(path) }, -1},
 		{"is cut", func() error { return os.WriteFile(path, []byte(text[:4000]), 0o600) }, -1},

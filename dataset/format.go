@@ -8,7 +8,8 @@ import (
 	"reflect"
 )
 
-// Format is a format of files; see [Of.Save].
+// Format is a format of files that [Of.Save] writes. Packages such as dataset/parquet have
+// more formats, and [RegisterFormat] adds formats of programs. The zero value is invalid.
 type Format struct{ name string }
 
 // FormatDescription describes a format of files to [RegisterFormat].
@@ -105,7 +106,7 @@ func (o outputFormat) openFiles() int {
 	return 1
 }
 
-// saver returns the function with which the nodes of a data set write elements.
+// saver returns the function for the field save of a data set's node.
 func saver[T any](s *Of[T]) func(x *taskContext, partition int, write func(element any) error) {
 	return func(x *taskContext, partition int, write func(element any) error) {
 		current := new(T) // the same variable for all elements, to avoid allocations

@@ -9,9 +9,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// Group returns each key with its values, in any order. The values of a key are
-// read one after the other, so there can be more than fit into memory: a function
-// can read them once, before it returns.
+// Group returns each key with its values, in any order. The values of a key are read one
+// after the other, so they need not fit into memory together. A function that receives such
+// an element can read the values only once, and only before it returns.
 func Group[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
 	n := &node{operator: "Group", buffersElements: true}
 	side := newKeyedInput(n, in)
@@ -34,7 +34,8 @@ func Group[K, V any](in *Of[KV[K, V]]) *Of[KV[K, iter.Seq[V]]] {
 	})
 }
 
-// decoded decodes values. Errors fail the execution and end the sequence.
+// decoded yields decoded values. If a value cannot be decoded, decoded fails the task and
+// ends the sequence.
 func decoded[V any](x *taskContext, codec *record.Codec[V], values iter.Seq[[]byte]) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for encoded := range values {
@@ -50,8 +51,9 @@ func decoded[V any](x *taskContext, codec *record.Codec[V], values iter.Seq[[]by
 	}
 }
 
-// sort sorts the records of a partition by the hash of their keys. If ok is false,
-// it has failed.
+// sort sorts the records of a partition by the hashes of their keys, and by keys with equal
+// hashes. If that fails, sort fails the task and returns false. Otherwise the caller must
+// call sorted.close.
 func (side *keyedInput[K, V]) sort(x *taskContext, partition int) (sorted *sortedGroups, ok bool) {
 	sorter, err := x.sorter()
 	if err != nil {
@@ -65,15 +67,16 @@ func (side *keyedInput[K, V]) sort(x *taskContext, partition int) (sorted *sorte
 	return newSortedGroups(x, sorter), true
 }
 
-// sortedGroups reads sorted records, grouped by key.
+// sortedGroups reads the records of a sorter, grouped by key. At any time it is in one
+// group; nextGroup goes to the next.
 type sortedGroups struct {
 	x      *taskContext
 	sorter *shuffle.Sorter
 	record shuffle.Record // the next record
 	more   bool           // set if there is a next record
 
-	hash uint64 // hash of the group's key
-	key  []byte // the group's key, encoded
+	hash uint64 // hash of the current group's key
+	key  []byte // the current group's key, encoded; nil before the first group
 }
 
 func newSortedGroups(x *taskContext, sorter *shuffle.Sorter) *sortedGroups {
@@ -97,18 +100,19 @@ func (s *sortedGroups) advance() {
 	}
 }
 
-// compare compares the group's key with another, in the order in which groups are read.
+// compare compares the current group's key with another key in the order in which groups
+// are read, like cmp.Compare.
 func (s *sortedGroups) compare(hash uint64, key []byte) int {
 	return cmp.Or(cmp.Compare(s.hash, hash), bytes.Compare(s.key, key))
 }
 
-// inGroup reports whether the next record belongs to the group.
+// inGroup reports whether the next record belongs to the current group.
 func (s *sortedGroups) inGroup() bool {
 	return s.more && s.record.Prefix == s.hash && string(s.record.Key) == string(s.key)
 }
 
-// nextGroup skips the rest of the group and goes to the next one. It returns false
-// if there is none, or after an error.
+// nextGroup skips the unread values of the current group and goes to the next group. It
+// returns false if there is none, or after an error.
 func (s *sortedGroups) nextGroup() bool {
 	for s.key != nil && s.inGroup() {
 		s.advance()
@@ -121,7 +125,7 @@ func (s *sortedGroups) nextGroup() bool {
 	return true
 }
 
-// values yields the values of the group that have not been read.
+// values yields the values of the current group that have not been read yet.
 func (s *sortedGroups) values(yield func([]byte) bool) {
 	for s.inGroup() {
 		goOn := yield(s.record.Value)

@@ -18,22 +18,23 @@ import (
 )
 
 // handover moves the map outputs and cached partitions of an executor that is being
-// decommissioned to other executors, by a task set that runs there.
+// decommissioned to other executors. It runs a task set, whose tasks copy the data to the
+// executors on which they run.
 type handover struct {
 	engine      *engine
 	from        *executor
 	nodeLeaves  bool                               // so the outputs that its shuffle service keeps move too
-	relocations map[shuffle.MapID]stage.Relocation // of the outputs, without their new executors
+	relocations map[shuffle.MapID]stage.Relocation // of the outputs to move, new executor not set
 	began       time.Time
 	submission  *driver.Submission // nil before it was submitted
 	outputs     int                // number of outputs that were moved
-	bytes       int64              // of these outputs
+	bytes       int64              // size of the outputs that were moved
 	partitions  int                // number of cached partitions that were moved
-	ended       chan struct{}      // closed when it has ended
+	ended       chan struct{}      // closed when the hand-over has ended
 }
 
-// errNoAdopter ends a hand-over if no executor can take over the data, or the
-// decommissioned one is lost.
+// errNoAdopter is the cause with which a hand-over is cancelled if no executor can take
+// over the data, or if the decommissioned executor is lost.
 var errNoAdopter = errors.New("no executor can take over the data")
 
 // ExecutorDecommissioned implements driver.ExecutorListener.
@@ -48,8 +49,8 @@ func (e *engine) ExecutorDecommissioned(info driver.ExecutorInfo) bool {
 	return true
 }
 
-// handOver moves what an executor stores, within the time that the settings allow, and
-// then lets the executor stop.
+// handOver moves what an executor stores to other executors, and then lets it stop. After
+// executor.handoverTimeout it stops moving and lets the executor stop.
 func (e *engine) handOver(info driver.ExecutorInfo) {
 	e.startLoop()
 	defer e.stopLoop()
@@ -67,7 +68,7 @@ func (e *engine) handOver(info driver.ExecutorInfo) {
 	e.app.Driver.EndHandover(info.ID, e)
 }
 
-// canAdopt reports whether any executor can take over data.
+// canAdopt reports whether there is an executor that can take over data.
 func (e *engine) canAdopt() bool {
 	for _, x := range e.executors {
 		if x.usable() && x.Profile == profile.DefaultID {
@@ -77,7 +78,8 @@ func (e *engine) canAdopt() bool {
 	return false
 }
 
-// cancelImpossible cancels the hand-overs that cannot go on.
+// cancelImpossible cancels the hand-overs that cannot succeed, because their executor is
+// lost or no other executor can take over data.
 func (e *engine) cancelImpossible() {
 	impossible := !e.canAdopt()
 	for h := range e.handovers {
@@ -87,8 +89,8 @@ func (e *engine) cancelImpossible() {
 	}
 }
 
-// start submits the task set. If there is nothing to move, no executor to move it to, or
-// no answer from the executor, the hand-over ends.
+// start submits the task set. The hand-over ends at once if there is nothing to move, if no
+// executor can take over the data, or if the decommissioned executor does not answer.
 func (h *handover) start(id string) {
 	e := h.engine
 	h.from = e.executors[id]
@@ -117,7 +119,7 @@ func (h *handover) cancel(cause error) {
 }
 
 // taskSet returns the task set that moves all that the executor stores. It has priority
-// over jobs, because the executor waits for it.
+// over the task sets of jobs, because the executor waits for it.
 func (h *handover) taskSet() (driver.TaskSet, error) {
 	spec := driver.TaskSet{
 		Name: fmt.Sprintf("data of executor %s, which leaves", h.from.ID), Function: adoptFunction,
@@ -148,7 +150,8 @@ func (h *handover) taskSet() (driver.TaskSet, error) {
 	return spec, nil
 }
 
-// findOutputs returns the outputs that the executor has.
+// findOutputs returns the map outputs to move. Outputs that the shuffle service of the
+// executor's node keeps are moved only if the node leaves too.
 func (h *handover) findOutputs() (outputs []shuffle.Output) {
 	for id, s := range h.engine.stages {
 		if s.exchange == nil {
@@ -172,7 +175,7 @@ func (h *handover) findOutputs() (outputs []shuffle.Output) {
 	return outputs
 }
 
-// findCached returns the cached partitions that only decommissioned executors store.
+// findCached returns the cached partitions of the executor that no usable executor stores.
 func (h *handover) findCached() (copies []cachedCopy) {
 	e := h.engine
 	e.mu.Lock()
@@ -215,7 +218,7 @@ func (h *handover) Ended(err error) {
 	})
 }
 
-// taskDone records where the data is now that a task has taken over.
+// taskDone records that the data that a task has taken over is now at the task's executor.
 func (h *handover) taskDone(result driver.Result) {
 	e := h.engine
 	h.submission.Release(len(result.Value))
@@ -224,14 +227,14 @@ func (h *handover) taskDone(result driver.Result) {
 		h.cancel(err)
 		return
 	}
-	to := e.executors[result.ExecutorID] // it has registered before it ran the task
+	to := e.executors[result.ExecutorID] // never nil: an executor registers before it runs a task
 	if output.Problem != "" {
 		e.app.Logger.Warn("some of an executor's data cannot be moved", "executor", h.from.ID, "to", result.ExecutorID, "error", output.Problem)
 	}
 	for _, adopted := range output.Outputs {
 		r := h.relocations[adopted.MapID]
 		s := e.stages[stage.StageID{Shuffle: r.Shuffle}]
-		if s == nil { // nothing reads the shuffle any more, but this executor was not told
+		if s == nil { // the shuffle was released, so the new executor must remove its copy
 			e.session.Release(shuffle.HoldKey(adopted.MapID.Shuffle))
 			continue
 		}

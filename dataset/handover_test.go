@@ -23,7 +23,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// executors are further executors of a local master, beside its own, "driver".
+// executors adds executors to a local master. The local master also has its own executor,
+// which is named "driver".
 type executors struct {
 	t       *testing.T
 	app     *role.Application
@@ -32,8 +33,8 @@ type executors struct {
 	stop    map[string]context.CancelFunc
 }
 
-// runWithMore runs a driver function on a local master with one core, to which the
-// function adds executors.
+// runWithMore runs the driver function f on a local master with one core. f can add
+// executors with its argument more.
 func runWithMore(t *testing.T, f func(ctx context.Context, session *bobbin.Session, more *executors)) {
 	t.Helper()
 	runWithSettings(t, nil, f)
@@ -75,7 +76,8 @@ func (m *executors) addWith(options executorbackend.Options) {
 	require.Eventually(m.t, func() bool { return m.registered() > before }, time.Minute, time.Millisecond)
 }
 
-// lose ends an executor that add has added, and waits until the driver knows.
+// lose ends an executor that add has added, and waits until the driver knows that it is
+// lost.
 func (m *executors) lose(id string) {
 	before := m.registered()
 	m.stop[id]()
@@ -109,7 +111,7 @@ func TestOutputsOfDecommissionedExecutorsAreMoved(t *testing.T) {
 		collect()
 		require.EqualValues(t, 100, computed.Load())
 
-		// If there is no other executor, the last one does not wait for one.
+		// The last executor leaves without waiting for another one.
 		more.decommission("b")
 		more.add("c")
 		collect()
@@ -144,9 +146,9 @@ func TestSimultaneousExecutorLossesCauseOneNewAttempt(t *testing.T) {
 }
 
 var (
-	lastTaskWaits   chan struct{} // gets an element when the last task of the plan "slow" waits
-	releaseLastTask chan struct{} // closed to end that
-	slowPartitions  atomic.Int64  // partitions that the plan has computed
+	lastTaskWaits   chan struct{} // gets an element when the last task of "slow" waits
+	releaseLastTask chan struct{} // closed to let this task go on
+	slowPartitions  atomic.Int64  // number of partitions that the plan "slow" has computed
 	slow            = dataset.Define("slow", func(p *dataset.Plan, n numbers) *dataset.Of[dataset.KV[int64, int64]] {
 		waiting := dataset.MapPartitions(source(p, n), func(task *bobbin.Task, in iter.Seq[int64]) iter.Seq2[int64, error] {
 			return func(yield func(int64, error) bool) {
@@ -166,7 +168,8 @@ var (
 	})
 )
 
-// An executor leaves while it runs a map task: the task ends, and its output is moved.
+// If an executor is decommissioned while it runs a map task, the task's output is moved
+// after the task has ended.
 func TestOutputOfATaskThatEndsDuringDecommissionIsMoved(t *testing.T) {
 	lastTaskWaits, releaseLastTask = make(chan struct{}, 1), make(chan struct{})
 	slowPartitions.Store(0)
@@ -191,7 +194,7 @@ func TestOutputOfATaskThatEndsDuringDecommissionIsMoved(t *testing.T) {
 
 var (
 	busy        chan struct{} // closed when the executor "a" runs a task
-	endBusyTask chan struct{} // closed to end that
+	endBusyTask chan struct{} // closed to end this task
 	occupy      = bobbin.Func("occupy", func(task *bobbin.Task, _ int) (int, error) {
 		if task.ExecutorID() == "a" {
 			close(busy)
@@ -203,7 +206,7 @@ var (
 	})
 )
 
-// The only other executor has no free core: the hand-over ends after a while.
+// If the only other executor has no free core, the hand-over ends after a while.
 func TestHandoverWithoutAFreeExecutorEnds(t *testing.T) {
 	busy, endBusyTask = make(chan struct{}), make(chan struct{})
 	computed.Store(0)
@@ -227,7 +230,7 @@ func TestHandoverWithoutAFreeExecutorEnds(t *testing.T) {
 	})
 }
 
-// A session that is closed stops no executor from leaving.
+// A decommissioned executor stops even if the session closes while its data is moved.
 func TestASessionClosesWhileItsDataIsMoved(t *testing.T) {
 	runWithMore(t, func(ctx context.Context, session *bobbin.Session, more *executors) {
 		more.add("a")

@@ -6,33 +6,36 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// heapEstimate estimates the memory to which the accumulators of a table refer: slices, strings,
-// maps and what pointers point to. The table itself counts the rest.
+// heapEstimate estimates the size of the memory to which the accumulators of a table refer:
+// slices, strings, maps and values behind pointers. It does not include the memory that
+// Table.Bytes returns.
 //
-// It measures all accumulators from time to time, and in between goes on as the memory has
-// grown before. A measurement looks at about as many values as records were added since
-// the last one, so it costs each record the same, however large the accumulators are.
+// It measures all accumulators from time to time. Between measurements, it assumes that the
+// memory grows with each record as it did before. The next measurement comes when as many
+// records were added as the last one looked at values. So the cost for each record is about
+// the same, however large the accumulators are.
 type heapEstimate struct {
-	noPointers bool // the accumulators refer to nothing
+	noPointers bool // accumulators contain no pointers
 
-	bytes   int64   // at the last measurement
-	visited int     // values that it looked at
-	added   int     // records since then
-	growth  float64 // bytes for each record, as measured
+	bytes   int64   // size at the last measurement
+	visited int     // number of values that the last measurement looked at
+	added   int     // number of records since the last measurement
+	growth  float64 // bytes by which each record enlarged the memory, as last measured
 }
 
-// minMeasured is the least number of records between two measurements.
+// minMeasured is the smallest number of records between two measurements.
 const minMeasured = 1024
 
 func newHeapEstimate[A any]() heapEstimate {
 	return heapEstimate{noPointers: hasNoPointers(reflect.TypeFor[A]())}
 }
 
-// reset begins anew with an empty table.
+// reset sets the estimate to that of an empty table. It keeps the measured growth.
 func (r *heapEstimate) reset() { *r = heapEstimate{noPointers: r.noPointers, growth: r.growth} }
 
-// tooLarge counts a record that was merged into an accumulator of a table, and reports
-// whether the table, with what its accumulators refer to, exceeds limit bytes.
+// tooLarge is called after a record was merged into an accumulator of a table. It updates
+// the estimate r, and reports whether the table and the memory to which its accumulators
+// refer exceed limit bytes.
 func tooLarge[A any](table *shuffle.Table[A], r *heapEstimate, limit int64) bool {
 	if r.noPointers {
 		return table.Bytes() > limit
@@ -49,7 +52,7 @@ func tooLarge[A any](table *shuffle.Table[A], r *heapEstimate, limit int64) bool
 	return table.Bytes()+r.bytes+int64(r.growth*float64(r.added)) > limit
 }
 
-// measure adds the memory to which a value refers.
+// measure adds the size of the memory to which a value refers to r.bytes.
 func (r *heapEstimate) measure(v reflect.Value) {
 	r.visited++
 	switch v.Kind() {

@@ -34,8 +34,9 @@ func TestHeapEstimate(t *testing.T) {
 	}
 }
 
-// Accumulators grow by one string of 100 bytes for each record. Wherever the records go,
-// a table is found to be too large when it about is, and at a constant cost.
+// Accumulators grow by one string of 100 bytes for each record. However many keys the
+// records have, tooLarge returns true at about the right size, and its cost for each record
+// is constant.
 func TestTooLargeTablesAreDetected(t *testing.T) {
 	const limit, each = 16 << 20, 100 + 16 // a string and its header
 	for name, keys := range map[string]int{"one key": 1, "few keys": 10, "many keys": 10_000} {

@@ -29,9 +29,9 @@ type job struct {
 	outputs       []taskOutput    // by task
 	err           error
 	resultStarted bool // tasks of the result stage have been submitted
-	// onResult, if not nil, receives the result of each task of the result stage, instead
-	// of the field outputs, and calls release when it no longer needs the result. The
-	// engine's loop calls deliver.
+	// onResult, if not nil, is called with the result of each task of the result stage,
+	// which is then not stored in outputs. The receiver must call release when it no longer
+	// needs the result. The engine's loop calls onResult.
 	onResult func(result taskOutput, release func())
 	done     chan struct{} // closed when the job has ended
 }
@@ -54,7 +54,7 @@ func (e *engine) run(ctx context.Context, j *job) (partitions int, err error) {
 	return e.layout().count(j.final), nil
 }
 
-// runPrepared runs a job whose sources and ranges are known.
+// runPrepared runs a job for whose data set prepare was called.
 func (e *engine) runPrepared(ctx context.Context, j *job) error {
 	j.ctx, j.done = ctx, make(chan struct{})
 	j.id = stage.JobID(e.app.Driver.NewID())
@@ -70,7 +70,7 @@ func (e *engine) runPrepared(ctx context.Context, j *job) error {
 
 // submit adds the stages of a job to the graph.
 func (e *engine) submit(j *job) {
-	e.reportLosses() // it need not find out that output is lost
+	e.reportLosses() // so that the job's tasks need not find out that output is lost
 	e.jobs[j.id] = j
 	result := &stageState{id: stage.StageID{Job: j.id}, number: e.app.Driver.NewID(), final: j.final, job: j}
 	e.stages[result.id] = result
@@ -86,8 +86,8 @@ func (e *engine) submit(j *job) {
 	e.act(actions)
 }
 
-// addShuffles adds the shuffles from which a node is computed to specs, and returns
-// those that its stage reads.
+// addShuffles adds all shuffles from which a node is computed, directly or indirectly, to
+// specs. It returns the shuffles that the node's own stage reads.
 func (e *engine) addShuffles(j *job, l *layout, final *node, specs map[stage.ShuffleID]stage.ShuffleSpec) (reads []stage.ShuffleID) {
 	l.within(final, func(n *node) {
 		for _, x := range n.shuffles {
@@ -107,7 +107,7 @@ func (e *engine) addShuffles(j *job, l *layout, final *node, specs map[stage.Shu
 	return reads
 }
 
-// layout returns what has been decided about partitions so far.
+// layout returns what the driver has decided about partitions so far.
 func (e *engine) layout() *layout {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -16,19 +16,19 @@ func Join[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, V, 
 	return join(left, right, "Join", false, false, func(key K, v *V, w *W) U { return f(key, *v, *w) })
 }
 
-// LeftJoin returns what Join returns, and f of each value on the left side whose key
-// is not on the right side, with a nil right value.
+// LeftJoin returns what Join returns and, for each value on the left side whose key is not
+// on the right side, f of this value and nil.
 func LeftJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, V, *W) U) *Of[U] {
 	return join(left, right, "LeftJoin", true, false, func(key K, v *V, w *W) U { return f(key, *v, w) })
 }
 
-// RightJoin returns what Join returns, and f of each value on the right side whose
-// key is not on the left side, with a nil left value.
+// RightJoin returns what Join returns and, for each value on the right side whose key is
+// not on the left side, f of nil and this value.
 func RightJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, *V, W) U) *Of[U] {
 	return join(left, right, "RightJoin", false, true, func(key K, v *V, w *W) U { return f(key, v, *w) })
 }
 
-// FullJoin returns what LeftJoin and RightJoin return together.
+// FullJoin returns what Join returns, what LeftJoin adds to that, and what RightJoin adds.
 func FullJoin[K, V, W, U any](left *Of[KV[K, V]], right *Of[KV[K, W]], f func(K, *V, *W) U) *Of[U] {
 	return join(left, right, "FullJoin", true, true, f)
 }
@@ -133,7 +133,7 @@ func (j *joining[K, V, W, U]) both(encodedKey []byte, l, r *sortedGroups) bool {
 			return false
 		}
 	}
-	for w := range decoded(j.x, j.right.values, r.values) { // the rest
+	for w := range decoded(j.x, j.right.values, r.values) { // the right values that did not fit
 		for i := range j.lefts.values {
 			if !j.emit(j.f(key, &j.lefts.values[i], &w)) {
 				return false
@@ -153,18 +153,20 @@ func (j *joining[K, V, W, U]) pairs(key K, v *V) bool {
 	return true
 }
 
-// elsewhere says which keys a side of a join has in the pieces of the partition that other
-// tasks read. Values of the other side with such a key have a partner, though this task
-// does not see it. The zero value is for a side that the task reads whole.
+// elsewhere is used if a skewed partition of one side of a join is divided: several tasks
+// each read a piece of this side, and the whole partition of the other side. A value of the
+// other side has a partner if its key is in at least one piece, so elsewhere has the keys
+// of the pieces that other tasks read. The zero value is for a side that is not divided.
 type elsewhere struct {
-	any  bool          // another task decides which values of the other side have no partner
-	keys *sortedGroups // nil if the task reads the side whole
-	more bool          // keys is at a group
+	any  bool          // has returns true for all keys: another task emits such values
+	keys *sortedGroups // keys of other tasks' pieces; nil if they are not needed
+	more bool          // keys is at a group; false at its end
 }
 
-// keysElsewhere returns what the task must know of a side's other pieces, if it needs to know
-// which values of the other side have no partner. The task of the first piece decides that
-// for all pieces: it reads the keys of the others too. The caller must close the result.
+// keysElsewhere returns which keys are in the pieces of this side that other tasks read.
+// needed is true if the join also emits values of the other side that have no partner. The
+// task of the first piece emits them, so it reads the keys of the other pieces. In other
+// tasks, the result has no keys. The caller must close the result.
 func (side *keyedInput[K, V]) keysElsewhere(x *taskContext, partition int, needed bool) *elsewhere {
 	switch {
 	case !needed || side.exchange == nil || side.exchange.id() != x.piece.Shuffle:
@@ -177,7 +179,7 @@ func (side *keyedInput[K, V]) keysElsewhere(x *taskContext, partition int, neede
 		x.fail(err)
 		return &elsewhere{}
 	}
-	known := shuffle.NewTable[struct{}]() // so that most keys are sorted once
+	known := shuffle.NewTable[struct{}]() // to sort most keys only once, however often they occur
 	defer known.Release()
 	others := x.layout.Outputs[side.exchange.id()][x.piece.Maps.End:]
 	x.fetchFrom(others, partition, func(key, _ []byte) error {
@@ -195,7 +197,8 @@ func (side *keyedInput[K, V]) keysElsewhere(x *taskContext, partition int, neede
 	return e
 }
 
-// has reports whether other pieces have a key. The keys must be asked for in order.
+// has reports whether pieces of other tasks have a key. Successive calls must pass keys in
+// the order of sortedGroups.
 func (e *elsewhere) has(hash uint64, key []byte) bool {
 	for e.more {
 		if order := e.keys.compare(hash, key); order >= 0 {

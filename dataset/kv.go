@@ -6,8 +6,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/record"
 )
 
-// KV is a key with a value. Keys can be strings, []byte, numbers, booleans, and
-// structs and arrays of these.
+// KV is a key with a value. Keys can be strings, []byte, integers, floats, booleans, times,
+// and structs and arrays of these.
 type KV[K, V any] struct {
 	Key   K
 	Value V
@@ -60,8 +60,8 @@ type kvCodec[K, V any] struct {
 	rawKeys bool // the bytes of a key are the key itself
 }
 
-// key returns the bytes of a key: the key itself if it is a string or []byte, else
-// its encoding in the buffer.
+// key returns the encoding of a key: the bytes of the key itself if it is a string or
+// []byte, otherwise bytes in *buffer, which key replaces if it is too small.
 func (k kvCodec[K, V]) key(buffer *[]byte, key K) ([]byte, error) {
 	encoded, err := k.keys.Bytes(*buffer, key)
 	if !k.rawKeys {
@@ -70,8 +70,8 @@ func (k kvCodec[K, V]) key(buffer *[]byte, key K) ([]byte, error) {
 	return encoded, err
 }
 
-// kvCodecOf returns the codecs for KV[K, V]. If a type cannot be a key or cannot be
-// sent, it records why.
+// kvCodecOf returns the codecs for KV[K, V]. If K cannot be a key, or V cannot be encoded,
+// it makes the plan invalid.
 func kvCodecOf[K, V any](p *Plan, operator string) kvCodec[K, V] {
 	keys, err := record.KeyCodecFor[K]()
 	p.reject(operator, err)

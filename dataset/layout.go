@@ -4,19 +4,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// layout is what the driver has decided about the partitions of data sets. Tasks
-// get it, and never decide anew.
+// layout is what the driver has decided about the partitions of data sets. Tasks receive
+// it, and never decide themselves.
 type layout struct {
-	Partitions int                         // of hash shuffles
+	Partitions int                         // number of partitions of hash shuffles
 	Sources    map[ref]int                 // number of partitions of each source
 	Bounds     map[uint64][][]byte         // bounds of the ranges of each range shuffle
-	Offsets    map[ref][]int64             // for each operator that is indexed: number of elements before each partition
+	Offsets    map[ref][]int64             // number of elements before each partition
 	Outputs    map[uint64][]shuffle.Output // outputs of the shuffles that the tasks read
 	Cached     map[ref]Level               // data sets to be cached, with their levels
 	Joins      map[ref]int                 // index of a join's input; see node.broadcasts
 }
 
-// partitions returns the number of partitions of a node.
+// count returns the number of partitions of a node.
 func (l *layout) count(n *node) int { return n.partitions(l) }
 
 // inputs returns the nodes of which n reads partitions without a shuffle.
@@ -28,8 +28,8 @@ func (l *layout) inputs(n *node) []*node {
 	return n.inputs[i : i+1]
 }
 
-// walk calls visit for a partition of a node, and for each partition of other nodes
-// of the stage from which it is computed.
+// walk calls visit for a partition of a node, and for each partition of other nodes from
+// which it is computed without a shuffle.
 func (l *layout) walk(n *node, partition int, visit func(n *node, partition int)) {
 	visit(n, partition)
 	if n.parentPartitions != nil {
@@ -59,8 +59,8 @@ func (l *layout) within(n *node, visit func(*node)) {
 	walk(n)
 }
 
-// needed returns the part of the layout that the tasks of a stage need: that of the nodes
-// that they compute, and of the shuffle that they write or sample, if any.
+// needed returns the part of the layout that the tasks of a stage need. The tasks compute
+// final. If written is not nil, they write or sample that shuffle.
 func (l *layout) needed(final *node, written *exchange) *layout {
 	part := &layout{Partitions: l.Partitions, Sources: map[ref]int{}, Bounds: map[uint64][][]byte{}, Offsets: map[ref][]int64{}, Cached: map[ref]Level{}, Joins: map[ref]int{}}
 	add := func(n *node) {

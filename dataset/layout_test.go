@@ -10,7 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// Tasks get what their stage needs of the layout, and nothing of other data sets.
+// Tasks get the part of the layout that their stage needs, and nothing about other data
+// sets.
 func TestTasksGetOnlyTheLayoutOfTheirStage(t *testing.T) {
 	p := &Plan{id: 7}
 	add := func(n *node) *node {
@@ -81,8 +82,8 @@ func TestTasksOfAStageComputeEachPartitionOnce(t *testing.T) {
 	})
 }
 
-// Executors forget the plans of the stages that they have forgotten, but for those that
-// other stages need, and those of the driver function.
+// When executors forget a stage, they forget its plans, except plans that other stages need
+// and plans that the driver function in the same process has made.
 func TestExecutorsForgetUnusedPlans(t *testing.T) {
 	const base = 1 << 50 // no other plan has such an id
 	for id := range uint64(3) {

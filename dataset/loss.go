@@ -6,23 +6,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// After a loss, the engine waits for more. The executors of a lost node are lost one after
-// the other, and the tasks that fetch from them fail one after the other, but one attempt
-// of a stage should make all of their outputs again.
+// After a loss, the engine waits a moment for more losses before it acts. When a node is
+// lost, its executors, and the tasks that fetch from them, fail one after the other. If the
+// engine waits, a single attempt of a stage computes all lost outputs again.
 const (
 	// lossDelay is how long the engine waits after the loss of an executor or an output.
 	lossDelay = 100 * time.Millisecond
-	// unreachableDelay is how long the engine waits after an executor gave a task no answer
-	// within network.timeout.
+	// unreachableDelay is how long the engine waits after a task reported that an executor did
+	// not answer within network.timeout.
 	unreachableDelay = time.Second
 )
 
 // losses are the losses on which the engine has not acted yet. Its loop owns them.
 type losses struct {
-	reportAt  time.Time // when the engine acts on them; zero if there are none
-	executors []string  // names of lost executors
-	// reports are reports to package stage that wait for the losses, in their order: a
-	// fetch failure of output that is known to be lost does not count.
+	reportAt  time.Time // when the engine acts on the losses; zero if there are none
+	executors []string  // graphIDs of lost executors
+	// reports are calls to package stage that must wait until it knows the losses. For
+	// example, it does not count fetch failures of output that it knows to be lost.
 	reports []func()
 }
 
@@ -66,13 +66,14 @@ func (e *engine) readFromShuffleService(executor string) {
 	}
 }
 
-// afterLosses makes a report to package stage after at most a delay.
+// afterLosses calls report after the engine has acted on the losses, which it does after at
+// most delay.
 func (e *engine) afterLosses(delay time.Duration, report func()) {
 	e.losses.reports = append(e.losses.reports, report)
 	e.scheduleLosses(delay)
 }
 
-// scheduleLosses makes the engine act on the losses after at most a delay.
+// scheduleLosses makes the engine act on the losses after at most delay.
 func (e *engine) scheduleLosses(delay time.Duration) {
 	if due := time.Now().Add(delay); !e.losses.pending() || due.Before(e.losses.reportAt) {
 		e.losses.reportAt = due
@@ -82,7 +83,8 @@ func (e *engine) scheduleLosses(delay time.Duration) {
 
 func (l *losses) pending() bool { return !l.reportAt.IsZero() }
 
-// reportLosses acts on the losses.
+// reportLosses reports the losses to package stage, and then makes the calls that wait for
+// that.
 func (e *engine) reportLosses() {
 	known := e.losses
 	e.losses = losses{}
@@ -94,21 +96,24 @@ func (e *engine) reportLosses() {
 	}
 }
 
-// unreachableReport is a report that an executor gave no answer: to another executor, in an attempt
-// of a stage.
+// unreachableReport identifies a report that an executor does not answer. to is the
+// executor that sent the report, which got no answer. attempt is the attempt of a stage
+// whose task it ran. Equal reports count once.
 type unreachableReport struct {
 	to      string
 	attempt uint64
 }
 
-// maxUnreachableReports is the number of reports after which the engine replaces an executor. A
-// single report may come from an executor that is cut off itself.
+// maxUnreachableReports is the number of different reports with which the engine replaces
+// an executor. A single report is not enough, because the executor that sent it may itself
+// be cut off.
 const maxUnreachableReports = 2
 
-// unreachable records that an executor gave no answer. If its host has sent the driver
-// nothing for a while, all executors there are lost now. If the executor sends heartbeats,
-// it can run tasks, but others cannot read their outputs: after maxSilences reports it is
-// replaced.
+// unreachable records a report that the executor id does not answer. If the executor's host
+// has sent the driver nothing for a while, the driver treats all executors there as lost.
+// If the executor still sends heartbeats, it can run tasks, but others cannot read the
+// outputs of these tasks. So after maxUnreachableReports different reports, the engine
+// replaces it.
 func (e *engine) unreachable(id string, report unreachableReport) {
 	x := e.executors[id]
 	if x == nil || !x.usable() {
@@ -129,5 +134,6 @@ func (e *engine) unreachable(id string, report unreachableReport) {
 	})
 }
 
-// unreachable reports whether the executor is being replaced because others get no answer.
+// unreachable reports whether the engine replaces the executor because other executors get
+// no answer from it.
 func (x *executor) unreachable() bool { return len(x.unreachableReports) >= maxUnreachableReports }

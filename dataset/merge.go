@@ -5,8 +5,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// mergeInput merges the values of a partition of an input that is partitioned by
-// key.
+// mergeInput merges the values of a partition if the input is already partitioned by key,
+// so that there is no shuffle.
 func (a *aggregation[K, V, A]) mergeInput(x *taskContext, partition int, emit func(KV[K, A]) bool) {
 	merger := newMerger(a, x)
 	defer merger.close()
@@ -23,8 +23,8 @@ func (a *aggregation[K, V, A]) mergeInput(x *taskContext, partition int, emit fu
 	merger.emit(emit)
 }
 
-// mergeShuffled merges the merged values that the tasks of the previous stage have
-// written.
+// mergeShuffled merges the values of a partition that the tasks of the previous stage have
+// written to a shuffle. These are merged values already.
 func (a *aggregation[K, V, A]) mergeShuffled(x *taskContext, e *exchange, partition int, emit func(KV[K, A]) bool) {
 	merger := newMerger(a, x)
 	defer merger.close()
@@ -44,8 +44,8 @@ func (a *aggregation[K, V, A]) mergeShuffled(x *taskContext, e *exchange, partit
 	merger.emit(emit)
 }
 
-// merger merges the values of one partition: in a table, which it spills to a sorter
-// when it is too large.
+// merger merges the values of one partition in a table. When the table is too large, the
+// merger moves its entries to a sorter.
 type merger[K, V, A any] struct {
 	*aggregation[K, V, A]
 	x       *taskContext
@@ -65,7 +65,8 @@ func (m *merger[K, V, A]) close() {
 	}
 }
 
-// spillIfLarge spills the table if it exceeds the task's memory.
+// spillIfLarge moves the entries of the table to the sorter if the table exceeds the
+// operator's memory.
 func (m *merger[K, V, A]) spillIfLarge() error {
 	if tooLarge(m.table, &m.heap, m.x.operatorMemory) {
 		return m.spill()
@@ -99,8 +100,8 @@ func (m *merger[K, V, A]) emit(emit func(KV[K, A]) bool) {
 		return
 	}
 	if m.spilled == nil {
-		// In insertion order, the output would depend on the order in which sections were
-		// fetched.
+		// The order of insertion would depend on the order in which the shuffle's records
+		// arrive. The order of hashes does not.
 		for entry := range m.table.SortedByHash() {
 			key, err := m.keys.Decode(entry.Key)
 			if err != nil {

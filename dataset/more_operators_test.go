@@ -28,7 +28,7 @@ type topArguments struct {
 	N       int
 }
 
-// scrambled maps numbers to others, some of which are equal.
+// scrambled maps a number to another number. Some numbers are mapped to the same number.
 func scrambled(i int64) int64 { return i * 7919 % 503 }
 
 func byteLess(a, b []byte) bool { return bytes.Compare(a, b) < 0 }

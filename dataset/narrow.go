@@ -15,7 +15,7 @@ func Map[T, U any](in *Of[T], f func(T) U) *Of[U] {
 	})
 }
 
-// TryMap returns f of each element. If f returns an error, the task fails with it,
+// TryMap returns f of each element. If f returns an error, the task fails with this error,
 // and is retried.
 func TryMap[T, U any](in *Of[T], f func(T) (U, error)) *Of[U] {
 	return elementwise(in, "TryMap", func(x *taskContext, partition int, emit func(U) bool) {
@@ -29,8 +29,8 @@ func TryMap[T, U any](in *Of[T], f func(T) (U, error)) *Of[U] {
 	})
 }
 
-// FlatMap returns all elements of the sequences that f returns, such as the words
-// of a line.
+// FlatMap returns, for each element, all elements of the sequence that f returns for it,
+// such as the words of a line.
 func FlatMap[T, U any](in *Of[T], f func(T) iter.Seq[U]) *Of[U] {
 	return elementwise(in, "FlatMap", func(x *taskContext, partition int, emit func(U) bool) {
 		in.compute(x, partition, func(element T) bool {
@@ -44,7 +44,7 @@ func FlatMap[T, U any](in *Of[T], f func(T) iter.Seq[U]) *Of[U] {
 	})
 }
 
-// Flatten returns all elements of the slices.
+// Flatten returns the elements of all slices in the data set.
 func Flatten[T any](in *Of[[]T]) *Of[T] {
 	return elementwise(in, "Flatten", func(x *taskContext, partition int, emit func(T) bool) {
 		in.compute(x, partition, func(elements []T) bool {
@@ -67,9 +67,9 @@ func Filter[T any](in *Of[T], keep func(T) bool) *Of[T] {
 	return filtered
 }
 
-// MapPartitions returns the elements that f yields for each partition. f may read
-// the elements of the partition once. If f yields an error, the task fails with it,
-// and is retried.
+// MapPartitions returns the elements that f yields for each partition. f can read the
+// elements of the partition only once. If f yields an error, the task fails with this
+// error, and is retried.
 func MapPartitions[T, U any](in *Of[T], f func(task *bobbin.Task, elements iter.Seq[T]) iter.Seq2[U, error]) *Of[U] {
 	return narrow(in, "MapPartitions", func(x *taskContext, partition int, emit func(U) bool) {
 		elements := func(yield func(T) bool) { in.compute(x, partition, yield) }
@@ -87,8 +87,8 @@ func MapPartitions[T, U any](in *Of[T], f func(task *bobbin.Task, elements iter.
 	})
 }
 
-// Sample returns each element with the given probability, which must be 0 to 1. The
-// elements are the same in each run over the same partitions.
+// Sample returns each element with the given probability, which must be 0 to 1. With the
+// same seed, each run over the same partitions returns the same elements.
 func Sample[T any](in *Of[T], probability float64, seed uint64) *Of[T] {
 	if !(probability >= 0 && probability <= 1) {
 		in.plan.reject("Sample", fmt.Errorf("the probability is %v: want 0 to 1", probability))
@@ -102,7 +102,7 @@ func Sample[T any](in *Of[T], probability float64, seed uint64) *Of[T] {
 	return sampled
 }
 
-// Union returns the elements of all data sets, with duplicates.
+// Union returns the elements of all data sets. It keeps duplicates.
 func Union[T any](first *Of[T], others ...*Of[T]) *Of[T] {
 	sets := append([]*Of[T]{first}, others...)
 	inputs := make([]*node, len(sets))
@@ -134,10 +134,10 @@ func Union[T any](first *Of[T], others ...*Of[T]) *Of[T] {
 	})
 }
 
-// ForEachPartition calls f with the elements of each partition, for its side effects,
-// such as writing to a database. The data set that it returns is empty: call its Run. f
-// may read the elements once. If f returns an error, the task fails with it, and is
-// retried, so f can be called several times for a partition, even at the same time.
+// ForEachPartition calls f with the elements of each partition, for its side effects, such
+// as writing to a database. It returns an empty data set; call Run of that to run f. f can
+// read the elements only once. If f returns an error, the task fails with this error, and
+// is retried. So f can be called several times for a partition, even at the same time.
 func ForEachPartition[T any](in *Of[T], f func(task *bobbin.Task, elements iter.Seq[T]) error) *Of[struct{}] {
 	return narrow(in, "ForEachPartition", func(x *taskContext, partition int, _ func(struct{}) bool) {
 		elements := func(yield func(T) bool) { in.compute(x, partition, yield) }

@@ -9,23 +9,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Of is a data set: a sequence of elements of type T, in partitions. It is
-// immutable and lazy: it is a description, from which tasks compute the elements of
-// a partition when they are needed.
+// Of is a data set: a sequence of elements of type T, in partitions. It is immutable and
+// lazy: it describes how to compute the elements, and tasks compute the elements of a
+// partition when they are needed.
 //
-// A []byte element, or one that contains a []byte, is valid only until the function
-// that receives it returns. A function that keeps it must copy it.
+// An element that is or contains a []byte is valid only until the function that receives it
+// returns. A function that keeps the element must copy it.
 type Of[T any] struct {
 	node    *node
-	plan    *Plan // plan whose function uses the data set
+	plan    *Plan // plan whose function got or made it
 	compute computeFunc[T]
 	session *bobbin.Session // nil within a plan function
-	handle  *handle         // keeps the plan; nil within a plan function
+	handle  *handle         // while it is reachable, the plan is kept; nil within a plan function
 	err     error           // why the data set is invalid; nil if it is valid
 }
 
-// computeFunc computes the elements of a partition and passes them to emit until emit
-// returns false.
+// computeFunc computes a partition, and calls emit with each element, until emit returns false.
 type computeFunc[T any] func(x *taskContext, partition int, emit func(T) bool)
 
 // node is one operator of a plan, without its element type.
@@ -33,21 +32,21 @@ type node struct {
 	plan      *Plan
 	index     int
 	operator  string
-	callSite  string       // file and line of the call of the operator
+	callSite  string       // file and line of the operator's call
 	element   reflect.Type // type of the elements
 	arguments string       // arguments of the operator that are neither data sets nor functions
 	dataSet   any          // the *Of of this node
 
-	inputs   []*node     // data sets that the operator reads, partition by partition
+	inputs   []*node     // data sets whose partitions the operator reads without a shuffle
 	shuffles []*exchange // shuffles that the operator reads
 	source   *source     // files that the operator reads; nil if it reads none
 	// partitions returns the number of partitions.
 	partitions func(l *layout) int
-	// parentPartitions calls visit for each input and partition of it from which a partition is
-	// computed; nil if it is the same partition of each input.
+	// parentPartitions calls visit with each partition of an input from which the given
+	// partition is computed. nil means that these are the same partition of each input.
 	parentPartitions func(l *layout, partition int, visit func(input *node, partition int))
-	// hashed is set if the elements are KV values, each in the partition that a hash
-	// shuffle puts its key into.
+	// hashed says that the elements are KV values, and each is in the partition into which
+	// a hash shuffle would put its key.
 	hashed bool
 	// copartitioned are the inputs that the operator reads by key but does not shuffle,
 	// because they are already partitioned by key.
@@ -55,17 +54,19 @@ type node struct {
 	// needsOffsets says that the operator needs the number of elements in each partition of
 	// its input.
 	needsOffsets bool
-	// shared is set if many tasks read the same partition.
+	// shared says that many tasks read the same partition.
 	shared bool
 	// oneTaskPerPartition says that a task must not compute more than one partition.
 	oneTaskPerPartition bool
-	// buffersElements is set if the operator buffers elements, and needs memory for it.
+	// buffersElements says that the operator buffers elements, so it gets a share of the
+	// task's memory.
 	buffersElements bool
-	// elementwise is set if the operator computes elements from each element of its first
-	// input, independently of the others.
+	// elementwise says that the operator handles each element of its first input
+	// independently of the other elements.
 	elementwise bool
-	// divisible are the shuffles of which tasks may read some map outputs each: the
-	// elements of a partition are those that the tasks compute together.
+	// divisible are the shuffles whose skewed partitions may be divided among several
+	// tasks. Each of these reads some of the map outputs, and together they compute the
+	// elements of the partition.
 	divisible []*exchange
 
 	// broadcasts is set if the operator is a join for which the driver chooses one of the
@@ -79,8 +80,8 @@ type node struct {
 
 	// countElements returns the number of elements of a partition.
 	countElements func(x *taskContext, partition int) int64
-	// collect encodes the elements of a partition and passes them to add, until add
-	// returns false. It is nil if the elements cannot be encoded.
+	// collect calls add with each element of a partition, encoded, until add returns
+	// false. It is nil if the elements cannot be encoded.
 	collect func(x *taskContext, partition int, add func(element []byte) bool)
 	// codec encodes single elements. It is nil if they cannot be encoded.
 	codec elementCodec
@@ -93,7 +94,8 @@ func (n *node) ref() ref { return ref{Plan: n.plan.id, Node: n.index} }
 
 func (n *node) String() string { return fmt.Sprintf("%s at %s", n.operator, n.callSite) }
 
-// newOf adds an operator to a plan, and returns the data set that it describes.
+// newOf adds the operator n to a plan, and returns the data set that n describes. compute
+// computes its partitions.
 func newOf[T any](p *Plan, n *node, compute computeFunc[T]) *Of[T] {
 	if p != plans.current {
 		panic(fmt.Sprintf("%s uses a data set of another plan: pass it to this plan's function among its arguments", n.operator))
@@ -129,7 +131,8 @@ func narrow[T, U any](in *Of[T], operator string, compute computeFunc[U]) *Of[U]
 	return newOf(in.plan, &node{operator: operator, inputs: []*node{in.node}}, compute)
 }
 
-// elementwise is narrow for operators that treat each element independently.
+// elementwise is like narrow, for operators that handle each element independently of the
+// others.
 func elementwise[T, U any](in *Of[T], operator string, compute computeFunc[U]) *Of[U] {
 	out := narrow(in, operator, compute)
 	out.node.elementwise = true

@@ -8,14 +8,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// Coalesce returns the elements in at most the given number of partitions, each of
-// which is computed from neighbouring partitions of the data set, without a shuffle.
+// Coalesce returns the elements in at most the given number of partitions, without a
+// shuffle. Each new partition is computed from neighbouring partitions of the data set.
 func Coalesce[T any](in *Of[T], partitions int) *Of[T] {
 	if partitions < 1 {
 		in.plan.reject("Coalesce", errNoPartitions)
 		partitions = 1
 	}
-	// merged returns the partitions of the input in a partition.
+	// merged returns the partitions of the input from which a partition is computed.
 	merged := func(l *layout, partition int) span {
 		all := l.count(in.node)
 		n := min(all, partitions)
@@ -40,8 +40,8 @@ func Coalesce[T any](in *Of[T], partitions int) *Of[T] {
 	})
 }
 
-// Repartition returns the elements in the given number of partitions, by a shuffle.
-// Equal elements are in the same partition, so that each run has the same partitions.
+// Repartition returns the elements in the given number of partitions, by a shuffle. Equal
+// elements get into the same partition, so each run has the same partitions.
 func Repartition[T any](in *Of[T], partitions int) *Of[T] {
 	if partitions < 1 {
 		in.plan.reject("Repartition", errNoPartitions)
@@ -50,7 +50,8 @@ func Repartition[T any](in *Of[T], partitions int) *Of[T] {
 	return exchanged(in, "Repartition", partitions)
 }
 
-// exchanged adds an operator that distributes elements by the hash of their encoding.
+// exchanged adds an operator that distributes elements among partitions by the hashes of
+// their encodings.
 func exchanged[T any](in *Of[T], operator string, partitions int) *Of[T] {
 	values, err := record.CodecFor[T]()
 	in.plan.reject(operator, err)
@@ -84,13 +85,14 @@ func exchanged[T any](in *Of[T], operator string, partitions int) *Of[T] {
 	})
 }
 
-// errEnough ends the reading of a shuffle when no more elements are needed.
+// errEnough stops reading a shuffle when no more elements are needed. It does not fail the
+// task.
 var errEnough = errors.New("no more elements are needed")
 
-// ZipWithIndex returns each element with its index, from 0, as the key: first by
-// partition, then by position in the partition. If the order of the elements is not
-// defined, as after a shuffle, each run can give them other indexes. A job counts the
-// elements first.
+// ZipWithIndex returns each element with its index as the key. The elements are counted
+// from 0, partition by partition. If the order of the elements is not defined, as after a
+// shuffle, their indexes can differ from run to run. To find the indexes, a job first
+// counts the elements of each partition.
 func ZipWithIndex[T any](in *Of[T]) *Of[KV[int64, T]] {
 	n := &node{operator: "ZipWithIndex", inputs: []*node{in.node}, needsOffsets: true}
 	return newOf(in.plan, n, func(x *taskContext, partition int, emit func(KV[int64, T]) bool) {

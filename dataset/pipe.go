@@ -8,10 +8,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/process"
 )
 
-// Pipe runs a command for each partition, which gets the elements as lines on stdin; the
-// lines of its stdout are the elements of the result. The command is a program, found as
-// os/exec finds it, and its arguments. An element that contains a line break becomes
-// several lines.
+// Pipe runs a command for each partition. The command gets the elements as lines on stdin,
+// and the lines that it writes to stdout are the elements of the result. command is a
+// program, which is found as os/exec finds it, and its arguments. An element that contains
+// a line break becomes several lines.
 //
 // The task fails if the command cannot be started or its exit code is not 0; the error
 // has the end of its stderr. If the command exits before it has read all of its input,
@@ -38,7 +38,7 @@ func Pipe(in *Of[[]byte], command ...string) *Of[[]byte] {
 			err = fmt.Errorf("%w; the end of its stderr: %s", err, message)
 		}
 		if err != nil {
-			x.fail(fmt.Errorf("command %q: %w", command, err)) // what is left of the group
+			x.fail(fmt.Errorf("command %q: %w", command, err))
 		}
 	})
 	piped.node.arguments = fmt.Sprintf("%q", command)

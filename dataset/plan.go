@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/function"
 )
 
-// Plan is a plan while its function describes it. Sources such as [Text] take it;
-// it has no methods.
+// Plan is the plan that a plan function describes. Sources such as [Text] take it as an
+// argument.
 type Plan struct {
 	id         uint64
 	definition string
@@ -28,7 +28,7 @@ type Plan struct {
 	broadcasts []uint64 // ids of the broadcast values among the arguments
 	nodes      []*node
 	problems   []error
-	retraced   bool // traced for a task, not for the driver function
+	retraced   bool // whether it was traced for a task, not for the driver function
 }
 
 // Definition is a registered plan function; [Define] returns it.
@@ -40,20 +40,18 @@ type definition func(p *Plan, arguments []byte) (result any, err error)
 var definitions = struct {
 	sync.Mutex
 	byName      map[string]definition
-	checkpoints map[string]definition // for each definition, the plan that reads a checkpoint of its data sets
+	checkpoints map[string]definition // by name of a definition: reads checkpoints of its data sets
 }{byName: map[string]definition{}, checkpoints: map[string]definition{}}
 
-// Define registers a plan function under a name, which must be unique in the
-// program. Call it in a package variable's initializer, so that executors, which do
-// not run the driver function, have it too. bobbin.Main reports invalid names and
-// types.
+// Define registers a plan function under a name, which must be unique in the program. Call
+// Define in the initializer of a package variable: executors do not run the driver
+// function, but need the plan function too. bobbin.Main reports invalid names and types.
 //
-// The plan function describes a data set: it only calls functions of this package.
-// It runs in the driver and in each executor, so it must describe the same
-// operators each time, and must not read files, clocks or random numbers; the
-// functions that it passes to operators may. Arguments are encoded as CBOR, which
-// transfers exported fields. Arguments, and fields of them, can be data sets of
-// other plans.
+// The plan function describes a data set: it only calls functions of this package. It runs
+// in the driver and in each executor, and must describe the same operators each time. So it
+// must not read files, clocks or random numbers; the functions that it passes to operators
+// may do so. Arguments are encoded as CBOR, which transfers exported fields. Arguments, and
+// fields of them, can be data sets of other plans.
 func Define[A, T any](name string, plan func(p *Plan, arguments A) *Of[T]) *Definition[A, T] {
 	definitions.Lock()
 	defer definitions.Unlock()
@@ -85,12 +83,12 @@ func Define[A, T any](name string, plan func(p *Plan, arguments A) *Of[T]) *Defi
 	return &Definition[A, T]{name: name}
 }
 
-// lastPlan is the id of the latest plan of this process's driver.
+// lastPlan is the id of the plan that the driver in this process made last.
 var lastPlan atomic.Uint64
 
-// With returns the data set that the plan function describes for some arguments. It
-// reads no data: that is done by the methods of the data set, which also return the
-// error if the plan is invalid.
+// With returns the data set that the plan function describes for the given arguments. It
+// reads no data. The actions of the data set do that; if the plan is invalid, they return
+// the error.
 func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
 	encoded, parents, err := plans.encode(func() ([]byte, error) { return codec.Encode(arguments) })
 	if err != nil {
@@ -99,8 +97,9 @@ func (d *Definition[A, T]) With(session *bobbin.Session, arguments A) *Of[T] {
 	return describePlan[T](session, d.name, encoded, parents)
 }
 
-// describePlan traces a plan for the driver function. parents are the handles of the data
-// sets and broadcast values among its arguments.
+// describePlan traces a plan for the driver function, twice, to check that the plan
+// function describes the same operators each time. parents are the handles of the data sets
+// and broadcast values among the arguments.
 func describePlan[T any](session *bobbin.Session, name string, arguments []byte, parents []*handle) *Of[T] {
 	id := lastPlan.Add(1)
 	first, _, err := trace(id, name, arguments)
@@ -121,9 +120,11 @@ func describePlan[T any](session *bobbin.Session, name string, arguments []byte,
 	return &described
 }
 
-// handle keeps a plan, and the data sets and broadcast values among its arguments, as
-// long as the driver function uses the data set. Then the plan is forgotten, and with
-// it what executors store for it. A broadcast value has a handle without parents.
+// handle stands for the references of the driver function to a data set. It keeps the data
+// set's plan, and the data sets and broadcast values among the plan's arguments. When the
+// garbage collector finds that nothing refers to the handle, the engine forgets the plan,
+// and executors remove what they store for it. A broadcast value also has a handle, without
+// parents.
 type handle struct {
 	parents []*handle
 }
@@ -139,7 +140,7 @@ func newHandle(session *bobbin.Session, p *Plan, parents []*handle) *handle {
 	return h
 }
 
-// plans are the plans that this process has traced and may still need, by id.
+// plans has the plans that this process has traced and may still need.
 var plans = planRegistry{byID: map[uint64]*Plan{}}
 
 type planRegistry struct {
@@ -147,14 +148,14 @@ type planRegistry struct {
 	byID map[uint64]*Plan
 
 	tracing    sync.Mutex // held while a plan function runs; guards the fields below
-	current    *Plan      // the plan that the function describes
-	references []uint64   // ids of the plans that its arguments refer to
-	broadcasts []uint64   // ids of the broadcast values that its arguments refer to
-	encoded    []*handle  // handles of the data sets and broadcast values among the arguments that are being encoded
+	current    *Plan      // the plan that the running function describes
+	references []uint64   // ids of the plans whose data sets are among its arguments
+	broadcasts []uint64   // ids of the broadcast values among its arguments
+	encoded    []*handle  // handles of data sets and broadcast values that were encoded
 }
 
-// encode calls a function that encodes arguments, and returns the handles of the
-// data sets and broadcast values among them.
+// encode calls the function encode, which encodes arguments. It returns the encoded
+// arguments, and the handles of the data sets and broadcast values among them.
 func (r *planRegistry) encode(encode func() ([]byte, error)) (encoded []byte, handles []*handle, err error) {
 	r.tracing.Lock()
 	defer r.tracing.Unlock()
@@ -182,8 +183,8 @@ func (r *planRegistry) get(id uint64) *Plan {
 	return r.byID[id]
 }
 
-// trace runs a plan function and returns the plan that it described, and its
-// result, an *Of.
+// trace runs the plan function with a name. It returns the plan that the function
+// described, and the function's result, an *Of.
 func trace(id uint64, name string, arguments []byte) (p *Plan, result any, err error) {
 	definitions.Lock()
 	plan := definitions.byName[name]
@@ -236,7 +237,9 @@ func (p *Plan) reject(operator string, err error) {
 	}
 }
 
-// ownPackage is the prefix of the names of this package's functions.
+// ownPackage is the path of this package. The names of this package's functions begin with
+// the path and a dot, and those of functions of packages below it with the path and a
+// slash.
 var ownPackage = reflect.TypeFor[Plan]().PkgPath()
 
 // callSite returns the file and line of the innermost caller that is not in this package or
@@ -257,8 +260,8 @@ func callSite() string {
 	}
 }
 
-// fingerprint describes each operator of the plan. Two processes have traced the
-// same plan if the fingerprints are equal.
+// fingerprint returns a description of each operator of the plan. Two processes have traced
+// the same plan if the fingerprints are equal.
 func (p *Plan) fingerprint() []string {
 	prints := make([]string, len(p.nodes))
 	for i, n := range p.nodes {
@@ -274,8 +277,8 @@ func (p *Plan) fingerprint() []string {
 	return prints
 }
 
-// checkEqual returns an error that names the first operator that differs from an
-// earlier trace's fingerprint.
+// checkEqual returns an error if the plan's fingerprint differs from that of an earlier
+// trace. The error names the first operator that differs.
 func (p *Plan) checkEqual(earlier []string) error {
 	now := p.fingerprint()
 	for i := range max(len(now), len(earlier)) {
@@ -294,7 +297,8 @@ func (p *Plan) checkEqual(earlier []string) error {
 	return nil
 }
 
-// permanentError is an error that no retry can help.
+// permanentError is an error with which a task fails without a retry, because the retry
+// would fail too.
 type permanentError struct{ error }
 
 func (permanentError) Permanent() bool { return true }
@@ -322,7 +326,8 @@ func (s *Of[T]) MarshalCBOR() ([]byte, error) {
 	return cbor.Marshal(s.node.ref())
 }
 
-// UnmarshalCBOR implements cbor.Unmarshaler, for MarshalCBOR.
+// UnmarshalCBOR implements cbor.Unmarshaler. It decodes the reference that MarshalCBOR
+// encodes, to use the data set in the plan function that is being traced.
 func (s *Of[T]) UnmarshalCBOR(encoded []byte) error {
 	var r ref
 	if err := cbor.Unmarshal(encoded, &r); err != nil {

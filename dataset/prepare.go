@@ -7,8 +7,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// prepare finds the splits of the sources from which a node is computed, the bounds
-// of the range shuffles, and the numbers of elements that operators need.
+// prepare finds what must be known before the stages from which a node is computed can run:
+// the splits of sources, the bounds of range shuffles, the numbers of elements that
+// operators such as ZipWithIndex need, and how joins are computed.
 func (e *engine) prepare(ctx context.Context, final *node) error {
 	prepared := map[*node]bool{}
 	var visit func(n *node) error
@@ -79,15 +80,16 @@ func (e *engine) findSplits(ctx context.Context, n *node) error {
 }
 
 const (
-	// sampledKeys is about how many keys of each range are sampled.
+	// sampledKeys is the approximate number of keys that are sampled for each range.
 	sampledKeys = 100
 	// sampledPartitions is the largest number of partitions from which keys are sampled.
 	sampledPartitions = 64
-	// rangeBytes is about the largest number of bytes of the sources in a range of a sort.
+	// rangeBytes is the approximate limit for the bytes of source files in one range of a
+	// sort.
 	rangeBytes = 32 << 20
 )
 
-// findBounds samples keys and chooses the bounds of a range shuffle.
+// findBounds runs a job that samples keys, and chooses the bounds of a range shuffle.
 func (e *engine) findBounds(ctx context.Context, x *exchange) error {
 	e.mu.Lock()
 	_, known := e.bounds[x.id()]
@@ -98,7 +100,7 @@ func (e *engine) findBounds(ctx context.Context, x *exchange) error {
 	l := e.layout()
 	partitions := l.count(x.input)
 	files, _ := e.sourceBytes(x.input)
-	ranges := max(l.Partitions, int(files/rangeBytes)) // small ones are sorted in the processor's cache
+	ranges := max(l.Partitions, int(files/rangeBytes)) // small ranges fit into the processor's caches
 	j := &job{final: x.input, kind: sampleKeys, exchange: x}
 	chosen := min(partitions, sampledPartitions)
 	for i := range chosen {
@@ -123,7 +125,7 @@ func (e *engine) findBounds(ctx context.Context, x *exchange) error {
 	return nil
 }
 
-// findOffsets counts the elements in each partition of the input of a node.
+// findOffsets runs a job that counts the elements in each partition of the input of a node.
 func (e *engine) findOffsets(ctx context.Context, n *node) error {
 	e.mu.Lock()
 	_, known := e.offsets[n.ref()]
@@ -150,7 +152,8 @@ func (e *engine) findOffsets(ctx context.Context, n *node) error {
 	return nil
 }
 
-// sourceBytes returns the size of all files from which a node is computed.
+// sourceBytes returns the size of all files from which a node is computed. all is false if
+// the node is also computed from other data than files, such as a slice.
 func (e *engine) sourceBytes(final *node) (bytes int64, all bool) {
 	seen, l := map[*node]bool{}, e.layout()
 	all = true
@@ -181,12 +184,13 @@ func (e *engine) sourceBytes(final *node) (bytes int64, all bool) {
 
 const (
 	// sampledPieces is the number of places in a split of a file from which keys are
-	// sampled, sampledBytes the number of bytes to read at each.
+	// sampled. sampledBytes is the number of bytes to read at each place.
 	sampledPieces = 16
 	sampledBytes  = 16 << 10
 )
 
-// sampled returns small pieces of splits, evenly spread.
+// sampled returns sampledPieces evenly spread pieces of each split, or the whole split if
+// it is compressed or small.
 func sampled(splits []storage.Split) []storage.Split {
 	var pieces []storage.Split
 	for _, split := range splits {

@@ -11,7 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// recordJobStart records a job that begins, with the stages from which it is computed.
+// recordJobStart records an event for the start of a job, with the stages from which its
+// data set is computed.
 func (e *engine) recordJobStart(j *job, result *stageState) {
 	if e.app.Driver.Events() == nil {
 		return
@@ -56,7 +57,7 @@ func (e *engine) recordJobEnd(j *job, err error) {
 	e.app.Driver.Events().Record(ended)
 }
 
-// recordTask records what a task has processed.
+// recordTask records the measurements of a task as an event.
 func (a *stageAttempt) recordTask(task int, m *measurements) {
 	a.engine.app.Driver.Events().Measured(events.Measurement{
 		Set: a.submission.ID(), Task: uint32(task), RecordsIn: m.RecordsIn, RecordsOut: m.RecordsOut,
@@ -69,8 +70,8 @@ var levelNames = map[Level]string{
 	MemoryThenDisk2: "memory, then disk; 2 copies", Memory2: "memory; 2 copies", Disk2: "disk; 2 copies",
 }
 
-// recordCaches records how many partitions each executor stores of the cached data sets
-// that a stage computes.
+// recordCaches records an event for each cached data set that a stage computes. The event
+// has the number of partitions that each executor stores.
 func (e *engine) recordCaches(final *node) {
 	recorder := e.app.Driver.Events()
 	if recorder == nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// ReduceAll merges all elements to one, two at a time and in any order: merge must be
-// associative and commutative. It may change and return its first argument. If the data
-// set is empty, the result is too.
+// ReduceAll merges all elements into one. It calls merge with two elements at a time, in
+// any order, so merge must be associative and commutative. merge may change and return its
+// first argument. If the data set is empty, the result is empty too.
 func ReduceAll[T any](in *Of[T], merge func(T, T) T) *Of[T] {
 	kept := elementCopierOf[T](in.plan, "ReduceAll")
 	reduce := func(in *Of[T]) *Of[T] {
@@ -32,8 +32,8 @@ func ReduceAll[T any](in *Of[T], merge func(T, T) T) *Of[T] {
 	return reduce(exchanged(reduce(in), "ReduceAll", 1))
 }
 
-// TopN returns the n elements that less orders first, in this order. Each task keeps
-// about 2n elements in memory.
+// TopN returns the n elements that are first in the order of less, in this order. Each task
+// keeps at most about 2n elements in memory.
 func TopN[T any](in *Of[T], n int, less func(a, b T) bool) *Of[T] {
 	if n < 1 {
 		in.plan.reject("TopN", fmt.Errorf("the number of elements is %d: want at least 1", n))
@@ -62,18 +62,18 @@ func TopN[T any](in *Of[T], n int, less func(a, b T) bool) *Of[T] {
 	return keepTop(exchanged(keepTop(in), "TopN", 1))
 }
 
-// topElements keeps the first n elements in the order of less.
+// topElements keeps those n of the added elements that are first in the order of less.
 type topElements[T any] struct {
 	n        int
 	less     func(a, b T) bool
 	copier   elementCopier[T]
-	memory   int64               // limit of bytes
+	memory   int64               // limit for bytes
 	bytes    int64               // encoded size of elements
 	elements []encodedElement[T] // the first n are sorted if there are n or more
 }
 
-// encodedElement is an element with its encoding, which orders elements that less does not, so
-// that each attempt of a task keeps the same.
+// encodedElement is an element with its encoding. Elements that are equal for less are
+// ordered by their encodings, so that each attempt of a task keeps the same elements.
 type encodedElement[T any] struct {
 	value   T
 	encoded []byte
@@ -102,7 +102,7 @@ func (t *topElements[T]) add(element T) error {
 	return nil
 }
 
-// cut sorts the elements and drops all but n.
+// trim sorts the elements and drops all but the first n.
 func (t *topElements[T]) trim() {
 	slices.SortFunc(t.elements, func(a, b encodedElement[T]) int {
 		switch {

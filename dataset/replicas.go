@@ -13,21 +13,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// replication makes second copies of cached partitions, by task sets that take them
-// over from the executors that store them. One set runs at a time.
+// replication makes second copies of cached partitions. It runs task sets, one at a time,
+// whose tasks copy partitions from the executors that store them.
 type replication struct {
 	engine     *engine
 	wanted     map[cachedBlock]int // partitions that need a second copy, with the number of tasks so far
-	submission *driver.Submission  // the set that runs; nil if none does
-	waiters    []chan struct{}     // closed when no set runs
+	submission *driver.Submission  // the task set that runs; nil if none runs
+	waiters    []chan struct{}     // closed when no task set runs
 }
 
 // maxCopyTasks is the largest number of tasks for one second copy. A task makes no copy if
-// it runs on the executor that stores the first one, because others have no free cores.
+// it runs on the executor that already stores the partition, which happens if the other
+// executors have no free cores.
 const maxCopyTasks = 4
 
-// update records whether a partition needs a second copy: if its level asks for two, and
-// one usable executor stores it.
+// update records whether a partition needs a second copy. It needs one if its level asks
+// for two copies and exactly one usable executor stores it.
 func (r *replication) update(b cachedBlock) {
 	if r.engine.level(b.Node)&replicated == 0 || len(r.engine.executorsStoring(b)) != 1 {
 		delete(r.wanted, b)
@@ -53,7 +54,8 @@ func (e *engine) executorsStoring(b cachedBlock) (executors []*executor) {
 	return executors
 }
 
-// start submits a task set for the second copies that are wanted, unless one runs.
+// start submits a task set for the second copies that are wanted, unless a task set is
+// running.
 func (r *replication) start() {
 	if r.submission != nil || len(r.wanted) == 0 {
 		r.signal()
@@ -65,7 +67,7 @@ func (r *replication) start() {
 	}
 	assigned := map[*executor]int{}
 	for b := range r.wanted {
-		r.update(b) // it may have changed
+		r.update(b) // executors may have been lost or added since
 		tasks, wanted := r.wanted[b]
 		if !wanted {
 			continue
@@ -78,7 +80,7 @@ func (r *replication) start() {
 		from := r.engine.executorsStoring(b)[0]
 		to := r.engine.chooseReplica(from, assigned)
 		if to == nil {
-			continue // until there is another executor
+			continue // until another executor registers
 		}
 		input, err := codec.Encode(adoptInput{Cached: []cachedCopy{{Block: b, Level: r.engine.level(b.Node), Address: from.DataAddress}}})
 		if err != nil {
@@ -100,7 +102,7 @@ func (r *replication) start() {
 	r.signal()
 }
 
-// signal wakes the callers of awaitCopies if no set runs.
+// signal wakes the callers of awaitCopies if no task set is running.
 func (r *replication) signal() {
 	if r.submission != nil {
 		return
@@ -111,10 +113,10 @@ func (r *replication) signal() {
 	r.waiters = nil
 }
 
-// chooseReplica returns the executor that should store the second copy of a partition: if
-// possible one on another host, and of these the one with the fewest copies assigned. It
-// returns nil if no other executor is usable, or the executors have no data ports because
-// they share a process.
+// chooseReplica returns the executor that should store the second copy of a partition that
+// first stores. It prefers executors on other hosts, and among these the one with the
+// fewest copies in assigned. It returns nil if no other executor is usable, or if executors
+// have no data ports because they share a process.
 func (e *engine) chooseReplica(first *executor, assigned map[*executor]int) *executor {
 	var others []*executor
 	for _, x := range e.executors {

@@ -8,7 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// integration/standalone kills executors whose partitions have second copies.
+// Another test, in integration/standalone, kills executors whose partitions have second
+// copies.
 func TestExecutorsOfSecondCopies(t *testing.T) {
 	x := func(id, host string) *executor {
 		return &executor{ExecutorInfo: driver.ExecutorInfo{ID: id, Host: host, DataAddress: host + ":1"}}

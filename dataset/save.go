@@ -20,22 +20,24 @@ type saveOptions struct {
 	dynamic bool // whether output has storage.ReplaceOutputPartitions
 }
 
-// Compress makes Save compress the files: with "gzip", to part-00000.gz and so on, or
-// with "zstd", to part-00000.zst. All sources decompress them.
+// Compress makes Save compress the files. With "gzip", for example, they are part-00000.gz
+// and so on. See storage.Compress for the names of compressions. All sources decompress
+// such files. Formats such as Parquet may have other compressions, and compress the data
+// inside their files.
 func Compress(compression string) SaveOption {
 	return func(o *saveOptions) { o.encode.Compression = compression }
 }
 
-// Overwrite makes Save replace the directory if it exists, when all new files are
-// complete. The data set may be computed from the old files. See
-// storage.ReplaceOutput for what happens if the application dies meanwhile.
+// Overwrite makes Save replace the directory if it exists. Save replaces it when all new
+// files are complete, so the data set may be computed from the old files. See
+// storage.ReplaceOutput for what happens if the application dies during the replacement.
 func Overwrite() SaveOption {
 	return func(o *saveOptions) { o.output = append(o.output, storage.ReplaceOutput()) }
 }
 
-// Append makes Save add files to the directory if it exists, with the application's ID
-// in their names, when all of them are complete. See storage.AppendToOutput for what
-// happens if the application dies meanwhile.
+// Append makes Save add files to the directory if it exists. The names of these files
+// contain the application's ID. They appear when all of them are complete. See
+// storage.AppendToOutput for what happens if the application dies while they appear.
 func Append() SaveOption {
 	return func(o *saveOptions) { o.output = append(o.output, storage.AppendToOutput()) }
 }
@@ -55,13 +57,14 @@ func FormatOption(name, value string) SaveOption {
 	}
 }
 
-// Save writes the elements to a directory, in the files part-00000, part-00001, …
-// It fails with fs.ErrExist if the directory exists, unless an option says what to do
-// then. The directory appears, or changes, when all files are complete.
+// Save writes the elements to a directory, in files named part-00000, part-00001 and so on.
+// With the option [PartitionBy], the files are in directories below it. It fails with
+// fs.ErrExist if the directory exists, unless an option such as [Overwrite] allows that.
+// The directory appears, or changes, when all files are complete.
 //
-// If an earlier attempt of the application has written it, Save does nothing. An
-// application that saves several data sets in a directory must do it in the same order
-// in each attempt.
+// If an earlier attempt of the application has written the directory, Save does nothing. An
+// application that saves several data sets to the same directory, one after another, must
+// save them in the same order in each attempt.
 func (s *Of[T]) Save(ctx context.Context, path string, format Format, options ...SaveOption) error {
 	if s.err != nil {
 		return s.err
@@ -119,9 +122,9 @@ func (s *Of[T]) outputFormat(format Format, o saveOptions) (files outputFormat, 
 	return files, suffix, err
 }
 
-// writeOutput makes a directory of the parts that write writes; write returns their
-// number. If an earlier attempt of the application has made the directory, writeOutput
-// does nothing.
+// writeOutput writes an output directory. It calls write, which writes the parts and
+// returns their number, and then commits the parts. If an earlier attempt of the
+// application has committed the directory, writeOutput does nothing.
 func (e *engine) writeOutput(ctx context.Context, path string, options []storage.OutputOption, write func(ctx context.Context, output *storage.Output) (parts int, err error)) error {
 	uri, err := e.app.Files.Qualify(path)
 	if err != nil {

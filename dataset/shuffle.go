@@ -7,15 +7,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// exchange is a shuffle: the tasks of one stage write records by partition, and
-// those of another read them.
+// exchange is a shuffle: the tasks of one stage write records by partition, and the tasks
+// of another stage read them.
 type exchange struct {
 	node  *node // the operator that reads the records
-	index int   // among the shuffles that the operator reads
+	index int   // index among the shuffles that the operator reads
 	input *node // the data set that is shuffled
 	// write computes partitions of the input and writes their records.
 	write func(x *taskContext, partitions span, out *shuffle.Writer) error
-	// sample encodes the keys of a partition's elements; nil for a hash shuffle.
+	// sample calls emit with the encoded key of each element of a partition of the input,
+	// until emit returns false. It is nil if the shuffle has no ranges that must be
+	// sampled.
 	sample func(x *taskContext, partition int, emit func(key []byte) bool)
 }
 
@@ -24,14 +26,15 @@ func (e *exchange) id() uint64 {
 	return e.node.plan.id<<24 | uint64(e.node.index)<<4 | uint64(e.index)
 }
 
-// span is a range of partitions, from First to before End.
+// span is a range of partitions: First to End-1.
 type span struct {
 	_          struct{} `cbor:",toarray"`
 	First, End int
 }
 
-// hashShuffle adds an exchange by the hash of keys to an operator, unless the input
-// is already partitioned as the operator needs it.
+// hashShuffle adds an exchange by the hash of keys to operator n. If the input is already
+// partitioned in this way, it makes n read the input's partitions directly, and returns
+// nil.
 func (n *node) hashShuffle(input *node, write func(x *taskContext, partitions span, out *shuffle.Writer) error) *exchange {
 	n.hashed = true
 	n.partitions = func(l *layout) int { return l.Partitions }
@@ -44,21 +47,23 @@ func (n *node) hashShuffle(input *node, write func(x *taskContext, partitions sp
 	return e
 }
 
-// partitionOf returns the partition of a key by its hash.
+// partitionOf returns the partition of a key with the given hash. Partitions are in the
+// order of hashes.
 func partitionOf(hash uint64, partitions int) int {
 	high, _ := bits.Mul64(hash, uint64(partitions))
 	return int(high)
 }
 
-// keyedInput is a side of an operator on keys: the records of a partition, from a
-// shuffle or from an input that is partitioned by key.
+// keyedInput is an input of an operator on keys, such as a side of a join. Its records come
+// from a shuffle, or directly from a data set that is already partitioned by key.
 type keyedInput[K, V any] struct {
 	kvCodec[K, V]
 	in       *Of[KV[K, V]]
 	exchange *exchange // nil if in is partitioned by key
 }
 
-// newKeyedInput makes a data set a side of an operator, by a shuffle if needed.
+// newKeyedInput makes a data set an input of n. It adds a shuffle unless the data set is
+// already partitioned by key.
 func newKeyedInput[K, V any](n *node, in *Of[KV[K, V]]) keyedInput[K, V] {
 	side := keyedInput[K, V]{kvCodec: kvCodecOf[K, V](in.plan, n.operator), in: in}
 	side.exchange = n.hashShuffle(in.node, func(x *taskContext, s span, out *shuffle.Writer) error {
@@ -71,7 +76,7 @@ func newKeyedInput[K, V any](n *node, in *Of[KV[K, V]]) keyedInput[K, V] {
 	return side
 }
 
-// encode passes the encoded elements of a partition of the input to add.
+// encode calls add with the encoded key and value of each element of a partition of in.
 func (side *keyedInput[K, V]) encode(x *taskContext, partition int, add func(key, value []byte) error) {
 	var buffer, encoded []byte
 	side.in.compute(x, partition, func(element KV[K, V]) bool {
@@ -86,7 +91,8 @@ func (side *keyedInput[K, V]) encode(x *taskContext, partition int, add func(key
 	})
 }
 
-// records passes the encoded records of a partition of the operator to add.
+// records calls add with the encoded key and value of each record in a partition of the
+// input, as the operator sees it after the shuffle, if there is one.
 func (side *keyedInput[K, V]) records(x *taskContext, partition int, add func(key, value []byte) error) {
 	if side.exchange == nil {
 		side.encode(x, partition, add)

@@ -13,7 +13,7 @@ type shuffleSizes struct {
 	byHost map[string][]int64
 }
 
-// sizesOf returns the sizes of a shuffle whose outputs are all there.
+// sizesOf returns the sizes of a shuffle, all of whose outputs must be known.
 func (e *engine) sizesOf(x *exchange) *shuffleSizes {
 	s := e.stages[stage.StageID{Shuffle: stage.ShuffleID(x.id())}]
 	if s.sizes != nil {
@@ -50,8 +50,8 @@ func (e *engine) recordBytes(x *exchange) (bytes int64) {
 // the task to prefer it. Spark has the same (REDUCER_PREF_LOCS_FRACTION).
 const minHostShare = 0.2
 
-// hostsWithOutputs returns the hosts that have much of the shuffles' output that a
-// task reads.
+// hostsWithOutputs returns the hosts that have at least minHostShare of the shuffle bytes
+// that a task reads if it computes partitions of final.
 func (e *engine) hostsWithOutputs(final *node, l *layout, partitions span) (hosts []string) {
 	byHost := map[string]int64{}
 	var total int64

@@ -13,28 +13,29 @@ type assignment struct {
 	bytes int64 // approximate number of bytes that it reads, as divide counts them
 }
 
-// piece says that a task reads of a shuffle only the outputs of some map tasks, and so
-// computes some of the elements of its partition. The zero value is the whole
-// partition.
+// piece says that a task reads only the outputs of some map tasks of a shuffle, and so
+// computes only some of the elements of its partition. The zero value means that the task
+// computes whole partitions.
 type piece struct {
 	_       struct{} `cbor:",toarray"`
 	Shuffle uint64
 	Maps    span
 }
 
-// A partition is skewed if it has more than skewFactor times the bytes of the median
-// partition, as in Spark (skewedPartitionFactor), and more than skewTasks times those
-// that a task should read.
+// A partition is skewed if its bytes exceed both skewFactor times the bytes of the median
+// partition and skewTasks times the bytes that a task should read. Spark has the same
+// factor (skewedPartitionFactor).
 const (
 	skewFactor = 5
 	skewTasks  = 2
 )
 
-// divisible returns the shuffles of which tasks that compute a node may read some
-// outputs each, and the data sets of whose partitions they then compute only pieces.
+// divisible returns the shuffles whose skewed partitions may be divided among several of
+// the tasks that compute final. computed are the data sets of whose partitions these tasks
+// then compute only pieces.
 func (l *layout) divisible(final *node) (shuffles []*exchange, computed []*node) {
 	for n := final; ; n = l.inputs(n)[0] {
-		if _, cached := l.Cached[n.ref()]; cached { // whole partitions are stored
+		if _, cached := l.Cached[n.ref()]; cached { // tasks store whole partitions of cached data sets
 			return nil, nil
 		}
 		if computed = append(computed, n); len(n.divisible) > 0 {
@@ -46,9 +47,9 @@ func (l *layout) divisible(final *node) (shuffles []*exchange, computed []*node)
 	}
 }
 
-// splitSkewed divides partitions into tasks that read about target bytes each, and
-// skewed partitions into pieces if the stage allows that. sizes are the bytes of each
-// partition.
+// splitSkewed divides partitions among tasks that read about target bytes each. If the
+// stage allows it, several tasks each compute a piece of a skewed partition. sizes has the
+// bytes of each partition.
 func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, target int64) (tasks []assignment) {
 	var shuffles []*exchange
 	var computed []*node
@@ -66,7 +67,7 @@ func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, 
 		for _, size := range sizes[whole.First:whole.End] {
 			bytes += size
 		}
-		x, most := (*exchange)(nil), limit // the shuffle that has most of the partition's bytes
+		x, most := (*exchange)(nil), limit // the shuffle with the most bytes, if more than limit
 		for _, shuffle := range shuffles {
 			if bytes := e.sizesOf(shuffle).total[whole.First]; bytes > most {
 				x, most = shuffle, bytes
@@ -85,8 +86,8 @@ func (e *engine) splitSkewed(s *stageState, l *layout, all span, sizes []int64, 
 	return tasks
 }
 
-// pieces divides a partition by the map outputs of a shuffle. Each piece has about
-// target bytes of the shuffle, or one map output.
+// pieces divides a partition into pieces by the map outputs of a shuffle. Each piece reads
+// about target bytes of the shuffle, or a single map output.
 func (e *engine) pieces(x *exchange, partition int, target int64) (pieces []piece) {
 	outputs := e.stages[stage.StageID{Shuffle: stage.ShuffleID(x.id())}].outputs
 	sizes := make([]int64, len(outputs))

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// skew describes a join of many records, half of which have one key, with few records:
-// one for each even key from -100 to 898.
+// skew describes a join of a large data set with a small one. In the large one, half of the
+// records have the same key. The small one has a record for each even key from -100 to 898.
 type skew struct {
 	Join        string
 	ByPartition bool // the operator after the join reads partitions
@@ -29,7 +29,8 @@ const (
 	skewedMaps    = 8
 )
 
-// skewedKey returns the key of a record: 0, or a key that few map tasks have.
+// skewedKey returns the key of record i of the large data set: 0, or a key that only few
+// map tasks have.
 func skewedKey(i int64) int64 {
 	if i%2 == 0 {
 		return 0
@@ -37,8 +38,8 @@ func skewedKey(i int64) int64 {
 	return i * skewedKeys / skewedRecords
 }
 
-// skewedSums has for each key of the join the number of its results, and the sum of the
-// numbers of the records.
+// skewedSums has, for each key of the join, the number of results with the key, and the sum
+// of the numbers of their records.
 var skewedSums = dataset.Define("skewed sums", func(p *dataset.Plan, s skew) *dataset.Of[dataset.KV[int64, [2]int64]] {
 	return dataset.Reduce(skewedPairs(p, s), func(a, b [2]int64) [2]int64 { return [2]int64{a[0] + b[0], a[1] + b[1]} })
 })
@@ -118,8 +119,8 @@ func wantSkewed(join string) map[int64][2]int64 {
 	return want
 }
 
-// tasksOf returns how many tasks the latest attempt of a stage with a name that
-// contains text had.
+// tasksOf returns the number of tasks of the stage attempt that ended last among those
+// whose stage's name contains text.
 func tasksOf(session *bobbin.Session, text string) (tasks int) {
 	for _, summary := range dataset.Summary(session) {
 		if strings.Contains(summary.Name, text) {
@@ -146,8 +147,8 @@ func TestSkewedPartitionsAreDivided(t *testing.T) {
 	}
 }
 
-// frequentElement has the lengths of elements, half of which are the same. These are so long
-// that compression leaves something of them.
+// frequentElement has the lengths of elements. Half of the elements are equal. They are so
+// long that many bytes remain after compression.
 var frequentElement = dataset.Define("frequent element", func(p *dataset.Plan, elements int64) *dataset.Of[int] {
 	frequent := make([]byte, 0, 100<<10)
 	for random := rand.New(rand.NewPCG(1, 1)); len(frequent) < cap(frequent); {
@@ -177,8 +178,8 @@ func TestASkewedRepartitionIsDivided(t *testing.T) {
 	})
 }
 
-// A partition that is stored is whole, whether the data set is cached before or after
-// its stage was planned.
+// Tasks store only whole partitions, whether the data set is cached before or after the
+// stage that computes it is planned.
 func TestCachedPartitionsAreNotDivided(t *testing.T) {
 	run(t, func(ctx context.Context, session *bobbin.Session) {
 		count := func(in *dataset.Of[dataset.KV[int64, [2]int64]]) (n int64) {

@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// Sort returns the elements in ascending order, over all partitions. Elements must
-// be of a type that can be a key (see [KV]).
+// Sort returns the elements in ascending order: within each partition, and from each
+// partition to the next. The type of elements must be one that can be a key; see [KV].
 func Sort[T any](in *Of[T]) *Of[T] {
 	keys := kvCodecOf[T, struct{}](in.plan, "Sort")
 	return sorted(in, "Sort", func(buffer *[]byte, element T) (key, value []byte, err error) {
@@ -79,9 +79,10 @@ func sortBy[T, K any](in *Of[T], operator string, f func(T) K, descending bool) 
 	}, func(_, value []byte) (T, error) { return keys.values.Decode(value) })
 }
 
-// reversed returns bytes that sort in the opposite order of the key's: the
-// complement of the key and a terminator, which sorts after all keys that are
-// longer. So that no key contains the terminator, a 0xff is followed by a 0.
+// reversed returns an encoding of key whose order is the opposite of the order of keys. It
+// consists of the complement of key, in which each 0xff is followed by 0, and the
+// terminator 0xff 0xff. Because of the terminator, a key sorts after longer keys that begin
+// with it.
 func reversed(key []byte) []byte {
 	escaped := make([]byte, 0, len(key)+2)
 	for _, b := range key {
@@ -93,8 +94,8 @@ func reversed(key []byte) []byte {
 	return append(escaped, 0xff, 0xff)
 }
 
-// sorted adds an operator that sorts elements by keys. encode returns the key and
-// the value of an element, which may use the buffer; decode reverses it.
+// sorted adds an operator that sorts elements by keys. encode returns the encoded key and
+// value of an element, which may be parts of *buffer. decode returns the element for them.
 func sorted[T any](in *Of[T], operator string, encode func(buffer *[]byte, element T) (key, value []byte, err error), decode func(key, value []byte) (T, error)) *Of[T] {
 	n := &node{operator: operator, buffersElements: true}
 	e := &exchange{node: n, input: in.node}
@@ -162,9 +163,9 @@ func (x *taskContext) visitSorted(read func(add func(key, value []byte) error), 
 	}
 }
 
-// ranges finds the partition of a key among sorted bounds. Partition i has the keys
-// from bounds[i-1] to bounds[i], both included: a key that equals bounds may be in
-// several partitions, and is put in each of them in turn.
+// ranges finds the partition of a key. Partition i has the keys from bounds[i-1] to
+// bounds[i], both included. So a key that equals a bound may be in several partitions, and
+// successive calls of find return these in turn.
 type ranges struct {
 	bounds   [][]byte
 	prefixes []uint64 // of the bounds
@@ -198,8 +199,8 @@ func (r *ranges) find(key []byte) int {
 	return first + r.turn%(last-first+1)
 }
 
-// boundsOf chooses the bounds of n ranges with about as many of the sampled keys
-// each.
+// boundsOf returns the bounds of n ranges that each have about the same number of the
+// sampled keys.
 func boundsOf(sampled [][]byte, n int) [][]byte {
 	slices.SortFunc(sampled, bytes.Compare)
 	var bounds [][]byte

@@ -16,23 +16,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// source is the files that an operator reads.
+// source says which files an operator reads, and how.
 type source struct {
 	paths []string // paths of files and directories, or patterns
 	partitionPruning
-	splitSize      int64 // 0 means defaultSplitSize
-	whole          bool  // a split must be read as a whole
+	splitSize      int64 // bytes; 0 means defaultSplitSize
+	whole          bool  // files are not divided: each is one split
 	csv            csvOptions
 	malformed      Handling
 	checkpoint     bool // the files are those of a checkpoint
-	separateSplits bool // the files are those of a checkpoint
+	separateSplits bool // each split is a partition of its own
 }
 
 // ReadOption is an option of a source.
 type ReadOption func(*source)
 
-// SplitSize sets about how many bytes of files each partition has. The default is
-// 32 MiB. If files cannot be divided, only small ones share a partition.
+// SplitSize sets the approximate number of bytes of files in each partition. The default is
+// 32 MiB. A file that cannot be divided is in one partition, however large it is.
 func SplitSize(bytes int64) ReadOption { return func(s *source) { s.splitSize = bytes } }
 
 // MorePaths makes a source read more files and directories, in this order, after those of
@@ -41,7 +41,7 @@ func MorePaths(paths ...string) ReadOption {
 	return func(s *source) { s.paths = append(s.paths, paths...) }
 }
 
-// newSource returns a node that reads files.
+// newSource returns a node that reads files, for elements of type T.
 func newSource[T any](p *Plan, operator, path string, options []ReadOption) *node {
 	n := &node{operator: operator, source: &source{paths: []string{path}}}
 	for _, option := range options {
@@ -102,7 +102,8 @@ func (x *taskContext) eachLine(split storage.Split, visit func(number int64, lin
 	return true
 }
 
-// lineError adds the place of a line to an error that no retry can help.
+// lineError adds the file and the line to err, and returns it as an error with which the
+// task is not retried.
 func lineError(split storage.Split, number int64, err error) error {
 	place := fmt.Sprintf("line %d", number)
 	if split.Offset > 0 {
@@ -111,10 +112,14 @@ func lineError(split storage.Split, number int64, err error) error {
 	return permanentError{fmt.Errorf("%s: %s: %w", split.Path, place, err)}
 }
 
-// Text returns the lines of a file, or of all files of a directory tree, without
-// their line ends. See storage.Files.Splits for the files that are skipped and
-// storage.Split.Lines for lines; one that is larger than the memory that a task may
-// use is an error. Files whose names end in .gz or .zst are decompressed.
+// Text returns the lines, without their ends, of the file path, or of all files in the
+// directory tree path. path may be a pattern, as storage.Files.Glob describes it;
+// [MorePaths] adds more paths. storage.Files.Splits says which files are skipped, and
+// storage.Split.Lines what a line is. The job fails if a line is larger than the memory
+// that a task may use. Compressed files are decompressed; see storage.Compress.
+//
+// If directories are named column=value, the option [Partition] selects some of them.
+// Sources whose elements are structs can set fields to the values; see [PartitionBy].
 func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
 	n := newSource[[]byte](p, "Text", path, options)
 	return newOf(p, n, func(x *taskContext, partition int, emit func([]byte) bool) {
@@ -125,7 +130,8 @@ func Text(p *Plan, path string, options ...ReadOption) *Of[[]byte] {
 }
 
 // JSON returns the JSON values in the lines of files, as encoding/json decodes them
-// into T. It skips empty lines. See [Text] for the files.
+// into T. It skips empty lines. [OnMalformed] sets what happens to lines that it cannot
+// decode. [Text] says which files path selects.
 func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 	return newRecords(p, newSource[T](p, "JSON", path, options), func(x *taskContext, split storage.Split, emit func(T) bool, reject malformedFunc) bool {
 		return x.eachLine(split, func(number int64, line []byte) bool {
@@ -141,7 +147,8 @@ func JSON[T any](p *Plan, path string, options ...ReadOption) *Of[T] {
 	})
 }
 
-// partitions returns the splits of each partition. Small files share a partition.
+// partitions returns the splits of each partition of the source. Small files share
+// partitions.
 func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]storage.Split, error) {
 	if s.checkpoint {
 		partitions, _, err := openCheckpoint(ctx, files, s.paths[0])
@@ -172,12 +179,13 @@ func (s *source) partitions(ctx context.Context, files *storage.Files) ([][]stor
 
 const (
 	defaultSplitSize = 32 << 20
-	// openCost is the number of bytes that take as long to read as it takes to open a
-	// file. Spark's spark.sql.files.openCostInBytes is 4 MB, for slower clients.
+	// openCost is about how many bytes can be read in the time that opening a file takes.
+	// It is lower than Spark's spark.sql.files.openCostInBytes, 4 MB, because files are
+	// opened faster here.
 	openCost = 1 << 20
 )
 
-// hostsOf returns the hosts that store splits, those of the most bytes first.
+// hostsOf returns up to maxHosts hosts that store splits, those with the most bytes first.
 func hostsOf(splits []storage.Split) []string {
 	bytes := map[string]int64{}
 	var hosts []string
@@ -210,8 +218,8 @@ func Slice[T any](p *Plan, elements []T, partitions int) *Of[T] {
 	return slice
 }
 
-// hashOf returns a hash of the encoded elements; 0 if equal elements can have different
-// encodings, or none.
+// hashOf returns a hash of the encoded elements. It returns 0 if elements cannot be
+// encoded, or if equal elements can have different encodings.
 func hashOf[T any](elements []T) uint64 {
 	values, err := record.CodecFor[T]()
 	if err != nil || containsMap(reflect.TypeFor[T](), map[reflect.Type]bool{}) {
@@ -226,8 +234,8 @@ func hashOf[T any](elements []T) uint64 {
 	return record.Hash(encoded)
 }
 
-// Range returns the numbers from first to before end, in the given number of
-// partitions.
+// Range returns the numbers from first (inclusive) to end (exclusive), in the given number
+// of partitions.
 func Range(p *Plan, first, end int64, partitions int) *Of[int64] {
 	numbers := Generate(p, partitions, func(partition int, yield func(int64) bool) {
 		size := max(end-first, 0)
@@ -242,7 +250,8 @@ func Range(p *Plan, first, end int64, partitions int) *Of[int64] {
 	return numbers
 }
 
-// Generate returns the elements that f yields for each partition, from 0 on.
+// Generate returns the elements that f yields for each partition. Partitions are numbered
+// from 0.
 func Generate[T any](p *Plan, partitions int, f func(partition int, yield func(T) bool)) *Of[T] {
 	if partitions < 1 {
 		p.reject("the source", errNoPartitions)
@@ -261,5 +270,5 @@ func Generate[T any](p *Plan, partitions int, f func(partition int, yield func(T
 }
 
 // checkInterval is the number of generated elements after which a task checks whether it
-// was killed. In tasks that read files or shuffles, the reads check it.
+// was killed. Tasks that read files or shuffles check it when they read.
 const checkInterval = 1024

@@ -153,7 +153,8 @@ func TestInvalidCSV(t *testing.T) {
 			require.ErrorContains(t, err, path)
 		})
 	}
-	// A line break in quotes is found wherever files are divided.
+	// A line break in quotes is reported, whatever the offset is at which the file is
+	// divided.
 	text := strings.Repeat("\"one\ntwo\",2\n", 20)
 	for size := int64(1); size < 40; size += 3 {
 		run(t, func(ctx context.Context, session *bobbin.Session) {

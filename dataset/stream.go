@@ -8,10 +8,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/role"
 )
 
-// Stream yields the elements as tasks finish: in order within a partition, the
-// partitions in any order. If the loop is slow, results wait at executors, so the
-// elements together may be larger than the driver's memory. If the job fails, Stream
-// yields the error and ends. If the loop ends early, the job is cancelled.
+// Stream yields the elements as tasks finish. The partitions come in any order, but the
+// elements of a partition come in their order. If the caller's loop is slow, results wait
+// at executors, so the elements together may be larger than the driver's memory. If the job
+// fails, Stream yields the error and ends. If the caller leaves the loop early, the job is
+// cancelled.
 func (s *Of[T]) Stream(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -47,7 +48,7 @@ type resultQueue struct {
 	mu     sync.Mutex
 	list   []queuedResult
 	closed bool
-	ready  chan struct{} // has an element if something has changed
+	ready  chan struct{} // has an element if a result was added or the queue was closed
 }
 
 type queuedResult struct {
@@ -78,8 +79,8 @@ func (q *resultQueue) signal() {
 	}
 }
 
-// all yields the results until the queue is closed and empty, and releases each
-// after the loop body.
+// all yields the results until the queue is closed and empty. It releases each result after
+// the consumer's loop body has run for it.
 func (q *resultQueue) all(yield func(taskOutput) bool) {
 	for range q.ready {
 		q.mu.Lock()

@@ -8,7 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// measurements are what a task, or the tasks of a stage together, have done.
+// measurements count what one task has done, or what the tasks of a stage have done
+// together.
 type measurements struct {
 	_            struct{} `cbor:",toarray"`
 	RecordsIn    int64    // read from files and shuffles
@@ -32,21 +33,22 @@ func (m *measurements) add(other *measurements) {
 	m.SpilledBytes += other.SpilledBytes
 }
 
-// StageSummary describes an attempt of a stage that has ended. Bytes are as stored,
-// so compressed for shuffles. What failed tasks have done is not included.
+// StageSummary describes an attempt of a stage that has ended. Bytes are counted as they
+// are stored, so bytes of shuffles are compressed bytes. What failed tasks have done is not
+// included.
 type StageSummary struct {
 	Name     string // of the task set
-	Tasks    int    // that had a result
+	Tasks    int    // number of tasks that succeeded
 	Took     time.Duration
-	TaskTime time.Duration // of all tasks together
-	// Skew is the time of the longest task over that of the median one. A large skew
-	// means that one partition has much more data than the others.
+	TaskTime time.Duration // sum of the run times of all these tasks
+	// Skew is the run time of the longest task divided by that of the median task. A large
+	// skew often means that one partition has much more data than the others.
 	Skew float64
 
 	RecordsIn, RecordsOut   int64 // records of files and shuffles; those returned to the driver count too
 	BytesRead, BytesWritten int64 // of files
-	// ShuffleLocal and ShuffleRemote are about the bytes of shuffles that were read on
-	// the task's own host, and that were fetched from others.
+	// ShuffleLocal estimates how many bytes of shuffles tasks read on their own hosts, and
+	// ShuffleRemote how many they fetched from other hosts.
 	ShuffleLocal, ShuffleRemote int64
 	ShuffleWritten              int64
 	Spilled                     int64 // bytes written to disk because memory was full
@@ -84,8 +86,8 @@ func size(bytes int64) string {
 // maxSummaries is the largest number of summaries that an engine keeps.
 const maxSummaries = 1000
 
-// Summary returns the summaries of the stages of a session that have ended, the
-// latest 1,000, in the order of their ends.
+// Summary returns the summaries of the attempts of stages that have ended in a session, in
+// the order in which they ended. Only the last 1,000 are kept.
 func Summary(session *bobbin.Session) []StageSummary {
 	e := engines.get(session)
 	if e == nil {
@@ -96,7 +98,8 @@ func Summary(session *bobbin.Session) []StageSummary {
 	return slices.Clone(e.summaries)
 }
 
-// summarize adds the summary of an attempt that has ended, and logs it. It does so once.
+// summarize adds the summary of an attempt that has ended, and logs it. Further calls do
+// nothing.
 func (a *stageAttempt) summarize() {
 	if len(a.times) == 0 {
 		return

@@ -37,7 +37,8 @@ const (
 	measureShuffle // the stage has no tasks; only the stages before it run
 )
 
-// byPartition reports whether the results of tasks are results of whole partitions.
+// byPartition reports whether a task's result has a value for each partition, so that no
+// partition may be divided among tasks.
 func (w taskKind) byPartition() bool { return w == countPartitions || w == checkpointElements }
 
 // stageInput is what all tasks of a stage have in common.
@@ -49,7 +50,7 @@ type stageInput struct {
 	Kind     taskKind
 	Exchange int // writeShuffle, sampleKeys: index among the shuffles that Reader reads
 	Reader   ref
-	Limit    int64           // collectElements: how many elements of each partition; sampleKeys: how many keys; 0 means all
+	Limit    int64           // collectElements: of elements, 0 means all; sampleKeys: of keys in each partition
 	Output   *storage.Output // saveElements, checkpointElements
 	// OutputFormat is the format of the files of saveElements.
 	OutputFormat outputFormat
@@ -58,7 +59,7 @@ type stageInput struct {
 	Broadcasts []peers.Value
 }
 
-// planInput is a plan that tasks need.
+// planInput describes a plan that tasks need, so that executors can trace it.
 type planInput struct {
 	_           struct{} `cbor:",toarray"`
 	ID          uint64
@@ -95,8 +96,8 @@ type sourceInput struct {
 // taskOutput is the result of one task.
 type taskOutput struct {
 	_ struct{} `cbor:",toarray"`
-	// FetchFailure is set if the task could not fetch a section of a shuffle. The task has
-	// no other result then.
+	// FetchFailure is set if the task could not fetch a section of a shuffle. Then all
+	// other fields except Cached are zero.
 	FetchFailure *fetchFailure
 	Output       *shuffle.Output // writeShuffle
 	Count        int64           // number of elements
@@ -108,19 +109,20 @@ type taskOutput struct {
 	Measured     measurements
 }
 
-// fetchFailure names the section that a task could not fetch.
+// fetchFailure identifies the map output from which a task could not fetch its section.
 type fetchFailure struct {
 	_       struct{} `cbor:",toarray"`
 	Shuffle uint64
 	Map     uint64
 	Attempt uint64
-	Gone    bool // all output of the executor is lost: it does not answer, or files are missing
-	// Unreachable is the executor that did not answer; "" if it did.
+	Gone    bool // the executor does not answer, or files are missing
+	// Unreachable is the id of the executor if it did not answer; otherwise "".
 	Unreachable string
 }
 
-// runTask runs one task of a stage. It returns fetch failures as results, because
-// the stage, not the task, has to be repeated then.
+// runTask runs one task of a stage. It returns a fetch failure as a result and not as an
+// error, because a retry of the task would not help: the lost output must be computed again
+// first.
 func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	stage, err := stages.decode(call.Shared)
 	if err != nil {
@@ -162,8 +164,8 @@ func runTask(ctx context.Context, call function.Call) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	default:
-		// The driver counts them once for each task of a stage, however often the task
-		// runs again.
+		// The driver adds the counters once for each task of a stage, even if the task runs
+		// several times.
 		output.Counters, _ = call.Values.Read()
 		call.Values.ResetCounters()
 		x.measured.RecordsOut = output.Count
@@ -181,10 +183,11 @@ type decodedStage struct {
 	exchange *exchange // nil unless the stage writes or samples a shuffle
 }
 
-// stages are the stages of which this process runs tasks.
+// stages has the stages whose tasks this process runs or has run.
 var stages = stageCache{byKey: map[[16]byte]*decodedStage{}}
 
-// stageCache keeps the latest stages decoded, because their tasks share them.
+// stageCache keeps the maxStages stages that were decoded last, because the tasks of a
+// stage share its decoded form.
 type stageCache struct {
 	sync.Mutex
 	byKey map[[16]byte]*decodedStage
@@ -194,7 +197,8 @@ type stageCache struct {
 // maxStages is the largest number of decoded stages in a process.
 const maxStages = 32
 
-// decode decodes a stage: 16 bytes that identify it, then a stageInput.
+// decode returns the decoded stage for common, which has 16 bytes that identify the stage
+// and then an encoded stageInput.
 func (c *stageCache) decode(common []byte) (*decodedStage, error) {
 	if len(common) < 16 {
 		return nil, errors.New("the stage's description is too short")
@@ -235,8 +239,8 @@ func (c *stageCache) decode(common []byte) (*decodedStage, error) {
 	return s, nil
 }
 
-// forgetPlans removes the plans that a stage needed, and that no other stage needs. If a
-// later stage needs one, it is traced again.
+// forgetPlans removes the plans that only the removed stage needed. If a later stage needs
+// such a plan, it is traced again.
 func (c *stageCache) forgetPlans(removed *decodedStage) {
 	needed := map[uint64]bool{}
 	for _, s := range c.byKey {
@@ -251,7 +255,8 @@ func (c *stageCache) forgetPlans(removed *decodedStage) {
 	}
 }
 
-// retrace traces a plan of the driver in this process, unless that was done before.
+// retrace traces a plan of the driver in this process, unless this process has traced it
+// already. It fails if the plan differs from the driver's.
 func retrace(input planInput) error {
 	p := plans.get(input.ID)
 	if p == nil {
@@ -272,7 +277,7 @@ func findNode(r ref) (*node, error) {
 	return nil, fmt.Errorf("the data set %s is not known", r)
 }
 
-// run computes partitions and does the stage's work with them.
+// run computes partitions and does with their elements what s.Kind says.
 func (s *decodedStage) run(x *taskContext, partitions span) (output taskOutput, err error) {
 	switch s.Kind {
 	case writeShuffle:

@@ -14,25 +14,25 @@ var (
 	errSampled      = errors.New("enough keys were sampled")
 )
 
-// taskContext is one attempt of a task that computes partitions of a data set. The
-// functions of operators use it to read their inputs; one goroutine runs them.
+// taskContext has the state of one attempt of a task that computes partitions of a data set.
+// The functions of operators use it to read their inputs; one goroutine runs them.
 type taskContext struct {
 	task           *bobbin.Task
 	service        *shuffle.Service
 	layout         *layout                         // how data sets are divided into partitions
-	piece          piece                           // map outputs to read; all if it is zero
-	sources        map[ref]map[int][]storage.Split // by node and partition
+	piece          piece                           // which map outputs to read; the zero value means all
+	sources        map[ref]map[int][]storage.Split // splits of partitions of sources, by node and partition
 	locations      map[cachedBlock][]string        // data ports of executors that store cached partitions
-	operatorMemory int64                           // bytes that each operator that buffers elements may use
-	sampling       bool                            // files are read in part only
-	err            error                           // why the task fails; nil if it does not
+	operatorMemory int64                           // bytes of memory for each operator that buffers elements
+	sampling       bool                            // the task samples keys, so files are read only in part
+	err            error                           // the task's first error; nil if it has none
 
 	measured     measurements
 	cachedBlocks []cachedBlock
 }
 
-// fail records the first error of the task. It returns false, so that emit
-// functions can return its result.
+// fail records err as the task's error, unless the task has one already. It returns false,
+// so that functions such as emit can return its result.
 func (x *taskContext) fail(err error) bool {
 	if x.err == nil {
 		x.err = err
@@ -40,7 +40,7 @@ func (x *taskContext) fail(err error) bool {
 	return false
 }
 
-// over calls compute for each partition of a span, until the task fails.
+// eachPartition calls compute for each partition of a span, until the task fails.
 func (x *taskContext) eachPartition(s span, compute func(partition int)) error {
 	for partition := s.First; partition < s.End && x.err == nil; partition++ {
 		if err := x.task.Err(); err != nil {
@@ -61,8 +61,8 @@ func (x *taskContext) splits(n *node, partition int) []storage.Split {
 	return splits
 }
 
-// fetch passes the records of a partition of a shuffle to add, or those of the task's
-// piece of it.
+// fetch calls add with each record of a partition of a shuffle. If the task reads a piece
+// of this shuffle, it gets only the records of the piece.
 func (x *taskContext) fetch(e *exchange, partition int, add func(key, value []byte) error) {
 	outputs := x.layout.Outputs[e.id()]
 	if e.id() == x.piece.Shuffle {
@@ -71,7 +71,7 @@ func (x *taskContext) fetch(e *exchange, partition int, add func(key, value []by
 	x.fetchFrom(outputs, partition, add)
 }
 
-// fetchFrom passes the records that outputs have of a partition to add.
+// fetchFrom calls add with each record that outputs have for a partition.
 func (x *taskContext) fetchFrom(outputs []shuffle.Output, partition int, add func(key, value []byte) error) {
 	for i := range outputs {
 		if bytes := outputs[i].Sizes.Of(partition); outputs[i].Host == x.task.Host() {
@@ -95,8 +95,8 @@ func (x *taskContext) fetchFrom(outputs []shuffle.Output, partition int, add fun
 	}
 }
 
-// sorter returns a sorter that may use the memory of one operator. The caller must
-// pass it to closeSorter.
+// sorter returns a sorter that may use x.operatorMemory bytes. The caller must pass it to
+// closeSorter.
 func (x *taskContext) sorter() (*shuffle.Sorter, error) {
 	directory, err := x.service.Directory()
 	if err != nil {
@@ -110,8 +110,9 @@ func (x *taskContext) closeSorter(sorter *shuffle.Sorter) {
 	sorter.Close()
 }
 
-// share divides the memory of the task among the operators of its stage that buffer
-// elements, and the writer of its output if it writes a shuffle.
+// divideMemory divides the task's memory equally among those that need it: the operators of
+// the stage that buffer or sort elements, the writer of a shuffle, and Save with
+// [PartitionBy].
 func (x *taskContext) divideMemory(s *decodedStage) {
 	users := int64(0)
 	if s.Kind == writeShuffle || len(s.OutputFormat.Columns) > 0 {
