@@ -19,8 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// TestJobsSucceedUnderDynamicAllocation lets the driver request its executors, and the
-// cluster take them away at random, under a fake clock.
+// TestJobsSucceedUnderDynamicAllocation runs jobs under a fake clock while the driver
+// requests executors as it needs them and the cluster takes executors away at random.
 func TestJobsSucceedUnderDynamicAllocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, allocationChaos) })
 }

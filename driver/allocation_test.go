@@ -29,7 +29,7 @@ type delayedCluster struct {
 	lastRequest int
 	request     driver.Request
 	alive       map[string]*member
-	most        map[int]int // most executors of each profile at one time
+	most        map[int]int // largest number of executors of each profile at one time
 	running     sync.WaitGroup
 	ends        []error // errors with which executors ended
 	closed      bool    // no executor is started any more
@@ -40,7 +40,8 @@ type delayedCluster struct {
 type member struct {
 	profile int
 	killed  bool
-	// announced is set when the executor's end was announced: it does not count any more.
+	// announced is set when the executor's end was announced. From then on, count does not
+	// count the executor.
 	announced bool
 	stop      context.CancelFunc
 }
@@ -137,14 +138,15 @@ func (c *delayedCluster) KillExecutors(ids []string) {
 		time.AfterFunc(time.Second, m.stop)
 	}
 	if c.takesAway {
-		return // wanted executors may have ended, too
+		return // fewer executors than wanted may be left, so the check below does not apply
 	}
 	for _, demand := range c.request.Demands {
 		require.LessOrEqual(c.t, demand.Total, c.count(demand.Profile.ID), "the killed ones would be replaced")
 	}
 }
 
-// announce takes an executor out of the count, and stops it a minute later.
+// announce announces an executor's end, so that count does not count it, and stops the
+// executor a minute later.
 func (c *delayedCluster) announce(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,7 +247,8 @@ func TestALostExecutorIsReplacedIfItIsNeeded(t *testing.T) {
 	})
 }
 
-// TestExecutorsThatHoldDataAreKept runs tasks that hold data.
+// TestExecutorsThatHoldDataAreKept runs tasks that hold data, and checks how long dynamic
+// allocation keeps their executors.
 func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout string
@@ -328,7 +331,7 @@ func TestJobsOfSeveralProfiles(t *testing.T) {
 				require.Equal(t, "gpu", status.Profiles[2].NodeLabel)
 				want := []int{2, 2, 2}
 				if dynamic == "true" {
-					want = []int{2, 2, 1} // tasks on each executor of these profiles: 2, 4 and 1
+					want = []int{2, 2, 1} // an executor of these profiles runs 2, 4 and 1 tasks at once
 				}
 				require.Equal(t, want, []int{status.Profiles[0].Wanted, status.Profiles[1].Wanted, status.Profiles[2].Wanted})
 				require.Equal(t, want, []int{c.executors(0), c.executors(1), c.executors(2)})

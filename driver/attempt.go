@@ -20,14 +20,14 @@ type attempt struct {
 	launched      events.Micros
 	locality      uint8
 	speculative   bool
-	hasRow        bool // what events.Recorder.Launched returned
-	// awaitsBarrierSet is set if the attempt succeeded in a barrier set: its result
-	// counts only when all tasks of the set have one.
+	hasRow        bool // whether the attempt has a row in events; see events.Recorder.Launched
+	// awaitsBarrierSet is set if the attempt succeeded in a barrier set. Its result
+	// counts only when all tasks of the set have results.
 	awaitsBarrierSet bool
 	lossReason       string // how its executor was lost; "" if it was not
 
 	stored   *storedResult      // the result, if its executor stores it; else nil
-	progress *wire.TaskProgress // the latest report of its counters and metrics; nil before the first, and once its result counts
+	progress *wire.TaskProgress // the latest report of its counters and metrics; nil before the first report, and again when its result counts
 	result   *wire.TaskUpdate   // its last update, if it succeeded
 	failure  *wire.Failure      // why it failed; nil if it did not
 }
@@ -74,7 +74,7 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	l.record.updated(a, update, l.now)
 	e, set := a.executor, a.set
 	delete(e.attempts, a.id)
-	awaits := a.awaitsBarrierSet // read before act, which may complete its barrier set
+	awaits := a.awaitsBarrierSet // read before handleSchedulerEvents, which may complete the barrier set
 	l.handleSchedulerEvents(l.scheduler.Finished(a.id, outcome))
 	if !awaits {
 		delete(l.attempts, a.id)
@@ -95,7 +95,7 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	}
 }
 
-// coreTime returns how long an attempt occupied its cores.
+// coreTime returns how long an attempt used its cores.
 func coreTime(m *wire.Metrics) time.Duration {
 	return time.Duration(m.GetDecodeNanos() + m.GetRunNanos() + m.GetEncodeNanos())
 }
@@ -112,8 +112,8 @@ func (a *attempt) countEnd() {
 	set.fetches.remove(a)
 }
 
-// handleSchedulerEvents carries out the scheduler's events. If one of them ends its task set, for example
-// because results are too large, act ignores later events of that set.
+// handleSchedulerEvents acts on the scheduler's events. If an event makes the driver end a
+// task set, for example because results are too large, later events of that set are ignored.
 func (l *loop) handleSchedulerEvents(events []scheduler.Event) {
 	for _, event := range events {
 		switch event := event.(type) {
@@ -167,7 +167,8 @@ func (l *loop) handleSchedulerEvents(events []scheduler.Event) {
 	}
 }
 
-// taskDone passes a result to the listener, or ends the set if results are too large.
+// taskDone counts a task that is done and passes its result to the listener. If the
+// results of the set are too large, it ends the set instead.
 func (l *loop) taskDone(a *attempt) {
 	set, update := a.set, a.result
 	result := Result{

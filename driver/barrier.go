@@ -34,8 +34,8 @@ func (b *barrier) launched(id scheduler.AttemptID) bool {
 func (b *barrier) allLaunched() bool { return len(b.attempts) == b.tasks }
 
 // arrive records that an attempt, which has passed the given number of barriers,
-// waits at the next one. It returns the attempts to release: all waiting ones if
-// every task has arrived or no further barrier can be passed, otherwise none.
+// waits at the next barrier. It returns the attempts to release: all waiting attempts if
+// every task has arrived or if no further barrier can be passed, otherwise none.
 func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []scheduler.AttemptID {
 	if _, again := b.arrived[id]; again {
 		return nil
@@ -114,8 +114,9 @@ func (l *loop) discardBarrierResults(set *runningSet) {
 	set.barrier = nil
 }
 
-// endUnschedulableBarriers ends barrier sets that have more tasks than the executors can
-// run at once, if all executors run in this process.
+// endUnschedulableBarriers ends barrier sets that have more tasks than the executors can run
+// at once. It applies only if all executors run in this process, because their cores are
+// not known before they register; otherwise, submit has made this check.
 func (l *loop) endUnschedulableBarriers() {
 	if !l.isLocal() {
 		return

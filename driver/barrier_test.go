@@ -23,7 +23,7 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // late receives the error of a call that a task's goroutine makes after the task's end.
 var late = make(chan error, 1)
 
-// meetings counts the tasks that have arrived at each barrier.
+// meetings counts the tasks that have arrived at each of the three barriers of "meet".
 var meetings [3]atomic.Int64
 
 func init() {

@@ -93,10 +93,10 @@ func chaos(t *rapid.T) {
 		"submit short ones": func(t *rapid.T) {
 			submit("short square", rapid.IntRange(500, 3000).Draw(t, "tasks"), rapid.IntRange(1, 2).Draw(t, "cpus"),
 				rapid.Bool().Draw(t, "preferring"), rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "pool"))
-			time.Sleep(time.Millisecond) // some tasks are queued by then
+			time.Sleep(time.Millisecond) // until executors have queued some tasks
 		},
 		"gather": func(t *rapid.T) {
-			if managed { // without a manager, executors do not come and go
+			if managed { // otherwise, the driver fails a barrier set that the present executors cannot run
 				submit("flaky meeting", rapid.IntRange(1, 4).Draw(t, "tasks"), 1, rapid.Bool().Draw(t, "preferring"), "one")
 			}
 		},

@@ -23,7 +23,8 @@ type ClusterManager interface {
 
 // Request says which executors a driver wants.
 type Request struct {
-	// Demands has an element for each profile with wanted executors, by profile id.
+	// Demands has an element for each resource profile that the driver knows, ordered by
+	// profile id. Its Total is 0 if no executors of the profile are wanted.
 	Demands []Demand
 	// ExcludedNodes are the hosts, sorted, on which no executor may be started.
 	ExcludedNodes []string
@@ -58,8 +59,9 @@ func (r Request) Total() int {
 // Loss says why an executor was lost.
 type Loss struct {
 	Reason string
-	// CountsAsFailure is set if tasks on the executor may have caused the loss, which
-	// then counts as a failure of each of them; false if the cluster took the executor.
+	// CountsAsFailure is set if tasks on the executor may have caused the loss. The loss
+	// then counts as a failure of each task that was running there. It is not set if the
+	// cluster took the executor away.
 	CountsAsFailure bool
 }
 
@@ -76,7 +78,8 @@ type DecommissionNotice struct {
 // requestInterval is the minimum time between two requests to the cluster manager.
 const requestInterval = 100 * time.Millisecond
 
-// executorRequester decides when to send requests to the manager. Without one, it does nothing.
+// executorRequester sends requests to the cluster manager, and decides when. Without a
+// manager, it does nothing.
 type executorRequester struct {
 	manager        ClusterManager // nil if there is none
 	mayHaveChanged bool           // set if the wanted executors may differ from the last request
@@ -125,7 +128,8 @@ func (c *executorRequester) executorRegistered(id string) {
 	}
 }
 
-// updateRequest sends a due request; else it returns when one will be due (zero: never).
+// updateRequest sends a request if one is due. Otherwise, it returns when a request will be
+// due; the zero time means never.
 func (l *loop) updateRequest() (next time.Time) {
 	due, next := l.requester.nextRequest(l.now)
 	if due {

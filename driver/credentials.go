@@ -8,8 +8,8 @@ import (
 )
 
 // SetCredentials gives all executors delegation tokens of file systems, encoded as a
-// credentials file of Hadoop, in place of earlier ones. Executors that register later get
-// them, too.
+// credentials file of Hadoop. They replace the tokens of earlier calls. Executors that
+// register later also get them.
 func (d *Driver) SetCredentials(content []byte) {
 	d.do(func(l *loop) { l.setCredentials(content) })
 }
@@ -28,10 +28,11 @@ func (l *loop) setCredentials(content []byte) {
 	}
 }
 
-// acknowledgeCredentials records that an executor has delegation tokens.
+// acknowledgeCredentials records that an executor has the delegation tokens of a version,
+// and logs when all executors have the newest version.
 func (l *loop) acknowledgeCredentials(e *executor, version uint64) {
 	e.credentialsVersion = version
-	for _, other := range l.executors { // in random order, so most calls end early
+	for _, other := range l.executors { // in random order, so the loop usually ends early while many lack the tokens
 		if !l.hasCredentials(other) {
 			return
 		}

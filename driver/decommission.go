@@ -19,8 +19,8 @@ func (d *Driver) Decommission(ids []string, notice DecommissionNotice) {
 	d.do(func(l *loop) { l.decommission(ids, notice) })
 }
 
-// Replace decommissions an executor, for a reason of the driver's user; the cluster manager
-// then starts another. An executor that is not registered is ignored.
+// Replace decommissions an executor for the given reason. When the executor has stopped, the
+// cluster manager starts another. An executor that is not registered is ignored.
 func (d *Driver) Replace(id, reason string) {
 	d.do(func(l *loop) {
 		if e := l.executors[id]; e != nil {
@@ -32,15 +32,16 @@ func (d *Driver) Replace(id, reason string) {
 // decommission is the state of an executor that is being decommissioned.
 type decommission struct {
 	DecommissionNotice
-	withoutClusterManager bool      // the executor or the driver decided it, and the cluster manager does not know
+	withoutClusterManager bool      // the executor or the driver decided to decommission, without a notice of the cluster manager
 	stopped               bool      // set when the executor was told to stop
 	killAt                time.Time // when the executor is killed; the zero time means never
 
 	handovers     map[ExecutorListener]struct{} // listeners that move the executor's data
-	announcedIdle bool                          // the executor ran no tasks when the listeners were last asked
+	announcedIdle bool                          // whether the executor ran no tasks when the listeners were last asked
 }
 
-// decommissions has the decommissioning executors, and notices for unregistered ones.
+// decommissions has the executors that are being decommissioned, and the notices for
+// executors that have not registered.
 type decommissions struct {
 	executors    map[*executor]struct{}
 	unregistered map[string]DecommissionNotice // notices for executors that have not registered, by executor id
@@ -51,7 +52,8 @@ func newDecommissions() decommissions {
 	return decommissions{executors: map[*executor]struct{}{}, unregistered: map[string]DecommissionNotice{}}
 }
 
-// storeNotice stores a notice for an unregistered executor if its deadline is the earliest.
+// storeNotice stores a notice for an unregistered executor. If there is a notice already,
+// the one with the earlier deadline is kept.
 func (d *decommissions) storeNotice(id string, notice DecommissionNotice) {
 	if known, ok := d.unregistered[id]; ok && !earlierDeadline(notice.Deadline, known.Deadline) {
 		return
@@ -60,15 +62,17 @@ func (d *decommissions) storeNotice(id string, notice DecommissionNotice) {
 	d.nextDeadline = earliest(d.nextDeadline, notice.Deadline)
 }
 
-// takeNotice removes and returns the notice that announce stored for an executor.
+// takeNotice removes and returns the notice that storeNotice stored for an executor.
 func (d *decommissions) takeNotice(id string) (DecommissionNotice, bool) {
 	notice, ok := d.unregistered[id]
 	delete(d.unregistered, id)
 	return notice, ok
 }
 
-// begin records a notice for a registered executor. first is set for the executor's first
-// notice. changed is set if the notice was recorded and must be sent to the executor.
+// begin records a notice for a registered executor, unless an earlier notice has a deadline
+// that is as early. own becomes decommission.withoutClusterManager. first is set for the
+// executor's first notice. changed is set if the notice was recorded and must be sent to the
+// executor.
 func (d *decommissions) begin(e *executor, notice DecommissionNotice, own bool) (first, changed bool) {
 	first = e.decommission == nil
 	switch {
@@ -101,15 +105,16 @@ func (d *decommissions) keepNotice(e *executor) {
 	}
 	notice := e.decommission.DecommissionNotice
 	if e.decommission.stopped {
-		notice.Deadline = time.Time{} // the executor has probably stopped
+		notice.Deadline = time.Time{} // the executor has probably stopped, so it need not be killed then
 	}
 	d.storeNotice(e.id, notice)
 }
 
 func (d *decommissions) remove(e *executor) { delete(d.executors, e) }
 
-// expired returns the registered executors that are due to be killed, and removes and
-// returns the unregistered ones whose deadlines have passed.
+// expired returns the registered executors that are due to be killed. It also removes the
+// notices for unregistered executors whose deadlines have passed, and returns the ids of
+// these executors.
 func (d *decommissions) expired(now time.Time) (executors []*executor, unregistered []string) {
 	if d.nextDeadline.IsZero() || now.Before(d.nextDeadline) {
 		return nil, nil
@@ -149,7 +154,9 @@ func (l *loop) decommission(ids []string, notice DecommissionNotice) {
 	}
 }
 
-// startDecommission gives an executor no further tasks, and stops it if it runs none.
+// startDecommission makes an executor get no more tasks, sends it the notice, and asks the
+// listeners whether they move its data. If the executor runs no tasks and no listener moves
+// data, startDecommission tells it to stop.
 func (l *loop) startDecommission(e *executor, notice DecommissionNotice, own bool) {
 	first, changed := l.decommissions.begin(e, notice, own)
 	if !changed {
@@ -193,7 +200,8 @@ func (l *loop) stopIdle(e *executor) {
 	l.decommissions.stop(e, l.now)
 	l.send.stop(e, e.decommission.Reason)
 	if e.decommission.withoutClusterManager {
-		// The cluster manager replaces the executor and counts no failure.
+		// Because of this request, the cluster manager replaces the executor and does not
+		// count its end as a failure.
 		l.requester.kill([]string{e.id})
 	}
 }

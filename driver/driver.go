@@ -30,7 +30,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// ErrStopped ends task sets when the driver stops.
+// ErrStopped is the error with which task sets end when the driver stops.
 var ErrStopped = errors.New("the driver was stopped")
 
 // stopWait is how long Stop waits for executors to stop.
@@ -49,8 +49,8 @@ type Options struct {
 	Identity *identity.Identity
 	// BindAddress is the host:port to listen on; port 0 means any free port.
 	BindAddress string
-	// Services registers further gRPC services on the driver's port. It is called
-	// once, before the port is served. May be nil.
+	// Services registers other gRPC services on the driver's port, besides the service
+	// of executors. The driver calls Services once, before it serves the port. May be nil.
 	Services func(d *Driver, server grpc.ServiceRegistrar)
 
 	// Manager is the cluster manager from which the driver requests executors. If
@@ -78,7 +78,7 @@ type Driver struct {
 
 	streams struct {
 		sync.Mutex
-		closed         bool // set when no further streams are served
+		closed         bool // set by Stop: the driver serves no new streams
 		open           map[*mailbox]struct{}
 		sync.WaitGroup // counts the goroutines that serve streams
 	}

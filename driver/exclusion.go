@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// ErrUnschedulable ends a task set with tasks that cannot run on any executor.
+// ErrUnschedulable is the error of a task set with tasks that cannot run on any executor.
 var ErrUnschedulable = errors.New("its tasks can run nowhere")
 
 // ExclusionStatus describes an executor, or a whole node, that gets no tasks for
@@ -45,7 +45,7 @@ func (x exclusions) status() []ExclusionStatus {
 	})
 }
 
-// exclude logs an exclusion. If the exclusion is for all task sets, the status
+// exclude records and logs an exclusion. If the exclusion is for all task sets, the status
 // shows it, and the next request to the cluster manager names the excluded nodes.
 func (l *loop) exclude(event scheduler.Excluded) {
 	l.record.excluded(event, l.now)

@@ -23,7 +23,7 @@ import (
 // executor is a registered executor.
 type executor struct {
 	id                 string
-	registrationNumber uint32 // of its registration, in events
+	registrationNumber uint32 // identifies the executor in events: 1 for the first that registered, and so on
 	instance           uint64 // number that identifies its process; 0 if it cannot register again
 	host               string
 	dataAddress        string // host:port of its data port; "" without one
@@ -31,7 +31,7 @@ type executor struct {
 	logURLs            map[string]string
 	stream             *executorStream
 	outgoing           outgoing
-	attempts           map[scheduler.AttemptID]*attempt // those that it runs and those whose results it stores
+	attempts           map[scheduler.AttemptID]*attempt // attempts that it runs or has queued, and those whose results it stores
 	registered         time.Time
 	lastHeard          time.Time
 	residentBytes      uint64 // memory of its process in RAM, in bytes
@@ -55,7 +55,7 @@ func (l *loop) register(from *executorStream, message *wire.ExecutorMessage) {
 	again := before != nil && from.executor == nil && before.instance != 0 && before.instance == r.GetInstance()
 	refusal := l.whyRefused(from, r, again)
 	if refusal == "" && again {
-		// The executor noticed its broken stream before the driver did.
+		// The executor reconnects: it noticed that its stream broke before the driver did.
 		if before.decommission != nil {
 			l.decommissions.keepNotice(before)
 		}
@@ -196,7 +196,8 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 	}
 }
 
-// attempt returns an attempt that the executor runs or whose result it stores, else nil.
+// attempt returns the attempt with an id if the executor runs it, has it queued or stores
+// its result, else nil.
 func (e *executor) attempt(id uint64) *attempt { return e.attempts[scheduler.AttemptID(id)] }
 
 // streamEnded handles the end of an executor's stream. Both goroutines of the
@@ -221,7 +222,7 @@ func (l *loop) streamEnded(from *executorStream, reason error) {
 	tasks := l.removeLost(e, loss)
 	if e.decommission != nil {
 		l.decommissions.keepNotice(e)
-		tasks = nil // the loss is no failure of these tasks, whatever the cluster manager reports
+		tasks = nil // so that the loss is no failure of these tasks, whatever the cluster manager reports
 	}
 	l.losses.add(&unexplainedLoss{executor: e, text: loss.Reason, tasks: tasks, due: l.now.Add(explanationTimeout)})
 }
@@ -233,8 +234,9 @@ func streamEndReason(reason error) string {
 	return "lost its connection to the driver: " + status.Convert(reason).Message()
 }
 
-// removeLost removes a lost executor and returns the tasks that ran on it, which run again
-// elsewhere. If the executor was decommissioning, the loss counts as no failure of them.
+// removeLost removes a lost executor. All its tasks run again elsewhere. removeLost returns
+// the tasks that were certainly running on the executor, not those that were queued. If the
+// executor was decommissioning, its loss does not count as a failure of any task.
 func (l *loop) removeLost(e *executor, loss Loss) []lostTask {
 	loss.CountsAsFailure = loss.CountsAsFailure && e.decommission == nil
 	delete(l.executors, e.id)

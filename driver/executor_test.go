@@ -111,14 +111,14 @@ func loseExecutors(t *testing.T, d *driver.Driver, lose func(p *puppet, id strin
 		p := join(t, d, fmt.Sprint(executors), "h", 1)
 		synctest.Wait()
 		select {
-		case err := <-done: // a late message about an earlier executor
+		case err := <-done: // the job has ended because of a late message about an earlier executor
 			p.leave()
 			return executors - 1, err
 		default:
 		}
 		p.launches(1)
 		lose(p, fmt.Sprint(executors))
-		time.Sleep(2 * time.Second) // until another executor registers
+		time.Sleep(2 * time.Second) // the time that a new executor takes to register
 	}
 }
 

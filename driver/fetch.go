@@ -8,12 +8,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxFetchWindow limits the bytes of a task set's results in the driver: those that it
-// is fetching from executors, and those that the listener has not released. A
-// larger result is fetched when the driver has no other results of the set.
+// maxFetchWindow limits the bytes of a task set's results in the driver: results that it
+// is fetching from executors, and results that the listener has not released. A result
+// that is larger than the limit is fetched when the driver has no other results of the set.
 const maxFetchWindow = 64 << 20
 
-// ResultSizeError ends a task set whose results exceed driver.maxResultSize.
+// ResultSizeError is the error of a task set whose results exceed driver.maxResultSize.
 type ResultSizeError struct {
 	Job     string
 	Results int   // how many results exceed the limit together; 1 if one exceeds it alone
@@ -28,14 +28,14 @@ func (e *ResultSizeError) Error() string {
 }
 
 // resultFetches are the results of one task set that executors store, because they are
-// too large to be sent with a task's end, or because the driver has too many. The
-// driver fetches them as the listener releases earlier ones.
+// too large to be sent with a task's end, or because the driver has too many unreleased
+// results. The driver fetches them as the listener releases earlier results.
 type resultFetches struct {
 	limit         int64
 	fetchWindow   int64
 	queue         []*attempt    // attempts whose results are yet to be requested
 	fetchingBytes int64         // total size in bytes of the results that were requested and have not arrived
-	sizes         map[int]int64 // bytes of stored results, by the task's index
+	sizes         map[int]int64 // bytes of the results that executors store, by the task's index
 	storedBytes   int64         // the sum of sizes
 	received      int64         // bytes of all results that were passed to the listener
 }
@@ -179,8 +179,9 @@ func (a *attempt) completeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 		Metrics: a.stored.update.GetMetrics(), Values: a.stored.update.GetValues()}
 }
 
-// receiveResult counts a result for the listener. It fails if the result or, with
-// TaskSet.Collect, all results of the set, also stored ones, exceed driver.maxResultSize.
+// receiveResult counts a result for the listener. It fails if the result exceeds
+// driver.maxResultSize. With TaskSet.KeepsAllResults, it fails if all results of the set
+// together, including results that executors still store, exceed driver.maxResultSize.
 func (set *runningSet) receiveResult(size int64) error {
 	f := &set.fetches
 	f.received += size

@@ -86,7 +86,7 @@ func TestResultsOfAnySizeArriveComplete(t *testing.T) {
 }
 
 // TestConsumedResultsAreFreed receives large results while another job runs, and checks
-// that none stays in memory.
+// that no received result stays in memory.
 func TestConsumedResultsAreFreed(t *testing.T) {
 	d := start(t, driver.Options{Config: settings(t, nil)})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 2, Config: settings(t, nil)})
@@ -164,7 +164,7 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 // TestResultsThatAreNotConsumedStayAtExecutors uses a slow consumer while another
 // job runs on the same cores.
 func TestResultsThatAreNotConsumedStayAtExecutors(t *testing.T) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30)) // an executor keeps 128 MiB in memory
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30)) // so an executor keeps up to 128 MiB of blocks in memory
 	directory := t.TempDir()
 	t.Setenv("TMPDIR", directory)
 	d := start(t, driver.Options{Config: settings(t, map[string]string{"driver.maxResultSize": "8m"})})

@@ -62,7 +62,8 @@ func TestAnExecutorStopsAfterItsDataWasMoved(t *testing.T) {
 	})
 }
 
-// What tasks store after the first call is moved after the second one.
+// The data that tasks store after the first call of ExecutorDecommissioned is moved after
+// the second call.
 func TestDataThatTheLastTasksStoreIsMovedToo(t *testing.T) {
 	for name, movedBefore := range map[string]bool{"first hand-over ends before the tasks": true, "first hand-over ends after the tasks": false} {
 		t.Run(name, func(t *testing.T) {

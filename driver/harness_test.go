@@ -105,7 +105,7 @@ func TestMain(m *testing.M) {
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// squares returns a job of n tasks, each of which squares its index.
+// squares returns a job whose tasks each square their index.
 func squares(tasks int) driver.TaskSet {
 	job := driver.TaskSet{Name: "squares", Function: "square"}
 	for i := range tasks {
@@ -189,7 +189,7 @@ type puppet struct {
 	stream   wire.ExecutorSide
 	leave    context.CancelFunc
 	err      chan error     // Attach's error
-	received []*wire.Launch // launches that were received and not yet returned
+	received []*wire.Launch // launches that were received and that launches has not yet returned
 }
 
 func attachPuppet(t *testing.T, d *driver.Driver) *puppet {
@@ -230,7 +230,7 @@ func single(message *wire.DriverMessage) []*wire.Launch {
 	return all
 }
 
-// launches receives messages until they have n launches.
+// launches receives messages until they contain count launches, and returns these.
 func (p *puppet) launches(count int) []*wire.Launch {
 	for len(p.received) < count {
 		p.recv()
@@ -286,7 +286,7 @@ func (m *manager) asksToKill() []string {
 	return append([]string(nil), m.killed...)
 }
 
-// timeout limits waits for events that are immediate on an idle machine.
+// timeout limits how long tests wait for events that happen at once on an idle machine.
 const timeout = 2 * time.Minute
 
 // await polls the driver's status until wanted returns true.

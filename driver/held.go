@@ -11,7 +11,7 @@ import (
 const maxShownHeldKeys = 20
 
 // heldKeys are the keys of the data that tasks hold on an executor (Task.Hold). Dynamic
-// allocation removes such an executor later than others.
+// allocation removes an executor with held data later than other executors, or never.
 type heldKeys struct {
 	keys      map[string]struct{}
 	releasing map[string]struct{} // released, and not yet acknowledged by the executor
@@ -39,15 +39,15 @@ func (h *heldKeys) release(key string) bool {
 	return true
 }
 
-// shown returns the first keys in alphabetical order, at most maxShownHolds.
+// shown returns the first keys in alphabetical order, at most maxShownHeldKeys.
 func (h *heldKeys) shown() []string {
 	keys := slices.Sorted(maps.Keys(h.keys))
 	return keys[:min(len(keys), maxShownHeldKeys)]
 }
 
-// Release reports that data held under a key (Task.Hold) is not needed any more, so that
-// an idle executor that holds nothing else may be removed. It does not affect data held
-// later.
+// Release reports that the data that executors hold under a key (Task.Hold) is not needed
+// any more. An idle executor that holds nothing else may then be removed. Release does not
+// affect data that tasks hold under the same key later.
 func (d *Driver) Release(key string) {
 	key = wire.HoldKey(key)
 	d.do(func(l *loop) {
@@ -60,9 +60,9 @@ func (d *Driver) Release(key string) {
 	})
 }
 
-// Discard tells all executors to remove data with a key that they store without
-// holding it, so that it does not keep them from being removed. An executor that is
-// not connected is not told.
+// Discard tells all executors to remove the data that they store under a key without
+// holding it. Unlike held data, such data never keeps an executor from being removed. An
+// executor that is not connected is not told.
 func (d *Driver) Discard(key string) {
 	key = wire.HoldKey(key)
 	d.do(func(l *loop) {

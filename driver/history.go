@@ -40,7 +40,8 @@ func (h *history) setLossReason(id, text string) {
 
 func (h *history) addJob(status JobStatus) { h.jobs = appendLatest(h.jobs, status) }
 
-// appendLatest appends an item, and removes the oldest beyond maxHistory.
+// appendLatest appends an item. If the list then has more than maxRetained items, it removes
+// the oldest.
 func appendLatest[T any](list []T, item T) []T {
 	if len(list) >= maxRetained {
 		list = slices.Delete(list, 0, len(list)-maxRetained+1)

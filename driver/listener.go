@@ -2,9 +2,9 @@ package driver
 
 import "time"
 
-// Listener receives the results of a task set. The driver's event loop calls it,
-// one call after the other: a method must return at once, and of the driver's
-// methods may call only [Submission.Release].
+// Listener receives the results of a task set. The driver's event loop calls its methods,
+// one after the other. So a method must return at once, and the only method of the driver
+// that it may call is [Submission.Release].
 type Listener interface {
 	// TaskDone receives the result of a task, once for each task. The results of a
 	// barrier set are delivered when all its tasks have results.

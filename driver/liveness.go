@@ -9,17 +9,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// liveness finds executors that have sent no message for network.timeout. The others of
-// their hosts that have been silent for several heartbeats time out with them, because
-// the hosts are probably lost.
+// liveness finds executors that have sent no message for network.timeout. The hosts of
+// these executors are probably lost, so all executors on the same hosts that have missed
+// three heartbeats time out together with them.
 type liveness struct {
 	timeout          time.Duration
-	heartbeatTimeout time.Duration // after which an executor has missed heartbeats; at most timeout
+	heartbeatTimeout time.Duration // how long an executor sends nothing until it counts as silent; at most timeout
 	period           time.Duration // time between two checks
 	nextCheck        time.Time     // time of the next check
 }
 
-// maxMissedHeartbeats is how many heartbeats an executor must miss to be called silent.
+// maxMissedHeartbeats is how many heartbeats an executor must miss to count as silent.
 const maxMissedHeartbeats = 3
 
 func newLiveness(c *config.Config, now time.Time) liveness {
@@ -36,7 +36,7 @@ func (v *liveness) timedOut(executors map[string]*executor, now time.Time) []*ex
 	}
 	suspended := v.suspended(now)
 	v.nextCheck = now.Add(v.period)
-	if suspended { // messages are unread, so every timeout starts again
+	if suspended { // messages may have arrived that were not read yet, so every timeout starts again
 		for _, e := range executors {
 			e.lastHeard = now
 		}
@@ -57,8 +57,8 @@ func (v *liveness) timedOut(executors map[string]*executor, now time.Time) []*ex
 // suspended reports whether this process was suspended since the last check.
 func (v *liveness) suspended(now time.Time) bool { return now.Sub(v.nextCheck) > v.period }
 
-// silent returns the selected executors that have missed heartbeats, in the order of
-// their ids.
+// silent returns the selected executors that have sent nothing for heartbeatTimeout, in the
+// order of their ids.
 func (v *liveness) silent(executors map[string]*executor, now time.Time, selected func(*executor) bool) []*executor {
 	var silent []*executor
 	for _, e := range executors {
@@ -77,17 +77,18 @@ func (l *loop) expire(silent []*executor) {
 	var ids []string
 	for _, e := range silent {
 		ids = append(ids, e.id)
-		// Count the loss as a failure here: the cluster manager would only report
-		// that the executor was killed.
+		// Decide here that the loss counts as a failure, because the cluster manager would
+		// only report that the executor was killed.
 		text := fmt.Sprintf("said nothing for %v", l.now.Sub(e.lastHeard).Round(time.Millisecond))
 		l.removeLost(e, Loss{Reason: text, CountsAsFailure: true})
 	}
 	l.requester.kill(ids)
 }
 
-// Unreachable reports that another executor got no answer from an executor. If the driver
-// has not heard of that one for several heartbeats either, it and the other silent
-// executors of its host are lost now, before network.timeout.
+// Unreachable reports that the executor with the given id has not answered another
+// executor. If the driver has not heard from it for three heartbeats either, the executor is
+// lost at once, without waiting for network.timeout. All other executors on its host that
+// the driver has not heard from for three heartbeats are then lost, too.
 func (d *Driver) Unreachable(id string) {
 	d.do(func(l *loop) {
 		unreachable := l.executors[id]

@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// Executors 1 and 2 on host h become silent, 20 seconds one after the other; 3 there sends
-// heartbeats; 4 on another host is silent too.
+// Executors 1 and 2 on host h become silent, the second 20 seconds after the first.
+// Executor 3 on the same host sends heartbeats. Executor 4 on another host is silent, too.
 func TestSilentExecutorsOfAHostAreLostTogether(t *testing.T) {
 	for name, lose := range map[string]func(d *driver.Driver){
 		"one times out":                     func(*driver.Driver) { time.Sleep(80 * time.Second) },
@@ -42,7 +42,7 @@ func TestSilentExecutorsOfAHostAreLostTogether(t *testing.T) {
 				lose(d)
 				synctest.Wait()
 				require.Equal(t, []string{"1", "2"}, m.asksToKill())
-				time.Sleep(100 * time.Second) // all heartbeats are sent
+				time.Sleep(100 * time.Second) // until all heartbeats have been sent
 				for _, p := range all {
 					p.leave()
 				}

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	// inboxDepth is how many events may wait for the event loop before their
-	// senders block: enough for one event of each executor of a large application.
+	// inboxDepth is how many events may wait for the event loop before their senders
+	// block. It is enough for one event of each executor of a large application.
 	inboxDepth = 16 << 10
 	// maxTurnEvents is how many waiting events one turn (iteration) of the event loop
-	// handles, so that launches, sent at its end, do not wait too long. Four times as
-	// many are slower: their data leaves the processor's cache.
+	// handles, so that launches, which are sent at the end of the turn, do not wait too
+	// long. A limit four times as high is slower, because the events' data no longer fits
+	// into the processor's cache.
 	maxTurnEvents = 1 << 8
 )
 
@@ -31,8 +32,8 @@ type event struct {
 // (iteration of run) handles the events that have arrived, does what is due at this
 // time, offers free cores, and sends each executor at most one message.
 //
-// Each of the fields from cluster to values owns its state and does not use loop:
-// the field says what is due, and methods of loop do it.
+// Each of the fields from requester to values has its own state and does not use loop:
+// the field's methods say what is due, and methods of loop do it.
 type loop struct {
 	d       *Driver
 	logger  *slog.Logger
@@ -43,7 +44,7 @@ type loop struct {
 	send      sender
 	executors map[string]*executor // registered executors, by id
 	sets      map[uint64]*runningSet
-	attempts  map[scheduler.AttemptID]*attempt // unfinished attempts, and successes of incomplete barrier sets
+	attempts  map[scheduler.AttemptID]*attempt // attempts that have not ended, and those with attempt.awaitsBarrierSet
 	listeners map[ExecutorListener]struct{}
 
 	requester        executorRequester
@@ -61,12 +62,12 @@ type loop struct {
 	values           values            // counters and gauges of ended task sets
 	credentials      *wire.Credentials // the newest delegation tokens; nil if there are none
 	pprofRequests    map[uint64]pprofRequest
-	lastPprofRequest uint64 // number of the latest order
+	lastPprofRequest uint64 // key of the latest request in pprofRequests
 
-	reusedSuccess      wire.TaskUpdate // the success that receive is handling; reused for each
+	reusedSuccess      wire.TaskUpdate // the success that receive is handling; receive reuses it for the next success
 	stopping           bool
-	noExecutorsWaiters []chan struct{} // closed when no executor is registered any more
-	isLastTurn         bool            // set in the last turn
+	noExecutorsWaiters []chan struct{} // channels to close when no executor is registered any more
+	isLastTurn         bool            // makes run return after the current turn
 }
 
 func newLoop(d *Driver) *loop {
@@ -203,14 +204,15 @@ func newAlarm(inbox chan<- event) *alarm {
 	timer := time.AfterFunc(0, func() {
 		select {
 		case inbox <- event{}:
-		default: // other events wake the loop
+		default: // the inbox is full, so other events wake the loop
 		}
 	})
 	return &alarm{timer: timer}
 }
 
-// set makes the alarm wake the loop at wake or earlier; the zero time sets nothing. A
-// pending earlier alarm stays, which is cheap: the turn that it starts sets it again.
+// set makes the alarm wake the loop at wake or earlier. If wake is the zero time, set does
+// nothing. If the alarm is already set to an earlier time, set does not change that time:
+// the loop then wakes too early, and calls set again at the end of that turn.
 func (a *alarm) set(wake, now time.Time) {
 	if wake.IsZero() || (a.due.After(now) && !wake.Before(a.due)) {
 		return

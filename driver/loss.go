@@ -10,10 +10,11 @@ const explanationTimeout = 10 * time.Second
 // unexplainedLosses are executors, by id, whose streams broke and whose ends the
 // cluster manager has not reported yet.
 //
-// Their tasks already run elsewhere; in Spark, they wait for the report. The report only
-// decides whether the loss counts as a failure of the tasks. A loss that is not reported
-// in time counts, so that a task that crashes each of its executors ends its job. The
-// executor, which may hang or be disconnected, is then killed and replaced.
+// Their tasks run again elsewhere without waiting for the report; in Spark, tasks wait for
+// it. The report only decides whether the loss counts as a failure of the tasks. A loss
+// that is not reported in time counts as a failure, so that a task that crashes each of its
+// executors ends its job. The executor, which may hang or be disconnected, is then killed
+// and replaced.
 type unexplainedLosses map[string]*unexplainedLoss
 
 type unexplainedLoss struct {
@@ -78,7 +79,8 @@ func (l *loop) executorLost(id string, loss Loss) {
 	}
 }
 
-// expireLosses counts losses that were not explained in time, and kills the executors.
+// expireLosses counts the losses that were not explained in time as failures, and kills the
+// executors.
 func (l *loop) expireLosses() {
 	var ids []string
 	for _, loss := range l.losses.expired(l.now) {
@@ -91,8 +93,8 @@ func (l *loop) expireLosses() {
 	}
 }
 
-// countFailures counts an executor's loss as a failure of each task that ran there. The
-// scheduler was told first that the loss does not count.
+// countFailures counts an executor's loss as a failure of each task that ran there. When
+// the executor was removed, the scheduler was told that the loss does not count.
 func (l *loop) countFailures(loss *unexplainedLoss) {
 	for _, lost := range loss.tasks {
 		if set := lost.set; !set.ended {

@@ -19,8 +19,8 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
-// put adds a message, merged with an unsent one. Merging is correct because executors act
-// on the fields of a message in a fixed order, see wire.DriverMessage.
+// put adds a message. If there is an unsent message, put merges the two. Merging is correct
+// because executors act on the fields of a message in a fixed order, see wire.DriverMessage.
 func (m *mailbox) put(message *wire.DriverMessage) {
 	m.mu.Lock()
 	if m.waiting == nil {
@@ -63,7 +63,8 @@ func merge(into, message *wire.DriverMessage) {
 	}
 }
 
-// close makes drain return reason after the waiting messages. The first reason counts.
+// close makes drain send the waiting messages and then return reason. If the mailbox is
+// already closed, the reason of the first call remains.
 func (m *mailbox) close(reason error) {
 	m.mu.Lock()
 	if !m.closed {
@@ -87,8 +88,8 @@ func (m *mailbox) take() (message *wire.DriverMessage, closed bool) {
 	return message, m.closed
 }
 
-// drain sends messages until the mailbox is closed or sending fails. It receives
-// from one channel only: a select over channels that all streams share would cost
+// drain sends messages until the mailbox is closed or sending fails. It receives from one
+// channel only, because a select that includes a channel shared by all streams would cost
 // nearly as much as sending a message.
 func (m *mailbox) drain(stream wire.DriverSide) error {
 	for {
@@ -105,12 +106,12 @@ func (m *mailbox) drain(stream wire.DriverSide) error {
 	}
 }
 
-// bytesPerInput is about the size in bytes of a launch or a task set besides its inputs.
+// bytesPerInput is about the size in bytes of a launch or a task set without its inputs.
 const bytesPerInput = 64
 
-// sendSplit sends a message, split into several if its inputs are much larger than
-// wire.MaxPart. The first has the fields that executors act on before task sets and
-// launches, the last has the fields that they act on afterwards.
+// sendSplit sends a message, split into several if its inputs take more than wire.MaxPart
+// bytes. The first of them has the fields that executors act on before task sets and
+// launches. The last has the fields that executors act on after these.
 func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 	for {
 		sets, launches, size := 0, 0, 0

@@ -47,8 +47,8 @@ func (p *resourceProfile) endSet(now time.Time) {
 }
 
 // slots returns how many tasks an executor of the profile runs at once if each
-// takes cpus cores and the given resources. Resources that only a discovery script
-// finds are not known in advance, and do not limit the result.
+// takes cpus cores and the given resources. A resource whose amount only a discovery
+// script on the executor finds out is not known in advance, and does not limit the result.
 func (p *resourceProfile) slots(c *config.Config, cpus int, resources map[string]float64) int {
 	slots := p.Cores / cpus
 	if len(resources) == 0 {
@@ -100,8 +100,8 @@ func (p *profiles) byID(id int) *resourceProfile {
 	return nil
 }
 
-// findOrAdd returns the profile with the wanted resources, whatever its ID. If there is
-// none, findOrAdd adds one and sets added.
+// findOrAdd returns the profile that equals wanted except for its ID. If there is none,
+// findOrAdd adds wanted with a new ID and sets added.
 func (p *profiles) findOrAdd(wanted profile.Profile) (r *resourceProfile, added bool) {
 	for _, r := range p.list {
 		if r.Same(wanted) {
@@ -126,8 +126,9 @@ func (p *profiles) total() int {
 	return total
 }
 
-// unusedProfiles returns the profiles that no task set has used for the idle timeout and whose
-// executors hold no data, and when the next profile reaches the timeout.
+// unusedProfiles returns the profiles that no task set has used for the idle timeout and
+// whose executors hold no data. next is when another profile will have been unused for that
+// long; the zero time means that there is none.
 func (p *profiles) unusedProfiles(now time.Time, holdsData func(*resourceProfile) bool) (unused []*resourceProfile, next time.Time) {
 	for _, r := range p.list[1:] {
 		if r.sets > 0 || holdsData(r) {
@@ -224,8 +225,8 @@ func (l *loop) adaptAllocation() (next time.Time) {
 	return next
 }
 
-// decommissionSurplus decommissions executors that are not wanted any more. It first
-// sends a request for fewer executors, so that the cluster manager does not replace them.
+// decommissionSurplus decommissions executors that are not wanted any more. Before that, it
+// requests fewer executors, so that the cluster manager does not replace these.
 func (l *loop) decommissionSurplus(executors []*executor, reason func(*executor) string) {
 	if len(executors) == 0 {
 		return
@@ -237,8 +238,8 @@ func (l *loop) decommissionSurplus(executors []*executor, reason func(*executor)
 	}
 }
 
-// taskResources returns a profile's amounts of further resources, such as GPUs, by the
-// names that tasks use. exists is false if there is no such profile.
+// taskResources returns a profile's amounts of resources other than memory and cores, such
+// as GPUs, by the names that tasks use. exists is false if no profile has the id.
 func (d *Driver) taskResources(id int) (resources map[string]int64, exists bool) {
 	if id == profile.DefaultID {
 		return config.TaskResourceNames(d.options.Config, profile.Default(d.options.Config).Resources), true

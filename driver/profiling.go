@@ -12,16 +12,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxPprofExecutors is how many executors are profiled together.
+// maxPprofExecutors is the largest number of executors that one request profiles.
 const maxPprofExecutors = 20
 
-// pprofReplyTimeout is how long an executor may take to send a profile that it has taken.
+// pprofReplyTimeout is how long the driver waits for the profiles of executors, in addition
+// to the duration for which they are profiled.
 const pprofReplyTimeout = 10 * time.Second
 
-// pprofRequest is a profile that an executor was asked for.
+// pprofRequest is a request for a profile that an executor has not answered.
 type pprofRequest struct {
 	executor *executor
-	replies  chan<- pprofReply // never full
+	replies  chan<- pprofReply // has room for the reply, so sending never blocks
 }
 
 type pprofReply struct {
@@ -30,10 +31,12 @@ type pprofReply struct {
 	err      error
 }
 
-// TakeProfile takes a profile of executors, or of the driver, and returns it in the format
-// of go tool pprof; those of several executors are merged. Comments in the profile say
-// which executors are in it, and which are not and why. Profile fails if the request is
-// invalid, if no executor answers, if ctx ends, and with ErrStopped.
+// TakeProfile profiles the driver or the selected executors: if more than 20 are selected,
+// the 20 that run the most task attempts now. It returns one profile in the format of go tool pprof, in
+// which the profiles of several executors are merged. Comments in the profile say which
+// executors are in it, and which are missing and why. TakeProfile fails if the request is
+// invalid, if no executor answers in time or before ctx ends, and with ErrStopped if the
+// driver stops.
 func (d *Driver) TakeProfile(ctx context.Context, r profiling.Request) ([]byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -105,8 +108,9 @@ func (d *Driver) collectPprofs(ctx context.Context, asked map[string]uint64, rep
 	return profiling.Merge(profiles, comments)
 }
 
-// requestPprofs asks executors for a profile, and returns the numbers of the orders by
-// executor.
+// requestPprofs asks the selected executors for a profile, at most maxPprofExecutors of
+// them, those with the most attempts first. It returns the ids of the requests, by the id of
+// the executor.
 func (l *loop) requestPprofs(r profiling.Request, replies chan<- pprofReply) map[string]uint64 {
 	var executors []*executor
 	for _, e := range l.executors {
@@ -127,7 +131,8 @@ func (l *loop) requestPprofs(r profiling.Request, replies chan<- pprofReply) map
 	return asked
 }
 
-// runs reports whether the executor runs a task of a job, or has one queued.
+// runs reports whether the executor runs a task of a job, has one queued, or stores the
+// result of one.
 func (e *executor) runs(job uint64) bool {
 	for _, a := range e.attempts {
 		if cmp.Or(a.set.spec.Job, a.set.id) == job {
@@ -151,7 +156,7 @@ func (l *loop) receivePprof(e *executor, p *wire.Profile) {
 	order.replies <- reply
 }
 
-// failPprofRequests ends the waiting for the profiles of a lost executor.
+// failPprofRequests answers the open requests for profiles of a lost executor with errors.
 func (l *loop) failPprofRequests(e *executor, reason string) {
 	for id, order := range l.pprofRequests {
 		if order.executor == e {

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// executorsIn returns how many samples of a profile each executor has.
+// executorsIn returns how many samples of each executor a profile has, and its comments.
 func executorsIn(t *testing.T, encoded []byte) (samples map[string]int, comments []string) {
 	t.Helper()
 	p, err := profile.ParseData(encoded)

@@ -16,13 +16,13 @@ func (d *Driver) Events() *events.Recorder { return d.options.Events }
 // task sets share one sequence of ids.
 func (d *Driver) NewID() uint64 { return d.lastID.Add(1) }
 
-// recorder records what happens in the event loop.
+// recorder records what happens in the event loop as events.
 type recorder struct {
 	events             *events.Recorder // nil if nothing is recorded
 	lastExecutorNumber uint32           // number of the executor that registered last
-	lastWanted         map[int]int      // numbers of executors in the latest ExecutorsRequested, by profile
-	recordedProfiles   map[int]bool     // profiles with a ProfileAdded
-	valuesRecordedAt   time.Time        // when recordValues recorded last
+	lastWanted         map[int]int      // wanted executors in the latest ExecutorsRequested, by profile
+	recordedProfiles   map[int]bool     // ids of the profiles for which a ProfileAdded was recorded
+	valuesRecordedAt   time.Time        // when recordValues last recorded values
 }
 
 // valuesInterval is the shortest time between two records of the running task sets' values.
@@ -74,7 +74,7 @@ func (r *recorder) requested(request Request, now time.Time) {
 	}
 }
 
-// submitted records a task set, and the job if the task set is all of it.
+// submitted records a submitted task set and, if the set is a job of its own, the job.
 func (r *recorder) submitted(set *runningSet, now time.Time) {
 	r.profile(set.profile, now)
 	spec, job := &set.spec, set.spec.Job
@@ -105,8 +105,8 @@ func (r *recorder) setEnded(set *runningSet, state string, err error, now time.T
 	}
 }
 
-// recordValues records the counters and gauges of the running task sets that have changed,
-// at most once in valuesInterval.
+// recordValues records the counters and gauges of each running task set in which they have
+// changed. It does so at most once in valuesInterval.
 func (l *loop) recordValues() {
 	r := &l.record
 	if r.events == nil || l.now.Sub(r.valuesRecordedAt) < valuesInterval {
@@ -173,7 +173,7 @@ func localityOf(level scheduler.Locality) uint8 {
 	return events.LocalityAny
 }
 
-// row returns the attempt's row, as far as the attempt has come.
+// row returns the attempt's row in events, without the fields that its end sets.
 func (a *attempt) row() events.Attempt {
 	return events.Attempt{
 		Set: a.set.id, Task: uint32(a.set.spec.indexOf(a.index)), Number: uint32(a.number), Executor: a.executor.registrationNumber,
@@ -211,8 +211,8 @@ func (r *recorder) ended(a *attempt, outcome events.Outcome, metrics *wire.Metri
 	r.events.Record(failed)
 }
 
-// updated records the end that an update of an attempt reports. The success of an attempt
-// of a barrier set is recorded when it counts.
+// updated records the end that an update of an attempt reports, except the success of an
+// attempt of a barrier set. Such a success is recorded when it counts, in taskDone.
 func (r *recorder) updated(a *attempt, update *wire.TaskUpdate, now time.Time) {
 	switch update.GetState() {
 	case wire.TaskState_TASK_STATE_FINISHED:

@@ -69,7 +69,8 @@ func TestResultsStreamAsTheyFinish(t *testing.T) {
 		<-ready
 		require.NoError(t, err)
 		require.Equal(t, order[next], result.Index)
-		// The next task ends only now, so this result did not wait for it.
+		// The next task ends only now, so the driver did not hold back this result until
+		// the next task had ended.
 		if next++; next < len(order) {
 			finishNext()
 		}

@@ -17,7 +17,7 @@ type runningSet struct {
 	id          uint64
 	spec        TaskSet
 	listener    Listener
-	flowControl // counts the bytes of results that the listener has
+	flowControl // counts the bytes of results that the listener has received and not released
 
 	profile             *resourceProfile // resource profile of the executors that run the set
 	cpus                int              // cores of each task
@@ -25,7 +25,7 @@ type runningSet struct {
 	pool                string // name of the scheduling pool; "" if scheduler.mode is FIFO
 	slots               int    // how many of its tasks one executor runs at once
 	maxFailures         int
-	executorsWithShared map[*executor]struct{} // executors that were sent spec.Common
+	executorsWithShared map[*executor]struct{} // executors that were sent spec.Shared
 	submitted           time.Time
 	scheduled           bool // set once the set was submitted to the scheduler
 	ended               bool
@@ -56,7 +56,7 @@ func (l *loop) submit(set *runningSet) {
 	switch {
 	case l.stopping:
 		err = ErrStopped
-	case len(set.spec.Tasks) == 0: // it is done
+	case len(set.spec.Tasks) == 0: // a set without tasks is done at once
 	default:
 		if err = l.checkFits(set, slots); err == nil {
 			l.schedule(set)
@@ -66,8 +66,9 @@ func (l *loop) submit(set *runningSet) {
 	l.endSet(set, err)
 }
 
-// configure sets what the set's specification leaves to the settings, and its profile and
-// pool. It returns how many of its tasks an executor can run at a time.
+// configure sets the fields of a set: from its specification, or from the settings if the
+// specification says nothing. It returns how many tasks of the set an executor of its
+// profile can run at a time.
 func (l *loop) configure(set *runningSet) (slots int) {
 	settings := l.d.options.Config
 	set.submitted = l.now
@@ -92,8 +93,8 @@ func (l *loop) configure(set *runningSet) (slots int) {
 	return slots
 }
 
-// checkFits fails if no executor can run a task of the set, or too few can run a barrier
-// set.
+// checkFits returns an error if no executor can ever run a task of the set, or if the set
+// is a barrier set and its tasks can never all run at the same time.
 func (l *loop) checkFits(set *runningSet, slots int) error {
 	switch cores := set.profile.Cores; {
 	case l.isLocal():

@@ -103,10 +103,10 @@ func (l *loop) launch(e *executor, set *runningSet, launch *scheduler.Launch) {
 	}
 }
 
-// registrationWait is how long an application waits for its executors to register.
-// They start together, but the first may register seconds before the last, if nodes
-// have to download the program. Until the deadline, tasks that prefer a host wait
-// for it (for locality.wait) even if no executor on that host has registered yet.
+// registrationWait is how long an application waits for its executors to register. They
+// start together, but if nodes have to download the program, the first executor may register
+// seconds before the last. Until the deadline, a task that prefers a host waits for that
+// host (for locality.wait) even if no executor there has registered yet.
 type registrationWait struct {
 	timeout  time.Duration
 	deadline time.Time // zero before the first executor registers
@@ -123,7 +123,8 @@ func (w *registrationWait) registered(now time.Time) {
 	}
 }
 
-// pendingDeadline returns the deadline; zero if it has passed or enough executors have registered.
+// pendingDeadline returns the deadline; the zero time if the deadline has passed or enough
+// executors have registered.
 func (w *registrationWait) pendingDeadline(now time.Time, executors, wanted int) time.Time {
 	if executors >= wanted || !now.Before(w.deadline) {
 		return time.Time{}
@@ -170,14 +171,15 @@ func (l *loop) speculate() (next time.Time) {
 }
 
 const (
-	// blockedInterval is how long waiting tasks are not launched before this is reported.
+	// blockedInterval is how long a task set must have launched no task before the driver
+	// reports why. It is also the time between two checks.
 	blockedInterval = 15 * time.Second
-	// maxCheckedSets limits how many task sets one check looks at, because the
-	// scheduler goes through all executors for each of them.
+	// maxCheckedSets is the largest number of task sets that one check looks at. It is
+	// limited because the scheduler goes through all executors for each of these sets.
 	maxCheckedSets = 100
 )
 
-// blockedCheck decides when to look for task sets that launch nothing.
+// blockedCheck decides when to look for task sets that launch no tasks.
 type blockedCheck struct {
 	nextCheck time.Time // when the next check is due; zero if no task set runs
 }
@@ -196,8 +198,9 @@ func (b *blockedCheck) isDue(now time.Time, running bool) bool {
 	return !first
 }
 
-// checkBlocked finds out why task sets launch nothing, and logs reasons that a person may
-// have to act on. It returns when to call it again (zero: never).
+// checkBlocked finds out why task sets launch no tasks. Reasons that may last until a
+// person acts are stored in runningSet.blockedReason and logged. It returns when to call it
+// again; the zero time means never.
 func (l *loop) checkBlocked() (next time.Time) {
 	if !l.blocked.isDue(l.now, len(l.sets) > 0 && !l.stopping) {
 		return l.blocked.nextCheck

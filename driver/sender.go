@@ -7,8 +7,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// maxEndedSetsBytes limits the shared inputs (TaskSet.Common) of ended task sets at an
-// executor. Beyond it, the executor gets a message only to forget these sets.
+// maxEndedSetsBytes is how many bytes of shared inputs (TaskSet.Shared) of ended task sets
+// an executor may keep. Normally, the next message to the executor also names the sets to
+// forget. If these take more bytes, the driver sends a message for this purpose only.
 const maxEndedSetsBytes = 256 << 10
 
 // sender builds all messages to executors. Each executor gets at most one message in a
@@ -75,7 +76,8 @@ func (s *sender) credentials(e *executor, credentials *wire.Credentials) {
 	s.messageTo(e).Credentials = credentials
 }
 
-// taskSet sends a task set's function and shared input to an executor, once.
+// taskSet sends a task set's function and shared input to an executor, unless the
+// executor was sent them before.
 func (s *sender) taskSet(e *executor, set *runningSet) {
 	if _, sent := set.executorsWithShared[e]; sent {
 		return
@@ -87,9 +89,9 @@ func (s *sender) taskSet(e *executor, set *runningSet) {
 	})
 }
 
-// launch tells an executor to run an attempt. It adds the attempt to the message's
-// last launch if the two are alike and their ids consecutive, because a separate
-// launch costs more than a short task.
+// launch tells an executor to run an attempt. If the attempt differs from those in the
+// message's last launch only in its task and input, and its id follows theirs, launch adds
+// the attempt to that launch. A separate launch would cost more than a short task.
 func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
 	set, e := a.set, a.executor
 	own := &wire.Launch{
@@ -159,9 +161,10 @@ func (s *sender) kill(a *attempt, reason string) {
 	message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: validUTF8(reason)})
 }
 
-// forget tells an executor that a task set has ended, with the next message: a separate
-// message costs more than the tasks of a short set. forget makes a message only for a
-// barrier set, or if the executor would keep more than maxForgetBytes.
+// forget tells an executor that a task set has ended. Usually it only adds this to the next
+// message that the executor gets for another reason, because a separate message costs more
+// than the tasks of a short set. It creates a message if the set is a barrier set, or if
+// the executor would otherwise keep more than maxEndedSetsBytes.
 func (s *sender) forget(e *executor, set *runningSet) {
 	e.outgoing.endedSets = append(e.outgoing.endedSets, set.id)
 	e.outgoing.endedSetsBytes += len(set.spec.Shared)

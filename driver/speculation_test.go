@@ -127,7 +127,7 @@ func TestAnotherAttemptMayCommitAfterTheFirstFailed(t *testing.T) {
 		second := other.launches(1)[0]
 		require.False(t, one.ask(first), "it has ended")
 		require.True(t, other.ask(second))
-		other.leave() // its executor is lost in the middle of the commit
+		other.leave() // the executor of the attempt that may commit is lost during the commit
 		third := one.launches(1)[0]
 		require.True(t, one.ask(third))
 		one.finish(third, "")

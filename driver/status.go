@@ -15,21 +15,22 @@ type Status struct {
 	ApplicationID string           `json:"applicationId"`
 	User          string           `json:"user"`
 	Started       time.Time        `json:"started"`
-	Executors     []ExecutorStatus `json:"executors"` // registered ones, sorted by id, then the latest lost ones
+	Executors     []ExecutorStatus `json:"executors"` // registered executors, sorted by id, then the 100 that were lost last
 	Profiles      []ProfileStatus  `json:"profiles"`  // profiles that are in use, sorted by id
-	Jobs          []JobStatus      `json:"jobs"`      // all running jobs and the latest ended ones, sorted by id
+	Jobs          []JobStatus      `json:"jobs"`      // all running jobs and the 100 that ended last, sorted by id
 	// Exclusions are executors and nodes that get no tasks for a while after failures.
 	Exclusions []ExclusionStatus `json:"exclusions,omitempty"`
 	// Notes are problems that a person should look at: "job 3 (count) waits: …".
 	Notes  []string `json:"notes,omitempty"`
 	Totals Totals   `json:"totals"`
-	// Slowest are the task attempts that have run longest, of those that are recorded.
+	// Slowest are the 5 running attempts that were launched first, of those that
+	// Options.Events has recorded.
 	Slowest []SlowTask `json:"slowest,omitempty"`
-	// Costs name what cost the most time. Only a driver that has ended the application and
-	// sends its status to an ApplicationMaster sets them.
+	// Costs are texts that say what cost the most time. Only a driver that has ended the
+	// application and sends its status to an ApplicationMaster sets them.
 	Costs []string `json:"costs,omitempty"`
-	// Values are the program's counters and gauges. Unlike those of Driver.Values, the
-	// counters are without running tasks, so that they do not decrease if one fails.
+	// Values are the program's counters and gauges. Unlike in Driver.Values, the counters do
+	// not include running attempts, so that a counter does not decrease if one of these fails.
 	Values Values `json:"values"`
 }
 
@@ -46,7 +47,7 @@ type ExecutorStatus struct {
 	ID            string `json:"id"`
 	Host          string `json:"host"`
 	DataAddress   string `json:"dataAddress,omitempty"` // host:port at which it serves its blocks
-	State         string `json:"state"`                 // one of the Executor constants
+	State         string `json:"state"`                 // one of the ExecutorState constants
 	Profile       int    `json:"profile"`               // id of its resource profile
 	Cores         int    `json:"cores"`
 	Running       int    `json:"running"` // tasks that it runs now
@@ -54,7 +55,7 @@ type ExecutorStatus struct {
 	Failed        int    `json:"failed"`
 	ResidentBytes uint64 `json:"residentBytes"`
 	// HeldKeyCount is the number of keys under which the executor holds data
-	// (Task.Hold). Holds lists the first 20 of these keys, in alphabetical order.
+	// (Task.Hold). HeldKeys lists the first 20 of these keys, in alphabetical order.
 	HeldKeyCount int               `json:"holding,omitempty"`
 	HeldKeys     []string          `json:"holds,omitempty"`
 	LogURLs      map[string]string `json:"logUrls,omitempty"`
@@ -102,9 +103,9 @@ type JobStatus struct {
 	Description       string      `json:"description,omitempty"`
 	Group             string      `json:"group,omitempty"`
 	Pool              string      `json:"pool,omitempty"`  // name of its scheduling pool; "" without pools
-	Stage             *StageInJob `json:"stage,omitempty"` // see TaskSet.Place
+	Stage             *StageInJob `json:"stage,omitempty"` // see TaskSet.StageInJob
 	Barrier           bool        `json:"barrier,omitempty"`
-	State             string      `json:"state"`   // one of the Job constants
+	State             string      `json:"state"`   // one of the JobState constants
 	Profile           int         `json:"profile"` // id of the resource profile of its executors
 	Total             int         `json:"total"`   // number of tasks
 	Done              int         `json:"done"`
@@ -148,7 +149,8 @@ type SlowTask struct {
 // maxSlowest is how many elements Status.Slowest has at most.
 const maxSlowest = 5
 
-// slowest returns the attempts of a snapshot that have run longest. It accepts nil.
+// slowest returns the maxSlowest attempts of a snapshot that have run longest; nil if the
+// snapshot is nil.
 func slowest(s *events.Snapshot, now time.Time) []SlowTask {
 	if s == nil {
 		return nil

@@ -11,14 +11,14 @@ import (
 // executorStream is the driver's end of one executor's stream.
 type executorStream struct {
 	mailbox  *mailbox
-	executor *executor // owned by the event loop; nil before registration and after the loss
+	executor *executor // owned by the event loop; nil before the executor registers and after it is lost
 }
 
 var errNotRegistering = errors.New("an executor's first message must register it")
 
 // Attach serves one executor over a stream. It returns when the stream ends, the
-// driver stops, or the driver considers the executor lost. The stream's Recv must
-// return when ctx ends or, as gRPC's does, once Attach has returned.
+// driver stops, or the driver considers the executor lost. The stream's Recv must return
+// when ctx ends or, like the Recv of a gRPC stream, when Attach has returned.
 func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 	if closer, ok := stream.(interface{ CloseSend() error }); ok {
 		defer func() { _ = closer.CloseSend() }()
@@ -78,7 +78,8 @@ func (d *Driver) removeStream(mailbox *mailbox) {
 	d.streams.Done()
 }
 
-// closeStreams ends all streams, after the event loop, which fills their mailboxes.
+// closeStreams ends all streams. It is called when the event loop has ended, because until
+// then the loop puts messages into the mailboxes.
 func (d *Driver) closeStreams() {
 	d.streams.Lock()
 	defer d.streams.Unlock()

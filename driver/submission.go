@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	// ErrCancelled ends a job that was cancelled by its id or its group.
+	// ErrCancelled is the error of a job that was cancelled by its id or its group.
 	ErrCancelled = errors.New("was cancelled")
 
-	// errAbandoned ends a task set if the caller leaves the loop over Run early.
+	// errAbandoned is the error of a task set whose caller leaves the loop over Run early.
 	errAbandoned = errors.New("the job's caller left it")
 )
 
@@ -49,15 +49,16 @@ func (s *Submission) Cancel(cause error) {
 	})
 }
 
-// flowControl counts unreleased results, which limit how many more the driver fetches.
+// flowControl counts the results that the listener has not released. While these take too
+// many bytes, the driver fetches no more results of the set.
 type flowControl struct {
 	unreleased   atomic.Int64 // bytes of results that the listener has received and not released
 	fetchPending atomic.Bool  // set if stored results are not fetched until some are released
 }
 
 // Release reports that the listener has dropped results of this total size. The driver
-// fetches stored results from executors only as long as unreleased ones take at most 64
-// MiB, or driver.maxResultSize if that is less.
+// fetches results that executors store only as long as the unreleased results of the set
+// take at most 64 MiB, or driver.maxResultSize if that is less.
 func (s *Submission) Release(bytes int) {
 	set := s.set
 	set.unreleased.Add(-int64(bytes))
@@ -66,8 +67,8 @@ func (s *Submission) Release(bytes int) {
 	}
 }
 
-// cancelWith cancels the set if ctx ends before stop is called. If the set is just
-// being cancelled, stop waits until it is cancelled.
+// cancelWith cancels the set if ctx ends before stop is called. If ctx has ended, stop
+// waits until the call of Cancel has returned.
 func (s *Submission) cancelWith(ctx context.Context) (stop func()) {
 	cancelled := make(chan struct{})
 	stopCancel := context.AfterFunc(ctx, func() {
@@ -109,8 +110,8 @@ func (d *Driver) cancel(reason string, selected func(*runningSet) bool) int {
 // result as it arrives. If the set fails, the last value is an error: *TaskError,
 // *ResultSizeError, ErrUnschedulable, ErrCancelled, ErrStopped or the cause of
 // ctx's end. Leaving the loop early kills the tasks that still run. A slow loop
-// body delays only its own task set: a limited amount of results waits in memory
-// (see Submission.Release), the others at their executors.
+// body delays only its own task set: the driver keeps a limited amount of the set's
+// results in memory (see Submission.Release), and executors store the other results.
 func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		if ctx.Err() != nil {

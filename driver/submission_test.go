@@ -71,8 +71,8 @@ func TestAListenerReceivesEachEnd(t *testing.T) {
 	one.leave()
 }
 
-// A stage that lost some outputs runs those tasks again, with their indexes, before later
-// sets.
+// A stage that lost some outputs runs the tasks of these outputs again, with their indexes
+// and before the tasks of later sets.
 func TestASetRepeatsTasksOfAnEarlierOne(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)

@@ -17,7 +17,7 @@ type TaskSet struct {
 	Shared   []byte // input that all tasks share, sent to each executor once; at most 1 GiB
 	Tasks    []Task
 	// Indexes are the indexes of the tasks, if the set repeats some tasks of an
-	// earlier one; nil means 0, 1, 2, …
+	// earlier set; nil means 0, 1, 2, …
 	Indexes []int
 
 	// Profile is the resource profile of the executors; nil for the default one. Its ID
@@ -41,15 +41,15 @@ type TaskSet struct {
 	Group, Description string
 	// Pool is the set's scheduling pool if scheduler.mode is FAIR; "" means pool.Default.
 	Pool string
-	// Resources are the amounts of further resources, such as GPUs, that each task
-	// takes, by name: whole numbers, or fractions below 1. Nil means the settings
+	// Resources are the amounts of resources other than cores, such as GPUs, that each
+	// task takes, by name: whole numbers, or fractions below 1. Nil means the settings
 	// task.resource.NAME.amount.
 	Resources map[string]float64
 	// Barrier makes all tasks run at the same time. If one fails, all run again.
 	Barrier bool
 
-	// KeepsAllResults says that the caller keeps all results: driver.maxResultSize then
-	// limits their total size. Otherwise it limits the size of each result.
+	// KeepsAllResults is set if the caller keeps all results in memory. Then
+	// driver.maxResultSize limits their total size, otherwise the size of each result.
 	KeepsAllResults bool
 
 	CPUs        int // cores of each task; 0 means task.cpus
@@ -60,7 +60,7 @@ type TaskSet struct {
 type StageInJob struct {
 	Job    uint64 `json:"job"`    // the same for all sets of the job
 	Name   string `json:"name"`   // the job's name
-	Number int    `json:"number"` // 1 to Of; a repeated stage has its first number
+	Number int    `json:"number"` // 1 to Of; a stage that is run again keeps its number
 	Of     int    `json:"of"`     // how many stages the job has
 }
 
@@ -95,8 +95,9 @@ func (s *TaskSet) FromContext(ctx context.Context) {
 // Task is one task of a set. It must not be changed while the set runs.
 type Task struct {
 	Input []byte // encoded input of the task; at most 1 GiB
-	// Executors are the ids of the executors on which the task runs best, Hosts the next
-	// best hosts. Without either, the task runs equally well anywhere.
+	// Executors are the ids of the executors on which the task runs best. Hosts are the
+	// hosts on which it runs second best. If both are empty, the task runs equally well
+	// anywhere.
 	Executors, Hosts []string
 }
 
@@ -108,8 +109,8 @@ func (s *TaskSet) indexOf(task int) int {
 	return task
 }
 
-// TaskError ends a task set in which a task has failed too often, or with an error
-// that says that a retry cannot help.
+// TaskError is the error of a task set in which a task has failed too often, or has failed
+// with an error that says that a retry cannot help.
 type TaskError struct {
 	Job        string
 	Index      int // index of the task
@@ -133,7 +134,7 @@ func (e *TaskError) Error() string {
 	return text
 }
 
-// check returns an error if the set is invalid or an input too large to be sent.
+// check returns an error if the set is invalid or if an input is too large to be sent.
 func (s *TaskSet) check() error {
 	if len(s.Shared) > wire.MaxInput {
 		return fmt.Errorf("job %q: what its tasks share takes %d bytes encoded, the most is %d: write it to a file that the tasks read",

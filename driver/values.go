@@ -12,9 +12,9 @@ type Values struct {
 	Gauges   map[string]GaugeStatus `json:"gauges,omitempty"`
 }
 
-// Values returns the counters and gauges of all jobs: those of tasks that are done,
-// and those of running attempts as of their latest heartbeats. Failed attempts do
-// not count. After the driver has stopped, it returns none.
+// Values returns the counters and gauges of all jobs, over tasks that are done and over
+// running attempts as of their latest heartbeats. Failed attempts do not count. After the
+// driver has stopped, Values returns none.
 func (d *Driver) Values() Values {
 	all, _ := ask(d, func(l *loop) Values {
 		sum := &values{}
@@ -29,7 +29,7 @@ func (d *Driver) Values() Values {
 	return all
 }
 
-// AddCounters adds to counters, by name, beside what tasks add by themselves.
+// AddCounters adds to the counters with these names. Tasks add to the same counters.
 func (d *Driver) AddCounters(counters map[string]int64) {
 	d.do(func(l *loop) { l.values.addCounters(counters) })
 }
@@ -114,7 +114,8 @@ func (v *values) peaks() (counters, gauges map[string]int64) {
 	return maps.Clone(v.counters), gauges
 }
 
-// Metrics are sums over attempts whose results count, and running attempts so far.
+// Metrics are sums over attempts whose results count. In the JobStatus of a running job,
+// they also include running attempts, as of their latest heartbeats.
 type Metrics struct {
 	QueueNanos  uint64 `json:"queueNanos"`  // from the arrival of the launch at the executor until a core was free there
 	DecodeNanos uint64 `json:"decodeNanos"` // time to decode inputs
@@ -125,9 +126,9 @@ type Metrics struct {
 	// wrote in files opened or created with the task's context.
 	BytesRead    uint64 `json:"bytesRead"`
 	BytesWritten uint64 `json:"bytesWritten"`
-	// PeakMemoryBytes is the largest heap of an executor, measured at heartbeats and
-	// at the end of attempts that took 10 ms or more. Go cannot tell the tasks of an
-	// executor apart.
+	// PeakMemoryBytes is not a sum but the largest heap of an executor, measured at
+	// heartbeats and at the end of attempts that took 10 ms or more. The heap is that of
+	// the whole process, because Go cannot tell the memory of its tasks apart.
 	PeakMemoryBytes uint64 `json:"peakMemoryBytes"`
 }
 

@@ -59,13 +59,13 @@ func TestCountersAndGaugesWhileTasksRun(t *testing.T) {
 			_, err := outcome(ctx, d, countsOf(1, 15, 1000, 7000))
 			ended <- err
 		}()
-		time.Sleep(11 * time.Second) // a heartbeat has arrived
+		time.Sleep(11 * time.Second) // until a heartbeat has arrived
 		level := driver.GaugeStatus{Attempts: 3, Sum: 8015, Min: 15, Max: 7000, Peak: 7000}
 		want := driver.Values{Counters: map[string]int64{"sum": 1 + 14 + 999 + 6999}, Gauges: map[string]driver.GaugeStatus{"level": level}}
 		require.Equal(t, want, d.Values())
 		job := d.Status().Jobs[0]
 		require.Equal(t, want, driver.Values{Counters: job.Counters, Gauges: job.Gauges})
-		time.Sleep(15 * time.Second) // task 1 has failed and runs again, as the executor has reported
+		time.Sleep(15 * time.Second) // until task 1 has failed, runs again, and the executor has reported its values
 		require.Equal(t, int64(1+14+999+6999), d.Values().Counters["sum"])
 		time.Sleep(16 * time.Second)
 		require.Equal(t, int64(1+15+999+6999), d.Values().Counters["sum"])

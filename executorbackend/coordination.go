@@ -14,7 +14,7 @@ import (
 // pass a barrier. The engine's lock guards it.
 type driverRequests struct {
 	commitReplies  []chan bool // receive the replies to pending CanCommit calls, in order
-	barrierReply   chan string // receives the reply to the pending Barrier call, "" or an error; nil if there is none
+	barrierReply   chan string // receives the reply to the pending Barrier call: "", or why it fails; nil if no call is pending
 	barriersPassed uint32      // number of barriers that the task has passed
 	barrierErr     error       // why no barrier can be passed any more, or nil
 	peers          []*wire.BarrierPeer
@@ -99,7 +99,8 @@ func (t *task) Barrier(ctx context.Context) error {
 	defer e.mu.Unlock()
 	t.barrierReply = nil
 	if err != nil {
-		// It is not known whether the other tasks have passed the barrier.
+		// The other tasks may have passed the barrier or not, so this task can pass no
+		// later barrier.
 		t.barrierErr = fmt.Errorf("the task's barrier was left before all had come: %w", err)
 		return err
 	}

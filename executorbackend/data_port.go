@@ -33,15 +33,16 @@ func openDataPort(ctx context.Context, options Options, driver string, open tran
 	return server, nil
 }
 
-// dataPortOptions returns the options with which an executor serves blocks and
-// fetches those of its peers.
+// dataPortOptions returns the options with which an executor serves its blocks, and with
+// which it fetches blocks from its peers.
 func dataPortOptions(options Options, pass *identity.Pass) (transfer.Options, error) {
 	access, err := pass.PeerTLS()
 	return transfer.Options{TLS: access, Timeout: config.NetworkTimeout.In(options.Config), Logger: options.Logger}, err
 }
 
-// openBlock opens a block for a peer. No peer knows the data port before the executor
-// has registered, and so after startServices.
+// openBlock opens a block for a peer. It needs what startServices has set. This is set in
+// time, because peers learn the data port only after the executor has registered, which it
+// does after startServices.
 func (x *executor) openBlock(id block.ID) (transfer.Content, error) {
 	if broadcast.IsPiece(id) {
 		return x.broadcasts.Open(id)

@@ -14,9 +14,9 @@ import (
 // diskInterval is how often the executor tests whether it can write to its disk.
 const diskInterval = time.Minute
 
-// decommission asks the driver to decommission this executor. When the driver then
-// stops the executor, Serve returns an ExitError with the code and the reason of
-// the first call.
+// decommission asks the driver to decommission this executor. When the driver then stops
+// the executor, Serve returns an ExitError with the code and the reason. Only the first
+// call has an effect.
 func (e *engine) decommission(code int, reason string) {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
 	e.mu.Lock()
@@ -64,7 +64,7 @@ func (e *engine) watchDisk(quit <-chan struct{}) {
 			return
 		case <-ticker.C:
 		}
-		// Writing to a broken disk may block for ever.
+		// Test in another goroutine, because writing to a broken disk may block for ever.
 		tested := make(chan error, 1)
 		e.running.Go(func() { tested <- testDisk(e.options.directory) })
 		select {

@@ -78,7 +78,7 @@ func TestExecutorWithAStuckTaskIsDecommissioned(t *testing.T) {
 		})
 		synctest.Wait()
 		began := time.Now()
-		for range 3 { // the timeout begins with the first kill
+		for range 3 { // later kills do not start the timeout again
 			s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 2, Reason: "the job ended"}}})
 			time.Sleep(10 * time.Second)
 		}

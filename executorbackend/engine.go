@@ -15,8 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// stopTimeout is how long a stopping executor waits for its cancelled tasks. Go cannot
-// end a goroutine from outside: a slower task is logged, and ends with the process.
+// stopTimeout is how long a stopping executor waits for its cancelled tasks. Because Go
+// cannot end a goroutine from outside, a task that takes longer is only logged, and ends
+// with the process.
 const stopTimeout = 3 * time.Second
 
 // errStopped cancels the contexts of tasks when the driver stops the executor.
@@ -38,11 +39,11 @@ func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error
 type engine struct {
 	*executor
 	maxResult       int64
-	maxDirectResult int           // largest result in bytes that is sent with the task's end; larger ones are stored, and fetched by the driver
+	maxDirectResult int           // largest result in bytes that is sent with the task's end; a larger result is stored until the driver fetches it
 	killTimeout     time.Duration // how long a killed task may take to end; 0 means no limit
 	tasksCtx        context.Context
 	out             *outbox
-	holdKey         func(key string) // is out.hold, as a value that all tasks share
+	holdKey         func(key string) // out.hold, stored so that all tasks share one function value
 	registered      bool             // set once the driver accepted this executor; used by the receiving goroutine only
 
 	mu              sync.Mutex
@@ -56,7 +57,7 @@ type engine struct {
 	labels          leakLabels
 	durations       taskDurations
 	stall           stallTimer
-	decommissioning *ExitError // set when this executor has asked to be decommissioned: what serve returns in the end
+	decommissioning *ExitError // the error that serve returns if this executor has asked to be decommissioned; else nil
 	running         sync.WaitGroup
 }
 
@@ -64,7 +65,7 @@ type engine struct {
 type streamEnd struct {
 	err        error
 	registered bool // set if the driver had registered the executor
-	resumable  bool // set if the executor may register again: its tasks have ended, and it has not asked to be decommissioned
+	resumable  bool // set if the executor may register again, because its tasks have ended and it has not asked to be decommissioned
 }
 
 // serve runs the executor over one stream, until the stream ends or the driver
@@ -210,7 +211,8 @@ func (e *engine) handleMessage(message *wire.DriverMessage) {
 		e.running.Go(e.out.flushNow)
 	}
 	if len(updates) > 0 {
-		// Send in another goroutine: sending may block, and the next message may be a kill.
+		// Send in another goroutine, because sending may block, and the next message may be
+		// a kill.
 		e.running.Go(func() { e.out.put(updates...) })
 	}
 }
@@ -251,9 +253,9 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 	return nil
 }
 
-// enqueue adds a task to those that wait for cores. Tasks that the driver launched
-// on free cores go before tasks that it queued here (Launch.Queued), because it
-// reserved cores for the former.
+// enqueue adds a task to the tasks that wait for cores. Tasks that the driver launched on
+// free cores go before tasks that it queued here (Launch.Queued), because it has reserved
+// these cores.
 func (e *engine) enqueue(t *task) {
 	if t.launch.GetQueued() {
 		e.waiting = append(e.waiting, t)
@@ -342,8 +344,8 @@ func (e *engine) finish(t *task, took time.Duration, continues bool, update *wir
 	return next
 }
 
-// awaitTasks drops waiting tasks, waits up to stopTimeout for the running ones,
-// which are cancelled, and reports whether all have ended.
+// awaitTasks drops waiting tasks, waits up to stopTimeout until the running tasks, whose
+// contexts are already cancelled, have ended, and reports whether all have.
 func (e *engine) awaitTasks() bool {
 	e.mu.Lock()
 	e.ended = true

@@ -116,7 +116,7 @@ func TestCoresAreNeverOvercommitted(t *testing.T) {
 		for len(ends) < 5 {
 			ends[s.update().GetAttempt()] = time.Since(began)
 		}
-		// 1, 2 and 3 take all cores; 4 takes those of 1 and 2; 5 waits behind 4.
+		// Attempts 1, 2 and 3 take all cores; 4 takes the cores of 1 and 2; 5 waits behind 4.
 		require.Equal(t, map[uint64]time.Duration{1: 1e9, 2: 1e9, 3: 2e9, 4: 2e9, 5: 3e9}, ends)
 		s.send(&wire.DriverMessage{Launches: []*wire.Launch{{Attempt: 6, TaskSet: 1, Indexes: []uint32{0}, Cpus: 4}}})
 		require.Contains(t, s.update().GetFailure().GetMessage(), "takes 4 cores and executor 1 has 3")
@@ -306,7 +306,8 @@ func TestTheFieldsOfAMessageActInTheirOrder(t *testing.T) {
 		}, states)
 		require.Equal(t, []string{"key"}, held, "released before the launches")
 
-		// The set is forgotten after the launch: the attempt knows its set, a later one does not.
+		// The message's Forget is handled after its launch. So attempt 7 knows its set, but a
+		// later attempt does not.
 		s.send(&wire.DriverMessage{
 			TaskSets: []*wire.TaskSet{{Id: 4, Function: "sleep"}}, Forget: []uint64{4},
 			Launches: []*wire.Launch{{Attempt: 7, TaskSet: 4, Indexes: []uint32{0}, Inputs: [][]byte{[]byte("1s")}}},
@@ -337,8 +338,9 @@ func (r *recording) Recv() (*wire.DriverMessage, error) {
 	}
 }
 
-// The cluster manager reports why an executor ended, and so whether its tasks' failures
-// count: not after a preemption, but after they ran out of memory.
+// When an executor ends, the cluster manager reports why. So it also decides whether the
+// failures of the executor's tasks count: not if the executor was preempted, but if it ran
+// out of memory.
 func TestTasksThatEndWithTheirExecutorAreNotReported(t *testing.T) {
 	started := make(chan struct{})
 	name := registered(func(ctx context.Context, _ function.Call) ([]byte, error) {

@@ -13,9 +13,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/shuffle"
 )
 
-// The parts of the process's memory limit that blocks may take, and that running
-// tasks may take for sorting and merging. The rest is for the program, for data in
-// transit and for garbage. The defaults are used if the process has no limit.
+// Of the process's memory limit, blocks may take one part in blockMemoryDivisor, and
+// running tasks one part in taskMemoryDivisor for sorting and merging. The rest is for the
+// program, for data in transit and for garbage. If the process has no limit, the defaults
+// apply, in bytes.
 const (
 	blockMemoryDivisor = 8
 	taskMemoryDivisor  = 5
@@ -55,8 +56,8 @@ func (x *executor) directory() string {
 	return ""
 }
 
-// startServices makes the executor's parts in shuffles and broadcasts. peers fetches
-// from other processes; nil if there are none.
+// startServices sets x.shuffles and x.broadcasts, through which tasks exchange data with
+// other executors. peers fetches data from other processes; nil if there are none.
 func (x *executor) startServices(peers *transfer.Client) {
 	options := shuffle.Options{
 		Directory: x.directory(), Store: x.blocks, Peers: peers, Logger: x.options.Logger, Memory: defaultTaskMemory,
@@ -118,7 +119,7 @@ func (x *executor) heldKeys() (keys []string) {
 
 // dropStreamBlocks removes the blocks of the ended stream: results of tasks, shared
 // inputs of task sets, which the driver sends again on the next stream, and broadcast
-// values, which the driver may release meanwhile.
+// values, which the driver may release while the executor is not connected.
 func (x *executor) dropStreamBlocks() {
 	x.broadcasts.Reset()
 	x.removeBlocks(func(id block.ID) bool {

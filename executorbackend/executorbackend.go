@@ -2,16 +2,16 @@
 // tasks that the driver sends, reports their results and sends heartbeats. [Run] is
 // an executor process, [Serve] an executor inside the driver's process.
 //
-// The type engine has the tasks of one stream to the driver; its lock guards them.
-// Two kinds of goroutines change it: the one that receives the driver's messages
-// ((*engine).handleMessage), and that of each task when the task ends. Messages to the
-// driver go through the type outbox, which has its own lock. The type executor has
-// what outlives a stream, such as stored blocks.
+// The type engine has the tasks of one stream to the driver; its lock guards them. Mainly
+// two kinds of goroutines change an engine: the one that receives the driver's messages
+// ((*engine).handleMessage), and the goroutine of each task when the task ends. Messages
+// to the driver go through the type outbox, which has its own lock. The type executor has
+// the state that outlives a stream, such as stored blocks.
 //
 // If the connection breaks, an executor process gives up its tasks and tries to
 // register again for a few seconds. If it cannot continue (a killed task does not
-// end, its disk is lost, or it gets a signal), it asks the driver to decommission
-// it; the executor then gets no further tasks and ends when its tasks have ended.
+// end, it cannot write to its disk, or it gets a signal), it asks the driver to
+// decommission it: it then gets no more tasks and ends when its tasks have ended.
 package executorbackend
 
 import (
@@ -43,8 +43,8 @@ type Options struct {
 	// near the limit; "" for none.
 	HeapProfile string
 
-	// Resources are the addresses of further resources, such as GPUs, by the name
-	// that tasks use. If nil, Run finds them with Discover.
+	// Resources are the addresses of resources other than memory and cores, such as GPUs,
+	// by the name that tasks use. If nil, Run finds them with Discover.
 	Resources map[string][]string
 
 	// SharesProcess is set if several executors share this process. They then have no data
@@ -61,7 +61,7 @@ type Options struct {
 
 	// PrepareTasks makes the context under which tasks run, and returns it with a
 	// function that releases the context's resources. boot is the driver's reply to
-	// the executor's first call. Run calls Prepare once, before it registers; Serve
+	// the executor's first call. Run calls PrepareTasks once, before it registers; Serve
 	// does not. May be nil.
 	PrepareTasks func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
 
@@ -76,7 +76,7 @@ type Options struct {
 	Logger *slog.Logger // nil logs nothing
 
 	replaceable bool   // set by Run: another executor can replace this one
-	directory   string // working directory of the container; "" means that of the process
+	directory   string // working directory of the container; "" means the process's working directory
 }
 
 func (o Options) withDefaults() Options {
@@ -91,8 +91,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Exit codes of an executor process, besides 0 if the driver stopped it and 1 for
-// other errors. Those from 53 to 57 are Spark's.
+// Exit codes of an executor process. In addition, it exits with 0 if the driver stopped it
+// and with 1 after other errors. The codes from 53 to 57 are Spark's.
 const (
 	// ExitLostDisk means that the executor cannot write to its working directory.
 	ExitLostDisk = 53

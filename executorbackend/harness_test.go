@@ -74,7 +74,7 @@ type scripted struct {
 	t            *testing.T
 	stream       wire.DriverSide
 	cancel       context.CancelFunc // of the executor's context
-	updates      []*wire.TaskUpdate // received, and not yet returned by update
+	updates      []*wire.TaskUpdate // updates that were received and that update has not yet returned
 	registration *wire.ExecutorMessage
 	served       chan error
 }
@@ -86,7 +86,7 @@ func start(t *testing.T, options Options) *scripted {
 	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error { return Serve(ctx, options, stream) })
 }
 
-// attachTo starts a stream of an executor, which may have further streams.
+// attachTo starts a stream of an executor, which may have other streams after this one.
 func attachTo(t *testing.T, x *executor) *scripted {
 	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error {
 		return x.serve(ctx, stream, func() { _ = stream.CloseSend() }).err

@@ -20,12 +20,12 @@ const (
 	taskLabel = "bobbin.task"
 )
 
-// leakLabels makes profiler labels for tasks. A goroutine inherits the labels of
-// the goroutine that starts it, so the label of a leaked goroutine tells its task
-// set. Tasks of a set that start between two searches share a label, which keeps
-// labels cheap. The engine's lock guards leakLabels.
+// leakLabels makes profiler labels for tasks. A goroutine inherits the labels of the
+// goroutine that starts it, so the label of a leaked goroutine says to which task set it
+// belongs. Tasks of a set that start between two searches share a label, because making
+// a label for each task would cost time. The engine's lock guards leakLabels.
 type leakLabels struct {
-	prefix    string // makes this engine's labels differ from those of others in the process
+	prefix    string // random; makes this engine's labels differ from those of other engines in the process
 	period    int    // number of searches so far
 	sets      map[uint64]leakLabel
 	taskEnded bool // set if a task has ended since the last search
@@ -83,7 +83,7 @@ func (e *engine) runningLabels(suspects bool) (running map[string]bool, search b
 
 // watchLeaks logs goroutines that still run although the tasks that started them
 // have ended. It returns when quit is closed. It logs a goroutine only if two
-// searches find it: at the first search, the goroutine may be about to end.
+// searches find it, because at the first search, the goroutine may be about to end.
 func (e *engine) watchLeaks(quit <-chan struct{}) {
 	ticker := time.NewTicker(leakInterval)
 	defer ticker.Stop()

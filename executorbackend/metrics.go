@@ -7,8 +7,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// minMeasuredRunTime is how long an attempt must run for its heap to be measured at its
-// end: measuring takes as long as a short task.
+// minMeasuredRunTime is how long an attempt must have run for the heap to be measured at
+// its end. The heap is not measured after shorter attempts, because measuring takes as long
+// as a short task.
 const minMeasuredRunTime = 10 * time.Millisecond
 
 // measure fills in the metrics of an attempt that ended after the duration took.
@@ -48,8 +49,8 @@ func (t *task) currentValues() *wire.TaskValues {
 	return &wire.TaskValues{Counters: counters, Gauges: gauges}
 }
 
-// heapBytes returns the size of this process's heap, including uncollected garbage. Go
-// cannot tell which task uses it: concurrent tasks report the same number.
+// heapBytes returns the size of this process's heap, including uncollected garbage. Because
+// Go cannot tell which task uses which part, concurrent tasks report the same number.
 func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -7,10 +7,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// outbox collects what an executor sends to its driver. A goroutine that adds
-// something also sends everything, unless another goroutine is sending, which then
-// sends it too. So a single update is sent without a switch of goroutines, and many
-// updates are sent together.
+// outbox collects what an executor sends to its driver. A goroutine that adds something
+// also sends everything in the outbox. If another goroutine is already sending, that one
+// sends what was added, too. So a single update is sent without a switch of goroutines,
+// and many updates are sent together.
 type outbox struct {
 	send     func(*wire.ExecutorMessage) error
 	executor *executor
@@ -19,7 +19,7 @@ type outbox struct {
 	releasedKeys   []string // keys of data whose release is to be acknowledged
 	updates        []*wire.TaskUpdate
 	window         *wire.Window // how many tasks the driver may queue here; sent with the next updates
-	delayed        *time.Timer  // sends the updates that wait for further ones; nil if none wait
+	delayed        *time.Timer  // sends the updates that report has delayed; nil if there are none
 	fetches        []*fetch     // stored results to send; each sends one part in turn
 	heartbeat      *wire.Heartbeat
 	decommission   *wire.Decommission // a request to be decommissioned, to be sent
@@ -28,7 +28,7 @@ type outbox struct {
 	arrivals       []*wire.BarrierArrival
 	credentials    uint64 // version of delegation tokens to acknowledge; 0 for none
 	profiles       []*wire.Profile
-	sending        bool
+	sending        bool      // whether a goroutine is sending
 	sendStarted    time.Time // when the current send began
 	broken         bool      // a send failed; Recv returns why
 }
@@ -40,13 +40,15 @@ func (o *outbox) put(updates ...*wire.TaskUpdate) {
 	o.flush()
 }
 
-// reportDelay is how long the last updates of queued tasks wait for further ones to
-// be sent with them, because a message takes much longer than a very short task. It
-// is short enough for the driver to queue further tasks in time.
+// reportDelay is how long the update that reports a task's end waits at most, while tasks
+// that are queued behind it run, so that one message reports the ends of several tasks. A
+// message takes much longer than a very short task. The delay is half of the time for
+// which queued tasks keep a core busy, so the driver can queue more tasks in time.
 const reportDelay = queuedTimePerCore / 2
 
-// report adds a window and an update, which may be nil. If more is true, further
-// updates will follow soon, and this one waits for them, at most for reportDelay.
+// report adds a window and an update, which may be nil. If more is true, more updates will
+// follow soon, and report does not send the update: it is sent with a later update, or
+// after reportDelay.
 func (o *outbox) report(window *wire.Window, more bool, update *wire.TaskUpdate) {
 	o.mu.Lock()
 	if o.window = window; update != nil {
@@ -71,7 +73,8 @@ func (o *outbox) stopTimer() {
 	}
 }
 
-// sendHeartbeat adds a heartbeat, in place of one that has not been sent, and sends it.
+// sendHeartbeat adds a heartbeat, which replaces an earlier heartbeat that has not been
+// sent, and sends it.
 func (o *outbox) sendHeartbeat(heartbeat *wire.Heartbeat) {
 	o.mu.Lock()
 	o.heartbeat = heartbeat
@@ -92,15 +95,17 @@ func (o *outbox) hold(key string) {
 }
 
 // requestDecommission asks the driver to decommission the executor. The request is sent
-// before later updates, so that the driver launches no task on the cores that they free.
+// before updates that are added later, so that the driver launches no task on the cores
+// that become free according to these updates.
 func (o *outbox) requestDecommission(reason string) {
 	o.mu.Lock()
 	o.decommission = &wire.Decommission{Reason: reason}
 	o.flush()
 }
 
-// release removes keys of held data, and adds their acknowledgement. It does not
-// send it: sending may block, and the driver's next message may be urgent.
+// release removes keys of held data, and adds the acknowledgement of their release. It does
+// not send the acknowledgement, because sending may block, and the caller must go on to
+// receive the driver's next message, which may be urgent.
 func (o *outbox) release(keys []string) {
 	o.executor.release(keys)
 	o.mu.Lock()
@@ -118,7 +123,8 @@ func (o *outbox) fetch(attempts []uint64) {
 }
 
 // acknowledgeCredentials adds the acknowledgement of delegation tokens. Like release, it
-// sends nothing: the next heartbeat is soon enough.
+// sends nothing. The acknowledgement is sent with the next message, at the latest with the
+// next heartbeat.
 func (o *outbox) acknowledgeCredentials(version uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -210,20 +216,21 @@ func (o *outbox) nextFetch() *fetch {
 }
 
 const (
-	bytesPerUpdate = 64   // approximate bytes of an update besides its result and texts
+	bytesPerUpdate = 64   // approximate size in bytes of an update without its result and texts
 	maxHeldKeys    = 1000 // largest number of keys in one message
 )
 
 // next removes and returns the content of one message. It takes updates, up to
-// wire.MaxPart bytes, only when no keys are left, so that the driver gets keys and a
-// request for decommission before updates. The caller may add a part of a stored result.
+// wire.MaxPart bytes, only when no keys of held data are left, so that the driver gets
+// these keys and a request to be decommissioned before updates. The caller may add a part
+// of a stored result to the message.
 func (o *outbox) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{
 		Heartbeat: o.heartbeat, Decommission: o.decommission, Released: o.releasedKeys,
 		CommitRequests: o.commitRequests, BarrierArrivals: o.arrivals, CredentialsVersion: o.credentials,
 	}
 	o.credentials = 0
-	if len(o.profiles) > 0 { // one in a message: they are large
+	if len(o.profiles) > 0 { // at most one profile in a message, because profiles are large
 		message.Profiles, o.profiles = o.profiles[:1:1], o.profiles[1:]
 	}
 	o.heartbeat, o.decommission, o.releasedKeys, o.commitRequests, o.arrivals = nil, nil, nil, nil, nil

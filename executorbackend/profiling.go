@@ -8,7 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// Labels of the samples in an executor's profiles.
+// Keys of the labels in an executor's profiles: the executor's id, and the name of the task
+// set whose task a sample belongs to.
 const (
 	executorLabel = "executor"
 	taskSetLabel  = "task_set"
@@ -30,7 +31,8 @@ func (e *engine) takePprof(request *wire.ProfileRequest) {
 	e.out.sendProfile(reply)
 }
 
-// maxPprofBytes bounds the encoded bytes of a profile, which is sent in one message.
+// maxPprofBytes is the largest size in bytes of an encoded profile. A profile is sent in
+// one message.
 const maxPprofBytes = 2 * wire.MaxPart
 
 func (e *engine) encodedPprof(request *wire.ProfileRequest) ([]byte, error) {
@@ -41,7 +43,9 @@ func (e *engine) encodedPprof(request *wire.ProfileRequest) ([]byte, error) {
 	profiling.Label(p, executorLabel, e.options.ID)
 	for _, sample := range p.Sample {
 		if label := sample.Label[taskLabel]; len(label) > 0 {
-			delete(sample.Label, taskLabel) // it differs from executor to executor
+			// Keep only the set's name: the task label begins with a random prefix of this
+			// executor, so equal samples of several executors would not be merged.
+			delete(sample.Label, taskLabel)
 			sample.Label[taskSetLabel] = []string{taskSetName(label[0])}
 		}
 	}

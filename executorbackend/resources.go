@@ -15,9 +15,9 @@ import (
 // the resources of the executor's container. The addresses are those that the
 // script executor.resource.NAME.discoveryScript prints or, without a script, 0, 1
 // and so on, as CUDA numbers the devices of a process. The scripts run in the
-// working directory, one after the other. A resource that the settings give to
-// executors but this executor's profile lacks is left out: its script does not run.
-// Discover fails if a script fails or prints too few addresses.
+// working directory, one after the other. If the settings give a resource to executors, but
+// the resource profile of this executor does not have it, the resource's script does not
+// run. Discover fails if a script fails or prints fewer addresses than amounts says.
 func Discover(ctx context.Context, c *config.Config, amounts map[string]int64) (map[string][]string, error) {
 	resources := map[string][]string{}
 	for name, amount := range amounts {

@@ -26,8 +26,8 @@ func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate 
 	return update
 }
 
-// lostResultUpdate returns the last update of an attempt whose result cannot be stored. The
-// task runs again; this does not count as its failure.
+// lostResultUpdate returns the last update of an attempt whose result cannot be stored, or
+// cannot be read after it was stored. The task runs again, and no failure of it is counted.
 func lostResultUpdate(attempt uint64, err error) *wire.TaskUpdate {
 	return failureUpdate(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
 }
@@ -44,14 +44,14 @@ func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 		}
 	}
 	if t.stuck {
-		return nil // reported as killed
+		return nil // abandonKilled has reported the attempt as killed
 	}
 	return update
 }
 
-// fetch sends one stored result to the driver in parts. When the fetch ends and
-// when the attempt is killed, the stored block is removed: whichever comes first
-// sends the attempt's last update.
+// fetch sends one stored result to the driver in parts. The end of the fetch and a kill of
+// the attempt both try to remove the stored block. The one that succeeds, because it comes
+// first, sends the attempt's last update.
 type fetch struct {
 	attempt uint64
 	sent    int64 // bytes sent so far

@@ -150,11 +150,11 @@ func TestFetchesAlternate(t *testing.T) {
 			sent = append(sent, fmt.Sprintf("%d %v %d", update.GetAttempt(), update.GetState(), len(update.GetResult())))
 		}
 		switch len(sent) {
-		case 1: // an update goes with the next piece
+		case 1: // the added update must be sent in one message with the next part of a result
 			o.mu.Lock()
 			o.updates = append(o.updates, &wire.TaskUpdate{Attempt: 9, State: wire.TaskState_TASK_STATE_FAILED})
 			o.mu.Unlock()
-		case 5: // a kill
+		case 5: // a kill removes the stored result
 			require.True(t, store.Remove(block.TaskResult(3)))
 		}
 		return nil

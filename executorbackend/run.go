@@ -24,16 +24,17 @@ import (
 const (
 	bootstrapTries   = 3
 	bootstrapTimeout = 30 * time.Second // how long one try may take
-	bootstrapBackoff = time.Second      // wait before the second try; doubles with each further try
+	bootstrapBackoff = time.Second      // wait before the second try; doubles before each later try
 
 	// keepaliveTime is both how long the connection is idle before a keepalive ping and
-	// how long its reply may take: together half of the default of network.timeout. The
-	// setting's value is not used, since the driver sends it over this connection.
+	// how long the reply to the ping may take. Twice this time is half of the default of
+	// network.timeout. The value of that setting is not used, because the driver sends it
+	// over this connection.
 	keepaliveTime = 30 * time.Second
 
-	// bufferBytes is the size of the connection's buffers, that of a TLS record:
-	// larger ones cost an idle executor memory and gain nothing. windowBytes is the
-	// HTTP/2 flow control window. It is fixed, because gRPC's estimation of the
+	// bufferBytes is the size of the connection's buffers. It is the size of a TLS record,
+	// because larger buffers cost an idle executor memory and gain nothing. windowBytes is
+	// the HTTP/2 flow control window. It is fixed, because gRPC's estimation of the
 	// bandwidth costs a ping for nearly every message.
 	bufferBytes = 16 << 10
 	windowBytes = 1 << 20
@@ -49,7 +50,7 @@ const (
 // the pass (credentials) that the driver made, and returns nil when the driver
 // stops the executor. If the connection breaks, it gives up its tasks and tries to
 // register again. It returns an error if it cannot connect, if the driver ends the
-// stream, or if ctx ends; an error with an exit code of its own is an *ExitError.
+// stream, or if ctx ends. An error for which there is an exit code is an *ExitError.
 func Run(ctx context.Context, options Options, driver string, pass []byte) error {
 	options = options.withDefaults()
 	options.replaceable = true
@@ -109,7 +110,7 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 		peers := transfer.NewClient(serving)
 		defer peers.Close()
 		x.startServices(peers)
-		defer x.broadcasts.Close() // the port waits for pieces that it fetches
+		defer x.broadcasts.Close() // before port.Close, which waits for requests for pieces that broadcasts still fetches
 	}
 	return x.attach(ctx, client, driver)
 }
@@ -159,10 +160,10 @@ func bootstrap(ctx context.Context, client wire.DriverClient, options Options, d
 	}
 }
 
-// attach runs the executor over a stream to the driver, and over a new one each
-// time the connection breaks. The driver treats a new stream as a new executor with
-// the same id, and runs the tasks of the old one elsewhere; so the executor cancels
-// its tasks before it connects again.
+// attach runs the executor over a stream to the driver, and over a new stream each time
+// the connection breaks. The driver treats a new stream as a new executor with the same
+// id, and runs the tasks of the old stream elsewhere. So the executor cancels its tasks
+// before it connects again.
 func (x *executor) attach(ctx context.Context, client wire.DriverClient, driver string) error {
 	x.instance = rand.Uint64() | 1
 	var broken error // why the executor was disconnected, until it is registered again

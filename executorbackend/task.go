@@ -30,10 +30,10 @@ type task struct {
 	cancel           context.CancelCauseFunc
 	launchReceivedAt time.Time // when the launch arrived
 
-	// The engine's lock guards the following fields.
+	// The engine's lock guards the fields from started to driverRequests.
 	started   bool
 	startedAt time.Time   // when the attempt got its cores; does not change after that
-	reaper    *time.Timer // calls reap if the attempt does not end; set when it is killed
+	reaper    *time.Timer // calls abandonKilled if the attempt does not end; set when it is killed
 	stuck     bool        // set if the attempt was reported as killed but still runs
 	driverRequests
 
@@ -76,8 +76,8 @@ func (e *engine) run(t *task) (next *task) {
 }
 
 // failedByShutdown reports whether an attempt failed because this executor is ending. Such
-// a failure is not reported to the driver: whether it counts depends on why the
-// executor ends, which the cluster manager reports.
+// a failure is not reported to the driver, because it depends on the reason why the executor
+// ends whether the failure counts, and the cluster manager reports that reason.
 func (e *engine) failedByShutdown(update *wire.TaskUpdate) bool {
 	return update.GetState() == wire.TaskState_TASK_STATE_FAILED && e.tasksCtx.Err() != nil
 }
@@ -158,7 +158,8 @@ func failureUpdate(attempt uint64, failure *wire.Failure) *wire.TaskUpdate {
 	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FAILED, Failure: failure}
 }
 
-// withLog adds the end of this process's log to the failure of a task.
+// withLog adds the end of this process's log to the failure of a task, if this is an
+// executor process and the failure counts.
 func (e *engine) withLog(update *wire.TaskUpdate) *wire.TaskUpdate {
 	if e.options.replaceable && !update.GetFailure().GetUncounted() {
 		update.Failure.Log = logTail(stderrFile)
@@ -171,10 +172,10 @@ func killedUpdate(attempt uint64, reason string) *wire.TaskUpdate {
 }
 
 // maxTextBytes is the largest size in bytes of a failure's message, and of its stack
-// trace: one message to the driver may contain several failures.
+// trace. It is small because one message to the driver may contain several failures.
 const maxTextBytes = 32 << 10
 
-// truncate cuts a text to maxText and makes it valid UTF-8, which protobuf requires.
+// truncate cuts a text to maxTextBytes and makes it valid UTF-8, which protobuf requires.
 func truncate(text string) string {
 	if more := len(text) - maxTextBytes; more > 0 {
 		text = fmt.Sprintf("%s… (%d bytes more)", text[:maxTextBytes], more)
@@ -186,8 +187,9 @@ func truncate(text string) string {
 // in other packages; in bobbin's examples, it is in package main.
 const ownPackagePrefix = "github.com/bobbin-yarn/bobbin"
 
-// trimStack removes frames from a stack trace that debug.Stack made in a deferred
-// call: those of bobbin that called the user's function, and those after the panic.
+// trimStack removes frames from a stack trace that debug.Stack made in a deferred call:
+// the frames of bobbin that called the user's function, and the frames of what was called
+// after the panic.
 func trimStack(trace string) string {
 	lines := strings.Split(strings.TrimRight(trace, "\n"), "\n")
 	if len(lines) < 3 {

@@ -5,21 +5,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// taskSet is a task set that the driver has sent. Its shared input is block broadcast_ID.
+// taskSet is a task set that the driver has sent. Its shared input, if hasShared is set, is
+// the block with the id block.Broadcast(id).
 type taskSet struct {
 	id             uint64
 	name, function string
 	hasShared      bool
 }
 
-// storeShared stores shared inputs, maybe on disk: the caller must not hold the lock.
+// storeShared stores the shared inputs of task sets. The caller must not hold the lock,
+// because storing may write to the disk.
 func (e *engine) storeShared(sets []*wire.TaskSet) {
 	for _, set := range sets {
 		if len(set.GetCommon()) == 0 {
 			continue
 		}
 		if err := e.blocks.Put(block.Broadcast(set.GetId()), set.GetCommon(), block.MemoryAndDisk); err != nil {
-			// The driver sends a set once: without the block, its tasks fail here.
+			// The driver sends a set only once, so without the block, the set's tasks fail here.
 			e.options.Logger.Error("a task set's shared value was not kept", "taskSet", set.GetName(), "error", err)
 		}
 	}

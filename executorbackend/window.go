@@ -15,18 +15,19 @@ const (
 	maxWindow = 512
 	// averagedTasks is about how many of the latest task durations are averaged.
 	averagedTasks = 32
-	// stallTimeout is how long queued tasks wait if no task starts, before they are
-	// returned to the driver, which may have a free core elsewhere.
+	// stallTimeout is how long no task may start while tasks are queued. After that, the
+	// queued tasks are returned to the driver, which may have a free core elsewhere.
 	stallTimeout = 100 * time.Millisecond
 )
 
-// taskDurations is the mean duration of one set's tasks, the set of the task that ended last.
+// taskDurations is the mean duration of the latest tasks of one set: the set of the task
+// that ended last.
 type taskDurations struct {
 	taskSet uint64
 	mean    time.Duration
 }
 
-// window adds the duration of a task that ended, and returns the window: how many tasks
+// addAndWindow adds the duration of a task that ended, and returns the window: how many tasks
 // of the set the driver may queue at an executor with so many cores.
 func (p *taskDurations) addAndWindow(t *task, took time.Duration, cores int) *wire.Window {
 	took = max(took, 1)
@@ -78,7 +79,8 @@ func (e *engine) recallStalled() {
 	e.out.put(recalled...)
 }
 
-// recallQueued removes all queued tasks and returns their last updates, under the lock.
+// recallQueued removes all queued tasks and returns their last updates. The caller holds
+// the lock.
 func (e *engine) recallQueued() (updates []*wire.TaskUpdate) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(t *task) bool {
 		if !t.launch.GetQueued() {

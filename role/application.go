@@ -36,7 +36,7 @@ type Application struct {
 	MaxFailures int // maximum number of failures of one task
 	Driver      *driver.Driver
 	Files       *storage.Files
-	Output      io.Writer // stdout; on a terminal, without damage to the line of progress there
+	Output      io.Writer // writes to stdout; on a terminal, it first erases the line of progress
 	Logger      *slog.Logger
 
 	recording      *recording
@@ -58,8 +58,9 @@ func FromContext(ctx context.Context) *Application {
 	return a
 }
 
-// HideProgress erases the line of progress if the program prints to the same terminal.
-// It must be called before the driver function goes on after a job.
+// HideProgress erases the line of progress if the program prints to the same terminal. It
+// must be called before the driver function goes on after a job, because the function may
+// print.
 func (a *Application) HideProgress() {
 	if a.terminal != nil && a.terminal.console != nil {
 		a.terminal.console.HideShared()
@@ -72,8 +73,8 @@ func (a *Application) SessionCreated() { a.sessionCreated() }
 // driverOptions are the arguments of startDriver.
 type driverOptions struct {
 	id       string // the application's id
-	attempt  int    // of YARN's attempts; 0 for the only one
-	name     string // the application's; "" for app.name, else the program's
+	attempt  int    // number of YARN's attempt; 0 if the application can have only one attempt
+	name     string // the application's name; "" for app.name or else the program's name
 	master   string // setting master
 	onYARN   bool   // the application runs on YARN
 	user     string // on whose behalf tasks access HDFS

@@ -17,14 +17,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 )
 
-// Broadcast values of a driver take this part of the process's memory limit, or
-// defaultBroadcastMemory if it has none, and beyond it disk.
+// The driver keeps its broadcast values in memory up to the process's memory limit divided
+// by broadcastMemoryDivisor, or up to defaultBroadcastMemory bytes if there is no limit. The
+// rest is on disk.
 const (
 	broadcastMemoryDivisor = 8
 	defaultBroadcastMemory = 256 << 20
 )
 
-// broadcasts are an application's broadcast values, from the first one on.
+// broadcasts holds the source of an application's broadcast values, which the first value
+// creates.
 type broadcasts struct {
 	logger *slog.Logger
 
@@ -105,8 +107,9 @@ type homeRegistrar struct{ *broadcast.Source }
 // ExecutorAdded implements driver.ExecutorListener.
 func (h homeRegistrar) ExecutorAdded(info driver.ExecutorInfo) { h.AddHome(info.DataAddress) }
 
-// ExecutorDecommissioned implements driver.ExecutorListener: an executor that stops
-// soon is the home of no pieces any more. The driver has them all.
+// ExecutorDecommissioned implements driver.ExecutorListener. An executor that will stop soon
+// must not be the home of pieces any more. No piece is lost, because the driver has them
+// all.
 func (h homeRegistrar) ExecutorDecommissioned(info driver.ExecutorInfo) (handsOver bool) {
 	h.RemoveHome(info.DataAddress)
 	return false

@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runByHand runs the driver of a program that a person, yarn-submit or a standalone
-// worker has started, with executors on its master URL's cluster.
+// runByHand runs the driver of a program that a person, yarn-submit or a standalone worker
+// has started. The executors run on the cluster that the master URL names.
 func runByHand(function func(ctx context.Context) error) error {
 	settings, err := settingsFromSubmitter()
 	if err != nil {
@@ -86,8 +86,8 @@ func settingsFromSubmitter() (*config.Config, error) {
 	return config.FromSubmission(properties, origins)
 }
 
-// valuesFromSubmitter returns the values in an environment variable that yarn-submit has set, and
-// whether it has.
+// valuesFromSubmitter returns the values in an environment variable that yarn-submit may
+// have set. given reports whether it is set.
 func valuesFromSubmitter(variable string) (values map[string]string, given bool, err error) {
 	encoded, given := os.LookupEnv(variable)
 	if !given {

@@ -21,7 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errApplicationOver is the cause of the driver function's context after a success.
+// errApplicationOver is the cause with which the driver function's context ends when the
+// cluster reports that the application has succeeded.
 var errApplicationOver = errors.New("the application is over")
 
 // clientMode is a process that submits an application and runs its driver.
@@ -36,7 +37,7 @@ type clientMode struct {
 	bind string // the address on which the driver listens
 
 	app     *Application    // nil until the driver is started
-	manager *remote.Manager // the ClusterManager of the driver, which the ApplicationMaster joins
+	manager *remote.Manager // the ClusterManager of the driver; the ApplicationMaster connects to it
 	running *client.Running
 	report  *client.Report // nil until the application has ended
 }

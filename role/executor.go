@@ -211,8 +211,8 @@ func logURLs(page string) map[string]string {
 	return map[string]string{"stdout": page + "/stdout", "stderr": page + "/stderr"}
 }
 
-// decommissionRequests returns a channel that receives a reason at
-// decommissionSignal, until the caller calls stop.
+// decommissionRequests returns a channel that receives a reason when this process gets
+// decommissionSignal. The caller must call stop in the end.
 func decommissionRequests() (reasons <-chan string, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, decommissionSignal)

@@ -56,7 +56,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	serving, stopServing := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
 	var served sync.WaitGroup
 	served.Go(func() {
-		// The driver itself reports the only error, that it has stopped.
+		// The only error is that the driver has stopped, which the driver itself reports.
 		_ = a.Driver.AttachLocal(serving, func(ctx context.Context, stream wire.ExecutorSide) error {
 			return executorbackend.Serve(ctx, executor, stream)
 		})

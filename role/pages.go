@@ -14,9 +14,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/ui"
 )
 
-// servePages serves the application's pages, metrics and profiles on this machine until
-// stop is called, if a person follows the application here. The URL is "" if they are not
-// served. If they cannot be, the application runs without.
+// servePages serves the application's pages, metrics and profiles on this machine until stop
+// is called, if a person follows the application here. The URL is "" if they are not served.
+// If the server cannot be started, servePages logs why, and the application goes on.
 func (a *Application) servePages() (url string, stop func()) {
 	if a.terminal == nil || a.terminal.console == nil {
 		return "", func() {}

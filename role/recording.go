@@ -30,7 +30,7 @@ const logTimeout = 5 * time.Second
 type recording struct {
 	recorder *events.Recorder
 	logs     []*eventlog.Log
-	report   string // path of the file for the report; "" for none
+	report   string // path of the HTML report (ui.Report) to write at the application's end; "" for none
 	logger   *slog.Logger
 
 	mu     sync.Mutex

@@ -115,8 +115,8 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 	return err
 }
 
-// keepTokens gives the executors delegation tokens of file systems, and new ones before
-// these end until stop is called.
+// keepTokens gives delegation tokens of file systems to the executors. Until stop is called,
+// it also gives them new tokens before the old ones end.
 func keepTokens(ctx context.Context, a *Application, identity *client.Identity, hadoop *conf.Config) (stop func(), err error) {
 	publish := func(tokens *security.Credentials) {
 		encoded, err := tokens.Encode(security.Writable)
@@ -142,7 +142,8 @@ func keepTokens(ctx context.Context, a *Application, identity *client.Identity, 
 	return func() { end(); running.Wait() }, nil
 }
 
-// register registers the application with the cluster's leading master.
+// register registers the application with the cluster's leading master. pages is the URL of
+// its pages for other machines; "" if it serves none.
 func (s standalone) register(ctx context.Context, a *Application, user, pages string) (*application.Application, error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -23,8 +23,9 @@ type telemetry struct {
 	pusher *otlp.Pusher
 }
 
-// newTelemetry returns the telemetry of an application, nil if nothing is pushed, and the
-// settings for its executors, whose otlp.traceParent is the application's span.
+// newTelemetry returns the telemetry of an application, or nil if nothing is pushed. It also
+// returns the settings for the executors, in which otlp.traceParent is the application's
+// span.
 func newTelemetry(settings *config.Config) (*telemetry, *config.Config, error) {
 	parent := config.TraceParent.In(settings)
 	if config.OTLPEndpoint.In(settings) == "" {
