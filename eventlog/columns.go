@@ -8,18 +8,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// column is a column of rows of type T.
+// column is a column of rows of type T: it says how a value of a row is stored.
 type column[T any] struct {
 	name  string
-	delta bool // the log has the differences between values
+	delta bool // the log stores the difference from the previous row's value
 	get   func(*T) int64
 	set   func(*T, int64)
 }
 
-// maxLineRows is how many rows a line may have.
+// maxLineRows is how many rows a line of the log may have.
 const maxLineRows = 64 << 10
 
-// The last of these columns is decoded after those that it needs.
+// attemptColumns are the columns of attempts. otherColumn must be the last, because setOther
+// needs the values of columns before it.
 var attemptColumns = []column[events.Attempt]{
 	{"set", true, func(a *events.Attempt) int64 { return int64(a.Set) }, func(a *events.Attempt, v int64) { a.Set = uint64(v) }},
 	{"task", true, func(a *events.Attempt) int64 { return int64(a.Task) }, func(a *events.Attempt, v int64) { a.Task = uint32(v) }},
@@ -40,7 +41,8 @@ var attemptColumns = []column[events.Attempt]{
 	{otherColumn, false, getOther, setOther},
 }
 
-// otherColumn is the column from which an attempt's end follows.
+// otherColumn is a column with the part of an attempt's duration that is not in its phases. The
+// log does not store the end of an attempt: it follows from this column and the phases.
 const otherColumn = "other"
 
 func getOther(a *events.Attempt) int64 {
@@ -56,7 +58,8 @@ func setOther(a *events.Attempt, other int64) {
 	}
 }
 
-// phasesEnd returns when an attempt would have ended if its phases were all of it.
+// phasesEnd returns when an attempt would have ended if no time had passed outside of its
+// phases: queue, decode, run and encode.
 func phasesEnd(a *events.Attempt) events.Micros {
 	return a.Start + a.Queue + a.Decode + a.Run + a.Encode
 }
@@ -85,7 +88,7 @@ func toInt(b bool) int64 {
 	return 0
 }
 
-// appendRows appends a line with rows. It leaves out columns that have only zeros.
+// appendRows appends a line with rows to line. It leaves out columns that have only zeros.
 func appendRows[T any](line []byte, kind string, columns []column[T], rows []T) []byte {
 	line = append(line, `{"type":"`...)
 	line = append(line, kind...)
@@ -115,7 +118,7 @@ func appendRows[T any](line []byte, kind string, columns []column[T], rows []T) 
 	return append(line, '}', '\n')
 }
 
-// decodeRows decodes a line that appendRows has made. Unknown columns are ignored.
+// decodeRows decodes the fields of a line that appendRows has made. It ignores unknown columns.
 func decodeRows[T any](fields map[string]json.RawMessage, columns []column[T]) ([]T, error) {
 	var n int
 	if err := json.Unmarshal(fields["n"], &n); err != nil {
@@ -146,8 +149,8 @@ func decodeRows[T any](fields map[string]json.RawMessage, columns []column[T]) (
 	return rows, nil
 }
 
-// decodeColumn sets a column of rows, and returns how many values the array has; it stops
-// at one more than there are rows.
+// decodeColumn sets column c of rows to the values of a JSON array, and returns how many values
+// the array has. If it has more values than there are rows, decodeColumn returns len(rows)+1.
 func decodeColumn[T any](encoded []byte, rows []T, c column[T]) (found int, err error) {
 	var previous, value int64
 	digits, negative := 0, false

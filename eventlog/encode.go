@@ -9,11 +9,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// Version is the version of the format. Readers ignore lines and fields that they do not
-// know, so it changes only if what exists gets another meaning.
+// Version is the version of the format. It changes only if existing lines or fields get
+// another meaning: new ones need no new version, because readers ignore what they do not know.
 const Version = 1
 
-// Types of lines that are no events.
+// Types of lines that are not events.
 const (
 	typeLog          = "log"
 	typeAttempts     = "attempts"
@@ -31,16 +31,17 @@ type header struct {
 	Attempt     int    `json:"attempt"`
 }
 
-// missingLines is a line where lines are missing, because the file system was too slow.
+// missingLines is a line in place of lines that were dropped, because the file system was too
+// slow.
 type missingLines struct {
 	Bytes int64 `json:"bytes"` // size of the missing lines
 }
 
-// appendObject appends a line with the fields of an object and its type.
+// appendObject appends a line with the type kind and the fields of object to lines.
 func appendObject(lines []byte, kind string, object any) []byte {
 	encoded, err := json.Marshal(object)
 	if err != nil || len(encoded) < 2 || encoded[0] != '{' {
-		return lines // no type of this package or of events is like that
+		return lines // never happens: objects of this package and of events are JSON objects
 	}
 	lines = append(lines, `{"type":"`...)
 	lines = append(lines, kind...)
@@ -52,7 +53,7 @@ func appendObject(lines []byte, kind string, object any) []byte {
 	return append(lines, '\n')
 }
 
-// appendSplit appends rows in lines of at most maxLineRows.
+// appendSplit appends lines with rows to lines, at most maxLineRows rows in each.
 func appendSplit[T any](lines []byte, kind string, columns []column[T], rows []T) []byte {
 	for len(rows) > 0 {
 		n := min(len(rows), maxLineRows)
@@ -62,12 +63,12 @@ func appendSplit[T any](lines []byte, kind string, columns []column[T], rows []T
 	return lines
 }
 
-// decodeLine adds a line to a batch. Lines of unknown types are ignored.
+// decodeLine decodes a line and adds its content to a batch. It ignores lines of unknown types.
 func decodeLine(line []byte, b *events.Batch) error {
 	var kind struct {
 		Type string `json:"type"`
 	}
-	if bytes.HasPrefix(line, []byte(`{"type":"`)) { // rows are long: do not scan them twice
+	if bytes.HasPrefix(line, []byte(`{"type":"`)) { // lines with rows are too long to parse twice
 		name, _, _ := bytes.Cut(line[len(`{"type":"`):], []byte(`"`))
 		kind.Type = string(name)
 	} else if err := json.Unmarshal(line, &kind); err != nil {

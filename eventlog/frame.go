@@ -9,23 +9,23 @@ import (
 
 const (
 	frameMagic     = 0xFD2FB528
-	skippableMagic = 0x184D2A50 // and the 15 that follow
+	skippableMagic = 0x184D2A50 // the first of 16 magic numbers of skippable frames
 	// maxFrame limits the compressed and the decoded size of a frame.
 	maxFrame = 64 << 20
 	// footerSize is the size of the skippable frame at the end of a complete log.
 	footerSize = 4 + 4 + 8 + 8
 )
 
-// footerMark begins the content of the skippable frame at the end, before the offset of
-// the frame with the summary.
+// footerMark begins the content of the skippable frame at the end of a complete log. The
+// offset of the frame with the summary follows.
 var footerMark = [8]byte{'b', 'o', 'b', 'b', 'i', 'n', 0, 1}
 
-// errTruncated is the error of nextFrame if the file ends within the frame.
+// errTruncated is the error of nextFrame if the file ends before the frame does.
 var errTruncated = errors.New("the file ends within a frame")
 
-// nextFrame reads a frame of zstd (RFC 8878). frame is nil if it is skippable. It returns
-// io.EOF at the end of the file, and errTruncated with the part that there is if the file
-// ends before the frame does.
+// nextFrame reads a frame of zstd (RFC 8878) and returns it with its size in bytes. frame is
+// nil for a skippable frame. At the end of the file, nextFrame returns io.EOF. If the file ends
+// before the frame does, it returns errTruncated and the part of the frame that is there.
 func nextFrame(r io.Reader) (frame []byte, size int64, err error) {
 	f := frameReader{r: r}
 	if err := f.read(4); err != nil {
@@ -52,7 +52,7 @@ func nextFrame(r io.Reader) (frame []byte, size int64, err error) {
 	}
 }
 
-// frameReader appends to bytes what it reads.
+// frameReader reads the parts of a frame from r and collects them in bytes.
 type frameReader struct {
 	r     io.Reader
 	bytes []byte
@@ -121,7 +121,7 @@ func footer(summary int64) []byte {
 	return binary.LittleEndian.AppendUint64(f, uint64(summary))
 }
 
-// readFooter returns the offset in a footer; -1 if it is none.
+// readFooter returns the offset in the footer f, or -1 if f is not a footer.
 func readFooter(f []byte) int64 {
 	if len(f) != footerSize || [8]byte(f[8:16]) != footerMark || binary.LittleEndian.Uint32(f) != skippableMagic {
 		return -1

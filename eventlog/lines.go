@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// summaryJobs is how many jobs, the latest, the summary has.
+	// summaryJobs is how many jobs the summary has at most. It has the latest ones.
 	summaryJobs = 1000
 
 	extension = ".jsonl.zst"
 )
 
-// jsonLines is the format that docs/event-log.md describes.
+// jsonLines is the format of logs that docs/event-log.md describes.
 type jsonLines struct {
 	launched map[launchKey]events.Attempt // attempts that run and are not in the log yet
-	ended    []events.Attempt             // the result of endedOf; reused
+	ended    []events.Attempt             // buffer for the result of endedOf
 }
 
 func newLines() *jsonLines { return &jsonLines{launched: map[launchKey]events.Attempt{}} }
@@ -49,8 +49,8 @@ func (l *jsonLines) add(lines []byte, b *events.Batch) []byte {
 	return appendSplit(lines, typeMemory, memoryColumns, b.Memory)
 }
 
-// endedOf returns the attempts that have ended, without those that were recalled before
-// their launch was written. It keeps those that run for takeLaunched.
+// endedOf returns those of attempts that have ended, and keeps those that run in l.launched. It
+// leaves out an attempt that was recalled if the log does not have its launch either.
 func (l *jsonLines) endedOf(attempts []events.Attempt) []events.Attempt {
 	l.ended = l.ended[:0]
 	for i := range attempts {
@@ -76,7 +76,8 @@ func (l *jsonLines) flush(lines []byte) []byte {
 	return lines
 }
 
-// takeLaunched returns the attempts that run and are not in the log yet.
+// takeLaunched returns the attempts that run and are not in the log yet, and empties
+// l.launched. The caller writes them.
 func (l *jsonLines) takeLaunched() []events.Attempt {
 	var running []events.Attempt
 	for _, a := range l.launched {
@@ -90,7 +91,8 @@ func (l *jsonLines) gap(lines []byte, bytes int64) []byte {
 	return appendObject(lines, typeGap, missingLines{Bytes: bytes})
 }
 
-// end returns the frame with the summary, and the frame that says where that begins.
+// end returns the last two frames of a log: the frame with the summary, and the footer, which
+// says that the summary begins at offset.
 func (l *jsonLines) end(encoder *zstd.Encoder, summary *events.Snapshot, offset int64) []byte {
 	short := *summary
 	short.Jobs = short.Jobs[max(0, len(short.Jobs)-summaryJobs):]
@@ -108,7 +110,7 @@ func fileName(application string, attempt int, state string) string {
 	return fmt.Sprintf("%s.%d.%s%s", application, attempt, state, extension)
 }
 
-// parseName takes a name of fileName apart.
+// parseName returns the parts of a name that fileName has made. ok is false for other names.
 func parseName(name string) (application string, attempt int, state string, ok bool) {
 	name, ok = strings.CutSuffix(name, extension)
 	parts := strings.Split(name, ".")

@@ -17,17 +17,20 @@ import (
 )
 
 const (
-	// flushInterval is how old lines get at most before they are written: of a killed
-	// driver, at most the last 5 s are missing, also if the file system is busy.
+	// flushInterval is how long lines wait at most before they are written. It leaves a second
+	// for writing them if the file system is busy, so that the log of a driver that was killed
+	// lacks at most the last 5 s.
 	flushInterval = 4 * time.Second
-	// flushBytes is how many bytes of lines make a frame.
+	// flushBytes is how many bytes of lines are enough for a frame: then they are written at
+	// once.
 	flushBytes = 256 << 10
-	// touchInterval is how often a log's time of modification is set: HDFS does not change
-	// that of an open file. runningAge is the age at which a log that is not complete
-	// belongs to an application that was killed.
+	// touchInterval is how often a log's modification time is set, because HDFS does not change
+	// it while the file is open. If the modification time of an incomplete log is older than
+	// runningAge, its application was killed.
 	touchInterval = time.Hour
 	runningAge    = 24 * time.Hour
-	// maxPending limits the bytes of lines that wait for a slow file system.
+	// maxPending limits the bytes of lines that wait to be written. If the file system is too
+	// slow, further lines are dropped.
 	maxPending = 16 << 20
 
 	fileMode      fs.FileMode = 0o640
@@ -38,27 +41,27 @@ const (
 type Options struct {
 	Files        *storage.Files
 	Directory    string        // where the log is written
-	RequiredHome string        // if it is not "", the log is written only if this directory exists
-	MaxAge       time.Duration // the user's logs in the directory that were completed longer ago are removed; 0 keeps all
+	RequiredHome string        // if not "", the log is written only if this directory exists
+	MaxAge       time.Duration // older logs of the user in Directory are removed; 0 keeps all
 	Application  string        // the application's id
-	Attempt      int           // its attempt
+	Attempt      int           // number of the application's attempt
 	Logger       *slog.Logger
 }
 
-// format is what the lines and the names of a kind of log look like. Its methods are not
+// format encodes the lines and makes the file names of one kind of log. Its methods are not
 // called concurrently.
 type format interface {
-	// begin returns the first lines.
+	// begin returns the first lines of a log.
 	begin(application string, attempt int) []byte
-	// add appends the lines of a batch.
+	// add appends the lines for a batch to lines.
 	add(lines []byte, b *events.Batch) []byte
-	// flush appends lines at the end of a frame.
+	// flush appends the lines that end a frame to lines, if there are any.
 	flush(lines []byte) []byte
-	// gap appends a line about missing lines of so many bytes.
+	// gap appends a line that says that lines of this many bytes are missing.
 	gap(lines []byte, bytes int64) []byte
-	// end returns the last bytes of the file, at an offset.
+	// end returns the last bytes of the file, which will be at offset.
 	end(encoder *zstd.Encoder, summary *events.Snapshot, offset int64) []byte
-	// name returns the file's name while the application is in a state.
+	// name returns the name of the file while the application is in state.
 	name(application string, attempt int, state string) string
 }
 
@@ -68,26 +71,27 @@ type Log struct {
 	format  format
 	encoder *zstd.Encoder
 	wake    chan struct{} // has an element if flushBytes of lines wait
-	closing chan struct{}
+	closing chan struct{} // closed by Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	lines   []byte
-	missing int64 // bytes of lines that were dropped since the last write
-	failed  bool  // a write failed: nothing more is written
+	lines   []byte // that wait to be written
+	missing int64  // bytes of lines that were dropped since the last write
+	failed  bool   // true after an error; then nothing more is written
 
-	// The goroutine of run owns these until it has ended.
+	// Only the goroutine of run uses these fields until it has ended; then Close does.
 	path   string
 	file   *storage.Writer
 	offset int64 // size of the file
 }
 
-// Start begins a log. Errors are logged: the caller must call Close in any case.
+// Start begins a log. It returns no error: errors go to Options.Logger. The caller must call
+// Close.
 func Start(options Options) *Log { return start(options, newLines()) }
 
-// StartSpark begins a log in the format of Spark, which Spark's history server shows.
-// Options.MaxAge has no effect: that server removes old logs itself.
+// StartSpark begins a log in the format of Spark, for Spark's history server.
+// Options.MaxAge has no effect, because the history server removes old logs itself.
 func StartSpark(options Options) *Log {
 	options.MaxAge = 0
 	return start(options, newSparkLines())
@@ -129,7 +133,7 @@ func (l *Log) Consume(b *events.Batch) {
 	}
 }
 
-// run writes lines until Close is called.
+// run creates the file and writes lines to it, until Close is called or an error occurs.
 func (l *Log) run(ctx context.Context) {
 	if err := l.create(ctx); err != nil {
 		l.fail(err)
@@ -158,7 +162,7 @@ func (l *Log) run(ctx context.Context) {
 	}
 }
 
-// errNoHome is the error of create if Options.Home does not exist.
+// errNoHome is the error of create if Options.RequiredHome does not exist.
 var errNoHome = errors.New("the user has no home directory")
 
 // fail ends the log after an error.
@@ -169,7 +173,7 @@ func (l *Log) fail(err error) {
 		l.options.Logger.Warn("the event log ends here: the history of this application is not complete", "path", l.path, "error", err)
 	}
 	if l.file != nil {
-		_ = l.file.Abandon() // keeps what is there
+		_ = l.file.Abandon() // keeps what was written
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,8 +195,9 @@ func (l *Log) create(ctx context.Context) error {
 	return err
 }
 
-// removeOld removes the user's old logs: those of others in the directory stay. A log that
-// is not complete is old if its application has not set its time for long.
+// removeOld removes the logs in the directory that are older than Options.MaxAge and belong to
+// the same user as this log. The logs of other users stay. A log that is not complete must also
+// be older than runningAge.
 func (l *Log) removeOld(ctx context.Context) {
 	if l.options.MaxAge <= 0 {
 		return
@@ -223,7 +228,8 @@ func (l *Log) pathFor(state string) string {
 	return strings.TrimSuffix(l.options.Directory, "/") + "/" + l.format.name(l.options.Application, l.options.Attempt, state)
 }
 
-// flush writes what was added since the last flush, as a frame, so that readers see it.
+// flush writes the lines that were added since the last flush as a frame, and makes them visible
+// to readers.
 func (l *Log) flush() error {
 	l.mu.Lock()
 	lines, missing := l.lines, l.missing
@@ -251,9 +257,9 @@ func (l *Log) write(frame []byte) error {
 	return l.file.Flush()
 }
 
-// Close writes the rest of the log and a summary, and renames the file for the
-// application's state. If ctx ends, the log stays as it is then. Errors are logged. The
-// recorder must have been closed before.
+// Close writes the rest of the log and a summary, and renames the file, because its name
+// contains the application's state. If ctx ends before, the log stays incomplete. Errors go to
+// Options.Logger. The recorder must have been closed before.
 func (l *Log) Close(ctx context.Context, state string, summary *events.Snapshot) {
 	stop := context.AfterFunc(ctx, l.cancel)
 	defer l.cancel()

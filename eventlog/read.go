@@ -21,22 +21,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Entry is a log in a directory.
+// Entry describes a log in a directory.
 type Entry struct {
 	Path        string    `json:"path"`
 	Application string    `json:"application"`
 	Attempt     int       `json:"attempt"`
-	State       string    `json:"state"` // events.Running if the application runs or was killed
+	State       string    `json:"state"` // events.StateRunning if the application runs or was killed
 	Size        int64     `json:"size"`
 	Modified    time.Time `json:"modified"`
 	Owner       string    `json:"owner,omitempty"` // as in storage.Info
 }
 
-// DefaultDirectory returns where the logs of a user are, in HDFS, unless eventLog.dir is set.
+// DefaultDirectory returns the directory in HDFS for the logs of a user. The setting
+// eventLog.dir replaces it.
 func DefaultDirectory(user string) string { return "/user/" + user + "/.bobbin/history" }
 
-// List returns the logs in a directory, the latest first; none if the directory does not
-// exist.
+// List returns the logs in a directory, those that were modified last first. If the directory
+// does not exist, it returns no logs and no error.
 func List(ctx context.Context, files *storage.Files, directory string) ([]Entry, error) {
 	infos, err := files.List(ctx, directory)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,9 +62,9 @@ func List(ctx context.Context, files *storage.Files, directory string) ([]Entry,
 	return entries, nil
 }
 
-// LoadSummary returns the summary at the end of a log. It has no rows of attempts, and the
-// latest 1,000 jobs. It returns nil if the log has no summary, because the application
-// runs or was killed.
+// LoadSummary returns the summary at the end of a log. The summary has no attempts, and only
+// the latest 1,000 jobs. LoadSummary returns nil if the log has no summary, because the
+// application still runs or was killed.
 func LoadSummary(ctx context.Context, files *storage.Files, path string) (*events.Snapshot, error) {
 	file, err := files.Open(ctx, path)
 	if err != nil {
@@ -115,9 +116,10 @@ func newDecoder() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxFrame))
 }
 
-// Load returns the state that a log describes. truncated is set if the log ends within a
-// frame, as that of an application that was killed may; the state is then that before the
-// frame. If the log is damaged, Load returns the state up to there and the error.
+// Load reads a log and returns the state of the application that it describes. truncated is
+// true if the log ends in the middle of a frame, as the log of a killed application may; the
+// state is then that before the frame. If the log is damaged, Load returns the state before
+// the damage and an error.
 func Load(ctx context.Context, files *storage.Files, path string, limits events.Limits) (model *events.Model, truncated bool, err error) {
 	model = events.NewModel(limits)
 	file, err := files.Open(ctx, path)
@@ -129,16 +131,16 @@ func Load(ctx context.Context, files *storage.Files, path string, limits events.
 	return model, truncated, err
 }
 
-// decodedFrame is the content of a frame.
+// decodedFrame is the content of the frame at an offset of the log.
 type decodedFrame struct {
 	offset int64
 	batch  *events.Batch
 	err    error
 }
 
-// Read passes the content of a log to a consumer, frame by frame. truncated is set if the
-// log ends within a frame. Errors name path, and the offset of the frame. Batches are not
-// used again.
+// Read passes the content of a log to a consumer, a batch for each frame. truncated is true if
+// the log ends in the middle of a frame. Errors name path and the offset of the frame. The
+// consumer may keep batches, because Read does not reuse them.
 func Read(ctx context.Context, log io.Reader, path string, consumer events.Consumer) (truncated bool, err error) {
 	decoder, err := newDecoder()
 	if err != nil {
@@ -146,7 +148,8 @@ func Read(ctx context.Context, log io.Reader, path string, consumer events.Consu
 	}
 	defer decoder.Close()
 	ctx, cancel := context.WithCancel(ctx)
-	// Several frames are decoded at the same time; the channel has them in their order.
+	// Several frames are decoded at the same time. frames has a channel for each of them, in
+	// their order in the log.
 	frames := make(chan chan decodedFrame, runtime.GOMAXPROCS(0))
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -170,7 +173,8 @@ func Read(ctx context.Context, log io.Reader, path string, consumer events.Consu
 	return false, context.Cause(ctx)
 }
 
-// readFrames reads frames until one fails, and decodes each in a goroutine.
+// readFrames reads frames up to the end of the log or the first error, and decodes each frame in
+// a goroutine. For each frame, it sends to frames a channel, which gets the decoded frame.
 func readFrames(ctx context.Context, log io.Reader, decoder *zstd.Decoder, frames chan<- chan decodedFrame) {
 	var decoding sync.WaitGroup
 	defer decoding.Wait()
@@ -200,8 +204,8 @@ func readFrames(ctx context.Context, log io.Reader, decoder *zstd.Decoder, frame
 	}
 }
 
-// decodeFrame returns the lines of a frame before the first that it cannot decode, and
-// the error for that.
+// decodeFrame decodes the lines of a frame. If it cannot decode a line, it returns the lines
+// before and an error.
 func decodeFrame(decoder *zstd.Decoder, frame []byte) (*events.Batch, error) {
 	batch := &events.Batch{}
 	if frame == nil {
@@ -224,8 +228,8 @@ func decodeFrame(decoder *zstd.Decoder, frame []byte) (*events.Batch, error) {
 	return batch, nil
 }
 
-// LoadStart returns the first event of a log. It fails if the log does not begin with that:
-// its application has just started, or the file is damaged.
+// LoadStart returns the first event of a log. It fails if the log does not begin with an
+// ApplicationStarted, because the application has just started or the file is damaged.
 func LoadStart(ctx context.Context, files *storage.Files, path string) (*events.ApplicationStarted, error) {
 	file, err := files.Open(ctx, path)
 	if err != nil {
@@ -249,8 +253,9 @@ func LoadStart(ctx context.Context, files *storage.Files, path string) (*events.
 	return nil, fmt.Errorf("%s: the log does not begin with the application's start: %w", path, cmp.Or(err, errors.New("its first lines are others")))
 }
 
-// WithEnd returns a state in which the application does not run. Nothing follows the last
-// event of one whose driver was killed.
+// WithEnd changes a state from a log so that the application does not run, and returns it. If
+// the log does not say that the application has ended, its driver was probably killed; then the
+// application counts as killed at the time of its latest event.
 func WithEnd(state *events.Snapshot) *events.Snapshot {
 	if state.Application.State == events.StateRunning {
 		state.Application.State, state.Application.Ended = events.StateKilled, state.Latest

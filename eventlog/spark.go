@@ -10,22 +10,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// sparkVersion is the release of Spark whose event log the format is. Later ones read it.
+// sparkVersion is the release of Spark whose format of event logs is written. Later releases
+// can read it.
 const sparkVersion = "3.5.0"
 
-// sparkExtension names the compression of a log in Spark's format.
+// sparkExtension ends the names of logs in Spark's format. It tells Spark their compression.
 const sparkExtension = ".zstd"
 
 // sparkLines is the format of Spark's event log (JsonProtocol): a line for each
-// SparkListener event. A Func.Run is a job with one stage, whose id is the job's. A
-// further task set of a stage is a further attempt of the stage.
+// SparkListener event. In it, a Func.Run is a job with one stage, whose id is the job's id. If
+// a stage has several task sets, each of them is an attempt of the stage.
 type sparkLines struct {
 	executors map[uint32]*events.ExecutorRegistered // by the number of a registration
 	jobs      map[uint64]*sparkJob
 	sets      map[uint64]*sparkSet
-	tasks     int64 // how many attempts were written
-	failures  map[launchKey]*events.AttemptFailed
-	measured  map[launchKey]*events.Measurement
+	tasks     int64                               // how many attempts were written; the ID of the latest
+	failures  map[launchKey]*events.AttemptFailed // of the batch that add writes
+	measured  map[launchKey]*events.Measurement   // of the batch that add writes; number is 0
 }
 
 // sparkJob is a job that has not ended.
@@ -33,7 +34,7 @@ type sparkJob struct {
 	submitted *events.JobSubmitted
 	written   bool           // its start is written
 	attempts  map[uint64]int // number of task sets by stage
-	sets      []uint64
+	sets      []uint64       // ids of the task sets
 }
 
 // sparkSet is a task set of a job that has not ended.
@@ -56,8 +57,8 @@ func (f *sparkLines) begin(string, int) []byte {
 	}{sparkType("LogStart"), sparkVersion})
 }
 
-// add writes what begins, then attempts, then what ends: Spark ignores tasks of stages
-// that have ended.
+// add appends the lines for what has begun, then those for attempts, then those for what has
+// ended. This order matters because Spark ignores tasks of stages that have ended.
 func (f *sparkLines) add(lines []byte, b *events.Batch) []byte {
 	for _, e := range b.Events {
 		lines = f.beginning(lines, e)
@@ -141,8 +142,9 @@ func (f *sparkLines) applicationStarted(lines []byte, e *events.ApplicationStart
 	}{sparkType("EnvironmentUpdate"), map[string]string{"bobbin": e.Version, "Go": e.Go}, properties, empty, empty, empty, empty})
 }
 
-// startJob writes the start of a job. The set is the only one of a Func.Run; nil for a job
-// with stages, whose numbers of tasks are not known yet.
+// startJob appends the start of a job. If the job is a Func.Run, set is its only task set. If it
+// has stages, set is nil, and the stages' numbers of tasks are written as 0, because they are
+// not known yet.
 func (f *sparkLines) startJob(lines []byte, id uint64, set *events.TaskSetSubmitted) []byte {
 	job := f.jobs[id]
 	job.written = true
@@ -192,7 +194,7 @@ func (f *sparkLines) setSubmitted(lines []byte, e *events.TaskSetSubmitted) []by
 	}
 	set := &sparkSet{
 		stage: newSparkStage(id, job.attempts[id], e.Name, e.Tasks, parents),
-		last:  plan == len(job.submitted.Stages)-1, // also without a plan
+		last:  plan == len(job.submitted.Stages)-1, // also true without stages, because both are -1
 	}
 	set.stage.Submitted, set.stage.ResourceProfile = e.Time.Time.UnixMilli(), e.Profile
 	job.attempts[id]++
@@ -209,16 +211,16 @@ func (f *sparkLines) stageLine(lines []byte, kind string, set *sparkSet) []byte 
 	}{sparkType(kind), set.stage, nil})
 }
 
-// sparkLocalities are Spark's names of the Local constants.
+// sparkLocalities are Spark's names for the constants events.Locality…, in their order.
 var sparkLocalities = []string{"PROCESS_LOCAL", "NODE_LOCAL", "NO_PREF", "RACK_LOCAL", "ANY"}
 
 func milliseconds(m events.Micros) int64 { return int64(m) / 1000 }
 
-// attempt writes the start and the end of an attempt.
+// attempt appends the start and the end of an attempt that has ended.
 func (f *sparkLines) attempt(lines []byte, a *events.Attempt) []byte {
 	set := f.sets[a.Set]
 	if set == nil {
-		return lines // its job has ended
+		return lines // the job of the attempt has ended
 	}
 	f.tasks++
 	task := sparkTask{
@@ -242,7 +244,7 @@ func (f *sparkLines) attempt(lines []byte, a *events.Attempt) []byte {
 	return appendSpark(lines, end)
 }
 
-// reason returns how an attempt ended, in the words of Spark's TaskEndReason.
+// reason returns how an attempt ended, as the JSON object of Spark's TaskEndReason.
 func (f *sparkLines) reason(a *events.Attempt, executor string) any {
 	type updates struct {
 		Updates []struct{} `json:"Accumulator Updates"`
@@ -384,7 +386,7 @@ func (f *sparkLines) jobEnded(lines []byte, e *events.JobEnded) []byte {
 
 func (f *sparkLines) flush(lines []byte) []byte { return lines }
 
-// gap adds nothing: Spark has no such event.
+// gap appends nothing, because Spark has no event for missing lines.
 func (f *sparkLines) gap(lines []byte, _ int64) []byte { return lines }
 
 func (f *sparkLines) end(*zstd.Encoder, *events.Snapshot, int64) []byte { return nil }

@@ -2,7 +2,7 @@ package eventlog
 
 import "encoding/json"
 
-// sparkEvent begins each line.
+// sparkEvent has the field with which each line begins: the type of the event.
 type sparkEvent struct {
 	Event string `json:"Event"`
 }
@@ -67,8 +67,8 @@ type sparkTaskEnd struct {
 	Metrics         sparkMetrics     `json:"Task Metrics"`
 }
 
-// sparkMetrics are the metrics of a task attempt, in milliseconds, nanoseconds (CPU
-// times, shuffle write time) and bytes.
+// sparkMetrics are the metrics of a task attempt. Times are in milliseconds, except CPU times
+// and the shuffle write time, which are in nanoseconds. Sizes are in bytes.
 type sparkMetrics struct {
 	DeserializeTime    int64 `json:"Executor Deserialize Time"`
 	DeserializeCPUTime int64 `json:"Executor Deserialize CPU Time"`
@@ -108,7 +108,7 @@ type sparkMetrics struct {
 func appendSpark(lines []byte, object any) []byte {
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return lines // no type of this file is like that
+		return lines // never happens: all fields of these types can be encoded
 	}
 	return append(append(lines, encoded...), '\n')
 }

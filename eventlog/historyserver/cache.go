@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// maxOpened is how many applications are in memory.
+	// maxOpened is how many applications are kept in memory at most.
 	maxOpened = 4
-	// maxAttempts is how many attempts of tasks, the latest, are in memory of each
-	// application: some 100 MB.
+	// maxAttempts is how many attempts of tasks are kept in memory for each application. The
+	// latest ones are kept; they take about 100 MB.
 	maxAttempts = 1_000_000
-	// maxRunningAge is how long an application that runs is shown before its log is read again.
+	// maxRunningAge is how long the pages of a running application show the same state before
+	// its log is read again.
 	maxRunningAge = 10 * time.Second
 )
 
-// cache has the applications that were shown last.
+// cache keeps the applications that were shown most recently.
 type cache struct {
 	options Options
 	closing context.Context
@@ -32,16 +33,16 @@ type cache struct {
 	opened map[string]*openedLog // by the path of the log
 }
 
-// openedLog is an application in memory. The summary of its log is shown until all of it has
-// been read.
+// openedLog is an application in memory. Its pages show the summary of its log until the whole
+// log has been read.
 type openedLog struct {
 	cancel  context.CancelFunc
 	created time.Time
-	used    time.Time // guarded by cache.mu
-	ready   chan struct{}
-	shown   atomic.Pointer[events.Snapshot] // set before ready is closed, unless err is
-	partial atomic.Bool
-	err     error
+	used    time.Time                       // when it was last asked for; guarded by cache.mu
+	ready   chan struct{}                   // closed when there is something to show, or err is set
+	shown   atomic.Pointer[events.Snapshot] // what pages show; set before ready is closed
+	partial atomic.Bool                     // whether shown is only the summary
+	err     error                           // why the log could not be read; set before ready is closed
 	pages   *ui.Pages
 }
 
@@ -56,7 +57,7 @@ func (c *cache) close() {
 	c.reading.Wait()
 }
 
-// pages returns the pages of a log, as soon as there is anything to show.
+// pages returns the pages of a log. It waits until they have something to show.
 func (c *cache) pages(ctx context.Context, entry eventlog.Entry) (*ui.Pages, error) {
 	o := c.open(entry)
 	select {
@@ -67,8 +68,9 @@ func (c *cache) pages(ctx context.Context, entry eventlog.Entry) (*ui.Pages, err
 	}
 }
 
-// open returns the application of a log. It begins to read the log if the application is
-// not in memory.
+// open returns the application of a log. If the application is not in memory, or is too old
+// (see maxRunningAge), open begins to read the log, and removes the application from memory
+// that was not asked for for the longest time if there are too many.
 func (c *cache) open(entry eventlog.Entry) *openedLog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +99,7 @@ func (c *cache) open(entry eventlog.Entry) *openedLog {
 	return o
 }
 
-// forget removes an application from memory. c.mu is locked.
+// forget removes an application from memory. The caller holds c.mu.
 func (c *cache) forget(path string) {
 	c.opened[path].cancel()
 	c.opened[path].pages.Close()
@@ -114,7 +116,7 @@ func (o *openedLog) failed() bool {
 	}
 }
 
-// read reads a log: its summary first, if it has one.
+// read reads the log at path into o: first the summary, if the log has one, then all of it.
 func (c *cache) read(ctx context.Context, path string, o *openedLog) {
 	if summary, err := eventlog.LoadSummary(ctx, c.options.Files, path); err == nil && summary != nil {
 		o.shown.Store(summary)

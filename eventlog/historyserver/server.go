@@ -1,10 +1,10 @@
 // Package historyserver serves the pages of applications from a directory of event logs
 // to the users of a cluster.
 //
-// [New] returns the handler: "/" lists the applications, /ID/ has the pages of an
-// application's latest attempt with a log, and /ID/ATTEMPT/ those of another one. Each log
-// says who may see its application (ui.view.acls). The server has no login of its own: a
-// proxy in front of it authenticates readers and names them in a header.
+// [New] returns the handler: "/" lists the applications, /ID/ATTEMPT/ has the pages of one
+// attempt of an application, and /ID/ those of the latest attempt that has a log. Each log
+// says who may see its application (ui.view.acls). The server itself has no login: a proxy in
+// front of it authenticates readers and names them in a header.
 package historyserver
 
 import (
@@ -27,11 +27,12 @@ import (
 )
 
 const (
-	// maxListAge is how long a list of the logs is reused.
+	// maxListAge is how long a list of the logs is reused before the directory is listed
+	// again.
 	maxListAge = 2 * time.Second
-	// maxListed is how many applications, the latest, are listed.
+	// maxListed is how many logs are listed at most. The latest ones are.
 	maxListed = 1000
-	// concurrentReads is how many logs are opened at a time for the list.
+	// concurrentReads is how many logs are read at the same time to make the list.
 	concurrentReads = 8
 )
 
@@ -39,27 +40,27 @@ const (
 type Options struct {
 	Files     *storage.Files
 	Directory string // of the logs
-	// UserHeader is the header in which a proxy names the reader; "" if readers have no
-	// names. Readers without a name see the applications that everyone may see.
+	// UserHeader is the header in which a proxy names the reader; "" if no proxy does. Readers
+	// without a name see only the applications that everyone may see.
 	UserHeader string
-	// Proxies are the addresses from which UserHeader is believed.
+	// Proxies are the addresses of proxies. UserHeader is ignored in requests from others.
 	Proxies []netip.Prefix
 	Logger  *slog.Logger
 }
 
-// Server is the handler. Call Close to end what it reads.
+// Server is the handler. Call Close to end the reading of logs.
 type Server struct {
 	options Options
 	mux     *http.ServeMux
 	opened  *cache
 
 	mu       sync.Mutex
-	entries  []eventlog.Entry
-	listed   time.Time
-	subjects map[string]*logStart // by the path of the log
+	entries  []eventlog.Entry     // the logs
+	listed   time.Time            // when entries was read
+	subjects map[string]*logStart // what the logs begin with, by the path of the log
 }
 
-// logStart is what a log says of its application at its beginning.
+// logStart is what the beginning of a log says about its application, and who may see it.
 type logStart struct {
 	started *events.ApplicationStarted
 	viewers *access.Access
@@ -75,13 +76,13 @@ func New(o Options) *Server {
 	return s
 }
 
-// Close ends all that the server reads.
+// Close ends the reading of logs.
 func (s *Server) Close() { s.opened.close() }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// reader returns the name of the reader; "" if it is unknown.
+// reader returns the name of the user who sent a request; "" if it is unknown.
 func (s *Server) reader(r *http.Request) string {
 	if s.options.UserHeader == "" {
 		return ""
@@ -117,7 +118,7 @@ func (s *Server) logs(ctx context.Context) ([]eventlog.Entry, error) {
 	return entries, nil
 }
 
-// subjectOf reads the beginning of a log, once.
+// subjectOf returns what the log at path begins with. It reads this only once for each log.
 func (s *Server) subjectOf(ctx context.Context, path string) (*logStart, error) {
 	s.mu.Lock()
 	known := s.subjects[path]
@@ -136,8 +137,8 @@ func (s *Server) subjectOf(ctx context.Context, path string) (*logStart, error) 
 	return known, nil
 }
 
-// viewersOf returns who may see an application, by the settings in its log. If they cannot
-// be read, only its user may.
+// viewersOf returns who may see an application, according to the settings in its log. If these
+// settings are invalid, only the application's user may see it.
 func viewersOf(started *events.ApplicationStarted) *access.Access {
 	values := map[string]string{}
 	for _, setting := range started.Settings {
@@ -222,8 +223,8 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 	pages.ServeHTTP(w, r)
 }
 
-// find returns the log of an attempt of an application; of the latest one that has a log if
-// attempt is "". It returns nil if there is none.
+// find returns the log of an attempt of an application. If attempt is "", it returns the log of
+// the latest attempt that has one. It returns nil if there is no log.
 func (s *Server) find(ctx context.Context, id, attempt string) (*eventlog.Entry, error) {
 	entries, err := s.logs(ctx)
 	if err != nil {

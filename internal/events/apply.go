@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// apply adds an event to the state.
+// apply changes the state as an event says.
 func (m *Model) apply(e Event) {
 	m.updateLatest(MicrosOf(e.When()))
 	switch e := e.(type) {
@@ -65,7 +65,7 @@ func (m *Model) apply(e Event) {
 	m.state.Recent = append(m.state.Recent, e)
 }
 
-// applyToExecutor adds an event about an executor.
+// applyToExecutor changes the state of an executor as an event about it says.
 func (m *Model) applyToExecutor(event Event) {
 	switch event := event.(type) {
 	case *ExecutorAllocated:
@@ -98,7 +98,8 @@ func (m *Model) applyToExecutor(event Event) {
 	}
 }
 
-// profile returns a resource profile to change. It adds one that is unknown.
+// profile returns a resource profile that the caller may change. It adds the profile if it is
+// unknown.
 func (m *Model) profile(id int) *Profile {
 	i, found := slices.BinarySearchFunc(m.state.Profiles, id, func(p *Profile, id int) int { return cmp.Compare(p.Profile, id) })
 	if !found {
@@ -198,17 +199,19 @@ func (m *Model) step(name string, is func(*Step) bool) *Step {
 }
 
 const (
-	// maxFailureGroups is how many groups of failures are told apart; further messages share one.
+	// maxFailureGroups is how many groups of failures there are. Failures with other messages
+	// share one more group.
 	maxFailureGroups = 500
 	// maxFailureSamples is how many failures a group has in Samples.
 	maxFailureSamples = 20
 	otherFailures     = "other failures"
 )
 
-// failures has the index in Snapshot.Failures of each group.
+// failures has the index of each group in Snapshot.Failures, by the group's key.
 type failures map[string]int
 
-// failureGroupKey returns what messages of a group have in common: digits do not count.
+// failureGroupKey returns what the messages of a group have in common: the first line, with #
+// in place of each number.
 func failureGroupKey(message string) string {
 	first, _, _ := strings.Cut(message, "\n")
 	var b strings.Builder

@@ -2,8 +2,8 @@ package events
 
 import "time"
 
-// Event is something that happened to an application. Each type of event is a struct
-// with a Time, whose JSON is an object of the event log.
+// Event is something that happened in an application. Each type of event is a struct that
+// embeds Time. The JSON of the struct is an object in the event log.
 type Event interface {
 	// Type returns the name of the type in the event log.
 	Type() string
@@ -19,7 +19,7 @@ type Time struct {
 // When implements Event.
 func (t Time) When() time.Time { return t.Time }
 
-// At returns a Time.
+// At returns t as a Time, for events.
 func At(t time.Time) Time { return Time{Time: t} }
 
 // ApplicationStarted is the first event of an attempt of an application.
@@ -34,7 +34,7 @@ type ApplicationStarted struct {
 	Host     string    `json:"host,omitempty"` // where the driver runs
 	Version  string    `json:"version"`        // of bobbin
 	Go       string    `json:"go"`             // version of Go
-	Settings []Setting `json:"settings"`       // that are not at their defaults, sorted by key
+	Settings []Setting `json:"settings"`       // those that differ from their defaults, sorted by key
 }
 
 // Setting is a setting's value.
@@ -47,7 +47,7 @@ type Setting struct {
 // ApplicationEnded is the last event of an attempt of an application.
 type ApplicationEnded struct {
 	Time
-	State string `json:"state"` // Succeeded, Failed or Killed
+	State string `json:"state"` // StateSucceeded, StateFailed or StateKilled
 	Error string `json:"error,omitempty"`
 }
 
@@ -62,7 +62,7 @@ const (
 	StateSkipped   = "skipped"   // a step that needs a failed one
 )
 
-// ProfileAdded describes a resource profile when the first job uses it.
+// ProfileAdded describes a resource profile. It is recorded when the first job uses the profile.
 type ProfileAdded struct {
 	Time
 	Profile       int              `json:"profile"` // its id; 0 for the default one
@@ -79,7 +79,7 @@ type ExecutorsRequested struct {
 	Wanted  int `json:"wanted"` // including those that run
 }
 
-// ExecutorAllocated is a container that the cluster gave for an executor.
+// ExecutorAllocated says that the cluster gave a container for an executor.
 type ExecutorAllocated struct {
 	Time
 	ID        string `json:"id"`
@@ -88,17 +88,17 @@ type ExecutorAllocated struct {
 	Profile   int    `json:"profile"`
 }
 
-// ExecutorLaunched is an executor whose process the node accepted.
+// ExecutorLaunched says that a node accepted the request to start an executor's process.
 type ExecutorLaunched struct {
 	Time
 	ID string `json:"id"`
 }
 
-// ExecutorRegistered is an executor that registered with the driver.
+// ExecutorRegistered says that an executor registered with the driver.
 type ExecutorRegistered struct {
 	Time
-	// Number identifies this registration in rows. An executor that lost its connection
-	// and registers again gets another one.
+	// Number identifies this registration in rows. An executor that lost its connection and
+	// registers again gets another Number and keeps its ID.
 	Number  uint32            `json:"number"`
 	ID      string            `json:"id"`
 	Host    string            `json:"host"`
@@ -107,7 +107,8 @@ type ExecutorRegistered struct {
 	LogURLs map[string]string `json:"logUrls,omitempty"`
 }
 
-// ExecutorDecommissioned is an executor that gets no further tasks.
+// ExecutorDecommissioned says that an executor gets no further tasks, because it will be gone
+// soon. Deadline is when, if that is known.
 type ExecutorDecommissioned struct {
 	Time
 	ID       string    `json:"id"`
@@ -115,28 +116,28 @@ type ExecutorDecommissioned struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 }
 
-// ExecutorLost is an executor that is gone, for any reason. If the reason becomes known
-// later, a second event has it.
+// ExecutorLost says that an executor is gone, for any reason. If the reason becomes known only
+// later, a second ExecutorLost has it.
 type ExecutorLost struct {
 	Time
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
 	Failed bool   `json:"failed,omitempty"` // tasks on it may have caused the loss
-	// Expected is set if the executor was told to stop.
+	// Expected is true if the executor was told to stop.
 	Expected bool `json:"expected,omitempty"`
 }
 
-// Excluded is an executor or a node that gets no tasks because tasks failed there.
+// Excluded says that an executor or a node gets no tasks, because tasks have failed there.
 type Excluded struct {
 	Time
 	Executor string    `json:"executor,omitempty"` // "" for a node
 	Host     string    `json:"host"`
-	Set      uint64    `json:"set,omitempty"` // the task set for which it is excluded; 0 for all
+	Set      uint64    `json:"set,omitempty"` // the task set whose tasks it does not get; 0 means all
 	Failures int       `json:"failures"`
 	Until    time.Time `json:"until,omitzero"`
 }
 
-// ExclusionEnded ends an exclusion for all task sets.
+// ExclusionEnded says that an exclusion from all task sets has ended.
 type ExclusionEnded struct {
 	Time
 	Executor string `json:"executor,omitempty"`
@@ -167,7 +168,7 @@ type StagePlan struct {
 type JobEnded struct {
 	Time
 	Job   uint64 `json:"job"`
-	State string `json:"state"` // Succeeded, Failed or Cancelled
+	State string `json:"state"` // StateSucceeded, StateFailed or StateCancelled
 	Error string `json:"error,omitempty"`
 }
 
@@ -186,14 +187,14 @@ type TaskSetSubmitted struct {
 	Barrier  bool   `json:"barrier,omitempty"`
 }
 
-// TaskSetEnded ends a task set. Rows of its attempts may follow.
+// TaskSetEnded ends a task set. Rows of the task set's attempts may come later.
 type TaskSetEnded struct {
 	Time
 	Set            uint64           `json:"set"`
-	State          string           `json:"state"` // Succeeded, Failed or Cancelled
+	State          string           `json:"state"` // StateSucceeded, StateFailed or StateCancelled
 	Error          string           `json:"error,omitempty"`
 	Done           int              `json:"done"`
-	FailedAttempts int              `json:"failedAttempts,omitempty"` // that count as failures
+	FailedAttempts int              `json:"failedAttempts,omitempty"` // attempts that count as failures
 	Counters       map[string]int64 `json:"counters,omitempty"`
 	Gauges         map[string]int64 `json:"gauges,omitempty"` // the largest values
 }
@@ -207,28 +208,29 @@ type TaskSetValues struct {
 	Gauges   map[string]int64 `json:"gauges,omitempty"` // the largest values
 }
 
-// TaskSetWaits says why no task of a set is launched, if a person may have to act on it.
+// TaskSetWaits says why no task of a task set is launched. It is recorded only for reasons that
+// a person may have to remove.
 type TaskSetWaits struct {
 	Time
 	Set    uint64 `json:"set"`
 	Reason string `json:"reason"` // "" if it no longer waits
 }
 
-// AttemptFailed has the error of an attempt that failed or whose executor was lost. The
-// attempt has a row, too.
+// AttemptFailed has the error of an attempt that failed or whose executor was lost. There is
+// also a row for the attempt.
 type AttemptFailed struct {
 	Time
 	Set      uint64 `json:"set"`
 	Task     uint32 `json:"task"`
 	Number   uint32 `json:"number"`
-	Executor uint32 `json:"executor"`
+	Executor uint32 `json:"executor"` // number of the executor's registration
 	Message  string `json:"message"`
 	Stack    string `json:"stack,omitempty"`
 	Log      string `json:"log,omitempty"` // the end of the executor's log at this time
 }
 
-// ExecutorHeapProfiled is an executor whose memory came near its container's limit. A heap
-// profile is among the container's logs.
+// ExecutorHeapProfiled says that an executor's memory came near its container's limit, and that
+// a heap profile was written to the container's logs.
 type ExecutorHeapProfiled struct {
 	Time
 	ID       string `json:"id"`
@@ -266,7 +268,7 @@ type StepStarted struct {
 	Step string `json:"step"`
 }
 
-// StepEnded ends a step of a job file. A skipped step has not started.
+// StepEnded ends a step of a job file. There is no StepStarted for a skipped step.
 type StepEnded struct {
 	Time
 	Step  string `json:"step"`
@@ -274,11 +276,11 @@ type StepEnded struct {
 	Error string `json:"error,omitempty"`
 }
 
-// NotesChanged replaces the notes of one part of the application: problems for users, such
-// as "yarn.exclude.nodes leaves no node".
+// NotesChanged replaces the notes from one source. Notes tell users of problems, such as
+// "yarn.exclude.nodes leaves no node".
 type NotesChanged struct {
 	Time
-	Source string   `json:"source"` // "am" or "driver"
+	Source string   `json:"source"` // "am", or "master" of a standalone cluster
 	Notes  []string `json:"notes"`
 }
 

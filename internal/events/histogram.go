@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// buckets is the number of a Histogram's buckets: the last begins at 2^38 µs, three days.
+// buckets is the number of buckets of a Histogram. The last bucket begins at 2^38 µs, which is
+// about three days.
 const buckets = 40
 
-// Histogram counts durations by powers of two: bucket 0 has those below 1 µs, bucket i
-// those from 2^(i-1) to 2^i µs. Its JSON is the array of counts up to the last that is
-// not 0.
+// Histogram counts durations in buckets that double in size: bucket 0 has the durations below
+// 1 µs, bucket i those from 2^(i-1) µs to below 2^i µs, and the last bucket all longer ones. Its
+// JSON is the array of counts, without zeros at the end.
 type Histogram [buckets]int
 
 func (h *Histogram) count(m Micros) { h[bucketOf(m)]++ }
@@ -24,7 +25,7 @@ func bucketOf(m Micros) int {
 	return min(bits.Len64(uint64(m)), buckets-1)
 }
 
-// From returns the least duration of a bucket.
+// From returns the shortest duration that a bucket counts.
 func (h *Histogram) From(bucket int) time.Duration {
 	if bucket == 0 {
 		return 0

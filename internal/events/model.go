@@ -9,37 +9,37 @@ import (
 
 // Limits bound the memory of a Model. 0 means no limit.
 type Limits struct {
-	Jobs     int // how many jobs it knows
-	Attempts int // about how many rows of attempts it has
+	Jobs     int // about how many jobs the Model keeps; running jobs are always kept
+	Attempts int // about how many rows of attempts, and of measurements, the Model keeps
 }
 
-// LiveLimits are the limits in an application's driver: some 40 MB.
+// LiveLimits are the limits in an application's driver. With them, a Model takes about 40 MB.
 var LiveLimits = Limits{Jobs: 10_000, Attempts: 200_000}
 
 const (
-	// maxRecent is how many events a Snapshot has in Recent.
+	// maxRecent is how many events a Snapshot has in Recent at most.
 	maxRecent = 1000
-	// maxMemorySamples is how many samples of an executor's memory are kept; then every
-	// second one is dropped.
+	// maxMemorySamples is how many samples of an executor's memory are kept. When there are
+	// that many, every second one is dropped.
 	maxMemorySamples = 512
 )
 
-// Model is the state of an application that its events and rows describe. It is safe for
+// Model computes the state of an application from its events and rows. It is safe for
 // concurrent use.
 type Model struct {
 	limits Limits
 
 	mu       sync.Mutex
-	version  modelVersion // of objects that no snapshot has
+	version  modelVersion // version of the objects that are not in a snapshot, so may be changed
 	state    Snapshot
 	notes    map[string][]string    // by source
 	byID     map[string]int         // index in state.Executors
 	sets     map[uint64]setPosition // by the id of the task set
-	running  map[attemptKey]Attempt
+	running  map[attemptKey]Attempt // attempts that have not ended
 	failures failures
 }
 
-// setPosition is where a task set is.
+// setPosition says where in the state a task set is.
 type setPosition struct {
 	job   uint64
 	index int // in Job.Sets
@@ -53,7 +53,7 @@ type attemptKey struct {
 
 func keyOf(a *Attempt) attemptKey { return attemptKey{set: a.Set, task: a.Task, number: a.Number} }
 
-// NewModel returns the state of an application of which nothing is known.
+// NewModel returns a Model that has not consumed anything.
 func NewModel(limits Limits) *Model {
 	return &Model{
 		limits:   limits,
@@ -67,7 +67,7 @@ func NewModel(limits Limits) *Model {
 	}
 }
 
-// Consume adds a batch to the state. It implements Consumer.
+// Consume changes the state as the events and rows of a batch say. It implements Consumer.
 func (m *Model) Consume(b *Batch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,8 +94,8 @@ func (m *Model) Consume(b *Batch) {
 	m.state.measurements.limit(m.limits.Attempts)
 }
 
-// Snapshot returns the present state. Its cost grows with the number of jobs and
-// executors, not of attempts.
+// Snapshot returns the present state. The time that it takes grows with the number of jobs and
+// executors, but hardly with the number of attempts that have ended.
 func (m *Model) Snapshot() *Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,11 +118,11 @@ func (m *Model) Snapshot() *Snapshot {
 	s.running = slices.SortedFunc(maps.Values(m.running), func(a, b Attempt) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Set, b.Set), cmp.Compare(a.Task, b.Task))
 	})
-	m.version.version++ // the snapshot has all objects of the version so far
+	m.version.version++ // objects of earlier versions are now in a snapshot, so must not change
 	return &s
 }
 
-// updateTotals computes what is not counted event by event.
+// updateTotals computes the totals that are not counted event by event.
 func (m *Model) updateTotals() {
 	totals := &m.state.Totals
 	totals.Cores, totals.CoresBusy, totals.Registered, totals.Wanted, totals.Lost = 0, 0, 0, 0, 0
@@ -148,10 +148,11 @@ func (m *Model) updateTotals() {
 	}
 }
 
-// sumTasks sets the numbers of the job's tasks.
+// sumTasks sets j.Counts.Tasks and j.Counts.Done. A stage's tasks count once, even if the stage
+// has several task sets.
 func (j *Job) sumTasks() {
 	type stage struct{ tasks, done int }
-	stages := map[uint64]stage{} // by id; the first task set of each has all tasks
+	stages := map[uint64]stage{} // by id; the first task set of a stage has all of its tasks
 	for _, set := range j.Sets {
 		s, known := stages[set.Stage]
 		if !known {
@@ -167,7 +168,7 @@ func (j *Job) sumTasks() {
 	}
 }
 
-// job returns a job to change, nil if it is unknown.
+// job returns a job that the caller may change; nil if the job is unknown.
 func (m *Model) job(id uint64) *Job {
 	i, found := findJob(m.state.Jobs, id)
 	if !found {
@@ -179,7 +180,8 @@ func (m *Model) job(id uint64) *Job {
 	return m.state.Jobs[i]
 }
 
-// set returns a task set to change and its job, nil if it is unknown.
+// set returns a task set and its job, both of which the caller may change; nil if the task set
+// is unknown.
 func (m *Model) set(id uint64) (*Job, *TaskSet) {
 	place := m.sets[id]
 	j := m.job(place.job)
@@ -192,7 +194,7 @@ func (m *Model) set(id uint64) (*Job, *TaskSet) {
 	return j, j.Sets[place.index]
 }
 
-// executor returns an executor to change. It adds one that is unknown.
+// executor returns an executor that the caller may change. It adds the executor if it is unknown.
 func (m *Model) executor(id string) *Executor {
 	i, known := m.byID[id]
 	if !known {
@@ -210,7 +212,8 @@ func (m *Model) ownExecutor(i int) *Executor {
 	return m.state.Executors[i]
 }
 
-// counts calls f with the Counts to which an attempt belongs.
+// counts calls f with each of the Counts that include an attempt of a task set on an executor:
+// those of the application, the job, the task set and the executor.
 func (m *Model) counts(set uint64, executor uint32, f func(*Counts)) {
 	f(&m.state.Totals.Counts)
 	if job, s := m.set(set); s != nil {
@@ -303,19 +306,19 @@ func (m *Model) memory(sample *MemorySample) {
 	e.Memory = append(e.Memory, *sample)
 }
 
-// updateLatest notes the time of an event or a row.
+// updateLatest sets Latest to the time of an event or a row, if that is later.
 func (m *Model) updateLatest(at Micros) {
 	if at > MicrosOf(m.state.Latest) {
 		m.state.Latest = at.Time()
 	}
 }
 
-// forgetJobs removes the oldest ended jobs beyond the limit.
+// forgetJobs removes the oldest jobs that have ended if there are more jobs than the limit.
 func (m *Model) forgetJobs() {
 	if m.limits.Jobs == 0 || len(m.state.Jobs) <= m.limits.Jobs {
 		return
 	}
-	// Removing many at once makes the cost for each job small.
+	// A tenth of the jobs is removed at once, because each removal goes through all jobs.
 	excess := len(m.state.Jobs) - m.limits.Jobs*9/10
 	m.state.Jobs = slices.DeleteFunc(m.state.Jobs, func(j *Job) bool {
 		if excess == 0 || j.State == StateRunning {

@@ -6,16 +6,17 @@ import (
 )
 
 const (
-	// MaxRows is how many attempts that start in one second have rows.
+	// MaxRows is how many of the attempts that start in one second have rows, apart from those
+	// that fail or take long.
 	MaxRows = 20_000
-	// LongAttempt is the duration from which an attempt always has a row.
+	// LongAttempt is the duration from which on an attempt always has a row.
 	LongAttempt = time.Second
 
-	// flushInterval is how long a batch waits for further events before it is passed to
-	// the consumers, unless it has passRows rows.
+	// flushInterval is how long a batch waits for further events and rows before it is passed
+	// to the consumers. If it has flushRows events, or rows of one type, it is passed at once.
 	flushInterval = 100 * time.Millisecond
 	flushRows     = 4096
-	// snapshotAge is how long a snapshot is reused.
+	// snapshotAge is how long Recorder.Snapshot returns the same snapshot.
 	snapshotAge = 500 * time.Millisecond
 )
 
@@ -24,31 +25,31 @@ type Consumer interface {
 	Consume(*Batch)
 }
 
-// Sink takes events. A Recorder is one.
+// Sink takes events. A Recorder implements it.
 type Sink interface {
 	Record(Event)
 }
 
-// Recorder takes events and rows. Its methods are safe for concurrent use. A nil Recorder
-// records nothing. Callers must call Close.
+// Recorder takes events and rows, and passes them to a Model and to other consumers. Its
+// methods are safe for concurrent use. A nil Recorder records nothing. Callers must call Close.
 type Recorder struct {
 	model     *Model
 	consumers []Consumer
 
 	mu          sync.Mutex
-	batch       *Batch // what was recorded since the last pass
-	omitted     map[uint64]*Omitted
-	lastOmitted *Omitted // the element of omitted that was used last
+	batch       *Batch              // what was recorded since the last flush
+	omitted     map[uint64]*Omitted // by task set
+	lastOmitted *Omitted            // the element of omitted that was used last
 	quota       rowQuota
 	closed      bool
 
 	wake          chan struct{}      // has an element if the batch has anything
-	full          chan struct{}      // has an element if the batch has passRows rows
-	flushRequests chan chan struct{} // run passes the batch, and closes the element
+	full          chan struct{}      // has an element if the batch has flushRows rows
+	flushRequests chan chan struct{} // run passes the batch on, then closes the channel it received
 	quit          chan struct{}
 	done          sync.WaitGroup
 
-	snapshots sync.Mutex // guards what follows
+	snapshots sync.Mutex // guards the fields below
 	snapshot  *Snapshot
 	taken     time.Time
 }
@@ -70,7 +71,7 @@ func NewRecorder(limits Limits, consumers ...Consumer) *Recorder {
 	return r
 }
 
-// lock locks r.mu, unless r is nil or closed.
+// lock locks r.mu and returns true. If r is nil or closed, it locks nothing and returns false.
 func (r *Recorder) lock() bool {
 	if r == nil {
 		return false
@@ -93,8 +94,8 @@ func (r *Recorder) Record(e Event) {
 	r.signal(len(r.batch.Events))
 }
 
-// Launched records an attempt that starts and is StillRunning. It reports whether the
-// attempt has a row; the caller passes that to Ended.
+// Launched records that an attempt has started; its Outcome must be OutcomeRunning. It reports
+// whether the attempt has a row. The caller must pass this result to Ended.
 func (r *Recorder) Launched(a *Attempt) (hasRow bool) {
 	if !r.lock() {
 		return false
@@ -110,7 +111,7 @@ func (r *Recorder) Launched(a *Attempt) (hasRow bool) {
 	return true
 }
 
-// Ended records the end of an attempt. hasRow is what Launched returned.
+// Ended records the end of an attempt. hasRow is what Launched returned for it.
 func (r *Recorder) Ended(a *Attempt, hasRow bool) {
 	if !r.lock() {
 		return
@@ -127,7 +128,7 @@ func (r *Recorder) Ended(a *Attempt, hasRow bool) {
 		omitted.Sums.add(a)
 		return
 	}
-	omitted.Launched-- // the row counts the launch, too
+	omitted.Launched-- // the attempt gets a row after all, which also counts its launch
 	omitted.Sums.Localities[min(a.Locality, LocalityAny)]--
 	r.add(a)
 }
@@ -137,8 +138,8 @@ func (r *Recorder) add(a *Attempt) {
 	r.signal(len(r.batch.Attempts))
 }
 
-// Measured records what a task has processed. Beyond MaxRows in a batch, measurements are
-// dropped.
+// Measured records what a task has processed. If a batch has MaxRows measurements, it drops
+// further ones.
 func (r *Recorder) Measured(m Measurement) {
 	if !r.lock() {
 		return
@@ -172,8 +173,8 @@ func (r *Recorder) omittedOf(set uint64) *Omitted {
 	return r.lastOmitted
 }
 
-// signal wakes the goroutine of run when a list of the batch has its first element, and
-// when it has passRows.
+// signal wakes the goroutine of run if a list of the batch, of the given length, got its first
+// element or has flushRows elements.
 func (r *Recorder) signal(length int) {
 	switch length {
 	case 1:
@@ -189,8 +190,8 @@ func (r *Recorder) signal(length int) {
 	}
 }
 
-// Snapshot returns the state of the application, which may be half a second old. It
-// returns nil if r is nil.
+// Snapshot returns the state of the application. The state may be some 600 ms old, because a
+// snapshot is reused for snapshotAge, and batches wait. It returns nil if r is nil.
 func (r *Recorder) Snapshot() *Snapshot {
 	if r == nil {
 		return nil
@@ -203,8 +204,8 @@ func (r *Recorder) Snapshot() *Snapshot {
 	return r.snapshot
 }
 
-// Newest returns the state with all that was recorded before the call. It returns nil if r
-// is nil.
+// Newest returns the state of the application, including all events and rows that were
+// recorded before the call. It returns nil if r is nil.
 func (r *Recorder) Newest() *Snapshot {
 	if r == nil {
 		return nil
@@ -222,8 +223,8 @@ func (r *Recorder) Newest() *Snapshot {
 	return r.Snapshot()
 }
 
-// Close passes what was recorded to the consumers. Later events are ignored, and the next
-// Snapshot has all others.
+// Close passes what was recorded to the consumers. Events that are recorded later are ignored.
+// The next Snapshot includes all events and rows that were recorded before.
 func (r *Recorder) Close() {
 	if r == nil {
 		return
@@ -238,10 +239,10 @@ func (r *Recorder) Close() {
 	r.done.Wait()
 	r.snapshots.Lock()
 	defer r.snapshots.Unlock()
-	r.snapshot = nil // the next one has all events
+	r.snapshot = nil // the next call of Snapshot takes a new one, which has all events
 }
 
-// run passes batches until the recorder is closed.
+// run passes batches to the consumers until the recorder is closed.
 func (r *Recorder) run() {
 	timer := time.NewTimer(flushInterval)
 	defer timer.Stop()
@@ -269,8 +270,8 @@ func (r *Recorder) run() {
 	}
 }
 
-// flushBatch puts an empty batch in place of the current one, passes this one on, and returns
-// it emptied.
+// flushBatch replaces the current batch by empty, and passes the batch that was current to the
+// model and the consumers. It then empties that batch and returns it for the next call.
 func (r *Recorder) flushBatch(empty *Batch) *Batch {
 	r.mu.Lock()
 	batch := r.batch
@@ -296,11 +297,12 @@ func (b *Batch) reset() {
 	b.Measurements, b.Memory = b.Measurements[:0], b.Memory[:0]
 }
 
-// rowQuota chooses the attempts that have rows: all if fewer than MaxRows started in the
-// second before, else every stride-th, and at most MaxRows in a second.
+// rowQuota chooses the attempts that have rows. If fewer than MaxRows attempts started in the
+// previous second, it chooses all, else every stride-th attempt. In either case, it chooses at
+// most MaxRows attempts in a second.
 type rowQuota struct {
 	second        Micros // the current second, since 1970
-	started, kept int    // in this second
+	started, kept int    // attempts that have started, and that have rows, in this second
 	stride        int    // every stride-th attempt is kept
 }
 

@@ -2,7 +2,7 @@ package events
 
 import "time"
 
-// Micros is a time or a duration in microseconds. A time is since 1970, in UTC.
+// Micros is a duration in microseconds, or a time in microseconds since 1970 (UTC).
 type Micros int64
 
 // MicrosOf returns a time as Micros; 0 for the zero time.
@@ -19,7 +19,7 @@ func (m Micros) Time() time.Time { return time.UnixMicro(int64(m)).UTC() }
 // Duration returns m as a duration.
 func (m Micros) Duration() time.Duration { return time.Duration(m) * time.Microsecond }
 
-// Outcome is how an attempt ended.
+// Outcome is how an attempt ended, or that it has not ended.
 type Outcome uint8
 
 // Outcomes of attempts.
@@ -32,20 +32,23 @@ const (
 	OutcomeRecalled             // it was queued at its executor and taken back before it started
 )
 
-// Attempt is a row: one attempt of a task.
+// Attempt is a row for one attempt of a task. It is recorded when the attempt begins and again
+// when it ends.
 type Attempt struct {
 	Set         uint64  `json:"set"`
 	Task        uint32  `json:"task"`     // its index
 	Number      uint32  `json:"number"`   // 0 for the task's first attempt
 	Executor    uint32  `json:"executor"` // number of the executor's registration
 	Outcome     Outcome `json:"outcome"`
-	Locality    uint8   `json:"locality"` // one of the Local constants
+	Locality    uint8   `json:"locality"` // one of the Locality constants
 	Speculative bool    `json:"speculative,omitempty"`
-	// Start is when the driver launched it, End when the driver knew its end; 0 if it runs.
+	// Start is when the driver launched the attempt. End is when the driver learned that it
+	// had ended; 0 if it runs.
 	Start Micros `json:"start"`
 	End   Micros `json:"end,omitempty"`
-	// Queue is how long it waited at the executor for a core; Decode, Run and Encode are
-	// its phases there. What is left of End - Start is the driver's and the network's.
+	// Queue is how long the attempt waited at the executor for a core. Decode (of the input),
+	// Run (of the function) and Encode (of the result) are how long its phases at the executor
+	// took. The rest of End - Start is spent in the driver and on the network.
 	Queue        Micros `json:"queue,omitempty"`
 	Decode       Micros `json:"decode,omitempty"`
 	Run          Micros `json:"run,omitempty"`
@@ -56,7 +59,7 @@ type Attempt struct {
 	PeakMemory   int64  `json:"peakMemory,omitempty"` // the executor's largest heap meanwhile, in bytes
 }
 
-// Took returns how long an ended attempt took.
+// Took returns how long an attempt took. The attempt must have ended.
 func (a *Attempt) Took() time.Duration { return (a.End - a.Start).Duration() }
 
 // Levels of locality.
@@ -69,8 +72,8 @@ const (
 	localityCount
 )
 
-// Measurement is a row: what a task of a data set's stage has processed. Bytes of shuffles
-// are as stored.
+// Measurement is a row that says what a task of a data set's stage has processed. The bytes of
+// shuffles are those that are stored and sent, which may be compressed.
 type Measurement struct {
 	Set            uint64
 	Task           uint32
@@ -82,25 +85,25 @@ type Measurement struct {
 	Spilled        int64 // bytes written to disk because memory was full
 }
 
-// MemorySample is a row: the memory of an executor's process at one time.
+// MemorySample is a row with the memory of an executor's process at one time.
 type MemorySample struct {
 	Executor uint32
 	Time     Micros
 	Resident int64 // bytes
 }
 
-// Omitted counts attempts of a task set that have no rows, because there were too many in
-// a second. All of them succeeded.
+// Omitted counts attempts of a task set that have no rows, because too many attempts started
+// in a second. Those of them that have ended have all succeeded.
 type Omitted struct {
 	Set      uint64 `json:"set"`
 	Launched int    `json:"launched,omitempty"` // attempts that started
 	Ended    int    `json:"ended,omitempty"`    // attempts that ended
-	Sums     Sums   `json:"sums,omitzero"`      // of those that ended
+	Sums     Sums   `json:"sums,omitzero"`      // over those that ended; Localities of those launched
 	// Took has the durations of those that ended.
 	Took Histogram `json:"took,omitzero"`
 }
 
-// Sums are sums over attempts.
+// Sums are sums over attempts, except PeakMemory, which is a maximum.
 type Sums struct {
 	Took         Micros             `json:"took,omitempty"`
 	Queue        Micros             `json:"queue,omitempty"`
@@ -141,10 +144,12 @@ func (s *Sums) merge(other *Sums) {
 	}
 }
 
-// Batch is what was recorded in a short time. Consumers must not change or keep it.
+// Batch has the events and rows that were recorded in a short time. Consumers must neither
+// change nor keep it.
 type Batch struct {
 	Events []Event
-	// Attempts are attempts that began (StillRunning) and attempts that ended, in this order.
+	// Attempts has a row for each attempt that began (OutcomeRunning), and one for each that
+	// ended, in the order in which they did.
 	Attempts     []Attempt
 	Omitted      []Omitted
 	Measurements []Measurement

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// chunkRows is how many rows a chunk has.
+// chunkRows is how many rows a chunk of rows has at most.
 const chunkRows = 1024
 
-// rows is a list to whose end rows are added. A copy of it made by clone stays as it is.
+// rows is a list of rows. Adding rows to it does not change a copy that was made by clone,
+// although both share their chunks.
 type rows[T any] struct {
 	chunks [][]T
 }
@@ -19,7 +20,7 @@ func (r *rows[T]) add(row *T) {
 		r.chunks = append(r.chunks, make([]T, 0, chunkRows))
 		last++
 	}
-	r.chunks[last] = append(r.chunks[last], *row) // beyond the length that clones know
+	r.chunks[last] = append(r.chunks[last], *row) // written after the end of the clones' slices
 }
 
 func (r *rows[T]) len() int {
@@ -29,7 +30,8 @@ func (r *rows[T]) len() int {
 	return (len(r.chunks)-1)*chunkRows + len(r.chunks[len(r.chunks)-1])
 }
 
-// limit removes the oldest chunks until at most a chunk more than most rows are left.
+// limit removes the oldest chunks until at most most+chunkRows rows are left. If most is 0, it
+// removes nothing.
 func (r *rows[T]) limit(most int) {
 	for most > 0 && r.len() > most+chunkRows {
 		r.chunks = slices.Delete(r.chunks, 0, 1)

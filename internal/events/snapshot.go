@@ -18,7 +18,7 @@ type Snapshot struct {
 	Totals      Totals           `json:"totals"`
 	Profiles    []*Profile       `json:"profiles"`  // sorted by id
 	Executors   []*Executor      `json:"executors"` // in the order of their first events
-	Jobs        []*Job           `json:"jobs"`      // sorted by id; if there are many, the latest
+	Jobs        []*Job           `json:"jobs"`      // sorted by id; if there are many, only the latest
 	Failures    []*FailureGroup  `json:"failures"`  // in the order of their first failures
 	Exclusions  []Excluded       `json:"exclusions,omitempty"`
 	Cached      []*CachedDataset `json:"cached,omitempty"`
@@ -33,7 +33,7 @@ type Snapshot struct {
 	byNumber     map[uint32]int // index in Executors by the number of a registration
 }
 
-// Application is what an application is.
+// Application describes an attempt of an application and its state.
 type Application struct {
 	ApplicationStarted
 	State string    `json:"state"`
@@ -46,10 +46,10 @@ type Totals struct {
 	Counts
 	Jobs        int `json:"jobs"`
 	JobsRunning int `json:"jobsRunning"`
-	Cores       int `json:"cores"`      // of registered executors
+	Cores       int `json:"cores"`      // cores of registered executors
 	CoresBusy   int `json:"coresBusy"`  // cores that run tasks
 	Wanted      int `json:"wanted"`     // executors that the driver wants
-	Registered  int `json:"registered"` // executors
+	Registered  int `json:"registered"` // executors that are registered now
 	Lost        int `json:"lost"`       // executors that were lost unexpectedly
 }
 
@@ -63,12 +63,12 @@ type Counts struct {
 	KilledAttempts    int  `json:"killedAttempts,omitempty"`
 	SpeculativeCopies int  `json:"copies,omitempty"` // speculative attempts
 	Sums              Sums `json:"sums"`
-	// Omitted is how many ended attempts have no row, because too many started in a
-	// second. The other fields include them.
+	// Omitted is how many attempts that have ended have no row, because too many attempts
+	// started in a second. The other fields include them.
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// MeanTook returns the mean duration of the ended attempts; 0 if none has ended.
+// MeanTook returns the mean duration of the attempts that have ended; 0 if none has ended.
 func (c *Counts) MeanTook() time.Duration {
 	ended := c.Done + c.FailedAttempts + c.LostAttempts + c.KilledAttempts
 	if ended == 0 {
@@ -77,15 +77,16 @@ func (c *Counts) MeanTook() time.Duration {
 	return c.Sums.Took.Duration() / time.Duration(ended)
 }
 
-// An attempt straggles if it runs for stragglerFactor times as long as others of its task
-// set, and for at least stragglerTime.
+// An attempt is a straggler if it has run for at least stragglerTime, and for at least
+// stragglerFactor times the mean duration of the attempts of its task set that have ended.
 const (
 	stragglerFactor = 4
 	stragglerTime   = 10 * time.Second
 )
 
-// IsStraggling reports whether an attempt runs much longer than the mean of ended attempts of
-// its task set, 0 if none has ended.
+// IsStraggling reports whether an attempt that has run for a duration runs much longer than
+// others. mean is the mean duration of the attempts of its task set that have ended; if it is 0,
+// because none has, IsStraggling returns false.
 func IsStraggling(runs, mean time.Duration) bool {
 	return mean > 0 && runs >= stragglerTime && runs >= stragglerFactor*mean
 }
@@ -106,7 +107,8 @@ const (
 	ExecutorStateLost            = "lost"
 )
 
-// Executor is an executor, from its allocation on. Times are zero if they are unknown.
+// Executor is an executor, from the allocation of its container on. Times are zero if they are
+// unknown.
 type Executor struct {
 	ID        string            `json:"id"`
 	Host      string            `json:"host"`
@@ -127,9 +129,11 @@ type Executor struct {
 	HeapProfiled   time.Time `json:"heapProfiled,omitzero"` // when memory came near the limit, and a heap profile was kept
 
 	Numbers []uint32 `json:"numbers"` // of its registrations, as in Attempt.Executor
-	// Counts are of its attempts that have rows; Tasks is 0.
+	// Counts are over its attempts that have rows, so attempts in Omitted are missing. Tasks
+	// is always 0.
 	Counts Counts `json:"counts"`
-	// Memory is the memory of its process over time, thinned out.
+	// Memory is the memory of its process over time. If there are many samples, some are left
+	// out.
 	Memory []MemorySample `json:"memory,omitempty"`
 	modelVersion
 }
@@ -140,8 +144,8 @@ type Job struct {
 	State string    `json:"state"`
 	Ended time.Time `json:"ended,omitzero"`
 	Error string    `json:"error,omitempty"`
-	// Sets are its task sets in the order of their submission. A data-set job may have
-	// several of one stage, and none of a stage whose output exists already.
+	// Sets are its task sets in the order of their submission. A data-set job may have several
+	// task sets of one stage, and has none of a stage whose output exists already.
 	Sets []*TaskSet `json:"sets"`
 	// Counts are sums over Sets, except that a task that runs again in a later task set of
 	// its stage counts once in Tasks and Done.
@@ -164,7 +168,8 @@ type TaskSet struct {
 	modelVersion
 }
 
-// FailureGroup has failures with the same message, except for digits.
+// FailureGroup has the failures whose messages have the same first line, apart from numbers in
+// it.
 type FailureGroup struct {
 	Message   string           `json:"message"` // of the first failure
 	Count     int              `json:"count"`
@@ -192,7 +197,8 @@ type Step struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// Job returns a job by its id, nil if it is unknown or too old.
+// Job returns the job with an id. It returns nil if the job is unknown or was too old to be
+// kept.
 func (s *Snapshot) Job(id uint64) *Job {
 	if i, found := findJob(s.Jobs, id); found {
 		return s.Jobs[i]
@@ -204,9 +210,10 @@ func findJob(jobs []*Job, id uint64) (index int, found bool) {
 	return slices.BinarySearchFunc(jobs, id, func(j *Job, id uint64) int { return cmp.Compare(j.Job, id) })
 }
 
-// Set returns a task set by its id, and its job; nil if it is unknown or too old.
+// Set returns the task set with an id, and its job. It returns nil if the task set is unknown
+// or was too old to be kept.
 func (s *Snapshot) Set(id uint64) (*Job, *TaskSet) {
-	for _, job := range slices.Backward(s.Jobs) { // mostly a late one
+	for _, job := range slices.Backward(s.Jobs) { // backward, because mostly late jobs are looked up
 		for _, set := range slices.Backward(job.Sets) {
 			if set.Set == id {
 				return job, set
@@ -216,7 +223,7 @@ func (s *Snapshot) Set(id uint64) (*Job, *TaskSet) {
 	return nil, nil
 }
 
-// Executor returns the executor of a registration's number, nil if it is unknown.
+// Executor returns the executor whose registration has a number, nil if it is unknown.
 func (s *Snapshot) Executor(number uint32) *Executor {
 	if i, known := s.byNumber[number]; known {
 		return s.Executors[i]
@@ -245,18 +252,19 @@ func (s *Snapshot) UnmarshalJSON(encoded []byte) error {
 	return nil
 }
 
-// Attempts yields the rows of ended attempts, in the order of their ends. Those of failed
-// attempts are among them. If there are very many, the oldest are left out.
+// Attempts yields the rows of attempts that have ended, whether they failed or not, in the
+// order of their ends. If there are very many, the oldest are left out.
 func (s *Snapshot) Attempts() iter.Seq[*Attempt] { return s.attempts.all() }
 
-// Measurements yields the rows of tasks of data sets' stages.
+// Measurements yields the measurements of tasks of data sets' stages.
 func (s *Snapshot) Measurements() iter.Seq[*Measurement] { return s.measurements.all() }
 
-// RunningAttempts returns the attempts that run, in the order of their starts.
+// RunningAttempts returns the attempts that run and have rows, in the order of their starts.
 func (s *Snapshot) RunningAttempts() []Attempt { return s.running }
 
-// modelVersion is the version of a Model's state that an object of it belongs to. The Model
-// copies an object of an older version, which snapshots may have, before it changes it.
+// modelVersion is the version of a Model's state to which an object belongs. Snapshots may
+// share objects of older versions than the Model's. Before the Model changes such an object, it
+// replaces it by a copy.
 type modelVersion struct {
 	version uint64
 }

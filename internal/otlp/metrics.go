@@ -12,7 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/metrics"
 )
 
-// metricsOf returns values as OpenTelemetry has them. Counters count since began.
+// metricsOf returns the values of set in OpenTelemetry's format, as of now. began is when the
+// counters were 0.
 func metricsOf(set *metrics.Set, began, now time.Time) []*metricspb.Metric {
 	var all []*metricspb.Metric
 	var latest *metrics.Family
@@ -44,7 +45,8 @@ func metricsOf(set *metrics.Set, began, now time.Time) []*metricspb.Metric {
 	return all
 }
 
-// unitOf returns the unit that the name of a metric ends with; "" if it has none.
+// unitOf returns OpenTelemetry's symbol of the unit with which the name of a metric ends; "" if
+// the name has no unit.
 func unitOf(name string) string {
 	name = strings.TrimSuffix(name, "_total")
 	switch {
@@ -56,7 +58,7 @@ func unitOf(name string) string {
 	return ""
 }
 
-// resourceOf describes the application of metrics and spans.
+// resourceOf returns the description of the application that is sent with metrics and spans.
 func resourceOf(a events.Application) *resourcepb.Resource {
 	resource := &resourcepb.Resource{Attributes: []*commonpb.KeyValue{text("service.name", a.Name), text("service.instance.id", a.ID)}}
 	for _, attribute := range []struct{ key, value string }{
@@ -78,5 +80,5 @@ func number(key string, value int64) *commonpb.KeyValue {
 	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: value}}}
 }
 
-// valid returns s as a string that protobuf can encode.
+// valid returns s with U+FFFD in place of invalid UTF-8, which protobuf cannot encode.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

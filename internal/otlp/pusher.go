@@ -24,23 +24,24 @@ import (
 const (
 	// pushTimeout limits a push of metrics.
 	pushTimeout = 10 * time.Second
-	// retryInterval is the pause between two tries of a last push.
+	// retryInterval is the pause between two attempts at a push when the Pusher is closed.
 	retryInterval = 500 * time.Millisecond
-	// maxAnswer is how much of a collector's answer is read.
+	// maxAnswer is how many bytes of a collector's answer are read at most.
 	maxAnswer = 1 << 10
 )
 
-// scope names the program that made metrics and spans.
+// scope tells the collector which software made the metrics and spans.
 var scope = &commonpb.InstrumentationScope{Name: "github.com/bobbin-yarn/bobbin"}
 
 // Options describe what is pushed, and where to.
 type Options struct {
 	Endpoint string            // base URL of the collector, such as http://collector:4318
-	Headers  map[string]string // of each request
-	Interval time.Duration     // between two pushes of metrics
-	Span     SpanContext       // of the application
+	Headers  map[string]string // HTTP headers of each request
+	Interval time.Duration     // time between two pushes of metrics
+	Span     SpanContext       // the application's own span
 	Parent   string            // traceparent of the span that the application belongs to; "" for none
-	// Metrics returns the current metrics; it returns nil if there are none any more.
+	// Metrics returns the current metrics. It returns nil if the application no longer has any;
+	// then nothing is pushed.
 	Metrics func() *metrics.Set
 	// Snapshot returns the current state of the application.
 	Snapshot func() *events.Snapshot
@@ -84,8 +85,9 @@ func (p *Pusher) run(ctx context.Context) {
 	}
 }
 
-// Close pushes the last metrics of the application and its trace, which needs its end. If
-// the collector does not answer, Close retries until ctx ends. It logs errors.
+// Close pushes the last metrics of the application, and its trace. The application must have
+// ended, because the trace contains its end. If the collector does not answer, Close retries
+// until ctx ends. It logs errors.
 func (p *Pusher) Close(ctx context.Context, last *metrics.Set) {
 	p.stop()
 	p.running.Wait()
@@ -98,7 +100,8 @@ func (p *Pusher) Close(ctx context.Context, last *metrics.Set) {
 	}
 }
 
-// retry calls push until it succeeds, ctx ends, or the collector refuses permanently.
+// retry calls push until it succeeds, until ctx ends, or until the collector answers with an
+// error that is not temporary.
 func retry(ctx context.Context, push func() error) error {
 	for {
 		err := push()
@@ -143,7 +146,7 @@ func (r *statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the collector answered %d %s: %s", r.status, http.StatusText(r.status), r.text))
 }
 
-// temporary reports whether OTLP wants clients to retry.
+// temporary reports whether OTLP says that clients should retry after this answer.
 func (r *statusError) temporary() bool {
 	switch r.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -152,7 +155,8 @@ func (r *statusError) temporary() bool {
 	return false
 }
 
-// post sends a message, which is encoded as OTLP's request of its kind is.
+// post sends a message to a path of the collector. The encoding of the message must be that of
+// OTLP's request, as MetricsData's is that of ExportMetricsServiceRequest.
 func (p *Pusher) post(ctx context.Context, path string, message proto.Message) error {
 	body, err := proto.Marshal(message)
 	if err != nil {

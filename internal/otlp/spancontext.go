@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Variable is the environment variable with the SpanContext of a process.
+// Variable is the name of the environment variable that has the SpanContext of a process.
 const Variable = "TRACEPARENT"
 
-// SpanContext identifies a span. Its text is that of a traceparent (W3C Trace Context).
+// SpanContext identifies a span. Its String is a traceparent (W3C Trace Context).
 type SpanContext struct {
 	Trace [16]byte
 	Span  [8]byte
@@ -23,8 +23,8 @@ const (
 	sampled = 1 // in Flags
 )
 
-// ParseSpanContext returns the span that a traceparent identifies. It fails if the text is
-// no traceparent.
+// ParseSpanContext returns the span that a traceparent identifies. It fails if the text is not a
+// valid traceparent.
 func ParseSpanContext(traceparent string) (c SpanContext, err error) {
 	invalid := fmt.Errorf("%q is no traceparent: want 00-<32 hexadecimal digits>-<16>-<2>", traceparent)
 	parts := strings.Split(traceparent, "-")
@@ -52,8 +52,8 @@ func (c SpanContext) String() string {
 	return fmt.Sprintf("%s-%x-%x-%02x", version, c.Trace, c.Span, c.Flags)
 }
 
-// NewSpan returns a new span below the one that a traceparent identifies. Without a valid
-// traceparent the span begins a trace.
+// NewSpan returns a new child of the span that the traceparent parent identifies. If parent is
+// not a valid traceparent, the new span is the root of a new trace.
 func NewSpan(parent string) SpanContext {
 	c, err := ParseSpanContext(parent)
 	if err != nil {
@@ -64,8 +64,8 @@ func NewSpan(parent string) SpanContext {
 	return c
 }
 
-// below returns the id of a span of the same trace. It is a hash of c and the name, so
-// that all processes compute the same id.
+// below returns the id of a descendant of c with a name. It is a hash of c and the name, so that
+// all processes compute the same id.
 func (c SpanContext) below(name string) []byte {
 	sum := sha256.New()
 	sum.Write(c.Trace[:])

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxJobs is how many jobs have spans: the latest ones.
+	// maxJobs is how many jobs have spans at most. The latest jobs have them.
 	maxJobs = 1000
-	// maxFailed is how many failed attempts of an application have spans, and slowest how
-	// many successful ones of each task set.
+	// maxFailed is how many failed attempts of an application have spans at most. slowest is
+	// how many successful attempts of each task set have spans: the slowest ones.
 	maxFailed = 200
 	slowest   = 3
 )
@@ -40,7 +40,7 @@ func spansOf(s *events.Snapshot, span SpanContext, parent string) []*tracepb.Spa
 		number("bobbin.tasks", int64(s.Totals.Tasks)), number("bobbin.attempts.failed", int64(s.Totals.FailedAttempts)), number("bobbin.executors.lost", int64(s.Totals.Lost)))
 	for i, step := range s.Steps {
 		if step.Name == "" || step.Started.IsZero() {
-			continue // the only one: a command without a job file
+			continue // a command without a job file, or a step that did not run
 		}
 		t.add(t.stepID(i), span.Span[:], "step "+step.Name, step.Started, step.Ended, step.State, step.Error)
 	}
@@ -54,7 +54,8 @@ func spansOf(s *events.Snapshot, span SpanContext, parent string) []*tracepb.Spa
 
 func (t *trace) stepID(i int) []byte { return t.span.below(fmt.Sprintf("step %d", i)) }
 
-// addJob adds the spans of a job and its task sets, and the ids of these to setIDs.
+// addJob adds the spans of a job and its task sets. For each task set, it adds to setIDs the id
+// of the span to which the task set's attempts belong.
 func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 	parent := t.span.Span[:]
 	for i, step := range t.state.Steps {
@@ -68,7 +69,7 @@ func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 	for _, set := range job.Sets {
 		setIDs[set.Set] = id
 		if set.Stage == 0 {
-			continue // the task set is all of the job
+			continue // the job consists of this task set only, so its span serves for both
 		}
 		setIDs[set.Set] = t.span.below(fmt.Sprintf("set %d", set.Set))
 		t.add(setIDs[set.Set], id, "stage "+set.Name, set.Time.Time, set.Ended, set.State, set.Error,
@@ -76,7 +77,7 @@ func (t *trace) addJob(job *events.Job, setIDs map[uint64][]byte) {
 	}
 }
 
-// addAttempts adds spans of failed attempts, and of the slowest successful ones of each
+// addAttempts adds the spans of failed attempts, and of the slowest successful attempts of each
 // task set.
 func (t *trace) addAttempts(setIDs map[uint64][]byte) {
 	failures := map[[3]uint64]string{} // messages by task set, task and attempt
@@ -86,7 +87,7 @@ func (t *trace) addAttempts(setIDs map[uint64][]byte) {
 		}
 	}
 	failed := 0
-	slow := map[uint64][]*events.Attempt{} // the slowest last
+	slow := map[uint64][]*events.Attempt{} // the slowest attempts by task set, the slowest one last
 	for a := range t.state.Attempts() {
 		switch {
 		case setIDs[a.Set] == nil:

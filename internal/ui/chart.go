@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// chart is a histogram, or a line below a limit. Coordinates are in units of the drawing,
-// with y from its top.
+// chart is a drawing: either a histogram (Bars), or a curve (Line), maybe with a horizontal
+// line at a limit. Coordinates are in units of the drawing; y is the distance from its top.
 type chart struct {
 	Label         string
 	Width, Height int
@@ -28,11 +28,12 @@ type bar struct {
 
 const (
 	chartBars   = 40
-	barWidth    = 10 // with the gap
+	barWidth    = 10 // including the gap to the next bar
 	chartHeight = 100
 )
 
-// histogram shows how many durations are of which length; nil without any.
+// histogram returns a chart with the number of durations in each interval of length. It
+// returns nil if there are no durations.
 func histogram(label string, durations []time.Duration) *chart {
 	if len(durations) == 0 {
 		return nil
@@ -59,8 +60,8 @@ func histogram(label string, durations []time.Duration) *chart {
 	return c
 }
 
-// memoryChart shows the memory of an executor's process over time, and the limit; 0 for
-// none. The executor has at least two samples.
+// memoryChart returns a chart of the memory of an executor's process over time, with a line
+// at limit, or without it if limit is 0. The executor must have at least two samples.
 func memoryChart(e *events.Executor, limit int64) *chart {
 	const width, height = 400, 100
 	first, last := e.Memory[0].Time, e.Memory[len(e.Memory)-1].Time
@@ -82,7 +83,8 @@ func memoryChart(e *events.Executor, limit int64) *chart {
 	return c
 }
 
-// quantile returns the value at a fraction of sorted values; the zero value without any.
+// quantile returns the value at a fraction (0 to 1) of sorted values, such as the median for
+// .5. It returns the zero value if there are no values.
 func quantile[T any](sorted []T, fraction float64) (value T) {
 	if len(sorted) == 0 {
 		return value

@@ -12,25 +12,26 @@ import (
 )
 
 const (
-	// mostCosts is how many costs are named.
+	// mostCosts is how many costs are named at most.
 	mostCosts = 3
-	// leastCost is the least time that is worth naming, and leastCostShare the least share of
-	// the application's time: one in so many.
+	// A cost is named only if it is at least leastCost, and at least 1/leastCostShare of the
+	// time that the application took.
 	leastCost      = 100 * time.Millisecond
 	leastCostShare = 50
-	// spillBytes is how many bytes an executor spills and reads again in a second, about.
+	// spillBytes is roughly how many bytes an executor spills and reads again in a second.
 	spillBytes = 100 << 20
 )
 
 // costEstimate is a reason why an application did not end sooner.
 type costEstimate struct {
 	text string
-	lost time.Duration // how much sooner it would have ended, about
+	lost time.Duration // roughly how much sooner the application would have ended without this
 }
 
-// Costs returns what cost an application the most time, at most three texts such as
-// "waiting for executors 2.1 s", the worst first. It looks at all rows: it is for the end
-// of an application. now is the end if the application has none yet.
+// Costs returns what cost an application the most time, as at most three texts such as
+// "waiting for executors 2.1 s", the most costly first. It is meant for applications that
+// have ended, because it goes through all attempts. If the application has not ended, now
+// counts as its end.
 func Costs(s *events.Snapshot, now time.Time) []string {
 	if s == nil {
 		return nil
@@ -76,14 +77,15 @@ func (v view) executorCost(ended time.Time) costEstimate {
 	return costEstimate{"waiting for executors " + duration(waited), waited}
 }
 
-// coreUse is how the cores of executors were used.
+// coreUse says how the executors' cores were used. held and busy are core time: the sum over
+// all cores.
 type coreUse struct {
 	lasted    time.Duration // from the first registration of an executor until the end
-	inJobs    time.Duration // in which a job ran
-	held      time.Duration // of all cores together
-	busy      time.Duration // of all cores together, in tasks
-	cores     float64       // on average
-	executors float64       // on average
+	inJobs    time.Duration // part of lasted in which at least one job ran
+	held      time.Duration // core time during inJobs
+	busy      time.Duration // core time that tasks used
+	cores     float64       // mean number of cores during lasted
+	executors float64       // mean number of executors during lasted
 }
 
 func (v view) coreUse(ended time.Time) coreUse {
@@ -115,8 +117,8 @@ func (v view) coreUse(ended time.Time) coreUse {
 	return u
 }
 
-// inJobs returns how much of a span of time at least one job ran in; all of it if jobs are
-// too old to be known.
+// inJobs returns for how much of the time between from and to at least one job ran. If some
+// jobs are so old that the snapshot no longer has them, it returns the whole time.
 func (v view) inJobs(from, to time.Time) time.Duration {
 	if len(v.Jobs) < v.Totals.Jobs {
 		return to.Sub(from)
@@ -148,14 +150,14 @@ func (v view) inJobs(from, to time.Time) time.Duration {
 	return sum
 }
 
-// betweenCost is the time in which executors were there and no job ran.
+// betweenCost is the time in which there were executors, but no job ran.
 func (u coreUse) betweenCost() costEstimate {
 	lost := u.lasted - u.inJobs
 	return costEstimate{"no job ran for " + duration(lost) + ": the driver function did other work", lost}
 }
 
-// overheadCost is the time of attempts outside of their functions and beyond the wait for a
-// core, as far as cores were idle meanwhile.
+// overheadCost is the time that attempts took apart from running their functions and waiting
+// for a core. At most the time in which cores ran no function counts.
 func (u coreUse) overheadCost(c events.Counts) costEstimate {
 	outside := (c.Sums.Took - c.Sums.Queue - c.Sums.Run).Duration()
 	attempts := c.Done + c.FailedAttempts + c.LostAttempts + c.KilledAttempts
@@ -169,15 +171,15 @@ func (u coreUse) overheadCost(c events.Counts) costEstimate {
 	}
 }
 
-// idleCost is the time that is lost with idle cores while jobs ran, beyond what other costs
-// explain.
+// idleCost is the time that was lost because cores were idle while jobs ran, minus explained,
+// the part of it that other costs name.
 func (u coreUse) idleCost(explained time.Duration) costEstimate {
 	lost := time.Duration(float64(max(0, u.held-u.busy))/u.cores) - explained
 	busy := u.busy.Seconds() / max(u.inJobs.Seconds(), 1e-3)
 	return costEstimate{fmt.Sprintf("idle cores: %s of %s ran tasks on average while jobs ran", meanText(busy), meanText(u.cores)), lost}
 }
 
-// meanText formats a mean number, below 10 with a decimal.
+// meanText formats a mean number. Below 10, it has one decimal.
 func meanText(n float64) string {
 	if n < 9.95 {
 		return strings.TrimSuffix(strconv.FormatFloat(n, 'f', 1, 64), ".0")
@@ -185,7 +187,7 @@ func meanText(n float64) string {
 	return count(int(math.Round(n)))
 }
 
-// failureCost is the time in attempts that failed or lost their executors.
+// failureCost is the time that was spent in attempts that failed or whose executors were lost.
 func (v view) failureCost(cores float64) costEstimate {
 	var took time.Duration
 	for a := range v.Attempts() {
@@ -197,7 +199,7 @@ func (v view) failureCost(cores float64) costEstimate {
 	return costEstimate{plural(n, "failed or lost attempt") + " ran for " + duration(took), time.Duration(float64(took) / cores)}
 }
 
-// spillCost is the time to spill records and to read them again.
+// spillCost is the estimated time to spill records to disk and to read them again.
 func (v view) spillCost(executors float64) costEstimate {
 	var spilled int64
 	for m := range v.Measurements() {
@@ -206,7 +208,8 @@ func (v view) spillCost(executors float64) costEstimate {
 	return costEstimate{"spilled " + size(spilled) + " to disk", time.Duration(float64(spilled) / spillBytes / executors * float64(time.Second))}
 }
 
-// skewCost is the longest time that a task set ran only because of skewed tasks.
+// skewCost is the time that a task set ran only skewed tasks, after its other tasks had ended,
+// for the task set for which this time is the longest.
 func (v view) skewCost() costEstimate {
 	perSet := map[uint64][]*events.Attempt{}
 	for a := range v.Attempts() {
@@ -225,7 +228,7 @@ func (v view) skewCost() costEstimate {
 		}
 		slices.Sort(took)
 		limit := skewFactor * quantile(took, .5)
-		var normal, last events.Micros // the ends of the last task that is not skewed, and of the last one
+		var normal, last events.Micros // end of the last task without skew, and of the last with skew
 		var longest *events.Attempt
 		for _, a := range attempts {
 			own := a.End - a.Start - a.Queue

@@ -117,7 +117,8 @@ func (v view) memoryCell(e *events.Executor) cell {
 	return c
 }
 
-// after returns how long after an earlier step a later one came.
+// after returns the time between two steps, such as "+1.2 s", with the time of the later one as
+// hint. It returns an empty cell if either step has not come.
 func after(earlier, later time.Time) cell {
 	if earlier.IsZero() || later.IsZero() {
 		return cell{}
@@ -160,7 +161,7 @@ func byID(a, b *events.Executor) int {
 	return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
 }
 
-// lossGroup has lost executors with the same reason.
+// lossGroup counts the executors that were lost for the same reason.
 type lossGroup struct {
 	reason   string
 	count    int
@@ -168,7 +169,7 @@ type lossGroup struct {
 	last     *events.Executor
 }
 
-// reasonTable groups lost executors, the latest first, by reason.
+// reasonTable groups lost executors by reason. In lost, the latest must come first.
 func (v view) reasonTable(lost []*events.Executor) *table {
 	groups := map[string]*lossGroup{}
 	for _, e := range lost {

@@ -11,8 +11,9 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// flameGraph is a flame graph: a box for each function, below its caller and as wide as its
-// share. Coordinates are in units of the drawing, with y from its top.
+// flameGraph is a flame graph of a profile: a box for each function, below the box of its
+// caller and as wide as the function's share of the profile. Coordinates are in units of the
+// drawing; y is the distance from its top.
 type flameGraph struct {
 	Label         string
 	Width, Height int
@@ -22,9 +23,9 @@ type flameGraph struct {
 type flameBox struct {
 	X, Y, Width, Height float64
 	TextX, TextY        float64
-	Name                string // as much of it as fits
+	Name                string // as much of the function's name as fits
 	Hint                string
-	Color               int // 0 to flameColors-1, by package
+	Color               int // 0 to flameColors-1, the same for all functions of a package
 }
 
 const (
@@ -32,16 +33,16 @@ const (
 	flameRow    = 18
 	flameLetter = 6.7 // width of a letter
 	flameColors = 6
-	// flameDepth is the largest number of rows, flameLeast the least width of a box.
+	// flameDepth is the largest number of rows. Boxes narrower than flameLeast are left out.
 	flameDepth = 100
 	flameLeast = 1
 )
 
-// call is a function in the tree of calls of a profile.
+// call is a node in the tree of calls of a profile: a function, called by its parent.
 type call struct {
 	name  string
-	value int64 // of the function and what it calls
-	calls map[string]*call
+	value int64            // of the function and everything that it calls
+	calls map[string]*call // functions that it calls, by name
 }
 
 func (c *call) child(name string) *call {
@@ -54,7 +55,8 @@ func (c *call) child(name string) *call {
 	return c.calls[name]
 }
 
-// valueOf returns the last of a sample's values, which go tool pprof shows by default.
+// valueOf returns the last of a sample's values, because go tool pprof shows this one by
+// default.
 func valueOf(s *profile.Sample) int64 {
 	if len(s.Value) == 0 {
 		return 0
@@ -62,7 +64,9 @@ func valueOf(s *profile.Sample) int64 {
 	return s.Value[len(s.Value)-1]
 }
 
-// stackOf returns the functions of a sample, callers first.
+// stackOf returns the functions of a sample, callers first. It leaves out
+// runtime.asyncPreempt: the runtime inserts a call of it to preempt a busy function, and the
+// time belongs to the busy function.
 func stackOf(s *profile.Sample) []string {
 	var names []string
 	for _, location := range slices.Backward(s.Location) {
@@ -78,8 +82,8 @@ func stackOf(s *profile.Sample) []string {
 	return names
 }
 
-// callsOf returns the tree of calls of a profile. The functions of a task set are below
-// the set's name.
+// callsOf returns the tree of calls of a profile. Functions that ran for a task set are below
+// a node with the task set's name.
 func callsOf(p *profile.Profile) *call {
 	root := &call{name: "all"}
 	for _, s := range p.Sample {
@@ -108,7 +112,8 @@ func flameOf(p *profile.Profile, label string, format func(int64) string) *flame
 	return f
 }
 
-// add draws a function and what it calls, in row and right of x.
+// add draws the box of c in a row, with its left edge at x, and the boxes of what c calls in
+// the rows below. all is the value of the whole profile.
 func (f *flameGraph) add(c *call, all int64, x float64, row int, format func(int64) string) {
 	width := float64(c.value) / float64(all) * flameWidth
 	if width < flameLeast || row >= flameDepth {
@@ -140,14 +145,15 @@ func percent(part, all int64) string {
 
 // shortName returns a function's name without the path of its package.
 func shortName(name string) string {
-	brackets := strings.IndexByte(name, '[') // type arguments have slashes of their own
+	brackets := strings.IndexByte(name, '[') // begin of type arguments, which may contain slashes
 	if brackets < 0 {
 		brackets = len(name)
 	}
 	return name[strings.LastIndexByte(name[:brackets], '/')+1:]
 }
 
-// fitting returns as much of a name as fits into a box; "" if that says nothing.
+// fitting returns as much of a name as fits into a box. It returns "" if fewer than three
+// letters fit.
 func fitting(name string, width float64) string {
 	letters := int((width - 6) / flameLetter)
 	runes := []rune(name)
@@ -160,7 +166,7 @@ func fitting(name string, width float64) string {
 	return string(runes[:letters-1]) + "…"
 }
 
-// colorOf returns the color of a function: functions of a package have the same one.
+// colorOf returns the color of a function. All functions of a package have the same color.
 func colorOf(name string) int {
 	short := shortName(name)
 	packagePath := name[:len(name)-len(short)]
@@ -172,15 +178,15 @@ func colorOf(name string) int {
 	return int(sum.Sum32() % flameColors)
 }
 
-// cost is what a function takes.
+// cost is how much of a profile, such as CPU time, belongs to a function.
 type cost struct {
 	name  string
 	own   int64 // in its own code
-	total int64 // with what it calls
+	total int64 // in its own code and in what it calls
 }
 
-// costsOf returns the functions of a profile, the most costly by themselves first, and the
-// sum over all samples.
+// costsOf returns the functions of a profile, those with the largest own cost first, and the
+// sum of all samples.
 func costsOf(p *profile.Profile) (costs []cost, all int64) {
 	byName := map[string]*cost{}
 	of := func(name string) *cost {
@@ -212,12 +218,13 @@ func costsOf(p *profile.Profile) (costs []cost, all int64) {
 }
 
 const (
-	// maxStacks and maxDump bound the text of a goroutine dump.
+	// maxStacks (number of stacks) and maxDump (bytes) limit the text of a goroutine dump.
 	maxStacks = 1000
 	maxDump   = 512 << 10
 )
 
-// dumpOf returns the stacks of a goroutine profile as text, those of most goroutines first.
+// dumpOf returns the stacks of a goroutine profile as text. The stacks that the most goroutines
+// have come first.
 func dumpOf(p *profile.Profile) string {
 	stacks := slices.DeleteFunc(slices.Clone(p.Sample), func(s *profile.Sample) bool { return valueOf(s) <= 0 })
 	slices.SortStableFunc(stacks, func(a, b *profile.Sample) int { return cmp.Compare(valueOf(b), valueOf(a)) })

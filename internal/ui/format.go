@@ -9,9 +9,9 @@ import (
 	"unicode"
 )
 
-// visible returns s with characters that would hide or reorder others written as escapes:
-// control characters except line breaks and tabs, and those that embed or override the
-// direction of text.
+// visible returns s with escapes such as \u202e in place of characters that could hide or
+// reorder other characters. These are control characters, except line breaks and tabs, and
+// the characters that embed or override a direction of text.
 func visible(s string) string {
 	if strings.IndexFunc(s, hides) < 0 {
 		return s
@@ -31,7 +31,8 @@ func hides(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }
 
-// firstLine returns the first line of s, at most most characters of it.
+// firstLine returns the first line of s, cut after most characters. If it is not all of s,
+// " …" follows.
 func firstLine(s string, most int) string {
 	s = strings.TrimSpace(s)
 	line, _, more := strings.Cut(s, "\n")
@@ -85,7 +86,7 @@ func size[N ~int | ~int64 | ~uint64](bytes N) string {
 
 var units = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 
-// significant formats a value below 1,024 with one decimal below 100.
+// significant formats a value, with one decimal if it is below 100.
 func significant(value float64) string {
 	if value < 99.95 {
 		return strconv.FormatFloat(value, 'f', 1, 64)
@@ -118,7 +119,8 @@ func duration(d time.Duration) string {
 	}
 }
 
-// instant returns the time of day, with the date and the zone as hint; "" for the zero time.
+// instant returns the time of day of t, with date and zone as hint. If t is zero, the cell is
+// empty.
 func instant(t time.Time) cell {
 	if t.IsZero() {
 		return cell{}
@@ -129,7 +131,8 @@ func instant(t time.Time) cell {
 // moment formats a time with its date and zone.
 func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
-// externalLink returns a link to another server; only its text if the URL is not of the web.
+// externalLink returns a cell with the text s and a link to address, on another server. It
+// returns the text without a link if address is not an http or https URL.
 func externalLink(s, address string) cell {
 	c := text(s)
 	if parsed, err := url.Parse(address); err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Host != "" {

@@ -1,14 +1,15 @@
-// Package ui serves the pages of an application: Overview, Jobs, Stages, Tasks,
-// Executors, Storage, Settings and Events.
+// Package ui serves the pages of an application: Overview, Steps, Stream, Jobs, Stages,
+// Tasks, Executors, Storage, Settings and Events.
 //
-// [New] returns the handler. It renders snapshots of the application: no page reads the
-// driver's state. A page that several people look at is rendered once for each version of
-// the snapshot. Pages are HTML that needs no script. The one script keeps a page
-// current: it fetches the page again and copies what differs. Where a proxy buffers
-// responses the script polls; else a stream says when to fetch.
+// [New] returns the handler. It renders pages from snapshots of the application, never from
+// the driver's state. A page is rendered once for each version of the snapshot, however often
+// it is loaded, but separately for each user who may kill the application. Pages are HTML and
+// can be read without scripts. A script keeps a page current: it fetches the page again and
+// copies what differs. If a proxy buffers responses, the script polls; otherwise a stream of
+// events tells it when to fetch.
 //
-// All links have a query only, no request is redirected and no response is empty, as the
-// ResourceManager's web proxy requires. The caller decides who may read.
+// As the ResourceManager's web proxy requires, links consist of a query only, no request is
+// redirected, and no response is empty. The caller decides who may read the pages.
 package ui
 
 import (
@@ -30,10 +31,10 @@ import (
 )
 
 const (
-	// watchInterval is the pause between two looks of a stream at the version.
+	// watchInterval is how often a stream checks whether the version of the pages has changed.
 	watchInterval = 250 * time.Millisecond
-	// renewal is the time after which a page of a running application is rendered again
-	// although nothing has happened: it shows how long tasks run.
+	// renewal is the time after which a page of a running application is rendered again even
+	// if nothing has happened, because the page shows how long tasks have been running.
 	renewal = 5 * time.Second
 	// maxLanesAge is how old the lanes of the Stream page may be if pages poll and the
 	// application runs. Lanes are computed less often than pages are rendered, because they
@@ -47,14 +48,15 @@ const (
 type Options struct {
 	// Snapshot returns the current state, at little cost. The result must not change.
 	Snapshot func() *events.Snapshot
-	// Partial reports whether Snapshot will soon have more, although the application has
-	// ended; nil means no.
+	// Partial reports whether Snapshot will soon return more, although the application has
+	// ended, because its event log is still being read. nil means no.
 	Partial func() bool
-	// Streams says that responses are not buffered on their way to the browser.
+	// Streams is true if nothing buffers responses on their way to the browser. Then pages
+	// use a stream of events to stay current; otherwise they poll.
 	Streams bool
 	// Profile takes profiles of the running application; nil if the pages offer none.
 	Profile profiling.Taker
-	// Kill is nil if the pages do not offer to kill the application.
+	// Kill lets users kill the application; nil if the pages do not offer it.
 	Kill *Kill
 	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
@@ -70,7 +72,7 @@ type Pages struct {
 	profiles profiles
 
 	mu       sync.Mutex
-	version  string                   // of the pages in rendered
+	version  string                   // version of all pages in rendered
 	rendered map[string]renderedPage  // by query and token
 	lanes    map[string]renderedLanes // by query; each has its own version
 }
@@ -96,7 +98,8 @@ func New(options Options) *Pages {
 // Close ends all streams, so that the server can shut down.
 func (p *Pages) Close() { p.close() }
 
-// version names what the pages show at a time. It changes if they do.
+// version returns a string that identifies what the pages show at a time. If what they show
+// changes, it changes.
 func version(s *events.Snapshot, at time.Time, partial bool) string {
 	v := strconv.FormatInt(s.Latest.UnixMicro(), 10)
 	if partial {
@@ -162,7 +165,7 @@ var assets = func() map[string]asset {
 type asset struct {
 	content     []byte
 	contentType string
-	link        string // differs if the content does
+	link        string // contains a hash of the content, so that browsers never use an old file
 }
 
 func serveAsset(w http.ResponseWriter, name string) {
@@ -175,7 +178,8 @@ func serveAsset(w http.ResponseWriter, name string) {
 	write(w, http.StatusOK, a.contentType, a.content)
 }
 
-// write sends a whole response with its length, which a proxy passes on as it is.
+// write sends a whole response. It sets Content-Length, because a proxy then passes the
+// response on as it is.
 func write(w http.ResponseWriter, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -193,13 +197,15 @@ type layout struct {
 	Nav               []link
 	Icon, Style       string
 	Scripts           []string
-	Token             string // "" if the reader may not kill the application
+	Token             string // what the page sends to kill the application; "" if the user may not
 	AsOf              string
 }
 
 // state returns what the pages show now, and its version.
 func (p *Pages) state() (view, string) {
-	v := view{partial: p.options.Partial != nil && p.options.Partial()} // asked before: the snapshot may have all by now
+	// Partial is called before Snapshot. In the other order, reading the log could end between
+	// the calls, and an incomplete snapshot would be shown as complete.
+	v := view{partial: p.options.Partial != nil && p.options.Partial()}
 	v.profiles = p.options.Profile != nil
 	v.Snapshot, v.now = p.options.Snapshot(), p.options.Now()
 	return v, version(v.Snapshot, v.now, v.partial)
@@ -220,17 +226,18 @@ func (p *Pages) page(w http.ResponseWriter, r *http.Request, q query) {
 	write(w, rendered.status, rendered.contentType, rendered.body)
 }
 
-// renderedPage is a page, or data for one, as it was rendered.
+// renderedPage is a response: a page that was rendered, or the lanes for the Stream page.
 type renderedPage struct {
 	status      int
 	contentType string
 	body        []byte
 }
 
-// maxRenderings is how many pages of one version are kept.
+// maxRenderings is how many rendered pages of one version are kept, and how many lanes.
 const maxRenderings = 100
 
-// render returns what a user with this token asked for. It renders each version once.
+// render returns the page, or the lanes, that the query of v names, for a user with token. It
+// renders a page only if it has not kept a rendering of this version.
 func (p *Pages) render(v view, version, token string) (renderedPage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -295,7 +302,8 @@ func (p *Pages) renderPage(v view, version, token string) (renderedPage, error) 
 	return l.render(status)
 }
 
-// layout returns the layout of a page, which does not stay current.
+// layout returns the layout of a page that does not update itself. For a page that does, the
+// caller sets Version and Live.
 func (v view) layout(shown content, name string) layout {
 	l := layout{
 		content: shown, Nav: v.navigation(name), AsOf: moment(v.now),
@@ -314,7 +322,8 @@ func (l layout) render(status int) (renderedPage, error) {
 	return renderedPage{status: status, contentType: "text/html; charset=utf-8", body: page.Bytes()}, err
 }
 
-// stream sends the version whenever it changes, until the browser goes or Close is called.
+// stream sends the version whenever it changes, until the browser closes the connection or
+// Close is called.
 func (p *Pages) stream(w http.ResponseWriter, r *http.Request) {
 	if !p.options.Streams {
 		http.Error(w, "A proxy buffers streams: poll the page.", http.StatusNotFound)

@@ -14,11 +14,11 @@ type ListedApplication struct {
 	State          string
 	Started        time.Time
 	Written        time.Time // when its log was last written
-	Link           string    // to its pages
+	Link           string    // URL of the application's pages
 }
 
-// Index returns the handler of a page that lists the applications which list returns for
-// a request.
+// Index returns the handler of a page that lists applications. For each request, it calls list
+// to get the applications that the user may see.
 func Index(title string, list func(r *http.Request) ([]ListedApplication, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())

@@ -42,7 +42,8 @@ func (v view) jobTable(name, label, empty string, all []*events.Job) *table {
 	})
 }
 
-// job shows a job, and its task set's tasks if it has no other.
+// job shows a job. If the job has only one task set and no stages, it also shows the tasks of
+// the task set.
 func job(v view) (content, bool) {
 	id, ok := v.query.id("id")
 	j := v.Job(id)
@@ -77,7 +78,8 @@ func job(v view) (content, bool) {
 	return c, true
 }
 
-// stageRow is a row of a job's stages: a task set, or a planned stage without one.
+// stageRow is a row in the table of a job's stages: a task set, or a planned stage for which no
+// task set was submitted.
 type stageRow struct {
 	plan events.StagePlan
 	set  *events.TaskSet // nil if no task set was submitted
@@ -204,7 +206,8 @@ func progressOf(c events.Counts) *progress {
 	return &progress{Share: float64(c.Done) / float64(c.Tasks), Text: s}
 }
 
-// countFacts returns the numbers of a job or task set that are not 0.
+// countFacts returns the numbers of a job or task set as facts. Most have no text if the number
+// is 0, so that noZero removes them.
 func countFacts(c events.Counts) []fact {
 	return []fact{
 		{Name: "Failed attempts", Cells: []cell{failures(c.FailedAttempts)}},
@@ -219,7 +222,7 @@ func countFacts(c events.Counts) []fact {
 	}
 }
 
-// localityNames are the names of the Local constants.
+// localityNames are the names of the constants events.Locality…, in their order.
 var localityNames = []string{"process", "node", "no preference", "rack", "any"}
 
 func localities(counts []int) string {
@@ -232,7 +235,7 @@ func localities(counts []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// failuresOf returns the groups of failures with failures in the task sets.
+// failuresOf returns the groups of failures to which attempts of the task sets belong.
 func (v view) failuresOf(sets ...*events.TaskSet) []*events.FailureGroup {
 	var groups []*events.FailureGroup
 	for _, group := range v.Failures {

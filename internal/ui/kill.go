@@ -10,17 +10,18 @@ import (
 	"slices"
 )
 
-// Kill is how users kill an application.
+// Kill lets users kill an application from its pages.
 type Kill struct {
-	// User returns the user who sent a request, and whether the user may kill the application.
+	// User returns the user who sent a request, and whether this user may kill the application.
 	User func(r *http.Request) (user string, allowed bool)
-	// Origins returns the origins (scheme://host:port) of which a page may send the request.
+	// Origins returns the origins (scheme://host:port) whose pages may send the request to
+	// kill the application.
 	Origins func() []string
-	// Do kills the application. It returns at once.
+	// Do starts to kill the application, on behalf of user. It does not wait for the end.
 	Do func(user string)
 }
 
-// maxToken is larger than a token.
+// maxToken limits how many bytes of a request are read as its token. Tokens are shorter.
 const maxToken = 256
 
 func newKey() []byte {
@@ -29,8 +30,8 @@ func newKey() []byte {
 	return key
 }
 
-// token returns what a user's page sends to kill the application. Other servers cannot
-// read it: it proves that the page sent the request.
+// token returns the secret that a user's page sends to kill the application. Pages of other
+// servers cannot read it, so it proves that a page of this server sent the request.
 func (p *Pages) token(user string) string {
 	mac := hmac.New(sha256.New, p.key)
 	mac.Write([]byte(user))
@@ -50,8 +51,9 @@ func (p *Pages) tokenFor(r *http.Request) string {
 	return p.token(user)
 }
 
-// kill answers a PUT of a token as text. Browsers send such a request to another origin
-// only after that origin has agreed, which this one never does.
+// kill handles a request to kill the application: a PUT whose body is a token. It answers with
+// text. The method is PUT because browsers send a PUT from a page of another origin only if
+// the server has agreed to it first (CORS), and this server never agrees.
 func (p *Pages) kill(w http.ResponseWriter, r *http.Request) {
 	refuse := func(status int, why string) { http.Error(w, why, status) }
 	kill := p.options.Kill

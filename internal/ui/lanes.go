@@ -12,49 +12,51 @@ import (
 )
 
 const (
-	// maxLanes is how many lanes the stream shows.
+	// maxLanes is how many lanes the Stream page shows at most.
 	maxLanes = 400
-	// maxColumns is how many moments of a lane are told apart.
+	// maxColumns is into how many columns, each an interval of time, a lane is divided at most.
 	maxColumns = 4000
 )
 
-// lane has the attempts that one core of an executor ran, one after the other.
+// lane shows the attempts that one core of an executor ran, one after the other.
 type lane struct {
 	Executor string `json:"executor"`
 	Host     string `json:"host"`
-	// Bars are numbers, barFields for each bar in the order of time: its begin after From and
-	// its length in microseconds, the index of its task set in Sets, its task, and its
-	// outcome. Attempts that are too short to be told apart share a bar, whose task is -1.
+	// Bars has barFields numbers for each bar, in the order of time. They are the time from
+	// lanes.From until the bar begins and the bar's length, both in microseconds, the index of
+	// its task set in lanes.Sets, its task, and its outcome. Attempts that are too short to be
+	// told apart share a bar, whose task is -1.
 	Bars []int64 `json:"bars"`
 }
 
 const barFields = 5
 
-// laneSet names a task set.
+// laneSet is the ID and the name of a task set.
 type laneSet struct {
 	ID   uint64 `json:"id"`
 	Name string `json:"name"`
 }
 
-// lanes is what the stream draws of a span of time. Times are in microseconds since 1970.
+// lanes is what the Stream page draws: the attempts in a span of time. Times are in
+// microseconds since 1970.
 type lanes struct {
 	Begin   events.Micros `json:"begin"` // of the first attempt
 	End     events.Micros `json:"end"`   // of the last attempt, or now
-	From    events.Micros `json:"from"`  // of the span
+	From    events.Micros `json:"from"`  // begin of the span; To is its end
 	To      events.Micros `json:"to"`
 	Sets    []laneSet     `json:"sets"`
 	Lanes   []lane        `json:"lanes"`
 	Omitted int           `json:"omitted"` // lanes that are not shown
 }
 
-// coreTime is the time in which an attempt had a core.
+// coreTime is an attempt with the time in which it had a core.
 type coreTime struct {
 	*events.Attempt
 	begin, end events.Micros
 }
 
-// lanesOf returns the lanes in the span that the query names: all of the application by
-// default.
+// lanesOf returns the lanes in the span of time that the query names, by default from the
+// first attempt to the last.
 func (v view) lanesOf() lanes {
 	attempts := map[uint32]int{} // number of ended attempts, by the executor's registration number
 	for a := range v.Attempts() {
@@ -106,7 +108,8 @@ func (v view) lanesOf() lanes {
 	return l
 }
 
-// span returns the times that a query names, within the given ones.
+// span returns the times from and to of a query. In place of a time that the query lacks, or
+// that is not between begin and end, it returns begin or end.
 func (q query) span(begin, end events.Micros) (from, to events.Micros) {
 	parse := func(key string, otherwise events.Micros) events.Micros {
 		n, err := strconv.ParseInt(q.get(key), 10, 64)
@@ -165,6 +168,8 @@ func (r *laneDrawer) perCore(attempts []coreTime, cores int) (bars [][]int64) {
 	return bars
 }
 
+// draw adds a bar for an attempt to the bars of its core, or merges it with the last bar if
+// both are too short to be told apart.
 func (r *laneDrawer) draw(bars []int64, a coreTime) []int64 {
 	begin, end := max(a.begin, r.lanes.From), min(a.end, r.lanes.To)
 	if end <= begin && (a.end < r.lanes.From || a.begin > r.lanes.To) {
@@ -184,7 +189,7 @@ func (r *laneDrawer) draw(bars []int64, a coreTime) []int64 {
 	return append(bars, start, length, set, int64(a.Task), int64(a.Outcome))
 }
 
-// worse returns the outcome of two attempts that share a bar.
+// worse returns the outcome of a bar that two attempts share: the worse of their outcomes.
 func worse(a, b int64) int64 {
 	for _, outcome := range []events.Outcome{events.OutcomeFailed, events.OutcomeExecutorLost} {
 		if a == int64(outcome) || b == int64(outcome) {
@@ -212,7 +217,7 @@ func (r *laneDrawer) set(id uint64) int64 {
 	return i
 }
 
-// executorUse is how much of an executor's cores tasks had.
+// executorUse is how long tasks kept an executor's cores busy.
 type executorUse struct {
 	executor *events.Executor
 	attempts int
@@ -220,7 +225,8 @@ type executorUse struct {
 	lasted   time.Duration
 }
 
-// stream shows every task in lanes by core and, without a script, how busy each executor was.
+// stream shows every attempt in lanes, one for each core, which a script draws, and a table
+// that needs no script: how busy each executor was.
 func stream(v view) content {
 	perExecutor := map[*events.Executor]*executorUse{}
 	add := func(a *events.Attempt, took time.Duration) {

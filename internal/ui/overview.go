@@ -13,7 +13,7 @@ import (
 // mostShown is how many jobs, failures and tasks the summaries on a page list.
 const mostShown = 10
 
-// overview answers whether the application is on course, and what is wrong if not.
+// overview shows whether the application makes progress, and if not, what is wrong.
 func overview(v view) content {
 	c := content{Title: "Overview"}
 	summary := section{ID: "summary", Notes: v.attention(), Facts: v.totals()}
@@ -43,7 +43,7 @@ func overview(v view) content {
 	return c
 }
 
-// costsSection names what cost an ended application the most time.
+// costsSection lists what cost an application that has ended the most time.
 func (v view) costsSection() []section {
 	var notes []note
 	for i, text := range Costs(v.Snapshot, v.now) {
@@ -79,7 +79,8 @@ func (v view) progressText() string {
 }
 
 // remaining estimates how long the running task sets still take with the cores that they
-// use now. It is unknown until a task of each of these sets has ended.
+// use now. It returns false if that is unknown: until each of these task sets has a task that
+// has succeeded, or while none of their tasks runs.
 func (v view) remaining() (time.Duration, bool) {
 	if !running(v.Snapshot) {
 		return 0, false
@@ -151,8 +152,8 @@ func wanted(n int) string {
 	return count(n)
 }
 
-// registeredText says how many of the wanted executors have registered. A local master has
-// an executor that nothing asks for.
+// registeredText says how many of the wanted executors have registered. With a local master,
+// no executor is wanted, but one is registered; then it returns only the latter number.
 func (v view) registeredText() string {
 	if v.Totals.Wanted == 0 || v.Totals.Wanted >= allocation.Unbounded {
 		return count(v.Totals.Registered)
@@ -172,7 +173,7 @@ func (v view) coresWanted() int {
 	return cores
 }
 
-// attention lists what a person should look at, the worst first.
+// attention lists what a person should look at, the most important first.
 func (v view) attention() []note {
 	var notes []note
 	if v.partial {
@@ -216,7 +217,7 @@ func (v view) attention() []note {
 	return notes
 }
 
-// startNotes says why fewer executors run than are wanted.
+// startNotes says why fewer executors have registered than are wanted; nil if enough have.
 func (v view) startNotes() []note {
 	if v.Totals.Registered >= v.Totals.Wanted || v.Totals.Wanted >= allocation.Unbounded {
 		return nil

@@ -16,16 +16,16 @@ var pages = template.Must(template.ParseFS(files, "page.html", "report.html"))
 // content is what one page shows below its navigation.
 type content struct {
 	Title    string
-	Path     []link // pages above this one
+	Path     []link // links to the pages that contain this one, such as that of a task's job
 	Sections []section
 }
 
 type link struct {
 	Text, Link string
-	Current    bool // whether it leads to the page that is shown
+	Current    bool // whether it is the link, in the navigation, to the page that is shown
 }
 
-// section is a part of a page. Its fields are shown in this order; zero ones are not.
+// section is a part of a page. Its fields are shown in this order, except those that are zero.
 type section struct {
 	ID       string // unique in the page
 	Title    string
@@ -49,7 +49,7 @@ const (
 
 // note is a paragraph that a person should read.
 type note struct {
-	Level string // its first word
+	Level string // what begins the note, such as "Failed:"
 	Class string
 	Cells []cell
 }
@@ -82,7 +82,8 @@ func classed(s, class string) cell                                  { return cel
 func linked(s, link string) cell                                    { return cell{Text: visible(s), Link: link} }
 func number[N ~int | ~int64 | ~uint64 | ~uint32 | ~int32](n N) cell { return cell{Text: count(n)} }
 
-// share returns a bar of part in whole, followed by s. Without a whole there is no bar.
+// share returns a cell with a bar that shows part as a share of whole, followed by the text s.
+// If whole is 0, there is no bar.
 func share(part, whole float64, s string) cell {
 	c := text(s)
 	if whole > 0 {

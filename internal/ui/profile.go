@@ -17,30 +17,32 @@ import (
 )
 
 const (
-	// profileTime is the duration of profiles that take time.
+	// profileTime is how long those profiles last that are taken over a time, such as CPU
+	// profiles.
 	profileTime = 5 * time.Second
 	// maxProfiles is how many profiles are kept for download.
 	maxProfiles = 5
-	// maxCosts is how many functions a table has.
+	// maxCosts is how many functions the table of a profile has at most.
 	maxCosts = 30
 )
 
-// profiles are taken for readers of the pages, one at a time.
+// profiles keeps the latest profiles that were taken for users of the pages.
 type profiles struct {
-	taking sync.Mutex
+	taking sync.Mutex // held while a profile is taken, because only one is taken at a time
 
 	mu   sync.Mutex
-	last int
-	kept map[int]keptProfile
+	last int                 // number of the latest profile
+	kept map[int]keptProfile // by number
 }
 
-// keptProfile is a profile that can be downloaded.
+// keptProfile is a profile that was taken and can be downloaded.
 type keptProfile struct {
-	name    string // of the file
+	name    string // name of the downloaded file
 	content []byte
 }
 
-// keep keeps a profile, in place of the oldest of maxProfiles, and returns its number.
+// keep keeps a profile and returns its number. If there are maxProfiles already, it removes the
+// oldest.
 func (p *profiles) keep(name string, content []byte) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +72,8 @@ var profileTypes = []struct{ kind, name, hint string }{
 	{profiling.Block, "blocking", "Where goroutines wait for channels and locks during 5 s"},
 }
 
-// profileFact returns links that take profiles of the target of r; nil if that is not
-// possible.
+// profileFact returns a fact whose links take profiles of the target of r: a job, an executor,
+// all executors or the driver. It returns nil if no profiles can be taken.
 func (v view) profileFact(name string, r profiling.Request) []fact {
 	if !v.profiles || !running(v.Snapshot) {
 		return nil
@@ -92,8 +94,8 @@ func profileURL(r profiling.Request) string {
 	return query{values}.with()
 }
 
-// serveProfile takes the profile that a query describes, and shows it. The page does not
-// stay current: each load takes a profile.
+// serveProfile takes the profile that a query describes, and shows it. Unlike other pages,
+// this page does not update itself, because each load takes a new profile.
 func (p *Pages) serveProfile(w http.ResponseWriter, r *http.Request, q query) {
 	v, _ := p.state()
 	v.query = q
@@ -157,7 +159,8 @@ func profileTitle(r profiling.Request) string {
 	return title
 }
 
-// valueFormat returns how the values of a profile are written.
+// valueFormat returns the function that formats the values of a profile, according to their
+// unit.
 func valueFormat(p *profile.Profile) func(int64) string {
 	unit := ""
 	if n := len(p.SampleType); n > 0 {
@@ -207,7 +210,7 @@ func (v view) profileSections(p *profile.Profile, request profiling.Request, dow
 	return sections
 }
 
-// serveDownload sends a profile that was taken as a file.
+// serveDownload sends a profile that was taken before as a file. number is the result of keep.
 func (p *Pages) serveDownload(w http.ResponseWriter, number string) {
 	kept, ok := p.profiles.get(number)
 	if !ok {
@@ -218,7 +221,8 @@ func (p *Pages) serveDownload(w http.ResponseWriter, number string) {
 	write(w, http.StatusOK, "application/octet-stream", kept.content)
 }
 
-// executorProfiles returns the links that profile an executor, if it is there.
+// executorProfiles returns a fact whose links take profiles of an executor; nil if the executor
+// is not registered or is lost.
 func (v view) executorProfiles(e *events.Executor) []fact {
 	if e.State != events.ExecutorStateRegistered && e.State != events.ExecutorStateDecommissioning {
 		return nil

@@ -34,7 +34,8 @@ func storage(v view) content {
 		})}}}
 }
 
-// settings shows the settings that are not at their defaults, and how the application runs.
+// settings shows the settings that differ from their defaults, and facts about the application
+// such as its user, its master and the versions of bobbin and Go.
 func settings(v view) content {
 	a := v.Application
 	return content{Title: "Settings", Sections: []section{
@@ -90,7 +91,7 @@ func words(name string) string {
 	return b.String()
 }
 
-// describe returns what an event says, with links.
+// describe returns a description of an event, with links to what the event is about.
 func describe(event events.Event) []cell {
 	onExecutor := func(id, rest string) []cell {
 		return []cell{linked("Executor "+id, to(executorPage, "id", id)), text(rest)}
@@ -150,12 +151,12 @@ func describe(event events.Event) []cell {
 	case *events.NotesChanged:
 		return []cell{text(strings.Join(e.Notes, "\n"))}
 	default:
-		content, _ := json.Marshal(event) // an event has no field that cannot be encoded
+		content, _ := json.Marshal(event) // never fails: all fields of events can be encoded
 		return []cell{text(string(content))}
 	}
 }
 
-// prefixed returns prefix and s; "" if s is "".
+// prefixed returns prefix followed by s. It returns "" if s is "".
 func prefixed(prefix, s string) string {
 	if s == "" {
 		return ""

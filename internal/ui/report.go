@@ -16,20 +16,23 @@ import (
 )
 
 const (
-	// maxReport limits a report, so that CI systems keep it and browsers show it.
+	// maxReport limits the size of a report in bytes. CI systems may not keep larger files, and
+	// browsers may be slow to show them.
 	maxReport = 1 << 20
-	// reportReserve is left of maxReport for what follows the last part that fits.
+	// reportReserve is how many bytes of maxReport are kept free for what follows the last
+	// part that fits: the notes in place of parts that are left out, and the end of the file.
 	reportReserve = 128 << 10
 	// reportJobs and reportSets limit the jobs and the stages that a report describes.
 	reportJobs = 20
 	reportSets = 60
-	// These limit the characters of titles, of other texts, and of notes and stacks.
+	// These limit the number of characters: of titles, of other texts, and of notes and
+	// stacks, in this order.
 	maxTitle     = 200
 	maxCellText  = 1000
 	maxTextBlock = 8000
 )
 
-// reportPart is a page, as a part of a report.
+// reportPart is one page of the application, as a part of a report.
 type reportPart struct {
 	ID      string // unique in the report
 	show    func(view) (content, bool)
@@ -37,9 +40,10 @@ type reportPart struct {
 	Content content
 }
 
-// Report returns the pages of an application as one file of HTML, of at most 1 MiB. It
-// loads nothing and has no script. Its style sheet is optional: below a policy that
-// forbids inline styles, attributes of the elements keep tables and drawings readable.
+// Report returns the pages of an application as one HTML file of at most 1 MiB. The file has
+// no script and loads no other files. It remains readable without its style sheet, which is
+// inline, because the server from which it is opened may forbid inline styles: attributes of
+// the elements keep tables and drawings readable.
 func Report(s *events.Snapshot, now time.Time) ([]byte, error) {
 	v := view{Snapshot: s, now: now}
 	parts := reportParts(v)
@@ -79,8 +83,8 @@ func Report(s *events.Snapshot, now time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// reportParts returns the parts of a report in their order. The last ones are left out
-// first if there is too much.
+// reportParts returns the parts of a report in their order, the more important before the less
+// important, because Report leaves out parts that do not fit.
 func reportParts(v view) []reportPart {
 	parts := []reportPart{{ID: overviewPage, show: contents[overviewPage]}}
 	if len(v.Failures) > 0 {
@@ -95,7 +99,7 @@ func reportParts(v view) []reportPart {
 	for _, j := range v.mostImportant() {
 		parts = append(parts, reportPart{ID: "job-" + formatID(j.Job), show: contents[jobPage], ids: url.Values{"page": {jobPage}, "id": {formatID(j.Job)}}})
 		if len(j.Stages) == 0 && len(j.Sets) == 1 {
-			continue // the job's page has all of the task set's
+			continue // the job's page already contains the page of its only task set
 		}
 		for _, set := range j.Sets {
 			if sets++; sets <= reportSets {
@@ -106,8 +110,8 @@ func reportParts(v view) []reportPart {
 	return parts
 }
 
-// mostImportant returns at most reportJobs jobs: failed ones first, then those with the most
-// time in tasks.
+// mostImportant returns at most reportJobs jobs: first jobs that failed or that had failed or
+// lost attempts, then the others. In both groups, jobs with more time in tasks come first.
 func (v view) mostImportant() []*events.Job {
 	all := slices.Clone(v.Jobs)
 	rank := func(j *events.Job) int {
@@ -122,7 +126,8 @@ func (v view) mostImportant() []*events.Job {
 	return all[:min(len(all), reportJobs)]
 }
 
-// reportAnchors maps links between pages to links within a report.
+// reportAnchors returns a map from the links that pages contain to the links of the same
+// targets within a report.
 func reportAnchors(v view, parts []reportPart) map[string]string {
 	anchors := map[string]string{}
 	for _, part := range parts {
@@ -145,8 +150,9 @@ func reportAnchors(v view, parts []reportPart) map[string]string {
 	return anchors
 }
 
-// detach makes a part independent of other pages: links lead to other parts of the report
-// or are removed, and so is what sorts tables. It shortens long texts.
+// detach makes a part independent of the server of the pages. It replaces links to pages by
+// links to parts of the report, or removes them if the report has no such part. It also
+// shortens long texts.
 func (p *reportPart) detach(anchors map[string]string) {
 	change := func(cells []cell, most int) []cell {
 		changed := slices.Clone(cells)
@@ -171,7 +177,7 @@ func (p *reportPart) detach(anchors map[string]string) {
 		for j := range s.Notes {
 			s.Notes[j].Cells = change(s.Notes[j].Cells, maxTextBlock)
 		}
-		s.Facts = slices.DeleteFunc(s.Facts, func(f fact) bool { // a fact that is a link only
+		s.Facts = slices.DeleteFunc(s.Facts, func(f fact) bool { // only a link, without a target
 			return len(f.Cells) == 1 && f.Cells[0].Link != "" && !f.Cells[0].Outside && anchors[f.Cells[0].Link] == ""
 		})
 		for j := range s.Facts {
@@ -200,7 +206,8 @@ func shorten(s string, most int) string {
 	return string(runes[:most]) + " …"
 }
 
-// failureTexts shows a failure of each of the largest groups as a whole, with its stack.
+// failureTexts shows the whole message and the stack of one failure from each of the largest
+// groups of failures.
 func failureTexts(v view) content {
 	groups := slices.Clone(v.Failures)
 	slices.SortStableFunc(groups, func(a, b *events.FailureGroup) int { return b.Count - a.Count })

@@ -18,7 +18,8 @@ const (
 	closeTimeout  = time.Second
 )
 
-// Server serves pages on a loopback address, to those who know its URL.
+// Server is an HTTP server of pages. Its URL contains a random path, so only users who know the
+// URL can read the pages.
 type Server struct {
 	pages   *Pages
 	server  *http.Server
@@ -26,10 +27,10 @@ type Server struct {
 	serving sync.WaitGroup
 }
 
-// ServeLocally serves pages on a port of 127.0.0.1; port 0 is any free one. Their path is
-// random, so that other users of this machine cannot guess it. others serve GET requests for
-// further paths below it. ServeLocally fails if it cannot listen. Close ends the server and
-// the streams of the pages.
+// ServeLocally serves pages on a port of 127.0.0.1; port 0 means any free port. The path of the
+// pages is random, so that other users of this machine cannot guess it. others has handlers of
+// GET requests for further paths below that path, by name. ServeLocally fails if it cannot
+// listen. Close ends the server and the streams of the pages.
 func ServeLocally(port int, pages *Pages, others map[string]http.Handler) (*Server, error) {
 	const host = "127.0.0.1"
 	return serve(host, net.JoinHostPort(host, strconv.Itoa(port)), pages, others, Local)
@@ -81,8 +82,9 @@ func (s *Server) Close() {
 	s.serving.Wait()
 }
 
-// Local refuses requests that name another host than this one. A page of another server
-// whose name was changed to lead here (DNS rebinding) sends such requests.
+// Local returns a handler that refuses requests whose Host is neither localhost nor a loopback
+// address. This stops DNS rebinding, in which a page from another server makes its own host
+// name resolve to this machine, and then sends requests here under that name.
 func Local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocal(r.Host) {

@@ -10,7 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// stage shows a task set: an attempt of a stage, or all of a Func.Run.
+// stage shows a task set: the tasks of one attempt of a stage, or all tasks of a call of
+// Func.Run.
 func stage(v view) (content, bool) {
 	id, ok := v.query.id("id")
 	j, set := v.Set(id)
@@ -35,7 +36,8 @@ func attemptsFact(set *events.TaskSet) fact {
 	return fact{Name: "Attempts", Cells: []cell{linked("All attempts", to(tasksPage, "id", formatID(set.Set)))}}
 }
 
-// pathTo returns the links to the pages above those of a job's parts.
+// pathTo returns links to the pages that contain the page of a task set or, if set is not nil,
+// of a part of that task set: all jobs, the job j, and set if it is not shown on the job's page.
 func pathTo(j *events.Job, set *events.TaskSet) []link {
 	links := []link{{Text: "Jobs", Link: to(jobsPage)}, {Text: "Job " + formatID(j.Job), Link: to(jobPage, "id", formatID(j.Job))}}
 	if set != nil && (len(j.Stages) > 0 || len(j.Sets) > 1) {
@@ -51,7 +53,8 @@ func waits(set *events.TaskSet) []note {
 	return []note{{Level: "Waits:", Class: warn, Cells: []cell{text(set.WaitReason)}}}
 }
 
-// setSections returns what is known of a task set's tasks.
+// setSections returns the sections that show a task set's tasks: their times, their failures,
+// the slowest ones, and the executors.
 func (v view) setSections(set *events.TaskSet) []section {
 	var ended, succeeded []*events.Attempt
 	for a := range v.Attempts() {
@@ -103,10 +106,10 @@ func (v view) distribution(set *events.TaskSet, succeeded []*events.Attempt) sec
 	return s
 }
 
-// skewFactor is how many times the median a task must take to be called skew.
+// skewFactor is how many times as long as the median a task must take to be called skewed.
 const skewFactor = 3
 
-// metric is a value of which a task has one.
+// metric is a quantity, such as the bytes read, with its values in all tasks.
 type metric struct {
 	name, hint string
 	values     []int64
@@ -170,8 +173,8 @@ func (v view) quantileTable(set *events.TaskSet, succeeded []*events.Attempt) *t
 	return tableOf(v.query, "metrics", "Distribution over tasks", "", metrics, func(m metric) string { return m.name }, columns)
 }
 
-// longestRunning lists the running attempts of a task set, the oldest first. It has no
-// table if none runs.
+// longestRunning lists the running attempts of a task set, the oldest first. It returns an
+// empty section, without a Table, if none runs.
 func (v view) longestRunning(set *events.TaskSet) section {
 	var running []*events.Attempt
 	for _, a := range v.RunningAttempts() {
@@ -186,17 +189,18 @@ func (v view) longestRunning(set *events.TaskSet) section {
 	return section{ID: "active", Title: "Longest running", Table: v.attemptTable("active", "Longest running", running[:min(len(running), mostShown)])}
 }
 
-// executorShare is what one executor has done of a task set.
+// executorShare is what one executor has done for a task set.
 type executorShare struct {
 	executor                 *events.Executor
-	number                   uint32
+	number                   uint32 // of its registration
 	succeeded, failed, other int
 	took                     time.Duration // of the succeeded attempts
-	slowest                  time.Duration
-	read                     int64
+	slowest                  time.Duration // the slowest of them
+	read                     int64         // bytes that they read
 }
 
-// executorShares compares the executors that ran tasks of a task set.
+// executorShares compares the executors that ran tasks of a task set. ended has the task set's
+// attempts that have ended.
 func (v view) executorShares(ended []*events.Attempt) section {
 	perNumber := map[uint32]*executorShare{}
 	for _, a := range ended {
@@ -246,8 +250,8 @@ func (v view) executorShares(ended []*events.Attempt) section {
 		})}
 }
 
-// valueSections shows the sums of task sets' counters and their largest gauges, if there are
-// any.
+// valueSections shows the sum of each counter over the task sets, and the largest value of each
+// gauge. It returns nil if there are neither counters nor gauges.
 func valueSections(sets ...*events.TaskSet) []section {
 	counters, gauges := map[string]int64{}, map[string]int64{}
 	for _, set := range sets {

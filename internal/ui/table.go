@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// pageRows is the number of rows of a table that one page shows.
+// pageRows is the number of rows of a table that one page shows at most.
 const pageRows = 100
 
-// query is the query of a request. Links of a page differ from it in some parameters.
+// query is the query of a request. The links of a page are made from it by changing some
+// parameters.
 type query struct{ values url.Values }
 
 func (q query) get(key string) string { return q.values.Get(key) }
 
-// with returns a link to the same page with other parameters, given as keys and values.
-// An empty value removes its parameter.
+// with returns a link to the same page in which some parameters, given as keys and values, are
+// changed. An empty value removes its parameter. So does with the parameter "since".
 func (q query) with(pairs ...string) string {
 	values := url.Values{}
 	for key, value := range q.values {
@@ -34,8 +35,8 @@ func (q query) with(pairs ...string) string {
 	return "?" + values.Encode()
 }
 
-// to returns a link to a page, with parameters given as keys and values. Links have a
-// query only: a web proxy may serve the pages below any path.
+// to returns a link to a page, with parameters given as keys and values. Links consist of a
+// query only, because a web proxy may serve the pages below any path.
 func to(page string, pairs ...string) string {
 	return query{}.with(append([]string{"page", page}, pairs...)...)
 }
@@ -45,15 +46,15 @@ type table struct {
 	Label          string
 	Columns        []heading
 	Rows           []row
-	Empty          string // shown in place of a table without rows
+	Empty          string // text that is shown instead if there are no rows
 	Pager          string // which rows are shown; "" if all are
-	Previous, Next string // links
+	Previous, Next string // links to the previous and the next rows; "" if there are none
 }
 
 type heading struct {
 	Name, Hint string
 	Number     bool
-	Link       string // sorts by the column
+	Link       string // link that sorts the table by the column
 	Sorted     string // ascending, descending or ""
 }
 
@@ -70,11 +71,11 @@ type tableCell struct {
 // column describes a column of a table of items of type T.
 type column[T any] struct {
 	Name, Hint string
-	Number     bool                // whether it is aligned as a number and sorted with the largest first
-	Wide       bool                // whether it has names, which need room
-	Tight      bool                // whether its cells stay on one line
+	Number     bool                // aligned as numbers, and sorted with the largest first
+	Wide       bool                // contains long text, which needs room
+	Tight      bool                // its cells are not broken into lines
 	Compare    func(a, b T) int    // nil if the table cannot be sorted by the column
-	Cells      func(item T) []cell // the cells of all items empty: the column is left out
+	Cells      func(item T) []cell // if it is empty for all items, the column is left out
 }
 
 func (c *column[T]) class() string {
@@ -89,9 +90,10 @@ func (c *column[T]) class() string {
 	return ""
 }
 
-// tableOf returns a table of items. Name is unique in the page: the table's query
-// parameters and the ids of its rows begin with it. The items are sorted as the query
-// says, and else have the order in which they are given.
+// tableOf returns a table of items. name must be unique in the page, because the table's query
+// parameters and the ids of its rows begin with it. empty is the text in place of a table
+// without rows. The items are sorted as the query says; if it says nothing, they keep their
+// order.
 func tableOf[T any](q query, name, label, empty string, items []T, id func(T) string, columns []column[T]) *table {
 	t := &table{Label: label, Empty: empty}
 	sortKey, fromKey := name+".sort", name+".from"

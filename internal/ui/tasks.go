@@ -25,7 +25,7 @@ var outcomes = map[events.Outcome]cell{
 	events.OutcomeKilled:       {Text: "killed", Class: warn},
 }
 
-// took returns how long an attempt took, or has run.
+// took returns how long an attempt took, or if it still runs, how long it has run.
 func (v view) took(a *events.Attempt) time.Duration {
 	if a.End == 0 {
 		return max(0, v.end(time.Time{}).Sub(a.Start.Time()))
@@ -38,7 +38,7 @@ func (v view) attemptTable(name, label string, attempts []*events.Attempt) *tabl
 	return v.measuredTable(name, label, attempts, nil)
 }
 
-// measurements returns what the tasks of a task set have processed, by task.
+// measurements returns what the tasks of a task set have processed, by the index of the task.
 func (v view) measurements(set uint64) map[uint32]*events.Measurement {
 	tasks := map[uint32]*events.Measurement{}
 	for m := range v.Measurements() {
@@ -49,7 +49,9 @@ func (v view) measurements(set uint64) map[uint32]*events.Measurement {
 	return tasks
 }
 
-// measuredTable is attemptTable of one task set, with what its tasks have processed.
+// measuredTable lists attempts as attemptTable does, with columns for what their tasks have
+// processed. measured has this by the index of the task, so all attempts must be of one task
+// set. If it is nil, these columns are left out.
 func (v view) measuredTable(name, label string, attempts []*events.Attempt, measured map[uint32]*events.Measurement) *table {
 	processed := func(get func(*events.Measurement) int64) func(*events.Attempt) int64 {
 		return func(a *events.Attempt) int64 {
@@ -133,7 +135,7 @@ func logLinks(e *events.Executor) []cell {
 	return cells
 }
 
-// tasks lists all attempts of a task set, those that run first.
+// tasks lists all attempts of a task set, running attempts first.
 func tasks(v view) (content, bool) {
 	id, ok := v.query.id("id")
 	j, set := v.Set(id)
@@ -156,7 +158,7 @@ func tasks(v view) (content, bool) {
 	}}, true
 }
 
-// lowered returns s with its first letter, which is of ASCII, in lower case.
+// lowered returns s with its first letter in lower case. s must begin with an ASCII character.
 func lowered(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // task shows the attempts of one task.
@@ -210,8 +212,9 @@ func task(v view) (content, bool) {
 	return c, true
 }
 
-// knows reports whether a task of a set has an attempt. The indexes of a set that repeats
-// tasks of a stage may exceed its number of tasks.
+// knows reports whether the task with an index in a task set has an attempt. An index may be
+// larger than the number of tasks if the task set repeats only some tasks of a stage, because
+// these keep their indexes.
 func (v view) knows(set, index uint64) bool {
 	for a := range v.Attempts() {
 		if a.Set == set && uint64(a.Task) == index {

@@ -26,11 +26,11 @@ const (
 	eventsPage    = "events"
 	streamPage    = "stream"
 	stepsPage     = "steps"
-	profilePage   = "profile" // not in contents: see Pages.serveProfile
+	profilePage   = "profile" // not in contents, because Pages.serveProfile makes this page
 )
 
-// contents has the function that makes the content of each page. The function returns
-// false if the query names something that is unknown.
+// contents has the function that makes a page's content, by the name of the page. The function
+// returns false if the query names something that does not exist, such as an unknown job.
 var contents = map[string]func(view) (content, bool){
 	overviewPage:  always(overview),
 	jobsPage:      always(jobs),
@@ -73,21 +73,23 @@ func missing() content {
 	}}}}}
 }
 
-// view is what one request sees: a snapshot, at a time.
+// view is what the answer to one request is made from: a snapshot of the application, the
+// request's query, and the time.
 type view struct {
 	*events.Snapshot
 	query    query
 	now      time.Time
-	partial  bool // whether the snapshot lacks what is still being read
+	partial  bool // whether the snapshot is incomplete, because the event log is still being read
 	profiles bool // whether the pages offer profiles
 }
 
-// running reports whether the application had not ended.
+// running reports whether the application had not ended when the snapshot was taken.
 func running(s *events.Snapshot) bool {
 	return s.Application.State == "" || s.Application.State == events.StateRunning
 }
 
-// end returns the end of something that may run: ended, or now.
+// end returns ended, the time at which something ended, unless it is zero. If it is, the thing
+// has not ended, and end returns the end of the application, or now if that runs.
 func (v view) end(ended time.Time) time.Time {
 	if ended.IsZero() {
 		if !running(v.Snapshot) {
@@ -106,7 +108,7 @@ func (v view) lasted(began, ended time.Time) time.Duration {
 	return max(0, v.end(ended).Sub(began))
 }
 
-// describe fills in what a page says about the application.
+// describe sets the fields of l that say which application this is, and its state.
 func (v view) describe(l *layout) {
 	a := v.Application
 	l.Application = visible(cmp.Or(a.Name, a.ID))
@@ -134,7 +136,7 @@ func attemptText(attempt int) string {
 	return "attempt " + strconv.Itoa(attempt)
 }
 
-// classOf returns the class of a state's text.
+// classOf returns the class of the text of a state: good, warn, bad or "".
 func classOf(state string) string {
 	switch state {
 	case events.StateSucceeded, events.ExecutorStateRegistered:
@@ -150,7 +152,7 @@ func classOf(state string) string {
 
 func stateCell(state string) cell { return classed(cmp.Or(state, events.StateRunning), classOf(state)) }
 
-// id returns a number in the query.
+// id returns the query parameter key as a number, and whether it is one.
 func (q query) id(key string) (uint64, bool) {
 	n, err := strconv.ParseUint(q.get(key), 10, 64)
 	return n, err == nil
@@ -164,7 +166,7 @@ func jobLink(job *events.Job) cell {
 
 func jobName(job *events.Job) string { return cmp.Or(job.Name, "Job "+formatID(job.Job)) }
 
-// setTitle names a task set in a title.
+// setTitle returns the title of the page of a task set.
 func setTitle(set *events.TaskSet) string {
 	if set.Stage != 0 {
 		return fmt.Sprintf("Stage %d: %s", set.Stage, visible(set.Name))
@@ -178,12 +180,12 @@ func setLink(set *events.TaskSet) cell {
 
 func executorLink(e *events.Executor) cell { return linked(e.ID, to(executorPage, "id", e.ID)) }
 
-// course returns how many of the tasks are done, as a bar.
+// course returns how many of the tasks are done, such as "3 / 8", with a bar.
 func course(c events.Counts) cell {
 	return share(float64(c.Done), float64(c.Tasks), count(c.Done)+" / "+count(c.Tasks))
 }
 
-// failures returns a number that stands out if it is not 0; "" for 0.
+// failures returns a number of failures in the class bad. If it is 0, the cell is empty.
 func failures(n int) cell {
 	if n == 0 {
 		return cell{}
@@ -191,7 +193,7 @@ func failures(n int) cell {
 	return classed(count(n), bad)
 }
 
-// nonzero returns a number; "" for 0.
+// nonzero returns a formatted number. If it is 0, the cell is empty.
 func nonzero[N ~int | ~int64](n N, format func(N) string) cell {
 	if n == 0 {
 		return cell{}
@@ -199,19 +201,19 @@ func nonzero[N ~int | ~int64](n N, format func(N) string) cell {
 	return text(format(n))
 }
 
-// noZero returns the facts with a text.
+// noZero returns the facts that have a text, and leaves out the others.
 func noZero(facts []fact) []fact {
 	return slices.DeleteFunc(facts, func(f fact) bool {
 		return !slices.ContainsFunc(f.Cells, func(c cell) bool { return c.Text != "" })
 	})
 }
 
-// byName compares for sorting by a text.
+// byText returns a function that compares items by a text, for sorting.
 func byText[T any](get func(T) string) func(a, b T) int {
 	return func(a, b T) int { return strings.Compare(get(a), get(b)) }
 }
 
-// by compares for sorting by a number.
+// by returns a function that compares items by an ordered value, such as a number, for sorting.
 func by[T any, N cmp.Ordered](get func(T) N) func(a, b T) int {
 	return func(a, b T) int { return cmp.Compare(get(a), get(b)) }
 }

@@ -1,5 +1,6 @@
-// Package uitest has applications for tests and pictures of their pages: [Busy] has
-// something on every page, and its names can be hostile; [Nightly] looks like a real one.
+// Package uitest has made-up applications for tests and screenshots of package ui. [Busy] has
+// something on every page, and its names can be hostile. [Nightly] looks like a real
+// application.
 package uitest
 
 import (
@@ -10,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/events"
 )
 
-// Start is when the applications began. The pages of Busy are of Later.
+// Start is when the applications began, and Later the time at which the pages of Busy are shown.
 var (
 	Start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 	Later = Start.Add(10 * time.Minute)
@@ -23,10 +24,10 @@ func At(seconds float64) events.Time {
 
 func micros(seconds float64) events.Micros { return events.MicrosOf(At(seconds).Time) }
 
-// Plain is for applications with harmless names.
+// Plain returns s. As the argument of [Busy], it makes an application with harmless names.
 func Plain(s string) string { return s }
 
-// Snapshot returns the state after batches.
+// Snapshot returns the state of an application after the events of batches.
 func Snapshot(batches ...*events.Batch) *events.Snapshot {
 	model := events.NewModel(events.Limits{})
 	for _, batch := range batches {
@@ -35,14 +36,15 @@ func Snapshot(batches ...*events.Batch) *events.Snapshot {
 	return model.Snapshot()
 }
 
-// Hostile are texts that users, tasks and clusters may choose.
+// Hostile are texts that could break or take over a page. Users, tasks and clusters choose
+// texts that pages show, so they might choose these.
 var Hostile = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "</title></style><svg onload=alert(1)>",
 	"{{.}}", "javascript:alert(1)", "\u202egpj.exe\u2066", "\x00\x1b[31m", "<!-- ", "&lt;b&gt;", strings.Repeat("long", 2000), "a\nb", "]]>", "?page=x&id=\"1",
 }
 
-// Busy describes a running application with something on every page. Each text that a
-// user, a cluster or a task chooses is passed through name.
+// Busy returns the events of a running application that has something on every page. In place
+// of each text that a user, a cluster or a task chooses, it uses the result of name.
 func Busy(name func(string) string) *events.Batch {
 	b := &events.Batch{}
 	record := func(all ...events.Event) { b.Events = append(b.Events, all...) }
@@ -127,7 +129,7 @@ func Busy(name func(string) string) *events.Batch {
 	return b
 }
 
-// EveryPage has a query for each page of Busy.
+// EveryPage has the query of each page of Busy, by a name for the page.
 var EveryPage = map[string]string{
 	"overview": "", "jobs": "page=jobs", "job": "page=job&id=1", "job with stages": "page=job&id=2", "job that waits": "page=job&id=8", "failed job": "page=job&id=9",
 	"stage": "page=stage&id=7", "task set": "page=stage&id=1", "tasks": "page=tasks&id=1", "task": "page=task&set=7&index=5",
