@@ -31,7 +31,7 @@ type Entry struct {
 
 // entryPosition says where in the file an entry's content is.
 type entryPosition struct {
-	block, record, part int   // in a TFile: index of the block, of its record, and of the log in it
+	block, record, part int   // in a TFile: the indices of block, record in block, log in record
 	offset, compressed  int64 // in the indexed format
 }
 
@@ -45,10 +45,11 @@ type File interface {
 	Owner() string
 }
 
-// Open opens a file of size bytes and lists the logs in it. complete is the length in
-// bytes of the file's valid part (see ReadChecksum); negative if there is no checksum
-// file. Open reads all of a TFile, but only the end of an indexed file. It fails with
-// ErrFormat if the file has another format or is not complete.
+// Open opens a file of size bytes and lists the logs in it. complete is the length in bytes
+// of the file's valid part (see ReadChecksum), or negative if there is no checksum file.
+// application is the application's ID, with whose SHA-256 an indexed file begins. Open
+// reads all of a TFile, but only the end of an indexed file. It fails with ErrFormat if the
+// file has another format or is not complete.
 func Open(file io.ReaderAt, size, complete int64, application string) (File, error) {
 	if complete >= 0 {
 		size = min(size, complete)

@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// realFiles returns the files in testdata, which NodeManagers of Hadoop 3.4 wrote for an
-// application with two tasks, by format and compression, with each file's logs.
+// realFiles returns the contents of the files in testdata, and the id of the application to
+// which each file's logs belong. The keys are format and compression, such as "tfile-gz".
+// NodeManagers of Hadoop 3.4 wrote the files for applications with two tasks each.
 func realFiles(t testing.TB) (contents map[string][]byte, applications map[string]string) {
 	t.Helper()
 	found, err := filepath.Glob("testdata/*.application_*")
@@ -30,7 +31,7 @@ func realFiles(t testing.TB) (contents map[string][]byte, applications map[strin
 	return contents, applications
 }
 
-// taskOutput returns the output of a task of that application.
+// taskOutput returns the output of a task of the applications in realFiles.
 func taskOutput(task int) string {
 	var text strings.Builder
 	text.WriteString("to stderr\n")
@@ -49,7 +50,7 @@ func TestRealFiles(t *testing.T) {
 			require.Equal(t, "root", logs.Owner())
 			var names []string
 			read := map[string]string{}
-			// In reverse: contents may be read in any order.
+			// Read the entries in reverse order, because Open must work in any order.
 			for i := len(logs.Entries()) - 1; i >= 0; i-- {
 				entry := logs.Entries()[i]
 				require.Contains(t, entry.Container, strings.TrimPrefix(applications[format], "application"))
@@ -88,8 +89,8 @@ func TestIncompleteFilesAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrFormat)
 }
 
-// TestIndexedFileWithIncompleteTail has a checksum file with the length of the valid
-// part.
+// TestIndexedFileWithIncompleteTail opens an indexed file that ends in garbage. It succeeds
+// only with a checksum file, which has the length of the valid part.
 func TestIndexedFileWithIncompleteTail(t *testing.T) {
 	contents, applications := realFiles(t)
 	whole, application := contents["indexed-gz"], applications["indexed-gz"]
@@ -135,8 +136,8 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, KindLogs, KindOf("h_1"))
 }
 
-// FuzzOpen reads any bytes as aggregated logs: Open returns an error, or logs with the
-// lengths in their entries.
+// FuzzOpen reads any bytes as aggregated logs. Open must return an error, or logs that are
+// as long as their entries say.
 func FuzzOpen(f *testing.F) {
 	contents, applications := realFiles(f)
 	const application = "application_1700000000000_0001"

@@ -14,10 +14,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// An indexed file consists of the SHA-256 of the application ID; the logs, each
-// compressed separately; the index, a serialized Java object; the length of the
-// index in 4 bytes; and the SHA-256 again. A NodeManager that aggregates logs
-// repeatedly, while the application runs, appends all of this each time. The last
+// An indexed file consists of the SHA-256 of the application ID; the logs, each compressed
+// separately; the index, a serialized Java object; the length of the index in 4 bytes; and
+// the SHA-256 again. A NodeManager can aggregate logs repeatedly while the application
+// runs. Each time, it appends the new logs, an index, its length and the SHA-256. The last
 // index lists the logs of the whole file.
 const (
 	indexTrailer = 4 + sha256.Size
@@ -67,7 +67,8 @@ func (i *indexedLogs) Entries() []Entry { return i.entries }
 
 func (i *indexedLogs) Owner() string { return i.owner }
 
-// readIndex collects the entries of an index, which is ordered by time, then container.
+// readIndex collects the entries of an index, ordered by the time of aggregation, then by
+// container.
 func (i *indexedLogs) readIndex(value any) error {
 	index, err := objectOf(value, "IndexedLogsMeta")
 	if err != nil {

@@ -57,7 +57,9 @@ func KindOf(name string) Kind {
 	return KindLogs
 }
 
-// Node returns the node ID, "host:port", in a file's name, which may end with a time.
+// Node returns the node ID, "host:port", of the NodeManager that wrote the log file with
+// the given name: "host_port" or "host_port_time", where the time is in milliseconds. It
+// returns other names unchanged.
 func Node(name string) string {
 	parts := strings.Split(strings.TrimSuffix(name, temporaryEnding), "_")
 	const millis = 13
@@ -71,7 +73,7 @@ func Node(name string) string {
 }
 
 // ReadChecksum decodes a checksum file: the name of an indexed file, and the length in
-// bytes of that file's valid part. The rest may be incomplete.
+// bytes of that file's valid part. What follows the valid part may be incomplete.
 func ReadChecksum(content []byte) (file string, complete int64, err error) {
 	if len(content) < 4 {
 		return "", 0, fmt.Errorf("%w: a checksum file of %d bytes", ErrFormat, len(content))

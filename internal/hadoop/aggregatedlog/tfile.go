@@ -130,7 +130,8 @@ func keyText(key []byte) (string, error) {
 	return string(key[2:]), nil
 }
 
-// nextPart reads a log file's name and length in a record; io.EOF after the last one.
+// nextPart reads the name and length of the next log file in a container's record. It
+// returns io.EOF after the record's last log file.
 func nextPart(content io.Reader) (name string, size int64, err error) {
 	if name, err = readUTF(content); err != nil {
 		return "", 0, err

@@ -32,14 +32,14 @@ func (c *Config) HTTPSOnly() bool {
 // ResourceManagers, in their configured order. addressKey names the service, such as
 // "yarn.resourcemanager.scheduler.address".
 //
-// With yarn.resourcemanager.ha.enabled there is one address for each id in
+// If yarn.resourcemanager.ha.enabled is true, there is one address for each id in
 // yarn.resourcemanager.ha.rm-ids: the value of <addressKey>.<id>, or else
-// yarn.resourcemanager.hostname.<id> with the default port. Otherwise there is one:
-// the value of addressKey, or else yarn.resourcemanager.hostname with the default
-// port. If yarn.http.policy is HTTPS_ONLY,
-// yarn.resourcemanager.webapp.https.address is read in place of webapp.address. A
-// wildcard address (0.0.0.0), at which a server can listen but to which a client
-// cannot connect, is replaced by yarn.resourcemanager.hostname, or else localhost.
+// yarn.resourcemanager.hostname.<id> with the default port. Otherwise there is one address:
+// the value of addressKey, or else yarn.resourcemanager.hostname with the default port. If
+// yarn.http.policy is HTTPS_ONLY, yarn.resourcemanager.webapp.https.address is read in
+// place of yarn.resourcemanager.webapp.address. A wildcard address (0.0.0.0), at which a
+// server can listen but to which a client cannot connect, is replaced by
+// yarn.resourcemanager.hostname, or else localhost.
 func (c *Config) ResourceManagers(addressKey string) ([]string, error) {
 	if addressKey == "yarn.resourcemanager.webapp.address" && c.HTTPSOnly() {
 		addressKey = "yarn.resourcemanager.webapp.https.address"
@@ -78,7 +78,8 @@ func (c *Config) ResourceManagers(addressKey string) ([]string, error) {
 	return addresses, nil
 }
 
-// resourceManager returns one address. suffix is ".<id>" with high availability, else "".
+// resourceManager returns the address of one ResourceManager. suffix is ".<id>" with high
+// availability, else "".
 func (c *Config) resourceManager(addressKey, suffix, port string) (string, error) {
 	const hostnameKey = "yarn.resourcemanager.hostname"
 	hostname, err := c.text(hostnameKey + suffix)
@@ -251,7 +252,8 @@ func splitHostPort(address, defaultPort string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// isWildcard reports whether host is an address to listen at, such as 0.0.0.0.
+// isWildcard reports whether host is a wildcard address, such as 0.0.0.0, at which only a
+// server can listen.
 func isWildcard(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsUnspecified()

@@ -19,9 +19,9 @@ import (
 // ErrNotConfigured means that no environment variable names a configuration directory.
 var ErrNotConfigured = errors.New("no Hadoop configuration: set HADOOP_CONF_DIR to the directory that holds core-site.xml and yarn-site.xml")
 
-// siteFiles are read in this order. A later file overrides an earlier one, except for
-// final parameters. sslClient comes first: Hadoop keeps its settings separate
-// (SSLFactory).
+// siteFiles are read in this order. A later file overrides an earlier one, except for final
+// parameters. sslClient comes first, so that it overrides no other file, because Hadoop
+// reads it into a separate configuration (SSLFactory).
 var siteFiles = []string{sslClient, "core-site.xml", "hdfs-site.xml", "yarn-site.xml"}
 
 const (
@@ -73,14 +73,15 @@ func Load(dir string) (*Config, error) {
 	return raw.resolve(os.LookupEnv, systemProperties()), nil
 }
 
-// existsAsLink reports whether path exists, even as a dangling link, which is an error.
+// existsAsLink reports whether path exists, if only as a dangling link. Load treats a
+// dangling link as an error, not as a missing file.
 func existsAsLink(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// FromEnvironment loads the directory that HADOOP_CONF_DIR names, else YARN_CONF_DIR,
-// else $HADOOP_HOME/etc/hadoop. overrides replaces values by key. It fails with
+// FromEnvironment loads the directory that HADOOP_CONF_DIR names, else YARN_CONF_DIR, else
+// $HADOOP_HOME/etc/hadoop. overrides replaces values by key. FromEnvironment fails with
 // ErrNotConfigured if none of the three variables is set.
 func FromEnvironment(overrides map[string]string) (*Config, error) {
 	load := func(variable, dir string) (*Config, error) {
@@ -140,8 +141,9 @@ func (c *Config) lookup(key string) (setting, bool) {
 	return s, ok
 }
 
-// Map returns the expanded values of all explicitly set keys, for containers (see
-// FromMap), without those of ssl-client.xml, which name local files and may be passwords.
+// Map returns the expanded values of all explicitly set keys, for use in containers (see
+// FromMap). It omits the keys of ssl-client.xml, because their values name local files or
+// may be passwords.
 func (c *Config) Map() map[string]string {
 	m := make(map[string]string, len(c.explicit))
 	for key, s := range c.explicit {
@@ -161,8 +163,8 @@ func (c *Config) Source(key string) string {
 }
 
 // systemProperties returns the Java system properties that Hadoop configurations use as
-// variables and that make sense outside a JVM. As in Hadoop, they precede configuration
-// keys.
+// variables and that make sense outside a JVM. As in Hadoop, a system property takes
+// precedence over the configuration key of that name.
 func systemProperties() map[string]string {
 	p := map[string]string{"java.io.tmpdir": os.TempDir()}
 	if u, err := user.Current(); err == nil {

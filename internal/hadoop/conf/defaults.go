@@ -13,7 +13,7 @@ const (
 )
 
 // builtin has the defaults of the keys that bobbin reads, and of keys to which these
-// commonly refer, except defaults that are empty: an empty value counts as none.
+// commonly refer, except defaults that are empty, because an empty value counts as none.
 var builtin = map[string]builtinDefault{
 	"fs.defaultFS":                   {"file:///", coreDefault},
 	"hadoop.rpc.protection":          {"authentication", coreDefault},

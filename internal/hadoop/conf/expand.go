@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// maxSubstitutions limits substitutions in a value (Configuration.substituteVars).
+// maxSubstitutions is Hadoop's limit of substitutions in a value
+// (Configuration.substituteVars).
 const maxSubstitutions = 20
 
 // expander replaces variables, ${…}, in values.
@@ -15,13 +16,13 @@ type expander struct {
 	raw    func(key string) (string, bool)
 }
 
-// expand replaces the variables in value. Innermost variables come first, from left
-// to right, so that a name can itself contain variables. A name env.X stands for
-// the environment variable X (env.X-y means y if X is unset, env.X:-y means y if X
-// is unset or empty). Other names are looked up among the system properties. Names
-// not found so far are looked up as keys. As in Hadoop, expansion ends at the first
-// variable without a value and leaves it unchanged. If a variable's value contains
-// the variable itself, expand returns value unchanged.
+// expand replaces the variables in value. Innermost variables come first, from left to
+// right, so that a name can itself contain variables. A name env.X stands for the
+// environment variable X (env.X-y means y if X is unset, env.X:-y means y if X is unset or
+// empty). Other names are looked up among the system properties. A name that is not found
+// this way is looked up as a configuration key. As in Hadoop, expansion ends at the first
+// variable without a value and leaves it unchanged. If a variable's value contains the
+// variable itself, expand returns value unchanged.
 func (x *expander) expand(value string) (string, error) {
 	result := value
 	for range maxSubstitutions {
@@ -42,7 +43,7 @@ func (x *expander) expand(value string) (string, error) {
 	return value, fmt.Errorf("expanding its variables takes %d substitutions or more, Hadoop's limit (do they refer to each other?)", maxSubstitutions)
 }
 
-// findVariable finds the first ${name} without brace, dollar sign or space in its name.
+// findVariable finds the first ${name} whose name has no brace, dollar sign or space.
 func findVariable(s string) (start, end int, ok bool) {
 	start = -1
 	for i := 0; i < len(s); i++ {
@@ -76,7 +77,8 @@ func (x *expander) variable(name string) (string, bool) {
 	return x.raw(name)
 }
 
-// environment returns a variable's value for "X", "X-default" or "X:-default".
+// environment returns the value of the environment variable X, or else the default, for a v
+// such as "X", "X-default" or "X:-default".
 func (x *expander) environment(v string) (string, bool) {
 	for i := range len(v) {
 		switch {

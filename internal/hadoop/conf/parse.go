@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// Limits, far above real configurations, stop loops of includes and wrong files.
+// These limits are far above the sizes of real configurations. They end the reading of
+// files that include each other, and of files that are no configuration.
 const (
 	maxFileBytes    = 8 << 20
 	maxTotalBytes   = 32 << 20
@@ -22,7 +23,8 @@ const (
 	maxElementDepth = 64
 )
 
-// reader returns a file's content. If there is none, the error wraps fs.ErrNotExist.
+// reader returns a file's content. If there is no such file, the error wraps
+// fs.ErrNotExist.
 type reader func(path string) ([]byte, error)
 
 func readFile(path string) (content []byte, err error) {
@@ -47,7 +49,7 @@ type rawProperty struct {
 	source string
 }
 
-// rawProperties collects the properties of all files, in the order of reading.
+// rawProperties collects the properties of all files as they are read.
 type rawProperties struct {
 	values map[string]rawProperty
 	finals map[string]bool
@@ -247,7 +249,8 @@ func (p *parser) endProperty() error {
 	return nil
 }
 
-// inUnusedFallback reports whether the parser is in the fallback of an existing file.
+// inUnusedFallback reports whether the parser is in an xi:fallback element that has no
+// effect because the file to include exists.
 func (p *parser) inUnusedFallback() bool {
 	for _, i := range p.includes {
 		if i.inFallback && !i.missing {
@@ -277,7 +280,8 @@ func (p *parser) include(e xml.StartElement) error {
 	return nil
 }
 
-// readInclude reads an included file, or reports it as missing.
+// readInclude reads an included file. If the file does not exist, it returns true and no
+// error.
 func (p *parser) readInclude(href string) (missing bool, err error) {
 	path, err := includePath(p.path, href)
 	if err != nil {
@@ -294,7 +298,8 @@ func (p *parser) readInclude(href string) (missing bool, err error) {
 	return false, err
 }
 
-// includePath returns the path that href names, if relative, to the including file.
+// includePath returns the path of the file that href names. A relative href is resolved
+// against the directory of from, the including file.
 func includePath(from, href string) (string, error) {
 	if u, err := url.Parse(href); err == nil && u.Scheme != "" {
 		if u.Scheme != "file" {
@@ -325,7 +330,8 @@ func (p *parser) syntaxError(err error) error {
 	return p.errorf(p.line(), "malformed XML: %w", err)
 }
 
-// charsetReader converts the other encodings that configuration files use to UTF-8.
+// charsetReader returns a reader of input in UTF-8. It fails for an encoding that
+// configuration files do not commonly use.
 func charsetReader(charset string, input io.Reader) (io.Reader, error) {
 	switch strings.ToLower(charset) {
 	case "utf-8", "utf8", "us-ascii", "ascii":

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// memory reads files from a map.
+// memory returns a reader of the files in a map, by path.
 func memory(files map[string]string) reader {
 	return func(path string) ([]byte, error) {
 		content, ok := files[path]

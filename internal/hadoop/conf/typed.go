@@ -33,13 +33,15 @@ func (c *Config) text(key string) (string, error) {
 	return strings.TrimSpace(s.value), nil
 }
 
-// invalid returns the error that a key's value is not want, and where the value was set.
+// invalid returns an error that says that the value of key is not want, such as "a whole
+// number", and where the value was set.
 func (c *Config) invalid(key, want string) error {
 	s, _ := c.lookup(key)
 	return fmt.Errorf("%s = %q (set in %s) is not %s", key, strings.TrimSpace(s.value), s.source, want)
 }
 
-// Bool returns a key's value "true" or "false", in any case; def if there is no value.
+// Bool returns a key's value, which must be "true" or "false" in upper or lower case. It
+// returns def if the key has no value.
 func (c *Config) Bool(key string, def bool) (bool, error) {
 	value, err := c.text(key)
 	switch {
@@ -55,7 +57,8 @@ func (c *Config) Bool(key string, def bool) (bool, error) {
 	return def, c.invalid(key, "true or false")
 }
 
-// Int returns a key's decimal or 0x-prefixed integer; def if there is no value.
+// Int returns a key's value, which must be an integer, decimal or hexadecimal with the
+// prefix 0x. It returns def if the key has no value.
 func (c *Config) Int(key string, def int) (int, error) {
 	value, err := c.text(key)
 	if err != nil {
@@ -86,7 +89,8 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// durationSuffixes are those of Hadoop's Configuration; "s", which ends others, is last.
+// durationSuffixes are those of Hadoop's Configuration. "s" is last because "ns", "us" and
+// "ms" end with it, too.
 var durationSuffixes = []struct {
 	suffix string
 	unit   time.Duration
@@ -100,8 +104,9 @@ var durationSuffixes = []struct {
 	{"s", time.Second},
 }
 
-// Duration returns a key's duration: an integer with a suffix ns, us, ms, s, m, h or d,
-// in any case, or in the given unit. It returns def if the key has no value.
+// Duration returns a key's value, which must be an integer with a suffix ns, us, ms, s, m,
+// h or d, in upper or lower case. An integer without a suffix is in the given unit.
+// Duration returns def if the key has no value.
 func (c *Config) Duration(key string, def, unit time.Duration) (time.Duration, error) {
 	value, err := c.text(key)
 	if err != nil {
@@ -127,8 +132,8 @@ func (c *Config) Duration(key string, def, unit time.Duration) (time.Duration, e
 	return time.Duration(n) * unit, nil
 }
 
-// Strings returns a key's list, separated by commas or line breaks, with elements trimmed
-// and without empty ones; def if the key has no value.
+// Strings returns a key's value, which is a list separated by commas or line breaks. It
+// trims the elements and omits empty ones. It returns def if the key has no value.
 func (c *Config) Strings(key string, def []string) ([]string, error) {
 	value, err := c.text(key)
 	if err != nil {

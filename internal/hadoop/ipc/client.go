@@ -23,7 +23,7 @@ type Client struct {
 	id        []byte // identifies this client in the retry caches of servers
 	lastID    atomic.Int32
 
-	// ctx ends with Close, which also ends attempts to connect.
+	// ctx is canceled by Close, so that attempts to connect end.
 	ctx    context.Context
 	cancel context.CancelFunc
 	// running counts attempts to connect and open connections, for which Close waits.
@@ -35,7 +35,8 @@ type Client struct {
 	activeIndex int // index of the address to which calls go
 	current     *connection
 	dialing     *attempt
-	// connections have not ended: the current one, and earlier ones that await responses.
+	// connections has the connections that have not ended: the current one, and earlier
+	// ones that await responses.
 	connections map[*connection]struct{}
 }
 
@@ -47,8 +48,8 @@ type attempt struct {
 	err        error
 }
 
-// NewClient returns a client of the service at addresses (host:port), which it tries in
-// this order. It connects with the first call.
+// NewClient returns a client of the service at addresses (host:port), which the client
+// tries in this order. The client connects at its first call.
 func NewClient(addresses []string, options Options) *Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Client{
@@ -65,7 +66,7 @@ func NewClient(addresses []string, options Options) *Client {
 // newClientID returns a random UUID of 16 bytes, as ClientId.java does.
 func newClientID() []byte {
 	id := make([]byte, 16)
-	// crypto/rand never fails (its documentation).
+	// As documented, crypto/rand never fails.
 	_, _ = rand.Read(id)
 	id[6] = id[6]&0x0f | 0x40
 	id[8] = id[8]&0x3f | 0x80
@@ -79,8 +80,8 @@ func (c *Client) SetToken(token security.Token) {
 	c.token = token
 }
 
-// ActiveIndex returns the index, in NewClient's addresses, of the address for new calls:
-// after a successful call, that of the server that answered it.
+// ActiveIndex returns the index, in NewClient's addresses, of the address to which new
+// calls go. After a successful call, that is the address of the server that answered it.
 func (c *Client) ActiveIndex() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +89,7 @@ func (c *Client) ActiveIndex() int {
 }
 
 // Close closes all connections and waits for their goroutines. Pending calls fail with
-// ErrClosed. It may be called again.
+// ErrClosed. Close may be called again.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -106,11 +107,11 @@ func (c *Client) Close() error {
 // Call calls a method of the protocol and stores the server's answer in response. Its
 // error is a *CallError; if the server threw an exception, it wraps a *RemoteError.
 //
-// Call tries again, until Options.RetryFor has passed or ctx ends, if the server
-// has certainly not processed the call (it could not connect, or the server threw
-// StandbyException, RetriableException or one of Options.Retriable), or if the call
-// is Idempotent and the connection was lost or timed out. If ctx ends, Call returns
-// at once; the server may still process the call.
+// Call tries again, until Options.RetryFor has passed or ctx ends, in two cases. In the
+// first, the server has certainly not processed the call, because Call could not connect,
+// or because the server threw StandbyException, RetriableException or one of
+// Options.Retriable. In the second, the call is Idempotent, and the connection was lost or
+// timed out. If ctx ends, Call returns at once; the server may still process the call.
 func (c *Client) Call(ctx context.Context, method string, request, response proto.Message, options ...CallOption) error {
 	call := &retryCall{client: c, method: method, id: c.nextID(), began: time.Now()}
 	for _, option := range options {
@@ -141,8 +142,8 @@ func (c *Client) simpleProtocol() string {
 }
 
 // connect returns the current connection, or waits for an attempt to connect, which it
-// starts if none is under way. The attempt continues for other calls after the end of
-// ctx.
+// starts if none is under way. If ctx ends, the attempt continues for the benefit of other
+// calls.
 func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -173,8 +174,8 @@ func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	}
 }
 
-// dial tries to connect for the calls that wait for try. After a failure or at a standby,
-// the next attempt goes to the next address.
+// dial tries to connect for the calls that wait for try. If the connection fails or the
+// server is on standby, the next attempt goes to the next address.
 func (c *Client) dial(try *attempt, token security.Token) {
 	defer c.running.Done()
 	opened, err := open(c.ctx, try.address, c.id, token, c.options)
@@ -215,7 +216,8 @@ func (c *Client) forget(connection *connection) {
 	}
 }
 
-// failover makes new calls go to the next address, unless connection is not current. The
+// failover makes new calls go to the next address if connection is the current one.
+// Otherwise it does nothing, for example because another call has already failed over. The
 // connection finishes its calls and closes when it is idle.
 func (c *Client) failover(connection *connection) {
 	c.mu.Lock()

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 type text = wrapperspb.StringValue
 
-// token is accepted by servers made with secure.
+// token is the token that servers with the options of secure accept.
 var token = security.Token{Identifier: []byte("id of the attempt"), Password: []byte("geheim"), Kind: "TEST"}
 
 // secure returns options of a server that accepts token.
@@ -40,7 +40,8 @@ func secure(qops ...sasl.QOP) ipctest.Options {
 	}}
 }
 
-// newServer serves the methods echo and fail, which throws the requested exception.
+// newServer returns a server with the methods echo and fail. fail throws an exception of
+// the class that the request names.
 func newServer(t *testing.T, options ipctest.Options) *ipctest.Server {
 	t.Helper()
 	server, err := ipctest.NewServer(options)
@@ -55,7 +56,7 @@ func newServer(t *testing.T, options ipctest.Options) *ipctest.Server {
 	return server
 }
 
-// handle registers a method from string to string.
+// handle registers a method that takes and returns a string.
 func handle(s *ipctest.Server, method string, f func(context.Context, ipctest.Call, string) (string, error)) {
 	ipctest.Handle(s, protocol, method, func(ctx context.Context, call ipctest.Call, request *text) (*text, error) {
 		out, err := f(ctx, call, request.GetValue())
@@ -63,8 +64,8 @@ func handle(s *ipctest.Server, method string, f func(context.Context, ipctest.Ca
 	})
 }
 
-// newClient returns a client that authenticates by token. Zero options get values for
-// tests.
+// newClient returns a client that authenticates by token. Options that are zero get values
+// that suit tests.
 func newClient(t *testing.T, options ipc.Options, addresses ...string) *ipc.Client {
 	t.Helper()
 	options.Protocol = protocol
@@ -82,7 +83,7 @@ func newClient(t *testing.T, options ipc.Options, addresses ...string) *ipc.Clie
 	return client
 }
 
-// call calls a method from string to string.
+// call calls a method that takes and returns a string.
 func call(ctx context.Context, c *ipc.Client, method, request string, options ...ipc.CallOption) (string, error) {
 	response := &text{}
 	err := c.Call(ctx, method, wrapperspb.String(request), response, options...)
@@ -97,7 +98,8 @@ func within(t *testing.T) context.Context {
 }
 
 func TestCallUnderEveryProtection(t *testing.T) {
-	// Request and response are longer than what the security layer wraps at once.
+	// Request and response are so long that the security layer wraps each in several
+	// pieces.
 	long := strings.Repeat("0123456789", 30_000)
 	for _, qop := range []sasl.QOP{sasl.Auth, sasl.AuthInt, sasl.AuthConf} {
 		for _, late := range []bool{false, true} {
@@ -198,7 +200,8 @@ func TestCallsShareOneConnection(t *testing.T) {
 		t.Run(string(qop), func(t *testing.T) {
 			const calls = 100
 			server := newServer(t, secure(qop))
-			// No call is answered before all have arrived: the client must not wait.
+			// No call is answered before all have arrived, so the client must not wait for
+			// one answer before it sends the next call.
 			var waiting atomic.Int32
 			all := make(chan struct{})
 			handle(server, "meet", func(ctx context.Context, _ ipctest.Call, s string) (string, error) {

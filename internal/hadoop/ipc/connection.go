@@ -24,10 +24,12 @@ type pendingCall struct {
 	id    int32
 	frame []byte
 	sent  bool // the writer has begun to send the frame
-	// waiting is false once the caller no longer waits. A call that was sent then stays
-	// in the table until its response, so that the connection notices a silent server.
+	// waiting is false once the caller no longer waits. If the call was sent, it
+	// nevertheless stays in connection.calls until its response, so that the connection
+	// notices a silent server.
 	waiting bool
-	// answer receives the result from the goroutine that removes the call from the table.
+	// answer receives the result from the goroutine that removes the call from
+	// connection.calls.
 	answer chan callResult
 }
 
@@ -55,14 +57,15 @@ type connection struct {
 	mu         sync.Mutex
 	failed     error // why the connection ended; nil while it is open
 	calls      map[int32]*pendingCall
-	unanswered int // number of sent calls in the table
+	unanswered int // number of sent calls in calls
 	// heard is the time since which the server's silence counts: when it last sent
 	// anything or, if later, when a call was sent while no other call was
 	// unanswered. used is when a call last began or ended.
 	heard, used time.Time
 }
 
-// start starts the goroutines of h's connection, and calls gone when both have ended.
+// start returns the connection that h has opened and starts its two goroutines. It calls
+// gone when both have ended.
 func start(h *handshake, gone func(*connection)) *connection {
 	now := time.Now()
 	c := &connection{
@@ -124,14 +127,15 @@ func (c *connection) roundTrip(ctx context.Context, id int32, message []byte) ([
 	}
 }
 
-// register adds a call to the table. It fails if the connection has ended.
+// register adds a call to c.calls. It fails if the connection has ended.
 func (c *connection) register(call *pendingCall) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed != nil {
 		return &ConnectionError{Address: c.address, Err: c.failed}
 	}
-	// A new attempt of a call replaces an earlier one, and takes the response to either.
+	// All attempts of a call have the same id. A new attempt replaces an earlier one, and
+	// takes the first response to either of them.
 	c.remove(call.id)
 	c.calls[call.id] = call
 	c.used = time.Now()
@@ -149,7 +153,8 @@ func (c *connection) abandon(call *pendingCall) {
 	}
 }
 
-// remove removes a call from the table and returns it; nil if it is not there.
+// remove removes a call from c.calls and returns it; nil if it is not there. c.mu must be
+// locked.
 func (c *connection) remove(id int32) *pendingCall {
 	call := c.calls[id]
 	if call != nil && call.sent {
@@ -183,7 +188,7 @@ func (c *connection) failLocked(cause error) {
 	}
 	c.failed = cause
 	close(c.ended)
-	// The connection is not used any more.
+	// Ignore the error, because the connection is not used any more.
 	_ = c.conn.Close()
 	c.logger.Debug("disconnected", "reason", cause, "calls", len(c.calls))
 	var remote *RemoteError
@@ -196,7 +201,8 @@ func (c *connection) failLocked(cause error) {
 	}
 }
 
-// write sends calls and, while the server is silent, pings. It calls check regularly.
+// write sends calls. It also sends pings while the server owes a response and is silent,
+// and calls check regularly.
 func (c *connection) write() {
 	interval := max(min(c.options.PingInterval, c.options.IdleTimeout, c.options.CallTimeout)/4, time.Millisecond)
 	ticker := time.NewTicker(interval)
@@ -270,11 +276,13 @@ func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	return silence, false
 }
 
-// exceptionWait is how long the client waits for an exception after a write has failed.
+// exceptionWait is how long the client waits for the server's exception after a write has
+// failed.
 const exceptionWait = time.Second
 
-// failAfterWrite ends the connection after a failed write. A server that refuses a client sends
-// an exception and closes the connection: failAfterWrite gives read time to receive it.
+// failAfterWrite ends the connection after a failed write. A server that refuses a client
+// sends an exception and closes the connection, so failAfterWrite first gives read time to
+// receive the exception.
 func (c *connection) failAfterWrite(cause error) {
 	if c.conn.SetReadDeadline(time.Now().Add(exceptionWait)) == nil {
 		select {
@@ -349,8 +357,8 @@ func (c *connection) receive(body []byte) error {
 	c.remove(id)
 	c.used = c.heard
 	if remote != nil && remote.Fatal {
-		// End the connection first, so that the caller's next call uses another. The
-		// other calls fail with a lost connection.
+		// End the connection before the answer, so that the caller's next call uses a new
+		// one. The connection's other calls fail with a ConnectionError.
 		err = fmt.Errorf("the server closed the connection over another call: %v", remote)
 		c.failLocked(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundUnacknowledged sets TCP_USER_TIMEOUT for TCP. It limits keep-alive probes, too.
+// boundUnacknowledged sets TCP_USER_TIMEOUT to unacknowledgedTimeout if conn is a TCP
+// connection. The option also limits how long keep-alive probes may go unanswered.
 func boundUnacknowledged(conn net.Conn) error {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

@@ -4,5 +4,6 @@ package ipc
 
 import "net"
 
-// boundUnacknowledged does nothing: the system's keep-alive probes have to suffice.
+// boundUnacknowledged does nothing, because only Linux has TCP_USER_TIMEOUT. The system's
+// keep-alive probes have to suffice.
 func boundUnacknowledged(net.Conn) error { return nil }

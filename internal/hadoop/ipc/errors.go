@@ -33,10 +33,11 @@ const (
 // Error returns the class name without its package.
 func (c ErrorClass) Error() string { return string(c[strings.LastIndexByte(string(c), '.')+1:]) }
 
-// ErrorDetail is the kind of an error: a value of the enum RpcErrorCodeProto.
+// ErrorDetail says where in the server an error arose: a value of the enum
+// RpcErrorCodeProto.
 type ErrorDetail int32
 
-// String returns the protocol's name of the kind.
+// String returns the name of the value in the protocol, such as "ERROR_APPLICATION".
 func (d ErrorDetail) String() string { return pb.ResponseHeader_ErrorCode(d).String() }
 
 // RemoteError is an exception that the server threw.
@@ -44,7 +45,7 @@ type RemoteError struct {
 	Class   ErrorClass  // the exception's Java class name
 	Message string      // the exception's text, without class name and stack trace
 	Stack   string      // the server's stack trace, "" if the server does not send it
-	Detail  ErrorDetail // the kind of the error: where in the server it arose
+	Detail  ErrorDetail // where in the server the error arose
 	Fatal   bool        // the server closed the connection because of the exception
 }
 
@@ -108,11 +109,12 @@ func (e *ConnectionError) Unwrap() error { return e.Err }
 // CallError is the error of every failed call. Err is or wraps a *RemoteError, a
 // *ConnectionError, the context's error or ErrClosed.
 type CallError struct {
-	// Method is like "ApplicationMasterProtocolPB.allocate", without the Java package.
+	// Method is the protocol without its Java package, and the method, such as
+	// "ApplicationMasterProtocolPB.allocate".
 	Method string
 	// Address is the host:port that was tried last; all addresses if none was tried.
 	Address string
-	// Attempts is how often the call was tried, and Elapsed the total time.
+	// Attempts is how often the call was tried. Elapsed is the time from the start of Call.
 	Attempts int
 	Elapsed  time.Duration
 	Err      error

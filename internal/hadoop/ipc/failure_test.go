@@ -166,7 +166,7 @@ func TestPingsWhileWaiting(t *testing.T) {
 	require.Equal(t, "pinged", got)
 }
 
-// watched reports when it is closed.
+// watched is a connection that closes the channel closed when it is closed.
 type watched struct {
 	net.Conn
 	once   sync.Once

@@ -18,7 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// sealOverhead is how many bytes a frame under a SASL layer may exceed MaxResponse.
+// sealOverhead is by how many bytes a frame may exceed MaxResponse if a SASL layer protects
+// it.
 const sealOverhead = 1 << 10
 
 // errNoIdentity means that the client has neither a token, nor Kerberos, nor Options.Simple.
@@ -167,7 +168,7 @@ func (h *handshake) authenticate(ctx context.Context) (sasl.Mechanism, error) {
 	}
 }
 
-// insecure returns the error for a server that believes any client.
+// insecure returns the error for a server that does not authenticate its clients.
 func (h *handshake) insecure() error {
 	neglects := "check tokens"
 	if h.token.IsZero() {
@@ -176,7 +177,8 @@ func (h *handshake) insecure() error {
 	return fmt.Errorf("the server does not %s (its security is off), so it cannot be told from an impostor: refused", neglects)
 }
 
-// finish handles the server's success message. It fails if the client has not succeeded.
+// finish handles the server's success message. It fails if the server has not proved its
+// identity to the client.
 func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	if message.Token != nil {
 		answer, err := mechanism.Step(message.GetToken())
@@ -193,8 +195,9 @@ func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	return nil
 }
 
-// initiate chooses the server's first mechanism that works with the token or, without
-// one, with Kerberos.
+// initiate chooses the first of the server's mechanisms that works with the token or,
+// without a token, with Kerberos. It sends the client's first message and returns the
+// mechanism.
 func (h *handshake) initiate(ctx context.Context, auths []*pb.SaslMessage_SaslAuth) (sasl.Mechanism, error) {
 	var offered []string
 	for _, auth := range auths {
@@ -240,7 +243,8 @@ func (h *handshake) digest(auth *pb.SaslMessage_SaslAuth) (mechanism sasl.Mechan
 		ServerID: auth.GetServerId(),
 		QOPs:     h.options.QOPs,
 	})
-	// A server with one mechanism includes the challenge, which saves a round trip.
+	// A server with only one mechanism includes the challenge in its offer, which saves a
+	// round trip.
 	if auth.Challenge != nil {
 		first, err = mechanism.Step(auth.GetChallenge())
 	}
@@ -297,7 +301,7 @@ func (h *handshake) write(b []byte) error {
 
 func (h *handshake) lost(err error) error { return &ConnectionError{Address: h.address, Err: err} }
 
-// nonNil replaces nil, a field that protobuf would omit, by an empty slice.
+// nonNil returns b, or an empty slice for nil, because protobuf omits a field that is nil.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -24,8 +24,8 @@ type retryCall struct {
 	began    time.Time
 	address  string
 	attempts int
-	// failures counts the failed attempts that lengthen the next pause: all but those
-	// with the verdict retryNow.
+	// failures counts the failed attempts that lengthen the next pause: all except those
+	// after which the decision was retryNow.
 	failures int
 	cause    error // why the previous attempt failed
 }
@@ -82,8 +82,9 @@ func (r *retryCall) frame(request proto.Message) ([]byte, error) {
 	}, request)
 }
 
-// interrupted returns err or, if ctx has ended, the context's error with the reason why
-// an attempt failed.
+// interrupted returns err if ctx has not ended. Otherwise it returns the context's error,
+// together with the error of the last attempt that failed for another reason than the end
+// of ctx.
 func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -97,7 +98,8 @@ func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (the try before failed: %w)", ctx.Err(), err)
 }
 
-// decide returns what to do after err. connection is the attempt's; nil if it had none.
+// decide returns what to do after an attempt that failed with err. connection is the one
+// that the attempt used; nil if it could not connect.
 func (r *retryCall) decide(err error, connection *connection) retryDecision {
 	var lost *ConnectionError
 	var remote *RemoteError
@@ -120,7 +122,8 @@ func (r *retryCall) decide(err error, connection *connection) retryDecision {
 		case errors.Is(err, errIdleConnection):
 			return retryNow
 		case connection != nil && !connection.alive():
-			// The next attempt to connect shows whether the server still can be reached.
+			// The connection was lost. Stay with the address: the next attempt to connect
+			// shows whether the server can still be reached.
 			return retryAfterPause
 		default:
 			return tryNextAddress

@@ -59,8 +59,8 @@ func Decode(stream []byte) (any, error) {
 	return value, nil
 }
 
-// decoder reads a stream. It keeps all elements, to which later parts may refer by
-// number.
+// decoder reads a stream. It keeps all elements, because later parts of the stream may
+// refer to them by number.
 type decoder struct {
 	stream  []byte
 	at      int
@@ -133,8 +133,8 @@ func (d *decoder) int64() (int64, error) {
 	return int64(binary.BigEndian.Uint64(b)), nil
 }
 
-// utf reads a string: its length in 2 bytes, and its bytes in Java's modified UTF-8,
-// which differs for NUL and characters above U+FFFF; utf does not convert these.
+// utf reads a string: its length in 2 bytes, and its bytes in Java's modified UTF-8. That
+// differs from UTF-8 for NUL and characters above U+FFFF, which utf does not convert.
 func (d *decoder) utf() (string, error) {
 	n, err := d.uint16()
 	if err != nil {
@@ -149,8 +149,8 @@ func (d *decoder) remember(value any) int {
 	return len(d.handles) - 1
 }
 
-// enter is called before a nested element is decoded, leave after that. enter fails,
-// naming kind, if the nesting is deeper than maxDepth.
+// enter is called before a nested element is decoded, and leave afterwards. enter fails if
+// the nesting is deeper than maxDepth; kind says in the error what is nested.
 func (d *decoder) enter(kind string) error {
 	if d.depth == maxDepth {
 		return fmt.Errorf("%s lie more than %d deep in one another", kind, maxDepth)
@@ -305,7 +305,8 @@ func (d *decoder) newClassDesc() (*classDesc, error) {
 	return desc, err
 }
 
-// annotation reads what a writeObject method wrote, including the end marker.
+// annotation reads what a writeObject method wrote and the end marker behind it, which it
+// does not return.
 func (d *decoder) annotation() ([]any, error) {
 	var all []any
 	for {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stream returns a stream with the given content: hexadecimal digits, with text in
+// stream returns a stream with the given content, which is hexadecimal digits and texts in
 // quotes.
 func stream(t testing.TB, parts ...string) []byte {
 	t.Helper()
@@ -125,7 +125,7 @@ func TestStreamsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes any bytes: Decode returns a value or an error.
+// FuzzDecode decodes any bytes. Decode must return a value or an error, and not panic.
 func FuzzDecode(f *testing.F) {
 	f.Add(point(f))
 	f.Add(list(f, "00000001", "74", "'one", "78"))

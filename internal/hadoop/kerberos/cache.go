@@ -16,8 +16,8 @@ import (
 
 const cacheVariable = "KRB5CCNAME"
 
-// loadCache reads the user's ticket cache, and returns how it is called and where that
-// name comes from.
+// loadCache reads the user's ticket cache. It also returns the cache's name and, for use in
+// messages, where that name comes from.
 func (s *settings) loadCache() (cache *credentials.CCache, name, from string, err error) {
 	name, from = s.nameOfCache()
 	if kept, byDaemon := strings.CutPrefix(name, kcmPrefix); byDaemon {
@@ -39,7 +39,7 @@ func (s *settings) loadCache() (cache *credentials.CCache, name, from string, er
 	return cache, name, from, err
 }
 
-// nameOfCache returns the name of the user's ticket cache, and where that comes from.
+// nameOfCache returns the name of the user's ticket cache, and where the name comes from.
 func (s *settings) nameOfCache() (name, from string) {
 	name, from = os.Getenv(cacheVariable), cacheVariable
 	if name == "" {
@@ -51,7 +51,8 @@ func (s *settings) nameOfCache() (name, from string) {
 	return expandParameters(name), from
 }
 
-// cacheFile returns the path of the ticket cache of that name.
+// cacheFile returns the path of the ticket cache with the given name, such as
+// "DIR:/tmp/cc". from says in errors where name comes from.
 func cacheFile(name, from string) (string, error) {
 	kind, rest, typed := strings.Cut(name, ":")
 	if !typed || strings.HasPrefix(name, "/") {
@@ -71,8 +72,8 @@ func cacheFile(name, from string) (string, error) {
 		"export %s=FILE:$HOME/.krb5cc and run kinit, or use --principal with --keytab", name, from, cacheVariable)
 }
 
-// primaryOf returns the current cache of a collection: the directory dir, or the file
-// in it that ":path" names.
+// primaryOf returns the file of the current cache in a collection. dir is the collection's
+// directory, or a ":" and the path of a file in it, which primaryOf then returns.
 func primaryOf(dir string) (string, error) {
 	if file, one := strings.CutPrefix(dir, ":"); one {
 		return file, nil
@@ -84,7 +85,8 @@ func primaryOf(dir string) (string, error) {
 	return filepath.Join(dir, filepath.Base(strings.TrimSpace(string(content)))), err
 }
 
-// expandParameters replaces MIT's parameters in the name of a cache.
+// expandParameters replaces the parameters, such as %{uid}, that MIT's library allows in
+// the name of a ticket cache.
 func expandParameters(name string) string {
 	login := ""
 	if u, err := user.Current(); err == nil {

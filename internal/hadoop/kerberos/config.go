@@ -20,14 +20,14 @@ import (
 const (
 	configVariable = "KRB5_CONFIG"
 	defaultConfig  = "/etc/krb5.conf"
-	// maxIncludes limits how deep files may include others.
+	// maxIncludes is how deep the inclusion of files may be nested.
 	maxIncludes = 10
 )
 
-// settings is the content of krb5.conf.
+// settings is what was read from krb5.conf.
 type settings struct {
-	files     []string // that were read
-	cacheName string   // default_ccache_name, with its parameters
+	files     []string // the files that were read, without those that they include
+	cacheName string   // default_ccache_name, in which parameters such as %{uid} are not replaced
 	kcmSocket string   // kcm_socket
 	library   *config.Config
 }
@@ -67,8 +67,8 @@ func loadSettings(files string) (*settings, error) {
 	return s, nil
 }
 
-// parseConfig reads a krb5.conf that includes no files. gokrb5 panics at some malformed
-// lines.
+// parseConfig parses the text of a krb5.conf that includes no files. It recovers from the
+// panics of gokrb5 at some malformed lines, and returns an error for them.
 func parseConfig(text string) (library *config.Config, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -83,8 +83,9 @@ func parseConfig(text string) (library *config.Config, err error) {
 	return library, err
 }
 
-// sections collects the lines of krb5.conf's sections from several files, because
-// gokrb5 reads one file, in which the last section of a name replaces the earlier ones.
+// sections collects the lines of krb5.conf's sections from several files, because gokrb5
+// reads only one file. If that file has several sections of one name, gokrb5 ignores all
+// but the last one.
 type sections struct {
 	names  []string
 	byName map[string][]string
@@ -111,7 +112,7 @@ func (s *sections) read(name string, depth int) error {
 func (s *sections) parse(name string, content io.Reader, depth int) error {
 	scanner := bufio.NewScanner(content)
 	section := ""
-	nested := 0 // open braces within libdefaults
+	nested := 0 // number of open braces within libdefaults
 	for scanner.Scan() {
 		line := strings.TrimSpace(scanner.Text())
 		if line == "" || line[0] == '#' || line[0] == ';' {
@@ -132,7 +133,8 @@ func (s *sections) parse(name string, content io.Reader, depth int) error {
 			continue
 		}
 		if section == "libdefaults" {
-			// Blocks are settings for one realm or application, which gokrb5 rejects.
+			// Skip blocks in braces, because gokrb5 rejects them. They are settings for one
+			// realm or application.
 			switch {
 			case strings.HasSuffix(line, "{"):
 				nested++
@@ -143,7 +145,8 @@ func (s *sections) parse(name string, content io.Reader, depth int) error {
 				}
 				continue
 			}
-			// The first value counts, and not the last one as for gokrb5.
+			// Keep only the first value of a key, because that one counts. For gokrb5, the
+			// last one would.
 			if key, _, _ := strings.Cut(line, "="); s.find(strings.TrimSpace(key)) >= 0 {
 				continue
 			}
@@ -153,7 +156,8 @@ func (s *sections) parse(name string, content io.Reader, depth int) error {
 	return scanner.Err()
 }
 
-// include handles a directive outside of all sections. It ignores unknown ones.
+// include handles the directives include and includedir, and ignores others, such as
+// module, which can precede the first section.
 func (s *sections) include(directive, operand string, depth int) error {
 	switch directive {
 	case "include":
@@ -167,7 +171,8 @@ func (s *sections) include(directive, operand string, depth int) error {
 			return err
 		}
 		for _, entry := range entries {
-			// The others are, for example, backups of editors.
+			// Files with other names are ignored: they are, for example, backups of
+			// editors.
 			if includeName.MatchString(entry.Name()) || strings.HasSuffix(entry.Name(), ".conf") && entry.Name()[0] != '.' {
 				if err := s.read(filepath.Join(operand, entry.Name()), depth+1); err != nil {
 					return err
@@ -208,8 +213,8 @@ func (s *sections) value(key string) string {
 	return strings.TrimSpace(value)
 }
 
-// aesTypes are the encryption types of Context, in MIT's order, by the names that
-// krb5.conf may have for them; other types are not asked for.
+// aesTypes are the encryption types for which a Client asks the KDC, in MIT's order, with
+// the names that krb5.conf can have for them. A Client asks for no other types.
 var aesTypes = []struct {
 	id    int32
 	names []string
@@ -220,8 +225,9 @@ var aesTypes = []struct {
 	{etypeID.AES128_CTS_HMAC_SHA256_128, []string{"aes128-cts-hmac-sha256-128", "aes128-sha2", "aes", "default"}},
 }
 
-// encryptionTypes returns the AES types that a key of libdefaults lists, or else
-// permitted_enctypes; all of them if neither is set or names any.
+// encryptionTypes returns the AES types in the list that key has in libdefaults or, if key
+// is not set, in the list of permitted_enctypes. It returns all AES types if neither key is
+// set, or if the list has no AES type.
 func (s *sections) encryptionTypes(key string) (ids []int32) {
 	list := cmp.Or(s.value(key), s.value("permitted_enctypes"))
 	for _, word := range strings.FieldsFunc(strings.ToLower(list), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {

@@ -34,15 +34,16 @@ const (
 	flagAcceptorSubkey = 4 // its key is the one that the server chose
 )
 
-// Context is the client's side of a GSSAPI security context with one server. Wrap and
-// Unwrap may run concurrently, but not two calls of one method.
+// Context is the client's side of a GSSAPI security context with one server. One call of
+// Wrap and one call of Unwrap may run at the same time, but not two calls of the same
+// method.
 type Context struct {
 	service       string
 	authenticator types.Authenticator
 	sessionKey    types.EncryptionKey
 	established   bool
 
-	// Set when the server has answered.
+	// Establish sets the following fields.
 	key            types.EncryptionKey
 	encryption     etype.EType
 	acceptorSubkey bool
@@ -67,12 +68,14 @@ func (c *Client) NewContext(ctx context.Context, service string) (*Context, []by
 	if x.authenticator, err = types.NewAuthenticator(user.Domain(), user.CName()); err != nil {
 		return nil, nil, err
 	}
-	// gokrb5 states a wrong size for keys of aes256-cts-hmac-sha384-192.
+	// The size is that of the ticket's key, because gokrb5 states a wrong size for the type
+	// aes256-cts-hmac-sha384-192.
 	if err := x.authenticator.GenerateSeqNumberAndSubKey(key.KeyType, len(key.KeyValue)); err != nil {
 		return nil, nil, err
 	}
 	wanted := gssapi.ContextFlagMutual | gssapi.ContextFlagReplay | gssapi.ContextFlagSequence | gssapi.ContextFlagConf | gssapi.ContextFlagInteg
-	// The length of the channel bindings, no bindings, and the flags (RFC 4121, 4.1.1).
+	// The checksum is the length of the channel bindings, zeros because there are no
+	// bindings, and the flags (RFC 4121, 4.1.1).
 	sum := make([]byte, 24)
 	binary.LittleEndian.PutUint32(sum, 16)
 	binary.LittleEndian.PutUint32(sum[20:], uint32(wanted))

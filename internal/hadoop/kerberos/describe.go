@@ -13,17 +13,17 @@ import (
 
 // Description says what a login uses.
 type Description struct {
-	Config     []string // the files of krb5.conf
+	Config     []string // paths of the krb5.conf files that were read
 	Realm      string   // the default realm
 	KDCs       []string // of the user's realm, as host:port
 	Source     string   // the ticket cache or the keytab, with its path
 	Principal  string
 	Expires    time.Time // of the ticket; zero with a keytab
 	Encryption []string  // types of the ticket's or the keytab's keys, the strongest first
-	KeyVersion uint32    // the newest of the principal's keys in the keytab; 0 with a ticket cache
+	KeyVersion uint32    // of the principal's newest key in the keytab; 0 with a ticket cache
 }
 
-// Describe returns what c uses.
+// Describe returns which files, realm, KDCs and keys c uses.
 func (c *Client) Describe() (Description, error) {
 	d := Description{Config: c.settings.files, Realm: c.Realm(), Principal: c.Principal(), Expires: c.Expires()}
 	_, realm := splitPrincipal(d.Principal)

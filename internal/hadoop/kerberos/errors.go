@@ -33,7 +33,8 @@ var remedies = map[int32]string{
 	errorcode.KDC_ERR_CANNOT_POSTDATE: "the clocks of this machine and the KDC differ: set this machine's clock (NTP)",
 }
 
-// explain returns err, an error of gokrb5, with what failed and what to do.
+// explain returns an error that wraps err, an error of gokrb5, and says what failed and
+// what to do about it.
 func (c *Client) explain(err error, what, realm string) error {
 	text := err.Error()
 	remedy := ""
@@ -58,7 +59,8 @@ func (c *Client) explain(err error, what, realm string) error {
 	return &explained{text: "kerberos: cannot " + what + ": " + remedy, cause: err}
 }
 
-// explained is an error with a remedy in place of gokrb5's text.
+// explained is an error that says what failed and what to do, and after that only the KDC's
+// part of gokrb5's text.
 type explained struct {
 	text  string
 	cause error

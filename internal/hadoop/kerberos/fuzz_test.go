@@ -20,7 +20,7 @@ func FuzzConfig(f *testing.F) {
 	f.Setenv(cacheVariable, "")
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "include") {
-			return // would read files of this machine
+			return // parse would read files of this machine
 		}
 		lines := &sections{byName: map[string][]string{}}
 		if lines.parse("krb5.conf", strings.NewReader(text), 0) != nil {
@@ -53,7 +53,8 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// FuzzUnwrap passes altered messages of a JDK to Unwrap: it must accept only the original.
+// FuzzUnwrap passes altered messages of a JDK to Unwrap, which must accept only the
+// original.
 func FuzzUnwrap(f *testing.F) {
 	vectors := loadVectors(f)
 	f.Add([]byte{5, 4, 1, 0xff, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})
@@ -70,7 +71,7 @@ func FuzzUnwrap(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			first := v.Received[0] // with the sequence number that is due; its rotation is not protected
+			first := v.Received[0] // the only one whose sequence number is due; it may be rotated
 			require.Equal(t, first.Text, string(data))
 			require.Equal(t, first.Sealed, sealed)
 		}

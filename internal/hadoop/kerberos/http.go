@@ -20,8 +20,9 @@ import (
 // authenticated.
 const authCookie = "hadoop.auth"
 
-// RoundTripper returns an http.RoundTripper that authenticates to servers that ask for
-// it (SPNEGO), and otherwise does what base does. Requests with a body need GetBody.
+// RoundTripper returns an http.RoundTripper that authenticates to servers that ask for it
+// (SPNEGO), and otherwise does what base does. A request with a body is authenticated only
+// if its GetBody is set, because the body is then sent twice.
 func (c *Client) RoundTripper(base http.RoundTripper) http.RoundTripper {
 	return &roundTripper{client: c, base: base, cookies: map[string]string{}}
 }
@@ -31,7 +32,7 @@ type roundTripper struct {
 	base   http.RoundTripper
 
 	mu      sync.Mutex
-	cookies map[string]string // by scheme and host
+	cookies map[string]string // values of authCookie, by scheme and host
 }
 
 // CloseIdleConnections closes base's idle connections.
@@ -103,8 +104,9 @@ func (r *roundTripper) send(request *http.Request, server, authorization string)
 	return response, nil
 }
 
-// negotiateToken returns a SPNEGO token for the web server on host, by that name or one
-// that DNS has for it.
+// negotiateToken returns a SPNEGO token for the web server on host. If the KDC does not
+// know a service with that host name, negotiateToken tries the names that DNS has for the
+// host.
 func (c *Client) negotiateToken(ctx context.Context, host string) ([]byte, error) {
 	_, token, err := c.NewContext(ctx, "HTTP/"+strings.ToLower(host))
 	if unknownService(err) {

@@ -25,17 +25,17 @@ const vectorsFile = "testdata/jdk.json"
 
 var recordVectors = flag.Bool("jdk", false, "talk to a JDK, and write "+vectorsFile)
 
-// vector is a context with a JDK, and the messages that it exchanged.
+// vector is a context whose server was a JDK, and the messages that both sides sent.
 type vector struct {
 	Encryption string    // name of the session key's type
 	Type       int32     // its number
 	SessionKey hexBytes  // of the ticket
-	Subkey     hexBytes  // that the client chose
+	Subkey     hexBytes  // the key that the client chose
 	Time       time.Time // of the client's authenticator
 	Sequence   int64     // the client's first sequence number
 	Answer     hexBytes  // the server's token for Establish
 	Received   []message // from the JDK
-	Sent       []message // ours, not sealed, which the JDK accepted
+	Sent       []message // from this package, not sealed; the JDK accepted them
 }
 
 type message struct {
@@ -61,7 +61,7 @@ func loadVectors(t testing.TB) (vectors []vector) {
 	return vectors
 }
 
-// initiator returns the context that waits for the JDK's answer.
+// initiator returns the client's context before Establish.
 func (v vector) initiator(testing.TB) *Context {
 	return &Context{
 		service: "nn/host", sessionKey: types.EncryptionKey{KeyType: v.Type, KeyValue: v.SessionKey},
@@ -72,7 +72,7 @@ func (v vector) initiator(testing.TB) *Context {
 	}
 }
 
-// context returns the established context.
+// context returns the client's context after Establish.
 func (v vector) context(t testing.TB) *Context {
 	x := v.initiator(t)
 	require.NoError(t, x.Establish(v.Answer))
@@ -104,7 +104,8 @@ func TestMessagesOfAJDK(t *testing.T) {
 	require.Len(t, encryptions, len(jdkEncryptions))
 }
 
-// openWith logs bob in, with one encryption type for the keys of service tickets.
+// openWith logs bob in, with a configuration that allows one encryption type for the keys
+// of service tickets.
 func openWith(t *testing.T, kdc *kdctest.KDC, keytab, encryption string) *Client {
 	config := filepath.Join(t.TempDir(), "krb5.conf")
 	require.NoError(t, os.WriteFile(config, []byte("[libdefaults]\ndefault_tgs_enctypes = "+encryption+"\n"), 0o600))
@@ -114,13 +115,14 @@ func openWith(t *testing.T, kdc *kdctest.KDC, keytab, encryption string) *Client
 	return login
 }
 
-// jdkEncryptions are the encryption types of vectors, by the service with that key.
+// jdkEncryptions are the encryption types of the vectors. The keys are the names of
+// services, of which each has a key of that type only.
 var jdkEncryptions = map[string]string{
 	"aes256": "aes256-cts-hmac-sha1-96", "aes128": "aes128-cts-hmac-sha1-96",
 	"aes256-sha2": "aes256-cts-hmac-sha384-192", "aes128-sha2": "aes128-cts-hmac-sha256-128",
 }
 
-// record exchanges messages with a JDK, in both directions, and writes them down.
+// record exchanges messages with a JDK, in both directions, and writes them to vectorsFile.
 func record(t *testing.T) {
 	kdc, bob := startKDC(t)
 	var vectors []vector

@@ -14,16 +14,17 @@ import (
 
 const (
 	kcmPrefix = "KCM:"
-	// kcmSocket is where the daemon listens, unless krb5.conf has kcm_socket.
+	// kcmSocket is the socket of the KCM daemon, which keeps ticket caches, unless
+	// krb5.conf sets kcm_socket.
 	kcmSocket = "/var/run/.heim_org.h5l.kcm-socket"
-	// kcmTimeout bounds the conversation with the daemon.
+	// kcmTimeout limits connecting to the daemon, and then all requests together.
 	kcmTimeout = 5 * time.Second
-	// maxKCMReply bounds an answer, in bytes.
+	// maxKCMReply is the largest answer in bytes.
 	maxKCMReply = 10 << 20
 )
 
-// Requests to the daemon, and the codes of answers that mean that there is no cache
-// (MIT's kcm.h, krb5_err.et).
+// Requests to the daemon, the error code if there is no cache, and the size of a
+// credential's ID (MIT's kcm.h, krb5_err.et).
 const (
 	kcmGetPrincipal    = 8
 	kcmListCredentials = 9
@@ -83,7 +84,8 @@ func askKCM(conn io.ReadWriter, operation uint16, argument []byte) ([]byte, erro
 	if _, err := conn.Write(request); err != nil {
 		return nil, err
 	}
-	// The transport's code follows the length, the daemon's begins the answer.
+	// After the length comes the transport's error code, which the length does not count,
+	// then the daemon's error code, which it does count.
 	var header struct {
 		Length          uint32
 		Transport, Code int32

@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 )
 
-// serveKCM answers as Heimdal's daemon does, which has one credential of a cache, until the
-// test ends. principal returns nil if there is no cache.
+// serveKCM answers as a KCM daemon that keeps one cache with one credential, until the test
+// ends. principal returns nil if there is no cache.
 func serveKCM(t *testing.T, socket string, cache string, principal, credential func() []byte) {
 	listener, err := net.Listen("unix", socket)
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestCacheOfADaemon(t *testing.T) {
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	content = content[4+binary.BigEndian.Uint16(content[2:]):] // without version and header
-	// Name type, number of components, realm and name.
+	// The principal consists of name type, number of components, realm and name.
 	size := 8 + 4 + len(kdctest.Realm) + 4 + len("alice")
 	mu.Lock()
 	principal, credential = content[:size], content[size:]

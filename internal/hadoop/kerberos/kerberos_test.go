@@ -118,7 +118,7 @@ func TestCachesThatCannotBeRead(t *testing.T) {
 	require.ErrorContains(t, err, "the ticket cache is KEYRING:persistent:0 (KRB5CCNAME), and bobbin reads caches of the types FILE, DIR and KCM only: "+
 		"export KRB5CCNAME=FILE:$HOME/.krb5cc and run kinit")
 
-	// A collection.
+	// The ticket cache is a collection of caches.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "primary"), []byte("tkt1\n"), 0o600))
 	require.NoError(t, os.Rename(whole, filepath.Join(dir, "tkt1")))
 	for _, name := range []string{"DIR:" + dir, "DIR::" + dir + "/tkt1", dir + "/tkt1"} {
@@ -156,14 +156,14 @@ func TestConfigOfSeveralFiles(t *testing.T) {
 	require.Regexp(t, `^FILE:/run/\d+/cc$`, name)
 	require.Contains(t, from, main)
 
-	// The first of several values counts.
+	// The first of several values of a key counts.
 	other := write("other", "[libdefaults]\n default_realm = TWO\n default_realm = THREE\n")
 	t.Setenv(configVariable, other+":"+main)
 	s, err = loadSettings("")
 	require.NoError(t, err)
 	require.Equal(t, "TWO", s.library.LibDefaults.DefaultRealm)
 
-	// One of several files may be missing.
+	// If KRB5_CONFIG names several files, one may be missing.
 	t.Setenv(configVariable, dir+"/none:"+main)
 	_, err = loadSettings("")
 	require.NoError(t, err)

@@ -67,7 +67,8 @@ func (c *Client) Principal() string {
 	return c.principal
 }
 
-// Realm returns the default realm (default_realm in krb5.conf), or else the user's.
+// Realm returns the default realm (default_realm in krb5.conf) or, if there is none, the
+// realm of the user's principal.
 func (c *Client) Realm() string {
 	if realm := c.settings.library.LibDefaults.DefaultRealm; realm != "" {
 		return realm
@@ -76,7 +77,8 @@ func (c *Client) Realm() string {
 	return realm
 }
 
-// Expires returns when the ticket cache's ticket expires; the zero time with a keytab.
+// Expires returns when the ticket in the ticket cache expires. With a keytab, it returns
+// the zero time.
 func (c *Client) Expires() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +102,7 @@ func splitPrincipal(principal string) (name, realm string) {
 func (c *Client) openCache() error {
 	cache, path, from, err := c.settings.loadCache()
 	if path == "" {
-		return err // there is no such cache
+		return err // the cache's name leads to no file
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no Kerberos ticket: there is no ticket cache %s (%s): run kinit, or use --principal with --keytab", path, from)
@@ -166,8 +168,9 @@ func (c *Client) openKeytab(ctx context.Context) error {
 	return nil
 }
 
-// encryptionTypes returns the encryption types of which the keytab has a key of the
-// principal, the strongest first, and the principals of the keytab.
+// encryptionTypes returns the encryption types for which the keytab has a key of the
+// principal and which gokrb5 knows, the strongest first. It also returns all principals in
+// the keytab.
 func encryptionTypes(keys *keytab.Keytab, principal string) (types []int32, principals []string) {
 	for _, entry := range keys.Entries {
 		owner := strings.Join(entry.Principal.Components, "/") + "@" + entry.Principal.Realm
@@ -182,13 +185,14 @@ func encryptionTypes(keys *keytab.Keytab, principal string) (types []int32, prin
 	return types, principals
 }
 
-// strength orders the encryption types that gokrb5 knows.
+// strength returns a number that is larger for a stronger encryption type; -1 for a type
+// that gokrb5 does not know.
 func strength(encryptionType int32) int {
 	return slices.Index([]int32{23, 16, 17, 18, 19, 20}, encryptionType)
 }
 
-// reload reads the ticket cache again if its ticket has expired: the user may have
-// run kinit.
+// reload reads the ticket cache again if its ticket has expired, because the user may have
+// run kinit since.
 func (c *Client) reload() error {
 	if expires := c.Expires(); expires.IsZero() || time.Now().Before(expires) {
 		return nil
@@ -221,8 +225,9 @@ func (c *Client) ticket(ctx context.Context, service string) (ticket messages.Ti
 	return got.ticket, got.key, nil
 }
 
-// within returns the result of a call of gokrb5, which has timeouts of its own but no
-// context. If ctx ends first, within returns its cause, and the call's result is dropped.
+// within runs a call of gokrb5, which takes no context, and returns its result. If ctx ends
+// first, within returns the cause of ctx. The call then goes on until one of gokrb5's
+// timeouts, and its result is dropped.
 func within[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -13,7 +13,7 @@ type Rules struct {
 	rules []rule
 }
 
-// rule is DEFAULT, if components is 0, or RULE:[components:format](filter)s/from/to/g/L.
+// rule is DEFAULT if components is 0, else RULE:[components:format](filter)s/from/to/g/L.
 type rule struct {
 	components int
 	format     string // with $0 for the realm and $1, $2 … for the components

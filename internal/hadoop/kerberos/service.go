@@ -14,8 +14,8 @@ import (
 // configuration.
 const hostPattern = "_HOST"
 
-// Service is a kind of server as Hadoop's configuration names it, to which a Client
-// authenticates.
+// Service is a kind of server, such as NameNodes, to which a Client authenticates. Hadoop's
+// configuration names its principal.
 type Service struct {
 	Client *Client
 	// Key is the key of the configuration that has the Principal, such as
@@ -28,7 +28,8 @@ type Service struct {
 	Pattern string
 }
 
-// ServiceOf returns the service whose principal a key of Hadoop's configuration has.
+// ServiceOf returns the service whose principal is the value of a key of Hadoop's
+// configuration.
 func ServiceOf(client *Client, hadoop *conf.Config, key string) *Service {
 	return &Service{Client: client, Key: key, Principal: hadoop.GetDefault(key, ""), Pattern: hadoop.GetDefault(key+".pattern", "")}
 }
@@ -42,9 +43,9 @@ func (s *Service) Name(host string) string {
 	return withHost(name, host) + "@" + realm
 }
 
-// Connect returns a context for a connection to the server at address, host:port,
-// which says that it is the principal protocol/serverID. It fails if the
-// configuration names another one: otherwise any service could pose as this one.
+// Connect returns a context for a connection to the server at address, host:port, which
+// says that its principal is protocol/serverID. It fails if the configuration does not
+// allow that principal, because otherwise any service of the realm could pose as this one.
 func (s *Service) Connect(ctx context.Context, address, protocol, serverID string) (*Context, []byte, error) {
 	advertised := protocol + "/" + serverID
 	if err := s.check(ctx, address, advertised); err != nil {
@@ -91,7 +92,8 @@ func withHost(name, host string) string {
 	return strings.ReplaceAll(name, hostPattern, strings.ToLower(strings.TrimSuffix(host, ".")))
 }
 
-// canonicalNames returns other names of a host by DNS.
+// canonicalNames returns the names that DNS has for host: all names of an IP address, or
+// the canonical name of a host name.
 func canonicalNames(ctx context.Context, host string) []string {
 	if net.ParseIP(host) != nil {
 		names, _ := net.DefaultResolver.LookupAddr(ctx, host)

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 )
 
-// jksMagic is the start of every JKS truststore.
+// jksMagic is the start of every JKS keystore.
 var jksMagic = []byte{0xfe, 0xed, 0xfe, 0xed}
 
-// Kinds of entries in a JKS truststore.
+// Kinds of entries in a JKS keystore.
 const (
 	keyEntry     = 1
 	trustedEntry = 2
@@ -97,7 +97,7 @@ func readCertificate(in *cryptobyte.String, version uint32) (encoded []byte, ok 
 	return readLong(in)
 }
 
-// jksDigest returns the digest at the end of a JKS truststore.
+// jksDigest returns the digest at the end of a JKS keystore.
 func jksDigest(content []byte, password string) []byte {
 	digest := sha1.New()
 	digest.Write(utf16BE(password))

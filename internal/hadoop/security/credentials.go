@@ -30,9 +30,9 @@ func (c *Credentials) Token(alias string) (Token, bool) {
 	return t, ok
 }
 
-// TokenOfKind returns a token of the given kind, that with the alphabetically first
-// alias, and whether there is one. The alias of AMRMTokens is the ResourceManager's
-// address in some versions of Hadoop and empty in others.
+// TokenOfKind returns a token of the given kind, and whether there is one. Of several, it
+// returns the one whose alias is alphabetically first. The alias of AMRMTokens is the
+// ResourceManager's address in some versions of Hadoop and empty in others.
 func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 	for _, t := range c.Tokens() {
 		if t.Kind == kind {

@@ -14,7 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/writable"
 )
 
-// TokenFileVariable has the path of the credentials file in a container's environment.
+// TokenFileVariable is the environment variable in which YARN gives a container the path of
+// its credentials file.
 const TokenFileVariable = "HADOOP_TOKEN_FILE_LOCATION"
 
 // maxCredentials is the largest credentials file in bytes. Usual ones have a few
@@ -119,7 +120,8 @@ func ReadCredentials(r io.Reader) (*Credentials, error) {
 
 func (c *Credentials) decodeWritable(body []byte) error {
 	r := writableReader{body}
-	// A token is at least five lengths of one byte each; a secret is at least two.
+	// A token with its alias is five strings, a secret with its alias two. Each string has
+	// a length of at least one byte.
 	n, err := r.count(5)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)

@@ -112,7 +112,7 @@ func TestMalformedCredentials(t *testing.T) {
 	require.ErrorContains(t, err, "format 7 does not exist")
 }
 
-// endless never ends.
+// endless is a reader that never ends.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
@@ -129,7 +129,7 @@ func TestCredentialsRoundTrip(t *testing.T) {
 		for _, format := range []Format{Writable, Protobuf} {
 			data, err := want.Encode(format)
 			require.NoError(t, err)
-			// Later bytes are not read.
+			// Bytes after the credentials are ignored.
 			got, err := ReadCredentials(bytes.NewReader(append(data, "more"...)))
 			require.NoError(t, err)
 			require.Equal(t, want, got)

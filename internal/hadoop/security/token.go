@@ -43,7 +43,7 @@ func (t Token) String() string {
 	return fmt.Sprintf("token kind %q service %q (identifier %d bytes, password withheld)", t.Kind, t.Service, len(t.Identifier))
 }
 
-// Format writes String's result for every verb, so that none prints the password.
+// Format writes the result of String for every verb, so that no verb prints the password.
 func (t Token) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, t.String()) }
 
 // LogValue makes slog log only the token's kind and service.
@@ -51,7 +51,8 @@ func (t Token) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("kind", t.Kind), slog.String("service", t.Service))
 }
 
-// MarshalText returns String, without the password: JSON of tokens is for logs only.
+// MarshalText returns the result of String, which has no password. So a token in JSON is
+// fit for logs only, and cannot be decoded.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // Proto returns the token as a protobuf message.
@@ -59,7 +60,7 @@ func (t Token) Proto() *pb.Token {
 	return &pb.Token{Identifier: nonNil(t.Identifier), Password: nonNil(t.Password), Kind: &t.Kind, Service: &t.Service}
 }
 
-// nonNil replaces nil, a field that protobuf would omit, by an empty slice.
+// nonNil returns b, or an empty slice for nil, because protobuf omits a field that is nil.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

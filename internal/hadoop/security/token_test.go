@@ -47,7 +47,7 @@ func TestInvalidTokenURLs(t *testing.T) {
 	}
 }
 
-// tokens generates any token.
+// tokens returns a generator of arbitrary tokens.
 func tokens() *rapid.Generator[Token] {
 	return rapid.Custom(func(t *rapid.T) Token {
 		return Token{
@@ -75,7 +75,8 @@ func TestZeroToken(t *testing.T) {
 	require.True(t, TokenFromProto(nil).IsZero())
 }
 
-// TestSecretsAreNotPrinted prints tokens and credentials in every way.
+// TestSecretsAreNotPrinted prints tokens and credentials by fmt, slog and JSON, and
+// searches the output for the secret.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	const secret = "hunter2hunter2"
 	token := Token{Identifier: []byte("id"), Password: []byte(secret), Kind: "K", Service: "s:1"}

@@ -20,9 +20,9 @@ func (u UserGroup) String() string {
 	return u.Effective + " (by " + u.Real + ")"
 }
 
-// CurrentUser returns the user of this process on a cluster without Kerberos: the
-// name in HADOOP_USER_NAME, or else the operating system's user. If
-// HADOOP_PROXY_USER names another user, that one is Effective, the former Real.
+// CurrentUser returns the user of this process on a cluster without Kerberos: the name in
+// HADOOP_USER_NAME, or else the operating system's user. If HADOOP_PROXY_USER names a
+// different user, that user is Effective, and the user found first is Real.
 func CurrentUser() (UserGroup, error) {
 	name := os.Getenv("HADOOP_USER_NAME")
 	if name == "" {

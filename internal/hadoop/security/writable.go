@@ -15,7 +15,7 @@ func appendBytes[T ~[]byte | ~string](b []byte, p T) []byte {
 // the size of the slice, whatever lengths the values claim.
 type writableReader struct{ rest []byte }
 
-// vint decodes an integer that appendVint encoded.
+// vint decodes an integer.
 func (r *writableReader) vint() (n int64, err error) {
 	n, r.rest, err = writable.VInt(r.rest)
 	return n, err

@@ -9,9 +9,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Decompress returns a reader of one block that Hadoop compressed. raw is its size after
-// decompression; a truncated block yields fewer bytes. compression is "none" or "gz",
-// which in TFiles means zlib's format, not gzip's.
+// Decompress returns a reader of the content of one block that Hadoop compressed. raw is
+// the size of the content in bytes; the reader of a truncated block returns fewer bytes.
+// compression is "none" or "gz", which in TFiles means zlib's format, not gzip's.
 func Decompress(compression string, compressed io.Reader, raw int64) (io.Reader, error) {
 	switch compression {
 	case "none":

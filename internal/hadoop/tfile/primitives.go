@@ -51,7 +51,7 @@ func readVLong(r source) (int64, error) {
 	if following < 4 {
 		return high<<(8*following) | int64(low), nil
 	}
-	// The bytes that follow are the integer; the first has its sign.
+	// The bytes that follow are the integer. The first of them has its sign.
 	return int64(low<<(64-8*following)) >> (64 - 8*following), nil
 }
 
@@ -70,7 +70,8 @@ func readLength(r source, most int64) (int, error) {
 // maxText is the largest size in bytes of a string in a file's index.
 const maxText = 64 << 10
 
-// readText reads a string: its length, -1 for none, and its bytes.
+// readText reads a string, which is a length and that many bytes. The length -1 stands for
+// null, for which readText returns "".
 func readText(r source) (string, error) {
 	n, err := readVLong(r)
 	if err != nil || n == -1 {

@@ -52,13 +52,14 @@ type Reader struct {
 	next  int           // number of the next block
 	block *bufio.Reader // the block being read; nil if the next one must be opened
 	value *value        // the value of the last record
-	err   error         // what all further calls of Next return
+	err   error         // once set, what every call of Next returns
 }
 
 // region is a block's offset and compressed size in the file, and its raw size, in bytes.
 type region struct{ offset, compressed, raw int64 }
 
-// Is reports whether a file may be a TFile by its start, at least 16 bytes.
+// Is reports whether a file that begins with head may be a TFile. head must have at least
+// 16 bytes.
 func Is(head []byte) bool { return bytes.HasPrefix(head, magic) }
 
 // NewReader returns a reader of a TFile of size bytes. It reads the file's indexes,
@@ -72,7 +73,8 @@ func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 }
 
 // failed prefixes err with what, the part of the file that could not be read. The result
-// wraps ErrFormat, unless the underlying file failed other than by ending.
+// wraps ErrFormat, unless reading the underlying file failed for a reason other than its
+// end.
 func failed(what string, err error) error {
 	var broken *brokenFile
 	if errors.As(err, &broken) {

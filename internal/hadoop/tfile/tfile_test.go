@@ -207,7 +207,7 @@ func TestDamagedFiles(t *testing.T) {
 		_, err := NewReader(bytes.NewReader(damaged), int64(len(damaged)))
 		require.ErrorIs(t, err, ErrFormat, name)
 	}
-	// The value is longer than its block.
+	// A value that states a length beyond the end of its block is an error.
 	damaged := bytes.Replace(bytes.Clone(file), []byte("\x05value"), []byte("\x7fvalue"), 1)
 	r, err := NewReader(bytes.NewReader(damaged), int64(len(damaged)))
 	require.NoError(t, err)
@@ -232,7 +232,8 @@ func TestReadErrorsAreNotFormatErrors(t *testing.T) {
 	require.NotErrorIs(t, err, ErrFormat)
 }
 
-// FuzzReader reads any bytes as a TFile: NewReader and Next return records or an error.
+// FuzzReader reads any bytes as a TFile. NewReader and Next must return records or an
+// error, and not panic.
 func FuzzReader(f *testing.F) {
 	f.Add(write("none", 3, []record{{"a", "value"}, {"b", ""}}, []record{{"c", "more"}}))
 	f.Add(write("gz", 100, []record{{"a", strings.Repeat("value", 100)}}))

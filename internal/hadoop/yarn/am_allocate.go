@@ -11,8 +11,8 @@ import (
 // AllocateRequest is an ApplicationMaster's heartbeat, with changes since the previous
 // one.
 type AllocateRequest struct {
-	// ResponseID is that of the last response; 0 in the first request. A request that
-	// repeats the previous ResponseID gets the previous response again.
+	// ResponseID is the ResponseID of the last response; 0 in the first request. A request
+	// that repeats the previous ResponseID gets the previous response again.
 	ResponseID int32
 	Progress   float32           // progress of the application, 0 to 1
 	Asks       []ResourceRequest // the resource requests that have changed
@@ -25,8 +25,8 @@ type AllocateRequest struct {
 // AMCommand is a command of the ResourceManager to an ApplicationMaster.
 type AMCommand int32
 
-// The commands, with the protocol's numbers. ResourceManagers of Hadoop 2.4 and
-// later return ErrNotRegistered and ErrAttemptNotFound instead.
+// The commands, with the protocol's numbers. ResourceManagers of Hadoop 2.4 and later
+// return ErrNotRegistered instead of Resync, and ErrAttemptNotFound instead of Shutdown.
 const (
 	NoCommand AMCommand = 0
 	Resync    AMCommand = 1 // register again
@@ -41,13 +41,14 @@ type AllocateResponse struct {
 	// yarn.resourcemanager.rm.container-allocation.expiry-interval-ms (10 min by
 	// default).
 	Allocated []Container
-	// Completed are containers that have ended, each once, but possibly again after a
-	// restart of the ResourceManager.
+	// Completed are containers that have ended. Each is reported once, and possibly again
+	// after a restart of the ResourceManager.
 	Completed    []ContainerStatus
 	UpdatedNodes []NodeReport // nodes whose state has changed
 	ClusterNodes int32        // number of NodeManagers in the cluster
 	Preemption   *Preemption  // notice of coming preemptions; nil if there are none
-	// NMTokens are for nodes of allocated containers whose tokens were not sent before.
+	// NMTokens are for those nodes of allocated containers for which the ResourceManager
+	// has not sent a token before.
 	NMTokens []NMToken
 }
 
@@ -67,8 +68,8 @@ func (c *AMClient) Allocate(ctx context.Context, request AllocateRequest) (*Allo
 	if err != nil {
 		return nil, err
 	}
-	// After a roll-over of keys, responses contain the new AMRMToken until the old one
-	// expires or a connection uses the new one. Connections made with the old one stay
+	// After a roll-over of keys, responses contain a new AMRMToken until the old token
+	// expires or a connection uses the new one. Connections made with the old token stay
 	// open.
 	if rolled := response.GetAmRmToken(); rolled != nil {
 		c.SetToken(security.TokenFromProto(rolled))

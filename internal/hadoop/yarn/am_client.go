@@ -10,11 +10,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ApplicationMasterProtocol is the Java interface (ApplicationMasterProtocolPB's
-// ProtocolInfo; version 1).
+// ApplicationMasterProtocol is the protocol's name in calls, which is that of a Java
+// interface (ProtocolInfo of ApplicationMasterProtocolPB; version 1).
 const ApplicationMasterProtocol = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
-// amRetryFor is the default of yarn.resourcemanager.connect.max-wait.ms.
+// amRetryFor is the default of ClientOptions.RetryFor for calls to the ResourceManager. It
+// is Hadoop's default of yarn.resourcemanager.connect.max-wait.ms.
 const amRetryFor = 15 * time.Minute
 
 // ErrNoAMRMToken means that the credentials contain no AMRMToken, with which an
@@ -31,8 +32,8 @@ func AMRMToken(c *security.Credentials) (security.Token, error) {
 	return token, nil
 }
 
-// AMClient calls the ResourceManager's scheduler for one ApplicationMaster. It is safe
-// for concurrent use, except for Allocate.
+// AMClient calls the ResourceManager's scheduler for one ApplicationMaster. It is safe for
+// concurrent use, except that calls of Allocate must come one after the other.
 type AMClient struct{ rpc *ipc.Client }
 
 // NewAMClient returns a client of the schedulers at addresses, a host:port for each
@@ -45,7 +46,8 @@ func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 // SetToken replaces the token that new connections use.
 func (c *AMClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
-// ActiveIndex returns the index in addresses of the ResourceManager that gets the calls.
+// ActiveIndex returns the index, in NewAMClient's addresses, of the ResourceManager to
+// which new calls go.
 func (c *AMClient) ActiveIndex() int { return c.rpc.ActiveIndex() }
 
 // Close closes the connection and waits for its goroutines. Pending calls fail with
@@ -55,7 +57,7 @@ func (c *AMClient) Close() error { return c.rpc.Close() }
 // RegisterRequest is the registration of an ApplicationMaster.
 type RegisterRequest struct {
 	Host        string // host name on which the ApplicationMaster runs
-	RPCPort     int32  // port of an RPC server for clients on Host; -1 for none
+	RPCPort     int32  // port on Host of an RPC server for clients; -1 for none
 	TrackingURL string // the application's web interface; "" for none
 }
 
@@ -63,7 +65,8 @@ type RegisterRequest struct {
 type RegisterResponse struct {
 	MaxResource Resource // size of the largest container
 	Queue       string   // queue in which the application runs
-	// NMTokens are for nodes of containers of earlier attempts that still run.
+	// NMTokens are for the nodes of containers that earlier attempts started and that still
+	// run.
 	NMTokens    []NMToken
 	ChecksCores bool // whether the scheduler checks virtual cores, not only memory
 }
@@ -78,8 +81,8 @@ func nmToken(p *pb.NMToken) NMToken {
 	return NMToken{Node: nodeID(p.GetNodeId()), Token: security.TokenFromProto(p.GetToken())}
 }
 
-// Register registers the application attempt. It must be the first call; a second one at
-// the same ResourceManager fails with ErrInvalidMasterRequest.
+// Register registers the application attempt. It must be called before Allocate and Finish.
+// A second registration at the same ResourceManager fails with ErrInvalidMasterRequest.
 func (c *AMClient) Register(ctx context.Context, request RegisterRequest) (*RegisterResponse, error) {
 	response := &pb.RegisterApplicationMasterResponse{}
 	err := c.rpc.Call(ctx, "registerApplicationMaster", &pb.RegisterApplicationMasterRequest{
@@ -112,7 +115,7 @@ const (
 	FinalKilled    FinalStatus = 3
 )
 
-// FinishRequest unregisters an attempt.
+// FinishRequest is the request to unregister an attempt.
 type FinishRequest struct {
 	Status      FinalStatus
 	Diagnostics string // reason for Status, which YARN shows to the user
@@ -120,7 +123,8 @@ type FinishRequest struct {
 }
 
 // Finish unregisters the attempt. It returns true once the ResourceManager has stored the
-// final state; else call it again after a pause (Hadoop's client waits 100 ms).
+// final state. If it returns false, call it again after a pause (Hadoop's client waits 100
+// ms).
 func (c *AMClient) Finish(ctx context.Context, request FinishRequest) (bool, error) {
 	response := &pb.FinishApplicationMasterResponse{}
 	finish := &pb.FinishApplicationMasterRequest{

@@ -17,7 +17,7 @@ type ClientOptions struct {
 	// Token authenticates the client: an AMRMToken for an AMClient, the node's NMToken
 	// for a NodeClient, or an RM delegation token for an RMClient.
 	Token security.Token
-	// Kerberos authenticates an RMClient without a token; nil without Kerberos.
+	// Kerberos authenticates an RMClient that has no Token; nil if Kerberos is not used.
 	Kerberos *kerberos.Service
 
 	Logger *slog.Logger // logs connections, retries and failovers; default: none
@@ -41,7 +41,8 @@ func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.O
 		Logger:   o.Logger,
 		Dial:     o.Dial,
 		RetryFor: retryFor,
-		// A NodeManager returns this while it recovers its containers after a restart.
+		// A NodeManager returns this error while it recovers its containers after a
+		// restart.
 		Retriable: []ipc.ErrorClass{ErrNodeNotReady},
 	}
 }

@@ -26,7 +26,7 @@ var (
 	rolled = security.Token{Identifier: []byte("new"), Password: []byte("new password"), Kind: security.KindAMRM}
 )
 
-// newServer accepts master and rolled.
+// newServer returns a server that accepts the tokens master and rolled.
 func newServer(t *testing.T) *ipctest.Server {
 	t.Helper()
 	server, err := ipctest.NewServer(ipctest.Options{Password: func(identifier []byte) ([]byte, error) {
@@ -48,8 +48,8 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// newAMServer serves one method of ApplicationMasterProtocol: it records the request and
-// returns response.
+// newAMServer returns a server with one method of ApplicationMasterProtocol and a client of
+// it. Calls return response, and their requests are sent to the channel.
 func newAMServer[Request, Response any, PRequest interface {
 	*Request
 	proto.Message

@@ -47,7 +47,8 @@ type Container struct {
 	Priority        int32
 	Token           security.Token // container token that StartContainers needs
 	ExecutionType   ExecutionType
-	// AllocationRequestID is that of the ResourceRequest; -1 if it had none.
+	// AllocationRequestID is the AllocationRequestID of the ResourceRequest for which the
+	// container was allocated; -1 if that had none.
 	AllocationRequestID int64
 	Version             int32 // how often Resource was changed
 }

@@ -66,5 +66,6 @@ func (s ExitStatus) Meaning() string {
 	}
 }
 
-// String is like "-104 (killed for exceeding its physical memory)".
+// String returns the number and its meaning, such as "-104 (killed for exceeding its
+// physical memory)".
 func (s ExitStatus) String() string { return fmt.Sprintf("%d (%s)", int32(s), s.Meaning()) }

@@ -17,7 +17,7 @@ type ApplicationID struct {
 	Sequence         int32 // the application's number at that ResourceManager, from 1
 }
 
-// String returns "application_1410901177871_0001".
+// String returns the id's usual form, such as "application_1410901177871_0001".
 func (id ApplicationID) String() string {
 	return fmt.Sprintf("application_%d_%04d", id.ClusterTimestamp, id.Sequence)
 }
@@ -31,7 +31,7 @@ type AttemptID struct {
 	Attempt     int32 // the attempt's number, from 1
 }
 
-// String returns "appattempt_1410901177871_0001_000001".
+// String returns the id's usual form, such as "appattempt_1410901177871_0001_000001".
 func (id AttemptID) String() string {
 	return fmt.Sprintf("appattempt_%d_%04d_%06d", id.Application.ClusterTimestamp, id.Application.Sequence, id.Attempt)
 }
@@ -43,8 +43,8 @@ const epochShift = 40
 // ContainerID is the id of a container. It can be the key of a map.
 type ContainerID struct {
 	Attempt AttemptID
-	// ID has the sequence number in its low 40 bits, the ResourceManager's epoch above
-	// them.
+	// ID has the container's sequence number in its low 40 bits. The higher bits are the
+	// ResourceManager's epoch (see Epoch).
 	ID int64
 }
 
@@ -54,8 +54,8 @@ func (id ContainerID) Epoch() int64 { return id.ID >> epochShift }
 // Sequence returns the container's number among those of its attempt and epoch.
 func (id ContainerID) Sequence() int64 { return id.ID & (1<<epochShift - 1) }
 
-// String returns "container_e17_1410901177871_0001_01_000005", without "e17_" for epoch
-// 0.
+// String returns the id's usual form, such as "container_e17_1410901177871_0001_01_000005"
+// for epoch 17. For epoch 0, the part "e17_" is missing.
 func (id ContainerID) String() string {
 	app, epoch := id.Attempt.Application, ""
 	if e := id.Epoch(); e > 0 {
@@ -110,7 +110,8 @@ func ParseContainerID(s string) (ContainerID, error) {
 	return ContainerID{Attempt: attempt, ID: epoch<<epochShift | n[3]}, nil
 }
 
-// parseID splits "prefix_n_n…" into non-negative numbers of at most the given bits.
+// parseID returns the numbers in "prefix_n_n…". There must be one for each element of bits,
+// not negative and of at most that many bits.
 func parseID(s, prefix string, bits ...int) ([]int64, error) {
 	parts := strings.Split(s, "_")
 	if len(parts) != len(bits)+1 || parts[0] != prefix {

@@ -16,7 +16,7 @@ var (
 	attempt     = AttemptID{Application: application, Attempt: 1}
 )
 
-// containerNumber returns a container of the attempt.
+// containerNumber returns the id n of a container of the attempt.
 func containerNumber(n int64) ContainerID { return ContainerID{Attempt: attempt, ID: n} }
 
 func TestIDsReadAsJavaWritesThem(t *testing.T) {
@@ -24,7 +24,7 @@ func TestIDsReadAsJavaWritesThem(t *testing.T) {
 	require.Equal(t, "appattempt_1410901177871_0001_000001", attempt.String())
 	for want, id := range map[string]ContainerID{
 		"container_1410901177871_0001_01_000005": containerNumber(5),
-		// Hadoop's ContainerId parses this id's number as 18691697672197.
+		// For this id, getContainerId of Hadoop's ContainerId returns 18691697672197.
 		"container_e17_1410901177871_0001_01_000005":      containerNumber(18691697672197),
 		"container_e03_1410901177871_0001_01_000001":      containerNumber(3<<40 | 1),
 		"container_e100_1410901177871_0001_01_1000000":    containerNumber(100<<40 | 1000000),
@@ -114,7 +114,7 @@ func TestResource(t *testing.T) {
 	require.Equal(t, "2048 MB, 3 vcores, 2 fpga, 1 yarn.io/gpu", r.String())
 	require.Equal(t, r, resource(r.proto()))
 
-	// A daemon lists every resource type, including memory and cores.
+	// In its messages, a daemon lists every resource type, including memory and cores.
 	name, unit, gpu, gpus := "memory-mb", "Mi", "yarn.io/gpu", int64(4)
 	fromDaemon := &pb.Resource{Memory: &r.MemoryMB, VirtualCores: &r.VCores, Values: []*pb.ResourceInformation{
 		{Key: &name, Value: &r.MemoryMB, Units: &unit}, {Key: &gpu, Value: &gpus},

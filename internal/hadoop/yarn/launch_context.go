@@ -37,11 +37,13 @@ const (
 
 // LocalResource is a file that a NodeManager fetches ("localizes") for a container.
 type LocalResource struct {
-	// URL is like "hdfs://nn:8020/path", or with a name service as address. A fragment is
-	// ignored: the link's name is the key in ContainerLaunchContext.LocalResources.
+	// URL is the file's URL, such as "hdfs://nn:8020/path". The host can be that of a
+	// NameNode or a name service. A fragment is ignored, because the link's name is the key
+	// in ContainerLaunchContext.LocalResources.
 	URL string
-	// Size, in bytes, and Timestamp, the modification time in milliseconds since 1970,
-	// must be those of the file, or its localization fails.
+	// Size, in bytes, and Timestamp, the modification time in milliseconds since 1970, must
+	// be those of the file; otherwise the NodeManager does not fetch it, and the container
+	// fails.
 	Size       int64
 	Timestamp  int64
 	Type       ResourceType
@@ -100,7 +102,8 @@ type ContainerLaunchContext struct {
 	// replaces <LOG_DIR> by the container's log directory. The script runs exec /bin/bash
 	// -c "…", so its shell expands the line once before bash does.
 	Commands []string
-	// Tokens is a credentials file, in HADOOP_TOKEN_FILE_LOCATION; empty for none.
+	// Tokens is the content of the credentials file whose path the container finds in the
+	// variable HADOOP_TOKEN_FILE_LOCATION; empty for none.
 	Tokens []byte
 	// ServiceData is data for the NodeManager's auxiliary services, by their names. A
 	// NodeManager that lacks one of them refuses the container (ErrNoAuxService).
@@ -136,7 +139,8 @@ func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
 // Context returns NewSharedLaunch's argument.
 func (s *SharedLaunch) Context() ContainerLaunchContext { return s.context }
 
-// String returns only numbers of entries: environments and tokens may be secret.
+// String returns only the numbers of entries, because environments and tokens may be
+// secret.
 func (c ContainerLaunchContext) String() string {
 	return fmt.Sprintf("launch context (%d local resources, %d variables, %d commands)", len(c.LocalResources), len(c.Env), len(c.Commands))
 }
@@ -149,11 +153,13 @@ func (c ContainerLaunchContext) Format(state fmt.State, _ rune) {
 // LogValue makes slog log String.
 func (c ContainerLaunchContext) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// proto returns the protobuf message, with sorted maps: equal contexts have equal bytes.
+// proto returns the protobuf message. Its entries are sorted by key, so that equal contexts
+// give equal bytes.
 func (c ContainerLaunchContext) proto() (*pb.ContainerLaunchContext, error) {
 	p := &pb.ContainerLaunchContext{Commands: c.Commands}
 	if c.Shared != nil {
-		// Unknown fields are copied unchanged, so these are encoded only once.
+		// Protobuf copies unknown fields as they are. So the shared part, which is set as
+		// unknown fields, is not encoded again.
 		p.ProtoReflect().SetUnknown(c.Shared.encoded)
 	}
 	if len(c.Tokens) > 0 {

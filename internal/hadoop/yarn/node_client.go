@@ -10,11 +10,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ContainerManagementProtocol is the Java interface (ContainerManagementProtocolPB's
-// ProtocolInfo; version 1).
+// ContainerManagementProtocol is the protocol's name in calls, which is that of a Java
+// interface (ProtocolInfo of ContainerManagementProtocolPB; version 1).
 const ContainerManagementProtocol = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 
-// nodeRetryFor is the default of yarn.client.nodemanager-connect.max-wait-ms.
+// nodeRetryFor is the default of ClientOptions.RetryFor for calls to a NodeManager. It is
+// Hadoop's default of yarn.client.nodemanager-connect.max-wait-ms.
 const nodeRetryFor = 3 * time.Minute
 
 // NodeClient calls one NodeManager. It is safe for concurrent use.
@@ -46,9 +47,9 @@ type StartRequest struct {
 }
 
 // StartContainers starts containers that were allocated on the node. started lists those
-// that the NodeManager accepted (it localizes their files later), failed has an error for
-// each other one. If err is not nil, any container may have been started, unless err
-// wraps a *ipc.ConnectionError whose Sent is false.
+// that the NodeManager accepted; it fetches their files and starts them later. failed has
+// an error for each of the others. If the call fails with err, any of the containers may
+// have been started, unless err wraps a *ipc.ConnectionError whose Sent is false.
 func (c *NodeClient) StartContainers(ctx context.Context, requests []StartRequest) (started []ContainerID, failed map[ContainerID]error, err error) {
 	message := &pb.StartContainersRequest{}
 	for _, request := range requests {
@@ -68,8 +69,9 @@ func (c *NodeClient) StartContainers(ctx context.Context, requests []StartReques
 	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
 }
 
-// StopContainers kills containers on the node. stopped includes containers that had just
-// ended; failed has an error for each container that the NodeManager does not know.
+// StopContainers kills containers on the node. stopped includes containers that had ended a
+// short time before. failed has an error for each container that the NodeManager does not
+// know.
 func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (stopped []ContainerID, failed map[ContainerID]error, err error) {
 	response := &pb.StopContainersResponse{}
 	request := &pb.StopContainersRequest{ContainerIds: convert(ids, ContainerID.proto)}

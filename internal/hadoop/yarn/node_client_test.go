@@ -33,7 +33,7 @@ func refusal(n int64) *pb.ContainerException {
 	}}
 }
 
-// checkRefusal checks the error of a refusal.
+// checkRefusal checks that failed has only the error of refusal(n).
 func checkRefusal(t *testing.T, failed map[ContainerID]error, n int64) {
 	t.Helper()
 	require.Len(t, failed, 1)

@@ -63,8 +63,8 @@ func (r Resource) Fits(limit Resource) bool {
 	return true
 }
 
-// proto sends no units: the ResourceManager uses its own
-// (ResourcePBImpl.newDefaultInformation).
+// proto returns the protobuf message, which names no units, so that the ResourceManager
+// takes its own (ResourcePBImpl.newDefaultInformation).
 func (r Resource) proto() *pb.Resource {
 	p := &pb.Resource{Memory: &r.MemoryMB, VirtualCores: &r.VCores}
 	for _, name := range slices.Sorted(maps.Keys(r.Others)) {

@@ -6,15 +6,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// AnyHost is the ResourceRequest.Name of all nodes.
+// AnyHost is the ResourceRequest.Name that stands for all nodes.
 const AnyHost = "*"
 
 // ResourceRequest asks for a number of containers at one location. The ResourceManager
 // keeps one request for each combination of Priority, AllocationRequestID, ExecutionType
-// and Name: a new one replaces the earlier one, even if its Resource differs, and one
-// with 0 containers removes it. So each container size needs its own priority. To ask for
-// containers on a host takes three requests: for the host, for its rack, and for AnyHost,
-// whose Containers is the total.
+// and Name. A new request replaces the earlier one, even if its Resource differs, and a
+// request for 0 containers removes it. So each container size needs a different priority.
+// To ask for containers on a host takes three requests: for the host, for its rack, and for
+// AnyHost. The last of these states the total number for all hosts.
 type ResourceRequest struct {
 	Priority   int32    // relative to the application's other requests; the lowest goes first
 	Name       string   // a host name, a rack name or AnyHost
@@ -24,7 +24,8 @@ type ResourceRequest struct {
 	// clients do by default. Within a priority, the requests for hosts must all
 	// have the same value, and so must those for racks.
 	RelaxLocality bool
-	// NodeLabel is a label expression, only with AnyHost; "" for the queue's default.
+	// NodeLabel is a label expression, allowed only if Name is AnyHost; "" for the queue's
+	// default.
 	NodeLabel           string
 	ExecutionType       ExecutionType
 	AllocationRequestID int64 // at least 0; copied to the allocated containers
@@ -62,7 +63,7 @@ func resourceRequest(p *pb.ResourceRequest) ResourceRequest {
 	}
 }
 
-// blacklist returns a blacklist's change as a message; nil if nothing changes.
+// blacklist returns a change of the blacklist as a message; nil if nothing changes.
 func blacklist(add, remove []string) *pb.ResourceBlacklistRequest {
 	if len(add)+len(remove) == 0 {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// ApplicationClientProtocol is the Java interface (ApplicationClientProtocolPB's
-// ProtocolInfo; version 1).
+// ApplicationClientProtocol is the protocol's name in calls, which is that of a Java
+// interface (ProtocolInfo of ApplicationClientProtocolPB; version 1).
 const ApplicationClientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 
 // RMClient makes the calls to the ResourceManager that the REST API cannot replace. It is
@@ -14,8 +14,8 @@ const ApplicationClientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientP
 type RMClient struct{ rpc *ipc.Client }
 
 // NewRMClient returns a client of the ResourceManagers at addresses, host:port
-// (yarn.resourcemanager.address; port 8032 by default). Without a token or Kerberos in
-// options, it states the name of user. It connects with the first call.
+// (yarn.resourcemanager.address; port 8032 by default). If options have neither a token nor
+// Kerberos, the client just states the name of user. It connects with the first call.
 func NewRMClient(addresses []string, user security.UserGroup, options ClientOptions) *RMClient {
 	rpc := options.ipcOptions(ApplicationClientProtocol, amRetryFor)
 	rpc.Simple, rpc.User = options.Token.IsZero() && options.Kerberos == nil, user

@@ -22,8 +22,9 @@ func (c *RMClient) NewApplication(ctx context.Context) (ApplicationID, Resource,
 	return applicationID(response.GetApplicationId()), resource(response.GetMaximumCapability()), nil
 }
 
-// DelegationToken returns a token, without a service, with which processes without a
-// Kerberos ticket may call the ResourceManager as this user. The login must be Kerberos.
+// DelegationToken returns a token with which processes without a Kerberos ticket may call
+// the ResourceManager as the client's user. The token's Service is empty. The client itself
+// must have authenticated by Kerberos.
 func (c *RMClient) DelegationToken(ctx context.Context, renewer string) (security.Token, error) {
 	response := &pb.GetDelegationTokenResponse{}
 	if err := c.rpc.Call(ctx, "getDelegationToken", &pb.GetDelegationTokenRequest{Renewer: &renewer}, response); err != nil {
@@ -33,8 +34,8 @@ func (c *RMClient) DelegationToken(ctx context.Context, renewer string) (securit
 }
 
 // KillApplication asks the ResourceManager to end an application, for the reason that
-// diagnostics gives. The application may end later. It may fail with
-// ErrApplicationNotFound.
+// diagnostics gives. The application may end only after KillApplication has returned.
+// KillApplication can fail with ErrApplicationNotFound.
 func (c *RMClient) KillApplication(ctx context.Context, id ApplicationID, diagnostics string) error {
 	request := &pb.KillApplicationRequest{ApplicationId: id.proto(), Diagnostics: optionalString(diagnostics)}
 	return c.rpc.Call(ctx, "forceKillApplication", request, &pb.KillApplicationResponse{}, ipc.Idempotent())

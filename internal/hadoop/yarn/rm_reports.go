@@ -63,8 +63,8 @@ type ApplicationReport struct {
 	// LogAggregation is "DISABLED", "NOT_START", "RUNNING", "SUCCEEDED", "FAILED",
 	// "TIME_OUT" or "RUNNING_WITH_FAILURE"; "" if unknown.
 	LogAggregation string
-	// AMRMToken is the token of an unmanaged ApplicationMaster, for the application's
-	// user while the attempt is launched but not registered; else nil
+	// AMRMToken is the token of an unmanaged ApplicationMaster. Only the application's user
+	// gets it, and only while the attempt is launched but not registered; else it is nil
 	// (RMAppImpl.createAndGetApplicationReport).
 	AMRMToken *security.Token
 }
@@ -113,7 +113,8 @@ func applicationReport(report *pb.ApplicationReport) ApplicationReport {
 	return r
 }
 
-// timeOf returns the time of milliseconds since 1970, the zero time for 0.
+// timeOf returns a time from its milliseconds since 1970. It returns the zero time if they
+// are 0 or less.
 func timeOf(since1970 int64) time.Time {
 	if since1970 <= 0 {
 		return time.Time{}
@@ -121,10 +122,11 @@ func timeOf(since1970 int64) time.Time {
 	return time.UnixMilli(since1970)
 }
 
-// ApplicationFilter selects applications. An empty field selects all.
+// ApplicationFilter selects the applications that match all its fields. An empty field
+// matches every application.
 type ApplicationFilter struct {
 	Users, Queues, Types []string
-	Tags                 []string // applications with any of these tags
+	Tags                 []string // matches an application that has at least one of these tags
 	States               []ApplicationState
 }
 

@@ -41,7 +41,7 @@ type LogPatterns struct {
 // SubmitApplication submits an application. Unlike the REST API, it does not ignore
 // resource types other than memory and cores
 // (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3). It is retried if the
-// response is lost: submitting the application again succeeds
+// response is lost, because submitting the same application again succeeds
 // (ClientRMService.submitApplication).
 func (c *RMClient) SubmitApplication(ctx context.Context, s Submission) error {
 	launch, err := s.AM.proto()

@@ -17,12 +17,13 @@ type ContainerIdentifier struct {
 	User        string // user who submitted the application
 	Resource    Resource
 	Priority    int32
-	// Created is when the container was allocated; it must be started before Expires.
+	// Created is when the container was allocated. The container must be started before
+	// Expires.
 	Created time.Time
 	Expires time.Time
 	KeyID   int32
 	// RMIdentifier is when the ResourceManager started, in milliseconds since 1970.
-	// NodeManagers refuse tokens of other ones.
+	// NodeManagers refuse tokens from before the ResourceManager's last restart.
 	RMIdentifier  int64
 	ExecutionType ExecutionType
 	Version       int32

@@ -44,7 +44,8 @@ const magic = "hrpc"
 const OpeningSize = len(magic) + 3
 
 // directSize is the largest frame in bytes for which Read allocates the whole buffer at
-// once: a wrong length would waste memory.
+// once. For a larger frame, the buffer grows as bytes arrive, so that a wrong length wastes
+// no memory.
 const directSize = 64 << 10
 
 // Opening returns the first bytes of a connection: the magic, the version, service
@@ -71,8 +72,9 @@ func ParseOpening(b []byte) (AuthProtocol, error) {
 // ErrTooLong means that a frame is longer than Read's limit.
 var ErrTooLong = errors.New("the frame is too long")
 
-// Read reads a frame and returns it without its length. It fails with ErrTooLong beyond
-// limit bytes, and with io.EOF if the connection has ended before the frame.
+// Read reads a frame and returns it without its length. It fails with ErrTooLong if the
+// frame has more than limit bytes, and with io.EOF if the connection has ended before the
+// frame.
 func Read(r io.Reader, limit int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -97,7 +99,8 @@ func Read(r io.Reader, limit int) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// unexpected replaces io.EOF by io.ErrUnexpectedEOF: the input ended inside a frame.
+// unexpected replaces io.EOF by io.ErrUnexpectedEOF, because the input ended inside a
+// frame.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -148,5 +151,6 @@ func RequestHeader(callID int32, clientID []byte, retry int32) *pb.RequestHeader
 	}
 }
 
-// ResponseCallID returns a response's call id, as signed: some ids are negative.
+// ResponseCallID returns a response's call id as a signed number. The field of the header
+// is unsigned, but some ids are negative.
 func ResponseCallID(header *pb.ResponseHeader) int32 { return int32(header.GetCallId()) }

@@ -113,7 +113,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// reversed is a security layer that reverses bytes, in pieces of 10 bytes.
+// reversed is a security layer that reverses the bytes of each piece. Pieces have at most
+// 10 bytes.
 type reversed struct{}
 
 func (reversed) MaxPiece() int                     { return 10 }

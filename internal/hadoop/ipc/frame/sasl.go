@@ -33,7 +33,8 @@ func (s Side) AppendSASL(b []byte, message *pb.SaslMessage) ([]byte, error) {
 	}, message)
 }
 
-// sealed returns the SASL token, the protected bytes, in a frame from side s.
+// sealed returns the SASL token, which is the protected bytes, in a frame from side s. body
+// is the frame without its length.
 func (s Side) sealed(body []byte) ([]byte, error) {
 	var callID int32
 	var rest []byte
@@ -80,7 +81,8 @@ func (s Side) AppendSealed(b []byte, layer sasl.Layer, plain []byte) ([]byte, er
 	return b, nil
 }
 
-// UnsealReader reads frames under a SASL layer, and returns the frames in them.
+// UnsealReader reads frames whose content a SASL layer protects, and returns that content,
+// which is frames, too.
 type UnsealReader struct {
 	peer  Side
 	r     io.Reader

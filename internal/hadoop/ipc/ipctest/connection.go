@@ -276,7 +276,8 @@ func (c *connection) answer(call Call, handle handler, raw []byte, fault Fault) 
 	}
 }
 
-// pause waits for d. It returns false, at once, if the server is closed.
+// pause waits for d and returns true. If the server is closed before d has passed, pause
+// returns false at once.
 func (c *connection) pause(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -291,7 +292,8 @@ func (c *connection) pause(d time.Duration) bool {
 	}
 }
 
-// fail responds to a call with an exception.
+// fail responds to a call with an exception, and closes the connection if the exception is
+// fatal.
 func (c *connection) fail(id int32, err error, code pb.ResponseHeader_ErrorCode) {
 	var exception *Exception
 	if !errors.As(err, &exception) {
@@ -313,16 +315,16 @@ func (c *connection) fail(id int32, err error, code pb.ResponseHeader_ErrorCode)
 	}
 }
 
-// refuse responds to a message with a fatal exception.
+// refuse responds to a message with a fatal exception, and closes the connection.
 func (c *connection) refuse(id int32, err error) {
 	exception := &Exception{Class: "java.io.IOException", Text: err.Error()}
 	errors.As(err, &exception)
 	c.fail(id, &Exception{Class: exception.Class, Text: exception.Text, Fatal: true}, pb.ResponseHeader_FATAL_UNAUTHORIZED)
 }
 
-// send writes a response. Under a security layer it protects the response as one
-// piece, however long it is, as Java's server does. It ignores errors: the client
-// may have disconnected.
+// send writes a response. Under a security layer it protects the response as one piece,
+// however long it is, as Java's server does. It ignores errors of the connection, because
+// the client may have disconnected.
 func (c *connection) send(header *pb.ResponseHeader, messages ...proto.Message) {
 	header.ServerIpcVersion = proto.Uint32(frame.Version)
 	b, err := frame.Append(nil, append([]proto.Message{header}, messages...)...)

@@ -2,7 +2,7 @@ package ipctest
 
 import "time"
 
-// Fault says what goes wrong with one call; nothing if it is the zero Fault.
+// Fault says what goes wrong with one call. The zero value means that nothing does.
 type Fault struct {
 	// Before is the delay before the call is handled; After is the delay before the
 	// response is sent.

@@ -27,8 +27,8 @@ type Options struct {
 	// LateChallenge makes the server send its challenge only after the client has
 	// initiated a mechanism, as servers that offer several mechanisms do.
 	LateChallenge bool
-	// Fault returns what is to go wrong with a call, before the call is handled. If
-	// the field is nil, nothing goes wrong.
+	// Fault is called before a call is handled, and returns what is to go wrong with the
+	// call. If Fault is nil, nothing goes wrong.
 	Fault func(protocol, method string, call Call) Fault
 }
 
@@ -74,7 +74,7 @@ type handler func(ctx context.Context, call Call, raw []byte) (proto.Message, er
 // Server is a running server of Hadoop RPC.
 type Server struct {
 	options Options
-	// ctx ends with Close; it is the parent of the handlers' contexts.
+	// ctx is the context of all handlers. Close cancels it.
 	ctx    context.Context
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
@@ -87,8 +87,8 @@ type Server struct {
 	pings       chan struct{}
 }
 
-// New returns a server of the connections that are passed to ServeConn, or accepted
-// by listeners that are passed to Serve. The caller must Close the server.
+// New returns a server for the connections that the caller passes to ServeConn, and for
+// those that a listener passed to Serve accepts. The caller must Close the server.
 func New(options Options) *Server {
 	if len(options.QOPs) == 0 {
 		options.QOPs = []sasl.QOP{sasl.Auth}
@@ -192,11 +192,12 @@ func (s *Server) Connections() int {
 	return s.accepted
 }
 
-// Pings returns a channel that receives a value when a ping has arrived.
+// Pings returns a channel that receives a value when a ping has arrived. Its buffer holds
+// one value; while the buffer is full, pings leave no trace.
 func (s *Server) Pings() <-chan struct{} { return s.pings }
 
-// Close ends the contexts of handlers, closes all connections, and waits for the
-// server's goroutines.
+// Close cancels the context of the handlers, closes the listener and all connections, and
+// waits for the server's goroutines.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.cancel()

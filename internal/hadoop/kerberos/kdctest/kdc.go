@@ -25,7 +25,10 @@ type KDC struct {
 	Address string // host:port, UDP and TCP
 }
 
-// New creates the database of a KDC that will listen at address, an IPv4 address and port.
+// New creates the database of a KDC that will listen at address, host:port. The host is an
+// IPv4 address, or a name that the KDC and its clients can resolve. If encryption is not "", all
+// keys are of that one type, such as "aes256-cts-hmac-sha384-192", and clients ask for no other
+// one.
 func New(ctx context.Context, dir, address, encryption string) (*KDC, error) {
 	k := &KDC{Dir: dir, Address: address}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -43,7 +46,8 @@ func New(ctx context.Context, dir, address, encryption string) (*KDC, error) {
 			only += key + " = " + encryption + "\n"
 		}
 	}
-	// Realms of loopback hosts, whose names are addresses, cannot be found by DNS.
+	// DNS is off, because it knows nothing of this realm or of hosts on loopback, whose
+	// names are addresses.
 	krb5 := fmt.Sprintf(`[libdefaults]
 default_realm = %[1]s
 dns_lookup_kdc = false
@@ -118,7 +122,7 @@ func (k *KDC) AddUser(ctx context.Context, principal, password string) error {
 	return k.Admin(ctx, fmt.Sprintf("addprinc -pw %s %s\n", password, principal))
 }
 
-// Admin runs lines of kadmin.
+// Admin runs a script of kadmin commands, one on each line.
 func (k *KDC) Admin(ctx context.Context, script string) error {
 	path, err := tool("kadmin.local")
 	if err != nil {
@@ -137,7 +141,7 @@ func (k *KDC) Admin(ctx context.Context, script string) error {
 	return nil
 }
 
-// Init runs kinit, with a password, into a ticket cache.
+// Init runs kinit, which gets a ticket with the password and stores it in the ticket cache.
 func (k *KDC) Init(ctx context.Context, cache, principal, password string, flags ...string) error {
 	cmd := exec.CommandContext(ctx, "kinit", append(flags, "-c", cache, principal)...)
 	cmd.Env = append(os.Environ(), k.Environ()...)
@@ -176,8 +180,8 @@ func tool(name string) (string, error) {
 	return "", fmt.Errorf("no %s: install Debian's packages krb5-kdc, krb5-admin-server and krb5-user", name)
 }
 
-// Start runs a KDC until the test ends, and points KRB5_CONFIG to it. It skips the test
-// if the KDC is not installed, but not in CI.
+// Start runs a KDC until the test ends, and points KRB5_CONFIG to it. If the KDC is not
+// installed, Start skips the test or, in CI, fails it.
 func Start(t testing.TB) *KDC {
 	t.Helper()
 	if _, err := tool("krb5kdc"); err != nil && os.Getenv("CI") == "" {
@@ -193,8 +197,8 @@ func Start(t testing.TB) *KDC {
 }
 
 // Shifted runs a second KDC of the same realm, whose clock differs by an offset such as
-// "+10m", until the test ends. It needs Debian's package libfaketime, and skips the test
-// without it, but not in CI.
+// "+10m", until the test ends. It needs Debian's package libfaketime. If that is not
+// installed, Shifted skips the test or, in CI, fails it.
 func (k *KDC) Shifted(t testing.TB, offset string) *KDC {
 	t.Helper()
 	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
@@ -240,8 +244,8 @@ func freeAddress(t testing.TB) string {
 	return free.Addr().String()
 }
 
-// serve runs the KDC with further environment variables until the test ends, and returns
-// when it listens.
+// serve starts the KDC with environ as additional environment variables, and returns when
+// the KDC listens. The KDC ends with the test.
 func (k *KDC) serve(t testing.TB, environ ...string) {
 	command, err := k.Command()
 	if err != nil {

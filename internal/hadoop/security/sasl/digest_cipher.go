@@ -55,7 +55,8 @@ type crypter struct {
 	block  cipher.BlockMode
 }
 
-// newCrypter returns the crypter of the direction that has key as its sealing key.
+// newCrypter returns the crypter of the direction whose sealing key is key. It encrypts if
+// encrypt is true, else it decrypts.
 func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, error) {
 	var block cipher.Block
 	var err error
@@ -82,7 +83,8 @@ func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, 
 	return &crypter{block: cipher.NewCBCDecrypter(block, iv)}, nil
 }
 
-// desKey spreads 56 bits over 8 bytes, 7 in each above a parity bit, which DES ignores.
+// desKey spreads 56 bits over the upper 7 bits of 8 bytes. The lowest bit of each byte is a
+// parity bit, which DES ignores.
 func desKey(bits []byte) []byte {
 	key := make([]byte, 8)
 	for i := range 56 {

@@ -8,10 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goodChallenge offers everything.
+// goodChallenge is a challenge that offers all qualities of protection and four of the five
+// ciphers.
 const goodChallenge = `realm="r",nonce="n",qop="auth,auth-int,auth-conf",charset=utf-8,cipher="rc4-40,des,3des,rc4",algorithm=md5-sess`
 
-// newTestClient accepts any quality of protection, the best first.
+// newTestClient returns a client that accepts any quality of protection and prefers the
+// strongest.
 func newTestClient() Mechanism {
 	return NewDigestClient(DigestClient{Username: "u", Password: "geheim", ServerID: "default", QOPs: []QOP{AuthConf, AuthInt, Auth}})
 }
@@ -161,7 +163,7 @@ func FuzzChallenge(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// The client's message must be well-formed.
+		// The client's response must be well-formed.
 		_, err = parseDirectives(response)
 		require.NoError(t, err)
 	})

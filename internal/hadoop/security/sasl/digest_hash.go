@@ -18,8 +18,8 @@ const (
 	defaultMaxBuf = 65536
 	maxMaxBuf     = 1<<24 - 1  // largest value of maxbuf, a number of 24 bits
 	firstUse      = "00000001" // the nonce count (nc), always 1: each nonce is used once
-	// noBody is appended to A2 if messages are signed or encrypted, for the hash of a
-	// body.
+	// noBody is appended to A2 if messages are signed or encrypted. It stands where HTTP
+	// has the hash of a body.
 	noBody = ":00000000000000000000000000000000"
 )
 
@@ -32,7 +32,7 @@ type digest struct {
 	qop                       QOP
 }
 
-// sessionKey returns H(A1), from which responses and keys are derived.
+// sessionKey returns H(A1) of RFC 2831, from which both sides derive responses and keys.
 func (d digest) sessionKey() [md5.Size]byte {
 	secret := md5.Sum([]byte(d.encode(d.username) + ":" + d.encode(d.realm) + ":" + d.encode(d.password)))
 	a1 := string(secret[:]) + ":" + d.nonce + ":" + d.cnonce
@@ -56,8 +56,8 @@ func (d digest) response(verb string) string {
 	return hex.EncodeToString(proof[:])
 }
 
-// encode returns s in ISO 8859-1 if possible, else unchanged. RFC 2831 and Java do this
-// even if the charset is UTF-8.
+// encode returns s in ISO 8859-1 if that has all its characters, else unchanged. RFC 2831
+// and Java do so even if the charset is UTF-8.
 func (d digest) encode(s string) string {
 	var b strings.Builder
 	for _, r := range s {

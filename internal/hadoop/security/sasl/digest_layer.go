@@ -14,8 +14,8 @@ const (
 	confOverhead = 26 // largest number of bytes that encryption and the MAC add, as in Java
 )
 
-// Constants in the signing and sealing keys, which make the keys of the directions differ
-// (RFC 2831, 2.3 and 2.4).
+// Constants from which the signing and sealing keys are derived. They make the keys of the
+// two directions differ (RFC 2831, 2.3 and 2.4).
 const (
 	signClient = "Digest session key to client-to-server signing key magic constant"
 	signServer = "Digest session key to server-to-client signing key magic constant"
@@ -39,7 +39,8 @@ type direction struct {
 	number  uint32
 }
 
-// newDigestLayer returns the security layer of one side; nil for QOP Auth. key is H(A1).
+// newDigestLayer returns the security layer of the client or, if client is false, of the
+// server. It returns nil for QOP Auth. key is H(A1), and name the cipher for AuthConf.
 // peerMaxBuf is the largest wrapped piece, in bytes, that the peer accepts.
 func newDigestLayer(key [md5.Size]byte, qop QOP, name digestCipher, client bool, peerMaxBuf int) (Layer, error) {
 	if qop == Auth {
@@ -113,7 +114,7 @@ func (l *digestLayer) Unwrap(wrapped []byte) ([]byte, error) {
 	return message, nil
 }
 
-// mac returns the MAC of message as the next message in this direction.
+// mac returns the MAC that message has if it is the next message in this direction.
 func (d *direction) mac(message []byte) []byte {
 	hash := hmac.New(md5.New, d.signKey[:])
 	var number [4]byte

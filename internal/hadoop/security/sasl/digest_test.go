@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// javaVector is an exchange recorded with Java 17's javax.security.sasl at the
-// other end, and this package's nonce fixed by Random. After it, both ends
-// wrapped the same messages.
+// javaVector is an exchange recorded with Java 17's javax.security.sasl at the other end.
+// Random fixes the nonce of this package. After the exchange, both ends wrapped the same
+// messages.
 type javaVector struct {
 	Name, Java, QOP, Cipher                string
 	Username, Password, Protocol, ServerID string
@@ -116,7 +116,7 @@ func passwords(username, password string) func(string) (string, error) {
 	}
 }
 
-// pair returns both sides after a complete exchange.
+// pair returns the security layers of both sides after a complete exchange.
 func pair(t require.TestingT, qop QOP, cipher string) (client, server Layer) {
 	config := DigestServer{ServerID: "default", QOPs: []QOP{qop}, Password: passwords("user", "password")}
 	if cipher != "" {
@@ -136,7 +136,7 @@ func pair(t require.TestingT, qop QOP, cipher string) (client, server Layer) {
 	return c.Layer(), s.Layer()
 }
 
-// layers lists the security layers.
+// layers lists all kinds of security layers.
 var layers = []struct {
 	qop    QOP
 	cipher string
@@ -164,7 +164,7 @@ func TestLayersRoundTrip(t *testing.T) {
 	}
 }
 
-// fixedPair returns both sides' layers under one key, the same every time.
+// fixedPair returns the layers of both sides. Their key is the same in every call.
 func fixedPair(t *testing.T, qop QOP, cipher string) (client, server Layer) {
 	t.Helper()
 	key := [16]byte([]byte("0123456789abcdef"))

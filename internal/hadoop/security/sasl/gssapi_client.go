@@ -9,8 +9,8 @@ import (
 
 const (
 	gssapiName = "GSSAPI"
-	// gssapiOverhead is more than a context adds to a piece: two headers of 16 bytes, a
-	// confounder of 16 and a checksum of up to 24.
+	// gssapiOverhead is more bytes than a context adds to a piece, which are two headers of
+	// 16 bytes, a confounder of 16 bytes and a checksum of up to 24 bytes.
 	gssapiOverhead = 128
 )
 
@@ -24,11 +24,12 @@ type SecurityContext interface {
 	Unwrap(token []byte) (data []byte, sealed bool, err error)
 }
 
-// gssapiBits are the qualities of protection in a bit mask (RFC 4752, 3.1).
+// gssapiBits are the bits that stand for the qualities of protection in a mask (RFC 4752,
+// 3.1).
 var gssapiBits = map[QOP]byte{Auth: 1, AuthInt: 2, AuthConf: 4}
 
-// gssapiClient is the client's side of an exchange (RFC 4752, 3.1). The caller has
-// sent the context's first token.
+// gssapiClient is the client's side of an exchange (RFC 4752, 3.1). The caller, not Step,
+// sends the context's first token.
 type gssapiClient struct {
 	context     SecurityContext
 	qops        []QOP
@@ -67,7 +68,8 @@ func (c *gssapiClient) Step(message []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// choose answers the server's offer of qualities of protection.
+// choose picks one of the qualities of protection that the server offers, and returns the
+// answer. It also sets the layer.
 func (c *gssapiClient) choose(message []byte) ([]byte, error) {
 	offer, sealed, err := c.context.Unwrap(message)
 	if err != nil {

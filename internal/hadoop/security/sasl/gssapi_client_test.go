@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plainContext marks what it wraps, and protects nothing.
+// plainContext is a SecurityContext that puts a mark before each message instead of
+// protecting it.
 type plainContext struct{ established bool }
 
 func (c *plainContext) Establish(answer []byte) error {

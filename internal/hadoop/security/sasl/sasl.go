@@ -29,16 +29,17 @@ type Mechanism interface {
 	Layer() Layer
 }
 
-// Layer is a security layer. Wrap and Unwrap may run concurrently, but not two calls of
-// one method. Pieces must be unwrapped in the order in which they were wrapped.
+// Layer is a security layer. One call of Wrap and one call of Unwrap may run at the same
+// time, but not two calls of the same method. Pieces must be unwrapped in the order in
+// which they were wrapped.
 type Layer interface {
 	// Wrap protects a piece, which should have at most MaxPiece bytes. It accepts longer
 	// ones, which Hadoop's servers send.
 	Wrap(piece []byte) ([]byte, error)
 	// Unwrap verifies, and for AuthConf decrypts, a piece that the peer wrapped.
 	Unwrap(wrapped []byte) ([]byte, error)
-	// MaxPiece returns the largest piece in bytes that the peer accepts once it is
-	// wrapped.
+	// MaxPiece returns the size in bytes, before Wrap, of the largest piece that the peer
+	// accepts.
 	MaxPiece() int
 	// QOP returns AuthInt or AuthConf.
 	QOP() QOP
