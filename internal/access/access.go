@@ -11,12 +11,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// groupsTimeout bounds the look-up of a user's groups.
+// groupsTimeout limits how long the look-up of a user's groups may take.
 const groupsTimeout = 5 * time.Second
 
-// Access decides which users have a right, like Spark's
-// SecurityManager.checkUIViewPermissions and checkModifyPermissions. Requests without a
-// user name have the right only if all users do.
+// Access decides which users have one right: to see an application, or to kill it. It decides as
+// Spark's SecurityManager.checkUIViewPermissions and checkModifyPermissions do, except that a
+// request without a user name has the right only if all users have it.
 type Access struct {
 	All bool // whether all users have the right
 	// GroupsOf returns a user's groups.
@@ -25,8 +25,8 @@ type Access struct {
 	users, groups []string
 }
 
-// New gives the right to the owner and those in the list, or to all users if acls.enable
-// is false.
+// New returns an Access that gives the right to the owner and to the users and groups in list,
+// or to all users if acls.enable is false.
 func New(settings *config.Config, list config.ACL, owner string) *Access {
 	return &Access{
 		All:      !config.ACLsEnable.In(settings) || slices.Contains(list.Users, "*") || slices.Contains(list.Groups, "*"),
@@ -36,7 +36,7 @@ func New(settings *config.Config, list config.ACL, owner string) *Access {
 	}
 }
 
-// Allow reports whether a user has the right. The user is "" if the name is unknown.
+// Allow reports whether a user has the right. user is "" if the name is unknown.
 func (a *Access) Allow(ctx context.Context, user string) bool {
 	switch {
 	case a.All:
@@ -55,8 +55,8 @@ func (a *Access) Allow(ctx context.Context, user string) bool {
 }
 
 // groupsOf returns a user's groups. It runs the command id, as Spark's
-// ShellBasedGroupsMappingProvider does: a static program cannot use the machine's
-// directory services (NSS).
+// ShellBasedGroupsMappingProvider does, because a statically linked program cannot use the
+// machine's directory services (NSS).
 func groupsOf(ctx context.Context, user string) ([]string, error) {
 	names, err := exec.CommandContext(ctx, "id", "-Gn", "--", user).Output()
 	return strings.Fields(string(names)), err

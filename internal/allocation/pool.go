@@ -12,17 +12,18 @@
 //
 // # Up
 //
-// When tasks have waited for the backlog timeout, the target rises by one executor, and
-// by 2, 4, 8, … more after each further (sustained) timeout. It never rises above what
-// the tasks can use.
+// When tasks have waited for the backlog timeout, the target rises by one executor. Each
+// time the sustained backlog timeout passes while tasks still wait, the target rises again:
+// by 2, then by 4, 8 and so on. It never rises above what the tasks can use.
 //
 // # Down
 //
-// When the work shrinks, the target falls at once to what the rest can use. Running
-// executors beyond that are removed when they have been idle for a timeout: the longest
-// idle first, those that hold data last. Executors that the work can use stay, even if
-// idle, for tasks that still wait for better locality. (Spark's first versions removed
-// them: SPARK-21656.)
+// When there is less work, the target falls at once to the number of executors that the
+// remaining work can use. Running executors beyond that number are removed when they have
+// been idle for a timeout: those that have been idle longest first, those that hold data
+// last. As many executors as the work can use stay, even if they are idle, for tasks that
+// still wait for better locality. (Early versions of Spark removed these executors:
+// SPARK-21656.)
 package allocation
 
 import (
@@ -45,11 +46,11 @@ type Options struct {
 	// IdleTimeout is how long an executor is idle before it is removed;
 	// HoldingIdleTimeout is the same for an executor that holds data.
 	IdleTimeout, HoldingIdleTimeout time.Duration
-	// BacklogTimeout is how long tasks have waited when the target first rises,
-	// SustainedBacklogTimeout how long they must wait until it rises again.
+	// BacklogTimeout is how long tasks must have waited before the target first rises.
+	// SustainedBacklogTimeout is how long tasks must then still wait before it rises again.
 	BacklogTimeout, SustainedBacklogTimeout time.Duration
-	// Ratio limits the target to a fraction (above 0, at most 1) of the executors that
-	// would run all tasks at once.
+	// Ratio limits the target to this fraction (above 0, at most 1) of the number of
+	// executors that would run all tasks at once.
 	Ratio float64
 }
 
@@ -66,7 +67,7 @@ type Work struct {
 type Pool struct {
 	options         Options
 	target          int
-	neededExecutors int  // number of executors that the work can use, within Min and Max
+	neededExecutors int  // number of executors that the work can use, at least Min and at most Max
 	hadWork         bool // set once there has been work
 	backlog         bool // set while tasks wait
 
@@ -154,8 +155,9 @@ func (p *Pool) checkBy(e *Executor) {
 	}
 }
 
-// Update adapts the target to the work. It removes executors from the pool and returns
-// them: the caller must decommission them. The target does not include them.
+// Update adapts the target to the work. It removes executors that are not needed from the
+// pool and returns them. The caller must decommission these executors, which the target does
+// not include.
 func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
 	p.hadWork = p.hadWork || work.Executors > 0
 	if !p.hadWork {
@@ -188,8 +190,8 @@ func (p *Pool) rise(now time.Time) {
 		return
 	}
 	p.riseAt = now.Add(p.options.SustainedBacklogTimeout)
-	// Count running executors, even beyond the target: raising it to their number alone
-	// would help no waiting task.
+	// If more executors run than the target says, start from their number: raising the
+	// target only to that number would give the waiting tasks no additional executor.
 	wanted := max(p.target, min(len(p.executors), p.neededExecutors)) + p.increment
 	if p.target = min(wanted, p.neededExecutors); p.target == wanted {
 		p.increment = min(2*p.increment, Unbounded/4)

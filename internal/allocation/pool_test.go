@@ -162,7 +162,8 @@ func TestExecutorsThatTheWorkCanUseStay(t *testing.T) {
 	for _, id := range []string{"1", "2", "3"} {
 		p.Add(id, epoch)
 	}
-	// All tasks wait for other cores, or run on a few executors.
+	// The executors are idle although there is work: all tasks wait for cores elsewhere, or
+	// run on a few executors.
 	require.Empty(t, removed(p, Work{Executors: 7, Backlog: true}, 1000))
 	require.Empty(t, removed(p, Work{Executors: 3}, 2000))
 	require.Equal(t, []string{"1"}, removed(p, Work{Executors: 1.5}, 3000))
@@ -171,8 +172,8 @@ func TestExecutorsThatTheWorkCanUseStay(t *testing.T) {
 func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings map[string]string
-		first    []string // removed after 100 s
-		second   []string // after 1000 s
+		first    []string // ids of the executors that are removed after 100 s
+		second   []string // ids of the executors that are removed after 1000 s
 	}{
 		"until it is released": {nil, []string{"2", "3"}, nil},
 		"for a while":          {map[string]string{"cachedExecutorIdleTimeout": "5m"}, []string{"2", "3"}, []string{"1"}},

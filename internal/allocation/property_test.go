@@ -13,12 +13,13 @@ import (
 type model struct {
 	options    Options
 	ratio      [2]int // numerator and denominator of Options.Ratio
-	slots      int    // of an executor
+	slots      int    // how many tasks an executor runs at once
 	executors  map[string]*modelExecutor
-	tasks      int // waiting and running
+	tasks      int // number of waiting and running tasks
 	waiting    int
 	everWorked bool
-	// since is when the present backlog began, rises when the target then rose.
+	// since is when the present backlog began. rises are the times at which the target has
+	// risen since then.
 	since time.Time
 	rises []time.Time
 }

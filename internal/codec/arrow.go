@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// encodeRecords encodes records of one schema as an Arrow IPC stream. An empty slice,
-// which has no schema, is encoded as no bytes.
+// encodeRecords encodes record batches, which must have the same schema, as an Arrow IPC
+// stream. If there are none, there is no schema, and encodeRecords returns no bytes.
 func encodeRecords(records []arrow.RecordBatch) ([]byte, error) {
 	if len(records) == 0 {
 		return nil, nil

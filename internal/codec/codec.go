@@ -1,5 +1,5 @@
-// Package codec encodes task inputs and results: Arrow records as an Arrow IPC
-// stream, every other value as CBOR.
+// Package codec encodes task inputs and results. Arrow record batches are encoded as an
+// Arrow IPC stream, all other values as CBOR.
 package codec
 
 import (
@@ -47,8 +47,8 @@ func mustDecMode(options cbor.DecOptions) cbor.DecMode {
 }
 
 // Check returns an error if values of type t cannot be sent, because t contains a
-// channel, a function, an unsafe pointer, or a struct without exported fields. The values
-// of interfaces are unknown.
+// channel, a function, an unsafe pointer, or a struct without exported fields. It cannot
+// check the values of interfaces.
 func Check(t reflect.Type) error {
 	if t == recordType || t == recordsType {
 		return nil
@@ -75,8 +75,9 @@ func Encode[T any](value T) ([]byte, error) {
 	return encoded, nil
 }
 
-// EncodeLarge is Encode for a large value: beside the encoded value, it needs memory
-// only while it enlarges its buffer, and keeps none afterwards.
+// EncodeLarge is like Encode, but needs less memory for a large value. It encodes into the
+// buffer that it returns. Encode encodes into a buffer that it keeps for later calls, and
+// copies the result.
 func EncodeLarge[T any](value T) ([]byte, error) {
 	if t := reflect.TypeFor[T](); t == recordType || t == recordsType {
 		return Encode(value)
@@ -114,8 +115,8 @@ func Decode[T any](data []byte) (T, error) {
 	return value, nil
 }
 
-// EncodeAny encodes value, or the value that it points to, as Encode does, but does not
-// support Arrow records.
+// EncodeAny encodes value as Encode does. If value is a pointer, it encodes the value that
+// the pointer points to. Unlike Encode, it does not support Arrow record batches.
 func EncodeAny(value any) ([]byte, error) {
 	encoded, err := encoder.Marshal(value)
 	if err != nil {

@@ -21,15 +21,16 @@ import (
 	"github.com/spf13/viper"
 )
 
-// keyDelimiter separates the parts of keys for viper. With its default, the dot,
-// locality.wait could not both have a value and be the parent of locality.wait.node.
+// keyDelimiter separates the parts of keys for viper. It must not occur in keys: with viper's
+// default delimiter, the dot, locality.wait could not have a value, because it would be the
+// parent of locality.wait.node.
 const keyDelimiter = "::"
 
 // Config is a checked set of values. It is immutable and safe for concurrent use.
 type Config struct {
 	values    map[string]string // values that were set, by key, without surrounding space
-	rawValues map[string]string // values that were set, by key, unchanged
-	source    map[string]string // where each value was set, for messages
+	rawValues map[string]string // the same values with surrounding space
+	source    map[string]string // where each value was set, for messages, by key
 }
 
 // Sources are what Load takes values from. Zero fields are skipped.
@@ -110,15 +111,16 @@ func Load(sources Sources) (*Config, error) {
 	return config, nil
 }
 
-// submission is the Source of values of the submitting process whose source is not known.
+// submission is the Source of values that the submitting process has set or passed on without
+// saying where they came from.
 const submission = "the submission"
 
-// FromMap returns the configuration with values that another process got from Map, as a
-// container does with the submitter's.
+// FromMap returns the configuration with values that another process got from Map. A container
+// does this with the values of the process that submitted the application.
 func FromMap(values map[string]string) (*Config, error) { return FromSubmission(values, nil) }
 
-// FromSubmission returns the configuration with values that another process got from Map,
-// and where that process got them from, as its method Origins says.
+// FromSubmission returns the configuration with values that another process got from Map.
+// origins is what that process got from Origins: where it took each value from.
 func FromSubmission(values, origins map[string]string) (*Config, error) {
 	source := make(map[string]string, len(values))
 	for key := range values {
@@ -160,7 +162,7 @@ func (c *Config) Source(key string) string {
 	return "default"
 }
 
-// value returns a setting's value, or its default.
+// value returns a setting's value, or the setting's default if it is not set.
 func (c *Config) value(setting *Setting) string {
 	if value, ok := c.values[setting.Key]; ok {
 		return value
@@ -168,8 +170,8 @@ func (c *Config) value(setting *Setting) string {
 	return setting.Default
 }
 
-// With returns a copy of c in which values are set too. It checks the copy as Load
-// does. The sources of other values stay the same.
+// With returns a copy of c in which values, by key, are set in addition to those of c, or in
+// their place. It checks the copy as Load does. The sources of other values stay the same.
 func (c *Config) With(values map[string]string) (*Config, error) {
 	set, source := map[string]string{}, map[string]string{}
 	maps.Copy(set, c.rawValues)
@@ -214,7 +216,8 @@ func checked(set, source map[string]string) (*Config, error) {
 	return config, errors.Join(problems...)
 }
 
-// checkValue checks the value of a key, which names a setting or begins with a prefix.
+// checkValue checks the value of a key. The key must be known: that of a setting, or one that
+// begins with a registered prefix.
 func checkValue(key, value string) error {
 	if setting, ok := registry.byKey[key]; ok {
 		return setting.check(value)
@@ -228,14 +231,15 @@ func checkValue(key, value string) error {
 type variable struct{ name, value string }
 
 // environmentValues returns the settings in an environment, by key, and an error for each
-// unknown variable. Variables with LaunchPrefix, and confDir, are not settings. The trace
-// context of the environment is one.
+// unknown variable that begins with EnvironmentPrefix. It skips confDir and the variables that
+// begin with LaunchPrefix, because they are not settings. TRACEPARENT sets otlp.traceParent.
 func environmentValues(environ []string) (map[string]variable, []error) {
 	found := map[string]variable{}
 	var problems []error
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if _, set := found[traceParentKey]; name == traceParentVariable && !set && traceParent.MatchString(value) { // others are to be ignored
+		// The standard of traceparent says that invalid values are to be ignored.
+		if _, set := found[traceParentKey]; name == traceParentVariable && !set && traceParent.MatchString(value) {
 			found[traceParentKey] = variable{name: name, value: value}
 		}
 		if !ok || !strings.HasPrefix(name, EnvironmentPrefix) || strings.HasPrefix(name, LaunchPrefix) || name == confDir {
@@ -265,7 +269,7 @@ func checkKey(key string) error {
 	return fmt.Errorf("unknown key %q%s", key, didYouMean(key, slices.Collect(maps.Keys(registry.byKey))))
 }
 
-// describe returns a setting's key with its value and source, for use in an error.
+// describe returns a setting's key with its value and source, for error messages.
 func describe[T any](c *Config, key Key[T]) string {
 	return fmt.Sprintf("%s=%s (from %s)", key.Name(), c.value(key.setting), c.Source(key.Name()))
 }

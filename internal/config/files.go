@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// confDir is the variable with the directory of the defaults file. It is no setting.
+	// confDir is the environment variable that names the directory of the defaults file. It is
+	// not a setting.
 	confDir = EnvironmentPrefix + "CONF_DIR"
 	// siteDir is the directory of the defaults file for all users of a machine.
 	siteDir      = "/etc/bobbin"
 	defaultsName = "bobbin-defaults.conf"
 )
 
-// FromEnvironment calls Load with sources, this process's environment and the
-// defaults file. The defaults file is the first that exists of
+// FromEnvironment calls Load with sources, to which it adds this process's environment and the
+// path of the defaults file. The defaults file is the first that exists of
 // $BOBBIN_CONF_DIR/bobbin-defaults.conf, ~/.bobbin/bobbin-defaults.conf and
 // /etc/bobbin/bobbin-defaults.conf.
 func FromEnvironment(sources Sources) (*Config, error) {
@@ -29,7 +30,8 @@ func FromEnvironment(sources Sources) (*Config, error) {
 	return Load(sources)
 }
 
-// findDefaults returns the path of the defaults file, or ""; it searches site last.
+// findDefaults returns the path of the defaults file, or "" if there is none. It searches the
+// directory site last.
 func findDefaults(site string) (string, error) {
 	var directories []string
 	if named := os.Getenv(confDir); named != "" {
@@ -56,7 +58,7 @@ type property struct {
 }
 
 // readProperties reads a file in the format of spark-defaults.conf: in each line, white
-// space, '=' or ':' separates key and value. '#' begins a comment line.
+// space, '=' or ':' separates key and value. A line that begins with '#' is a comment.
 func readProperties(path string) ([]property, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// didYouMean returns a suggestion for an error: the candidate nearest to name, or "".
+// didYouMean returns text that suggests the candidate nearest to name, to be appended to an
+// error message. It returns "" if no candidate is near.
 func didYouMean(name string, candidates []string) string {
 	if nearest, ok := Nearest(name, candidates); ok {
 		return ", did you mean " + nearest + "?"
@@ -13,8 +14,9 @@ func didYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Nearest returns the candidate with the smallest edit distance to name, of several the
-// first in byte order, if the distance is at most a third of name's length.
+// Nearest returns the candidate with the smallest edit distance to name. If several candidates
+// have it, it returns the first of them in byte order. It returns false if the distance is more
+// than a third of name's length.
 func Nearest(name string, candidates []string) (string, bool) {
 	best, distance := "", len(name)/3+1
 	for _, candidate := range slices.Sorted(slices.Values(candidates)) {

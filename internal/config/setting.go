@@ -22,7 +22,7 @@ const (
 type Setting struct {
 	Key     string
 	Default string // as a user would write it; "" if there is none
-	Unit    string // kind of value: "size", "time", "number", …
+	Unit    string // kind of value, such as "size", "time" or "number"
 	Meaning string // one or two sentences, Markdown
 	check   func(string) error
 }
@@ -55,7 +55,7 @@ type Key[T any] struct {
 // Name returns the key, such as "executor.memory".
 func (k Key[T]) Name() string { return k.setting.Key }
 
-// In returns the key's value in c, or its default if it is not set.
+// In returns the value of the key in c, or the default if c does not set the key.
 func (k Key[T]) In(c *Config) T {
 	value, err := k.parse(c.value(k.setting))
 	if err != nil {
@@ -64,14 +64,15 @@ func (k Key[T]) In(c *Config) T {
 	return value
 }
 
-// Prefix is a family of keys: a common prefix and a name that the user chooses.
+// Prefix is a family of keys. Each key is the family's prefix followed by a name that the user
+// chooses, such as executorEnv.TZ.
 type Prefix struct {
 	Key     string // the common beginning, with the dot at its end
 	Meaning string
 	check   func(name, value string) error // nil if any value is valid
 }
 
-// In returns the values in c of the family's keys, by the name after the prefix.
+// In returns the values that c has for keys of the family, by the name after the prefix.
 func (p Prefix) In(c *Config) map[string]string {
 	found := map[string]string{}
 	for key, value := range c.rawValues {
@@ -82,7 +83,8 @@ func (p Prefix) In(c *Config) map[string]string {
 	return found
 }
 
-// registry contains all settings. Initializers of this package's variables fill it.
+// registry contains all settings, prefixes and rules. The initializers of this package's
+// variables fill it, by calling define, prefix and addRule.
 var registry = struct {
 	settings   []*Setting
 	prefixes   []Prefix
@@ -122,15 +124,15 @@ func define[T any](key, def, unit, meaning string, parse func(string) (T, error)
 
 func prefix(key, meaning string) Prefix { return checkedPrefix(key, meaning, nil) }
 
-// checkedPrefix defines a family of keys. check gets the name after the prefix, and the
-// value.
+// checkedPrefix defines a family of keys. check checks one key and its value. Its arguments are
+// the name after the prefix, and the value.
 func checkedPrefix(key, meaning string, check func(name, value string) error) Prefix {
 	p := Prefix{Key: key, Meaning: meaning, check: check}
 	registry.prefixes = append(registry.prefixes, p)
 	return p
 }
 
-// prefixOf returns a key's family, if any, and the key's name after the prefix.
+// prefixOf returns the family to which a key belongs, if any, and the name after the prefix.
 func prefixOf(key string) (family Prefix, name string, ok bool) {
 	for _, p := range registry.prefixes {
 		if name, ok := strings.CutPrefix(key, p.Key); ok && name != "" {
@@ -140,7 +142,8 @@ func prefixOf(key string) (family Prefix, name string, ok bool) {
 	return Prefix{}, "", false
 }
 
-// addRule registers a check of several settings, to run if each value is valid.
+// addRule registers a check of several settings together. It runs only if each single value is
+// valid.
 func addRule(check func(*Config) error) struct{} {
 	registry.rules = append(registry.rules, check)
 	return struct{}{}
@@ -196,7 +199,7 @@ func size(key, def, meaning string) Key[Size] {
 	return define(key, def, "size", meaning, ParseSize)
 }
 
-// optionalSize defines a size without a default, whose value is nil if not set.
+// optionalSize defines a size without a default. Its value is nil if it is not set.
 func optionalSize(key, meaning string) Key[*Size] {
 	return define(key, "", "size", meaning, func(s string) (*Size, error) {
 		if s == "" {
@@ -222,7 +225,8 @@ func duration(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, ParseDuration)
 }
 
-// interval defines a period of at least 1 ms: with less, a process would always be busy.
+// interval defines the period of something that is repeated. It must be at least 1 ms, because
+// with less a process would always be busy.
 func interval(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, func(s string) (time.Duration, error) {
 		d, err := ParseDuration(s)
@@ -233,7 +237,7 @@ func interval(key, def, meaning string) Key[time.Duration] {
 	})
 }
 
-// optionalDuration defines a time without a default; its value is nil if not set.
+// optionalDuration defines a duration without a default. Its value is nil if it is not set.
 func optionalDuration(key, meaning string) Key[*time.Duration] {
 	return define(key, "", "time", meaning, func(s string) (*time.Duration, error) {
 		if s == "" {

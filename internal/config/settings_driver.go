@@ -48,8 +48,9 @@ var (
 )
 
 // CheckHeartbeat fails if the ApplicationMaster's heartbeat interval is more than half of
-// expiry (yarn.am.liveness-monitor.expiry-interval-ms), after which the ResourceManager
-// considers it dead: one late heartbeat would end the attempt.
+// expiry. The ResourceManager considers an ApplicationMaster dead if it has sent no heartbeat
+// for expiry (yarn.am.liveness-monitor.expiry-interval-ms), so with a longer interval, one late
+// heartbeat could end the attempt.
 func CheckHeartbeat(c *Config, expiry time.Duration) error {
 	if Heartbeat.In(c) <= expiry/2 {
 		return nil

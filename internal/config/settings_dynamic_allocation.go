@@ -33,9 +33,9 @@ var (
 		})
 )
 
-// MaxExecutors returns the maximum number of executors of one resource profile:
-// executor.instances or, with dynamic allocation, dynamicAllocation.maxExecutors;
-// math.MaxInt32 if there is none.
+// MaxExecutors returns the maximum number of executors of one resource profile. It is
+// executor.instances or, with dynamic allocation, dynamicAllocation.maxExecutors. If the latter
+// is not set, there is no maximum, and MaxExecutors returns math.MaxInt32.
 func MaxExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorInstances.In(c)
@@ -81,7 +81,7 @@ var _ = addRule(func(c *Config) error {
 	return nil
 })
 
-// atMost describes the maximum number of executors, for an error.
+// atMost describes the maximum number of executors, for error messages.
 func atMost(c *Config) string {
 	if MaxExecutors(c) == math.MaxInt32 {
 		return maxExecutors.Name() + " (no bound)"

@@ -49,8 +49,8 @@ const (
 	ExecutionOpportunistic = "opportunistic"
 )
 
-// With this limit, one late heartbeat does no harm. Spark requires only that the interval
-// is less than the timeout (SparkConf.validateSettings).
+// The heartbeat interval may be at most half of the timeout, so that one late heartbeat does no
+// harm. Spark requires only that it is less than the timeout (SparkConf.validateSettings).
 var _ = addRule(func(c *Config) error {
 	if ExecutorHeartbeat.In(c) > NetworkTimeout.In(c)/2 {
 		return fmt.Errorf("%s must be at most half of %s: the driver would give up executors between two of their heartbeats",
@@ -59,7 +59,7 @@ var _ = addRule(func(c *Config) error {
 	return nil
 })
 
-// Overhead is the part of a container's memory that is not for its Go program.
+// Overhead is the setting of the part of a container's memory that is not for its Go program.
 type Overhead struct {
 	amount Key[*Size]
 	factor Key[float64]
@@ -83,7 +83,8 @@ func (o Overhead) Name() string { return o.amount.Name() }
 // In returns the overhead for the amount of memory that c sets.
 func (o Overhead) In(c *Config) Size { return o.Of(c, o.memory.In(c)) }
 
-// Of returns memory's overhead: memoryOverhead, or else memory times the factor.
+// Of returns the overhead for an amount of memory: memoryOverhead if it is set, or else memory
+// times the factor.
 func (o Overhead) Of(c *Config, memory Size) Size {
 	if amount := o.amount.In(c); amount != nil {
 		return *amount
@@ -104,7 +105,7 @@ func checkVariable(name, _ string) error {
 	return nil
 }
 
-// isVariable reports whether name is the valid name of a shell variable.
+// isVariable reports whether name is a valid name of a shell variable.
 func isVariable(name string) bool {
 	for i, b := range []byte(name) {
 		letter := b == '_' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'

@@ -15,7 +15,8 @@ var (
 		"Executors that fail one after the other are replaced after growing delays, up to 30 s.", 1)
 	ExecutorFailureValidity = duration("executor.failuresValidityInterval", "0", "Failures of executors that are older than this do not count towards "+
 		"`executor.maxNumFailures`. With 0 all count.")
-	// TolerateWhenRunning is 0 if not set: too many failures then end the application.
+	// TolerateWhenRunning is 0 if it is not set. Then too many failures end the application,
+	// however many executors are registered.
 	TolerateWhenRunning = number("executor.failures.tolerateWhenRunning", "", "If at least this many executors are registered, the application "+
 		"continues although `executor.maxNumFailures` have failed. It fails once fewer are left. If it is not set, the application fails in any case.", 1)
 )
@@ -23,7 +24,8 @@ var (
 // Nodes on which no executors are started.
 var (
 	ExcludeNodes = define("yarn.exclude.nodes", "", "list", "Hosts, by the names that YARN uses, on which no executor may run.", parseHosts)
-	// The next three configure exclusions that the ApplicationMaster makes itself.
+	// The next three settings configure which nodes the ApplicationMaster excludes itself,
+	// after executors have failed there.
 	ExcludeOnFailure = boolean("yarn.executor.launch.excludeOnFailure.enabled", "true", "Whether nodes on which executors fail repeatedly, or cannot "+
 		"be launched, get no further executors. If that would leave no usable node, the oldest of these exclusions ends.")
 	NodeMaxFailures = number("excludeOnFailure.application.maxFailedExecutorsPerNode", "2", "A node is excluded once this many executors have failed on it within "+
@@ -60,8 +62,9 @@ var _ = addRule(func(c *Config) error {
 	return nil
 })
 
-// MaxExecutorFailures returns how many executors may fail before the application does:
-// executor.maxNumFailures or twice the maximum number of executors, at least 3.
+// MaxExecutorFailures returns how many executors may fail before the application fails:
+// executor.maxNumFailures or, if that is not set, twice the maximum number of executors, but at
+// least 3.
 func MaxExecutorFailures(c *Config) int {
 	if most := maxExecutorFailures.In(c); most > 0 {
 		return most

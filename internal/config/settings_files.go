@@ -25,8 +25,9 @@ var (
 	CollectMaxSize  = size("collect.maxSize", "10g", "The total size of the files that one task may bring back with `--collect`. A task with more fails.")
 )
 
-// minCacheAge is the minimum of yarn.cache.maxAge, much longer than an upload, and than
-// the interval at which an ApplicationMaster updates the files' times of last use.
+// minCacheAge is the minimum of yarn.cache.maxAge. It is much longer than an upload takes, and
+// than the interval at which an ApplicationMaster updates the times at which its files were last
+// used, so that files in use are not removed.
 const minCacheAge = 24 * time.Hour
 
 func parseCacheAge(s string) (time.Duration, error) {

@@ -49,7 +49,8 @@ var (
 
 const (
 	traceParentKey = "otlp.traceParent"
-	// traceParentVariable has the value of traceParentKey unless something else sets that.
+	// traceParentVariable is the environment variable that sets traceParentKey, unless
+	// BOBBIN_OTLP_TRACE_PARENT or the command line does.
 	traceParentVariable = "TRACEPARENT"
 )
 

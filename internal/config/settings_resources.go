@@ -39,14 +39,15 @@ var _ = addRule(func(c *Config) error {
 	return errors.Join(executor, driver)
 })
 
-// ExecutorResources returns an executor's amounts of further YARN resource types, or nil.
+// ExecutorResources returns the amounts of YARN's resource types in an executor's container, by
+// type, without memory and cores. It returns nil if there are none.
 func ExecutorResources(c *Config) map[string]int64 {
 	amounts, _ := executorResources(c) // Load has checked the amounts
 	return amounts
 }
 
-// AMResources returns the amounts of YARN's further resource types in the
-// ApplicationMaster's container, or nil.
+// AMResources returns the amounts of YARN's resource types in the ApplicationMaster's container,
+// by type, without memory and cores. It returns nil if there are none.
 func AMResources(c *Config) map[string]int64 {
 	amounts, _ := amResources(c) // Load has checked the amounts
 	return amounts
@@ -56,8 +57,8 @@ func executorResources(c *Config) (map[string]int64, error) {
 	return mergeAmounts(c, executorYARNResource, executorResource)
 }
 
-// amResources is AMResources with mergeAmounts's error. The amounts include the driver's,
-// except in client mode.
+// amResources returns the result of AMResources, and the error of mergeAmounts. The amounts
+// include those of the driver, except in client mode.
 func amResources(c *Config) (map[string]int64, error) {
 	if ClientMode(c) {
 		return mergeAmounts(c, amYARNResource)
@@ -71,8 +72,8 @@ const (
 	scriptSuffix = ".discoveryScript"
 )
 
-// ResourceScripts returns the commands that print an executor's resource addresses, by
-// the names that tasks use, or nil.
+// ResourceScripts returns the commands that print the addresses of an executor's resources, by
+// the names that tasks use for the resources. It returns nil if there are none.
 func ResourceScripts(c *Config) map[string]string {
 	var scripts map[string]string
 	for name, script := range executorResource.In(c) {
@@ -105,8 +106,8 @@ func TaskResourceNames(c *Config, amounts map[string]int64) map[string]int64 {
 	return named
 }
 
-// mergeAmounts returns the amounts that several families set, by YARN resource type. It
-// fails if two keys set different amounts of one type.
+// mergeAmounts returns the amounts that the keys of several families set, by YARN resource type.
+// It fails if two keys set different amounts of one type.
 func mergeAmounts(c *Config, families ...Prefix) (map[string]int64, error) {
 	var amounts map[string]int64
 	keys := map[string]string{} // the key that sets each amount
@@ -157,7 +158,8 @@ func parseResourceType(s string) (string, error) {
 	return s, nil
 }
 
-// checkYARNAmount checks a YARN resource type's key after the prefix, and its value.
+// checkYARNAmount checks a key of a YARN resource type and its value. name is the key after its
+// prefix.
 func checkYARNAmount(name, value string) error {
 	switch strings.TrimSuffix(name, amountSuffix) {
 	case "memory", "memory-mb":
@@ -168,7 +170,8 @@ func checkYARNAmount(name, value string) error {
 	return checkAmount(name, value)
 }
 
-// checkExecutorResource checks a key's name after "executor.resource.", and its value.
+// checkExecutorResource checks a key and its value. name is the key after "executor.resource."
+// or "worker.resource.".
 func checkExecutorResource(name, value string) error {
 	if typ, ok := strings.CutSuffix(name, scriptSuffix); ok {
 		_, err := parseResourceType(typ)
@@ -197,13 +200,14 @@ func parseAmount(value string) (int64, error) {
 	return amount, nil
 }
 
-// TaskResources returns how much a task uses of each executor resource, or nil.
+// TaskResources returns how much a task uses of each resource of its executor, by the name of the
+// resource. It returns nil if a task uses none.
 func TaskResources(c *Config) map[string]float64 {
 	var amounts map[string]float64
 	for name, value := range taskResource.In(c) {
 		amount, err := strconv.ParseFloat(value, 64)
 		if err != nil || amount == 0 {
-			continue // not set: Load has refused invalid amounts
+			continue // the amount is 0; Load has refused invalid amounts
 		}
 		if amounts == nil {
 			amounts = map[string]float64{}
@@ -213,7 +217,7 @@ func TaskResources(c *Config) map[string]float64 {
 	return amounts
 }
 
-// checkTaskAmount checks a key's value, and its name after "task.resource.".
+// checkTaskAmount checks a key and its value. name is the key after "task.resource.".
 func checkTaskAmount(name, value string) error {
 	resource, ok := strings.CutSuffix(name, amountSuffix)
 	if !ok || resource == "" || strings.Contains(resource, ".") {

@@ -57,7 +57,8 @@ var (
 )
 
 // LocalityWaits returns how long a task waits for a free core in the process, on the node
-// and in the rack that has its data. locality.wait applies to those that are not set.
+// and in the rack that has its data. If the setting for one of these levels is not set, the
+// wait is locality.wait.
 func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 	or := func(k Key[*time.Duration]) time.Duration {
 		if own := k.In(c); own != nil {
@@ -68,7 +69,7 @@ func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 	return or(localityWaitProcess), or(localityWaitNode), or(localityWaitRack)
 }
 
-// fraction defines a number from least to most, not necessarily whole.
+// fraction defines a setting that is a number from least to most, not necessarily whole.
 func fraction(key, def, meaning string, least, most float64) Key[float64] {
 	return define(key, def, "number", meaning, func(s string) (float64, error) {
 		n, err := strconv.ParseFloat(s, 64)

@@ -70,7 +70,8 @@ var _ = addRule(func(c *Config) error {
 // ACL lists the users and groups that have a certain right.
 type ACL struct{ Users, Groups []string }
 
-// ACLs returns who may view and who may modify the application; "" without acls.enable.
+// ACLs returns who may view the application and who may modify it. If acls.enable is false, both
+// lists are empty.
 func ACLs(c *Config) (view, modify ACL) {
 	if !ACLsEnable.In(c) {
 		return ACL{}, ACL{}
@@ -81,13 +82,14 @@ func ACLs(c *Config) (view, modify ACL) {
 	return with(viewACLs, viewACLGroups), with(modifyACLs, modifyACLGroups)
 }
 
-// IsACL reports whether a key is of a setting that ACLs reads.
+// IsACL reports whether key is the key of a setting that ACLs reads.
 func IsACL(key string) bool {
 	return key == ACLsEnable.Name() || slices.ContainsFunc([]Key[[]string]{viewACLs, viewACLGroups, modifyACLs, modifyACLGroups, adminACLs, adminACLGroups},
 		func(list Key[[]string]) bool { return list.Name() == key })
 }
 
-// ACLsWithoutEffect returns the keys that are set although acls.enable is false.
+// ACLsWithoutEffect returns the keys of lists of users and groups that are set although
+// acls.enable is false.
 func ACLsWithoutEffect(c *Config) []string {
 	if ACLsEnable.In(c) {
 		return nil
@@ -126,9 +128,9 @@ var redaction = define("redaction.regex", `(?i)secret|passw(or)?d|token|credenti
 		return pattern, nil
 	})
 
-// Redact returns value, or Redacted if redaction.regex matches the key or the
-// value. The key is that of a setting or the name of an environment variable. The
-// value of redaction.regex itself is not redacted; that of otlp.headers always is.
+// Redact returns value, or Redacted if redaction.regex matches the key or the value. key is the
+// key of a setting or the name of an environment variable. The value of redaction.regex itself
+// is never redacted, and the value of otlp.headers always is.
 func (c *Config) Redact(key, value string) string {
 	pattern, err := redaction.parse(c.value(redaction.setting))
 	if err != nil { // c has not been checked yet

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// CoresMax is set by each application; the master's value is ignored.
+// CoresMax is a setting of each application. A master ignores its own value.
 var CoresMax = number("cores.max", "", "The largest number of cores that the executors of an application use together on a standalone cluster. If it is not set, "+
 	"`deploy.defaultCores` of the master.", 1)
 
@@ -63,8 +63,8 @@ var (
 		"0 is no limit.")
 )
 
-// RecoveringTimeout returns how long a recovering master waits until the workers and
-// applications in its stored state have registered again.
+// RecoveringTimeout returns how long a master that recovers waits at most for the workers and
+// applications in its stored state to register again.
 func RecoveringTimeout(c *Config) time.Duration {
 	if own := RecoveryTimeout.In(c); own != nil {
 		return *own
@@ -72,8 +72,9 @@ func RecoveringTimeout(c *Config) time.Duration {
 	return WorkerTimeout.In(c)
 }
 
-// parseExpiry parses the time for which a peer may be silent before it is
-// considered dead: at least 1s, because a master checks only four times a second.
+// parseExpiry parses the time for which a worker or an application may be silent before a
+// master considers it dead. It must be at least 1s, because a master checks only four times a
+// second.
 func parseExpiry(s string) (time.Duration, error) {
 	d, err := ParseDuration(s)
 	if err == nil && d < time.Second {

@@ -56,9 +56,9 @@ func ClientMode(c *Config) bool { return DeployMode.In(c) == DeployClient }
 // DefaultAppType is the default application type.
 const DefaultAppType = "BOBBIN"
 
-// maxAppType is the maximum length of an application type
-// (APPLICATION_TYPE_LENGTH in YarnConfiguration.java of Hadoop 3). The
-// ResourceManager truncates longer ones (ClientRMService.java).
+// maxAppType is the maximum length of an application type in bytes (APPLICATION_TYPE_LENGTH in
+// YarnConfiguration.java of Hadoop 3). The ResourceManager truncates longer types
+// (ClientRMService.java).
 const maxAppType = 20
 
 func parseAppType(s string) (string, error) {

@@ -44,7 +44,7 @@ func ParseSize(s string) (Size, error) {
 // MiB returns the size in mebibytes, the unit of memory in YARN, rounded up.
 func (s Size) MiB() int64 { return int64((s + MiB - 1) / MiB) }
 
-// String returns the size in the largest unit of which it is a whole number.
+// String returns the size as a whole number of the largest possible unit, such as 2g or 1500m.
 func (s Size) String() string {
 	for _, unit := range []struct {
 		size Size

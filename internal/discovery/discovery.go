@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// MaxAddresses is the maximum number of addresses of one resource. Beyond it, tasks
-	// get an amount, but no particular devices.
+	// MaxAddresses is the maximum number of addresses of one resource. If an executor has more
+	// of a resource, its tasks get an amount of it, but no addresses of particular devices.
 	MaxAddresses = 1024
 
 	timeout   = 30 * time.Second // maximum running time of a script
-	waitDelay = time.Second      // how long to wait for the end of its output afterwards
+	waitDelay = time.Second      // how long to wait for the end of the output after the script's end
 	maxQuoted = 200              // how many bytes of a script's output an error contains at most
 )
 

@@ -1,6 +1,6 @@
 // Package function is the registry of a program's task functions, counters and
 // gauges. Initializers of package variables register them, so that every process
-// of the program has the same ones.
+// of the program has the same functions, counters and gauges.
 package function
 
 import (
@@ -38,7 +38,8 @@ type Call struct {
 type Driver interface {
 	// CanCommit reports whether this attempt may commit its output.
 	CanCommit(ctx context.Context) (bool, error)
-	// Barrier waits until each task of a barrier set has called it as often as this one.
+	// Barrier waits until each task of a barrier set has called Barrier as often as this
+	// task.
 	Barrier(ctx context.Context) error
 	// Peers returns where each task of a barrier set runs, by index; nil for other sets.
 	Peers() []Peer
@@ -50,11 +51,12 @@ type Peer struct {
 	Host       string
 }
 
-// ErrCommitDenied is the error of an attempt that may not commit. It is no failure.
+// ErrCommitDenied is the error of an attempt that may not commit its output. It does not
+// count as a failure of the task.
 var ErrCommitDenied = errors.New("another attempt of the task commits its output")
 
 // Body runs an attempt: it decodes the input, calls the user's task function and encodes
-// the result. It panics if that function does.
+// the result. If the task function panics, so does Body.
 type Body func(ctx context.Context, call Call) ([]byte, error)
 
 var registry = struct {
@@ -63,8 +65,8 @@ var registry = struct {
 	problems []error
 }{bodies: map[string]Body{}}
 
-// Register registers a body under a unique name. Problems returns any error, because
-// initializers of package variables cannot handle one.
+// Register registers a body under a unique name. It returns no error, because initializers
+// of package variables cannot handle one: Problems returns the error later.
 func Register(name string, body Body) {
 	registry.Lock()
 	defer registry.Unlock()

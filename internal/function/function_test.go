@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The registry is global, so one test covers all of it.
+// The registry is global to the process, so a single test uses it.
 func TestRegistry(t *testing.T) {
 	t.Cleanup(func() { // so that the test can run again
 		clear(registry.bodies)

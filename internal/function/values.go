@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxValueName limits a counter's or gauge's name, in bytes; each report has all names.
+// maxValueName is the largest size in bytes of the name of a counter or gauge. It is small
+// because each report of an attempt has all names.
 const maxValueName = 100
 
 // Values are the counters and gauges of one attempt, safe for concurrent use.
@@ -64,8 +65,8 @@ var values = struct {
 	names map[string]string // "counter" or "gauge", by name
 }{names: map[string]string{}}
 
-// RegisterValue registers a counter or gauge (kind) under a name that is unique among
-// both. Problems returns any error.
+// RegisterValue registers a counter or a gauge, as kind says ("counter" or "gauge"). The
+// name must be unique among counters and gauges together. Problems returns any error.
 func RegisterValue(kind, name string) {
 	values.Lock()
 	defer values.Unlock()

@@ -31,7 +31,7 @@ func TestValuesAreSafeForConcurrentUse(t *testing.T) {
 	require.Equal(t, int64(3000), counters["n"], "copies do not change")
 }
 
-// testNamesOfValues adds to Problems.
+// testNamesOfValues is a part of TestRegistry, because it registers problems.
 func testNamesOfValues(t *testing.T) {
 	for name, problem := range map[string]string{
 		"":                       `gauge "" needs a name`,

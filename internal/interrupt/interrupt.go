@@ -1,5 +1,5 @@
-// Package interrupt handles the signals that stop a program: the first one ends a
-// context, so that the program can clean up, and the second one ends the process.
+// Package interrupt handles the signals that stop a program. The first signal ends a context,
+// so that the program can clean up. The second signal ends the process at once.
 package interrupt
 
 import (
@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// duplicateSignalWindow is how long further signals are ignored: timeout(1) and other programs send
-// a signal to a process and then to its process group.
+// duplicateSignalWindow is how long after the first signal others are ignored. timeout(1) and
+// other programs send a signal to a process and then to its process group, so the process gets
+// it twice.
 const duplicateSignalWindow = 300 * time.Millisecond
 
 // Context returns a context that ends at the first SIGINT or SIGTERM, with a cause that

@@ -54,7 +54,8 @@ const ContainersFile = "containers.jsonl"
 const (
 	ContainerStarted   = "started"
 	ContainerCompleted = "completed"
-	// ContainersOfClientMode, without a container, means that the application is in client mode.
+	// ContainersOfClientMode is the state in an event that has no container. Such an event means
+	// that the application is in client mode.
 	ContainersOfClientMode = "launcher"
 )
 

@@ -49,9 +49,10 @@ const (
 	// EnvProperties are the settings for a driver that yarn-submit (by exec) or a
 	// standalone worker starts: a JSON object of values by key.
 	EnvProperties = "BOBBIN_LAUNCH_PROPERTIES"
-	// EnvOrigins says where these settings were set: a JSON object of texts by key.
+	// EnvOrigins says where the settings in EnvProperties were set: a JSON object of texts by
+	// key.
 	EnvOrigins = "BOBBIN_LAUNCH_ORIGINS"
-	// EnvReport is "json" if yarn-submit's program must print the report on stdout.
+	// EnvReport is "json" if the program that yarn-submit runs must print the report on stdout.
 	EnvReport = "BOBBIN_LAUNCH_REPORT"
 	// EnvReportFile is the path of a file to which the driver writes the application's
 	// pages at its end (ui.Report).

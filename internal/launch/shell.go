@@ -23,8 +23,8 @@ func ShellCommand(arguments []string) string {
 }
 
 // quote puts an argument into single quotes for the inner shell, and escapes the result
-// for the outer double quotes. It reopens the single quotes inside {{ and }} and after <,
-// so that the NodeManager replaces nothing.
+// for the outer double quotes. Between the two braces of {{ and of }}, and after <, it closes
+// the single quotes and opens them again, so that the NodeManager finds nothing to replace.
 func quote(argument string) string {
 	var inner strings.Builder
 	inner.WriteByte('\'')
@@ -52,9 +52,9 @@ var doubleQuoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\
 // EnvironmentValue returns an environment variable's value for a container's launch
 // context. The process gets it unchanged, except for {{NAME}}, <LOG_DIR> and <CPS>.
 //
-// A NodeManager writes the value between the double quotes of export NAME="…", and
-// removes other pairs of equal braces (ContainerLaunch.java of Hadoop 3). So "" goes
-// between them.
+// A NodeManager writes the value between the double quotes of export NAME="…", and removes
+// pairs of equal braces that are no such reference (ContainerLaunch.java of Hadoop 3). So
+// EnvironmentValue inserts "" between the two braces.
 func EnvironmentValue(value string) string {
 	if !strings.Contains(value, "{{") && !strings.Contains(value, "}}") {
 		return doubleQuoted.Replace(value)
@@ -86,7 +86,7 @@ func isNameByte(b byte) bool {
 	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 }
 
-// separateBraces inserts requote between any two equal braces.
+// separateBraces inserts quoteBreak between any two equal braces.
 func separateBraces(text string) string {
 	var written strings.Builder
 	var previous byte

@@ -13,8 +13,8 @@ import (
 // timeout is how long to wait for goroutines to end after the last test.
 const timeout = 20 * time.Second
 
-// Main runs a package's tests for TestMain and exits: with a failure that lists
-// goroutines, if tests pass but goroutines remain.
+// Main runs a package's tests and exits; TestMain calls it. If the tests pass but goroutines
+// remain, Main lists these and exits with status 1.
 func Main(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
@@ -26,8 +26,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaked waits for the end of all but ignored goroutines, or returns those left as an
-// error.
+// leaked waits until all goroutines but the ignored ones have ended. If some remain after the
+// time wait, it returns an error that lists them.
 func leaked(wait time.Duration, ignore ...goleak.Option) error {
 	deadline := time.Now().Add(wait)
 	for {

@@ -32,9 +32,9 @@ func Level(settings *config.Config) slog.Level {
 	return level
 }
 
-// NewConfigurable returns a logger that logs as the default settings say until configure
-// is called, for a process that gets its settings later. Loggers that were derived from
-// it change too.
+// NewConfigurable returns a logger for a process that gets its settings later. Until configure
+// is called, the logger uses the default settings. configure also changes the loggers that were
+// derived from it.
 func NewConfigurable(w io.Writer) (logger *slog.Logger, configure func(*config.Config)) {
 	h := &configurable{current: &atomic.Pointer[slog.Handler]{}}
 	configure = func(settings *config.Config) {
@@ -45,10 +45,10 @@ func NewConfigurable(w io.Writer) (logger *slog.Logger, configure func(*config.C
 	return slog.New(h), configure
 }
 
-// configurable passes messages to the current handler.
+// configurable is a handler that passes messages to the current handler, which configure sets.
 type configurable struct {
 	current *atomic.Pointer[slog.Handler]
-	derive  []func(slog.Handler) slog.Handler // calls of WithAttrs and WithGroup
+	derive  []func(slog.Handler) slog.Handler // calls of WithAttrs and WithGroup, to be repeated
 }
 
 func (h *configurable) Enabled(ctx context.Context, level slog.Level) bool {

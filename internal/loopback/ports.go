@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Ports reserves TCP ports of loopback addresses. The zero value has none.
+// Ports reserves TCP ports of loopback addresses. The zero value has no ports.
 //
 // For each port, Ports has a socket that is bound with SO_REUSEADDR and never listens.
 // The kernel chooses such a port neither for a process that asks for any free port nor
@@ -39,7 +39,7 @@ func (p *Ports) ReservePrivileged(host string) (string, error) {
 		return "", fmt.Errorf("%q is not an IPv4 loopback address (127.x.y.z)", host)
 	}
 	var err error
-	for port := 1023; port > 900; port-- { // lower ones have well-known services
+	for port := 1023; port > 900; port-- { // well-known services use lower ports
 		if _, err = p.bind([4]byte(ip), port); err == nil {
 			return net.JoinHostPort(host, strconv.Itoa(port)), nil
 		}
@@ -47,7 +47,7 @@ func (p *Ports) ReservePrivileged(host string) (string, error) {
 	return "", fmt.Errorf("reserving a port of %s below 1024: %w", host, err)
 }
 
-// bind reserves a port of ip, any free one for 0.
+// bind reserves the port wanted of ip. If wanted is 0, it reserves any free port.
 func (p *Ports) bind(ip [4]byte, wanted int) (port int, err error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -64,7 +64,8 @@ func (p *Ports) bind(ip [4]byte, wanted int) (port int, err error) {
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: ip, Port: wanted}); err != nil {
 		return 0, err
 	}
-	// Set earlier, the option would let bind share a port that is reserved already.
+	// For a wanted port, the option is set only after bind: before, it would let bind share a
+	// port that is reserved already.
 	if err := reuse(); err != nil {
 		return 0, err
 	}

@@ -50,7 +50,8 @@ func (e *UnknownError) Error() string {
 		"local-cluster[E,C,M] or bobbin://host:port; yarn-submit submits to yarn", e.URL)
 }
 
-// FromSettings parses the setting master or, if that is not set, the URL in unset.
+// FromSettings parses the URL in the setting master. If master is not set, it parses
+// defaultURL instead.
 func FromSettings(settings *config.Config, defaultURL string) (URL, error) {
 	return Parse(cmp.Or(config.Master.In(settings), defaultURL))
 }
@@ -79,9 +80,9 @@ const (
 var localPattern = regexp.MustCompile(`^local(?:\[\s*(\d+|\*)\s*(?:,\s*(\d+)\s*)?\])?$`)
 
 // parseLocal parses local (one core), local[N], local[*], local[N,F] and local[*,F]. The
-// star is GOMAXPROCS, which respects the process's CPU affinity and control group. F is
-// how many failures of one task fail its job, by default 1: a retry would run on the same
-// machine.
+// star means GOMAXPROCS, which respects the process's CPU affinity and control group. F is
+// how many failures of one task fail its job. The default is 1, because a retry would run on
+// the same machine.
 func parseLocal(text string) (URL, error) {
 	parts := localPattern.FindStringSubmatch(text)
 	if parts == nil {

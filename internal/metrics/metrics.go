@@ -1,7 +1,8 @@
 // Package metrics writes metrics in the text format that Prometheus scrapes.
 //
-// A [Family] describes a metric, and a [Table] says how its values follow from a state.
-// The values are added to a [Set], which is made anew each time: nothing is counted here.
+// A [Family] describes a metric. A [Table] has several metrics, with functions that compute
+// their values from a state. For each scrape, the values are added to a new [Set]: this package
+// counts nothing itself.
 package metrics
 
 import (
@@ -14,20 +15,20 @@ import (
 	"time"
 )
 
-// Path is where a web server serves its metrics.
+// Path is the path at which a web server serves its metrics.
 const Path = "/metrics"
 
 // Type is the type of a metric.
 type Type string
 
 const (
-	Counter Type = "counter" // only grows, until its process ends
-	Gauge   Type = "gauge"
+	Counter Type = "counter" // grows only, from 0 at the start of the process
+	Gauge   Type = "gauge"   // can grow and shrink
 )
 
 // Family describes a metric.
 type Family struct {
-	Name   string // ends with the unit, and with _total if Type is Counter
+	Name   string // ends with the unit, if any, followed by _total if Type is Counter
 	Type   Type
 	Help   string // one sentence
 	Labels []string
@@ -59,7 +60,7 @@ var (
 	labelValue = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 )
 
-// Bytes returns the text of the values.
+// Bytes returns the values in the text format of Prometheus.
 func (s *Set) Bytes() []byte {
 	var text bytes.Buffer
 	var latest *Family
@@ -86,12 +87,12 @@ func (s *Set) Bytes() []byte {
 	return text.Bytes()
 }
 
-// collectTimeout bounds how long a scrape waits for the values: less than the 10 s that
+// collectTimeout limits how long a scrape waits for the values. It is less than the 10 s that
 // Prometheus waits by default.
 const collectTimeout = 8 * time.Second
 
-// Handler returns a handler that serves the values that collect adds, and those of this
-// process. An error of collect is answered with the status 503.
+// Handler returns a handler that serves the values that collect adds to a Set, and the metrics
+// of this process. If collect fails, the handler answers with status 503.
 func Handler(collect func(ctx context.Context, set *Set) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), collectTimeout)

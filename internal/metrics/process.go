@@ -21,7 +21,7 @@ var (
 // ProcessFamilies are the metrics that each process serves.
 var ProcessFamilies = []*Family{&processStart, &processCPU, &processResident, &goroutines, &heapObjects}
 
-// started is about when this process started.
+// started is approximately when this process started.
 var started = time.Now()
 
 // AddProcess adds the metrics of this process.
@@ -43,5 +43,5 @@ func AddProcess(set *Set) {
 	}
 }
 
-// Seconds returns a time as metrics have it, in seconds since 1970.
+// Seconds returns a time as the value of a metric: in seconds since 1970.
 func Seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// Metric is a family with a function that adds the values that it has in a state.
+// Metric is a family with a function that computes the family's values in a state, and calls add
+// for each of them.
 type Metric[S any] struct {
 	Family
 	Values func(state S, add Add)
 }
 
-// Add adds a value with the values of a family's labels.
+// Add adds a value of a metric, with the values of the metric's labels.
 type Add func(value float64, labels ...string)
 
-// New returns a metric with labels.
+// New returns a metric whose values are added by the function values. It may have labels.
 func New[S any](family Family, values func(state S, add Add)) Metric[S] {
 	return Metric[S]{Family: family, Values: values}
 }
@@ -29,10 +30,10 @@ func NewCounter[S any](name, help string, value func(S) float64) Metric[S] {
 	return New(Family{Name: name, Type: Counter, Help: help}, func(s S, add Add) { add(value(s)) })
 }
 
-// Table has all metrics of a state.
+// Table is a list of metrics that are computed from the same state.
 type Table[S any] []Metric[S]
 
-// AddTo adds the values that the metrics have in a state.
+// AddTo adds to set the values that the metrics have in a state.
 func (t Table[S]) AddTo(set *Set, state S) {
 	for i := range t {
 		m := &t[i]
@@ -49,7 +50,8 @@ func (t Table[S]) Families() []*Family {
 	return families
 }
 
-// AddCounts adds how often each value of a label occurs, sorted by value.
+// AddCounts calls add for each distinct string in labels, in sorted order, with the number of
+// its occurrences and the string as the value of the label.
 func AddCounts(add Add, labels []string) {
 	counts := map[string]int{}
 	for _, label := range labels {

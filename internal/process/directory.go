@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// tasksDirectory contains the tasks' working directories in a container's working directory.
+// tasksDirectory is the name of a directory in a container's working directory. It contains
+// the tasks' working directories.
 const tasksDirectory = ".bobbin-tasks"
 
-// PlanFile is the file name of a plan that is localized for the driver.
+// PlanFile is the name of the localized file in which the driver finds the plan of package
+// command.
 const PlanFile = "bobbin-plan.json"
 
-// unlinkedFiles are files of the NodeManager and this package in a container's working
-// directory, to which task directories have no links.
+// unlinkedFiles are names in a container's working directory to which tasks' directories
+// get no links: those files belong to the NodeManager or to bobbin.
 var unlinkedFiles = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
 	"default_container_executor_session.sh", "tmp", tasksDirectory, PlanFile}
 

@@ -1,5 +1,6 @@
-// Package profile describes resource profiles: an executor's memory, cores and further
-// resources, such as GPUs. An application has a default profile and those of its jobs.
+// Package profile describes resource profiles: how much memory, how many cores and which other
+// resources, such as GPUs, an executor has. An application has a default profile, and its jobs
+// can use others.
 package profile
 
 import (
@@ -13,14 +14,15 @@ const DefaultID = 0
 
 // Profile is the resources of an executor's, driver's or ApplicationMaster's container.
 type Profile struct {
-	ID int // distinguishes the executor profiles of an application
-	// Memory, in bytes, is for the Go program, Overhead is the rest of the container.
+	ID int // identifies an executor profile within an application
+	// Memory is for the Go program, and Overhead is the rest of the container's memory; both
+	// are in bytes.
 	Memory, Overhead config.Size
 	Cores            int              // an executor runs that many tasks at once if each takes one core
 	Resources        map[string]int64 // amounts of YARN's further resource types, such as "yarn.io/gpu"
 	NodeLabel        string           // node label expression for the request; "" means the queue's default
-	// Opportunistic requests OPPORTUNISTIC containers instead of GUARANTEED ones:
-	// allocated at once, but they may wait on their node or be preempted.
+	// Opportunistic requests OPPORTUNISTIC containers instead of GUARANTEED ones. They are
+	// allocated at once, but may have to wait on their node, or be preempted.
 	Opportunistic bool
 }
 

@@ -1,5 +1,5 @@
 // Package profiling takes profiles of this process, in the format of go tool pprof, and
-// merges those of several processes.
+// merges the profiles of several processes.
 package profiling
 
 import (
@@ -30,9 +30,10 @@ var types = []string{CPU, Heap, Goroutine, Mutex, Block}
 const MaxDuration = 30 * time.Second
 
 const (
-	// mutexFraction makes the runtime report one of so many contended mutexes.
+	// mutexFraction makes the runtime report about one in mutexFraction waits for a mutex.
 	mutexFraction = 10
-	// blockRate makes the runtime report one wait for each so many nanoseconds of waiting.
+	// blockRate makes the runtime report about one wait for each blockRate nanoseconds that
+	// goroutines have waited.
 	blockRate = 10_000
 )
 
@@ -50,9 +51,10 @@ func Check(kind string, duration time.Duration) error {
 // HasDuration reports whether a profile of the type is taken over some time.
 func HasDuration(kind string) bool { return kind == CPU || kind == Mutex || kind == Block }
 
-// Take takes a profile of this process. duration is ignored for types that show a
-// moment. If ctx ends earlier, the profile is over the time until then. Take fails if
-// the type is CPU and this process is being profiled already.
+// Take takes a profile of this process. duration is ignored for the types Heap and
+// Goroutine, which show one moment. If ctx ends before duration has passed, the profile
+// covers the time until then. Take fails if the type is CPU and another CPU profile of this
+// process is being taken.
 func Take(ctx context.Context, kind string, duration time.Duration) (*profile.Profile, error) {
 	switch kind {
 	case CPU:
@@ -85,7 +87,7 @@ func sleep(ctx context.Context, duration time.Duration) {
 	}
 }
 
-// change returns what is added to a cumulative profile during some time.
+// change returns what is added to a cumulative profile during the given duration.
 func change(ctx context.Context, kind string, duration time.Duration) (*profile.Profile, error) {
 	before, err := lookup(kind)
 	if err != nil {
@@ -136,8 +138,8 @@ func Encode(p *profile.Profile) ([]byte, error) {
 	return encoded.Bytes(), nil
 }
 
-// Merge returns the sum of encoded profiles of the same type, at least one, with
-// comments.
+// Merge returns the sum of encoded profiles, which must be of the same type, with the given
+// comments. There must be at least one profile.
 func Merge(encoded [][]byte, comments []string) ([]byte, error) {
 	var all []*profile.Profile
 	for _, one := range encoded {

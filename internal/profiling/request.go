@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Path is where a web server serves profiles, below its root. The parameters are those of
-// Request.Values.
+// Path is where a web server serves profiles, relative to its root. The parameters of the
+// URL are those of Request.Values.
 const Path = "api/profile"
 
-// grace is how much longer than its duration a profile may take.
+// grace is how long taking a profile may last beyond the duration of the profile.
 const grace = 20 * time.Second
 
 // Request says what to profile, and how. At most one of Executor, Job and Driver is set.
 type Request struct {
 	Type     string        `json:"type"`
-	Duration time.Duration `json:"duration"`           // 1 s to MaxDuration, for types that take time
-	Executor string        `json:"executor,omitempty"` // id of the executor; "" for the 20 that run most tasks
-	Job      uint64        `json:"job,omitempty"`      // only executors that run tasks of this job; 0 for all
+	Duration time.Duration `json:"duration"`           // 1 s to MaxDuration, even for types without a duration, which ignore it
+	Executor string        `json:"executor,omitempty"` // id of the executor; "" for the 20 executors that run the most tasks
+	Job      uint64        `json:"job,omitempty"`      // only executors that run tasks of this job, at most 20; 0 for any job
 	Driver   bool          `json:"driver,omitempty"`   // the process of the driver, and no executor
 }
 
@@ -76,7 +76,7 @@ func ParseRequest(values url.Values) (Request, error) {
 // Taker takes a profile, in the format of go tool pprof.
 type Taker func(ctx context.Context, r Request) ([]byte, error)
 
-// Bounded calls take with a deadline that follows from the request's duration.
+// Bounded calls take with a context that ends a little after the request's duration.
 func (take Taker) Bounded(ctx context.Context, r Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Duration+grace)
 	defer cancel()

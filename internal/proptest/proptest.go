@@ -4,13 +4,13 @@ package proptest
 import "flag"
 
 // Checks makes each rapid.Check of the process try n cases instead of 100, unless the
-// flag -rapid.checks says how many. It is for packages whose cases take long. TestMain
-// calls it before it runs tests.
+// flag -rapid.checks is set. It is for packages whose cases take long. TestMain calls it
+// before it runs tests.
 func Checks(n string) {
 	flag.Parse()
 	set := false
 	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "rapid.checks" })
 	if !set {
-		_ = flag.Set("rapid.checks", n) // a number, and rapid has defined the flag
+		_ = flag.Set("rapid.checks", n) // never fails, as n is a number and rapid has defined the flag
 	}
 }

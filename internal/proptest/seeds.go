@@ -12,8 +12,9 @@ const (
 	seedVariable  = "BOBBIN_CHAOS_SEED"  // the only seed to run
 )
 
-// Seeds calls run in a subtest for each seed from 1 to n; environment variables can choose
-// others. If a seed fails, its subtest logs how command runs this seed alone.
+// Seeds calls run in a subtest for each seed from 1 to n, or for the seeds that an environment
+// variable chooses. If a subtest fails, it logs a command line that runs its seed alone. command
+// is that command line without the environment variable, such as "go test ./am".
 func Seeds(t *testing.T, n uint64, command string, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	first, count := uint64(1), Number(t, seedsVariable, n)

@@ -1,7 +1,8 @@
 // Command protogen generates the Go code for every .proto file of the module.
 //
-// It compiles the files itself, and passes the result to protoc-gen-go and
-// protoc-gen-go-grpc of go.mod: it needs no protoc, and no plug-in on the PATH.
+// It compiles the files itself, and passes the result to the plug-ins protoc-gen-go and
+// protoc-gen-go-grpc, which it runs as tools of go.mod. So neither protoc nor the plug-ins need
+// to be installed.
 //
 // Usage, in the module's root directory:
 //
@@ -26,7 +27,7 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// parameter makes the plug-ins place each generated file beside its .proto file.
+// parameter tells the plug-ins to place each generated file beside its .proto file.
 const parameter = "paths=source_relative"
 
 func main() {
@@ -96,7 +97,8 @@ func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file 
 	request.ProtoFile = append(request.ProtoFile, descriptor(file))
 }
 
-// descriptor returns the compiler's descriptor of a file, if any: it has the comments.
+// descriptor returns the descriptor of a file. If the compiler has made one, it is used, because
+// it contains the comments, which become comments in the generated code.
 func descriptor(file protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
 	if compiled, ok := file.(interface {
 		FileDescriptorProto() *descriptorpb.FileDescriptorProto
@@ -126,7 +128,7 @@ func generate(ctx context.Context, plugin string, request *pluginpb.CodeGenerato
 		return fmt.Errorf("%s: %s", plugin, response.GetError())
 	}
 	for _, file := range response.File {
-		// Do not write an unchanged file: a compiler may be reading it.
+		// An unchanged file is not written, because a compiler may be reading it.
 		name, content := filepath.FromSlash(file.GetName()), []byte(file.GetContent())
 		if before, err := os.ReadFile(name); err == nil && bytes.Equal(before, content) {
 			continue

@@ -1,15 +1,16 @@
-// Package record encodes the values and keys of records as bytes. The owner of
-// the bytes frames them: an encoding does not say where it ends.
+// Package record encodes the values and keys of records as bytes. An encoding does not say
+// where it ends, so the caller must store its length.
 //
-// A Codec or KeyCodec is made once for a type, by reflection; after that a record
-// needs neither reflection nor an allocation beyond what a decoded value consists
-// of. Both are safe for concurrent use.
+// A Codec or KeyCodec is made once for a type, by reflection. After that, encoding and
+// decoding need no reflection, except for parts that are CBOR, and allocate only the memory
+// of the decoded value. Both are safe for concurrent use.
 //
-// A string or []byte that is the whole value is encoded as its own bytes. In other
-// values they begin with a length, as slices do; integers are varints, floats
-// little-endian, and arrays and structs are their elements and exported fields one
-// after the other. Maps, interfaces, recursive types, and structs and slices that
-// marshal themselves are CBOR, as package codec encodes them. A nil slice stays nil.
+// A string or []byte that is the whole value is encoded as its own bytes. Within other
+// values, a string, a []byte or another slice begins with its length. Integers of more than
+// one byte are varints, floats are little-endian, and arrays and structs are their elements
+// and exported fields one after the other. Maps, interfaces, recursive types, and structs
+// and slices that marshal themselves are CBOR, as package codec encodes them. A nil slice
+// is decoded as nil, except a []byte that is the whole value.
 package record
 
 import (
@@ -22,7 +23,7 @@ import (
 // A Codec encodes values of type T.
 type Codec[T any] struct {
 	layout
-	shortcut code   // if T is a string, []byte, int64 or CBOR, else codeNone
+	shortcut code   // how T is encoded if that is a string, []byte, int64 or CBOR, else codeNone
 	name     string // of T
 }
 
@@ -67,8 +68,9 @@ func (c *Codec[T]) Append(b []byte, v T) ([]byte, error) {
 	return appendValue(b, addressOf(&v), c.parts)
 }
 
-// Decode decodes b, which is one value. A T that is or contains []byte shares
-// b's memory, except in what is encoded as CBOR: it is valid until b changes.
+// Decode decodes b, which must be the encoding of one value. A []byte in the result shares
+// b's memory, so it is valid only until b changes. Parts that are encoded as CBOR do not
+// share memory.
 func (c *Codec[T]) Decode(b []byte) (T, error) {
 	var v T
 	switch c.shortcut {
@@ -97,5 +99,6 @@ func (c *Codec[T]) Decode(b []byte) (T, error) {
 	return v, r.checkEnd(c.name, err)
 }
 
-// newOnHeap returns a new value that is on the heap even if it does not escape.
+// newOnHeap returns a pointer to a new zero value on the heap. A value from new would be on
+// the stack if the compiler found that it does not escape.
 func newOnHeap[T any]() *T { return reflect.New(reflect.TypeFor[T]()).Interface().(*T) }

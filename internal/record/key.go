@@ -11,17 +11,18 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A KeyCodec encodes keys of type K: bytes.Compare orders encoded keys as K's
-// values are ordered, and the encodings of two keys are equal only if the keys
-// are. Arrays and structs are ordered by their first element or field that
-// differs, false before true, times by their instants alone.
+// A KeyCodec encodes keys of type K: bytes.Compare orders encoded keys as K's values are
+// ordered, and the encodings of two keys are equal only if the keys are. Arrays and structs
+// are ordered by their first element or field that differs, false is before true, and times
+// are ordered by their instants, whatever their locations.
 //
-// Integers are big-endian with the sign bit flipped, and floats likewise, with all
-// bits flipped if negative. A string or []byte that is the whole key is its own
-// bytes; in another key a zero byte becomes 0x00 0xFF, and 0x00 0x01 ends it.
+// Integers are big-endian; if they are signed, their sign bit is flipped. Floats are
+// big-endian; if positive, their sign bit is flipped, and if negative, all bits. A string
+// or []byte that is the whole key is encoded as its own bytes. Within another key, each
+// zero byte of a string or []byte becomes 0x00 0xFF, and 0x00 0x01 marks the end.
 type KeyCodec[K any] struct {
 	layout
-	shortcut code // codeString or codeBytes if that is K
+	shortcut code // how K is encoded if that is a string, []byte or int64, else codeNone
 	name     string
 }
 
@@ -54,8 +55,9 @@ func (c *KeyCodec[K]) Append(b []byte, k K) ([]byte, error) {
 	return appendKey(b, addressOf(&k), c.parts)
 }
 
-// Bytes returns the encoding of k: the memory of k itself if it is a string or
-// []byte, else that of scratch if it is large enough. It must not be changed.
+// Bytes returns the encoding of k, which must not be changed. If k is a string or []byte,
+// the result shares the memory of k. Otherwise it shares the memory of scratch, if scratch
+// is large enough.
 func (c *KeyCodec[K]) Bytes(scratch []byte, k K) ([]byte, error) {
 	switch c.shortcut {
 	case codeString:
@@ -66,8 +68,8 @@ func (c *KeyCodec[K]) Bytes(scratch []byte, k K) ([]byte, error) {
 	return appendKey(scratch[:0], addressOf(&k), c.parts)
 }
 
-// Decode decodes b, which is one key. A K that is or contains []byte shares b's
-// memory: it is valid until b changes. Times are in UTC.
+// Decode decodes b, which must be the encoding of one key. A []byte in the result may share
+// b's memory, so it is valid only until b changes. Times are in UTC.
 func (c *KeyCodec[K]) Decode(b []byte) (K, error) {
 	var k K
 	switch c.shortcut {
@@ -86,8 +88,9 @@ func (c *KeyCodec[K]) Decode(b []byte) (K, error) {
 // Hash returns the hash of an encoded key, which is the same in all processes.
 func Hash(key []byte) uint64 { return xxh3.Hash(key) }
 
-// Prefix returns the first eight bytes of an encoded key, as if zeros followed: if
-// two prefixes differ, the keys are in their order.
+// Prefix returns the first eight bytes of an encoded key as a big-endian number. If the key
+// is shorter, zeros follow it. If the prefixes of two keys differ, the keys have the order
+// of their prefixes.
 func Prefix(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -122,7 +125,7 @@ func appendKey(b []byte, a address, parts []part) ([]byte, error) {
 		case codeUint64:
 			b = binary.BigEndian.AppendUint64(b, *valueAt[uint64](at))
 		case codeFloat32:
-			f := *valueAt[float32](at) + 0 // -0 becomes 0
+			f := *valueAt[float32](at) + 0 // -0 becomes 0, so equal keys have equal encodings
 			if f != f {
 				return nil, p.error("NaN cannot be a key")
 			}
@@ -164,12 +167,13 @@ const (
 	signBit64 = 1 << 63
 )
 
-// unixToYear1 is the seconds from year 1 to 1970. A time.Time counts from year 1;
-// so do keys, or times further than an int64 from 1970 would be out of order.
+// unixToYear1 is the number of seconds from the beginning of year 1 to that of 1970. Keys
+// count seconds from year 1, as time.Time does. If they counted from 1970, some times would
+// overflow an int64 and be out of order.
 const unixToYear1 = 62135596800
 
-// What follows a zero byte in a string within a key. The end is less than any
-// other byte of a string, so that a string is before those that it begins.
+// The byte after a zero byte in a string within a key. escapedEnd is less than escapedZero,
+// so a string is ordered before longer strings that begin with it.
 const (
 	escapedEnd  = 0x01
 	escapedZero = 0xFF

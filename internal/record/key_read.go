@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// key reads what appendKey appended into the key at a, which must be zero. It
-// accepts only bytes that appendKey returns.
+// key reads a key that appendKey encoded, and stores it at a, where the memory must be
+// zero. It fails if appendKey could not have appended these bytes.
 func (r *reader) key(a address, parts []part) error {
 	for i := range parts {
 		p := &parts[i]
@@ -108,10 +108,10 @@ func (r *reader) uint64() (uint64, bool) {
 	return 0, false
 }
 
-// escaped reads what appendEscaped appended. The result is in the record's memory
-// if no byte of it was escaped.
+// escaped reads what appendEscaped appended. The result shares the record's memory if no
+// byte of it was escaped.
 func (r *reader) escaped() ([]byte, bool) {
-	var unescaped []byte // before r.at, if a byte was escaped
+	var unescaped []byte // the bytes before r.at without escapes; nil if none was escaped
 	for {
 		rest := r.b[r.at:]
 		zero := bytes.IndexByte(rest, 0)

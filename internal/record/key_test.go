@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkKeys checks that encoded keys are ordered as compare orders keys, and
-// decoded to the same.
+// checkKeys checks that encoded keys have the order of compare, and that decoding them
+// returns the same keys.
 func checkKeys[K any](t *testing.T, keys *rapid.Generator[K], compare func(a, b K) int) {
 	t.Helper()
 	c := keyCodecFor[K](t)
@@ -41,7 +41,7 @@ func compareBools(a, b bool) int {
 	return number[a] - number[b]
 }
 
-// few draws often the same numbers.
+// few draws numbers of which some occur often, so that drawn keys have equal parts.
 func few[N int8 | int64](numbers *rapid.Generator[N]) *rapid.Generator[N] {
 	return rapid.OneOf(rapid.SampledFrom([]N{-1, 0, 1}), numbers)
 }
@@ -184,7 +184,8 @@ func FuzzDecodeKey(f *testing.F) {
 	})
 }
 
-// fuzzDecodeKey checks that bytes that are decoded are the encoding of the key.
+// fuzzDecodeKey decodes data as a key. If that succeeds, it checks that encoding the key
+// returns data.
 func fuzzDecodeKey[K any](t *testing.T, data []byte) {
 	c := keyCodecFor[K](t)
 	k, err := c.Decode(data)

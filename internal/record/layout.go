@@ -7,24 +7,26 @@ import (
 	"time"
 )
 
-// A layout says where in a type's memory its parts are: the fields of structs in
-// structs are in one list. Codecs interpret it, in static calls only: so the
-// compiler sees that they do not keep addresses, and values stay on the stack.
+// A layout lists the parts of a type and where they are in its memory. Structs within
+// structs are flattened: the fields of all of them are in one list. Codecs interpret a
+// layout in functions that call each other statically. So the compiler sees that they keep
+// no addresses, and leaves values on the stack.
 type layout struct {
 	parts     []part
-	size      uintptr // of the type
-	min       int     // the fewest bytes that a value is encoded as
-	needsHeap bool    // a part is encoded by reflection: values must be on the heap
+	size      uintptr // of the type, in bytes
+	min       int     // length of the shortest encoding of a value
+	needsHeap bool    // values must be on the heap, because a part is encoded by reflection
 }
 
-// A part is a value that is no struct.
+// A part is a part of a value that is encoded by itself: anything but a struct, whose
+// fields are parts.
 type part struct {
 	code   code
 	offset uintptr
-	path   string       // T.Field, for errors
-	count  int          // of an array: its length
-	t      reflect.Type // of a part that reflection allocates or encodes
-	elem   *layout      // of arrays, slices and pointers
+	path   string       // where it is in the codec's type, such as T.Field, for errors
+	count  int          // length of an array
+	t      reflect.Type // the part's type, or for a pointer its element's
+	elem   *layout      // layout of the elements of an array, slice or pointer
 }
 
 // A code says how a part is encoded.
@@ -72,7 +74,8 @@ func singleLayout(t reflect.Type, path string, code code, min int) layout {
 	return layout{parts: []part{{code: code, path: path, t: t}}, size: t.Size(), min: min, needsHeap: code == codeCBOR}
 }
 
-// kinds are the kinds whose values have one part, with the fewest bytes of a value.
+// kinds has, for each kind of type that is a single part, the code and the length of the
+// shortest encoding.
 var kinds = map[reflect.Kind]struct {
 	code code
 	min  int
@@ -91,7 +94,8 @@ const (
 	codeUint = codeUint32 + bits.UintSize/64
 )
 
-// commonLayout returns the layout of a type that values and keys treat alike.
+// commonLayout returns the layout of a type that has the same layout in values and in keys.
+// It returns false for other types.
 func commonLayout(t reflect.Type, path string) (layout, bool) {
 	kind := t.Kind()
 	if known, ok := kinds[kind]; ok {
@@ -120,8 +124,9 @@ func arrayLayout(t reflect.Type, path string, elem layout) layout {
 	return all
 }
 
-// shortcut returns how t is encoded if codecs have a case for it that skips the parts,
-// else codeNone.
+// shortcut returns the code of t's only part if Codec and KeyCodec may have a case for it
+// that does not interpret the layout. Otherwise it returns codeNone. l must be the layout
+// of t.
 func (l *layout) shortcut(t reflect.Type) code {
 	if len(l.parts) == 1 && l.parts[0].t == t {
 		switch code := l.parts[0].code; code {
@@ -142,8 +147,8 @@ func (l *layout) add(offset uintptr, field layout) {
 	l.needsHeap = l.needsHeap || field.needsHeap
 }
 
-// isFloat reports whether l is the layout of a float64: slices of them are encoded
-// and decoded without a step for each.
+// isFloat reports whether l is the layout of a float64. Slices and arrays of float64 are
+// encoded and decoded without interpreting l for each element.
 func (l *layout) isFloat() bool {
 	return len(l.parts) == 1 && l.parts[0].code == codeFloat64 && l.size == 8
 }

@@ -94,7 +94,8 @@ func appendUvarint(b []byte, x uint64) []byte {
 
 func appendVarint(b []byte, x int64) []byte { return appendUvarint(b, uint64(x<<1)^uint64(x>>63)) }
 
-// appendBytes appends the length plus one, so that 0 is a nil slice.
+// appendBytes appends the length of a slice plus one, and its bytes. For a nil slice it
+// appends 0.
 func appendBytes(b, bytes []byte) []byte {
 	if bytes == nil {
 		return append(b, 0)

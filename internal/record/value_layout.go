@@ -9,12 +9,13 @@ import (
 
 // A valueLayouter makes the layouts of values.
 type valueLayouter struct {
-	enclosing map[reflect.Type]bool // types that the current one is part of
+	enclosing map[reflect.Type]bool // types that contain the type for which layout is called
 }
 
-// layout returns the layout of t, whose path in the codec's type is path.
+// layout returns the layout of t. path says where t is in the codec's type, such as
+// T.Field, for errors.
 func (v valueLayouter) layout(t reflect.Type, path string) (layout, error) {
-	if l, ok := commonLayout(t, path); ok { // also if t marshals itself: no part of it would be lost
+	if l, ok := commonLayout(t, path); ok { // even if t marshals itself: nothing of it is lost
 		return l, nil
 	}
 	if v.enclosing[t] { // recursive
@@ -54,7 +55,7 @@ func (v valueLayouter) layout(t reflect.Type, path string) (layout, error) {
 	return layout{}, fmt.Errorf("%s: a %s cannot be sent between processes", path, t.Kind())
 }
 
-// complex returns the layout of a complex number: that of two floats.
+// complex returns the layout of a complex number, which consists of two floats.
 func (v valueLayouter) complex(t reflect.Type, path string, float code) layout {
 	l := layout{size: t.Size()}
 	for offset := uintptr(0); offset < t.Size(); offset += t.Size() / 2 {
@@ -68,7 +69,8 @@ func (v valueLayouter) slice(t reflect.Type, path string) (layout, error) {
 	if err != nil {
 		return layout{}, err
 	}
-	// Without this, a few bytes could be a slice of any length.
+	// Elements that may be encoded as no bytes would let a few malformed bytes claim a
+	// slice of any length.
 	if elem.min == 0 || v.enclosing[t.Elem()] {
 		return singleLayout(t, path, codeCBOR, 1), nil
 	}
@@ -107,8 +109,8 @@ func (v valueLayouter) structure(t reflect.Type, path string) (layout, error) {
 	return l, nil
 }
 
-// isEncoded reports whether a field of a struct is encoded: if it is exported, or an
-// embedded struct with exported fields, and not tagged as one that CBOR omits.
+// isEncoded reports whether a field of a struct is encoded. The field must be exported, or
+// an embedded struct with a field that is encoded, and must not have the tag cbor:"-".
 func isEncoded(field reflect.StructField) bool {
 	if field.Tag.Get("cbor") == "-" {
 		return false

@@ -8,7 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 )
 
-// value reads what appendValue appended into the value at a, which must be zero.
+// value reads a value that appendValue encoded, and stores it at a, where the memory must
+// be zero.
 func (r *reader) value(a address, parts []part) error {
 	for i := range parts {
 		p := &parts[i]
@@ -124,8 +125,8 @@ func (r *reader) values(first address, n int, l *layout) error {
 	return nil
 }
 
-// strings reads a slice of strings. They are parts of one string: that is two
-// allocations for any number of strings.
+// strings reads a slice of strings. The strings are parts of one string, so there are only
+// two allocations, however many strings there are.
 func (r *reader) strings() ([]string, bool) {
 	n, isNil, ok := r.optionalLength(1)
 	if isNil || !ok {
@@ -149,8 +150,8 @@ func (r *reader) strings() ([]string, bool) {
 	return list, true
 }
 
-// newElements allocates the elements of the part, a slice. If they have pointers,
-// reflection needs a second allocation.
+// newElements allocates n elements for a part that is a slice. Elements without pointers
+// are allocated without reflection, which would need a second allocation.
 func (p *part) newElements(n int) address {
 	if p.code == codeFlatSlice {
 		return newPointerFree(uintptr(n) * p.elem.size)

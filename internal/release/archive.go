@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// entry is a file in an archive.
+// entry is a file or directory in an archive.
 type entry struct {
 	name    string // relative path with slashes
 	content []byte
-	mode    fs.FileMode // permission bits only
+	mode    fs.FileMode // permissions; with fs.ModeDir for a directory, and maybe fs.ModeSticky
 	user    int         // ID of the owner, both as user and as group
 }
 
@@ -41,7 +41,7 @@ func writeZip(w io.Writer, entries []entry, at time.Time) error {
 
 // writeTarGzip writes a tar archive compressed with gzip.
 func writeTarGzip(w io.Writer, entries []entry, at time.Time) (err error) {
-	// Without name and time in the gzip header, equal content gives equal bytes.
+	// The gzip header has neither name nor time, so that equal content gives equal bytes.
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -50,8 +50,8 @@ func writeTarGzip(w io.Writer, entries []entry, at time.Time) (err error) {
 	return writeTar(compressed, entries, at)
 }
 
-// writeTar writes a tar archive of the files, and of the directories above, which
-// belong to root. All have the time at.
+// writeTar writes a tar archive of entries, in which all files have the time at. It adds
+// the directories above that are not themselves entries; these belong to root.
 func writeTar(w io.Writer, entries []entry, at time.Time) error {
 	archive := tar.NewWriter(w)
 	made := map[string]bool{".": true, "": true}

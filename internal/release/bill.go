@@ -53,7 +53,8 @@ func bill(s source, p *program, goVersion, main string) ([]byte, error) {
 	document.SerialNumber = serialNumber(sum)
 	document.Metadata = &cyclonedx.Metadata{Timestamp: s.time.Format(time.RFC3339), Component: &root}
 	document.Components = &components
-	// A binary does not record which module depends on which: all are the program's dependencies.
+	// A binary does not record which module depends on which, so all are stated as the
+	// program's direct dependencies.
 	document.Dependencies = &[]cyclonedx.Dependency{{Ref: root.BOMRef, Dependencies: &references}}
 	var out bytes.Buffer
 	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(document, cyclonedx.SpecVersion1_6)
@@ -62,7 +63,7 @@ func bill(s source, p *program, goVersion, main string) ([]byte, error) {
 
 // packageURL returns a Go module's package URL (https://github.com/package-url/purl-spec).
 func packageURL(path, version string) string {
-	// Some readers would decode a plus as a space.
+	// Escape a plus, because some programs would decode it as a space.
 	return "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 

@@ -20,7 +20,8 @@ func (r *release) compile(ctx context.Context, p platform, output string) error 
 	if err != nil {
 		return err
 	}
-	// No stamps of go build: a source archive without git must give the same binary.
+	// Switch off the stamps of go build about version control, because a source archive,
+	// which has no git repository, must give the same binary.
 	stamps := "-s -w -X main.version=" + r.source.version
 	if r.source.revision != "" {
 		stamps += " -X main.revision=" + r.source.revision
@@ -34,8 +35,8 @@ func (r *release) compile(ctx context.Context, p platform, output string) error 
 	return nil
 }
 
-// buildEnvironment returns the variables that determine a binary, whatever the
-// caller's environment.
+// buildEnvironment returns variables that override the caller's environment, so that the
+// same binary is built whatever that environment is.
 func buildEnvironment(p platform) []string {
 	return []string{
 		"GOOS=" + p.system, "GOARCH=" + p.processor, "CGO_ENABLED=0",

@@ -25,8 +25,8 @@ const description = ` yarn-submit sends a static Go binary, or any command as ta
  It needs Hadoop's configuration files and nothing else of Hadoop: no Java
  runtime here, and none in the containers it starts.`
 
-// defaults is the package's configuration file. It is a conffile (Debian's policy,
-// section 10.7): dpkg keeps the administrator's changes.
+// defaults is the package's configuration file. It is a conffile (Debian's policy, section
+// 10.7), so dpkg keeps the administrator's changes.
 //
 //go:embed bobbin-defaults.conf
 var defaults []byte
@@ -58,8 +58,9 @@ func (r *release) writeDebian(w io.Writer, p *program) error {
 	}, r.source.time)
 }
 
-// debianFiles returns the package's files at the paths of Debian's policy, except
-// the conffile, whose checksum dpkg keeps itself.
+// debianFiles returns the package's files at the paths that Debian's policy demands. The
+// conffile is not among them, because md5sums must not list it: dpkg keeps its checksum
+// itself.
 func (r *release) debianFiles(p *program) ([]entry, error) {
 	documents := "./usr/share/doc/" + name + "/"
 	history := fmt.Sprintf("%s (%s) unstable; urgency=medium\n\n  * See %s/releases.\n\n -- %s  %s\n",

@@ -12,7 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// debianPackage writes the Debian package of the release that trial returns.
+// debianPackage writes the Debian package of the release that trial returns, and returns
+// its path.
 func debianPackage(t *testing.T) string {
 	t.Helper()
 	r, p := trial()
@@ -35,7 +36,8 @@ func TestDebianPackageFields(t *testing.T) {
 	}
 	description := strings.Split(strings.TrimSpace(output(t, "dpkg-deb", "-f", path, "Description")), "\n")
 	require.Greater(t, len(description), 1)
-	// As lintian demands, the synopsis is short and has no full stop and not the name.
+	// As lintian demands, the synopsis is short, does not end in a full stop, and does not
+	// contain the package's name.
 	require.Less(t, len(description[0]), 80)
 	require.NotContains(t, description[0], "yarn-submit")
 	require.False(t, strings.HasSuffix(description[0], "."))

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trial returns a release whose program is a script, which needs no build and can be
-// installed and run.
+// trial returns a release whose program is a shell script. The script need not be built,
+// but can be installed and run.
 func trial() (*release, *program) {
 	p := &program{
 		platform: platform{"linux", "amd64"}, content: []byte("#!/bin/sh\necho it runs\n"),
@@ -36,7 +36,7 @@ func trial() (*release, *program) {
 	}, p
 }
 
-// needs skips a test on a machine that lacks a tool; CI has them all.
+// needs skips a test on a machine that lacks a tool. CI has all tools.
 func needs(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {

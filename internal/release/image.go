@@ -17,11 +17,12 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the ID of the image's user and group, which hosts do not use by default.
+// nobody is the ID of the image's user and group. By default, no user of a host has this
+// ID.
 const nobody = 65532
 
-// writeImage writes a container image as a tar archive, in the OCI image layout;
-// manifest.json is for versions of docker load without OCI support.
+// writeImage writes a container image as a tar archive in the OCI image layout. The archive
+// also has a manifest.json, for versions of docker load without OCI support.
 func (r *release) writeImage(w io.Writer, p *program) error {
 	image, err := r.image(p)
 	if err != nil {
@@ -99,8 +100,8 @@ type savedImage struct {
 // blob returns the path, in an OCI image layout, of the content with a digest.
 func blob(digest v1.Hash) string { return "blobs/" + digest.Algorithm + "/" + digest.Hex }
 
-// image returns an image with the program, CA certificates, a user, and a directory
-// for temporary files.
+// image returns an image with the program, CA certificates, a user, and directories for the
+// user's home, for work and for temporary files.
 func (r *release) image(p *program) (v1.Image, error) {
 	roots, err := certificates()
 	if err != nil {
@@ -174,8 +175,8 @@ func imageLayer(entries []entry, at time.Time) (v1.Layer, error) {
 func certificates() ([]byte, error) {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
-		// PEM cannot express that a CA is trusted only for some certificates, such as
-		// those issued before a date: leave it out.
+		// Leave out a CA that is trusted only for some certificates, such as those issued
+		// before a date, because PEM cannot express that.
 		if root.Constraint != nil {
 			continue
 		}

@@ -30,7 +30,8 @@ type module struct {
 // goModule is the path that stands for Go's standard library.
 const goModule = "std"
 
-// modules returns the modules of a binary, with the licences in the module cache.
+// modules returns the modules of a binary and Go's standard library, with the licences that
+// it reads from the module cache and from GOROOT.
 func modules(ctx context.Context, directory string, info *debug.BuildInfo) ([]module, error) {
 	var found []module
 	arguments := []string{"mod", "download", "-json"}

@@ -19,8 +19,8 @@ var shells = []struct{ name, file string }{
 	{"zsh", "_" + name},
 }
 
-// manual runs a program built for this machine to get its man pages and completions,
-// as man/… and completions/….
+// manual runs a program built for this machine to get its man pages and completions. It
+// returns them as entries named man/… and completions/….
 func manual(ctx context.Context, program, work string, at time.Time) ([]entry, error) {
 	pages := filepath.Join(work, "man")
 	if err := os.Mkdir(pages, 0o755); err != nil {

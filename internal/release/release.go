@@ -121,8 +121,8 @@ func (r *release) archive(directory string, p *program) []entry {
 	}
 	entries = append(entries, r.texts...)
 	entries = append(entries, r.manual...)
-	// yarn-submit run sends itself to the cluster, whose platform may differ: archives
-	// contain the programs for Linux, too.
+	// yarn-submit run sends its own program to the cluster. As the cluster's platform may
+	// differ from this one, archives also contain the programs for Linux.
 	for _, other := range allPlatforms {
 		if built := r.programs[other]; built != nil && other.system == "linux" && other != p.platform {
 			entries = append(entries, entry{name: executable(other), content: built.content, mode: 0o755})
@@ -134,7 +134,8 @@ func (r *release) archive(directory string, p *program) []entry {
 	return entries
 }
 
-// executable returns the file name of the program for another platform, beside yarn-submit.
+// executable returns the name of the program for p in an archive for another platform, such
+// as "yarn-submit-linux-arm64". In the archive for p, the program is named yarn-submit.
 func executable(p platform) string { return name + "-" + p.system + "-" + p.processor }
 
 func (r *release) write(file string, content []byte) error {
@@ -157,8 +158,8 @@ func (r *release) pack(file string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
-// emptyDirectory creates the directory. It fails if that exists and is not empty: an
-// older release's files must not get into the checksums.
+// emptyDirectory creates the directory. It fails if the directory exists and is not empty,
+// because an older release's files must not get into the checksums.
 func emptyDirectory(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err

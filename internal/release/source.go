@@ -14,7 +14,7 @@ import (
 // source is the source code from which a release is built.
 type source struct {
 	directory string    // the module's root
-	version   string    // v1.2.3; v1.2.3-4-g0123456 four commits after it
+	version   string    // v1.2.3, or v1.2.3-4-g0123456 four commits after that tag
 	revision  string    // the git commit; "" if unknown
 	time      time.Time // the only time that appears in the release's files; UTC, whole seconds
 	dirty     bool      // there are uncommitted changes
@@ -51,7 +51,7 @@ func describe(ctx context.Context, directory, version, epoch string) (source, er
 	return found, nil
 }
 
-// setFromGit sets version, revision and time from git.
+// setFromGit sets revision, time and dirty from git, and also version if that is empty.
 func (s *source) setFromGit(ctx context.Context, revision string) error {
 	s.revision = revision
 	committed, err := git(ctx, s.directory, "log", "-1", "--format=%ct")
@@ -88,8 +88,9 @@ func (s *source) setFromGit(ctx context.Context, revision string) error {
 // number returns the version without the "v".
 func (s source) number() string { return strings.TrimPrefix(s.version, "v") }
 
-// debian returns the version in a form that Debian orders correctly: a release
-// candidate before the release, commits after a tag behind the tag.
+// debian returns the version in a form that Debian orders correctly. A release candidate
+// comes before the release, and what was built some commits after a tag comes after the
+// tag's release.
 func (s source) debian() string {
 	number, dirty := strings.CutSuffix(s.number(), "-dirty")
 	after := ""

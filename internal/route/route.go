@@ -1,4 +1,4 @@
-// Package route finds the address from which this machine reaches other hosts.
+// Package route finds the address of this machine that it uses to reach other hosts.
 package route
 
 import (
@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// lookupTimeout is the timeout of resolving the name of a target.
+// lookupTimeout limits how long resolving the name of a target may take.
 const lookupTimeout = 10 * time.Second
 
-// SourceIP returns the local address of the route to the first target (host:port) that has
-// one. It sends nothing. It fails if no target has a route.
+// SourceIP returns the local address that this machine uses to reach the first of targets
+// (host:port) to which it has a route. It sends no packets to targets. It fails if there is no
+// route to any target.
 func SourceIP(ctx context.Context, targets []string) (net.IP, error) {
 	var problems []error
 	for _, target := range targets {

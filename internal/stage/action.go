@@ -18,10 +18,10 @@ type Run struct {
 	Stage StageID
 	// Attempt identifies the attempt. No other attempt of any stage has the same.
 	Attempt uint64
-	// Tasks are the indexes of the tasks to run, in ascending order: those that have no
-	// result, except for those that another attempt still runs.
+	// Tasks are the indexes of the tasks to run, in ascending order. These are the tasks
+	// that have no result and that no other attempt still runs.
 	Tasks []int
-	// Priority is the priority of the attempt: that of the first job that needs it.
+	// Priority is the priority of the attempt. Its Job is the first job that needs the stage.
 	Priority Priority
 }
 
@@ -32,10 +32,10 @@ type Priority struct {
 	Stage uint64
 }
 
-// Drain asks to start no more tasks of an attempt, since some of what they read is
-// lost. Tasks that run may continue: they fail if they read what is lost, and
-// otherwise their results count. Report their ends, then call [Graph.SetEnded]. It is
-// also right to stop the tasks that run, or to start all, but slower.
+// Drain asks to start no more tasks of an attempt, because outputs that they read are
+// lost. Tasks that run may continue: they fail if they read a lost output, and
+// otherwise their results count. Report their ends, then call [Graph.SetEnded]. Stopping
+// the tasks that run, or starting all other tasks, is also correct, but slower.
 type Drain struct {
 	Stage   StageID
 	Attempt uint64
@@ -81,13 +81,13 @@ const (
 	released       = "its shuffle was released"
 )
 
-// FetchError fails the jobs that need a stage whose attempts ended by fetch failures
-// too often in a row.
+// FetchError is the error of jobs that fail because they need a stage of which too many
+// attempts in a row had fetch failures.
 type FetchError struct {
 	Stage    StageID
-	Attempts int       // how many attempts ended by fetch failures
-	Shuffle  ShuffleID // what could not be read last
-	Map      int       // the map task whose output it is
+	Attempts int       // how many attempts in a row had fetch failures
+	Shuffle  ShuffleID // the shuffle of the output that could not be read last
+	Map      int       // the map task of that output
 }
 
 // Error describes the failure in one line.
@@ -96,8 +96,9 @@ func (e *FetchError) Error() string {
 		e.Stage, e.Attempts, e.Map, e.Shuffle)
 }
 
-// ChangedError fails a job that has received results, because map output that they
-// were computed from was lost, and is not the same now that it was made again.
+// ChangedError is the error of a job that fails because map output changed: results that
+// the job has received were computed from the output, which was then lost, made again,
+// and is now different.
 type ChangedError struct {
 	Stage   StageID // the map stage that is not deterministic
 	Map     int     // its task that ran again

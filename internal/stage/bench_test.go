@@ -52,8 +52,8 @@ func BenchmarkShuffle10000x10000(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000, "ns/task")
 }
 
-// BenchmarkExecutorsLost loses 1 of 100 executors that have the outputs of 100 shuffles of
-// 10,000 map tasks.
+// BenchmarkExecutorsLost loses 1 of 100 executors. Together, these have the outputs of 100
+// shuffles of 10,000 map tasks each.
 func BenchmarkExecutorsLost(b *testing.B) {
 	g := mapped(100)
 	lost := 0

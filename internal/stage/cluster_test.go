@@ -10,22 +10,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// cluster runs the tasks that a graph asks for: each computes real output from what
-// it fetches from the stores of executors. One random choice at a time decides what
-// happens next. Reports travel for a random time and may overtake each other.
+// cluster runs the tasks that a graph asks for. Each task computes real output from what it
+// fetches from the stores of executors. One random choice at a time decides what happens
+// next. Reports arrive after a random time and may overtake each other.
 type cluster struct {
 	*rand.Rand
 	*stage.Graph
 	data      dataFlow
-	executors []*store // that live
-	started   int      // executors so far
+	executors []*store // executors that are alive
+	started   int      // number of executors started so far
 	sets      []*taskSet
 	running   []*runningTask
 	inbox     []func() []stage.Action
 	jobs      map[stage.JobID]*runningJob
 	failed    []stage.JobFailed
-	counts    map[string]int // of what happened
-	err       error          // what must not happen
+	counts    map[string]int // how often what happened, such as "fetch failures"
+	err       error          // an error of the graph or of its owner; nil if there was none
 }
 
 type store struct {
@@ -154,7 +154,7 @@ func (c *cluster) set(attempt uint64) *taskSet {
 	return c.sets[slices.IndexFunc(c.sets, func(s *taskSet) bool { return s.run.Attempt == attempt })]
 }
 
-// endSet reports the end of a set if all its tasks have ended, or none will start.
+// endSet reports the end of a set if none of its tasks runs and none will start.
 func (c *cluster) endSet(set *taskSet) {
 	if set.over || set.running > 0 || len(set.waiting) > 0 && !set.drained {
 		return
@@ -240,8 +240,8 @@ func (c *cluster) stepTask() {
 	c.endSet(t.set)
 }
 
-// endAttempt removes a running task, and returns whether its end is to be reported:
-// for the first copy only.
+// endAttempt removes a running task, and returns whether its end is to be reported. Of
+// several copies of a task, only the end of the first is reported.
 func (c *cluster) endAttempt(t *runningTask) bool {
 	c.running = slices.DeleteFunc(c.running, func(other *runningTask) bool { return other == t })
 	t.set.running--
@@ -258,7 +258,7 @@ func (c *cluster) endTask(t *runningTask) {
 	}
 	made := c.data.compute(id, t.task, c.reads(id), t.fetched, c.IntN(2))
 	output := stage.Output{Executor: t.on.id, Host: t.on.host, Checksum: made.checksum()}
-	if key := (blockID{id.Shuffle, t.task, t.set.run.Attempt}); id.Job == 0 && t.on.blocks[key] == nil { // no copy replaces it
+	if key := (blockID{id.Shuffle, t.task, t.set.run.Attempt}); id.Job == 0 && t.on.blocks[key] == nil { // the output of a copy must not replace an earlier one
 		t.on.blocks[key] = made
 	}
 	if first {

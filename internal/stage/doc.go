@@ -12,8 +12,8 @@
 //   - Parents of a stage: the map stages whose outputs it reads. A stage is complete
 //     if all its tasks have results.
 //   - Attempt: one run of the tasks of a stage that have no result, as one task set.
-//   - A job needs its result stage, and the parents, not complete, of each stage that
-//     it needs and that is not complete.
+//   - A job needs its result stage. Of each stage that it needs and that is not
+//     complete, it also needs the parents that are not complete.
 //
 // # What the owner does
 //
@@ -23,11 +23,11 @@
 //     stage reads, and call [Graph.Planned].
 //  3. On [Run], submit a task set with these tasks, which read the [Graph.Outputs]
 //     of the shuffles. For each task call [Graph.TaskDone], whose first result says
-//     whether the task's result is used, or [Graph.FetchFailed]; a fetch failure ends
-//     the task in its set, without a retry. At last, call [Graph.SetEnded]. Failures
-//     of other kinds are retried within the task set. Two copies of a task in one
-//     attempt may write different output: on one executor, neither may replace the
-//     other's.
+//     whether the task's result is used, or [Graph.FetchFailed]. After a fetch
+//     failure, the task set must not retry the task; it retries tasks after failures
+//     of other kinds. At last, call [Graph.SetEnded]. Two copies of a task in one
+//     attempt may write different output. If both run on the same executor, the
+//     output of one must not replace the output of the other.
 //  4. On [Drain], start no more tasks of the set; on [Abort], cancel the set.
 //  5. Call [Graph.ExecutorsLost] for lost executors, together for those that are lost
 //     together, and [Graph.Relocated] for each output that a stopping executor has
@@ -37,24 +37,25 @@
 // # Rules
 //
 //   - Stages live longer than jobs. A job skips the stages whose outputs are there,
-//     and those that only these are made from. Jobs share attempts.
+//     and the stages that it needs only to make these outputs. Jobs share attempts.
 //   - Only tasks without a result run. If outputs of a running stage are lost with
 //     their executor, another attempt makes them again at once. Other tasks that have to
 //     run again wait until the attempt has ended.
 //   - If outputs are lost that a running stage reads, its attempt drains, the lost
 //     outputs are made again at once, and then the tasks without a result run in a new
-//     attempt. Results of the old one count until then and afterwards.
+//     attempt. Results of the old attempt still count, even when the new one runs.
 //   - If MaxFetchFailures attempts of a stage in a row have a fetch failure, without
 //     any result in between, the jobs that need the stage fail. A failure does not
 //     count if the output was replaced or relocated since, or if another executor of
 //     the host did not answer in these attempts: the host may be lost.
-//   - If a map task runs again and the checksum of its output is another, all that
-//     was computed from the shuffle is dropped, and computed again if it is needed; a
-//     job that has received such results fails. Equal output changes nothing.
+//   - If a map task runs again and its output has another checksum than before, all
+//     that was computed from the shuffle is dropped, and computed again if it is
+//     needed. A job that has received results computed from the shuffle fails. If
+//     the checksum is the same, nothing is dropped.
 //
 // # Where to look
 //
-// graph.go has jobs and which stages are known; schedule.go what runs; report.go the
-// ends of tasks; output.go where outputs are; rollback.go what changed output
-// causes; action.go the actions.
+// graph.go has the jobs and the known stages. schedule.go decides what runs, report.go
+// handles the ends of tasks, output.go has the locations of outputs, rollback.go handles
+// output that has changed, and action.go has the actions.
 package stage

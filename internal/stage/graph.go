@@ -18,15 +18,15 @@ type Config struct {
 type ShuffleSpec struct {
 	ID    ShuffleID
 	Reads []ShuffleID // the shuffles that the map stage reads
-	// Determinate promises that the map stage makes the same output whenever it reads
-	// the same. Whether that is kept is checked. If it is not promised, the stages that
-	// read lost output are stopped until it is there again; otherwise they only drain.
+	// Determinate promises that the map stage makes the same output whenever it reads the
+	// same input. The graph checks whether the promise is kept. If output of a map stage
+	// is lost, the stages that read it only drain if the output is promised to be the same
+	// when it is made again; otherwise, their attempts are aborted.
 	Determinate bool
 }
 
-// Graph is the state of all jobs, stages and shuffles. It is not safe for concurrent
-// use. No method fails because of a report that is late, repeated or about something
-// that has ended: such a report is ignored.
+// Graph is the state of all jobs, stages and shuffles. It is not safe for concurrent use.
+// Its methods ignore a report that is late, repeated or about something that has ended.
 type Graph struct {
 	config   Config
 	jobs     []*job // in the order of their submission
@@ -36,11 +36,11 @@ type Graph struct {
 	outputs  outputLocations
 
 	awaitingPlan map[*stage]struct{} // stages with a Plan that waits for its answer
-	unused       []*stage            // stages that may have become unknown; see sweep
+	unused       []*stage            // stages that may have become unknown; see forgetUnused
 	actions      []Action
 
 	lastStage, lastAttempt uint64
-	pass                   uint64 // of schedule
+	pass                   uint64 // number of the latest call of schedule
 }
 
 // job is a job that has not ended.
@@ -63,11 +63,11 @@ func New(config Config) *Graph {
 	}
 }
 
-// Submit adds a job whose result stage reads the given shuffles. shuffles describes
-// these and all that they are made from; it may leave out what is known, and may
-// have others, which are ignored. It fails, and changes nothing, if the job is
-// known, a shuffle is not described, is described in another way than before, or
-// is made from itself.
+// Submit adds a job whose result stage reads the given shuffles. shuffles describes these
+// shuffles and all shuffles that they are made from. It need not describe shuffles that
+// are known; other shuffles in it are ignored. Submit fails, and changes nothing, if the
+// job is known, or if a shuffle is not described, is described in another way than before,
+// or is made from itself.
 func (g *Graph) Submit(id JobID, reads []ShuffleID, shuffles []ShuffleSpec) ([]Action, error) {
 	if id == 0 || g.results[id] != nil {
 		return nil, fmt.Errorf("job %d is submitted already, or is 0", id)
@@ -98,8 +98,8 @@ func (g *Graph) Submit(id JobID, reads []ShuffleID, shuffles []ShuffleSpec) ([]A
 	return g.schedule(), nil
 }
 
-// order returns the shuffles that reads are made from, with reads, those first that
-// others are made from. Beyond a known shuffle it looks no further.
+// order returns the shuffles in reads and those that they are made from, each after the
+// shuffles that it is made from. It leaves out what known shuffles are made from.
 func (g *Graph) order(reads []ShuffleID, specs map[ShuffleID]ShuffleSpec) ([]ShuffleID, error) {
 	var order []ShuffleID
 	const (
@@ -189,7 +189,7 @@ func (g *Graph) Cancel(id JobID, reason error) []Action {
 	return g.schedule()
 }
 
-// endJobs ends the jobs that are selected. They have failed as the given action says.
+// endJobs ends the selected jobs. For each, it adds the action failed with the job's id.
 func (g *Graph) endJobs(failed JobFailed, selected func(*job) bool) {
 	g.jobs = slices.DeleteFunc(g.jobs, func(j *job) bool {
 		if !selected(j) {
@@ -202,7 +202,7 @@ func (g *Graph) endJobs(failed JobFailed, selected func(*job) bool) {
 	})
 }
 
-// dropJob ends the references of a job to stages.
+// dropJob removes a job's references to its stages.
 func (g *Graph) dropJob(j *job) {
 	for _, s := range j.stages {
 		if s.jobs--; s.jobs == 0 {
@@ -227,10 +227,10 @@ func (g *Graph) Release(shuffle ShuffleID) []Action {
 	return g.schedule()
 }
 
-// forgetUnused removes the stages that nothing needs to be known about: no job refers to
-// them, none of their outputs is there, and no stage that reads them is known. A
-// stage whose outputs were read is known as long as its readers are, so that it is
-// noticed if its outputs have changed when they are made again.
+// forgetUnused removes each stage to which no job refers, of which no output is there, and
+// that no known stage reads. A stage whose outputs were read is known as long as its
+// readers are known. So the graph notices if its outputs have changed when they are made
+// again.
 func (g *Graph) forgetUnused() {
 	for len(g.unused) > 0 {
 		s := g.unused[len(g.unused)-1]

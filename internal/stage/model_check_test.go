@@ -6,8 +6,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/stage"
 )
 
-// event changes the model by do, then checks the actions of the graph for the same
-// event.
+// event changes the model by do, then checks the actions that the graph returns for the
+// same event.
 func (m *model) event(do func(), actions func() []stage.Action) {
 	m.mustAbort, m.mustFail = map[uint64]bool{}, map[stage.JobID]bool{}
 	do()
@@ -19,7 +19,7 @@ func (m *model) check(actions []stage.Action) {
 	for _, job := range m.jobs {
 		doneBefore[job] = m.stages[stage.StageID{Job: job}].complete()
 	}
-	for _, action := range actions { // the jobs that end first, as the others depend on that
+	for _, action := range actions { // check the ends of jobs first: which other actions are right depends on them
 		switch a := action.(type) {
 		case stage.JobDone:
 			must(doneBefore[a.Job] && !m.mustFail[a.Job], "%+v: tasks have no results, or it has failed", a)
@@ -98,7 +98,7 @@ func (m *model) end(job stage.JobID) {
 	}
 }
 
-// checkState checks that all that can run does, and nothing else.
+// checkState checks that each needed stage that can run runs, and that no other stage does.
 func (m *model) checkState() {
 	for job := range m.mustFail {
 		must(m.ended[job], "job %d must fail", job)

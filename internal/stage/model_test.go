@@ -12,15 +12,15 @@ import (
 // full scans what must hold after each event. It panics if that does not hold.
 type model struct {
 	specs    map[stage.ShuffleID]stage.ShuffleSpec
-	jobs     []stage.JobID // that have not ended, in the order of their submission
+	jobs     []stage.JobID // jobs that have not ended, in the order of their submission
 	ended    map[stage.JobID]bool
 	stages   map[stage.StageID]*modelStage
-	attempts map[uint64]*modelAttempt // live ones
+	attempts map[uint64]*modelAttempt // live attempts
 	lost     map[string]bool
 	limit    int // Config.MaxFetchFailures
 
 	// mustAbort are the attempts that the present event must abort although a job may
-	// need them. mustFail are the jobs that it must fail.
+	// need them. mustFail are the jobs that the present event must fail.
 	mustAbort map[uint64]bool
 	mustFail  map[stage.JobID]bool
 	// hasLost are the stages that have lost outputs with their executor and could not run
@@ -47,8 +47,8 @@ func (s *modelStage) forgetFailures() { s.failures, s.silent, s.silentHosts = 0,
 
 type modelOutput struct {
 	stage.Output
-	made bool   // since the last rollback
-	last string // the executor that has it or had it last
+	made bool   // whether the output was made since the last rollback
+	last string // the executor that has the output, or had it last
 }
 
 type modelAttempt struct {
@@ -107,7 +107,7 @@ func (m *model) ready(s *modelStage) bool {
 	return !slices.ContainsFunc(s.reads, func(id stage.ShuffleID) bool { return !m.stages[stage.StageID{Shuffle: id}].complete() })
 }
 
-// needed maps the stages that a job needs to the first such job.
+// needed returns the stages that jobs need, each with the first job that needs it.
 func (m *model) needed() map[*modelStage]stage.JobID {
 	needed := map[*modelStage]stage.JobID{}
 	for _, job := range m.jobs {
@@ -167,7 +167,8 @@ func (m *model) planned(id stage.StageID, tasks int) {
 	s.asked, s.tasks, s.outputs, s.results = false, tasks, make([]modelOutput, tasks), make([]bool, tasks)
 }
 
-// report notes the end of a task and returns its attempt, nil if it is to be ignored.
+// report notes the end of a task and returns its attempt, nil if the report is to be
+// ignored.
 func (m *model) report(number uint64, task int) *modelAttempt {
 	a := m.attempts[number]
 	if a == nil || !a.pending[task] {
@@ -180,7 +181,7 @@ func (m *model) report(number uint64, task int) *modelAttempt {
 	return a
 }
 
-// taskDone reports whether the result counts.
+// taskDone applies the end of a task with a result, and reports whether the result counts.
 func (m *model) taskDone(number uint64, task int, output stage.Output) bool {
 	a := m.report(number, task)
 	if a == nil || a.stage.has(task) {

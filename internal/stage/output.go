@@ -4,13 +4,14 @@ import "slices"
 
 // Output is where the output of a map task is.
 type Output struct {
-	// Executor is the executor that has the output; "" if the output is missing. The ID
-	// of a lost executor never comes back: an executor that registers again after its
-	// loss has another ID here, such as its ID and how often it has registered.
+	// Executor is the executor that has the output; "" if the output is missing. The ID of a
+	// lost executor must not be used again. So an executor that registers again after its
+	// loss must have another ID here, made for example of its ID and the number of times that
+	// it has registered.
 	Executor string
 	Host     string // host of the executor
-	// Checksum is the same for the same records in the same partitions, in whatever
-	// order.
+	// Checksum is the same for the same records in the same partitions, even if their order
+	// within a partition differs.
 	Checksum uint64
 
 	// Attempt is the attempt of the stage that wrote the output. The graph sets it.
@@ -23,8 +24,8 @@ type Output struct {
 // mapOutput is the latest output of a map task. Its generation is 0 if there has been none
 // since the stage's last rollback.
 type mapOutput struct {
-	executor    *executor // that has the output, or had it last
-	isAvailable bool      // the output is not missing
+	executor    *executor // the executor that has the output, or had it last
+	isAvailable bool      // whether the output is there, and not missing
 	checksum    uint64
 	attempt     uint64
 	generation  uint64
@@ -33,15 +34,15 @@ type mapOutput struct {
 // executor is an executor that has outputs.
 type executor struct {
 	id, host string
-	outputs  int  // how many
+	outputs  int  // number of outputs that it has
 	isLost   bool // its outputs are being dropped
 }
 
 // outputLocations knows which executors have outputs and which are lost.
 type outputLocations struct {
 	executors map[string]*executor
-	// lost has the latest attempt at the time of the loss. Only attempts up to that one
-	// can have run on the executor.
+	// lost has, by executor id, the number of the latest attempt when the executor was lost.
+	// Later attempts cannot have run on the executor.
 	lost       map[string]uint64
 	generation uint64
 }
@@ -93,7 +94,7 @@ func (l *outputLocations) drop(s *stage, task int) {
 	}
 }
 
-// dropGone drops the outputs of a stage on executors that are marked as gone.
+// dropLost drops the outputs of a stage on executors that are marked as lost.
 func (l *outputLocations) dropLost(s *stage) {
 	for task, o := range s.outputs {
 		if o.isAvailable && o.executor.isLost {
@@ -104,8 +105,8 @@ func (l *outputLocations) dropLost(s *stage) {
 }
 
 // Outputs returns the outputs of a shuffle by map task, and reports whether all are
-// there. Nothing has changed as long as generation is the same. The outputs are nil
-// if the map stage was not planned.
+// there. The outputs have not changed as long as generation is the same. They are nil if
+// the map stage was not planned.
 func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, generation uint64) {
 	s := g.maps[shuffle]
 	if s == nil || s.tasks == unplanned {
@@ -120,10 +121,11 @@ func (g *Graph) Outputs(shuffle ShuffleID) (outputs []Output, complete bool, gen
 	return outputs, s.complete(), s.generation
 }
 
-// ExecutorsLost drops all outputs of executors. Outputs of theirs that are reported later
-// do not count. Tasks that ran on them are the business of their task sets. Report
-// executors together that are lost together, such as those of a lost host: then one
-// attempt of a stage makes all their outputs again, and not one for each executor.
+// ExecutorsLost drops all outputs of lost executors. Outputs on these executors that are
+// reported later do not count. The graph does nothing about tasks that ran there: their
+// task sets run them again. Report executors that are lost together, such as those of a
+// lost host, in one call: then one attempt of a stage makes all their outputs again, and
+// not one attempt for each executor.
 func (g *Graph) ExecutorsLost(ids ...string) []Action {
 	found := false
 	for _, e := range g.outputs.executors {
@@ -142,7 +144,8 @@ func (g *Graph) ExecutorsLost(ids ...string) []Action {
 	return g.schedule()
 }
 
-// Relocation is the copy of an output that a stopping executor has handed over.
+// Relocation says that a stopping executor has copied one of its outputs to another
+// executor.
 type Relocation struct {
 	Shuffle  ShuffleID
 	Map      int
@@ -152,10 +155,11 @@ type Relocation struct {
 	Host     string // host of Executor
 }
 
-// Relocated reports that an output is now on another executor, and whether that counts.
-// If the output was replaced or relocated since, or the other executor is known to be
-// lost, the report is ignored. (A loss is known until all attempts from before it have
-// ended.) If the output was lost in the meantime, it is there again.
+// Relocated tells the graph that an output is now on another executor. counts says whether
+// the report counts. It is ignored if the output was replaced or relocated since, or if the
+// other executor is known to be lost. (The graph knows a loss until all attempts that began
+// before the loss have ended.) If the output was lost in the meantime, it is now there
+// again.
 func (g *Graph) Relocated(r Relocation) (counts bool, actions []Action) {
 	s := g.maps[r.Shuffle]
 	if s == nil || r.Map < 0 || r.Map >= len(s.outputs) || g.outputs.isLost(r.Executor) {

@@ -19,10 +19,10 @@ type world struct {
 	graph     *stage.Graph
 	model     *model
 	nextJob   stage.JobID
-	executors []string          // that are not lost
-	hosts     map[string]string // of all executors
-	lostAt    map[string]uint64 // the latest attempt at the time of the loss
-	runs      []stage.Run       // all attempts
+	executors []string          // executors that are not lost
+	hosts     map[string]string // hosts of all executors, also of lost ones
+	lostAt    map[string]uint64 // by lost executor, the latest attempt at the time of the loss
+	runs      []stage.Run       // all attempts so far
 	seen      []seenOutput      // outputs that a task may know of
 	submitted int
 	versions  map[stage.ShuffleID]version
@@ -102,7 +102,7 @@ func (w *world) submit() {
 	w.nextJob++
 	w.submitted++
 	job := w.nextJob
-	if w.chance(20, "late id") { // ids need not ascend
+	if w.chance(20, "late id") { // the ids of jobs need not ascend
 		job += 1000
 	}
 	reads := w.drawReads(stage.ShuffleID(len(w.model.specs)), 3)
@@ -174,7 +174,7 @@ func (w *world) taskDone() {
 }
 
 func (w *world) finish(run stage.Run, task int, changed bool) {
-	// The attempt may have run on an executor that was lost after the attempt began.
+	// The task may have run on an executor that was lost after the attempt began.
 	executors := slices.Clone(w.executors)
 	for _, id := range slices.Sorted(maps.Keys(w.lostAt)) {
 		if w.lostAt[id] >= run.Attempt && w.chance(20, "on a lost executor") {
@@ -240,8 +240,8 @@ func (w *world) setEnded() {
 	w.apply(func() { w.model.setEnded(run.Attempt, err) }, func() []stage.Action { return w.graph.SetEnded(run.Attempt, err) })
 }
 
-// executorsLost loses an executor, or all of a host. One attempt of each stage then makes
-// all its outputs again.
+// executorsLost loses an executor, or all executors of a host, and checks that at most one
+// attempt of each stage makes the lost outputs again.
 func (w *world) executorsLost() {
 	ids := []string{rapid.SampledFrom(w.executors).Draw(w.T, "executor")}
 	if host := w.hosts[ids[0]]; w.chance(20, "host lost") {

@@ -18,11 +18,11 @@ func (g *Graph) stage(id StageID) *stage {
 	return g.maps[id.Shuffle]
 }
 
-// TaskDone reports that a task of an attempt has ended with a result, and whether that
-// result counts. If it does, it is the task's only one: the output is registered (map
-// stage), or must be delivered to the job (result stage). The first result of a task
-// counts, of whichever live attempt, unless its output is on a lost executor. The
-// output of a task of a result stage is ignored.
+// TaskDone tells the graph that a task of an attempt has ended with a result. counts says
+// whether the result counts. A result counts if the task has none yet, whichever live
+// attempt it is from, unless its output is on a lost executor. If it counts, TaskDone
+// registers the output of a map task; the result of a task of a result stage must be
+// delivered to the job. For a result stage, output is ignored.
 func (g *Graph) TaskDone(attempt uint64, task int, output Output) (counts bool, actions []Action) {
 	a := g.takePending(attempt, task)
 	if a == nil {
@@ -67,8 +67,8 @@ type FetchFailure struct {
 
 // FetchFailed reports that a task has ended without a result because an output that
 // it reads could not be fetched. The output is dropped, unless it was replaced or
-// relocated since; with ExecutorGone, the outputs of its executor in all shuffles that
-// the stage reads. The task runs again when all outputs are there.
+// relocated since. With ExecutorGone, all outputs on the same executor, of all shuffles
+// that the stage reads, are dropped. The task runs again when all outputs are there.
 func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Action {
 	a := g.takePending(attempt, task)
 	if a == nil {
@@ -86,9 +86,9 @@ func (g *Graph) FetchFailed(attempt uint64, task int, failure FetchFailure) []Ac
 	return g.schedule()
 }
 
-// dropUnreadable drops the outputs that a failure says cannot be read, and reports whether
-// the failure counts: not if the output was replaced or relocated since, and not if the
-// executor is one of several on a host of which one did not answer before.
+// dropUnreadable drops the outputs that cannot be read according to a failure, and reports
+// whether the failure counts. It does not count if the output was replaced or relocated
+// since, or if silentExecutors.add says so.
 func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) (counts bool) {
 	for _, read := range s.parents {
 		if read.id.Shuffle != failure.Shuffle || failure.Map < 0 || failure.Map >= len(read.outputs) {
@@ -114,9 +114,9 @@ func (g *Graph) dropUnreadable(s *stage, failure FetchFailure) (counts bool) {
 	return true
 }
 
-// SetEnded reports that the task set of an attempt has ended, after the reports of
-// its tasks. err is nil if each of them was reported, or if the attempt was to drain.
-// Otherwise it fails the jobs that need the stage.
+// SetEnded reports that the task set of an attempt has ended. Call it after the reports of
+// the set's tasks. err must be nil if each task was reported, or if the attempt was to
+// drain. Otherwise, the jobs that need the stage fail with err.
 func (g *Graph) SetEnded(attempt uint64, err error) []Action {
 	a := g.attempts[attempt]
 	if a == nil {
@@ -129,8 +129,8 @@ func (g *Graph) SetEnded(attempt uint64, err error) []Action {
 	return g.schedule()
 }
 
-// takePending returns the live attempt that a report of a task's end is about, and notes
-// it; or nil if the report is late or repeated.
+// takePending notes that a task of an attempt was reported, and returns the attempt; nil
+// if the report is late or repeated.
 func (g *Graph) takePending(number uint64, task int) *attempt {
 	a := g.attempts[number]
 	if a == nil || !a.pending.has(task) {

@@ -1,12 +1,12 @@
 package stage
 
-// rollBackReaders drops all that was computed from the outputs of a stage, since a
-// task of it ran again and made other output than before. A job fails if results
-// that were computed from the old output have been delivered to it.
+// rollBackReaders drops all that was computed from the outputs of a stage, because a task
+// of the stage ran again and made other output than before. A job fails if results that
+// were computed from the old output have been delivered to it.
 //
-// All stages that read the stage, directly or through others, are rolled back, and
-// not only those that a job needs now: otherwise a later stage could read the new
-// output together with what was computed from the old one.
+// All stages that read the stage, directly or through other stages, are rolled back, even
+// those that no job needs now. Otherwise, a later stage could read the new output together
+// with what was computed from the old output.
 func (g *Graph) rollBackReaders(changed *stage, task int) {
 	for _, s := range transitiveReaders(changed) {
 		g.abortAll(s, outputsChanged)
@@ -28,7 +28,7 @@ func (g *Graph) rollBackReaders(changed *stage, task int) {
 	}
 }
 
-// forget forgets the outputs that the stage had, so that new ones need not be equal.
+// forget forgets the outputs that the stage had, so that new outputs may differ from them.
 func (s *stage) forget() { clear(s.outputs) }
 
 // transitiveReaders returns all stages that read the stage, directly or through others.

@@ -244,11 +244,11 @@ func TestRules(t *testing.T) {
 				s.after(actions, fmt.Sprintf("run r1 #%d [0]", attempt+2))
 			}
 			gone(2, "b")
-			for i := range uint64(9) { // from the second on, all on the host h
+			for i := range uint64(9) { // from the second failure on, the executors are all on the host h
 				gone(4+2*i, fmt.Sprint("b", i))
 			}
 			gone(22, "b")
-			gone(24, "b") // again: the third that counts
+			gone(24, "b") // executor b has failed before, so this is the third failure that counts
 			s.unreadable(26, 0, 1, 0, "failed j1")
 		}},
 		{"fetch failures of outputs that were relocated do not count", func(t *testing.T) {
@@ -373,7 +373,7 @@ func TestRules(t *testing.T) {
 			s := two(t, 2, 1, shuffle(1))
 			s.relocated(0, "a", "x", "")
 			s.after(s.ExecutorsLost("a"), "")
-			s.relocated(0, "a", "y", "") // it is on x by now
+			s.relocated(0, "a", "y", "") // ignored, because the output is on x by now
 			outputs, complete, _ := s.Outputs(1)
 			require.True(t, complete)
 			require.Equal(t, stage.Output{Executor: "x", Host: "hx", Attempt: 1, Generation: 4}, outputs[0])
@@ -384,7 +384,7 @@ func TestRules(t *testing.T) {
 			s.relocated(0, "a", "x", "run r1 #4 [0], abort m1 #3")
 			s.after(s.ExecutorsLost("x"), "drain r1 #4, run m1 #5 [0]")
 			s.done(5, 0, "b", "run r1 #6 [0]")
-			s.relocated(0, "a", "y", "") // it was replaced
+			s.relocated(0, "a", "y", "") // ignored, because the output was replaced
 			outputs, _, _ := s.Outputs(1)
 			require.Equal(t, "b", outputs[0].Executor)
 		}},

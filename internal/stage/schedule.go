@@ -80,8 +80,9 @@ func (g *Graph) run(s *stage, job JobID) {
 	g.addAction(Run{Stage: s.id, Attempt: a.number, Tasks: tasks, Priority: Priority{Job: job, Stage: s.number}})
 }
 
-// interrupt stops the attempts of a stage that reads outputs which are missing. If
-// these can only come back as they were, tasks that run may continue.
+// interrupt drains the attempts of a stage that reads outputs which are missing, if stable
+// is set: the outputs are then promised to be the same when they are made again.
+// Otherwise, interrupt aborts the attempts.
 func (g *Graph) interrupt(s *stage, stable bool) {
 	if !stable {
 		g.abortAll(s, outputsLost)
@@ -95,8 +96,8 @@ func (g *Graph) interrupt(s *stage, stable bool) {
 	}
 }
 
-// stopUnneeded aborts the attempts, and forgets the plans asked for, of stages that
-// no job needs: those that were not visited in this pass.
+// stopUnneeded aborts the attempts of the stages that no job needs, which are those that
+// were not visited in this pass. It also makes answers to their Plan actions be ignored.
 func (g *Graph) stopUnneeded() {
 	var unneeded []*attempt
 	for _, a := range g.attempts {
@@ -133,8 +134,8 @@ func (g *Graph) removeAttempt(a *attempt) {
 	a.stage.attempts = slices.DeleteFunc(a.stage.attempts, func(other *attempt) bool { return other == a })
 }
 
-// oldestAttempt returns the number of the oldest live attempt, or that of the next
-// attempt if there is none.
+// oldestAttempt returns the number of the oldest live attempt. If there is none, it returns
+// the number that the next attempt will have.
 func (g *Graph) oldestAttempt() uint64 {
 	oldest := g.lastAttempt + 1
 	for number := range g.attempts {

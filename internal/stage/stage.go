@@ -11,8 +11,8 @@ type JobID uint64
 // ShuffleID identifies a shuffle. It is not 0.
 type ShuffleID uint64
 
-// StageID identifies a stage: the map stage of a shuffle, or the result stage of a
-// job. The other field is 0.
+// StageID identifies a stage: the map stage of a shuffle, in which case Job is 0, or the
+// result stage of a job, in which case Shuffle is 0.
 type StageID struct {
 	Shuffle ShuffleID
 	Job     JobID
@@ -37,35 +37,36 @@ type stage struct {
 	parents  []*stage // the map stages that it reads
 	children []*stage // the stages that read it
 	jobs     int      // jobs that refer to it, whether or not they need it now
-	// stable is set if the stage and all that it comes from promise to make the same
-	// output each time.
+	// stable is set if the stage, and all stages that it reads directly or through other
+	// stages, promise to make the same output each time; see ShuffleSpec.Determinate.
 	stable bool
 
 	tasks   int         // number of tasks, or unplanned
 	missing int         // tasks without a result; 0 if unplanned
 	outputs []mapOutput // of a map stage, by task
 	results bitset      // of a result stage: the tasks that have results
-	// generation is that of the latest change of outputs.
+	// generation is the value of outputLocations.generation at the latest change of outputs.
 	generation uint64
 
 	asked    bool       // a Plan waits for its answer
 	attempts []*attempt // live attempts
-	lost     bool       // outputs were lost with their executor, and the stage could not run since
+	lost     bool       // outputs were lost with their executor, and run was not called since
 	// fetchFailures is the number of attempts in a row that had a fetch failure,
 	// without any result in between.
 	fetchFailures int
-	silent        silentExecutors // executors that did not answer in these attempts
+	silent        silentExecutors // executors that did not answer in the attempts that fetchFailures counts
 	// visited is the pass of schedule in which a job needed the stage.
 	visited uint64
 }
 
-// attempt is a live attempt: it was not aborted, and has tasks that were not reported.
+// attempt is a live attempt: it was not aborted, its task set has not ended, and it has
+// tasks whose ends were not reported.
 type attempt struct {
 	stage        *stage
 	number       uint64
-	pending      bitset // tasks that were not reported
-	pendingCount int    // how many are set in pending
-	drained      bool   // it starts no more tasks
+	pending      bitset // tasks whose ends were not reported
+	pendingCount int    // number of tasks in pending
+	drained      bool   // the attempt starts no more tasks
 	failed       bool   // a fetch failure of the attempt was counted
 }
 
@@ -74,9 +75,10 @@ func (s *stage) forgetFetchFailures() { s.fetchFailures, s.silent = 0, nil }
 // silentExecutors has the executors that did not answer, by host.
 type silentExecutors map[string]map[string]bool
 
-// add adds an executor. It reports whether that is another failure: the executor did not
-// answer before, or none on its host. If a host is lost, its executors are found one
-// after the other.
+// add adds an executor, and reports whether this counts as a failure. It counts if the
+// executor was added before, or if it is the first on its host. It does not count if only
+// other executors of the host were added before: the host is then probably lost, and its
+// executors are found not to answer one after the other.
 func (x *silentExecutors) add(e *executor) bool {
 	if *x == nil {
 		*x = silentExecutors{}

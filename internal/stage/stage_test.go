@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// text returns actions in a short form. A map stage is "m" and its shuffle, a result
-// stage "r" and its job.
+// text returns actions in a short form, in which "m1" is the map stage of shuffle 1 and
+// "r1" the result stage of job 1.
 func text(actions []stage.Action) string {
 	var texts []string
 	for _, action := range actions {
@@ -79,8 +79,8 @@ func (s *script) submit(job stage.JobID, reads []stage.ShuffleID, specs []stage.
 	s.after(actions, want)
 }
 
-// done reports a task's output on an executor, whose host is "h" and the executor. The
-// checksum is the task, unless another is given.
+// done reports a task's output on an executor. The executor's host is "h" followed by the
+// executor's id. The checksum is the task's index, unless another is given.
 func (s *script) done(attempt uint64, task int, executor, want string, checksum ...uint64) {
 	s.Helper()
 	counts, actions := s.TaskDone(attempt, task, stage.Output{Executor: executor, Host: "h" + executor, Checksum: append(checksum, uint64(task))[0]})
@@ -134,8 +134,8 @@ func (s *script) err() error {
 	return s.actions[i].(stage.JobFailed).Err
 }
 
-// two is a job of a map stage with outputs on executors a, b, c and so on, and a
-// result stage that runs as attempt 2.
+// two returns a script with a job of two stages. The outputs of its map stage are on
+// executors a, b, c and so on, and its result stage runs as attempt 2.
 func two(t *testing.T, maps, results int, spec stage.ShuffleSpec) *script {
 	s := newScript(t)
 	s.submit(1, reads(spec.ID), []stage.ShuffleSpec{spec}, "plan "+short(m(spec.ID)))

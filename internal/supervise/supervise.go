@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ReturnTimeout is how long a driver function may run on after the end of its application, which
-// keeps its containers for that time.
+// ReturnTimeout is how long a driver function may still run after its application has ended.
+// Until then the application's containers are kept.
 const ReturnTimeout = 10 * time.Second
 
 // NoSessionError is the error of a driver function that has not created a session in time.
@@ -21,8 +21,8 @@ func (e *NoSessionError) Error() string {
 	return fmt.Sprintf("the driver function did not create a session within %v (yarn.am.waitTime)", e.Timeout)
 }
 
-// NotReturnedError is the error of a function that runs on after Grace, until the process
-// exits.
+// NotReturnedError is the error of a function that has not returned within ReturnTimeout.
+// The function runs on until the process exits.
 type NotReturnedError struct {
 	Cause    error        // why the function's context has ended
 	Returned <-chan error // receives the function's error if it returns later
@@ -39,8 +39,8 @@ func (e *NotReturnedError) Error() string {
 //
 // The function's context ends when ctx or application ends, or when the function has not
 // called sessionCreated within sessionTimeout (0: no timeout); Run then returns a
-// *NoSession. If the function does not return within Grace after the timeout or the end
-// of application, Run returns a *NotReturned. If only ctx ends, Run waits without limit.
+// *NoSessionError. If the function does not return within ReturnTimeout after the timeout or the end
+// of application, Run returns a *NotReturnedError. If only ctx ends, Run waits without limit.
 func Run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context, sessionCreated func()) error) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -85,7 +85,8 @@ func Run(ctx, application context.Context, sessionTimeout time.Duration, functio
 	}
 }
 
-// call sends function's error, also for a panic or a call of runtime.Goexit.
+// call calls function and sends its error. It sends an error even if function panics or
+// calls runtime.Goexit.
 func call(returned chan<- error, function func() error) {
 	err := errors.New("the driver function ended its goroutine (runtime.Goexit) instead of returning")
 	defer func() {

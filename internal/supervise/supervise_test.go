@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// waitForAbandoned lets abandoned functions return, as synctest demands of all
-// goroutines.
+// waitForAbandoned waits until abandoned functions have returned, because synctest requires
+// that all goroutines end.
 func waitForAbandoned() { time.Sleep(2 * time.Hour) }
 
 func TestDriverFunctionMustCreateItsSessionInTime(t *testing.T) {

@@ -47,11 +47,13 @@ func FromResources(encoded map[string]*Addresses) map[string][]string {
 	return resources
 }
 
-// maxHoldKey is the largest size in bytes of a key; one message contains many keys.
+// maxHoldKey is the largest size in bytes of a key. It is small because one message may
+// contain many keys.
 const maxHoldKey = 512
 
-// HoldKey returns a key of held data (Task.Hold) as it is sent. An invalid (protobuf
-// requires UTF-8) or long key is replaced by its beginning and its SHA-256.
+// HoldKey returns a key of held data (Task.Hold) as it is sent. A key that is longer than
+// maxHoldKey or, as protobuf would reject it, not UTF-8 is replaced by its beginning and
+// its SHA-256.
 func HoldKey(key string) string {
 	valid := strings.ToValidUTF8(key, "\uFFFD")
 	if valid == key && len(key) <= maxHoldKey {

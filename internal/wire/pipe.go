@@ -10,8 +10,9 @@ import (
 const pipeDepth = 64
 
 // Pipe connects a driver and an executor in one process. Messages are not copied: a
-// sender must not change them. After one side calls CloseSend, the other receives the
-// earlier messages, and then io.EOF. When ctx ends, all Send and Recv return io.EOF.
+// sender must not change them. After one side calls CloseSend, the other side receives the
+// earlier messages, and then io.EOF. When ctx has ended, Send and Recv do not block: they
+// return io.EOF instead.
 func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
 	down := &direction[*DriverMessage]{messages: make(chan *DriverMessage, pipeDepth), closed: make(chan struct{})}
 	up := &direction[*ExecutorMessage]{messages: make(chan *ExecutorMessage, pipeDepth), closed: make(chan struct{})}

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// filled returns metrics with any fields set.
+// filled returns metrics with random values in a random selection of the fields.
 func filled(t *rapid.T) *Metrics {
 	m := &Metrics{}
 	fields := m.ProtoReflect().Descriptor().Fields()
@@ -91,7 +91,8 @@ func TestSuccessesOfConsecutiveIDsAreSmall(t *testing.T) {
 	require.Less(t, proto.Size(encode(&SuccessBuilder{}, updates)), 512*2+20)
 }
 
-// A driver must not panic on a malformed message, and must report a truncated one.
+// A driver must not panic when it reads a malformed message, and must get an error if the
+// message is truncated.
 func TestMalformedSuccesses(t *testing.T) {
 	for name, test := range map[string]struct {
 		message *Successes

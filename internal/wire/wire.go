@@ -5,8 +5,8 @@
 package wire
 
 const (
-	// Version is the version of the protocol with executors. Driver and executors run the
-	// same binary: the driver refuses another version.
+	// Version is the version of the protocol with executors. The driver refuses executors
+	// with another version, because driver and executors must run the same binary.
 	Version = 6
 
 	// MaxPart is the approximate size in bytes of the results or inputs in one message. A
@@ -19,18 +19,19 @@ const (
 	MaxInput = 1 << 30
 )
 
-// DriverSide is the driver's end of an executor's stream: the server stream of the gRPC
-// method Driver.Attach, which ends with the method, or one of Pipe, with a CloseSend
-// method.
+// DriverSide is the driver's end of an executor's stream. It is either the server stream of
+// the gRPC method Driver.Attach, which ends when the method returns, or an end of a Pipe,
+// which also has a method CloseSend.
 type DriverSide interface {
 	Send(*DriverMessage) error
 	Recv() (*ExecutorMessage, error)
 }
 
-// ExecutorSide is the executor's end: the client stream of Driver.Attach, or one of Pipe.
+// ExecutorSide is the executor's end of its stream: the client stream of Driver.Attach, or
+// an end of a Pipe.
 type ExecutorSide interface {
 	Send(*ExecutorMessage) error
 	Recv() (*DriverMessage, error)
-	// CloseSend says that the executor sends no further messages.
+	// CloseSend says that the executor sends no more messages.
 	CloseSend() error
 }

@@ -21,11 +21,12 @@ type Submission struct {
 	// Queue is the name of a leaf queue, with or without "root.". Default: the first.
 	Queue string
 	// Managed gives the ApplicationMaster a container of the size Resource. An attempt
-	// begins with the container's allocation, and the test acts as its process.
-	// Attempts of an unmanaged application begin at once.
+	// begins with the allocation of that container, and the test acts as the
+	// ApplicationMaster's process. Attempts of an unmanaged application begin at once.
 	Managed  bool
 	Resource yarn.Resource
-	// MaxAttempts limits the attempts, to at most Options.MaxAttempts, the default.
+	// MaxAttempts is the largest number of attempts. It cannot exceed Options.MaxAttempts,
+	// which is also the default. An unmanaged application always has only one attempt.
 	MaxAttempts int
 	// KeepContainers lets the next attempt keep the containers of a failed one.
 	KeepContainers bool
@@ -54,7 +55,8 @@ type attempt struct {
 	id  yarn.AttemptID
 	app *application
 	// launched is set once the ApplicationMaster is started, registered once it has
-	// registered, ended at the end of the attempt.
+	// registered, finishing once it has asked to unregister, and ended at the end of the
+	// attempt.
 	launched, registered, finishing, ended bool
 
 	host           string
@@ -81,7 +83,7 @@ type attempt struct {
 	newlyCompleted []*pb.ContainerStatus
 	nodeUpdates    []*registration
 	tokensFor      map[*Node]bool
-	previous       []*container // kept from the previous attempt
+	previous       []*container // kept from the previous attempt, not reported yet
 	// pendingReleases are released containers whose nodes have not registered again
 	// since a restart.
 	pendingReleases map[*container]bool
@@ -155,7 +157,7 @@ func (c *Cluster) newAttempt(app *application) {
 	if len(app.attempts) > 0 {
 		before := app.current()
 		for _, k := range before.held {
-			// The containers' ids keep the first attempt's number.
+			// The containers' ids keep the number of the attempt that allocated them.
 			a.previous = append(a.previous, k)
 			k.attempt = a
 		}
@@ -178,7 +180,8 @@ func (c *Cluster) newAttempt(app *application) {
 // masterPriority is RMAppAttemptImpl.AM_CONTAINER_PRIORITY.
 const masterPriority = 0
 
-// launch begins the attempt: its ApplicationMaster has an AMRMToken and may register.
+// launch begins the attempt. From then on, its ApplicationMaster has an AMRMToken and may
+// register.
 func (c *Cluster) launch(a *attempt) {
 	a.launched = true
 	if a.app.launched.IsZero() {
@@ -187,7 +190,7 @@ func (c *Cluster) launch(a *attempt) {
 	c.ping(a)
 }
 
-// ping restarts the timeout after which a silent ApplicationMaster has failed.
+// ping restarts the timeout after which the attempt of a silent ApplicationMaster fails.
 func (c *Cluster) ping(a *attempt) {
 	c.cancel(a.expiry)
 	a.expiry = c.after(c.options.MasterExpiry, func() {
@@ -211,8 +214,8 @@ func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
 		"Application %v failed %d times due to %s. Failing the application.", app.id, len(app.attempts), diagnostics))
 }
 
-// closeAttempt ends an attempt and its containers, or only the ApplicationMaster's
-// and those not launched if keep is set.
+// closeAttempt ends an attempt and its containers. If keep is set, launched containers
+// except the ApplicationMaster's are left for the next attempt.
 func (c *Cluster) closeAttempt(a *attempt, keep bool) {
 	a.ended, a.registered, a.finishedAt = true, false, time.Now()
 	c.cancel(a.expiry)
@@ -272,7 +275,8 @@ func (c *Cluster) Submit(s Submission) *Application {
 	return &Application{c, app}
 }
 
-// Application returns a handle to an application submitted over REST, or false.
+// Application returns a handle to the application with an id, for example one that was
+// submitted over REST, and whether there is one.
 func (c *Cluster) Application(id yarn.ApplicationID) (*Application, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -320,8 +324,9 @@ func (c *Cluster) kill(app *application, diagnostics string) {
 	c.end(app, yarn.ApplicationKilled, yarn.FinalKilled, diagnostics)
 }
 
-// Surplus allocates n containers beyond those asked for, on nodes that have room, as
-// YARN does before it receives a request that lowers their number.
+// Surplus allocates n containers that the application did not ask for, on nodes that have
+// room. YARN does so, too, if it has not yet received the request that lowers the number of
+// containers.
 func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	c := a.cluster
 	c.do(func() {
@@ -338,9 +343,9 @@ func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	})
 }
 
-// Preempt announces the preemption of containers: if strict, in any case; if not,
-// unless the application releases as many resources. After wait, it kills the
-// remaining ones.
+// Preempt announces the preemption of containers, and after wait kills those that have not
+// ended. If strict is false, it kills none if the application has released as many
+// resources meanwhile.
 func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
 	c := a.cluster
 	c.do(func() {

@@ -86,7 +86,7 @@ func New(options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start starts the servers. All nodes are registered.
+// start starts the servers and the events, with all nodes registered.
 func (c *Cluster) start() error {
 	for i := range c.options.Masters {
 		m, err := c.newMaster(i)
@@ -101,7 +101,8 @@ func (c *Cluster) start() error {
 	for i, spec := range c.options.Nodes {
 		n := &Node{
 			cluster: c, spec: spec, index: i, state: yarn.NodeRunning, reachable: true, local: map[yarn.ContainerID]*container{},
-			// With only 100 phases, several of many nodes send heartbeats at the same time.
+			// There are only 100 phases, so in a large cluster several nodes send
+			// heartbeats at the same time.
 			phase: c.options.NodeHeartbeat / 100 * time.Duration(c.random.IntN(100)),
 		}
 		n.registration = &registration{node: n}

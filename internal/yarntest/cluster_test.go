@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var small = yarn.Resource{MemoryMB: 1024, VCores: 1}
 
-// anywhere asks for n containers on any host.
+// anywhere returns a request for n containers on any host.
 func anywhere(n int32) yarn.ResourceRequest {
 	return yarn.ResourceRequest{Priority: 1, Name: yarn.AnyHost, Resource: small, Containers: n, RelaxLocality: true}
 }
@@ -70,7 +70,7 @@ func (m *master) beat(request yarn.AllocateRequest) *yarn.AllocateResponse {
 	return response
 }
 
-// get asks for n containers and waits for them.
+// get sends asks and waits until n containers are allocated.
 func (m *master) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	m.t.Helper()
 	var got []yarn.Container

@@ -14,7 +14,8 @@ import (
 type stage int
 
 const (
-	// An allocated container waits for the ApplicationMaster's next heartbeat.
+	// An allocated container is sent to the ApplicationMaster with the answer to its next
+	// heartbeat.
 	allocated stage = iota
 	// An acquired container was sent to the ApplicationMaster, which must start it
 	// within Options.AllocationExpiry.
@@ -71,13 +72,15 @@ type container struct {
 // State is a step in a container's life.
 type State string
 
-// States combine those at the ResourceManager (stage) and at the node (process).
+// A State combines a container's state at the ResourceManager (stage) with that at its node
+// (process).
 const (
-	// Allocated: the ApplicationMaster has not received it.
+	// Allocated means that the ApplicationMaster has not received the container yet.
 	Allocated State = "allocated"
-	// Acquired: the ApplicationMaster has received it, but not started it.
+	// Acquired means that the ApplicationMaster has received the container, but not started
+	// it.
 	Acquired State = "acquired"
-	// Localizing and Running containers use resources of their node.
+	// Localizing and Running mean that the container uses resources of its node.
 	Localizing State = "localizing"
 	Running    State = "running"
 	// Ended means released, exited, killed or lost.
@@ -202,7 +205,7 @@ func (c *Cluster) begin(k *container) {
 	})
 }
 
-// exit ends the container's process. The node reports that as soon as it can.
+// exit ends the container's process. The node reports the exit as soon as it can.
 func (c *Cluster) exit(k *container, status yarn.ExitStatus, diagnostics string) {
 	if !k.onNode() {
 		return

@@ -7,7 +7,7 @@ import (
 
 type event struct {
 	at     time.Time
-	order  int64 // in which events of the same time were scheduled
+	order  int64 // grows with each event; decides between events of the same time
 	action func()
 	index  int // in the heap; -1 if it is not there
 }

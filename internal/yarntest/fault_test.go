@@ -96,7 +96,7 @@ func TestNodeFaults(t *testing.T) {
 	tests := map[string]struct {
 		happen func(*yarntest.Node)
 		states []yarn.NodeState // in the order of the reports
-		lost   bool             // its containers end
+		lost   bool             // the node's containers end
 	}{
 		"lost":            {(*yarntest.Node).Lose, []yarn.NodeState{yarn.NodeLost}, true},
 		"cut off":         {(*yarntest.Node).Disconnect, []yarn.NodeState{yarn.NodeLost}, true},
@@ -105,7 +105,7 @@ func TestNodeFaults(t *testing.T) {
 		"restarted empty": {func(n *yarntest.Node) { n.Restart(5*time.Second, false) }, nil, true},
 		"unhealthy":       {func(n *yarntest.Node) { n.Unhealthy("disk") }, []yarn.NodeState{yarn.NodeUnhealthy}, true},
 		"healthy again": {func(n *yarntest.Node) { n.Unhealthy("disk"); n.Healthy() },
-			[]yarn.NodeState{yarn.NodeRunning}, true}, // a report has the current state only
+			[]yarn.NodeState{yarn.NodeRunning}, true}, // a report has only the latest state
 		"decommissioned": {func(n *yarntest.Node) { n.Decommission(time.Minute) },
 			[]yarn.NodeState{yarn.NodeDecommissioning, yarn.NodeDecommissioned}, true},
 		"decommissioned and back": {func(n *yarntest.Node) { n.Decommission(time.Minute); n.Recommission() },
@@ -132,7 +132,8 @@ func TestNodeFaults(t *testing.T) {
 				} else {
 					require.Zero(t, ended)
 				}
-				// Processes on an unreachable machine run until it is back.
+				// Containers that the ResourceManager considers lost run on an unreachable
+				// node until it is reachable again. Then they end.
 				require.NoError(t, c.Node(host).Reconnect())
 				time.Sleep(time.Minute)
 				c.Inspect(func(v yarntest.View) { require.Equal(t, 4-ended, v.Processes(m.app.ID()), "no process is left behind") })
@@ -141,8 +142,8 @@ func TestNodeFaults(t *testing.T) {
 	}
 }
 
-// TestANodeIsReportedTwiceInOneAnswer loses and restores a node between two heartbeats:
-// the answer has both states, in either order.
+// TestANodeIsReportedTwiceInOneAnswer loses and restores a node between two heartbeats. The
+// answer to the second has both states, in either order.
 func TestANodeIsReportedTwiceInOneAnswer(t *testing.T) {
 	orders := map[string]bool{}
 	for seed := range uint64(20) {

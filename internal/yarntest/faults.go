@@ -8,7 +8,8 @@ import (
 
 // Fault makes calls fail.
 type Fault struct {
-	// Host is the called server's: a node, or "rm" for every ResourceManager; "" for all servers.
+	// Host is the host of the called server: a node's, or "rm" for every ResourceManager;
+	// "" for all servers.
 	Host string
 	// Method is the called method, such as "allocate"; "" for all methods.
 	Method string
@@ -22,7 +23,8 @@ type Fault struct {
 	hits int
 }
 
-// Inject makes calls fail until end is called. If several faults hit a call, the first applies.
+// Inject makes calls fail until end is called. If several faults hit a call, the one that
+// was injected first applies.
 func (c *Cluster) Inject(fault Fault) (end func()) {
 	f := &fault
 	c.do(func() { c.faults = append(c.faults, f) })
@@ -38,7 +40,8 @@ func (c *Cluster) Inject(fault Fault) (end func()) {
 	}
 }
 
-// faultsAt returns the function that decides which calls to a host's server fail.
+// faultsAt returns the function that decides how a call to a host's server fails, if it
+// does.
 func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipctest.Call) ipctest.Fault {
 	return func(protocol, method string, _ ipctest.Call) ipctest.Fault {
 		master := !strings.Contains(protocol, "ContainerManagement")
@@ -59,10 +62,11 @@ func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipcte
 	}
 }
 
-// SpoilTokens gives the next n containers invalid tokens: a startContainers call
-// with such a token fails for all its containers.
+// SpoilTokens gives the next n containers invalid tokens. A startContainers call with an
+// invalid token fails for all its containers.
 func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.tokensToSpoil = n }) }
 
-// IgnoreBlacklists makes the scheduler ignore blacklists, as the CapacityScheduler
-// does if they lack ports and yarn.scheduler.include-port-in-node-name is set.
+// IgnoreBlacklists makes the scheduler ignore blacklists, as the CapacityScheduler does if
+// yarn.scheduler.include-port-in-node-name is set and the names in the blacklists have no
+// ports.
 func (c *Cluster) IgnoreBlacklists(ignore bool) { c.do(func() { c.ignoresBlacklists = ignore }) }

@@ -9,8 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// master has one ResourceManager's servers. Applications and nodes are in Cluster,
-// as only the active ResourceManager knows them.
+// master is a ResourceManager, with its servers. Applications and nodes are in Cluster
+// instead, because only the active ResourceManager knows them.
 type master struct {
 	cluster *Cluster
 	host    string
@@ -56,8 +56,8 @@ func (m *master) address(e endpoint) string {
 	return net.JoinHostPort(m.host, strconv.Itoa(e.port()))
 }
 
-// serve starts or stops the services of an active ResourceManager. Stopping breaks
-// pending calls.
+// serve makes the ResourceManager active or, if serving is false, no longer active. It then
+// also breaks pending calls.
 func (m *master) serve(serving bool) error {
 	m.serving = serving
 	if serving {

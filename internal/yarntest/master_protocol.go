@@ -18,7 +18,7 @@ func exception(class ipc.ErrorClass, format string, args ...any) error {
 	return &ipctest.Exception{Class: string(class), Text: fmt.Sprintf(format, args...)}
 }
 
-// callingAttempt returns the attempt of a call's AMRMToken.
+// callingAttempt returns the attempt of a call's AMRMToken, and the token's identifier.
 func (c *Cluster) callingAttempt(call ipctest.Call) (*attempt, *pb.AMRMTokenIdentifier, error) {
 	token := &pb.AMRMTokenIdentifier{}
 	if err := proto.Unmarshal(call.Identifier, token); err != nil {
@@ -75,7 +75,8 @@ func (c *Cluster) registerMaster(_ context.Context, call ipctest.Call, request *
 	return response, nil
 }
 
-// tokenFor returns the attempt's NMToken for a node, nil if it has that token.
+// tokenFor returns the attempt's NMToken for a node; nil if the attempt was sent that token
+// before.
 func (c *Cluster) tokenFor(a *attempt, n *Node) *pb.NMToken {
 	if a.tokensFor[n] {
 		return nil
@@ -116,7 +117,8 @@ func (c *Cluster) allocateCall(_ context.Context, call ipctest.Call, request *pb
 	return a.last, nil
 }
 
-// validate refuses a request with an invalid part (DefaultAMSProcessor.allocate).
+// validate returns an error if any part of a request is invalid
+// (DefaultAMSProcessor.allocate).
 func (c *Cluster) validate(a *attempt, request *pb.AllocateRequest) error {
 	for _, ask := range request.GetAsks() {
 		size := resourceOf(ask.GetCapability())
@@ -187,7 +189,8 @@ func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 			continue
 		}
 		if !k.counted {
-			// Wait for the node's registration after the restart.
+			// The ResourceManager has restarted. Release the container when its node has
+			// registered.
 			a.pendingReleases[k] = true
 			continue
 		}
@@ -217,7 +220,8 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 		ApplicationPriority:        &pb.Priority{Priority: proto.Int32(0)},
 	}
 	a.newlyCompleted = nil
-	// In YARN, this is the order of a hash map (DefaultAMSProcessor.handleNodeUpdates).
+	// Shuffle, because YARN sends updates in the order of a hash map
+	// (DefaultAMSProcessor.handleNodeUpdates).
 	c.random.Shuffle(len(a.nodeUpdates), func(i, j int) { a.nodeUpdates[i], a.nodeUpdates[j] = a.nodeUpdates[j], a.nodeUpdates[i] })
 	for _, r := range a.nodeUpdates {
 		response.UpdatedNodes = append(response.UpdatedNodes, r.proto())
@@ -259,7 +263,8 @@ func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse 
 	return response
 }
 
-// preemption returns a preemption's notice that the attempt has not received, or nil.
+// preemption returns a notice of the preemptions that were not yet announced to the
+// attempt; nil if there are none.
 func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 	list := func(containers []*container) []*pb.PreemptionContainer {
 		var ids []*pb.PreemptionContainer
@@ -279,7 +284,8 @@ func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 		for _, k := range a.contract {
 			sum = add(sum, k.resource, 1)
 		}
-		// The unit is the smallest container's memory, as in FiCaSchedulerApp.getAllocation.
+		// The resources to release are stated as a number of the smallest containers, as in
+		// FiCaSchedulerApp.getAllocation.
 		unit := c.options.MinMemoryMB
 		message.Contract = &pb.PreemptionContract{Containers: ids, Resources: []*pb.PreemptionResourceRequest{{Resource: &pb.ResourceRequest{
 			Priority: &pb.Priority{Priority: proto.Int32(-1)}, ResourceName: proto.String(yarn.AnyHost),
@@ -317,8 +323,8 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 		if request.TrackingUrl != nil {
 			a.app.trackingURL = request.GetTrackingUrl()
 		}
-		// The application has finished once its ApplicationMaster has exited, after
-		// storing the state.
+		// The final state is stored after storeDelay. The application ends when its
+		// ApplicationMaster has exited, which takes exitDelay more.
 		c.after(storeDelay, func() {
 			if a.ended {
 				return
@@ -332,8 +338,8 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 			})
 		})
 	}
-	// An unmanaged ApplicationMaster waits for the state store only if it unregisters a
-	// second time.
+	// As in YARN, the first answer to an unmanaged ApplicationMaster is true. Only if it
+	// unregisters a second time does it learn whether the state was stored.
 	return &pb.FinishApplicationMasterResponse{IsUnregistered: proto.Bool(first && !a.app.Managed)}, nil
 }
 
@@ -368,8 +374,9 @@ func (c *Cluster) applicationReport(_ context.Context, call ipctest.Call, reques
 	return &pb.GetApplicationReportResponse{Report: report}, nil
 }
 
-// complete ends a container at the ResourceManager, and reports that if the
-// ApplicationMaster has received the container.
+// complete ends a container at the ResourceManager, and reports the end if the
+// ApplicationMaster has received the container. The end of the ApplicationMaster's own
+// container ends the attempt.
 func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 	if !k.held() {
 		return
@@ -394,7 +401,8 @@ func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 		return
 	}
 	if acquired && !k.attempt.ended {
-		// Report the end later than in the answer to the heartbeat that releases the container.
+		// Do not report the end in the answer to the heartbeat that releases the container,
+		// but in a later one.
 		epoch := c.epoch
 		c.after(0, func() {
 			if c.epoch == epoch {

@@ -11,8 +11,8 @@ import (
 
 // Network connects clients with a cluster's servers.
 type Network interface {
-	// listen serves connections to host until the endpoint is closed, on any free port
-	// if port is 0.
+	// listen serves connections to host and port until the endpoint is closed. If port is
+	// 0, it chooses a free one.
 	listen(host string, port int, serve func(net.Conn)) (endpoint, error)
 	// Dial opens a connection to an address of the cluster.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
@@ -21,13 +21,13 @@ type Network interface {
 // endpoint is an address on which a server listens.
 type endpoint interface {
 	port() int
-	// close refuses connections until open.
+	// close makes the endpoint refuse connections until open is called.
 	close()
 	open() error
 }
 
 // Memory returns a network within this process without sockets, for bubbles of
-// testing/synctest. Any name is a host.
+// testing/synctest. A host can have any name.
 func Memory() Network { return &memory{endpoints: map[string]*memoryEndpoint{}, nextPort: 1} }
 
 type memory struct {

@@ -30,7 +30,7 @@ type Node struct {
 	state        yarn.NodeState
 	health       string
 	decommission time.Duration // the announced timeout, while decommissioning
-	deadline     *event        // the end of a decommission, or of the wait for a silent node
+	deadline     *event        // when a decommission ends, or an unreachable node is lost
 
 	// reachable is set if the NodeManager answers. registration is nil if the active
 	// ResourceManager does not know the node.
@@ -38,19 +38,21 @@ type Node struct {
 	registration *registration
 
 	used yarn.Resource
-	// held are the containers that the ResourceManager counts on the node, in the order
-	// of allocation; local are those that the NodeManager knows.
+	// held are the containers that the ResourceManager counts on the node, in the order of
+	// allocation. local are the containers that the NodeManager knows.
 	held  []*container
 	local map[yarn.ContainerID]*container
-	// launches were started since the last heartbeat, cleanups will be stopped by the
-	// next, unreported ended while no ResourceManager was active.
+	// launches are the containers that were started since the last heartbeat, and cleanups
+	// those that the next heartbeat will stop. unreported are those whose exit could not be
+	// reported to a ResourceManager.
 	launches, cleanups, unreported []*container
 	pendingHeartbeat               *event
 	failing                        string // why every start of a container fails; "" if none does
 }
 
-// registration is a node until it is lost or removed, like RMNodeImpl: a node that comes
-// back gets a new registration, and the old one keeps the last state.
+// registration stands for a node from its registration until it is lost or removed, as
+// RMNodeImpl does. A node that comes back gets a new registration, and the old one keeps
+// the last state.
 type registration struct {
 	node *Node
 	last yarn.NodeState // 0 until the node is lost or removed
@@ -65,8 +67,8 @@ func (n *Node) active() bool {
 	return n.registration != nil && (n.state == yarn.NodeRunning || n.state == yarn.NodeDecommissioning)
 }
 
-// report reports a container's exit at once or, if that is not possible, with the
-// node's next registration.
+// report reports a container's exit to the ResourceManager at once or, if that is not
+// possible, with the node's next heartbeat.
 func (n *Node) report(k *container) {
 	c := n.cluster
 	if n.registration != nil && n.reachable && c.active() != nil {
@@ -94,8 +96,8 @@ func (n *Node) nextHeartbeat() time.Time {
 	return n.cluster.began.Add(n.phase + count*interval)
 }
 
-// scheduleHeartbeat schedules the node's next heartbeat, whenever one would have an
-// effect: idle nodes send none.
+// scheduleHeartbeat schedules the node's next heartbeat, unless one is scheduled. It is
+// called whenever a heartbeat would have an effect. So idle nodes send none.
 func (n *Node) scheduleHeartbeat() {
 	if n.pendingHeartbeat != nil || !n.reachable {
 		return
@@ -146,8 +148,8 @@ func (n *Node) heartbeat() {
 	}
 }
 
-// register registers the node and its containers. Those that the ResourceManager
-// knows or can recover keep running; others end.
+// register registers the node and its containers. Containers that the ResourceManager knows
+// or can recover keep running, and the others end.
 func (n *Node) register() {
 	c := n.cluster
 	n.registration = &registration{node: n}

@@ -82,8 +82,8 @@ func (n *Node) Restart(down time.Duration, recovery bool) {
 	})
 }
 
-// Unhealthy makes the node's health check fail, with the reason report. Its
-// containers are lost.
+// Unhealthy makes the node's health check fail; report is the reason. The node's containers
+// are lost.
 func (n *Node) Unhealthy(report string) {
 	n.cluster.do(func() {
 		if n.active() {
@@ -136,8 +136,8 @@ func (n *Node) Recommission() {
 	})
 }
 
-// FailStarts makes every start of a container on the node fail with reason, until a
-// call with "".
+// FailStarts makes every start of a container on the node fail with reason, until
+// FailStarts is called with "".
 func (n *Node) FailStarts(reason string) {
 	n.cluster.do(func() { n.failing = reason })
 }

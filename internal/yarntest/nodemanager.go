@@ -31,7 +31,8 @@ func (n *Node) serve() error {
 	return nil
 }
 
-// failure converts an error about one container to a NodeManager's answer.
+// failure converts an error about one container to the form that it has in a NodeManager's
+// answer.
 func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	class, text := yarnException, err.Error()
 	if exception, ok := err.(*ipctest.Exception); ok {

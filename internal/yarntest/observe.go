@@ -29,8 +29,8 @@ func (c *Cluster) Inspect(f func(View)) {
 	f(View{c})
 }
 
-// Watch calls f now and after every change, until end is called. f must be fast and
-// must not call the Cluster.
+// Watch calls f now and after every change, until end is called. f must be fast, and must
+// not call methods of the Cluster, because the Cluster is locked.
 func (c *Cluster) Watch(f func(View)) (end func()) {
 	w := &watcher{f}
 	c.mu.Lock()
@@ -70,8 +70,8 @@ func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	}
 }
 
-// Containers returns an application's containers, without its ApplicationMasters',
-// sorted by id.
+// Containers returns an application's containers, sorted by id, without those in which its
+// ApplicationMasters ran.
 func (v View) Containers(id yarn.ApplicationID) []Container {
 	own := map[yarn.ContainerID]*container{}
 	for containerID, k := range v.cluster.containers {
@@ -86,8 +86,9 @@ func (v View) Containers(id yarn.ApplicationID) []Container {
 	return containers
 }
 
-// Live returns an application's received containers that have not ended, without its
-// ApplicationMaster's, in the order of their allocation.
+// Live returns the containers that an application's ApplicationMaster has received and that
+// have not ended, in the order of their allocation. The ApplicationMaster's own container
+// is not among them.
 func (v View) Live(id yarn.ApplicationID) []Container {
 	var containers []Container
 	if app := v.cluster.byID[id]; app != nil {
@@ -125,8 +126,9 @@ func (v View) count(id yarn.ApplicationID, which func(*container) bool) int {
 	return n
 }
 
-// Processes returns how many of an application's containers use resources of nodes,
-// including those unknown to the ResourceManager.
+// Processes returns how many of an application's containers use resources of nodes, whether
+// or not the ResourceManager still knows them. The ApplicationMaster's own container is not
+// counted.
 func (v View) Processes(id yarn.ApplicationID) int {
 	n := 0
 	for _, node := range v.cluster.nodes {
@@ -202,8 +204,8 @@ type ApplicationStatus struct {
 	Progress    float32
 	TrackingURL string
 	Attempts    int
-	// Launched and Registered: the current attempt's ApplicationMaster was started, and
-	// has registered.
+	// Launched is set once the current attempt's ApplicationMaster was started, and
+	// Registered once it has registered.
 	Launched, Registered bool
 }
 

@@ -30,34 +30,39 @@ type Options struct {
 	MinMemoryMB int64
 	// NodeHeartbeat is the interval of a NodeManager's heartbeats. Default: 1 s.
 	NodeHeartbeat time.Duration
-	// OffSwitchPerHeartbeat bounds the containers that are neither node-local nor
-	// rack-local on a node at each of its heartbeats
-	// (yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments).
-	// Default: 1.
+	// OffSwitchPerHeartbeat is how many containers that are neither node-local nor
+	// rack-local can be allocated on a node at each of its heartbeats
+	// (yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments). Default:
+	// 1.
 	OffSwitchPerHeartbeat int
-	// NodeLocalityDelay is the number of node heartbeats, at most the number of nodes,
-	// before a container for a named host is allocated on another host of its rack
-	// (yarn.scheduler.capacity.node-locality-delay). Default: 40.
+	// NodeLocalityDelay is how many node heartbeats must pass before a container for a
+	// named host is allocated on another host of its rack. It has no effect beyond the
+	// number of nodes (yarn.scheduler.capacity.node-locality-delay). Default: 40.
 	NodeLocalityDelay int
-	// AllocationExpiry bounds the time to start an allocated container. Default: 10 min.
+	// AllocationExpiry is how long an ApplicationMaster may take to start a container that
+	// it has received. Default: 10 min.
 	AllocationExpiry time.Duration
-	// MasterExpiry is when a silent ApplicationMaster's attempt fails. Default: 10 min.
+	// MasterExpiry is how long an ApplicationMaster may be silent before its attempt fails.
+	// Default: 10 min.
 	MasterExpiry time.Duration
-	// NodeExpiry is when a silent NodeManager is lost. Default: 10 min.
+	// NodeExpiry is how long a NodeManager may be silent before its node is lost. Default:
+	// 10 min.
 	NodeExpiry time.Duration
 	// MaxAttempts is the largest number of attempts of an application. Default: 2.
 	MaxAttempts int
-	// PreemptionInterval is how often the scheduler checks whether queues' containers
-	// must be preempted for others. Default: never (Hadoop's with preemption: 3 s).
+	// PreemptionInterval is how often the scheduler checks whether containers of one queue
+	// must be preempted for another queue. Default: never, as in Hadoop, where the interval
+	// is 3 s if preemption is switched on.
 	PreemptionInterval time.Duration
-	// PreemptionWait is the time from a preemption's notice to the kill. Default: 15 s.
+	// PreemptionWait is the time from the announcement of a preemption to the kill.
+	// Default: 15 s.
 	PreemptionWait time.Duration
 	// RecoveryTime is how long after a restart the REST API answers "not found" for
 	// running applications. Default: 1500 ms.
 	RecoveryTime time.Duration
 
-	// Process decides what a localized container's process does. Default: it runs until
-	// it is stopped. It must not call the Cluster.
+	// Process decides what a localized container's process does. By default, the process
+	// runs until it is stopped. The function must not call the Cluster.
 	Process func(Container) Process
 	// NodePages makes NodeManagers serve their REST API; with TCP, by one more listener each.
 	NodePages bool
@@ -81,7 +86,7 @@ type NodeSpec struct {
 type QueueSpec struct {
 	Name string
 	// Capacity is the guaranteed share of the cluster, and MaxCapacity the maximum, in
-	// percent. Default: 100.
+	// percent. Each is 100 by default.
 	Capacity, MaxCapacity float64
 }
 

@@ -45,8 +45,8 @@ func share(r, total yarn.Resource) float64 {
 	return max(memory, float64(r.VCores)/float64(max(total.VCores, 1)))
 }
 
-// byNeed returns the queues sorted by how much of their guaranteed share they use,
-// the lowest first.
+// byNeed returns the queues sorted by what part of its guaranteed share each one uses, the
+// smallest first.
 func (c *Cluster) byNeed(total yarn.Resource) []*queue {
 	if len(c.queues) == 1 {
 		return c.queues
@@ -120,9 +120,9 @@ func (c *Cluster) pending(q *queue) yarn.Resource {
 	return sum
 }
 
-// preempt announces the preemption of containers of an attempt. After wait it kills
-// the remaining ones. If strict is false, it kills none if the attempt has released
-// as many resources meanwhile.
+// preempt announces the preemption of containers of an attempt, and after wait kills those
+// that have not ended. If strict is false, it kills none if the attempt has released as
+// many resources meanwhile.
 func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait time.Duration) {
 	var sum yarn.Resource
 	for _, k := range containers {

@@ -28,8 +28,9 @@ type row struct {
 type requests struct {
 	key  requestKey
 	rows map[string]*row
-	// opportunities counts node heartbeats since a node-local or rack-local container
-	// was allocated. Other hosts get containers only when it is high enough.
+	// opportunities counts node heartbeats since a node-local or rack-local container was
+	// allocated. Containers are allocated on other hosts only when the count is high
+	// enough.
 	opportunities int
 }
 
@@ -46,7 +47,8 @@ type table struct {
 	keys []*requests
 }
 
-// set replaces the row for the key and the resource name of a request.
+// set stores a request in place of any earlier one with the same key and resource name. A
+// request for 0 containers removes the earlier one.
 func (t *table) set(p *pb.ResourceRequest, resource yarn.Resource) {
 	key := requestKey{p.GetPriority().GetPriority(), p.GetAllocationRequestId(), executionTypeOf(p.GetExecutionTypeRequest().GetExecutionType())}
 	at, found := slices.BinarySearchFunc(t.keys, key, func(r *requests, key requestKey) int {

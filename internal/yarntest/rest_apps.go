@@ -55,8 +55,8 @@ func (c *Cluster) restSubmit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// withApplication returns a handler that calls serve with the request's application,
-// with the cluster's lock held.
+// withApplication returns a handler that calls serve with the application that the request
+// names. The cluster is locked during the call.
 func (c *Cluster) withApplication(serve func(http.ResponseWriter, *http.Request, *application)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, err := yarn.ParseApplicationID(r.PathValue("id"))

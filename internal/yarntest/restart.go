@@ -22,8 +22,8 @@ func (c *Cluster) Restart(down time.Duration) {
 	})
 }
 
-// Failover makes the active ResourceManager a standby and, after the time gap,
-// activates another one. It fails if none is active or there is no other.
+// Failover makes the active ResourceManager a standby and, after the time gap, activates
+// another one. It fails if no ResourceManager is active or the cluster has only one.
 func (c *Cluster) Failover(gap time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,8 +68,8 @@ func (c *Cluster) stopMaster(m *master, standby bool) {
 	}
 }
 
-// forget drops an attempt's state that a stopping ResourceManager has in memory
-// only, not in the state store.
+// forget drops the part of an attempt's state that a ResourceManager loses when it stops,
+// because that part is not in the state store.
 func (c *Cluster) forget(a *attempt) {
 	for _, k := range a.held {
 		c.cancel(k.expiry)
@@ -85,7 +85,7 @@ func (c *Cluster) forget(a *attempt) {
 	clear(a.tokensFor)
 	clear(a.pendingReleases)
 	c.cancel(a.expiry)
-	// Nodes that still know an exited container report it again.
+	// Nodes that still know an exited container report the exit again when they register.
 	if !a.ended {
 		for _, n := range c.nodes {
 			for _, k := range n.local {
@@ -97,7 +97,8 @@ func (c *Cluster) forget(a *attempt) {
 	}
 }
 
-// activate makes a ResourceManager active, with the stored state.
+// activate makes a ResourceManager active, with the stored state. It does nothing if one is
+// active already.
 func (c *Cluster) activate(m *master) {
 	if c.active() != nil || c.closed {
 		return

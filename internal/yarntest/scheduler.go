@@ -19,7 +19,8 @@ const (
 
 func (n *Node) free() yarn.Resource { return add(n.spec.Resource, n.used, -1) }
 
-// demandChanged recounts the requested containers, for which nodes send heartbeats.
+// demandChanged recounts the containers that are requested and not allocated. If there were
+// none before, it schedules heartbeats of all nodes, at which they are allocated.
 func (c *Cluster) demandChanged() {
 	before := c.demand
 	c.demand = 0
@@ -36,9 +37,9 @@ func (c *Cluster) demandChanged() {
 	}
 }
 
-// schedule allocates containers on a node at its heartbeat, like the
-// CapacityScheduler, up to Options.OffSwitchPerHeartbeat that are neither node-local
-// nor rack-local (RegularContainerAllocator, CapacityScheduler.canAllocateMore).
+// schedule allocates containers on a node at its heartbeat, as the CapacityScheduler does.
+// At most Options.OffSwitchPerHeartbeat of them are neither node-local nor rack-local
+// (RegularContainerAllocator, CapacityScheduler.canAllocateMore).
 func (c *Cluster) schedule(n *Node) {
 	offSwitchCount := 0
 	total := yarn.Resource{}
@@ -116,9 +117,9 @@ func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, t
 	return got
 }
 
-// serve returns the row that a container on the node would satisfy, and its
-// locality. If the rows exclude the node, its heartbeat does not count in
-// opportunities.
+// serve returns the row that a container on the node would satisfy, and the locality of
+// that container; notAllocated if there is no such row, or not yet. If the rows exclude the
+// node, its heartbeat does not count in opportunities.
 func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	any := r.rows[yarn.AnyHost]
 	if host := r.rows[n.spec.Host]; host != nil {
@@ -140,7 +141,8 @@ func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	if len(r.rows) == 1 {
 		return offSwitch, any
 	}
-	// The wait for a container elsewhere grows with the named locations (getLocalityWaitFactor).
+	// The more locations are named, the longer is the wait until containers are allocated
+	// elsewhere (getLocalityWaitFactor).
 	factor := min(float64(len(r.rows)-1)/float64(nodes), 1)
 	if math.Min(float64(nodes), float64(any.count)*factor) < float64(r.opportunities) {
 		return offSwitch, any

@@ -45,7 +45,7 @@ func invalidToken(format string, args ...any) error {
 
 // identifier encodes the identifier of a token.
 func identifier(message proto.Message) []byte {
-	// Marshal cannot fail: these messages have no required fields.
+	// Marshal cannot fail, because these messages have no required fields.
 	b, _ := proto.MarshalOptions{Deterministic: true}.Marshal(message)
 	return b
 }
@@ -55,7 +55,8 @@ func (c *Cluster) amrmToken(a *attempt, key int32) security.Token {
 	return security.Token{Identifier: id, Password: c.amrmKeys.password(key, id), Kind: security.KindAMRM}
 }
 
-// amrmPassword returns the password of an AMRMToken. It fails if that is invalid.
+// amrmPassword returns the password of the AMRMToken with an identifier. It fails if the
+// token is not valid.
 func (c *Cluster) amrmPassword(id []byte) ([]byte, error) {
 	message := &pb.AMRMTokenIdentifier{}
 	if err := proto.Unmarshal(id, message); err != nil {
@@ -80,7 +81,8 @@ func (c *Cluster) nmToken(a *attempt, n *Node) security.Token {
 	return security.Token{Identifier: id, Password: c.nmKeys.password(c.nmKeys.current, id), Kind: security.KindNM, Service: n.id.String()}
 }
 
-// nmPassword returns the password of an NMToken. It fails if that is invalid.
+// nmPassword returns the password of the NMToken with an identifier. It fails if the token
+// is not valid on the node.
 func (n *Node) nmPassword(id []byte) ([]byte, error) {
 	c := n.cluster
 	message := &pb.NMTokenIdentifier{}
@@ -140,9 +142,9 @@ func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIde
 	return message, nil
 }
 
-// RollMasterKey begins to replace the key of AMRMTokens, and the old one expires
-// after overlap; until then, responses to allocate contain the new token. Open
-// connections stay open.
+// RollMasterKey replaces the key of AMRMTokens. The old key expires after the time overlap;
+// until then, responses to allocate contain a token with the new key. Open connections stay
+// open.
 func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +155,8 @@ func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.after(overlap, func() { c.amrmKeys.current, c.amrmKeys.next = c.amrmKeys.next, 0 })
 }
 
-// RollNodeKey replaces the key of NMTokens, which an attempt gets with its next
-// container on a node. Old tokens stay valid for the time overlap.
+// RollNodeKey replaces the key of NMTokens. An attempt gets a node's new token with its
+// next container on that node. Old tokens stay valid for the time overlap.
 func (c *Cluster) RollNodeKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

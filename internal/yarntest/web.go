@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// webServer serves the REST APIs of all ResourceManagers and NodeManagers, chosen by
-// a connection's local address.
+// webServer serves the REST APIs of all ResourceManagers and NodeManagers. The local
+// address of a connection tells which daemon it is to.
 type webServer struct {
 	cluster   *Cluster
 	server    *http.Server
@@ -82,7 +82,8 @@ func (w *webServer) close() {
 // HTTPClient returns a client of the cluster's REST APIs, for yarnrest.Options.HTTP.
 func (c *Cluster) HTTPClient() *http.Client { return &http.Client{Transport: c.web.transport} }
 
-// ServeHTTP implements http.Handler, by the daemon at the connection's local address.
+// ServeHTTP implements http.Handler. It lets the daemon at the connection's local address
+// answer.
 func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	address, _ := request.Context().Value(localAddress{}).(string)
 	c := w.cluster
@@ -101,7 +102,8 @@ func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Reques
 	http.NotFound(response, request)
 }
 
-// boundAddress returns the server's local address of connections to a host's endpoint.
+// boundAddress returns the local address that connections to a host's endpoint have at the
+// server.
 func (c *Cluster) boundAddress(host string, e endpoint) string {
 	if _, ok := c.network.(tcp); ok {
 		host = loopback(host)

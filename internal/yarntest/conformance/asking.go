@@ -147,8 +147,9 @@ func inRack(t *testing.T, s *System) {
 	for _, host := range s.Hosts {
 		a.get(2, ask(host.Rack, 2, unit), ask(yarn.AnyHost, 2, unit))
 	}
-	// An ask for a rack is never served if its AnyHost row is strict: the delay counts
-	// nodes that this row allows, which are none
+	// An ask for a rack is never served if the ask for AnyHost does not relax locality.
+	// Before it allocates in the rack, the scheduler waits for heartbeats of nodes that the
+	// ask for AnyHost allows, and it allows none
 	// (RegularContainerAllocator.tryAllocateOnNode).
 	rack, total := ask(s.Hosts[0].Rack, 1, unit), ask(yarn.AnyHost, 1, unit)
 	total.RelaxLocality = false
@@ -168,7 +169,8 @@ func lowering(t *testing.T, s *System) {
 	a.get(2, ask(yarn.AnyHost, 2, unit))
 	a.expectNone()
 	a.get(2, asksAt(s.Hosts[0], 2)...)
-	// The allocation of containers lowered the host's row as well as the total.
+	// The allocation lowered the number that is asked for on the host as well as the total,
+	// so that one more container is allocated now, on any host.
 	a.get(1, ask(yarn.AnyHost, 1, unit))
 	a.expectNone()
 	a.finish()
@@ -176,12 +178,12 @@ func lowering(t *testing.T, s *System) {
 
 func replacing(t *testing.T, s *System) {
 	a := register(t, s)
-	// Asks of one priority and name are one row, whatever their sizes: the last one
-	// counts.
+	// Of asks with the same priority and name, only the last one counts, whatever their
+	// sizes.
 	got := a.get(1, ask(yarn.AnyHost, 2, unit), ask(yarn.AnyHost, 1, big))
 	require.Equal(t, big.MemoryMB, got[0].Resource.MemoryMB)
 	a.expectNone()
-	// Asks with different allocation request ids are different rows.
+	// Asks with different allocation request ids all count.
 	other := ask(yarn.AnyHost, 1, unit)
 	other.AllocationRequestID = 7
 	both := a.get(2, other, ask(yarn.AnyHost, 1, big))
@@ -190,7 +192,7 @@ func replacing(t *testing.T, s *System) {
 		ids[container.AllocationRequestID] = container.Resource.MemoryMB
 	}
 	require.Equal(t, map[int64]int64{7: unit.MemoryMB, 0: big.MemoryMB}, ids)
-	// An ask for a host has no effect while the AnyHost row is 0.
+	// An ask for a host has no effect while the ask for AnyHost is for 0 containers.
 	require.Empty(t, a.beat(yarn.AllocateRequest{Asks: []yarn.ResourceRequest{ask("no-such-host", 5, unit), ask(yarn.AnyHost, 0, unit)}}).Allocated)
 	a.expectNone()
 	a.finish()

@@ -100,8 +100,9 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.finish()
 }
 
-// nodeIsReportedTwice restarts a node between two heartbeats of a, while another
-// ApplicationMaster follows the node's state.
+// nodeIsReportedTwice restarts a node between two heartbeats of the ApplicationMaster a,
+// and checks that a gets a report of each change. Meanwhile another ApplicationMaster
+// follows the node's state.
 func nodeIsReportedTwice(t *testing.T, s *System) {
 	a, follower := register(t, s), register(t, s)
 	host := s.Hosts[0].Name

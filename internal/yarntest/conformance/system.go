@@ -12,9 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// System is a cluster to test. It must have two nodes in two racks with at least 4
-// GiB and 4 cores each, and give containers of up to 4096 MiB and 4 cores, in steps
-// of 128 MiB. Containers' commands are only "exit N" and "sleep N".
+// System is a cluster to test. It must have two nodes in two racks with at least 4 GiB and
+// 4 cores each, and give containers of up to 4096 MiB and 4 cores, in steps of 128 MiB. It
+// need run only the commands "exit N" and "sleep N" in containers.
 type System struct {
 	// Scheduler and Client are the addresses of ApplicationMasterProtocol and
 	// ApplicationClientProtocol. User submits the applications.
@@ -43,7 +43,7 @@ type Test struct {
 	Run  func(t *testing.T, s *System)
 }
 
-// Tests returns all tests, those that restart daemons last.
+// Tests returns all tests. The tests that restart daemons come last.
 func Tests() []Test {
 	return []Test{
 		{"calls before the registration", beforeRegistration},
@@ -70,7 +70,7 @@ func Tests() []Test {
 	}
 }
 
-// testTimeout bounds a test.
+// testTimeout is how long a test may take.
 const testTimeout = 2 * time.Minute
 
 // heartbeatInterval is the time between an ApplicationMaster's heartbeats.
@@ -81,7 +81,7 @@ var (
 	big  = yarn.Resource{MemoryMB: 512, VCores: 1}
 )
 
-// attempt is an ApplicationMaster under test.
+// attempt is the ApplicationMaster of an application that a test has submitted.
 type attempt struct {
 	t      *testing.T
 	s      *System
@@ -91,12 +91,14 @@ type attempt struct {
 	client *yarn.AMClient
 	last   int32
 	tokens map[yarn.NodeID]security.Token
-	// completed and updated collect the heartbeats' containers and node reports, until cleared.
+	// completed and updated collect the ended containers and the node reports in answers to
+	// heartbeats, until a test clears them.
 	completed []yarn.ContainerStatus
 	updated   []yarn.NodeReport
 }
 
-// submit submits an application and gets its AMRMToken.
+// submit submits an application and returns its ApplicationMaster, which has its AMRMToken
+// but has not registered.
 func submit(t *testing.T, s *System) *attempt {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -119,7 +121,7 @@ func submit(t *testing.T, s *System) *attempt {
 	return a
 }
 
-// register submits an application and registers its ApplicationMaster.
+// register submits an application, registers its ApplicationMaster, and returns it.
 func register(t *testing.T, s *System) *attempt {
 	t.Helper()
 	a := submit(t, s)
@@ -148,7 +150,7 @@ func (a *attempt) register() *yarn.RegisterResponse {
 	return response
 }
 
-// await polls a condition until it holds.
+// await polls a condition until it holds. It fails the test if testTimeout passes first.
 func (a *attempt) await(what string, condition func() bool) {
 	a.t.Helper()
 	ticker := time.NewTicker(heartbeatInterval)
@@ -180,12 +182,13 @@ func (a *attempt) record(response *yarn.AllocateResponse) {
 	a.updated = append(a.updated, response.UpdatedNodes...)
 }
 
-// ask makes a request for n containers of a size at a location.
+// ask returns a request for n containers of a size at a location.
 func ask(name string, n int32, size yarn.Resource) yarn.ResourceRequest {
 	return yarn.ResourceRequest{Priority: 1, Name: name, Resource: size, Containers: n, RelaxLocality: true}
 }
 
-// get sends asks and waits for n containers.
+// get sends asks, waits until at least n containers are allocated, and checks that they are
+// exactly n.
 func (a *attempt) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	a.t.Helper()
 	var got []yarn.Container
@@ -198,7 +201,8 @@ func (a *attempt) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	return got
 }
 
-// expectNone checks that several node heartbeats allocate no container.
+// expectNone sends 25 heartbeats, during which every node sends several, and checks that no
+// container is allocated.
 func (a *attempt) expectNone() {
 	a.t.Helper()
 	for range 25 {
@@ -214,7 +218,7 @@ func (a *attempt) pause() {
 	}
 }
 
-// node makes a client of a container's node.
+// node returns a client of a container's node, which is closed at the end of the test.
 func (a *attempt) node(container yarn.Container) *yarn.NodeClient {
 	client := yarn.NewNodeClient(container.Node, a.options(a.tokens[container.Node]))
 	a.t.Cleanup(func() { _ = client.Close() })
