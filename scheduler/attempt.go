@@ -16,8 +16,8 @@ type attemptState uint8
 const (
 	attemptRunning attemptState = iota // has had cores since its launch
 	attemptQueued                      // waits at its executor for cores
-	// attemptDequeued was queued and has cores by now. It may have ended already:
-	// executors report the ends of queued attempts together.
+	// attemptDequeued was queued and has cores by now. It may have ended already, because
+	// executors report the ends of several queued attempts together.
 	attemptDequeued
 	// attemptResultPending has run and has freed its cores, but its result is still
 	// at its executor, so its outcome is not known.
@@ -33,8 +33,8 @@ type attempt struct {
 	state                attemptState
 	needsSpeculativeCopy bool     // waits for its speculative copy to be launched
 	previous, next       *attempt // neighbours in the executor's queue; nil if the attempt is not queued
-	// stateSince is the time, on the scheduler's clock, at which the attempt was queued or, if
-	// it has cores, got them. took is how long it ran; 0 until its result is pending.
+	// stateSince is the time, on the scheduler's clock, at which the attempt got its cores or,
+	// while it has none, was queued. runTime is how long it ran; 0 until its result is pending.
 	stateSince, runTime         time.Duration
 	otherAttempt                *attempt             // the other running attempt of the task (its speculative copy or its original), or nil
 	resources                   resource.Reservation // GPUs and the like that the attempt has reserved at its executor
@@ -108,9 +108,9 @@ func (t *attempts) reserve(a *attempt) {
 	p.demand.RunningCPUs += set.cpus
 }
 
-// free frees the cores and resources of an attempt, or removes it from its
-// executor's queue. It then gives free cores to the attempts that are queued there:
-// the executor starts them in order by itself, so they have started by now.
+// free frees the cores and resources of an attempt, or removes it from its executor's
+// queue. It then gives free cores to the attempts that are queued there, in order. The
+// executor starts these attempts without being told, so they have already started.
 func (t *attempts) free(a *attempt) {
 	set, e, p := a.set, a.executor, a.set.profile
 	if a.state == attemptQueued {

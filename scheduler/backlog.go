@@ -31,11 +31,12 @@ type backlog struct {
 	states           []taskState
 	cpus             int // number of cores that each task takes
 	waiting, retries int // tasks that wait to be launched; how many of these were launched before
-	// availableCounts counts, for ProcessLocal, NodeLocal and RackLocal, the executors, hosts and
-	// racks that waiting tasks prefer and that have an available executor. For NoPref,
-	// it counts the waiting tasks without preferences.
+	// availableCounts counts, for ProcessLocal, the available executors that waiting tasks
+	// prefer; for NodeLocal and RackLocal, the hosts that waiting tasks prefer, and the racks
+	// of these, if the host or rack has an available executor; for NoPref, the waiting tasks
+	// without preferences.
 	availableCounts [Localities]int
-	// noPref lists waiting tasks without preferences, anywhere those with preferences.
+	// noPref lists waiting tasks without preferences, withPreferences all other waiting tasks.
 	noPref, withPreferences pendingTasks
 
 	locations  []*preferredLocation
@@ -43,7 +44,7 @@ type backlog struct {
 	hosts      map[*host]*preferredLocation
 	racks      map[*rack]*rackGroup
 	rackGroups []*rackGroup // the values of racks, in the order in which they were added
-	// taskLocations[first[i]:first[i+1]] are the indexes of the locations that task i
+	// taskLocations[firstLocation[i]:firstLocation[i+1]] are the indexes of the locations that task i
 	// prefers. Both are nil if no task has preferences.
 	taskLocations, firstLocation []int32
 
@@ -128,8 +129,8 @@ func (b *backlog) newLocation() *preferredLocation {
 	return p
 }
 
-// listFresh fills each location's list of tasks, ordered by index. Before, the location's
-// end must be the length of its list. All lists share one allocation.
+// listFresh fills each location's list of tasks, ordered by index. The caller must have set
+// the location's end to the length of that list. All lists share one allocation.
 func (b *backlog) listFresh() {
 	room := make([]int32, len(b.taskLocations))
 	for _, p := range b.locations {
@@ -214,7 +215,8 @@ func (b *backlog) launched(index int32) {
 	b.count(index, -1)
 }
 
-// retry changes a launched task's state back to waiting; the caller calls listRetry.
+// retry changes a launched task's state back to waiting. The caller must then call
+// listRetry, except for barrier sets.
 func (b *backlog) retry(index int32) {
 	b.states[index] = taskRetry
 	b.retries++
@@ -253,7 +255,8 @@ func (b *backlog) count(index int32, change int) {
 	}
 }
 
-// addWaiting adds to the counts of waiting tasks and of those with preferences.
+// addWaiting adds to the number of waiting tasks, and to the number of waiting tasks with
+// preferences.
 func (b *backlog) addWaiting(tasks, withPreferences int) {
 	b.waiting += tasks
 	b.demand.WaitingTasks += tasks
@@ -287,7 +290,8 @@ func (b *backlog) countInRack(g *rackGroup, change int) {
 	}
 }
 
-// changeAcrossZero changes a count. It returns 1 if the count was 0, -1 if it becomes 0.
+// changeAcrossZero changes a count. It returns 1 if the count rises from 0, -1 if it falls
+// to 0, else 0.
 func changeAcrossZero(count *int, change int) int {
 	before := *count
 	*count += change
@@ -301,7 +305,7 @@ func changeAcrossZero(count *int, change int) int {
 	}
 }
 
-// executorChanged updates liveCounts when an executor becomes available (1) or not (-1).
+// executorChanged updates availableCounts when an executor becomes available (1) or not (-1).
 func (b *backlog) executorChanged(e *executor, change int) {
 	if p := b.executors[e.ID]; p != nil {
 		p.executor = nil
@@ -312,7 +316,8 @@ func (b *backlog) executorChanged(e *executor, change int) {
 			b.availableCounts[ProcessLocal] += change
 		}
 	}
-	// A host or a rack is live only while it has an available executor.
+	// A host or a rack counts only while it has an available executor. So its count changes
+	// when it gets its first one (change is 1) or loses its last one (change is -1).
 	first := max(change, 0)
 	if e.host.available == first {
 		if p := b.hosts[e.host]; p != nil && p.waiting > 0 {
@@ -326,7 +331,7 @@ func (b *backlog) executorChanged(e *executor, change int) {
 	}
 }
 
-// rackBecameKnown updates rack groups and liveCounts when a host's rack becomes known.
+// rackBecameKnown updates rack groups and availableCounts when a host's rack becomes known.
 func (b *backlog) rackBecameKnown(h *host) {
 	if g := b.racks[h.rack]; g != nil && g.waiting > 0 && h.available > 0 && h.rack.available == h.available {
 		b.availableCounts[RackLocal]++

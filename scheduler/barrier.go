@@ -9,19 +9,22 @@ import (
 // barrier is the state of a barrier set, whose tasks run at the same time.
 //
 // A barrier set is launched when there are enough free cores for all its tasks, on
-// executors that are not excluded for them. It takes the most local free cores, without
-// waiting for better ones. Before the launch it uses no core, and other sets run. If it
-// cannot launch for Config.BarrierReserveDelay, although all executors together have
-// enough cores, no other set of its profile gets a core until it is launched.
+// executors that are not excluded for these tasks. It takes the most local free cores, and
+// does not wait for more local ones. Before the launch it uses no core, and other sets run.
+// If it cannot be launched for Config.BarrierReserveDelay, although all executors together
+// have enough cores, no other set of its profile gets a core until it is launched.
 //
-// If an attempt ends without a result, all others are killed and all tasks are retried.
+// If an attempt ends without a result, all other attempts of the set are killed and all its
+// tasks are retried.
 // The TaskDone events are returned together, when all tasks have results. Tasks of
 // barrier sets are never copied.
 type barrier struct {
-	// successes has the successful attempt of each task, or 0; count is their number.
+	// successes has, for each task, its successful attempt, or 0 if there is none yet.
+	// successCount is the number of successful attempts.
 	successes    []AttemptID
 	successCount int
-	// restarting is set while attempts are being killed before all tasks are retried.
+	// restarting is set from the end of an attempt without a result until the set's other
+	// attempts, which are then killed, have ended too. Only then are all tasks retried.
 	restarting bool
 	// waitingSince is when the set began to wait for free cores; zero if it does not
 	// wait, or if all executors together have too few cores for it.
@@ -75,7 +78,8 @@ func (p *profile) offerReserved() {
 	}
 }
 
-// slots returns how many tasks of a set the profile's usable executors can run at once.
+// slots returns how many tasks of a set the profile's executors can run at once, if none of
+// them is busy. Executors that are not available or are excluded for the set do not count.
 func (p *profile) slots(set *taskSet) int {
 	slots, _ := p.sizes.slots(set)
 	if set.exclusion.Any() {
@@ -95,8 +99,8 @@ type freeExecutor struct {
 }
 
 // assign chooses an executor for each task of a barrier set; it returns nil if some
-// task cannot be placed. Tasks from which executors are excluded are placed first,
-// then tasks that prefer a location. The others are spread over the executors.
+// task cannot be placed. Tasks for which executors are excluded are placed first,
+// then tasks that prefer a location. All other tasks are spread over the executors.
 func (set *taskSet) assign(free []freeExecutor) []*executor {
 	order := make([]int32, len(set.states))
 	for i := range order {
@@ -147,7 +151,8 @@ func (set *taskSet) suitsBetter(index int32, e, other freeExecutor) bool {
 	return e.slots > other.slots
 }
 
-// endBarrierAttempt appends the events after the end of an attempt of a barrier set.
+// endBarrierAttempt appends the events that follow from the end of an attempt of a barrier
+// set.
 func (s *Scheduler) endBarrierAttempt(events []Event, a *attempt, outcome Outcome) []Event {
 	set, b := a.set, a.set.barrier
 	if outcome.Result == ResultSucceeded {

@@ -91,8 +91,8 @@ func TestBarrierSetWithTooManyTasksIsAborted(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Both pools use equally many cores, so that the first is always preferred. The barrier
-// set must get its cores nevertheless.
+// Both pools use equally many cores, so that the first pool always gets a free core first.
+// The barrier set in the other pool must nevertheless get its cores.
 func TestBarrierSetIsNotStarvedByOtherPools(t *testing.T) {
 	s := play(t, Config{Mode: pool.FAIR, BarrierReserveDelay: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 100, Pool: "first"})

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// waitingTasks is the least number of waiting tasks in each benchmark. Each prefers
-// three hosts.
+// waitingTasks is how many tasks wait in each benchmark at least. Each of these tasks
+// prefers three hosts.
 const waitingTasks = 100_000
 
 var benchSizes = []int{100, 1_000, 10_000}
@@ -43,7 +43,7 @@ func BenchmarkFreedCore(b *testing.B) {
 }
 
 // BenchmarkIdleCores is BenchmarkFreedCore while half of the executors are idle, because
-// all waiting tasks prefer the others. The idle ones must cost nothing.
+// all waiting tasks prefer the other half. The idle executors must cost nothing.
 func BenchmarkIdleCores(b *testing.B) {
 	for _, executors := range benchSizes {
 		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) { benchmarkEvents(b, executors, executors/2) })
@@ -89,7 +89,7 @@ func benchmarkEvents(b *testing.B, executors, preferred int) {
 }
 
 // BenchmarkPools measures the steady state of a full cluster that 100 pools with a
-// task set each share: an attempt ends, and its core goes to the pool that is due.
+// task set each share: an attempt ends, and its core goes to the pool whose turn it is.
 func BenchmarkPools(b *testing.B) {
 	const pools, tasks = 100, 10_000
 	for _, mode := range []pool.Mode{pool.FIFO, pool.FAIR} {

@@ -142,7 +142,7 @@ func (s *Scheduler) nextAbort() time.Time {
 // WaitReason is why no task of a set is launched.
 type WaitReason int
 
-// The reasons to wait. Other tasks' ends can change only AllBusy and those after it.
+// The reasons to wait. The end of other tasks can end only WaitAllBusy and WaitForLocality.
 const (
 	// WaitNone: no task of the set waits, or the next offer launches one.
 	WaitNone WaitReason = iota
@@ -162,8 +162,9 @@ const (
 	WaitForLocality
 )
 
-// WhyWaiting returns why no task of a set is launched, also as text to append to "the set
-// waits: ". It looks at all executors: call it only for sets that have waited for long.
+// WhyWaiting returns why no task of a set is launched, as a constant and as text to append
+// to "the set waits: ". Because it looks at all executors, call it only for sets that have
+// waited for long.
 func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	set := s.sets[taskSet]
 	if set == nil || set.waiting == 0 {

@@ -14,7 +14,8 @@ type cluster struct {
 	racks     map[string]*rack
 	free      freeCores
 	sizes     executorSizes // of the available executors
-	// newlyFree are executors that became available or got cores since the last offer.
+	// newlyFree are the executors that the next offer must look at again: those that, since
+	// the last offer, became available, had an attempt end or got a window.
 	newlyFree []*executor
 }
 
@@ -71,7 +72,8 @@ func (c *cluster) referenceRack(name string) *rack {
 	return r
 }
 
-// release removes a reference to a host, and removes the host with the last one.
+// release removes a reference to a host. If that was the last reference, it removes the
+// host.
 func (c *cluster) release(h *host) {
 	if h.references--; h.references > 0 {
 		return
@@ -190,7 +192,8 @@ func (z executorSizes) largeEnough(set *taskSet) int {
 	return executors
 }
 
-// slots returns how many tasks of a set all executors, and the largest one, run at once.
+// slots returns how many tasks of a set all executors together can run at once, and how many
+// the largest executor can.
 func (z executorSizes) slots(set *taskSet) (all, largest int) {
 	for _, size := range z {
 		slots := size.example.slots(set)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// speculativeLevel follows the levels of locality. At this level, a set launches speculative
-// copies of slow attempts: on any executor, and after all its waiting tasks.
+// speculativeLevel is tried after all levels of locality. At this level, a set that has no
+// waiting task to launch launches speculative copies of slow attempts, on any executor.
 const speculativeLevel = Any + 1
 
 // Straggler is an attempt that has run for so long that a copy of it is needed.
@@ -31,7 +31,8 @@ type speculativeCopies struct {
 // offers launch copies of them when no other task of their set waits: on another
 // host if another host has a large enough executor, else on another executor of the
 // same host. Copies ignore locality. The cost of a call grows with the number of
-// running attempts of sets that have a limit. Call it about every 100 ms.
+// running attempts of sets that have a limit; see [speculation.Rules.Limit]. Call it
+// about every 100 ms.
 func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
 	s.clock.advance(now)
 	rules := &s.config.Speculation
@@ -78,7 +79,8 @@ func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 	return stragglers
 }
 
-// launchSpeculativeCopy launches the first wanted copy that may run on an executor, if there is one.
+// launchSpeculativeCopy launches the first wanted copy that may run on an executor, and
+// reports whether there is one.
 func (p *profile) launchSpeculativeCopy(set *taskSet, e *executor) bool {
 	list := set.speculativeCopies.list
 	for i, a := range list {
@@ -96,8 +98,9 @@ func (p *profile) launchSpeculativeCopy(set *taskSet, e *executor) bool {
 	return false
 }
 
-// copyMustAvoid reports whether the copy of an attempt must not run on an executor: the
-// attempt's own one or, if another host has a large enough executor, any on its host.
+// copyMustAvoid reports whether the copy of an attempt must not run on an executor. It must
+// not run on the attempt's own executor and, if another host has a large enough executor,
+// on no executor of the attempt's host.
 func (set *taskSet) copyMustAvoid(a *attempt, e *executor) bool {
 	if a.executor == e {
 		return true

@@ -14,21 +14,22 @@
 //     result is still at its executor.
 //  4. Act on the events that these calls return, in their order: for example, kill
 //     an attempt, or tell an executor to return the attempts that it has queued.
-//  5. Call [Scheduler.Offer] after all that, act on its events, and send the
-//     launches that it returns to their executors.
-//  6. Repeat 3 to 5 at the time of [Scheduler.NextDeadline] at the latest, and call
-//     [Scheduler.CheckSpeculation] about every 100 ms if speculation is enabled.
+//  5. Then call [Scheduler.Offer], act on its events, and send the launches that it
+//     returns to their executors.
+//  6. Repeat steps 3 to 5 when something has happened, and at the time of
+//     [Scheduler.NextDeadline] at the latest. Call [Scheduler.CheckSpeculation] about
+//     every 100 ms if speculation is enabled.
 //
 // # Where to look
 //
 // The parts with state of their own are packages: pool (which task set gets the
-// next core), exclusion (which executors and nodes are avoided after failures),
+// next free core), exclusion (which executors and nodes are avoided after failures),
 // resource (addresses of GPUs and the like), speculation (how long an attempt may
 // run) and commit (which attempt may commit its output; the scheduler does not use
-// it). In this package, cluster.go has the executors by host, rack and free cores;
-// backlog.go and pending.go the tasks of one set by preferred location; locality.go
-// delay scheduling; offer.go matches tasks to executors; retry.go is the retry
-// policy; attempt.go accounts for the running attempts.
+// it). In this package, cluster.go has the executors by host, rack and free cores.
+// backlog.go and pending.go have the tasks of one set by preferred location.
+// locality.go implements delay scheduling, offer.go matches tasks to executors,
+// retry.go is the retry policy, and attempt.go accounts for the running attempts.
 //
 // # Words
 //
@@ -43,21 +44,23 @@
 //   - Offer: one call of [Scheduler.Offer], which hands out all free cores.
 //   - Location: an executor or a host that a task prefers. Level: how local an
 //     executor is for a task.
-//   - Available: an executor that is neither decommissioning nor excluded, so that
-//     it gets tasks.
+//   - Available: an executor that gets tasks, because it is neither decommissioning
+//     nor excluded for the application.
 //   - Window: how many attempts of a set an executor may queue. Recall: the request
 //     to an executor to return its queued attempts.
 //   - Failure: a failed attempt that counts towards the limit of its task. Killed
 //     and recalled attempts, and those whose executor was preempted, do not count.
-//   - Copy: a speculative second attempt beside a straggler.
+//   - Straggler: an attempt that has run much longer than others of its set. Copy: a
+//     speculative second attempt that is launched while a straggler still runs.
 //   - Blocked: a set that cannot continue with the present executors.
 //
 // # Order
 //
 // Free cores go to task sets as the tree of pools says; see package pool. A set that can
 // use none of the free cores is skipped. Within a set, tasks to be retried go first, then
-// the others in the order of their indexes. The executor with the most free cores gets
-// the next task; among equals, the one that has waited longest.
+// all other tasks in the order of their indexes. The executor with the most free cores
+// gets the next task. If several have equally many, the executor whose number of free
+// cores has not changed for the longest time gets it.
 //
 // A barrier set launches all its tasks at once or none. After
 // Config.BarrierReserveDelay, free cores are reserved for it.
@@ -69,9 +72,9 @@
 // some time. This is delay scheduling, with one wait for each level.
 //
 // Spark resets its timer whenever a task is launched locally (since 3.1, whenever
-// an offer of all free cores left none unused), so that a few busy hosts with much
-// data can keep all others idle again and again (SPARK-18886). Here, the waits are
-// a budget. The delay clock of a set runs while the set leaves cores unused, and
+// an offer of all free cores left none unused). So a few busy hosts with much data can
+// keep all other hosts idle again and again (SPARK-18886). Here, the waits are a
+// budget. The delay clock of a set runs while the set leaves cores unused, and
 // is never reset. A level is live if some waiting task of the set prefers a location
 // of that level with an available executor; or, for hosts, if executors are
 // expected. A level opens when the clock has run for the waits of all live levels
@@ -82,8 +85,9 @@
 //
 // The work of an event does not grow with the number of executors or tasks. A
 // freed core is offered to the sets with waiting tasks in order, to each in
-// constant time, and a FAIR pool finds the next of n children in O(log n). An offer
-// looks at all free executors, or at all preferred locations of a set if these are
-// fewer, only if the set is new, has a task to retry or has a level opened. A waiting
-// task takes 1 byte; a task with preferences takes 4 more, and 8 for each location.
+// constant time, and a FAIR pool finds the next of n children in O(log n). Only for a
+// set that is new, has a task to retry or has a newly opened level, an offer looks at
+// all free executors, or at all preferred locations of the set if these are fewer. A
+// waiting task takes 1 byte of memory; a task with preferences takes 4 bytes more, and
+// 8 bytes for each preferred location.
 package scheduler

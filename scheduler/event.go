@@ -8,9 +8,9 @@ import "time"
 // [KillExecutor].
 type Event interface{ event() }
 
-// TaskDone reports that Attempt has produced the task's result, once for each task. The
-// events of a barrier set are returned together when its last task has a result: keep the
-// result of each attempt until its TaskDone or AttemptEnded.
+// TaskDone reports, once for each task, that Attempt has produced the task's result. The
+// events of a barrier set are returned together when its last task has a result. So keep
+// the result of each attempt until its TaskDone or AttemptEnded.
 type TaskDone struct {
 	TaskSet uint64
 	Index   int
@@ -18,7 +18,7 @@ type TaskDone struct {
 }
 
 // AttemptEnded reports that an attempt ended without a result. Its task waits to be
-// retried, unless another attempt of it runs.
+// retried, unless another attempt of the task runs.
 type AttemptEnded struct {
 	TaskSet  uint64
 	Index    int
@@ -32,8 +32,8 @@ type TaskSetDone struct {
 	TaskSet uint64
 }
 
-// TaskSetFailed reports that a task has failed too often, which ends its set. Only
-// a [KillAttempt] for each other attempt of the set follows.
+// TaskSetFailed reports that a task has failed too often, which ends its set. After it, the
+// set causes only a [KillAttempt] for each of its other attempts.
 type TaskSetFailed struct {
 	TaskSet uint64
 	// Index is the index of the task that failed, Attempt the id of its last attempt.
@@ -53,7 +53,7 @@ type TaskSetUnschedulable struct {
 }
 
 // TaskSetAborted reports that a set was ended because it had been unable to continue
-// for too long. Only a [KillAttempt] for each of its attempts follows.
+// for too long. After it, the set causes only a [KillAttempt] for each of its attempts.
 type TaskSetAborted struct {
 	TaskSet uint64
 	Reason  string
@@ -93,7 +93,8 @@ type KillAttempt struct {
 }
 
 // Recall asks an executor to return the attempts that it has queued, with the result
-// [Recalled]: the executor must run no more tasks, or another set must run before them.
+// [ResultRecalled], because the executor must run no more tasks, or because tasks of
+// another set must run before these attempts.
 type Recall struct {
 	Executor string
 }

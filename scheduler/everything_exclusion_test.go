@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// addFailures counts the failures of a set that succeeded for the application.
+// addFailures counts the failures in a set, which has succeeded, for the application.
 func (w *watcher) addFailures(set *watchedSet) {
 	byExecutor := map[string]map[int]time.Time{}
 	for _, f := range set.failures {

@@ -28,8 +28,8 @@ type watcher struct {
 	running   map[AttemptID]*watchedAttempt
 	commits   *commit.Coordinator
 	number    int
-	// failures are those counted for the application; excluded and nodes are the
-	// resulting exclusions, with their ends.
+	// failures are the times of the failures that count for the application, by executor.
+	// excluded and nodes are the executors and nodes that they exclude, and until when.
 	failures        map[string][]time.Time
 	excluded, nodes map[string]time.Time
 	hosts           map[string]string
@@ -40,12 +40,13 @@ type watchedExecutor struct {
 	decommissioning bool
 	free            int
 	used            map[string]float64
-	// queue are the attempts that the executor has queued according to its reports,
-	// waiting those that it really has.
+	// queue are the attempts that wait at the executor for cores, according to the ends of
+	// attempts that were reported to the scheduler. waiting are those that really wait.
 	queue, waiting []*watchedAttempt
 	// sent are all attempts at the executor that have not ended.
 	sent []*watchedAttempt
-	// unreported are attempts that have ended, in order.
+	// unreported are the attempts that have ended and whose ends were not yet reported to
+	// the scheduler, in the order in which they ended.
 	unreported []*watchedAttempt
 }
 
@@ -55,7 +56,7 @@ type watchedSet struct {
 	done     map[int]bool
 	launched map[int]bool
 	failures []watchedFailure
-	// counted is how many failures of each task count.
+	// counted is, for each task by index, how many of its failures count.
 	counted map[int]int
 }
 
@@ -71,9 +72,9 @@ type watchedAttempt struct {
 	set    *watchedSet
 	on     *watchedExecutor
 	killed bool
-	// committed reports whether it was allowed to commit.
+	// committed is set if the attempt was allowed to commit.
 	committed bool
-	// recalled reports whether its executor was asked to return it.
+	// recalled is set if the executor was asked to return the attempt.
 	recalled bool
 	// outcome is nil if the attempt has not ended.
 	outcome *Outcome
@@ -226,8 +227,9 @@ func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 	}
 }
 
-// finish ends an attempt that really runs. The end of one that was queued may be
-// reported later, that of another is reported at once.
+// finish ends an attempt that has a core or was killed. If the attempt was queued when it
+// was launched, its end may be reported to the scheduler later; otherwise, its end is
+// reported at once.
 func (w *watcher) finish(t *rapid.T) {
 	var begun []AttemptID
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
@@ -253,7 +255,7 @@ func (w *watcher) finish(t *rapid.T) {
 	w.reportAll(a.on)
 }
 
-// stop ends an attempt at its executor, which starts attempts that are queued.
+// stop ends an attempt at its executor, which then starts waiting attempts on the free cores.
 func (a *watchedAttempt) stop(outcome Outcome) {
 	e := a.on
 	a.outcome = &outcome
@@ -272,7 +274,7 @@ func (a *watchedAttempt) stop(outcome Outcome) {
 	e.sent = slices.DeleteFunc(e.sent, func(other *watchedAttempt) bool { return other.outcome != nil })
 }
 
-// reportAll reports all attempts that ended at an executor.
+// reportAll reports to the scheduler all unreported ends of attempts at an executor.
 func (w *watcher) reportAll(e *watchedExecutor) {
 	unreported := e.unreported
 	e.unreported = nil
@@ -289,7 +291,7 @@ func (w *watcher) report(t *rapid.T) {
 	}
 }
 
-// setWindow sets the window of an executor, and reports attempts that ended there.
+// setWindow sets the window of an executor, and reports the attempts that have ended there.
 func (w *watcher) setWindow(t *rapid.T) {
 	sets := slices.DeleteFunc(slices.Sorted(maps.Keys(w.sets)), func(id uint64) bool { return w.sets[id].over })
 	if e := w.any(t); e != nil && len(sets) > 0 {
@@ -298,8 +300,8 @@ func (w *watcher) setWindow(t *rapid.T) {
 	}
 }
 
-// returnQueued returns the attempts queued at an executor, as executors do on a recall,
-// or if no attempt has started for some time.
+// returnQueued returns the attempts queued at an executor to the scheduler. Executors do
+// this on a recall, and if no attempt has started for some time.
 func (w *watcher) returnQueued(t *rapid.T) {
 	if e := w.any(t); e != nil {
 		w.returnQueuedOf(e)
@@ -313,7 +315,8 @@ func (w *watcher) returnQueuedOf(e *watchedExecutor) {
 	w.reportAll(e)
 }
 
-// ask asks whether an attempt may commit: only one at a time may.
+// ask asks whether an attempt may commit, and checks that at most one attempt of a task is
+// allowed to at a time.
 func (w *watcher) ask(t *rapid.T) {
 	if len(w.running) == 0 {
 		t.Skip("nothing runs")

@@ -13,21 +13,21 @@ type Executor struct {
 	Rack      string              // rack of the host, "" if it is not known; see Config.RackOf
 	Profile   int                 // id of the resource profile whose task sets the executor runs
 	Cores     int                 // how many cores its tasks may use at the same time
-	Resources map[string][]string // addresses of further resources by name, such as "gpu": {"0", "1"}
+	Resources map[string][]string // addresses of resources other than cores, by name, such as "gpu": {"0", "1"}
 }
 
-// maxCores is the largest number of cores of an executor: freeCores keeps a list
-// for each number of free cores.
+// maxCores is the largest number of cores of an executor. It is limited because freeCores
+// keeps a list for each number of free cores.
 const maxCores = 1 << 16
 
 // Loss says why an executor was lost.
 type Loss struct {
 	Reason string // text for people: why the executor's tasks are retried
-	// CountsAsFailure is set if the application may have caused the loss (the process
-	// exited, or was killed for its memory), and not if the executor was preempted,
-	// killed on request, or on a lost node. Such a loss is a failure of every task that
-	// was running on the executor. A task that was queued there, and may not have
-	// started, is retried without a failure, but not queued again.
+	// CountsAsFailure is set if the application may have caused the loss: the process
+	// exited, or was killed because it used too much memory. It is not set if the executor
+	// was preempted, killed on request, or on a lost node. A loss that counts is a failure
+	// of every task that was running on the executor. A task that was queued there, and may
+	// not have started, is retried without a failure, but not queued again.
 	CountsAsFailure bool
 }
 
@@ -129,9 +129,9 @@ func (e *executor) updateAvailable() {
 	for _, set := range e.profile.sets {
 		set.executorChanged(e, change)
 		if !available && (len(set.histories) > 0 || set.speculativeCopies.neededCount > 0) {
-			// A retry or a copy avoids some executors only while others are
-			// available. Without e, it may be allowed on an executor that it avoided
-			// before, so the next offer tries all executors.
+			// A retry or a copy avoids some executors only while others are available.
+			// Now that e is not available, the retry or copy may be allowed on an executor
+			// that it avoided before, so the next offer tries all executors.
 			set.exhausted = false
 		}
 	}
@@ -151,9 +151,9 @@ func (s *Scheduler) DecommissionExecutor(id string) []Event {
 }
 
 // RemoveExecutor removes an executor that is lost or has stopped. The tasks of its
-// attempts are retried: it returns an [AttemptEnded] for each attempt, or a
-// [TaskSetFailed] if the loss counts as a failure and a task has now failed too
-// often. An unknown executor is ignored.
+// attempts are retried. RemoveExecutor returns an [AttemptEnded] for each of these
+// attempts, or a [TaskSetFailed] if the loss counts as a failure and a task has now failed
+// too often. An unknown executor is ignored.
 func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	e := s.executors[id]
 	if e == nil {

@@ -63,9 +63,9 @@ func (f *freeCores) remove(e *executor) {
 	f.executors--
 }
 
-// atLeast iterates over the executors that have at least cores free cores, those
-// with the most free cores first. The loop body may launch tasks on the current
-// executor, which is then visited again among those with fewer free cores.
+// atLeast iterates over the executors whose number of free cores is at least cores, in the
+// order of free cores, most first. The loop body may launch tasks on the current executor,
+// which is then visited again among the executors with fewer free cores.
 func (f *freeCores) atLeast(cores int) iter.Seq[*executor] {
 	return func(yield func(*executor) bool) {
 		for free := f.maxFree; free >= cores; free-- {

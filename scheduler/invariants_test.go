@@ -63,14 +63,14 @@ func (w *watcher) offer() {
 }
 
 // mustBeRecalled reports whether a queued attempt must not run on its executor, or
-// another set has a right to the core that it waits for.
+// another set has a right to the core for which the attempt waits.
 func (w *watcher) mustBeRecalled(a *watchedAttempt) bool {
 	if a.on.decommissioning || w.isExcluded(a.set, -1, a.on) {
 		return true
 	}
 	for _, set := range w.sets {
 		if set == a.set || set.over || w.waiting(set) == 0 || w.s.sets[set.ID].waiting == 0 {
-			continue // finished tasks of a barrier set may still count as waiting here
+			continue // w.waiting may count finished tasks of a barrier set, which the scheduler does not
 		}
 		if !a.set.over && !w.s.sets[a.TaskSet].node.Precedes(w.s.sets[set.ID].node) {
 			return true

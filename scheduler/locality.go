@@ -37,7 +37,7 @@ func (l Locality) String() string {
 type localityDelays struct {
 	clock            *clock
 	waitByLevel      [Localities]time.Duration
-	expectsExecutors bool // further executors are expected
+	expectsExecutors bool // more executors are expected to register soon
 	runningClocks    int  // number of task sets with a running delay clock
 }
 
@@ -46,7 +46,8 @@ type localityDelays struct {
 // the set takes all cores that it is offered, and is never reset.
 type delayClock struct {
 	running bool
-	// since is when the clock last started or stopped, before how long it had run then.
+	// since is when the clock last started or stopped. elapsedBefore is how long it had run
+	// in total at that time.
 	since         time.Time
 	elapsedBefore time.Duration
 }
@@ -75,7 +76,7 @@ func (d *localityDelays) setRunning(set *taskSet, running bool) {
 // openLevel returns the least local level that is open to a set, and how much longer the
 // set's delay clock must run until the next level opens; 0 if all are open. A level opens
 // when the clock has run for the waits of all more local levels that are live (see
-// backlog.liveCounts; NodeLocal is also live while executors are expected).
+// backlog.availableCounts; NodeLocal is also live while executors are expected).
 func (d *localityDelays) openLevel(set *taskSet) (Locality, time.Duration) {
 	elapsed := set.delayClock.elapsed(d.clock.now)
 	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {
@@ -89,10 +90,10 @@ func (d *localityDelays) openLevel(set *taskSet) (Locality, time.Duration) {
 	return Any, 0
 }
 
-// ExpectExecutors sets whether further executors are expected. While they are, a
-// task that prefers a host waits for Config.LocalityWaitNode even if no executor
-// runs there. Otherwise, when several executors start together, the first one would
-// take the tasks that are local to the others. Call Offer afterwards.
+// ExpectExecutors sets whether more executors are expected to register soon. While they
+// are, a task that prefers a host waits for Config.LocalityWaitNode even if no executor
+// runs there. Without this wait, when several executors start together, the first to
+// register would take the tasks that prefer the hosts of the others. Call Offer afterwards.
 func (s *Scheduler) ExpectExecutors(expected bool) { s.delays.expectsExecutors = expected }
 
 // nextLevel returns how long it takes until the next level of locality opens to any

@@ -60,7 +60,7 @@ type child struct {
 	set  *modelSet
 }
 
-// round is an offer that the model repeats.
+// round is an offer of the scheduler whose launches the model checks and makes itself, too.
 type round struct {
 	*model
 	profile  int
@@ -70,7 +70,8 @@ type round struct {
 	took     map[*modelSet]bool
 }
 
-// offer checks an offer's launches, and repeats them.
+// offer checks the launches of an offer of the scheduler, and makes the same launches in the
+// model.
 func (m *model) offer(launches []Launch) {
 	for _, profile := range profiles {
 		r := &round{m, profile, m.poolsOf(profile), launches, map[child]bool{}, map[*modelSet]bool{}}
@@ -140,7 +141,8 @@ func (r *round) mostFree() int {
 	return most
 }
 
-// launchFrom repeats the launch of one task of a pool, if there is one.
+// launchFrom makes one launch of a task of a pool in the model, and reports whether there
+// was one to make.
 func (r *round) launchFrom(from *modelPool) bool {
 	for r.mostFree() > 0 {
 		var next *child
@@ -176,7 +178,8 @@ func (r *round) launchFrom(from *modelPool) bool {
 	return false
 }
 
-// launchOf repeats the launch of one task of a set, if there is one.
+// launchOf makes one launch of a task of a set in the model, and reports whether there was
+// one to make.
 func (r *round) launchOf(set *modelSet) bool {
 	left := false
 	for i := range set.tasks {
@@ -203,7 +206,7 @@ func (r *round) launchOf(set *modelSet) bool {
 	return false
 }
 
-// isLargeFor reports whether an idle executor could run a task of a set.
+// isLargeFor reports whether the executor could run a task of a set if it were idle.
 func (e *modelExecutor) isLargeFor(set *modelSet) bool {
 	return e.Cores >= set.CPUs && float64(len(e.Resources["gpu"])) >= set.Resources["gpu"]
 }

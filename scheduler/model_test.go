@@ -9,8 +9,8 @@ import (
 )
 
 // model is a simple reimplementation of a scheduler, which looks at every task and every
-// executor each time. It gets the same events, checks what the scheduler returns, and
-// repeats its launches.
+// executor each time. It gets the same events as the scheduler, checks what the scheduler
+// returns, and makes the same launches in its own state.
 type model struct {
 	t         require.TestingT
 	config    Config
@@ -27,7 +27,7 @@ type model struct {
 type modelExecutor struct {
 	Executor
 	free            int
-	used            map[string]float64 // of each GPU
+	used            map[string]float64 // used fraction of each GPU
 	decommissioning bool
 }
 
@@ -86,7 +86,7 @@ func (m *model) rack(host string) string {
 	return m.learned[host]
 }
 
-// forget drops the racks of hosts that no executor or task names.
+// forget drops the racks, learned from executors, of hosts that no executor or task names.
 func (m *model) forget() {
 	for host := range m.learned {
 		named := slices.ContainsFunc(m.executors, func(e *modelExecutor) bool { return e.Host == host })
@@ -256,8 +256,9 @@ func (m *model) level(task *modelTask, e *modelExecutor) Locality {
 	}
 }
 
-// live reports whether some waiting task prefers an available executor at a level.
-// An executor on the host that a task prefers is in the rack of that host, too.
+// live reports whether a level is live for a set: whether some waiting task prefers an
+// available executor at that level. An executor on the host that a task prefers is also in
+// the rack of that host.
 func (m *model) live(set *modelSet, level Locality) bool {
 	for i := range set.tasks {
 		task := &set.tasks[i]

@@ -10,7 +10,7 @@ type Launch struct {
 	Locality    Locality
 	Speculative bool // the attempt is a copy of another running attempt
 	// Queued is set if the attempt waits at its executor until a core is free
-	// there; see [Scheduler.SetWindow]. The executor may return it as [Recalled].
+	// there; see [Scheduler.SetWindow]. The executor may return it as [ResultRecalled].
 	Queued bool
 	// Resources are the addresses of resources, such as GPUs, that the attempt may
 	// use, by the name of the resource; nil if its set requests none.
@@ -82,7 +82,7 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 		set.exhaustedAt, _ = p.delays.openLevel(set)
 		set.exhausted = true
 	}
-	// If the set leaves a core unused, it waits for a more local one.
+	// A set that leaves a core unused waits for a more local core, so its delay clock runs.
 	p.delays.setRunning(set, set.waiting > 0 && p.free.maxFree >= set.cpus)
 	return launched
 }
@@ -92,8 +92,9 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 type offerProgress struct {
 	begun, launched bool
 	finished        bool // takes no more cores in this offer
-	// atNewlyFree is set while the candidates are the newly free executors. Later, once
-	// listed is set, the candidates are those for level.
+	// atNewlyFree is set while the candidates are the newly free executors. After that, the
+	// set tries one level of locality after the other. listed is set while candidates has
+	// the candidates for level.
 	atNewlyFree   bool
 	level         Locality
 	listed        bool
@@ -106,7 +107,8 @@ type offerProgress struct {
 // it cannot launch a task is dropped.
 type candidates struct {
 	list []candidate
-	// current is the next index; list[:kept] launched a task in this round.
+	// current is the index of the candidate to try next. The candidates in
+	// list[:keptCount] have launched a task in this round and remain for the next round.
 	current, keptCount int
 }
 
@@ -147,8 +149,9 @@ func (c *candidates) next(launch func(candidate) bool) bool {
 	return false
 }
 
-// beginOffer prepares a set for an offer. An exhausted set (see taskSet) can launch tasks
-// only on newly free executors, or at a level of locality that has opened since then.
+// beginOffer prepares a set for an offer. A set that is exhausted (see taskSet) can launch
+// tasks only on newly free executors, or at a level of locality that has opened since it
+// was exhausted.
 func (p *profile) beginOffer(set *taskSet) {
 	r := &set.offer
 	r.begun = true
@@ -224,9 +227,10 @@ func (set *taskSet) needsExecutorChecks() bool {
 	return len(set.histories) > 0 || len(set.requests) > 0 || set.exclusion.Any() || set.speculativeCopies.neededCount > 0
 }
 
-// candidatesAt appends the candidates for launching tasks at a level of locality:
-// the locations with waiting tasks or, if these are fewer, all executors with
-// enough free cores.
+// candidatesAt appends the candidates for launching tasks at a level of locality: the
+// locations with waiting tasks, or all executors with enough free cores. It appends
+// executors if the set has at least as many locations as there are executors with free
+// cores.
 func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) []candidate {
 	locations := 0 // 0 means any executor
 	switch level {
@@ -268,8 +272,8 @@ func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) [
 func (e *executor) isFree(set *taskSet) bool { return e.available && e.free >= set.cpus }
 
 // launchBest launches the most local task that a set has for an executor, or queues
-// it there if queued is set. It tries the open levels of locality up to last, and
-// reports whether it found a task.
+// it there if queued is set. It tries the open levels of locality from ProcessLocal to
+// last, and reports whether it found a task.
 func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bool) bool {
 	level, _ := p.delays.openLevel(set)
 	for l := ProcessLocal; l <= last; l++ {

@@ -58,9 +58,9 @@ func (s *Scheduler) ResultPending(id AttemptID, took time.Duration) {
 	a.state, a.runTime = attemptResultPending, took
 }
 
-// RunningSinceLaunch reports whether an attempt has had cores since it was
-// launched. Only such an attempt may have caused the loss of its executor: one
-// that was queued may not have started, or may have ended.
+// RunningSinceLaunch reports whether an attempt has had cores since it was launched. Only
+// such an attempt was certainly running when its executor is lost: an attempt that was
+// queued may not have started, or may have ended.
 func (s *Scheduler) RunningSinceLaunch(id AttemptID) bool {
 	a := s.attempts.byID[id]
 	return a != nil && a.state == attemptRunning
@@ -99,7 +99,7 @@ func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Ev
 	set.done++
 	delete(set.histories, a.index)
 	if s.config.Speculation.Enabled {
-		// A duration that the executor measured is preferred: the ends of queued
+		// Prefer a duration that the executor has measured, because the ends of queued
 		// attempts are reported late and together.
 		set.durations.Add(cmp.Or(a.runTime, took, s.clock.elapsed-a.stateSince))
 	}

@@ -5,10 +5,10 @@ import "slices"
 // pendingTasks is a list of waiting tasks in the order in which they are launched. There
 // is a list for each location (the tasks that prefer it), one for tasks without
 // preferences, and one for all tasks with preferences. A task may be in several
-// lists. A task launched from one list stays in the others until pop reaches it.
+// lists. A task launched from one list stays in its other lists until pop reaches it there.
 type pendingTasks struct {
 	// fresh are the indexes of the tasks that were not launched before; nil means all
-	// below end. The first next of them are no longer in the list.
+	// indexes below end. fresh[:next] are no longer in the list.
 	fresh     []int32
 	next, end int32
 	// retries are the indexes of tasks to retry. They are launched before the fresh ones.
@@ -54,8 +54,8 @@ type preferredLocation struct {
 	// executor is set if the location is an available executor, host if it is a host.
 	executor *executor
 	host     *host
-	// group is the group of the host's rack, nil if the rack is not known. listed
-	// is set while the host is in the group's rotation.
+	// group is the group of the host's rack, nil if the rack is not known. inRotation
+	// is set while the host is in group.hosts.
 	group      *rackGroup
 	inRotation bool
 }
@@ -81,7 +81,7 @@ func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 			p.inRotation = false
 			g.hosts[g.next] = g.hosts[len(g.hosts)-1]
 			g.hosts = g.hosts[:len(g.hosts)-1]
-			left = len(g.hosts) // visit all again: the host that moved here may have been visited
+			left = len(g.hosts) // visit all hosts again, because the moved host may have been visited, and another not yet
 			continue
 		}
 		left--

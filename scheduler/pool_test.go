@@ -79,7 +79,7 @@ func TestFairSharesConvergeToTheWeights(t *testing.T) {
 	s := New(config)
 	random := rand.New(rand.NewPCG(1, 2))
 	var running []Launch
-	// At first one pool uses all cores.
+	// At first, pool0 uses all cores.
 	require.NoError(t, s.Submit(TaskSet{ID: 0, Tasks: 1000, Pool: "pool0"}))
 	for i := range 50 {
 		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: fmt.Sprint("host", i), Cores: 4}))

@@ -20,7 +20,7 @@ type compared struct {
 	now     time.Time
 	sets    uint64
 	started int
-	// known are the ids of all executors so far.
+	// known are the ids of all executors so far, including removed ones.
 	known []string
 }
 
@@ -29,7 +29,7 @@ var fairPools = []pool.Pool{
 	{Name: "b", Mode: pool.FAIR, MinShare: 3, Pools: []pool.Pool{{Name: "b1", Mode: pool.FAIR}, {Name: "b2", Weight: 3, MinShare: 2}}},
 }
 
-// profiles are those of executors and task sets in these tests.
+// profiles are the ids of the resource profiles of executors and task sets in these tests.
 var profiles = profileIDs{0, 3}
 
 type profileIDs []int
@@ -155,7 +155,7 @@ func (c *compared) tick(t *rapid.T) {
 	}
 }
 
-// wait makes an offer just before the next deadline, then at it.
+// wait makes an offer just before the next deadline, and another at the deadline.
 func (c *compared) wait(t *rapid.T) {
 	c.offer(t)
 	deadline, ok := c.s.NextDeadline()

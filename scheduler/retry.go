@@ -94,7 +94,8 @@ func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	return h.failures
 }
 
-// excludeForSet counts a failure, and appends events if it excludes the executor or node.
+// excludeForSet counts a failure of a task in its set, and appends events if the failure
+// excludes the executor, or also its node, for the set.
 func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	set, e := a.set, a.executor
 	s.possiblyBlocked[set.id] = set
@@ -112,8 +113,8 @@ func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	return events
 }
 
-// excludeForApplication counts the failures of a set that succeeded, and appends the
-// events for executors and nodes that these exclude for the application.
+// excludeForApplication counts the failures in a set that succeeded. It appends events for
+// the executors and nodes that these failures exclude for the application.
 func (s *Scheduler) excludeForApplication(events []Event, set *taskSet) []Event {
 	if !set.exclusion.HasFailures() {
 		return events

@@ -51,8 +51,8 @@ func TestExclusionForSet(t *testing.T) {
 	require.Empty(t, s.ExcludedNodes())
 }
 
-// failOnce runs a set whose tasks all fail on the executors with free cores, and
-// then succeed on another.
+// failOnce runs a set whose tasks all fail once, on the executors with free cores, and then
+// succeed on another executor.
 func (s *script) failOnce(id uint64, failures int) []Event {
 	s.Helper()
 	s.submit(TaskSet{ID: id, Tasks: failures})

@@ -44,9 +44,9 @@ type Scheduler struct {
 	sets      map[uint64]*taskSet
 	exclusion exclusion.ApplicationExclusions // executors and nodes that are excluded for the application
 	barriers  int                             // number of barrier sets
-	// possiblyBlocked are the sets found blocked, and those that may be blocked although nothing
-	// is excluded for the application: barrier sets, and sets with failures that may
-	// exclude.
+	// possiblyBlocked are the sets that checkBlocked looks at while nothing is excluded for
+	// the application: sets that were found blocked, barrier sets, and sets with failures,
+	// which may exclude executors for the set.
 	possiblyBlocked map[uint64]*taskSet
 
 	executorsAdded, setsSubmitted uint64
@@ -92,8 +92,8 @@ func (c *clock) advance(now time.Time) {
 // Offer launches tasks on the free cores at the time now, queues tasks at executors
 // with a window, and returns the attempts to launch. The events are a [Recall] for
 // each executor that must return its queued attempts; act on the events before the
-// launches. It is cheap if there is nothing to launch. Call it after anything that
-// adds executors, cores or tasks, and at [Scheduler.NextDeadline]. If now is before
+// launches. Call Offer after anything that adds executors, free cores or tasks, and at
+// [Scheduler.NextDeadline]. A call is cheap if there is nothing to launch. If now is before
 // the time of an earlier call, the earlier call's time is used.
 func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
 	s.clock.advance(now)
@@ -155,9 +155,10 @@ type profile struct {
 	delays   *localityDelays
 	attempts *attempts
 
-	// queuedSet is the last set with queued attempts; nil if none, or after a recall.
+	// queuedSet is the set of the attempts that were queued last; nil if none were, or after
+	// they were recalled.
 	queuedSet *taskSet
-	// offeredSets are the sets that have been offered cores in the current offer. reserved
+	// offeredSets are the sets that have been offered cores in the current offer. coresReserved
 	// is set when the remaining free cores are reserved for a barrier set.
 	offeredSets   []*taskSet
 	coresReserved bool

@@ -111,7 +111,7 @@ func TestTasksSpreadOverExecutors(t *testing.T) {
 	s.submit(TaskSet{ID: 3, Tasks: 4})
 	s.at(0, "3/0@c:no-pref", "3/1@a:no-pref", "3/2@c:no-pref")
 
-	for _, executors := range []int{2, 20} { // fewer and more than locations with tasks
+	for _, executors := range []int{2, 20} { // fewer executors than locations with tasks, and more
 		s := play(t, Config{})
 		for i := range executors {
 			require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: fmt.Sprint("host", i/2), Cores: 4}))
@@ -279,8 +279,8 @@ func TestHostsOfRackAlternate(t *testing.T) {
 	s.at(0, "1/1@a:rack-local")
 }
 
-// Host Z has no task left when the rotation reaches it, and the task of X must not run on
-// b again: the task of Y must be found.
+// Host Z has no waiting task when the rotation of its rack reaches it, and the task that
+// prefers X must not run on b again. So the task that prefers Y must be found.
 func TestHostWithoutTasksIsSkipped(t *testing.T) {
 	s := play(t, Config{RackOf: func(string) string { return "rack" }}, Executor{ID: "a", Host: "A", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 1})

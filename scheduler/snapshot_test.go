@@ -21,7 +21,7 @@ type ExecutorStatus struct {
 type TaskSetStatus struct {
 	ID   uint64
 	Name string
-	// Waiting, Running and Done add up to Tasks unless copies run.
+	// Waiting, Running and Done add up to Tasks unless speculative copies run.
 	Tasks, Waiting, Running, Done int
 }
 

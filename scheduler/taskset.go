@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// TaskSet describes tasks that do the same with different inputs.
+// TaskSet describes tasks that run the same function with different inputs.
 type TaskSet struct {
 	ID    uint64 // chosen by the caller; unique among the sets that are not over
 	Name  string // text for people, in errors and statuses
@@ -25,15 +25,15 @@ type TaskSet struct {
 	Priority pool.Priority
 	Profile  int // resource profile of the executors that may run the tasks
 	CPUs     int // cores that each task uses; 0 means 1
-	// Resources is how much each task uses of further resources, such as GPUs, by
-	// name: a whole number of addresses (devices), or a fraction of one.
+	// Resources is how much each task uses of resources other than cores, such as GPUs, by
+	// name: a whole number of addresses (devices), or a fraction of one address.
 	Resources   map[string]float64
 	MaxFailures int // failures of a single task that make the set fail; 0 means 4, as in Spark
 	// Pool is the name of the set's pool; "" means [pool.Default]. A pool that is
 	// not configured has weight 1, no minimum share, and mode FIFO. If Config.Mode
 	// is FIFO, there are no pools, and Pool has no effect.
 	Pool    string
-	Barrier bool // all tasks must run at the same time: they are launched together
+	Barrier bool // set if all tasks must run at the same time, so they are launched together
 }
 
 // taskSet is a task set and its progress.
@@ -49,12 +49,13 @@ type taskSet struct {
 	backlog
 	done       int
 	running    []*attempt
-	histories  map[int32]*history // of tasks of which an attempt ended without a result, by index
+	histories  map[int32]*history // histories of the tasks with an attempt that ended without a result, by index
 	delayClock delayClock
 
 	offer offerProgress
 	// exhausted is set if the set could use no free core at the levels up to exhaustedAt.
-	// Until a less local level opens, offers try only executors that became free since.
+	// Until a less local level opens, offers try only executors that became newly free
+	// after that; see cluster.newlyFree.
 	exhausted   bool
 	exhaustedAt Locality
 

@@ -12,8 +12,8 @@ func (s *Scheduler) SetWindow(executor string, taskSet uint64, attempts int) {
 	}
 }
 
-// QueuedAt returns how many attempts are queued at an executor, as far as the ends
-// of earlier attempts have been reported.
+// QueuedAt returns how many attempts are queued at an executor. Attempts that the executor
+// has started since it last reported the end of an attempt are included.
 func (s *Scheduler) QueuedAt(executor string) int {
 	if e := s.executors[executor]; e != nil {
 		return e.queue.length
@@ -21,11 +21,12 @@ func (s *Scheduler) QueuedAt(executor string) int {
 	return 0
 }
 
-// fillWindows queues attempts of the set that is next, at executors with a window for it.
+// fillWindows queues attempts of the set that gets the next free core, at executors with a
+// window for that set.
 //
-// Only first attempts are queued, up to the level NoPref as far as levels are open.
-// A task that is retried is launched on a free core, so that it is known to have
-// been running if its executor is lost.
+// It queues only tasks that were not launched before, and only at the open levels of
+// locality up to NoPref. A task that is retried is launched on a free core instead. If its
+// executor is lost, it is then known that the task was running.
 func (p *profile) fillWindows() {
 	leaf := p.pools.OnlyCandidate()
 	if leaf == nil {
@@ -44,12 +45,13 @@ func (p *profile) fillWindows() {
 		}
 	}
 	if !set.HasWork() {
-		p.delays.setRunning(set, false) // the set leaves no core unused
+		p.delays.setRunning(set, false) // no task waits, so the set leaves no core unused
 		set.node.Dequeue()
 	}
 }
 
-// recallQueued recalls the queued attempts if another set is now before theirs.
+// recallQueued recalls the queued attempts if another set may now take free cores before
+// the set of these attempts.
 func (p *profile) recallQueued(events []Event) []Event {
 	queued := p.queuedSet
 	if queued == nil || !p.pools.HasWork() {

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// queued returns a scheduler with an executor of two cores, which has run the first
-// of twenty tasks, runs two and queues four.
+// queued returns a scheduler with an executor of two cores. Of the twenty tasks of a set,
+// the executor has run one, runs two and queues four.
 func queued(t *testing.T, config Config) *script {
 	s := play(t, config, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Name: "short", Tasks: 20, MaxFailures: 1})

@@ -1,8 +1,9 @@
 // Package commit decides which attempt of a task may commit its output.
 //
-// Two attempts of one task may run at the same time: a task and its speculative copy, or
-// an attempt on an executor that was lost and the retry. The driver asks a [Coordinator]
-// before it allows an attempt to commit, and reports the end of every attempt to it.
+// Two attempts of one task may run at the same time: an attempt and its speculative copy,
+// or an attempt on an executor that the driver considers lost and the retry of that
+// attempt. The driver asks a [Coordinator] before it allows an attempt to commit, and
+// reports to it the end of each attempt that has asked.
 package commit
 
 // Coordinator allows one attempt of each task to commit its output: the first that
@@ -14,15 +15,15 @@ type Coordinator struct {
 
 type taskCommit struct {
 	committer uint64              // attempt that may commit, 0 if there is none
-	done      bool                // an attempt has succeeded: no other may commit
+	done      bool                // set if an attempt has succeeded, after which no other may commit
 	ended     map[uint64]struct{} // attempts that ended without success, whose late requests are denied
 }
 
 // NewCoordinator returns a coordinator without tasks.
 func NewCoordinator() *Coordinator { return &Coordinator{sets: map[uint64]map[int]*taskCommit{}} }
 
-// MayCommit reports whether an attempt of a task may commit its output. An
-// attempt that was allowed to is allowed again while it runs. An attempt that was
+// MayCommit reports whether an attempt of a task may commit its output. If an attempt that
+// was allowed to commit asks again while it runs, it is allowed again. An attempt that was
 // denied may be allowed later, if the allowed attempt ends without success.
 func (c *Coordinator) MayCommit(taskSet uint64, index int, attempt uint64) bool {
 	t := c.task(taskSet, index)
@@ -36,7 +37,7 @@ func (c *Coordinator) MayCommit(taskSet uint64, index int, attempt uint64) bool 
 }
 
 // AttemptEnded records the end of an attempt. Call it even for an attempt that has
-// not asked to commit: its request may arrive later.
+// not asked to commit, if the caller may still ask for that attempt later.
 func (c *Coordinator) AttemptEnded(taskSet uint64, index int, attempt uint64, succeeded bool) {
 	t := c.task(taskSet, index)
 	if succeeded {

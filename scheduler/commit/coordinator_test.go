@@ -29,8 +29,8 @@ func TestFirstAttemptCommits(t *testing.T) {
 	require.True(t, c.MayCommit(1, 0, 30))
 }
 
-// Of all attempts of a task that were allowed to commit, each but the last ended
-// without success before the next was allowed to.
+// If several attempts of a task are allowed to commit, one after the other, each of them
+// except the last has ended without success before the next is allowed.
 func TestOneCommitAtATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewCoordinator()

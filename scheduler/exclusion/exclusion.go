@@ -1,10 +1,10 @@
 // Package exclusion decides which executors and nodes get no more tasks because
 // tasks failed there.
 //
-// Failures are counted at three levels: a [Task] avoids executors and nodes where
-// it failed itself, a [Set] those where several of its tasks failed, and an
-// [Application] those where tasks of successful sets failed. Callers report only
-// failures that count towards a task's limit.
+// Failures are counted at three levels. [TaskFailures] excludes executors and nodes for
+// a task that failed there, [TaskSetFailures] for a task set of which several tasks failed
+// there, and [ApplicationExclusions] for the whole application, by the failures of task
+// sets that succeeded. Callers report only failures that count towards a task's limit.
 package exclusion
 
 import (
@@ -28,8 +28,9 @@ type Rules struct {
 	// many executors of a node may be excluded for the set before the node is.
 	SetFailedTasksPerExecutor, SetFailedExecutorsPerNode int
 	// ApplicationFailedTasksPerExecutor (2) and ApplicationFailedExecutorsPerNode (2) are
-	// the same for the application. Only failures in sets that succeeded count, for the
-	// duration Timeout: failures in other sets may be the fault of the tasks.
+	// the same for the application. Only failures in sets that succeeded count, because
+	// failures in other sets may be the fault of the tasks. Each counts for the duration
+	// Timeout.
 	ApplicationFailedTasksPerExecutor, ApplicationFailedExecutorsPerNode int
 	// Timeout (1 hour) is how long an exclusion for the application lasts.
 	Timeout time.Duration
@@ -82,7 +83,8 @@ type TaskFailures struct {
 	excludedNames
 }
 
-// AddFailure counts a failure, and excludes the executor and node if the rules say so.
+// AddFailure counts a failure of the task, and excludes the executor, the node or both for
+// the task if the rules say so.
 func (t *TaskFailures) AddFailure(rules *Rules, executor, node string) {
 	if t.onExecutor == nil {
 		t.onExecutor, t.onNode = map[string]int{}, map[string]int{}
@@ -113,9 +115,9 @@ type executorFailures struct {
 // HasFailures reports whether any failure was added.
 func (s *TaskSetFailures) HasFailures() bool { return len(s.byExecutor) > 0 }
 
-// AddFailure counts a failure of a task on an executor. tasks is the number of tasks that
-// failed there if this excludes the executor for the set, executors the number of
-// excluded executors on the node if this excludes the node too; else they are 0.
+// AddFailure counts a failure of a task on an executor. If the failure excludes the executor
+// for the set, tasks is the number of tasks that failed there, else 0. If it also excludes
+// the node, executors is the number of excluded executors on the node, else 0.
 func (s *TaskSetFailures) AddFailure(rules *Rules, task int32, executor, node string, now time.Time) (tasks, executors int) {
 	if s.byExecutor == nil {
 		s.byExecutor, s.executorsOnNode = map[string]*executorFailures{}, map[string]int{}
@@ -153,7 +155,7 @@ type executorExclusion struct {
 type Exclusion struct {
 	Executor, Node string // Executor is "" at the end of a node's exclusion
 	// FailedTasks is how many tasks failed on the executor. If the exclusion of the
-	// executor also excludes its node, Executors is how many executors of the node
+	// executor also excludes its node, ExcludedExecutors is how many executors of the node
 	// are excluded, else 0.
 	FailedTasks, ExcludedExecutors int
 	Until                          time.Time
@@ -193,7 +195,8 @@ func (x *ApplicationExclusions) AddSet(rules *Rules, set *TaskSetFailures, alive
 	return begun
 }
 
-// exclude excludes an executor, and its node if too many of its executors are excluded.
+// exclude excludes an executor. If too many executors of its node are then excluded, it also
+// excludes the node.
 func (x *ApplicationExclusions) exclude(rules *Rules, executor, node string, tasks int, until time.Time) Exclusion {
 	if x.executors == nil {
 		x.executors, x.nodes = map[string]executorExclusion{}, map[string]time.Time{}
@@ -213,7 +216,8 @@ func (x *ApplicationExclusions) exclude(rules *Rules, executor, node string, tas
 	return begun
 }
 
-// RemoveExecutor drops the failures on a lost executor. An excluded one stays excluded.
+// RemoveExecutor drops the failures on a lost executor. If the executor is excluded, it stays
+// excluded.
 func (x *ApplicationExclusions) RemoveExecutor(executor string) { delete(x.failures, executor) }
 
 // Expire ends the exclusions whose time is over by now, and returns them.

@@ -2,14 +2,15 @@
 //
 // Task sets are the leaves of a [Tree] of pools. A FIFO pool serves its children
 // in order; a FAIR pool serves the child that is furthest below its share. The
-// tree records how many cores each node uses and whether it has tasks to launch. It
-// has no data about executors, hosts or localities: the caller skips a task set that
-// finds no suitable executor for the rest of an offer.
+// tree records how many cores each node uses and whether it has tasks to launch. It has no
+// data about executors, hosts or localities: if a task set finds no suitable executor, the
+// caller skips the set for the rest of the offer.
 //
-// The caller adds a leaf for each task set, calls [Node.Enqueue] if the leaf has tasks to
-// launch and [Node.AddCores] if the number of cores it uses changes. To make an offer, it
-// repeats [Tree.Next], launches tasks of that leaf and calls [Node.Skip] if it launched
-// fewer than Next allowed, and ends with [Tree.EndOffer].
+// The caller adds a leaf for each task set. It calls [Node.Enqueue] when the leaf has tasks
+// to launch, and [Node.AddCores] when the number of cores that the leaf uses changes. To
+// make an offer, the caller repeatedly calls [Tree.Next], launches tasks of the leaf that
+// Next returns, and calls [Node.Skip] if it launched fewer tasks than Next allowed. At the
+// end, it calls [Tree.EndOffer].
 package pool
 
 import "fmt"

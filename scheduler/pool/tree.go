@@ -33,16 +33,17 @@ type Node[L Leaf] struct {
 	cores            int  // used by running attempts of the node and its descendants
 
 	// queue are the children with work. In a FIFO pool they are sorted by rank. In a
-	// FAIR pool they are a binary heap; the child due the next core is first.
+	// FAIR pool they are a binary heap, whose first child gets the next free core.
 	queue []*Node[L]
 	// queued is set while the node is among its parent's children with work. index
-	// is its index in the heap of a FAIR parent; -1 while it is skipped.
+	// is the node's index in the heap of a FAIR parent; -1 while the node is skipped.
 	queued bool
 	index  int
 
-	// The other fields are the state of one offer. skipped is how many children at
-	// the front of a FIFO pool's queue are skipped; skippedChildren are the skipped
-	// children of a FAIR pool. drained is set when a child has run out of work.
+	// The fields below are the state of one offer. skipped is how many children at the
+	// front of a FIFO pool's queue are skipped in this offer. skippedChildren are the
+	// skipped children of a FAIR pool. drained is set when a child has no more work.
+	// visited is set if the node is in Tree.visited.
 	skipped          int
 	skippedChildren  []*Node[L]
 	drained, visited bool
@@ -117,8 +118,8 @@ func (t *Tree[L]) OnlyCandidate() *Node[L] {
 	return n
 }
 
-// Next returns the leaf that may launch tasks next in the current offer, and how many
-// before Next is called again; nil if all leaves are skipped.
+// Next returns the leaf that may launch tasks next in the current offer, and how many tasks
+// it may launch before Next is called again. It returns nil if all leaves are skipped.
 func (t *Tree[L]) Next() (*Node[L], int) {
 	n, limit := t.root, math.MaxInt
 	for {
@@ -203,10 +204,10 @@ func (n *Node[L]) Precedes(other *Node[L]) bool {
 	return n.parent == other.parent && n.parent.mode == FIFO && n.Compare(other) < 0
 }
 
-// before reports whether n gets a core before its sibling m in a FAIR pool, as in
-// Spark. Nodes below their minimum share go first, in the order of the part of the
-// minimum share that they use; then the others, in the order of cores per weight.
-// The lowest value goes first.
+// before reports whether n gets a core before its sibling m in a FAIR pool, as in Spark.
+// Nodes that use fewer cores than their minimum share go first, in the order of used cores
+// divided by minimum share. The other nodes follow, in the order of used cores divided by
+// weight. In both orders, the lowest value goes first.
 func (n *Node[L]) before(m *Node[L]) bool {
 	below, otherBelow := n.cores < n.minShare, m.cores < m.minShare
 	if below != otherBelow {

@@ -90,8 +90,8 @@ func TestSkippedLeafReturnsInTheNextOffer(t *testing.T) {
 	}
 }
 
-// Each core goes to a job with work; on the way from the root to it, no sibling is due
-// the core before. No core stays unused while a job has work.
+// Each core goes to a job with work. On the way from the root to that job, no sibling of a
+// node should have got the core first. No core stays unused while a job has work.
 func TestEachCoreGoesToTheNodeThatIsDue(t *testing.T) {
 	pools := []Pool{{Name: "a", Weight: 2}, {Name: "b", Mode: FAIR, MinShare: 3, Pools: []Pool{{Name: "b1"}, {Name: "b2", Mode: FAIR, Weight: 3}}}}
 	rapid.Check(t, func(t *rapid.T) {

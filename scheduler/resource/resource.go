@@ -132,7 +132,8 @@ func (v *Inventory) Fit(requests Requests, limit int) int {
 // FitFree returns how many tasks, at most limit, fit into the free amounts.
 func (v *Inventory) FitFree(requests Requests, limit int) int { return v.fit(requests, limit, 0) }
 
-// fit is FitFree, but assumes that at least the amount least of each address is free.
+// fit is FitFree, except that it counts an address of which less than least is free as if
+// least were free.
 func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	for _, request := range requests {
 		at := v.find(request.name)
@@ -148,9 +149,9 @@ func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	return limit
 }
 
-// Reserve takes the requested amounts, which must be free, and returns what it took.
-// A fraction is taken from the address with the least free amount that suffices, so
-// that other addresses stay whole.
+// Reserve takes the requested amounts, which must be free, and returns what it took. It
+// takes a fraction from the address with the smallest sufficient free amount, so that as
+// many addresses as possible stay whole.
 func (v *Inventory) Reserve(requests Requests) Reservation {
 	var reserved Reservation
 	for _, request := range requests {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Rules say when a copy of a slow task is launched on another executor. The first
-// attempt to succeed provides the result; the other is killed.
+// Rules say when a copy of a slow task is launched on another executor. The attempt that
+// succeeds first provides the result, and the other attempt is killed.
 type Rules struct {
 	Enabled bool
 	// Quantile is the fraction of a set's tasks that must be done before copies are
@@ -19,10 +19,12 @@ type Rules struct {
 	// Multiplier sets how long an attempt may run: this many times the median
 	// duration of the set's successful attempts; 0 means 3.
 	Multiplier float64
-	// MinTaskRuntime is how long every attempt may run; 0 means 100 ms.
+	// MinTaskRuntime is the shortest limit by the median: even if Multiplier gives less,
+	// an attempt may run this long before a copy is launched. 0 means 100 ms.
 	MinTaskRuntime time.Duration
-	// DurationThreshold is how long an attempt may run if the set has no more tasks
-	// than one executor runs at once, too few for a median. 0 means no limit.
+	// DurationThreshold is how long an attempt may run, while the median is not used, if
+	// the set has at most as many tasks as one executor runs at once. A set of so few tasks
+	// may never have a useful median. 0 means no limit.
 	DurationThreshold time.Duration
 }
 
@@ -82,7 +84,7 @@ func (m *RunningMedian) Value() time.Duration {
 	}
 }
 
-// minHeap implements heap.Interface, with the shortest duration first.
+// minHeap implements heap.Interface, with the smallest element first.
 type minHeap []time.Duration
 
 func (h minHeap) Len() int           { return len(h) }
