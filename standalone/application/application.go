@@ -72,8 +72,8 @@ type Application struct {
 
 	uploaded bool // set once a master has all files; only for the goroutine that calls send
 
-	ended     chan struct{} // closed when the application is over, see Over
-	err       error         // why the application is over, once over is closed; nil after Finish
+	ended     chan struct{} // closed when the application is over, see Ended
+	err       error         // why the application is over, once ended is closed; nil after Finish
 	stop      context.CancelFunc
 	following sync.WaitGroup
 }
@@ -151,7 +151,7 @@ func (a *Application) ExecutorRegistered(id string) {
 // confirmed Finish, or a local file could not be read. Err returns the reason.
 func (a *Application) Ended() <-chan struct{} { return a.ended }
 
-// Err returns why the application is over, nil before Over is closed and after Finish.
+// Err returns why the application is over, nil before Ended is closed and after Finish.
 func (a *Application) Err() error {
 	select {
 	case <-a.ended:
@@ -162,8 +162,8 @@ func (a *Application) Err() error {
 }
 
 // Finish tells the master that the application has ended, with success if failure is
-// nil. It returns when the master has confirmed and launches no more executors. If
-// ctx ends first, Finish fails with ctx's cause.
+// nil, and the summary (see protocol.Finish). It returns when the master has confirmed and
+// launches no more executors. If ctx ends first, Finish fails with ctx's cause.
 func (a *Application) Finish(ctx context.Context, failure error, summary string) error {
 	finish := &protocol.Finish{Succeeded: failure == nil, Summary: strings.ToValidUTF8(summary, "\uFFFD")}
 	if failure != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// desiredState is what the driver wants: the newest request for executors, the executors
-// to stop, the registered ones, and whether the application has ended. A master gets
-// all of this when the application attaches (opens a stream to it), and then only
-// changes. desired does no I/O, reads no clock and is not safe for concurrent use.
+// desiredState is what the driver wants: the newest request for executors, the executors to
+// stop, the registered ones, and whether the application has ended. A master gets all of
+// this when the application attaches (opens a stream to it), and then only changes.
+// desiredState does no I/O, reads no clock and is not safe for concurrent use.
 type desiredState struct {
 	request    *protocol.ExecutorRequest // the newest; nil before the first
 	kills      map[uint32]struct{}       // executors to stop that are not known to have ended
@@ -45,7 +45,7 @@ func (d *desiredState) executorRegistered(id uint32) {
 	changes.Registered = append(changes.Registered, id)
 }
 
-// executorEnded forgets an ended executor, which later masters need not know.
+// executorEnded forgets an ended executor, because later masters need not know about it.
 func (d *desiredState) executorEnded(id uint32) {
 	delete(d.kills, id)
 	delete(d.registered, id)

@@ -29,7 +29,7 @@ type HashedFiles struct {
 	paths map[string]string // local paths, by SHA-256 (32 raw bytes)
 }
 
-// UnreadableError is returned if a local file cannot be read, or has changed since ReadFiles.
+// UnreadableError is returned if a local file cannot be read, or has changed since HashFiles.
 type UnreadableError struct {
 	Path string
 	Err  error
@@ -67,7 +67,7 @@ func hash(path string) (sum []byte, size int64, err error) {
 	return hasher.Sum(nil), size, err
 }
 
-// Described returns the files as protocol messages, in ReadFiles' order; nil if f is nil.
+// Described returns the files as protocol messages, in HashFiles' order; nil if f is nil.
 func (f *HashedFiles) Described() []*protocol.File {
 	if f == nil {
 		return nil
@@ -75,8 +75,8 @@ func (f *HashedFiles) Described() []*protocol.File {
 	return f.files
 }
 
-// Upload uploads the files that a master lacks. The error wraps one *UnreadableError
-// for each unreadable file; the others are uploaded.
+// Upload uploads the files that a master lacks. The error wraps one *UnreadableError for
+// each file that cannot be read; all readable files are uploaded.
 func (f *HashedFiles) Upload(ctx context.Context, master protocol.FilesClient) error {
 	if len(f.Described()) == 0 {
 		return nil

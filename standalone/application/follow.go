@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// followMasters keeps a stream open to the leading master, until the application is
-// over or alive ends. When the stream breaks, it registers again, without a limit:
+// followMasters keeps a stream open to the leading master, until the application is over or
+// alive ends. When the stream breaks, it registers again. No time limit applies, because
 // executors keep running without a master.
 func (a *Application) followMasters(alive context.Context, current *masterStream) {
 	for {
@@ -99,9 +99,9 @@ func (a *Application) serve(current *masterStream) (over bool, err error) {
 	return false, err
 }
 
-// send uploads the missing files, then sends the whole state once, and then changes.
-// It fails if a local file cannot be read, which would fail with every master. Once
-// any master has all files, such an error is only logged.
+// send uploads the missing files, then sends the whole state once, and then the changes. It
+// fails if a local file cannot be read, because it could not be read for any other master
+// either. But once some master has all files, send only logs such an error.
 func (a *Application) send(current *masterStream) error {
 	err := a.options.Files.Upload(current.ctx, current.files)
 	var unreadable *UnreadableError
@@ -139,7 +139,8 @@ func (a *Application) send(current *masterStream) error {
 	}
 }
 
-// receive handles a master's message, and returns the application's end, nil for none.
+// receive handles a master's message. It returns the application's end if the message
+// reports it, otherwise nil.
 func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.ApplicationEnd {
 	a.mu.Lock()
 	n := a.state.receive(order)

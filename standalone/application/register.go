@@ -93,9 +93,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// askAll sends a hello, the first message, to all masters at once. It returns the
-// stream to the leader, which alone answers with a welcome, and closes the others.
-// If no master welcomes the application, askAll returns the error of each.
+// askAll sends a hello, the first message, to all masters at once. Only the leader answers
+// it with a welcome. askAll returns the stream to the leader, and closes the streams to the
+// other masters. If no master welcomes the application, askAll returns the error of each.
 func (a *Application) askAll(searching, alive context.Context) (*masterStream, []protocol.Refusal) {
 	round, endRound := context.WithTimeout(searching, roundTimeout)
 	defer endRound()

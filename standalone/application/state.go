@@ -59,7 +59,8 @@ func (s *state) executorEnded(id uint32) {
 	s.desiredState.executorEnded(id)
 }
 
-// orderEffects are what a master's message means for the driver and the log.
+// orderEffects are the changes that a master's message reports and that the driver must hear
+// of or the log must show.
 type orderEffects struct {
 	launched   []*protocol.ApplicationExecutor // not known before
 	ends       []*protocol.ExecutorEnd

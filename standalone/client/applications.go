@@ -40,7 +40,6 @@ type lookedUp struct {
 	summary string // of the ended application; see client.Report.AddSummary
 }
 
-// find returns the report of a driver or an application, and whether it has ended.
 func (s *Cluster) find(ctx context.Context, id string) (*lookedUp, error) {
 	driver, err := isDriver(id)
 	if err != nil {
@@ -170,7 +169,8 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 	return s.conclude(killing, ended, o.Console)
 }
 
-// untilEnd polls a driver or an application until it has ended, and prints state changes.
+// untilEnd polls a driver or an application until it has ended, and prints state changes
+// and the address of its pages.
 func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions) (*lookedUp, error) {
 	defer o.Console.SetLive("")
 	state, pages, began := "", "", time.Now()

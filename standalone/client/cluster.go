@@ -67,12 +67,14 @@ func isDriver(id string) (bool, error) {
 	return false, client.UsageErrorf("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)
 }
 
-// refusedError wraps a call's error in client.Refused, for the exit status, or returns ctx's cause.
+// refusedError returns a call's error with the exit status client.ExitCluster. If ctx has
+// ended, it returns ctx's cause instead.
 func refusedError(ctx context.Context, err error) error {
 	return client.RefusedError(client.InterruptedError(ctx, err))
 }
 
-// refusedErrorFor is refused for a call about one id. An unknown id's error is an *unknownIDError.
+// refusedErrorFor is refusedError for a call about one id. If the master does not know the id, the
+// error is an *unknownIDError.
 func refusedErrorFor(ctx context.Context, id string, err error) error {
 	if status.Code(err) == codes.NotFound {
 		return client.RefusedError(&unknownIDError{id})
@@ -153,7 +155,7 @@ func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 	return finalFailed, true
 }
 
-// driverReport converts a master's answer to a report. The answer does not name the user.
+// driverReport converts a master's reply to a report. The reply does not contain the user.
 func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	state := strings.TrimPrefix(d.GetState().String(), "DRIVER_")
 	report := &client.Report{

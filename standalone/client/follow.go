@@ -17,11 +17,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// FollowLogs passes the log lines of a driver and its application's executors, or
-// only of an application's executors, to write until the driver or application has
-// ended. It begins with the first line, or with the last selection.Tail lines of
-// each file. A file's lines come in order, and calls of write do not overlap. Silent
-// masters and live workers are asked again.
+// FollowLogs passes log lines to write until the driver or application with the id has
+// ended. For a driver these are the lines of the driver and its application's executors, for
+// an application only those of its executors. FollowLogs begins with the first line, or with
+// the last selection.Tail lines of each file. A file's lines come in order, and calls of
+// write do not overlap. If a master or a live worker does not answer, it is asked again.
 func (s *Cluster) FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error {
 	observer, err := s.observerOf(id)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Cluster) observerOf(id string) (*observer, error) {
 	return result, nil
 }
 
-// observe returns a snapshot with the processes that the master lists and, if all is
-// set, those of which any live worker has logs.
+// observe returns a snapshot with the processes that the master lists. If all is set, the
+// snapshot also has the processes whose logs a live worker still has.
 func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	snap := &snapshot{workers: map[string]bool{}}
 	if s.driver {
@@ -181,8 +181,9 @@ func (f *follower) discover(ctx context.Context, all bool) error {
 	}
 }
 
-// add follows a process. first is set for processes that existed before FollowLogs
-// was called: only for these, add skips lines before the last selection.Tail ones.
+// add begins to follow a process, unless it is followed already or not selected. first is
+// set for processes that existed before FollowLogs was called: only for these, add skips
+// lines before the last selection.Tail ones.
 func (f *follower) add(process processLogs, first bool) {
 	if f.followed[process.url] != nil || f.selection.Container != "" && f.selection.Container != process.container {
 		return
@@ -213,9 +214,9 @@ func (f *follower) poll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// markEnded marks processes that neither the master lists nor their workers run. The
-// master's list is not enough: a new master may not know all processes, and a master
-// does not wait for executors of an ended application.
+// markEnded marks as ended the processes that neither the master lists nor their workers
+// run. The master's list alone does not suffice: a new master may not know all processes,
+// and a master does not wait for executors of an ended application.
 func (f *follower) markEnded(ctx context.Context) {
 	runsAt := map[string]runningProcesses{}
 	for _, process := range f.order {

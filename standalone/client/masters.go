@@ -83,7 +83,7 @@ func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Hashe
 		}
 		uploads.Go(func() {
 			if connection, err := m.masters.Connection(master); err == nil {
-				_ = files.Upload(ctx, protocol.NewFilesClient(connection)) // the leader has the files
+				_ = files.Upload(ctx, protocol.NewFilesClient(connection)) // an error does not matter: the leader already has the files
 			}
 		})
 	}
@@ -161,9 +161,9 @@ func (m *Masters) ask(ctx context.Context, call func(ctx context.Context, cluste
 	})
 }
 
-// call calls do with each master, the last known leader first, until do succeeds or
-// no retry can help. It gives up after noAnswerTimeout, or noLeaderTimeout if
-// standbys answer.
+// call runs do for each master, the last known leader first, and does so again until do
+// succeeds or no retry can help. It gives up after noAnswerTimeout, or after noLeaderTimeout
+// if standbys answer.
 func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master string, connection *grpc.ClientConn) error) error {
 	began := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {

@@ -71,7 +71,9 @@ func (s *Cluster) MetricTargets(ctx context.Context) ([]client.MetricTarget, err
 	return targets, nil
 }
 
-// Profile fails: drivers on a standalone cluster serve no profiles.
+// Profile takes a profile of a running application, and returns it in the format of go tool
+// pprof. id is that of the application or of its driver. Profile fails if the driver serves
+// no pages to other machines.
 func (s *Cluster) Profile(ctx context.Context, id string, o client.ProfileOptions) ([]byte, error) {
 	found, err := s.find(ctx, id)
 	if err != nil {

@@ -64,8 +64,8 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	return s.Wait(ctx, reply.GetDriverId(), client.WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})
 }
 
-// tokens returns the delegation tokens of a job's driver, nil if it needs none, and warns
-// of their end.
+// tokens returns the delegation tokens of a job's driver, or nil if it needs none. It prints
+// a warning if the tokens may end before the driver does.
 func (s *Cluster) tokens(ctx context.Context, job client.Job) ([]byte, error) {
 	tokens, end, err := client.DriverTokens(ctx, job.Settings, s.log)
 	timeout := config.SubmitTimeout.In(job.Settings)

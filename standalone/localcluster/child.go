@@ -82,7 +82,8 @@ func startChild(program string, role launch.Role, given childInstructions, name 
 	return c, nil
 }
 
-// ownEnvironment returns environ without bobbin's settings, which the instructions have.
+// ownEnvironment returns environ without the variables that are settings of bobbin. The
+// process gets its settings in the instructions.
 func ownEnvironment(environ []string) []string {
 	var own []string
 	for _, entry := range environ {

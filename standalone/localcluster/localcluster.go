@@ -1,6 +1,6 @@
-// Package localcluster is a standalone cluster on this machine for one application:
-// the master local-cluster[E,C,M], a master and E workers with C cores and M of
-// memory each, all of them processes of this same program.
+// Package localcluster is a standalone cluster on this machine for one application. The
+// master URL local-cluster[E,C,M] stands for it: a master and E workers with C cores and M
+// MiB of memory each, all of them processes of this same program.
 //
 // All exit when the process that started them ends: each reads a pipe that only that
 // process can write, and exits at the pipe's end. If a worker is killed, package
@@ -56,7 +56,8 @@ type Cluster struct {
 	workers     []*child
 }
 
-// Start starts a cluster, within ctx, and returns when all its workers have registered.
+// Start starts a cluster, and returns when all its workers have registered. If ctx ends
+// before that, Start fails; afterwards, ctx has no effect.
 func Start(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	if options.Workers < 1 || options.Cores < 1 || options.Memory <= 0 {
 		return nil, fmt.Errorf("a local cluster of %d workers with %d cores and %v: want at least one of each",
@@ -83,7 +84,7 @@ func Start(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	defer cancel()
 	if err := c.start(ctx, options, secret); err != nil {
 		stopped, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		cancel() // at once
+		cancel() // so that Stop kills the processes at once
 		return nil, errors.Join(fmt.Errorf("start a local cluster: %w", err), c.Stop(stopped))
 	}
 	return c, nil

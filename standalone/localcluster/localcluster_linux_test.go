@@ -31,7 +31,7 @@ import (
 
 const (
 	timeout = time.Minute
-	// actVariable makes this binary a program with a local cluster.
+	// actVariable makes this test binary act as a program that starts a local cluster.
 	actVariable = "LOCALCLUSTER_TEST_PART"
 )
 
@@ -254,7 +254,7 @@ func unhex(t *testing.T, text string) []byte {
 func TestProgramThatEndsLeavesNoProcess(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		end  func(t *testing.T, program *exec.Cmd, cluster []int) // cluster: processes of the master and the workers
+		end  func(t *testing.T, program *exec.Cmd, cluster []int) // cluster: ids of the master's and workers' processes
 	}{
 		{"in order", func(*testing.T, *exec.Cmd, []int) {}},
 		{"killed", func(t *testing.T, program *exec.Cmd, _ []int) { require.NoError(t, program.Process.Kill()) }},

@@ -24,7 +24,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// errParentEnded is the context's cause after the end of stdin.
+// errParentEnded is the cause with which the context of a master or worker is cancelled at
+// the end of stdin.
 var errParentEnded = errors.New("the application's process has ended or stopped the cluster")
 
 // Main runs launch.RoleMaster, RoleWorker or RoleGuard until the parent process

@@ -28,7 +28,7 @@ func upload(ctx context.Context, c protocol.FilesClient, sum []byte, size int64,
 	for _, piece := range pieces {
 		request.Data = piece
 		if err := stream.Send(request); err != nil {
-			break // the answer has the reason
+			break // CloseAndRecv returns the reason
 		}
 		request = &protocol.UploadRequest{}
 	}

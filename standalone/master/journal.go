@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// A failed write is retried after writeRetry; each try is bounded by writeTimeout.
+// A failed write is tried again after writeRetry. Each attempt takes at most writeTimeout.
 const (
 	writeTimeout = 30 * time.Second
 	writeRetry   = time.Second
@@ -26,9 +26,9 @@ type entry struct {
 
 func (e *entry) empty() bool { return len(e.changes)+len(e.deliver)+len(e.waiting) == 0 }
 
-// journal writes changes to the store and then delivers the orders that depend on
-// them, in order. The event loop never waits for a disk: the next write combines all
-// entries added meanwhile.
+// journal writes changes to the store, and then delivers the orders that depend on them, in
+// order. The event loop only adds entries, and never waits for a disk. Entries that are
+// added during a write are combined in the next write.
 type journal struct {
 	lease   recovery.Term
 	logger  *slog.Logger
@@ -66,8 +66,8 @@ func (j *journal) wake() {
 	}
 }
 
-// close makes run return. It drops entries that are not stored: their callers get an
-// error, and the next leader decides.
+// close makes run return. It drops entries that are not stored yet. Their callers get an
+// error, and the next leader decides what happens.
 func (j *journal) close() {
 	j.mu.Lock()
 	j.closed = true

@@ -138,7 +138,8 @@ func (o *outbox[Order]) end(err error) {
 	}
 }
 
-// take waits for the next order. over reports that there are no more, and err is the stream's.
+// take waits for the next order. over reports that there are no more orders; err is then the
+// error with which the stream ends.
 func (o *outbox[Order]) take(ctx context.Context) (order Order, over bool, err error) {
 	for {
 		o.mu.Lock()

@@ -49,7 +49,8 @@ func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// needed returns the SHA-256 sums of files to keep. It may omit files last used after before.
+// needed returns the SHA-256 sums of the files to keep. The result may lack files that were
+// last used after before, because sweep keeps these anyway.
 func (m *Master) needed(ctx context.Context, before time.Time) (map[string]bool, error) {
 	if t := m.leading.Load(); t != nil {
 		var used map[string]bool

@@ -22,7 +22,7 @@ const (
 	maxBatch = 1024
 	// tickInterval bounds how late a timeout may be detected.
 	tickInterval = 250 * time.Millisecond
-	// A tick late by more than longPause means that the process was suspended.
+	// If a tick is late by more than longPause, the process is taken to have been suspended.
 	longPause = 2 * time.Second
 )
 
@@ -166,7 +166,8 @@ func addOrders[Order proto.Message](e *entry, attached streams[Order], orders ma
 	}
 }
 
-// addEnds makes an entry end streams with err after their orders.
+// addEnds makes an entry end the streams of ids with err, after it has delivered their
+// orders.
 func addEnds[Order proto.Message](e *entry, attached streams[Order], ids []string, err error) {
 	for _, id := range ids {
 		if out := attached[id]; out != nil {

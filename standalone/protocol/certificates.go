@@ -116,11 +116,11 @@ func (f *certificateFiles) load() (*loadedCertificates, error) {
 	return &loadedCertificates{certificate, authority}, nil
 }
 
-// errUnread is added to a connection's error if the renewed certificates cannot be used.
+// errUnread is added to a handshake's error if the renewed certificates could not be used.
 var errUnread = errors.New("the certificates that are used are old, as those that replaced them cannot be used")
 
-// explain adds to the error of a failed handshake that old certificates were used,
-// if the changed files cannot be used.
+// explain returns the error of a failed handshake. If the changed files could not be used,
+// it adds that the handshake used the old certificates.
 func (f *certificateFiles) explain(failure error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -89,8 +89,8 @@ func (c *Credentials) clientConfig() *tls.Config {
 	}
 	made.Certificates = []tls.Certificate{c.certificate}
 	made.ServerName = commonName
-	// VerifyConnection pins the key, and the handshake proves that the peer has it: no
-	// check of chains and names.
+	// The peer must have the one key that VerifyConnection accepts, and the handshake proves
+	// that it has it. Hence chains and names need no check.
 	made.InsecureSkipVerify = true
 	made.VerifyConnection = c.verify
 	return made
@@ -111,10 +111,10 @@ func (c *Credentials) verify(state tls.ConnectionState) error {
 	return nil
 }
 
-// WriteForChild passes the credentials to a child process of the same user, and returns
-// settings with which Load finds them. It writes the key derived from a secret to a
-// file of mode 0600 in dir, which must exist. Certificates stay in their files, to
-// be renewed there.
+// WriteForChild passes the credentials to a child process of the same user. It returns
+// settings with which Load finds them there. If the credentials are from a secret, it writes
+// the key derived from the secret to a file of mode 0600 in dir, which must exist.
+// Certificates stay in their files, so that they can be renewed there.
 func (c *Credentials) WriteForChild(dir string) (map[string]string, error) {
 	if c.files != nil {
 		return map[string]string{

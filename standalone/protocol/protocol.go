@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	// Version is the protocol's version; masters accept only their own. Version 2
-	// derives keys with Argon2id, so a peer of version 1 has another key for the same
-	// secret.
+	// Version is the protocol's version. A master accepts only peers of its own version. Version
+	// 2 derives keys with Argon2id, so a peer of version 1 has another key for the same secret.
 	Version = 2
 
 	// ChunkBytes bounds the data of one message of an upload or a fetch.

@@ -1778,7 +1778,7 @@ type ApplicationDescription struct {
 	// deploy.defaultCores.
 	CoresMax uint32           `protobuf:"varint,3,opt,name=cores_max,json=coresMax,proto3" json:"cores_max,omitempty"`
 	Command  *ExecutorCommand `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`
-	// Of the driver's page; "" if it has none.
+	// Of the driver's pages, for browsers on other machines; "" if it has none.
 	WebUrl string `protobuf:"bytes,5,opt,name=web_url,json=webUrl,proto3" json:"web_url,omitempty"`
 	// The driver's id if it was submitted with SubmitDriver.
 	DriverId      string `protobuf:"bytes,6,opt,name=driver_id,json=driverId,proto3" json:"driver_id,omitempty"`

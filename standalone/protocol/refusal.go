@@ -16,8 +16,8 @@ type Refusal struct {
 	Err    error
 }
 
-// IsFinal reports whether a retry with the same master would fail, too: it leads,
-// and refuses the call.
+// IsFinal reports whether a retry with the same master would fail too, because the master
+// leads and refuses the call.
 func IsFinal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.AlreadyExists,

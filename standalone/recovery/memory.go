@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Memory returns a backend in memory. The first master leads at once, with no state.
-// Several masters of one process may share the backend.
+// Memory returns a backend in memory. It begins without records, and the first master leads
+// at once. Several masters of one process may share the backend.
 func Memory() Backend {
 	m := &memory{records: map[[2]string]Record{}, lead: make(chan struct{}, 1), closed: make(chan struct{})}
 	m.lead <- struct{}{}

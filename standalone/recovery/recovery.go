@@ -24,9 +24,9 @@ type Record struct {
 
 // Backend stores the state and elects the leader. Each master opens its own.
 type Backend interface {
-	// Campaign waits until this master leads, and begins a term; other masters' Leader
-	// returns the address. It fails if ctx ends or the backend is closed, and retries
-	// if the store is unavailable.
+	// Campaign waits until this master leads, and begins a term. From then on the method Leader
+	// of all masters returns address. Campaign retries if the store is unavailable. It fails if
+	// ctx ends or the backend is closed.
 	Campaign(ctx context.Context, address string) (Term, error)
 	// Leader returns the last known address of the leader, or "". It does not block.
 	Leader() string
@@ -37,7 +37,8 @@ type Backend interface {
 // Term is the time during which one master leads. The state is accessible only through a Term.
 type Term interface {
 	// Number grows with every term of the cluster, so that the newer of two leaders is
-	// recognized. It grows even if the store was lost, if clocks are right.
+	// recognized. It grows even if the store was lost, provided that the masters' clocks are
+	// right.
 	Number() uint64
 	// Lost is closed when the master no longer leads.
 	Lost() <-chan struct{}

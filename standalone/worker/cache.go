@@ -23,10 +23,10 @@ import (
 // cache stores files by SHA-256, fetches each once, and links them into working
 // directories. Its methods are safe for concurrent use.
 //
-// An entry is named by its SHA-256, with the suffix ".x" if it is executable, as
-// working directories have hard links, which share the mode. Files are read-only,
-// because all executors share them. An archive's entry is the directory, with the
-// suffix ".d", into which it was unpacked once.
+// An entry is named by its SHA-256. An executable file is an entry of its own, with the
+// suffix ".x": working directories contain hard links to the entries, and all links to a
+// file share its mode. Files are read-only, because all executors share them. An archive's
+// entry is the directory, with the suffix ".d", into which it was unpacked once.
 type cache struct {
 	directory string
 	fetch     func(ctx context.Context, hash []byte, to rewriter) error
@@ -284,7 +284,7 @@ func (c *cache) removeUnused(entry string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.used[entry] > 0 || (strings.HasPrefix(entry, draftPrefix) && len(c.flights) > 0) {
-		return false, nil // while nothing is fetched, a draft is a leftover
+		return false, nil // a draft may be of a fetch under way; without one, it is a leftover
 	}
 	path := filepath.Join(c.directory, entry)
 	err := os.RemoveAll(path)

@@ -37,7 +37,7 @@ func TestOldDirectoriesAreRemoved(t *testing.T) {
 		home := directory.processDirectory(test.name, "1")
 		require.NoError(t, home.prepare(false))
 		require.NoError(t, os.WriteFile(filepath.Join(home.part(workPart), "linked"), nil, 0o600))
-		require.NoError(t, os.Link(filepath.Join(home.part(workPart), "linked"), filepath.Join(t.TempDir(), "cached"))) // in use elsewhere
+		require.NoError(t, os.Link(filepath.Join(home.part(workPart), "linked"), filepath.Join(t.TempDir(), "cached"))) // a hard link, as to a file of the cache
 		if test.fresh > 0 {
 			path := filepath.Join(home.part(logsPart), "stdout")
 			require.NoError(t, os.WriteFile(path, nil, 0o600))

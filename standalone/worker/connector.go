@@ -139,7 +139,8 @@ type answer struct {
 	err    error                   // why there is no stream
 }
 
-// askAll asks all masters at once. It returns the first welcome, or each master's error.
+// askAll asks all masters at once. It returns the first answer with a welcome or, if there
+// is none, each master's error.
 func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
 	masters := c.masters.All()
 	answers := make(chan *answer, len(masters))
@@ -227,7 +228,7 @@ func (e *RefusedError) Error() string {
 	return "master " + e.Master + " does not take this worker: " + e.Reason
 }
 
-// isRefusal reports whether a retry would fail, too.
+// isRefusal reports whether err is a refusal that a retry would get again.
 func isRefusal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:

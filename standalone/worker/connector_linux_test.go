@@ -203,7 +203,7 @@ func TestAnEndedWorkerLeavesNoGoroutines(t *testing.T) {
 	w.stop()
 	require.NoError(t, w.end())
 	for began := time.Now(); goleak.Find(before) != nil && time.Since(began) < timeout; {
-		continue // Find waits a little by itself
+		continue // no pause is needed, as Find waits a little
 	}
 	goleak.VerifyNone(t, before)
 }

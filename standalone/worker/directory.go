@@ -13,8 +13,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// A worker's directory contains the cache, and a directory for each application and
-// driver. In that, each executor, or each launch of the driver, has a directory with
+// A worker's directory contains the cache, and a directory for each application and driver.
+// The subdirectory "shuffle" of an application's directory has the map outputs that the
+// worker serves. Each executor, or each launch of the driver, has a subdirectory with
 //
 //	work   its working directory
 //	tmp    its temporary files, which are removed when it ends
@@ -36,8 +37,8 @@ type processDirectory string
 
 func (d processDirectory) part(name string) string { return filepath.Join(string(d), name) }
 
-// prepare creates the directory, without files of an earlier process of the same
-// name; if again is set, the logs are kept.
+// prepare creates the directory, and removes files of an earlier process of the same name.
+// If again is set, it keeps the logs.
 func (d processDirectory) prepare(again bool) error {
 	old := []string{d.part(workPart), d.part(tmpPart), d.part(secretPart)}
 	if !again {
@@ -64,6 +65,7 @@ func (d processDirectory) removeTemporary() error {
 	return errors.Join(os.RemoveAll(d.part(secretPart)), os.RemoveAll(d.part(tmpPart)))
 }
 
+// removeWorkDirectories removes what an application has stored, but not its logs.
 func removeWorkDirectories(application string) error {
 	entries, err := os.ReadDir(application)
 	if errors.Is(err, os.ErrNotExist) {

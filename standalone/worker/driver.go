@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// A failed supervised driver is restarted after a pause, which doubles from
-	// firstRestart to longestRestart. A run longer than steadyRun resets the pause.
-	// Spark's DriverRunner has no limit.
+	// A failed supervised driver is restarted after a pause, which doubles from firstRestart to
+	// longestRestart. A run longer than steadyRun resets the pause. (Spark's DriverRunner
+	// doubles it without a limit.)
 	firstRestart   = time.Second
 	longestRestart = time.Minute
 	steadyRun      = 5 * time.Second
@@ -119,7 +119,8 @@ func driverEnding(cause error, e ending, failure error) (protocol.DriverState, i
 	return protocol.DriverState_DRIVER_FINISHED, 0, ""
 }
 
-// driverChanged handles a driver's new state, unless a later launch has replaced it.
+// driverChanged handles the new state of a driver's launch. It reports the state to the
+// master, unless a later launch has replaced this one.
 func (w *worker) driverChanged(e driverChanged) {
 	known := w.reports.drivers[e.report.GetDriverId()]
 	if known == nil || known.report.GetLaunch() <= e.report.GetLaunch() {
@@ -136,7 +137,8 @@ func (w *worker) driverChanged(e driverChanged) {
 	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killDriver stops a driver for the master. launched is the launch's number; 0 means any.
+// killDriver stops a driver at the master's order. launched is the launch's number; 0 means
+// any.
 func (w *worker) killDriver(id string, launched uint32) {
 	known := w.reports.drivers[id]
 	if known != nil && launched != 0 && launched < known.report.GetLaunch() {
@@ -157,8 +159,8 @@ func (w *worker) killDriver(id string, launched uint32) {
 	}
 }
 
-// runDriver runs a driver's program to its end, with the settings of this cluster,
-// but no launch.EnvRole.
+// runDriver runs a driver's program to its end, with the settings of this cluster. It does
+// not set launch.EnvRole, because a process without a role runs the driver.
 func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, name string, again bool, started func(pid int)) (ending, error) {
 	description := order.GetDescription()
 	home := w.directory.processDirectory(order.GetDriverId(), name)
@@ -183,8 +185,9 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 	}, started)
 }
 
-// driverSettings returns the environment variable with a driver's settings. A worker
-// with a secret but no certificates writes a derived key into the directory.
+// driverSettings returns the environment variable with a driver's settings. If the worker
+// has a secret but no certificates, it writes a key derived from the secret into the
+// directory.
 func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
 	credentials, err := w.options.Credentials.WriteForChild(directory)
 	if err != nil {

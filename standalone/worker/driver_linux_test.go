@@ -119,7 +119,7 @@ func TestEndsOfStoppedDrivers(t *testing.T) {
 		{errStopped, nil, 1, protocol.DriverState_DRIVER_LOST},
 		{errDeadline, nil, -9, protocol.DriverState_DRIVER_LOST},
 		{errStopped, errors.New("no time to start"), 0, protocol.DriverState_DRIVER_LOST},
-		{errStopped, nil, 0, protocol.DriverState_DRIVER_FINISHED}, // with status 0, the driver has done its work
+		{errStopped, nil, 0, protocol.DriverState_DRIVER_FINISHED}, // status 0 shows that it did its work
 	} {
 		state, _, _ := driverEnding(test.cause, ending{code: test.code}, test.failure)
 		require.Equal(t, test.want, state, test)
@@ -156,7 +156,7 @@ func TestADriverIsKilledAndLaunchedAgain(t *testing.T) {
 	s.order(m.driverOf(2, true, "wait"))
 	require.True(t, hasEnded(t, first, timeout), "a later launch ends the earlier one")
 	second, _ := handle(t, directory, "process")
-	s.order(&protocol.WorkerOrder{KillDrivers: []*protocol.KillDriver{{DriverId: driver, Launch: 1}}}) // passed over
+	s.order(&protocol.WorkerOrder{KillDrivers: []*protocol.KillDriver{{DriverId: driver, Launch: 1}}}) // ignored: launch 1 is over
 	require.Equal(t, uint32(2), s.driver(protocol.DriverState_DRIVER_RUNNING).GetLaunch())
 	close(s.orders)
 	s = m.attached()

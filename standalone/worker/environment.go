@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// reference matches {{NAME}} in an application's variable. As on a NodeManager,
-// NAME's value before the application's variables are added replaces it.
+// reference matches {{NAME}} in the value of an application's variable. As on a NodeManager,
+// it is replaced by the value that NAME had before the application's variables were added.
 var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
 
 // environment maps the names of a process's environment variables to their values.

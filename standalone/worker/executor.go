@@ -92,7 +92,7 @@ func (w *worker) executorChanged(e executorChanged) {
 	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killExecutor stops an executor for the master.
+// killExecutor stops an executor at the master's order.
 func (w *worker) killExecutor(id executorID) {
 	if r := w.running[id.application+"/"+strconv.FormatUint(uint64(id.executor), 10)]; r != nil {
 		r.end(errKilled)

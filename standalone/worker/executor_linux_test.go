@@ -167,7 +167,7 @@ func TestReportsOfExecutorEnds(t *testing.T) {
 	}
 	require.Equal(t, []string{"1", "2", "3", "5", "6", "7"}, entriesOf(t, filepath.Join(w.directory, app)))
 
-	// A launch whose program no master has ends when the executor is killed.
+	// A launch waits for its program, which no master has. Its executor can be killed meanwhile.
 	s.order(launchOrder(lacking))
 	s.executor(4, protocol.ExecutorState_EXECUTOR_LAUNCHING)
 	s.order(killOrder(4))
@@ -229,7 +229,7 @@ func TestAnExecutorMayEndOnSIGTERM(t *testing.T) {
 	s.order(launchOrder(m.launchOf(1, "wait")))
 	pidfd, _ := handle(t, directory, "process")
 	s.order(killOrder(1))
-	s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED) // by SIGTERM, long before SIGKILL
+	s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED) // SIGTERM was enough: SIGKILL would follow after 10 minutes
 	require.True(t, hasEnded(t, pidfd, 0))
 }
 

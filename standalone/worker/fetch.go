@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// fetchTimeout bounds the search for a file at masters, and a transfer without
-	// progress. fetchPause separates rounds over all masters.
+	// fetchTimeout bounds the search for a file at the masters, and the time without progress
+	// during a transfer. fetchPause is the pause between two rounds in which all masters are
+	// asked.
 	fetchTimeout = time.Minute
 	fetchPause   = time.Second
 )
@@ -35,8 +36,8 @@ func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	defer giveUp()
 	timeout := time.AfterFunc(fetchTimeout, giveUp)
 	defer timeout.Stop()
-	// Hundreds of workers may fetch from one master, slowly. Only bytes beyond those of
-	// earlier attempts are progress.
+	// Hundreds of workers may fetch from one master, slowly, so time out only without progress.
+	// Only bytes beyond those of earlier attempts count as progress.
 	farthest := int64(0)
 	progress := func(got int64) {
 		if got > farthest {

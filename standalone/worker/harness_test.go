@@ -119,7 +119,7 @@ func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessa
 			}
 			select {
 			case s.received <- message:
-			case <-stream.Context().Done(): // the test reads no more
+			case <-stream.Context().Done(): // the worker has closed the stream, or the test has ended
 			}
 		}
 	}()

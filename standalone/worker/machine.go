@@ -28,7 +28,8 @@ type machine struct {
 	resources map[string][]string // addresses
 }
 
-// inspectMachine returns the address and resources by the settings and this machine.
+// inspectMachine returns the worker's address and resources. They are those in the settings
+// or, where the settings say nothing, this machine's.
 func inspectMachine(ctx context.Context, options Options) (machine, error) {
 	settings := options.Settings
 	e := machine{host: config.WorkerHost.In(settings), port: config.WorkerPort.In(settings), cores: config.WorkerCores.In(settings)}

@@ -90,8 +90,8 @@ func (s *spawner) close() {
 	s.running.Wait()
 }
 
-// awaitExit returns when a child has ended. It stays a zombie, so that its process
-// and session number is not reused.
+// awaitExit returns when a child process has ended. The child stays a zombie, so that its
+// process and session number is not reused.
 func awaitExit(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

@@ -35,7 +35,7 @@ const (
 	logsPath  = "/logs/"
 )
 
-// page serves the worker's status and logs. It is read-only.
+// page serves the worker's status and logs, and map outputs. It is read-only.
 type page struct {
 	listener net.Listener
 	server   *http.Server

@@ -71,7 +71,7 @@ func act(part string, arguments []string) int {
 		note("process", os.Getpid())
 		<-stop
 		return 0
-	case "crash at its end": // which SIGTERM brings
+	case "crash at its end": // at SIGTERM, exit with status 1
 		stop := make(chan os.Signal, 1)
 		signal.Notify(stop, syscall.SIGTERM)
 		note("process", os.Getpid())
@@ -137,7 +137,8 @@ func hasEnded(t *testing.T, pidfd int, within time.Duration) bool {
 	}
 }
 
-// workerPart runs a worker with a directory and a master.
+// workerPart is set for a process that is to run a worker. Its value is the worker's
+// directory and a master's address.
 const workerPart = "WORKER_TEST_WORKER"
 
 func actWorker() int {

@@ -43,8 +43,8 @@ func (d *workDirectory) setOwner(worker string) error {
 // clearOwner removes the worker's id after all its processes have ended.
 func (d *workDirectory) clearOwner() error { return d.lock.Truncate(0) }
 
-// cleanUpAfter kills a killed worker's processes, and removes their secrets and
-// temporary files.
+// cleanUpAfter kills a killed worker's processes, and removes their secrets, temporary
+// files and map outputs.
 func (d *workDirectory) cleanUpAfter(worker string) error {
 	problems := []error{guard.Sweep(worker+"/", nil, 0), d.removeShuffles()}
 	owners, err := d.owners()

@@ -158,8 +158,8 @@ func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	return o, nil
 }
 
-// closeInherited closes the worker's copies of the write ends, so that a pipe ends
-// with its writers.
+// closeInherited closes the worker's copies of the write ends. Without them, a pipe ends
+// when the process and its children have closed theirs.
 func (o *outputs) closeInherited() {
 	for _, file := range o.inherited {
 		_ = file.Close()

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// TestEveryEndReachesAMaster: a master that gets a hello and some later reports, and
-// acknowledges some, gets every end, although messages are lost and repeated.
+// TestEveryEndReachesAMaster checks that a master gets every end if it gets a hello and some
+// later reports, and acknowledges some of them, although messages are lost and repeated.
 func TestEveryEndReachesAMaster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newReports()

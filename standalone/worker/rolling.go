@@ -16,8 +16,9 @@ type logLimits struct {
 	older int   // number of files beside the newest one
 }
 
-// rollingLog is a log file NAME. When it is full, if possible after a whole line,
-// NAME.1 is renamed to NAME.2 and so on, NAME to NAME.1, and a new NAME is begun.
+// rollingLog is a log file NAME that is replaced when it is full, if possible after a whole
+// line. Then NAME.1 is renamed to NAME.2 and so on, NAME is renamed to NAME.1, and a new
+// NAME is begun.
 type rollingLog struct {
 	path    string
 	limits  logLimits
@@ -65,8 +66,9 @@ func (l *rollingLog) Write(data []byte) (int, error) {
 	return total, nil
 }
 
-// fitting returns how many bytes of data to write to the current file: all, the
-// whole lines that fit or, if a line exceeds an empty file's limit, a part of it.
+// fitting returns how many bytes of data to write to the current file: all if they fit,
+// otherwise the whole lines that fit or, if a line exceeds an empty file's limit, a part of
+// it.
 func (l *rollingLog) fitting(data []byte) int {
 	if l.limits.size <= 0 || l.written+int64(len(data)) <= l.limits.size {
 		return len(data)
@@ -111,8 +113,8 @@ func (l *rollingLog) numbered(number int) string {
 
 func (l *rollingLog) Close() error { return l.file.Close() }
 
-// follow copies a pipe to the log until the pipe's end or deadline. If the disk is
-// full, it drops output, to not block or end the process.
+// follow copies a pipe to the log until the pipe's end or deadline. If writing fails, such
+// as on a full disk, it drops the output, because otherwise the process would block or end.
 func (l *rollingLog) follow(pipe io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	var failure error

@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// historyLength bounds the ended executors and drivers on the page, as Spark's
+// historyLength is how many ended executors and drivers the page shows at most, like Spark's
 // worker.ui.retainedExecutors.
 const historyLength = 1000
 

@@ -122,7 +122,7 @@ type worker struct {
 	// The fields below belong to the event loop.
 	reports      *reports
 	running      map[string]*running // by directory: owner/process
-	history      []finished          // ended ones that are still shown, the oldest first
+	history      []finished          // ended executors and drivers that are still shown, the oldest first
 	ended        map[string]bool     // ended applications whose executors still run
 	current      *attachment         // nil while the worker is not registered
 	queue        []*protocol.WorkerMessage
@@ -190,7 +190,7 @@ func (w *worker) takeDirectory() error {
 	return w.directory.setOwner(w.id)
 }
 
-// close stops what open started.
+// close stops what open started, and removes the map outputs that the worker served.
 func (w *worker) close() error {
 	w.page.close()
 	err := w.runner.guard.close()

@@ -50,7 +50,7 @@ type application struct {
 	expected         map[uint32]bool // ids that the application named when it attached, not reported by a worker yet
 	knownHighestID   uint32          // the highest executor id that the application knew when it attached
 	killed           map[uint32]bool // ids of executors to stop once reported
-	registeredIDs    map[uint32]bool // ids registered with the driver, not reported by a worker yet
+	registeredIDs    map[uint32]bool // ids of executors that are registered with the driver, but not reported by a worker yet
 
 	demands  []*protocol.ExecutorDemand
 	excluded map[string]bool
@@ -87,7 +87,7 @@ func newApplication(id string) *application {
 
 func (a *application) hasEnded() bool { return a.state != "" }
 
-// launchable reports whether executors may be started for it now.
+// launchable reports whether executors may be started for the application now.
 func (a *application) launchable() bool { return a.attached && a.sentAllExecutors && !a.hasEnded() }
 
 func (a *application) currentState() ApplicationState {
@@ -102,8 +102,8 @@ func (a *application) currentState() ApplicationState {
 	return ApplicationRunning
 }
 
-// hasGivenUp reports whether the application no longer expects the executor: it knew
-// the id but did not name it when it attached, or has yet to acknowledge its end.
+// hasGivenUp reports whether the application no longer expects the executor to run: it knew
+// the id but did not name it when it attached, or has yet to acknowledge the executor's end.
 func (a *application) hasGivenUp(id uint32) bool {
 	if a.neverAttached {
 		return false
@@ -237,8 +237,9 @@ func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	return a
 }
 
-// attach begins an application's new stream, with the unacknowledged ends of
-// executors and, if complete is set, all its executors.
+// attach begins an application's new stream. The first message has the ends of executors
+// that the application has not acknowledged and, if sentAllExecutors is set, all its
+// executors.
 func (c *Cluster) attach(now time.Time, a *application, hello *protocol.ApplicationHello) {
 	delete(c.effects.Applications, a.id) // orders for the earlier stream
 	a.registration = hello.GetRegistration()
@@ -304,7 +305,8 @@ func (c *Cluster) completeNow(a *application) {
 	c.sendAll(a)
 }
 
-// sendAll sends an application all its executors, and notices of decommissioning ones.
+// sendAll sends an application all its executors, the notices for those that are being
+// decommissioned, and why it waits for executors, if it does.
 func (c *Cluster) sendAll(a *application) {
 	order := c.orderApplication(a)
 	order.Complete = true

@@ -14,7 +14,7 @@ type size struct {
 	resources map[string]int64 // amounts of further resources
 }
 
-// executorSize returns an executor's size with the profile's minimum of cores.
+// executorSize returns the size of an executor with the least cores that the profile allows.
 func executorSize(profile *protocol.ExecutorProfile) size {
 	return size{
 		cores: max(int(profile.GetCores()), 1), memory: profile.GetMemory() + profile.GetOverhead(), resources: profile.GetResources(),
@@ -61,7 +61,7 @@ func (c *capacity) fits(s size, count int) bool {
 	return true
 }
 
-// fitsWhenUnused reports whether the size fits on the empty worker.
+// fitsWhenUnused reports whether the size would fit on the worker if nothing ran there.
 func (c *capacity) fitsWhenUnused(s size) bool {
 	empty := capacity{cores: c.cores, memory: c.memory, resources: c.resources}
 	return empty.fits(s, 1)

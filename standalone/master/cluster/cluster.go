@@ -14,12 +14,13 @@ import (
 type Options struct {
 	// SpreadOut spreads executors over workers instead of packing them.
 	SpreadOut bool
-	// DefaultCores is the cores.max of applications that set none; 0 for no limit.
+	// DefaultCores is the cores.max of applications that do not set cores.max; 0 means no limit.
 	DefaultCores int
 	// MaxExecutorRetries is how many executors of an application may fail in a row
 	// before its removal; -1 for any number.
 	MaxExecutorRetries int
-	// RetainedApplications and RetainedDrivers are how many ended ones are kept.
+	// RetainedApplications and RetainedDrivers are how many ended applications and drivers are
+	// kept.
 	RetainedApplications, RetainedDrivers int
 	WorkerTimeout                         time.Duration
 	ReconnectTimeout                      time.Duration
@@ -46,7 +47,7 @@ const (
 type Cluster struct {
 	options  Options
 	phase    Phase
-	deadline time.Time // when the phase Recovering ends at the latest
+	deadline time.Time // when PhaseRecovering ends at the latest
 
 	workers   map[string]*worker  // includes dead ones while they are shown
 	byAddress map[address]*worker // live ones

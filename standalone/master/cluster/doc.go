@@ -7,7 +7,7 @@
 //  1. calls a method for each event, with its time: a worker attached, an
 //     application asked for executors;
 //  2. calls [Cluster.Schedule];
-//  3. calls [Cluster.Take], writes the changes of the [Effects] to the store, and then
+//  3. calls [Cluster.Take], writes the changes of the [Actions] to the store, and then
 //     sends the orders to workers and applications.
 //
 // # Order

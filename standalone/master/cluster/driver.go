@@ -69,8 +69,9 @@ func (d *driver) record() *DriverRecord {
 	return record
 }
 
-// SubmitDriver adds a driver, or returns the one of the same submission or from
-// earlierSubmission.
+// SubmitDriver adds a driver. If the same submission has added one before, or if there is
+// one with the same idempotency key (see earlierSubmission), SubmitDriver returns that one
+// and adds none.
 func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
 	if err := checkDriver(request.GetDescription()); err != nil {
 		return nil, err
@@ -100,9 +101,9 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	return c.replyFor(d), nil
 }
 
-// earlierSubmission returns the user's driver with the same idempotency key that has
-// not ended, or else the last that succeeded, or nil. It ignores failed and killed
-// drivers, so that a pipeline can retry.
+// earlierSubmission looks among the same user's drivers with the same idempotency key. It
+// returns the one that has not ended or, if there is none, the last that succeeded,
+// otherwise nil. It ignores failed and killed drivers, so that a pipeline can retry.
 func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *driver {
 	if description.GetIdempotencyKey() == "" {
 		return nil
@@ -231,9 +232,10 @@ func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.
 	}
 }
 
-// takeOverDriver adds a launch that a worker reports and this master does not know.
-// An unknown driver is added, as the store may have been lost. If a known driver has
-// ended or was launched elsewhere, the worker is ordered to stop this launch.
+// takeOverDriver adds a driver's launch that a worker reports and this master does not know.
+// A driver that this master does not know either is added, as the store may have been lost.
+// If the driver is known, this launch is not its current one, so the worker is ordered to
+// stop it. The same holds if the report is invalid.
 func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := &driverRun{
 		key: driverRunKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
@@ -261,8 +263,9 @@ func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.Driv
 	c.note("taking over a driver", "driver", d.id, "worker", w.id)
 }
 
-// reconcileDrivers launches drivers again, or ends them, that a worker should run
-// but did not name when it attached.
+// reconcileDrivers compares the drivers that a worker should run with those that it named
+// when it attached. It launches or ends those not named, and again orders the end of named
+// ones that should not run.
 func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[driverRunKey]bool) {
 	for _, r := range w.runsInOrder() {
 		switch d := r.driver; {

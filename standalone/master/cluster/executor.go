@@ -55,7 +55,8 @@ func (w *worker) executorsInOrder() []*executor {
 	return all
 }
 
-// addExecutor adds an executor whose worker's capacity counts its reservation.
+// addExecutor adds an executor to its worker and its application. The worker's capacity must
+// already include the executor's reservation.
 func (c *Cluster) addExecutor(e *executor) {
 	e.worker.executors[e.key] = e
 	if e.application != nil {
@@ -138,8 +139,9 @@ func (c *Cluster) handleExecutorReport(now time.Time, w *worker, report *protoco
 	}
 }
 
-// takeOverExecutor adds an unknown executor of a restarted master or returned
-// worker. If the application no longer expects it, the worker is ordered to stop it.
+// takeOverExecutor adds an executor that a worker reports and this master does not know,
+// because the master was restarted or the worker had been lost. If the application no longer
+// expects the executor, the worker is ordered to stop it.
 func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.ExecutorReport) {
 	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
 	a := c.applications[key.application]
@@ -178,8 +180,9 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 	c.completeIfNoneExpected(a)
 }
 
-// reconcileExecutors launches executors again, or ends them, that a worker should
-// run but did not name when it attached.
+// reconcileExecutors compares the executors that a worker should run with those that it
+// named when it attached. It launches or ends those not named, and again orders the end of
+// named ones that should not run.
 func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executorKey]bool) {
 	for _, e := range w.executorsInOrder() {
 		launching := e.state == protocol.ExecutorState_EXECUTOR_LAUNCHING
@@ -193,7 +196,8 @@ func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executo
 		case launching && e.application.launchable():
 			c.orderLaunch(e) // the order was lost
 		case launching:
-			// The executor's command comes from its detached application.
+			// The order to launch it needs the application's command, and the application is
+			// detached.
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, "it had not been started on "+w.name(), 0)
 		default:
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, fmt.Sprintf("%s does not have it any more", w.name()), 0)

@@ -15,7 +15,7 @@ type candidate struct {
 	executors    int  // assigned in this placement
 	running      int  // executors that the application already has on the worker
 	failures     int  // how many of the application's executors have failed on the worker
-	missingLocal *int // cores still needed by tasks that prefer this host, one number for all its workers; nil if no task prefers it
+	missingLocal *int // cores that tasks preferring this host still need, shared by its workers; nil if no task prefers it
 }
 
 // missing returns how many more cores the tasks that prefer this host need.
@@ -75,8 +75,8 @@ func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol
 	}
 }
 
-// countRunning sets each candidate's running executors and the cores that tasks
-// preferring its host need.
+// countRunning sets, for each candidate, how many executors run there and how many cores the
+// tasks that prefer its host still lack.
 func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand) {
 	running := make(map[*worker]int, len(a.executors))
 	local := make(map[string]*int, len(demand.GetHostTasks()))
@@ -133,8 +133,8 @@ func (p *placement) assign(c *candidate) {
 	}
 }
 
-// assignLocal assigns executors to hosts that lack cores for the tasks that prefer
-// them, the one that lacks most first, and reports whether it assigned any.
+// assignLocal assigns executors to hosts where tasks that prefer the host lack cores, first
+// to the host that lacks most. It reports whether it assigned any.
 func (p *placement) assignLocal() (assigned bool) {
 	if p.wholeWorker {
 		return false

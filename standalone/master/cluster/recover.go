@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// Recover adds an earlier master's records, before all other calls. The error names
-// the records that cannot be read; the others are added.
+// Recover adds the records of an earlier master. It must be called before all other methods.
+// The error names the records that cannot be read; the others are added.
 func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 	var problems []string
 	var applications []*application
@@ -152,7 +152,7 @@ func (c *Cluster) skipNumber(id string) {
 	}
 }
 
-// endRecoveryIfComplete ends Recovering once all stored workers and applications have attached.
+// endRecoveryIfComplete ends PhaseRecovering once all stored workers and applications have attached.
 func (c *Cluster) endRecoveryIfComplete(now time.Time) {
 	if c.phase != PhaseRecovering {
 		return
@@ -170,7 +170,7 @@ func (c *Cluster) endRecoveryIfComplete(now time.Time) {
 	c.endRecovery(now)
 }
 
-// endRecovery ends Recovering, and removes the workers and applications that have not attached.
+// endRecovery ends PhaseRecovering, and removes the workers and applications that have not attached.
 func (c *Cluster) endRecovery(now time.Time) {
 	c.phase = PhaseAlive
 	for _, w := range c.workersInOrder() {

@@ -41,7 +41,7 @@ func (c *Cluster) Request(id string, request *protocol.ExecutorRequest) error {
 	return nil
 }
 
-// KillExecutors stops executors for their application.
+// KillExecutors stops executors of an application at its own request.
 func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	a := c.applications[id]
 	if a == nil {
@@ -59,8 +59,8 @@ func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	}
 }
 
-// reportUnknown reports that an executor to stop is unknown and so lost, unless the
-// application has yet to acknowledge an end of that executor.
+// reportUnknown tells an application that an executor that it wants to stop is unknown, and
+// so lost. It does nothing if an end of that executor was sent and is not acknowledged yet.
 func (c *Cluster) reportUnknown(a *application, executorID uint32) {
 	if a.hasEnd(executorID) {
 		return
@@ -99,7 +99,8 @@ func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
 	}
 }
 
-// Acknowledge drops received ends of executors, up to this sequence number.
+// Acknowledge notes that an application has received the ends of executors up to this
+// sequence number. The master then no longer needs to send them again, and drops them.
 func (c *Cluster) Acknowledge(id string, sequence uint64) {
 	if a := c.applications[id]; a != nil {
 		a.ends = slices.DeleteFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetSequence() <= sequence })
@@ -120,8 +121,8 @@ func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	c.endApplication(now, a, ApplicationFailed, finish.GetDiagnostics())
 }
 
-// KillApplication ends an application, and a supervised driver, which would be
-// launched again. It reports whether the application exists.
+// KillApplication ends an application. It also kills the application's driver if that is
+// supervised, because it would be launched again. It reports whether the application exists.
 func (c *Cluster) KillApplication(now time.Time, id, reason string) bool {
 	a := c.applications[id]
 	if a == nil {

@@ -8,11 +8,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// failed bounds the master's count of executors that failed in a row before any
-// registered: most includes failures that the master learns late or forgets at a restart.
+// failed bounds how many executors the master counts as failed in a row without any that
+// registered: at least least, at most most. most also counts failures that the master learns
+// late, or forgets at a restart.
 type failed struct{ most, least int }
 
-// registered resets the count; known is set if the master certainly gets it.
+// registered resets the count after an executor has registered. known is set if the master
+// certainly learns that.
 func (f *failed) registered(known bool) {
 	f.least = 0
 	if known {
@@ -26,8 +28,8 @@ func (s *sim) launched(a *simApp, id uint32) bool {
 	return known != nil && known.executors[id] != nil && !known.executors[id].registered
 }
 
-// expectEnd is called before an executor's end is reported. The returned check,
-// called afterwards, fails unless the end removes the application if and only if
+// expectEnd is called before an executor's end is reported, and the function that it returns
+// afterwards. That function requires that the end has removed the application exactly if
 // MaxExecutorRetries executors have failed and none is registered.
 func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorState) (judge func()) {
 	var app *simApp

@@ -68,7 +68,8 @@ func (c *Cluster) scheduleDrivers(workers []*worker) {
 	c.waitingDrivers = waiting
 }
 
-// reportWaitReason sends an application the changed reason why it lacks executors of a profile.
+// reportWaitReason sends an application why it has no executor of a profile that it wants,
+// if the reason has changed.
 func (c *Cluster) reportWaitReason(a *application, workers []*worker) {
 	text := ""
 	for _, demand := range a.demands {

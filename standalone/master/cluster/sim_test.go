@@ -32,7 +32,7 @@ type sim struct {
 	now     time.Time
 	store   map[string]recovery.Record
 	workers map[string]*simWorker
-	apps    map[string]*simApp // by registration
+	apps    map[string]*simApp // by the id of their registration
 	stuck   bool               // workers do not answer orders by themselves
 }
 

@@ -49,7 +49,7 @@ type WorkerStatus struct {
 	LastHeartbeat time.Time               `json:"lastHeartbeat,omitzero"`
 }
 
-// ResourceUsed is how many addresses of a resource, such as GPUs, a worker has and uses.
+// ResourceUsed says how many addresses of a resource, such as GPUs, a worker has and uses.
 type ResourceUsed struct {
 	Total int `json:"total"`
 	Used  int `json:"used"`
@@ -65,7 +65,7 @@ type ApplicationStatus struct {
 	Started    time.Time            `json:"started"`
 	Ended      time.Time            `json:"ended,omitzero"`
 	Connected  bool                 `json:"connected"`
-	WebURL     string               `json:"webUrl,omitempty"`
+	WebURL     string               `json:"webUrl,omitempty"` // of its driver's pages while it runs
 	Driver     string               `json:"driver,omitempty"` // the driver's id if the driver was submitted to the cluster
 	Wanted     []RequestedExecutors `json:"wanted,omitempty"`
 	CoresMax   int                  `json:"coresMax,omitempty"`

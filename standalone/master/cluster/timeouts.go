@@ -18,8 +18,8 @@ func (c *Cluster) ExtendTimeouts(pause time.Duration) {
 	}
 }
 
-// Tick removes workers and applications whose timeout has passed. The caller's fixed
-// interval bounds the delay.
+// Tick removes workers and applications whose timeout has passed. It must be called at a
+// fixed interval. A timeout is detected at most one interval late.
 func (c *Cluster) Tick(now time.Time) {
 	if c.phase == PhaseRecovering && !now.Before(c.deadline) {
 		c.endRecovery(now)

@@ -216,7 +216,8 @@ func (c *Cluster) decommissionWorker(w *worker, reason string, deadline time.Tim
 	}
 }
 
-// notice returns a notice of the worker's decommissioning without executors.
+// notice returns a notice that the worker is being decommissioned. The caller adds the
+// executors.
 func (w *worker) notice() *protocol.ExecutorNotice {
 	notice := &protocol.ExecutorNotice{Reason: w.reason}
 	if !w.deadline.IsZero() {

@@ -184,7 +184,7 @@ func TestLeaderDoesNotWaitForASlowDisk(t *testing.T) {
 	require.NoError(t, err)
 	b, ok := opened.(*backend)
 	require.True(t, ok)
-	b.mu.Lock() // as during a write
+	b.mu.Lock() // a write holds it, too, and must not block Leader
 	defer b.mu.Unlock()
 	told := make(chan string, 1)
 	go func() { told <- b.Leader() }()

@@ -25,7 +25,8 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 			b.revoke(lease.ID)
 		}
 	}()
-	// If ctx ends, cancel the session's client. An elected master's term keeps both.
+	// If ctx ends before this master is elected, cancel the context of the session's client. If
+	// it is elected, the term keeps the session and its client.
 	client, abandon := b.abandonable()
 	defer context.AfterFunc(ctx, abandon)()
 	defer func() {
@@ -53,7 +54,8 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 	if err := t.renewOnce(ctx); err != nil {
 		return nil, err
 	}
-	// If the lease expired during the wait, the key is gone, but the election won.
+	// If the lease expired during the wait, this master has won the election, but its key is
+	// gone.
 	seen, err := t.claim(ctx)
 	if err != nil {
 		return nil, err
@@ -64,9 +66,10 @@ func (b *backend) campaignOnce(ctx context.Context, address string) (*term, erro
 	return t, nil
 }
 
-// abandonable returns a copy of the client, and a function that cancels its context. A
-// campaign that is given up deletes its key under that context, and blocks while no
-// server answers. Once cancelled, only the end of the lease (revoke, expiry) deletes it.
+// abandonable returns a copy of the client, and a function that cancels the copy's context.
+// A campaign that is given up deletes its key under that context, and blocks while no server
+// answers. After the context was cancelled, only the end of the lease (by revoke or expiry)
+// deletes the key.
 func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	ctx, abandon := context.WithCancel(b.client.Ctx())
 	client := clientv3.NewCtxClient(ctx, clientv3.WithZapLogger(b.client.GetLogger()))

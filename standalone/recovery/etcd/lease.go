@@ -17,9 +17,9 @@ const (
 	renewPause = 200 * time.Millisecond
 )
 
-// renew renews the lease, and ends the term before another master can be elected.
-// The election's session renews the lease, too, but counts the expiry from reading
-// the answer, which may be late.
+// renew renews the lease, and ends the term before another master can be elected. The
+// election's session renews the lease as well. But it counts the expiry from the time when
+// it reads the answer, which may be late.
 func (t *term) renew(ctx context.Context) {
 	for {
 		select {

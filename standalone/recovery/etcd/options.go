@@ -31,8 +31,8 @@ type Options struct {
 	TLS *tls.Config
 	// Username and Password authenticate to the servers; "" for no authentication.
 	Username, Password string
-	// Lease is how long after the leader's last renewal another master can take over,
-	// in whole seconds; 0 for 10 s. Servers' own elections may extend it.
+	// Lease is how long after the leader's last renewal another master can take over, in whole
+	// seconds; 0 for 10 s. An election among the etcd servers themselves may extend it.
 	Lease time.Duration
 	// Timeout bounds a call; 0 for 5 s.
 	Timeout time.Duration

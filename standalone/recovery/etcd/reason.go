@@ -9,8 +9,9 @@ import (
 	"net/url"
 )
 
-// diagnose returns why calls to the servers fail, nil if each server accepts a
-// connection. The client itself retries after any error until its deadline.
+// diagnose returns why calls to the servers fail, or nil if each server accepts a
+// connection. The error of a call itself does not say it, because the client retries after
+// any error until its deadline.
 func (o *Options) diagnose(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, o.Timeout)
 	defer done()

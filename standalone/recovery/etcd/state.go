@@ -81,7 +81,8 @@ func (t *term) Load(ctx context.Context) ([]recovery.Record, error) {
 	return records, errors.Join(bad...)
 }
 
-// Write makes the changes in few transactions, which take effect only while this master leads.
+// Write makes the changes in as few transactions as possible. These take effect only while
+// this master leads.
 func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	if err := recovery.Check(changes); err != nil {
 		return err

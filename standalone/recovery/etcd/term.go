@@ -108,7 +108,8 @@ func (t *term) begin(seen int64) {
 	}()
 }
 
-// finish ends the term, beginning with Lost.
+// finish ends the term. It first closes the channel of Lost, and then stops the term's
+// goroutines.
 func (t *term) finish(why error) {
 	t.end.Do(func() {
 		unknown := ""

@@ -23,8 +23,8 @@ const timeout = 20 * time.Second
 type Store struct {
 	// Open opens the store as a starting master does.
 	Open func() (recovery.Backend, error)
-	// Persistent means that the state outlives the backend, Shared that several
-	// backends can be open.
+	// Persistent means that the state outlives the backend. Shared means that several backends
+	// can be open at the same time.
 	Persistent, Shared bool
 	// Damage changes a record's bytes while no backend is open; nil if impossible.
 	Damage func(t *testing.T, kind, id string, change func([]byte) []byte)

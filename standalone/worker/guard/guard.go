@@ -32,8 +32,8 @@ const (
 	// killTimeout bounds the wait for killed processes. A process that is stuck in the
 	// kernel, or runs as another user, does not end.
 	killTimeout = 30 * time.Second
-	// pollInterval is the time between two checks of killed processes: the kernel
-	// notifies a process only about its own children.
+	// pollInterval is the time between two checks whether killed processes have ended. Polling
+	// is needed because the kernel notifies a process only about its own children.
 	pollInterval = 5 * time.Millisecond
 
 	name = "bobbin-guard" // in lists of processes
@@ -97,8 +97,8 @@ func (g *Guard) write(sign string, session int) error {
 	return nil
 }
 
-// Ended returns a channel that is closed when the guard has ended: without Close, it
-// was killed.
+// Ended returns a channel that is closed when the guard has ended. If that happens before
+// Close is called, the guard was killed.
 func (g *Guard) Ended() <-chan struct{} { return g.ended }
 
 // Close makes the guard kill all remaining processes, and waits for its end. The

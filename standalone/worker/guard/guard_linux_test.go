@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	case "headless":
 		actHeadless()
 	case "idle":
-		_, _ = io.Copy(io.Discard, os.Stdin) // a limit: until the test ends
+		_, _ = io.Copy(io.Discard, os.Stdin) // wait, but not longer than the test, which holds the pipe open
 	default:
 		os.Exit(m.Run())
 	}
@@ -82,7 +82,7 @@ func actExecutor() {
 		command := exec.Command("/proc/self/exe")
 		command.Env = append(os.Environ(), part+"=idle")
 		if name == "group" {
-			command.Env = []string{part + "=idle"} // as after env -i
+			command.Env = []string{part + "=idle"} // without any mark, as if started by env -i
 		}
 		command.Stdin, command.SysProcAttr = os.Stdin, attributes
 		if err := command.Start(); err != nil {
@@ -105,7 +105,7 @@ func actHeadless() {
 	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
 }
 
-// init makes main run in the first thread of the process if that is to end.
+// init locks main to the first thread of the process, which actHeadless then ends.
 func init() {
 	if os.Getenv(part) == "headless" {
 		runtime.LockOSThread()
@@ -138,7 +138,7 @@ func TestAProcessWithoutItsFirstThreadEndsToo(t *testing.T) {
 // session appear to be in session 0, like kernel threads.
 func TestProcessesInASessionFromOutsideTheNamespaceEndToo(t *testing.T) {
 	arguments := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
-	if exec.Command("unshare", append(arguments, "true")...).Run() != nil { // it is root's
+	if exec.Command("unshare", append(arguments, "true")...).Run() != nil { // only root may do so
 		arguments = append(arguments, "--user", "--map-root-user")
 	}
 	if out, err := exec.Command("unshare", append(arguments, "true")...).CombinedOutput(); err != nil {

@@ -18,9 +18,9 @@ import (
 // ignoredSignals do not end a guard, which must outlive its worker.
 var ignoredSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR}
 
-// findProcesses adds to found the live processes, except this one, with one of the
-// marks and a start time of at least since. It skips the known kernel threads in
-// kernel, and adds further ones.
+// findProcesses adds to found the live processes, except this one, that have one of the
+// marks and a start time of at least since. It skips the kernel threads that are in kernel,
+// and adds to kernel the others that it finds.
 func findProcesses(mark string, sessions map[int]bool, since Time, found map[int]Time, kernel map[int]bool) error {
 	directory, err := os.Open("/proc")
 	if err != nil {
