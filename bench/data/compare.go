@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// compareFunc returns an error if two outputs of a job differ.
+// compareFunc returns an error if the output got of a job differs from the output want.
 type compareFunc func(ctx context.Context, files *storage.Files, want, got string) error
 
 // forEachFile calls f with each part file of an output, in order.
@@ -59,7 +59,7 @@ func forEachLine(ctx context.Context, files *storage.Files, output string, f fun
 	})
 }
 
-// digest is the number of lines of an output and a hash of them.
+// digest has the number of lines or records of an output, and a hash of them.
 type digest struct{ lines, hash uint64 }
 
 // check returns an error if d, the digest of output got, is not that of output want.
@@ -98,7 +98,7 @@ func compareDigests(ctx context.Context, files *storage.Files, want, got string,
 // tolerance is how much two ranks may differ, relative to the larger of 1 and the rank.
 const tolerance = 1e-6
 
-// compareRanks compares outputs with lines page<TAB>rank.
+// compareRanks compares outputs of PageRank, whose lines are page<TAB>rank.
 func compareRanks(ctx context.Context, files *storage.Files, want, got string) error {
 	ranks := map[string]float64{}
 	read := func(output string, f func(page string, rank float64) error) error {

@@ -16,10 +16,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// parts is how many files each input has: one for each core of the executors.
+// parts is how many files an input has, one for each core of the executors. TPC-H's large
+// tables have twice as many.
 const parts = executors * executorCores
 
-// Inputs in HDFS.
+// Directories of inputs in HDFS.
 const (
 	textInput    = "/bench/text"
 	leftInput    = "/bench/left"
@@ -29,7 +30,7 @@ const (
 	tablesInput  = "/bench/tables" // the directories lineitem, orders and customer
 )
 
-// generate writes an input, with a seed of its own.
+// generate writes an input. Each kind of input has a seed of its own.
 func (b *bench) generate(ctx context.Context, input string) error {
 	size := b.megabytes << 20
 	left, right := size*3/8, size/8
@@ -46,7 +47,7 @@ func (b *bench) generate(ctx context.Context, input string) error {
 		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
 			return inputs.Right(w, b.seed+2, uint64(part), parts, right/parts)
 		})
-	case linksInput: // ten links of each page
+	case linksInput: // ten links from each page
 		return b.writeParts(ctx, input, func(w io.Writer, part int64) error {
 			return inputs.Links(w, b.seed+3, uint64(part), b.links/10, b.links/parts)
 		})
@@ -78,7 +79,7 @@ func (b *bench) writeTables(ctx context.Context) error {
 	})
 }
 
-// writeParts writes the files of an input.
+// writeParts writes the files of an input, all at the same time.
 func (b *bench) writeParts(ctx context.Context, input string, write func(w io.Writer, part int64) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for part := range int64(parts) {

@@ -24,9 +24,13 @@ import (
 
 // job is one of the jobs that are measured.
 type job struct {
-	name     string
-	inputs   []string
+	name   string
+	inputs []string
+	// inMemory does the job without bobbin, with all bytes in memory: bobbin's time is
+	// compared with its time, the limit. It is nil if that is not measured.
 	inMemory func(ctx context.Context, files *storage.Files, out string, in ...string) error
+	// compare compares outputs of bobbin and Spark with inMemory's. If inMemory is nil, it
+	// compares those of terasort with the input, and bobbin's of other jobs with Spark's.
 	compareFunc
 }
 
@@ -54,19 +58,19 @@ func (j job) group() string {
 	return group
 }
 
-// result is what the runs of an application took.
+// result is what was measured of an application, which runs a job several times.
 type result struct {
-	Seconds         []float64
-	DriverMegabytes float64 // only bobbin's
+	Seconds         []float64 // of each run
+	DriverMegabytes float64   // peak of bobbin's driver; 0 for Spark
 	usage
 }
 
-// output returns the path of the output of a run.
+// output returns the path of a run's output. by is "bobbin", "spark" or "limit".
 func (j job) output(by string, run int) string {
 	return path.Join("/bench", j.name, by, strconv.Itoa(run))
 }
 
-// runInMemory returns the seconds of the fastest run of the job's limit.
+// runInMemory runs j.inMemory several times, and returns the seconds of the fastest run.
 func (b *bench) runInMemory(ctx context.Context, j job) (float64, error) {
 	fastest := math.Inf(1)
 	for run := range runs {
@@ -82,8 +86,8 @@ func (b *bench) runInMemory(ctx context.Context, j job) (float64, error) {
 	return fastest, nil
 }
 
-// withUsage runs an application, and measures its time and memory. The application
-// writes its result as JSON into file.
+// withUsage calls run, which runs an application, and measures the memory and CPU time of its
+// processes. The application writes its result as JSON to file. what names it in messages.
 func (b *bench) withUsage(ctx context.Context, what, file string, run func(context.Context) error) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
 	defer cancel()

@@ -1,29 +1,37 @@
 // Command data measures jobs on data sets on a real Hadoop cluster that it starts: word
-// count, sort, join and PageRank, beside Apache Spark with as many executors of the same
-// size and the same files in HDFS, and beside what the machine itself needs.
+// count, sort, join, PageRank, TeraSort and queries of TPC-H. It compares bobbin with Apache
+// Spark, which has the same number and size of executors and reads the same files in HDFS.
+// It also compares the first four jobs with programs that do only the work itself.
 //
 // The inputs are a text of millions of different words, whose frequencies follow Zipf's
-// law; two tables with three quarters and one quarter of half of its bytes; and a graph
-// whose pages are linked to by Zipf's law.
+// law; two tables to join, with 3/8 and 1/8 of the text's bytes; a graph of pages, whose
+// numbers of incoming links follow Zipf's law; TeraSort's records of 100 bytes; and TPC-H's
+// tables lineitem, orders and customer as Parquet files, which Spark writes.
 //
-// Time is that of the job alone: executors have registered before. bobbin runs a job
-// three times in one application; the median counts. Spark runs it four times in one
-// session, with DataFrames; the fastest counts, so that the JVM is warm. Both write
-// text to HDFS; the outputs are compared. The limit is a program that does the same with
-// the bytes in memory and neither tasks nor a shuffle, in its fastest of three runs: see
-// package limit. The times of whole applications, and the CPU time of their processes,
-// are printed to stderr.
+// The time of a job begins when the executors have registered. bobbin runs a job three times
+// in one application; the median counts. Spark runs it four times in one session, with
+// DataFrames; the fastest counts, so that the JVM is warm. Both write text to HDFS, or
+// records in TeraSort. The outputs are compared, and TeraSort's with its input. Times of
+// whole applications, and the CPU time of their processes, are printed to stderr.
 //
-// Memory is the largest sum of the resident memory of the driver and the executors, of
-// 50 ms samples. bobbin's driver runs in its ApplicationMaster; of Spark, the driver's
+// JOB-over-limit is bobbin's time divided by the limit: the fastest of three runs of a
+// program that does the same in memory, without tasks and shuffles; see package limit.
+// JOB-over-spark is Spark's time divided by bobbin's.
+//
+// The queries Q1, Q3, Q6 and Q18 of TPC-H have the parameters of the specification's
+// validation. tpch-over-spark is the geometric mean of their figures over-spark. These are
+// not results of TPC-H, which has more queries, tables and rules.
+//
+// Memory is the resident memory of the driver and the executors together, the largest of
+// samples every 50 ms. bobbin's driver runs in its ApplicationMaster. Of Spark, the driver's
 // JVM counts, but neither Python nor the ApplicationMaster.
 //
-// driver-mb is the peak of the memory of bobbin's driver for a shuffle of 10,000 by
-// 10,000 partitions without a record.
+// driver-mb is the peak memory of bobbin's driver for a shuffle of 10,000 by 10,000
+// partitions without records.
 //
 // Usage, from the module's root, after make build:
 //
-//	go run ./bench/data [-megabytes 512] [-links 2000000] [-only wordcount,shuffle] [-spark=false]
+//	go run ./bench/data [-megabytes 512] [-links 2000000] [-records 10000000] [-scale 1] [-only wordcount,tpch] [-spark=false]
 package main
 
 import (
@@ -71,7 +79,7 @@ type options struct {
 	records   int64   // number of TeraSort's records
 	scale     float64 // scale factor of TPC-H
 	seed      uint64
-	only      []string // names of jobs; empty for all
+	only      []string // names of jobs, or of groups of them; empty for all
 	submit    string   // path of yarn-submit
 	spark     bool
 	profiles  string // directory; "" for no profiles
@@ -107,7 +115,7 @@ type bench struct {
 	program string // path of the application with the plans
 	hadoop  *testbed.Testbed
 	files   *storage.Files
-	pyspark *spark.Installation // nil without Spark
+	pyspark *spark.Installation // nil if no job needs Spark
 }
 
 // check returns an error if the options are invalid, and makes paths absolute.
@@ -233,8 +241,7 @@ func (b *bench) summary(measured []measurement) (result []figures.Figure) {
 	return result
 }
 
-// measureJob measures a job, prints its figures, and returns the peaks of bobbin's and
-// Spark's memory, in bytes.
+// measureJob measures a job and prints its figures.
 func (b *bench) measureJob(ctx context.Context, j job) (m measurement, err error) {
 	defer func() {
 		err = errors.Join(err, b.files.RemoveAll(context.WithoutCancel(ctx), path.Join("/bench", j.name)))

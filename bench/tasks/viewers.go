@@ -68,7 +68,8 @@ func (b *bench) runViewers(ctx context.Context, views *atomic.Int64) {
 
 var pageVersion = regexp.MustCompile(`data-version="([^"]*)"`)
 
-// pollPage shows a page as a browser does: it asks again for what is newer than what is shown.
+// pollPage requests a page as a browser does: at first all of it, then again and again what has
+// changed since.
 func (b *bench) pollPage(ctx context.Context, id, page string, views *atomic.Int64) {
 	query := url.Values{"page": {page}}
 	for ctx.Err() == nil {

@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// stopGrace is the time between SIGTERM and SIGKILL, shorter than Docker's own grace period.
+// stopGrace is the time between SIGTERM and SIGKILL. It is shorter than the 10 seconds that
+// Docker waits by default before it kills the container.
 const stopGrace = 8 * time.Second
 
-// children manages this process's child processes. As the container's first process,
-// this one also reaps orphans, such as the containers of a killed NodeManager.
+// children manages this process's child processes. Because this process is the first of the
+// Docker container, it also reaps orphaned processes, such as the YARN containers of a
+// killed NodeManager.
 type children struct {
 	names  map[int]string // running children by process id
 	signal chan os.Signal // receives SIGCHLD when a child has ended
@@ -26,7 +28,8 @@ func newChildren() *children {
 	return c
 }
 
-// start starts a child in its own session, so that Ctrl-C reaches only this process.
+// start starts a child in a new session, so that Ctrl-C reaches only this process, not the
+// child.
 func (c *children) start(name string, command, environment []string) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
@@ -56,7 +59,8 @@ func (c *children) next(ctx context.Context) (name string, status syscall.WaitSt
 	}
 }
 
-// reap reaps ended processes, up to the first one in names. found is false if there is none.
+// reap reaps ended processes until it finds one in names, and returns that one's name and
+// exit status. found is false if no process in names has ended.
 func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
@@ -73,7 +77,7 @@ func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	}
 }
 
-// end sends SIGTERM to all children, and after stopGrace SIGKILL.
+// end sends SIGTERM to all children, and after stopGrace SIGKILL to those that are left.
 func (c *children) end() {
 	c.tell(syscall.SIGTERM)
 	grace, cancel := context.WithTimeout(context.Background(), stopGrace)

@@ -17,7 +17,8 @@ const (
 	fakeTime = "/etc/faketimerc"
 )
 
-// launch starts a daemon, and first formats a NameNode's empty directory.
+// launch starts a daemon. Before it starts a NameNode whose directory is empty, it formats
+// the directory.
 func launch(ctx context.Context, c *children, name string, properties []string) error {
 	for _, dir := range []string{"tmp", "zookeeper"} {
 		if err := os.MkdirAll(filepath.Join(data, dir), 0o755); err != nil {
@@ -81,7 +82,7 @@ func javaCommand(daemon string) []string {
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx" + cmp.Or(os.Getenv("HADOOP_HEAP"), "256m"), "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"-Djava.net.preferIPv4Stack=true",
-		// A restarted host may have another address: cache addresses only briefly.
+		// Cache addresses only briefly, because a restarted host may have another address.
 		"-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=0",
 		"-Djava.io.tmpdir=" + filepath.Join(data, "tmp"),
 		"-Dlog4j.configuration=file:" + filepath.Join(conf, "log4j.properties"),
@@ -91,8 +92,8 @@ func javaCommand(daemon string) []string {
 	}
 }
 
-// environ returns this process's environment, with libfaketime if the container has
-// a fake time.
+// environ returns the environment of a daemon: that of this process, and if the file
+// fakeTime is not empty, LD_PRELOAD for libfaketime.
 func environ() ([]string, error) {
 	environment := os.Environ()
 	if told, err := os.Stat(fakeTime); err != nil || told.Size() == 0 {
@@ -102,7 +103,7 @@ func environ() ([]string, error) {
 	if err != nil || len(libraries) == 0 {
 		return nil, fmt.Errorf("%s is there, but no libfaketime: install it in the image", fakeTime)
 	}
-	// libfaketime must change the monotonic clock, too: otherwise Java's timed waits
-	// end at once and the daemon spins.
+	// Do not exempt the monotonic clock, as libfaketime can. If only the wall clock were
+	// changed, Java's timed waits would end at once, and the daemon would spin.
 	return append(environment, "LD_PRELOAD="+libraries[0]), nil
 }

@@ -1,17 +1,20 @@
-// Command hadoop-daemon is the entry point and init process of the Hadoop image: it
-// runs the daemons that its arguments name, each in a JVM of its own.
+// Command hadoop-daemon is the entry point and init process of the Hadoop image. It runs
+// the daemons that its arguments name, each in a separate process.
 //
 // Usage:
 //
 //	hadoop-daemon [-D NAME=VALUE]... DAEMON...
 //
-// Daemons are namenode, datanode, resourcemanager, nodemanager, zookeeper and idle,
-// which starts no daemon and keeps the container up. Properties are for all daemons
-// except zookeeper, and override those in /etc/hadoop, as do lines NAME=VALUE in the
-// file /etc/hadoop/overrides, which is read at each start.
+// Daemons are namenode, datanode, resourcemanager, nodemanager, zookeeper, kdc and idle.
+// kdc is MIT's Kerberos server; the environment variable KRB5_KDC_PROFILE names its
+// configuration file. idle starts no daemon and keeps the container up. All daemons except
+// zookeeper and kdc get the properties, which override those of the configuration files in
+// /etc/hadoop. The file /etc/hadoop/overrides can set more properties, in lines NAME=VALUE,
+// which take precedence over the arguments. hadoop-daemon reads the file each time it starts.
 //
-// When one daemon ends, hadoop-daemon stops the others, and the container ends. With
-// a file /etc/faketimerc, the daemons take their time from it, by libfaketime.
+// When one daemon ends, hadoop-daemon stops the others, and the container ends. If the file
+// /etc/faketimerc is not empty, the daemons run with libfaketime and take their time from
+// that file.
 package main
 
 import (
@@ -31,7 +34,8 @@ func main() {
 	}
 }
 
-// run runs the daemons until one of them or ctx ends, and stops all.
+// run starts the daemons, waits until one of them ends or ctx is done, and stops the
+// others.
 func run(ctx context.Context, arguments []string) error {
 	p, err := parse(arguments)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// idle is the argument that starts no daemon.
 const (
 	idle = "idle" // the argument that starts no daemon and keeps the container running
 	kdc  = "kdc"
@@ -23,7 +22,7 @@ var classes = map[string]string{
 	"resourcemanager": "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
 	"nodemanager":     "org.apache.hadoop.yarn.server.nodemanager.NodeManager",
 	"zookeeper":       "org.apache.zookeeper.server.ZooKeeperServerMain",
-	kdc:               "",
+	kdc:               "", // is not Java
 }
 
 // plan is a parsed command line.
@@ -69,7 +68,8 @@ func (p *plan) set(property string) error {
 	return nil
 }
 
-// override adds the properties in a file. The file need not exist.
+// override adds the properties in the file at path, which has one NAME=VALUE on each line.
+// The file need not exist.
 func (p *plan) override(path string) error {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

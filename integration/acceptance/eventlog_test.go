@@ -42,7 +42,8 @@ func readEvents(ctx context.Context, t *testing.T, log *eventlog.Entry) *events.
 var liveVersion = regexp.MustCompile(`data-version="(\d+)`)
 
 // awaitLogged waits until the log of a held count's first attempt has all that its pages
-// show now, and returns the time of the latest event of that. It may take 5 s.
+// show now, and both tasks that are held. It returns the time of the latest event that the
+// pages show.
 func awaitLogged(t *testing.T, id string) (shown time.Time) {
 	t.Helper()
 	content, err := shared.rest.Proxy(t.Context(), id, "/")

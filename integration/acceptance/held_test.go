@@ -18,7 +18,7 @@ const (
 	whileWriting  waitPoint = "writing"  // the first half of the parts is written
 )
 
-// heldCount is a count of a text's words (programs/census) that waits at a moment for a release.
+// heldCount is a count of a text's words (programs/census) that waits at a waitPoint for a release.
 type heldCount struct {
 	*submitted
 	suite         *suite
@@ -27,7 +27,7 @@ type heldCount struct {
 	id, out, gate string // gate is the file that releases it
 }
 
-// startHeldCount submits a count that waits at a moment, with two executors unless flags change that.
+// startHeldCount submits a count that waits at a waitPoint, with two executors unless flags change that.
 func (s *suite) startHeldCount(t *testing.T, in countedText, when waitPoint, flags ...string) *heldCount {
 	t.Helper()
 	h := &heldCount{suite: s, in: in, waitPoint: when, out: outputPath(t), gate: outputPath(t) + "-gate"}
@@ -37,7 +37,7 @@ func (s *suite) startHeldCount(t *testing.T, in countedText, when waitPoint, fla
 	return h
 }
 
-// awaitMoment waits until tasks have succeeded and two executors run others, which
+// awaitWaitPoint waits until tasks have succeeded and two executors run others, which
 // wait for the release.
 func (h *heldCount) awaitWaitPoint(t *testing.T) {
 	t.Helper()

@@ -79,7 +79,7 @@ func startProcess(t *testing.T, path string, args ...string) *outputRecorder {
 	return said
 }
 
-// freeAddress returns a loopback address on which nothing listens.
+// freeAddress returns a loopback address that no other process gets until the test ends.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ports := &loopback.Ports{}

@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPreservedStagingFiles takes its settings from a defaults file. The cluster's
-// default replication is 1.
+// TestPreservedStagingFiles sets yarn.preserveStagingFiles, the type of the application and the
+// replication of its files in a defaults file. The replication is 2, as the cluster's default
+// is 1.
 func TestPreservedStagingFiles(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{"a.txt": "a"})

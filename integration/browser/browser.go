@@ -1,6 +1,6 @@
 // Package browser drives a headless Chromium for tests. A [Browser] shows one page at a
-// time, and keeps what the page requested and complained about. It speaks the DevTools
-// protocol over two pipes, so that it needs no port.
+// time, and records the page's requests, errors and dialogs. It speaks the DevTools protocol
+// over two pipes, so that it needs no port.
 package browser
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// programs are the names of the browser's executable, the smallest first.
+// programs are the possible names of the browser's executable, the smallest browser first.
 var programs = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
 
 // Browser is a running browser. Its methods must be called one after the other. Callers
@@ -27,19 +27,20 @@ type Browser struct {
 	directory string // the browser's profile
 	commands  io.WriteCloser
 	reading   sync.WaitGroup
-	session   string // of the only page
+	session   string // ID of the DevTools session of the only page
 
 	mu       sync.Mutex
-	last     int // id of the last command
-	pending  map[int]chan message
-	err      error         // why the browser sends no more messages
-	loaded   chan struct{} // has an element if a page was loaded since Open
+	last     int                  // id of the last command
+	pending  map[int]chan message // where the response to a command is awaited, by the command's id
+	err      error                // why the browser sends no more messages
+	loaded   chan struct{}        // has an element if a page has been loaded since Open began
 	requests []string
 	problems []string
 	dialogs  int
 }
 
-// message is a command, its response or an event.
+// message is a message of the DevTools protocol: a command, the response to a command, or an
+// event.
 type message struct {
 	ID      int             `json:"id,omitempty"`
 	Session string          `json:"sessionId,omitempty"`
@@ -105,7 +106,7 @@ func (b *Browser) run(path string) error {
 	return nil
 }
 
-// attach connects to a new page.
+// attach creates a page, connects to it, and asks for its events.
 func (b *Browser) attach(ctx context.Context) error {
 	var target struct {
 		TargetID string `json:"targetId"`
@@ -131,7 +132,7 @@ func (b *Browser) attach(ctx context.Context) error {
 // Close ends the browser and removes its profile.
 func (b *Browser) Close() error {
 	if b.command != nil {
-		_ = b.commands.Close() // the browser exits
+		_ = b.commands.Close() // makes the browser exit
 		exited := make(chan error, 1)
 		go func() { exited <- b.command.Wait() }()
 		select {
@@ -174,7 +175,7 @@ func (b *Browser) read(responses io.ReadCloser) {
 	}
 }
 
-// observe handles an event.
+// observe records what an event says. It ignores other messages.
 func (b *Browser) observe(m message) {
 	var event struct {
 		Type    string `json:"type"`
@@ -222,7 +223,7 @@ func (b *Browser) observe(m message) {
 	}
 }
 
-// send sends a command. Its response goes to waiting, which may be nil. b.mu is locked.
+// send sends a command. The response goes to waiting, unless that is nil. The caller holds b.mu.
 func (b *Browser) send(method string, params any, waiting chan message) {
 	b.last++
 	command, err := json.Marshal(struct {
@@ -269,7 +270,7 @@ func (b *Browser) call(ctx context.Context, method string, params, result any) e
 	}
 }
 
-// Open shows a page and waits until it is loaded. It forgets the requests and problems
+// Open shows a page and waits until it is loaded. It forgets the requests, problems and dialogs
 // of earlier pages.
 func (b *Browser) Open(ctx context.Context, url string) error {
 	b.mu.Lock()
@@ -296,7 +297,7 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 	}
 }
 
-// Evaluate runs an expression of JavaScript in the page and decodes its value.
+// Evaluate evaluates a JavaScript expression in the page and decodes the result into value.
 func (b *Browser) Evaluate(ctx context.Context, expression string, value any) error {
 	var evaluated struct {
 		Result struct {
@@ -333,8 +334,8 @@ func (b *Browser) Problems() []string {
 	return append([]string(nil), b.problems...)
 }
 
-// Dialogs returns how many dialogs, such as of alert, the page has shown since Open. Each was
-// accepted.
+// Dialogs returns how many dialogs, such as those of alert, the page has shown since Open. Each
+// was accepted.
 func (b *Browser) Dialogs() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -355,7 +356,8 @@ func (b *Browser) Press(ctx context.Context, key string) error {
 	return nil
 }
 
-// SetColorScheme sets the colour scheme that pages are asked for: "light" or "dark".
+// SetColorScheme sets the colour scheme that the user prefers (prefers-color-scheme): "light" or
+// "dark".
 func (b *Browser) SetColorScheme(ctx context.Context, scheme string) error {
 	return b.call(ctx, "Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }

@@ -17,10 +17,11 @@ const (
 //go:embed contrast.js
 var contrast string
 
-// CheckPage opens a page of an application and checks that it is whole: it was not
-// redirected, loaded its style and its script, requested nothing outside of prefix,
-// complained about nothing, showed no dialog, and fits into a narrow window. taken, if it is
-// not nil, is called with the page in the window of a desktop and in that of a phone.
+// CheckPage opens the page with a query below prefix, and checks that it is whole: it was not
+// redirected, loaded its style and its script, requested nothing outside of prefix, caused no
+// errors or warnings, showed no dialog, has enough contrast, and fits into the window of a
+// phone. If taken is not nil, CheckPage calls it twice, with the name of the window in which
+// the page is then shown: "desktop" or "phone".
 func (b *Browser) CheckPage(ctx context.Context, prefix, query string, taken func(window string) error) error {
 	var problems []error
 	complain := func(format string, args ...any) {

@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// classArchive is a file with the classes of the daemons. JVMs map it instead of
-// reading, verifying and linking the classes (Java's class data sharing), which
-// saves more than a third of the CPU time of a cluster's start. JVMs ignore an
-// archive made with another Java or other jars.
+// classArchive is a file with the classes of the daemons. JVMs map the file into memory instead
+// of reading, verifying and linking the classes (Java's class data sharing). This saves more than
+// a third of the CPU time of a cluster's start. JVMs ignore an archive that was made with another
+// Java or other jars.
 //
 // The first cluster has no archive. Its daemons list the classes that they load, and
-// when it stops, create makes the archive from the lists.
+// when the cluster stops, create makes the archive from these lists.
 type classArchive struct {
 	path      string // in the user's cache directory
 	lists     string // directory of the daemons' lists; "" if the archive exists
@@ -29,17 +29,19 @@ type classArchive struct {
 	classPath []string
 }
 
-// archiveTimeout bounds making the archive, which takes ten seconds on an idle machine.
+// archiveTimeout limits how long making the archive may take. On an idle machine, it takes ten
+// seconds.
 const archiveTimeout = 5 * time.Minute
 
-// newClassArchive returns the archive of a Hadoop release. Only the default release has
-// one, as making it takes longer than a cluster's start.
+// newClassArchive returns the archive of a Hadoop release. It returns nil if the release is not
+// the default one: making an archive takes longer than a cluster's start, so it is not worth it
+// for releases that are used rarely.
 func newClassArchive(java java, hadoop hadoop, lists string) (*classArchive, error) {
 	if hadoop.version != DefaultHadoopVersion {
 		return nil, nil
 	}
 	a := &classArchive{java: java.path, classPath: hadoop.classPath}
-	// JVMs accept an archive of the same build and the same jars only.
+	// JVMs accept an archive only if it was made with the same Java and the same jars.
 	made := sha256.New()
 	_, _ = io.WriteString(made, java.build)
 	for _, jar := range a.classPath {
@@ -62,7 +64,8 @@ func (a *classArchive) exists() bool {
 	return err == nil
 }
 
-// options returns the options of a daemon's JVM.
+// options returns the options with which a daemon's JVM uses the archive or, if there is no
+// archive yet, lists its classes.
 func (a *classArchive) options(daemon string) []string {
 	switch {
 	case a == nil:
@@ -74,8 +77,8 @@ func (a *classArchive) options(daemon string) []string {
 	}
 }
 
-// create makes the archive from the lists of daemons that have ended. It does nothing
-// if the archive exists or another process makes it.
+// create makes the archive from the lists of classes. The daemons must have ended. It does
+// nothing if the archive exists or another process is making it.
 func (a *classArchive) create(ctx context.Context) error {
 	if a == nil || a.lists == "" {
 		return nil
@@ -104,7 +107,7 @@ func (a *classArchive) create(ctx context.Context) error {
 	return os.Rename(fresh, a.path)
 }
 
-// merge writes the lines of all lists, each once.
+// merge writes the lines of all lists to the file to, each line once.
 func (a *classArchive) merge(to string) error {
 	names, err := filepath.Glob(filepath.Join(a.lists, "*"))
 	if err != nil {

@@ -7,9 +7,9 @@
 //
 // A node's DataNode and NodeManager have the same host name, an address such as
 // 127.0.0.11, so that the block locations of HDFS name YARN's nodes, and tasks can
-// be node-local. A DataNode transfers data at 127.0.0.1, the address from which it
-// connects to the NameNode. So clients must have
-// dfs.client.use.datanode.hostname=false, which is Hadoop's default.
+// be node-local. But a DataNode transfers data at 127.0.0.1, the address from which it
+// connects to the NameNode. So clients must not connect to a DataNode by its host name:
+// dfs.client.use.datanode.hostname must be false, which is Hadoop's default.
 package cluster
 
 import (
@@ -38,7 +38,8 @@ var (
 // masterHost is where the NameNode and the ResourceManager listen.
 const masterHost = "127.0.0.1"
 
-// startTimeout bounds the daemons' start, usually a few seconds, without downloads.
+// startTimeout limits how long the start of the daemons may take, without downloads. Usually it
+// takes a few seconds.
 const startTimeout = 3 * time.Minute
 
 const (
@@ -52,19 +53,19 @@ func nodeManagerName(index int) string { return fmt.Sprintf("nodemanager-%d", in
 // Cluster is a Hadoop cluster on this machine.
 type Cluster struct {
 	paths           paths
-	temporary       bool // Stop removes the directory
+	temporary       bool // Start has made the directory, and Stop removes it
 	logger          *slog.Logger
 	kdc             *Daemon   // nil on a cluster without Kerberos
-	namenode        *Daemon   // of the default file system
+	namenode        *Daemon   // NameNode of the default file system
 	otherNameNodes  []*Daemon // with Options.HA
 	resourceManager *Daemon
 	nodes           []*Node
 
-	// These are set if this process started the cluster; nil after Attach.
+	// The following four fields are set if this process started the cluster; nil after Attach.
 	ports   *loopback.Ports
 	guard   *guard
 	unlock  func()
-	classes *classArchive // set when the cluster is ready
+	classes *classArchive // set when the cluster is ready; Stop makes it if it does not exist
 
 	administrator *kerberos.Client // set by webServers
 }
@@ -98,7 +99,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
 	}
-	// A failure below stops the cluster, which must not happen to one that was running already.
+	// A failure below stops the cluster, so this check must come first: it must not stop a
+	// cluster that was running before.
 	if err := c.checkNotRunning(); err != nil {
 		c.unlock()
 		return nil, err
@@ -111,7 +113,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start creates what end removes: files, daemons and the guard.
+// start starts the cluster. It creates files, daemons and the guard, which end removes.
 func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	// Remove containers and data of an earlier cluster whose daemons were killed.
 	if err := errors.Join(killProcesses(ctx, c.paths.dir), c.paths.clean()); err != nil {
@@ -170,7 +172,8 @@ func (c *Cluster) lock() error {
 	return nil
 }
 
-// checkNotRunning returns ErrRunning if a daemon of the directory's earlier cluster runs.
+// checkNotRunning returns ErrRunning if a daemon of an earlier cluster in the same directory
+// still runs.
 func (c *Cluster) checkNotRunning() error {
 	earlier, err := Attach(c.paths.dir)
 	if errors.Is(err, ErrNoCluster) {
@@ -222,7 +225,7 @@ func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoo
 		return err
 	}
 	s := state{HadoopVersion: options.HadoopVersion, Nodes: options.Nodes, Environ: daemonEnviron(options.Dir)}
-	var secure []string // options of the JVMs
+	var secure []string // options of the JVMs of a cluster with Kerberos
 	if options.Kerberos {
 		kdc, environ, err := c.prepareKerberos(ctx, options)
 		if err != nil {
@@ -254,7 +257,7 @@ func (c *Cluster) prepare(ctx context.Context, options Options, java java, hadoo
 	return nil
 }
 
-// loadState sets the Cluster's daemons and nodes from cluster.json.
+// loadState sets the Cluster's daemons and nodes to those in file (cluster.json).
 func (c *Cluster) loadState(file *stateFile) {
 	daemons := map[string]*Daemon{}
 	for _, s := range file.state.Daemons {
@@ -279,8 +282,8 @@ func (c *Cluster) loadState(file *stateFile) {
 	}
 }
 
-// Attach returns the cluster of a directory that another process has started with
-// Options.Detached, even if its daemons have ended. It may fail with ErrNoCluster.
+// Attach returns the cluster in a directory, which another process has started with
+// Options.Detached, even if its daemons have ended. It fails with ErrNoCluster if there is none.
 func Attach(dir string) (*Cluster, error) {
 	dir, err := cleanDir(dir)
 	if err != nil {
@@ -335,13 +338,14 @@ func (c *Cluster) format(ctx context.Context) error {
 	if err := formatting.Wait(); err != nil || len(c.otherNameNodes) == 0 {
 		return err
 	}
-	// The standby has the file system of the active NameNode.
+	// The standby begins with a copy of the active NameNode's file system.
 	return os.CopyFS(c.paths.nameDir(secondNameNodeName), os.DirFS(c.paths.nameDir(nameNodeName)))
 }
 
 // format creates the empty file system of d, a NameNode.
 func (d *Daemon) format(ctx context.Context) error {
-	// The DataNodes of several nameservices accept NameNodes of one cluster only.
+	// A DataNode that serves several nameservices requires that their NameNodes have the same
+	// cluster id.
 	arguments := append(d.command[1:len(d.command):len(d.command)], "-format", "-clusterid", "bobbin", "-nonInteractive", "-force")
 	cmd := exec.CommandContext(ctx, d.command[0], arguments...)
 	cmd.Env = d.environ
@@ -352,7 +356,7 @@ func (d *Daemon) format(ctx context.Context) error {
 	return nil
 }
 
-// detach makes the daemons outlive this process.
+// detach gives up the cluster's guard, ports and lock, so that the daemons outlive this process.
 func (c *Cluster) detach() error {
 	if err := c.guard.release(); err != nil {
 		return err
@@ -369,7 +373,7 @@ func (c *Cluster) detach() error {
 // ConfDir returns the clients' configuration directory, the value for HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return c.paths.client() }
 
-// NameNode returns the NameNode. With Options.HA, that is East's first one.
+// NameNode returns the NameNode. With Options.HA, it returns the first of East's two.
 func (c *Cluster) NameNode() *Daemon { return c.namenode }
 
 // NameNodes returns all NameNodes: with Options.HA, the two of East and that of West.
@@ -396,9 +400,10 @@ func (c *Cluster) Daemons() []*Daemon {
 	return daemons
 }
 
-// Stop ends all daemons and containers, and removes the cluster's data. Daemons have
-// ten seconds to end, NodeManagers three, or until ctx ends; then they are killed. If
-// this machine has no archive of classes for the next cluster, Stop makes it.
+// Stop ends all daemons and containers, and removes the cluster's data. It kills NodeManagers
+// that do not end within three seconds, other daemons that do not end within ten seconds, and
+// all when ctx ends. If this machine has no archive of classes for the next cluster, Stop makes
+// it.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.unlock == nil {
 		if err := c.lock(); err != nil {
@@ -408,14 +413,14 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.end(ctx)
 }
 
-// nodeManagerGrace is how long NodeManagers may take to end with the cluster. After
-// an application, one would wait several seconds only to remove files that Stop
-// removes anyway.
+// nodeManagerGrace is how long NodeManagers may take to end when the cluster stops. It is short,
+// because after an application, a NodeManager takes several seconds only to remove files, which
+// Stop removes anyway.
 const nodeManagerGrace = 3 * time.Second
 
-// end stops and removes all parts of the cluster. The caller holds its lock.
+// end stops and removes all parts of the cluster, and unlocks it. The caller holds the lock.
 func (c *Cluster) end(ctx context.Context) error {
-	// A stopping NodeManager still calls the ResourceManager: stop the nodes first.
+	// The nodes stop first, because a NodeManager that stops still calls the ResourceManager.
 	nodes, masters := &errgroup.Group{}, &errgroup.Group{}
 	leaving, hurry := context.WithTimeout(ctx, nodeManagerGrace)
 	defer hurry()

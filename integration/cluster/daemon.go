@@ -19,9 +19,9 @@ import (
 type Endpoint string
 
 const (
-	// RPC is for clients: they speak ClientProtocol to the NameNode,
-	// ApplicationClientProtocol to the ResourceManager, ContainerManagementProtocol to
-	// a NodeManager, and the data transfer protocol to a DataNode.
+	// RPC serves clients: ClientProtocol at the NameNode, ApplicationClientProtocol at the
+	// ResourceManager, ContainerManagementProtocol at a NodeManager, and the data transfer
+	// protocol at a DataNode.
 	RPC Endpoint = "rpc"
 	// HTTP serves web pages and the REST interface.
 	HTTP Endpoint = "http"
@@ -31,11 +31,11 @@ const (
 	Tracker Endpoint = "tracker"
 	// Admin serves the administration protocol of the ResourceManager or a DataNode.
 	Admin Endpoint = "admin"
-	// Localizer serves localizers at their NodeManager.
+	// Localizer serves the localizers of a NodeManager at this NodeManager.
 	Localizer Endpoint = "localizer"
 )
 
-// stopGrace is the time between SIGTERM and SIGKILL, in which a NodeManager ends its
+// stopGrace is the time between SIGTERM and SIGKILL. A NodeManager needs it to end its
 // containers.
 const stopGrace = 10 * time.Second
 
@@ -52,15 +52,15 @@ type Daemon struct {
 
 	mu      sync.Mutex // locked while starting and stopping
 	current process    // zero if not running
-	// exited is closed when the current process has ended and was reaped; nil if it is
-	// not a child.
+	// exited is closed when the current process has ended and was reaped. It is nil if the
+	// current process is not a child of this one.
 	exited chan struct{}
 }
 
 // Name returns the daemon's name in logs and paths, such as "datanode-1".
 func (d *Daemon) Name() string { return d.name }
 
-// Address returns host:port of an endpoint, or "".
+// Address returns the address (host:port) of an endpoint; "" if the daemon does not have it.
 func (d *Daemon) Address(endpoint Endpoint) string { return d.endpoints[endpoint] }
 
 // PID returns the daemon's process id, or 0 when it does not run.
@@ -85,8 +85,8 @@ func (d *Daemon) LogTail(lines int) string {
 	return lastLines(content, lines)
 }
 
-// Start starts a stopped daemon, and returns when it listens. Cluster.WaitReady
-// waits until the cluster uses it.
+// Start starts a stopped daemon, and returns when the daemon listens. It may take longer until
+// the other daemons use it: see Cluster.WaitReady.
 func (d *Daemon) Start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +108,8 @@ func (d *Daemon) launch() error {
 	cmd := exec.Command(d.command[0], d.command[1:]...)
 	cmd.Env = d.environ
 	cmd.Stdout, cmd.Stderr = log, log
-	// In its own session, a daemon gets no Ctrl-C: this process stops the daemons in order.
+	// A daemon has its own session, so that Ctrl-C does not reach it: this process stops the
+	// daemons, in the right order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", d.name, err)
@@ -121,7 +122,7 @@ func (d *Daemon) launch() error {
 		return fmt.Errorf("starting %s: %w", d.name, err)
 	}
 	go func() {
-		// The daemon's log says how the daemon ended.
+		// The error is ignored, because the daemon's log says how the daemon ended.
 		_ = cmd.Wait()
 		close(exited)
 	}()
@@ -158,7 +159,7 @@ func listens(ctx context.Context, address string) bool {
 	return true
 }
 
-// died returns the error of a daemon that ended by itself.
+// died returns the error that says that the daemon has ended by itself.
 func (d *Daemon) died() error {
 	return fmt.Errorf("%s has ended; its log %s ends with\n%s", d.name, d.logFile, d.LogTail(25))
 }
@@ -171,8 +172,8 @@ func (d *Daemon) check() error {
 	return nil
 }
 
-// Stop ends the daemon by SIGTERM, or by SIGKILL when ctx ends or ten seconds pass
-// first. A NodeManager then ends its containers.
+// Stop sends SIGTERM to the daemon, on which a NodeManager also ends its containers. If the daemon
+// has not ended after ten seconds or when ctx ends, Stop kills it.
 func (d *Daemon) Stop(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,7 +195,7 @@ func (d *Daemon) Kill() error {
 	return d.kill()
 }
 
-// killWait bounds the wait for the kernel to end a killed process.
+// killWait limits how long the kernel may take to end a process that was killed.
 const killWait = time.Minute
 
 func (d *Daemon) kill() error {

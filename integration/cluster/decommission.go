@@ -15,9 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// Decommission decommissions hosts: their NodeManagers get no containers, and stop
-// after their last one or the grace period. It recommissions hosts of an earlier
-// call that are not named.
+// Decommission decommissions hosts: their NodeManagers get no further containers, and stop when
+// their last container has ended or the grace period is over. Hosts that an earlier call named,
+// and this one does not, are recommissioned.
 func (c *Cluster) Decommission(ctx context.Context, grace time.Duration, hosts ...string) error {
 	if err := os.WriteFile(c.paths.excludes(), []byte(strings.Join(append(hosts, ""), "\n")), 0o644); err != nil {
 		return err

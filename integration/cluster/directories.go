@@ -10,8 +10,8 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// MakeDirectories creates /tmp for all users, and the users' home directories, in the
-// HDFS of a NameNode.
+// MakeDirectories creates /tmp for all users, and the users' home directories, in the HDFS
+// of each nameservice. Start calls it.
 func (c *Cluster) MakeDirectories(ctx context.Context) error {
 	for _, namenode := range c.activeNameNodes() {
 		if err := c.makeDirectories(ctx, namenode); err != nil {
@@ -57,6 +57,6 @@ func (c *Cluster) makeDirectories(ctx context.Context, namenode *Daemon) error {
 	if err := client.MkdirAll("/tmp", 0o777); err != nil {
 		return err
 	}
-	// HDFS encodes the sticky bit as Unix does, unlike Go.
+	// HDFS encodes the sticky bit as Unix does, not as os.ModeSticky.
 	return client.Chmod("/tmp", 0o1777)
 }

@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// clusterVariable is the environment variable of every daemon with the cluster's directory,
-// by which the cluster's daemons are recognized.
+// clusterVariable is the environment variable that every daemon has, with the cluster's directory
+// as its value. By it, the guard and killProcesses recognize the cluster's daemons.
 const clusterVariable = "BOBBIN_CLUSTER_DIR"
 
-// containerMark begins the entry of LOG_DIRS, set by YARN, in the environment of all
-// containers of the cluster in dir.
+// containerMark returns the text with which a variable begins in the environment of all
+// containers of the cluster in dir, and of no other process. YARN sets this variable, LOG_DIRS.
 func containerMark(dir string) string { return "LOG_DIRS=" + dir + "/" }
 
 // guardScript stops a cluster when its owner, the process that started it, has
-// ended, even by SIGKILL: it waits for the end of a pipe that the owner has open.
+// ended, even by SIGKILL. It notices this at its stdin, a pipe that the owner keeps open.
 //
 // It finds daemons and containers by their environment, so that it misses none. It
-// first sends SIGTERM, at which NodeManagers end their containers, and then kills
-// the rest until there is no process any more.
+// first sends SIGTERM, on which NodeManagers end their containers. After 5 s it kills the
+// processes that are left, until there are none.
 const guardScript = `
 read -r word
 [ "$word" = released ] && exit 0
@@ -62,7 +62,7 @@ while [ $left = yes ]; do
 done
 `
 
-// guard is the process of guardScript, which outlives the cluster's owner.
+// guard is the process that runs guardScript. It lives longer than the cluster's owner.
 type guard struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -81,7 +81,7 @@ func startGuard(dir string) (*guard, error) {
 	return &guard{cmd: cmd, stdin: stdin}, nil
 }
 
-// release makes the guard end without stopping the daemons.
+// release makes the guard end without stopping the cluster.
 func (g *guard) release() error {
 	_, err := io.WriteString(g.stdin, "released\n")
 	if closeErr := g.stdin.Close(); err == nil {
@@ -96,7 +96,8 @@ func (g *guard) release() error {
 	return nil
 }
 
-// killProcesses kills the remaining processes of a directory's cluster, until none is left or ctx ends.
+// killProcesses kills the processes that are left of the cluster in a directory. It repeats this
+// until none is left or ctx ends.
 func killProcesses(ctx context.Context, dir string) error {
 	for {
 		left, err := clusterProcesses(dir)
@@ -116,7 +117,8 @@ func killProcesses(ctx context.Context, dir string) error {
 	}
 }
 
-// clusterProcesses returns the daemons and containers of a directory's cluster.
+// clusterProcesses returns the processes of the daemons and containers of the cluster in a
+// directory.
 func clusterProcesses(dir string) ([]process, error) {
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -128,7 +130,8 @@ func clusterProcesses(dir string) ([]process, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Identify the process before reading its environment: the signal must reach that process.
+		// The process is identified before its environment is read. Otherwise it could be another
+		// process, with the same id, that gets the signal.
 		p, err := identify(pid)
 		if err != nil {
 			continue

@@ -25,7 +25,7 @@ const mavenAdvice = "install Maven 3.6 or newer (Debian, Ubuntu: apt-get install
 
 var hadoopVersionForm = regexp.MustCompile(`^\d+\.\d+\.\d+[A-Za-z0-9.-]*$`)
 
-// hadoop is one Hadoop release on this machine.
+// hadoop is a Hadoop release whose jars are on this machine.
 type hadoop struct {
 	version   string
 	classPath []string // jars, in Maven's order
@@ -33,7 +33,7 @@ type hadoop struct {
 }
 
 // Jars returns the paths of a Hadoop release's jars, in the order of the class path.
-// Maven downloads missing ones.
+// Maven downloads jars that are missing on this machine.
 func Jars(ctx context.Context, version string, logger *slog.Logger) ([]string, error) {
 	return JarsOf(ctx, pom, version, logger)
 }
@@ -45,8 +45,7 @@ func JarsOf(ctx context.Context, pom []byte, version string, logger *slog.Logger
 	return h.classPath, err
 }
 
-// findHadoop resolves the jars of a Hadoop release with Maven, and caches the class
-// path in the user's cache directory, as Maven takes seconds.
+// findHadoop resolves the jars of a Hadoop release.
 func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoop, error) {
 	return resolve(ctx, pom, version, logger)
 }
@@ -96,8 +95,8 @@ func resolve(ctx context.Context, pom []byte, version string, logger *slog.Logge
 	return h, nil
 }
 
-// cacheDir returns the cache directory for a Hadoop release, which it creates. The
-// name has a hash of the pom, so that a changed pom is resolved again.
+// cacheDir creates and returns the cache directory for a pom.xml and a Hadoop release. Its
+// name has a hash of pom, so that a changed pom.xml is resolved again.
 func cacheDir(pom []byte, version string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

@@ -25,14 +25,15 @@ import (
 // storePassword is the password of keystore and truststore.
 const storePassword = "geheim"
 
-// keystore and truststore have the certificate of all web servers, if they ask for HTTPS.
+// keystore and truststore are the files with the certificate that all web servers share. They
+// exist only on a cluster with Options.HTTPS.
 func (p paths) keystore() string   { return filepath.Join(p.dir, "conf", "keystore.p12") }
 func (p paths) truststore() string { return filepath.Join(p.dir, "conf", "truststore.p12") }
 
-// webKeys has the HTTPS variants of keys of web servers' addresses.
+// webKeys replaces the keys of web servers' HTTP addresses by the keys of their HTTPS addresses.
 var webKeys = strings.NewReplacer("http-address", "https-address", "http.address", "https.address", "webapp.address", "webapp.https.address")
 
-// webKey returns the key of a web server's address, given that for HTTP.
+// webKey returns the key of a web server's address on this cluster. key is the key for HTTP.
 func (p properties) webKey(key string) string {
 	if p.options.HTTPS {
 		return webKeys.Replace(key)
@@ -40,7 +41,8 @@ func (p properties) webKey(key string) string {
 	return key
 }
 
-// https returns the properties by which web servers ask for HTTPS.
+// https returns the properties that make web servers use HTTPS. It returns none if
+// Options.HTTPS is false.
 func (p properties) https() site {
 	if !p.options.HTTPS {
 		return site{}
@@ -92,16 +94,18 @@ func (p paths) writeStores(nodes []NodeSpec) error {
 	return errors.Join(os.WriteFile(p.keystore(), keystore, 0o600), os.WriteFile(p.truststore(), trusted, 0o644))
 }
 
-// webClient is how to reach web servers.
+// webClient sends requests to the daemons' web servers, whose URLs begin with scheme.
 type webClient struct {
 	http.RoundTripper
 	scheme string
 }
 
-// plainWeb keeps no idle connections: they would outlive the cluster.
+// plainWeb returns a webClient for HTTP. It keeps no idle connections, because they would outlive
+// the cluster.
 func plainWeb() webClient { return webClient{&http.Transport{DisableKeepAlives: true}, "http"} }
 
-// webServers returns how to reach the web servers of the cluster in the directory.
+// webServers returns a webClient for the web servers of the cluster in the directory. It uses
+// HTTPS if the cluster does.
 func (p paths) webServers() (webClient, error) {
 	trusted, err := keystore.LoadTrusted(p.truststore(), storePassword)
 	if errors.Is(err, fs.ErrNotExist) {

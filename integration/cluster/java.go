@@ -23,11 +23,11 @@ type java struct {
 	path    string // of the java command
 	version string // as the command prints it, such as "17.0.15"
 	feature int    // feature release, such as 17
-	build   string // all that java -version prints
+	build   string // everything that java -version prints
 }
 
-// findJava returns the Java runtime in JAVA_HOME or on the PATH. It fails if that is
-// older than minimumJava.
+// findJava returns the Java runtime in JAVA_HOME or, if that is not set, on the PATH. It fails if
+// the runtime is older than minimumJava.
 func findJava(ctx context.Context) (java, error) {
 	path, from := "", "the PATH"
 	if home := os.Getenv("JAVA_HOME"); home != "" {

@@ -24,27 +24,27 @@ import (
 
 const kdcName = "kdc"
 
-// Users of a cluster with Kerberos. Password is the password of each.
+// Users of a cluster with Kerberos. All have the same Password.
 const (
 	Alice    = "alice"
 	Bob      = "bob"
-	Gateway  = "gateway" // may act for Alice
+	Gateway  = "gateway" // proxy user, who may act for Alice
 	Password = "geheim"
 )
 
-// kdcDir has the KDC's database, krb5.conf and keytabs.
+// kdcDir returns the directory with the KDC's database, krb5.conf and the keytabs.
 func (p paths) kdcDir() string             { return filepath.Join(p.dir, "kdc") }
 func (p paths) keytab(owner string) string { return filepath.Join(p.kdcDir(), owner+".keytab") }
 func (p paths) replacements() string       { return filepath.Join(p.dir, "conf", "replacements") }
 
-// servicesKeytab has the keys of all daemons.
+// servicesKeytab is the owner, in paths.keytab, of the keytab with the keys of all daemons.
 const servicesKeytab = "services"
 
 // KDC returns the daemon with the KDC; nil on a cluster without Kerberos.
 func (c *Cluster) KDC() *Daemon { return c.kdc }
 
-// Kerberos returns the cluster's Kerberos database, with which users log in; nil on a
-// cluster without Kerberos.
+// Kerberos returns the cluster's KDC for tests that configure logins or change principals; nil on
+// a cluster without Kerberos.
 func (c *Cluster) Kerberos() *kdctest.KDC {
 	if c.kdc == nil {
 		return nil
@@ -55,8 +55,8 @@ func (c *Cluster) Kerberos() *kdctest.KDC {
 // Keytab returns the path of a user's keytab.
 func (c *Cluster) Keytab(user string) string { return c.paths.keytab(user) }
 
-// webServers returns how to reach the daemons' web servers, on a cluster with Kerberos as
-// their administrator.
+// webServers returns a client of the daemons' web servers. On a cluster with Kerberos, the client
+// logs in as their administrator.
 func (c *Cluster) webServers(ctx context.Context) (webClient, error) {
 	servers, err := c.paths.webServers()
 	if c.kdc == nil || err != nil {
@@ -75,8 +75,8 @@ func (c *Cluster) webServers(ctx context.Context) (webClient, error) {
 	return servers, nil
 }
 
-// superuser returns the options of a client of a NameNode that is its superuser, the
-// NameNode's own principal.
+// superuser returns the options of a client that is the superuser of a NameNode: the user who runs
+// the NameNode or, on a cluster with Kerberos, the NameNode's own principal.
 func (c *Cluster) superuser(namenode *Daemon) (hdfs.ClientOptions, error) {
 	options := hdfs.ClientOptions{Addresses: []string{namenode.Address(RPC)}}
 	if c.kdc == nil {
@@ -175,7 +175,8 @@ func (p properties) kerberos() site {
 	}
 }
 
-// kerberosDaemon returns the further properties of all daemons.
+// kerberosDaemon returns the properties that all daemons of a secure cluster have in addition to
+// those of kerberos.
 func (p properties) kerberosDaemon() site {
 	if !p.options.Kerberos {
 		return site{}
@@ -183,10 +184,10 @@ func (p properties) kerberosDaemon() site {
 	keytab := p.paths.keytab(servicesKeytab)
 	s := site{
 		core: Properties{
-			// Any user may renew and relay; "rm" renews.
+			// The ResourceManager may act for all users, because it renews their tokens.
 			"hadoop.proxyuser.rm.hosts":  "*",
 			"hadoop.proxyuser.rm.groups": "*",
-			// A gateway may act for one user.
+			// The gateway may act for Alice only.
 			"hadoop.proxyuser." + Gateway + ".hosts": "*",
 			"hadoop.proxyuser." + Gateway + ".users": Alice,
 		},
@@ -223,7 +224,7 @@ func (p properties) kerberosDaemon() site {
 var secureIOUtils []byte
 
 // compileReplacements compiles the class that NodeManagers of a secure cluster need in
-// place of Hadoop's.
+// place of Hadoop's, for the oldest supported Java.
 func compileReplacements(ctx context.Context, java java, jars []string, dir string) error {
 	source := filepath.Join(dir, "SecureIOUtils.java")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -14,6 +14,7 @@ import (
 //	lock           held while a process starts, stops or owns the cluster
 //	client/        the clients' configuration directory
 //	conf/DAEMON/   each daemon's configuration directory
+//	conf/web/      the web.xml files of HDFS's web servers, on the class path of all daemons
 //	logs/          what each daemon printed
 //	hdfs/, yarn/   the NameNodes' and the ResourceManager's data
 //	node-N/        a node's blocks, localized files and container logs
@@ -46,7 +47,7 @@ func (p paths) containerLogDir(index int) string {
 }
 func (p paths) nodeRecoveryDir(index int) string { return filepath.Join(p.node(index), "recovery") }
 
-// clean removes the files of a cluster, except logs and lock.
+// clean removes the files of a cluster, except the logs and the lock.
 func (p paths) clean() error {
 	made := []string{p.state(), p.client(), p.tmp(), p.classes()}
 	for _, name := range []string{"conf", "hdfs", "yarn"} {
@@ -60,7 +61,8 @@ func (p paths) clean() error {
 	return errors.Join(errs...)
 }
 
-// log4j is all daemons' Log4j configuration, to standard error, which goes to the log file.
+// log4j is the Log4j configuration of all daemons. It logs to standard error, which goes to the
+// daemon's log file.
 const log4j = `log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -74,11 +76,13 @@ log4j.logger.org.apache.hadoop.ipc.Client=WARN
 log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 `
 
-// webXML is an empty web application for NameNode and DataNode, which Hadoop's jars lack.
+// webXML is an empty web application. NameNodes and DataNodes need one for their web servers, and
+// Hadoop's jars contain none.
 const webXML = `<web-app xmlns="http://java.sun.com/xml/ns/javaee" version="2.5"></web-app>
 `
 
-// fairScheduler defines the FairScheduler's queues, which ApplicationMasters may fill.
+// fairScheduler defines the FairScheduler's queues. ApplicationMasters may use all resources of a
+// queue.
 const fairScheduler = `<allocations>
   <queue name="default"/>
   <queue name="batch"/>
@@ -93,8 +97,8 @@ func (p paths) write(settings properties) error {
 	if err != nil {
 		return err
 	}
-	// The JVMs resolve names by this file only, without waiting for a DNS server. The
-	// first name in each line, which daemons use, is the address itself.
+	// The JVMs resolve names only by this file, without waiting for a DNS server. Daemons use
+	// the first name in each line, which is the address itself.
 	hosts := masterHost + " " + masterHost + " localhost " + hostname + "\n"
 	topology := ""
 	for _, node := range settings.options.Nodes {

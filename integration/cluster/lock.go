@@ -11,7 +11,8 @@ import (
 
 var errLocked = errors.New("locked by another process")
 
-// tryLock locks a file, which it creates if needed, until unlock or the process's end.
+// tryLock locks a file until unlock is called or the process ends. It creates the file if it does
+// not exist. It fails with errLocked if another process has locked the file.
 func tryLock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -27,7 +28,7 @@ func tryLock(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// lockWait is tryLock that waits until the lock is free or ctx ends.
+// lockWait locks a file as tryLock does, but waits until the lock is free or ctx ends.
 func lockWait(ctx context.Context, path string) (unlock func(), err error) {
 	for {
 		unlock, err = tryLock(path)

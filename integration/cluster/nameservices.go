@@ -25,11 +25,12 @@ const (
 	westNameNodeName   = "namenode-west"
 )
 
-// nameNode says which NameNode a daemon is. service is "" on a cluster without
-// nameservices, id in a nameservice with one NameNode.
+// nameNode says which NameNode a daemon is. service is the nameservice, "" on a cluster without
+// nameservices. id is the NameNode's id in the nameservice, "" if it is the only one there.
 type nameNode struct{ daemon, service, id string }
 
-// nameNodes returns the cluster's NameNodes, that of the default file system first.
+// nameNodes returns the cluster's NameNodes. The first is the one of the default file system that
+// becomes active.
 func (o Options) nameNodes() []nameNode {
 	if !o.HA {
 		return []nameNode{{daemon: nameNodeName}}
@@ -86,8 +87,8 @@ func (c *Cluster) activeNameNodes() []*Daemon {
 	return active
 }
 
-// Activate makes a standby, one of East's NameNodes, the active NameNode. The one that was
-// active must not run. It waits for a NameNode that starts.
+// Activate makes namenode, a standby of East, the active NameNode. The NameNode that was active
+// before must not run. If namenode is still starting, Activate waits for it.
 func (c *Cluster) Activate(ctx context.Context, namenode *Daemon) error {
 	options := ipc.Options{Protocol: "org.apache.hadoop.ha.HAServiceProtocol"}
 	if c.kdc == nil {

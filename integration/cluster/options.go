@@ -42,8 +42,8 @@ type Options struct {
 	// SPNEGO makes the web servers of a cluster with Kerberos ask for it. Without, they
 	// answer any reader, and the ResourceManager takes no submissions by REST.
 	SPNEGO bool
-	// HTTPS makes all web servers ask for HTTPS, with a certificate that clients know from
-	// the truststore of their ssl-client.xml.
+	// HTTPS makes all web servers use HTTPS. Their certificate is in the truststore that the
+	// clients' ssl-client.xml names.
 	HTTPS bool
 	// Detached makes the daemons outlive this process, for Attach. Otherwise they end
 	// with this process, even if it is killed.
@@ -54,9 +54,9 @@ type Options struct {
 
 // NodeSpec is one host of a cluster.
 type NodeSpec struct {
-	// Host is the node's host name, an IPv4 loopback address: only such addresses make
-	// each node a host of its own without root. It should not be 127.0.0.2, which some
-	// systems resolve to the machine's name.
+	// Host is the node's host name. It is an IPv4 loopback address, because this is the only
+	// way to give each node a different host without being root. It should not be 127.0.0.2,
+	// which some systems resolve to the machine's name.
 	Host string
 	// Rack is the node's place in the network topology, such as "/rack-a".
 	Rack string
@@ -66,7 +66,7 @@ type NodeSpec struct {
 	VCores int
 	// HDFS overrides properties in the DataNode's hdfs-site.xml.
 	HDFS Properties
-	// PrivilegedPort makes the DataNode transfer data at a port below 1024. Only root may
+	// PrivilegedPort makes the DataNode transfer data at a port below 1024. Then only root can
 	// start it.
 	PrivilegedPort bool
 }

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// process identifies a process: an id is unique together with the start time and the boot.
+// process identifies a process. Ids are reused, but an id is unique together with the start time
+// and the boot.
 type process struct {
 	PID int `json:"pid"`
 	// Start is when the process started, in clock ticks since boot: field 22 of /proc/PID/stat.
@@ -20,7 +21,7 @@ type process struct {
 	Boot string `json:"boot"`
 }
 
-// identify returns the process that has a pid now.
+// identify returns the process that has the id pid now.
 func identify(pid int) (process, error) {
 	boot, err := bootID()
 	if err != nil {
@@ -38,14 +39,15 @@ func bootID() (string, error) {
 	return string(bytes.TrimSpace(id)), err
 }
 
-// readStat returns a process's start time, and whether it runs and is no zombie.
+// readStat returns a process's start time, and whether it runs. A zombie does not run.
 func readStat(pid int) (start uint64, live bool, err error) {
 	path := "/proc/" + strconv.Itoa(pid) + "/stat"
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return 0, false, err
 	}
-	// The command, in parentheses, is the second field and can hold anything.
+	// The second field is the command, in parentheses. It can contain anything, also spaces and
+	// parentheses.
 	fields := bytes.Fields(content[bytes.LastIndexByte(content, ')')+1:])
 	if len(fields) < 20 {
 		return 0, false, fmt.Errorf("%s: too few fields: %q", path, content)
@@ -54,8 +56,8 @@ func readStat(pid int) (start uint64, live bool, err error) {
 	if err != nil {
 		return 0, false, fmt.Errorf("%s: %w", path, err)
 	}
-	// Field 20 is the number of threads. Others may run after the first has ended, as
-	// happens for a moment while another one calls exec.
+	// Field 20 is the number of threads. If it is more than 1, the process runs although its
+	// first thread has ended, for example for a moment while another thread calls exec.
 	ended := (fields[0][0] == 'Z' || fields[0][0] == 'X') && (string(fields[17]) == "0" || string(fields[17]) == "1")
 	return start, !ended, nil
 }
@@ -70,10 +72,11 @@ func (p process) alive() bool {
 	return err == nil && boot == p.Boot
 }
 
-// signal sends a signal to the process, unless it has ended, and never to another
-// one with the same id.
+// signal sends a signal to the process. If the process has ended, it does nothing: it never sends
+// the signal to another process with the same id.
 func (p process) signal(sig syscall.Signal) error {
-	// FindProcess opens a pidfd: the signal can only reach the process that alive confirms.
+	// FindProcess opens a pidfd, so the signal can reach only the process that has the id now.
+	// alive then confirms that this is p.
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {
 		return nil

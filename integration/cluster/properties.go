@@ -6,7 +6,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/kerberos/kdctest"
 )
 
-// site is the configuration of a daemon or of a client.
+// site is the configuration of a daemon or of a client: a field for each file.
 type site struct {
 	core, hdfs, yarn  Properties
 	capacityScheduler Properties // only the ResourceManager's
@@ -15,11 +15,11 @@ type site struct {
 	mapred            Properties // mapred-site.xml of NodeManagers with the shuffle service
 }
 
-// properties computes the cluster's configuration.
+// properties computes the configuration of the cluster's daemons and clients.
 type properties struct {
 	options   Options
 	paths     paths
-	endpoints map[string]map[Endpoint]string // by daemon
+	endpoints map[string]map[Endpoint]string // addresses by daemon
 }
 
 // client returns the configuration of clients.
@@ -56,15 +56,15 @@ func (p properties) daemon() site {
 	secure := p.kerberosDaemon()
 	s.core = Properties{
 		"hadoop.tmp.dir": p.paths.tmp(),
-		// TableMapping without its cache, with which the NameNode would look up a
-		// DataNode's rack by the address that it connects from, 127.0.0.1 for all
-		// DataNodes. The ResourceManager has its own cache.
+		// This is TableMapping without its cache. With the cache, the NameNode would look up
+		// a DataNode's rack by the address from which the DataNode connects, which is
+		// 127.0.0.1 for all DataNodes. The ResourceManager has its own cache.
 		"net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping$RawTableMapping",
 		"net.topology.table.file.name":          p.paths.topology(),
 		// Daemons start at the same time and wait for one another.
 		"ipc.client.connect.retry.interval": "200",
 		"ipc.client.connect.max.retries":    "150",
-		// The default is a file in the home directory.
+		// By default, this file is in the home directory.
 		"hadoop.http.authentication.signature.secret.file": p.paths.httpSecret(),
 	}.with(secure.core, s.core)
 	s.hdfs = Properties{
@@ -79,7 +79,8 @@ func (p properties) daemon() site {
 	s.yarn = Properties{
 		"yarn.resourcemanager.connect.retry-interval.ms": "300",
 		"yarn.resourcemanager.scheduler.class":           p.scheduler(),
-		// The defaults are a queue for each user, and memory in gigabytes.
+		// By default, the FairScheduler makes a queue for each user, and gives memory in
+		// whole gigabytes.
 		"yarn.scheduler.fair.user-as-default-queue": "false",
 		"yarn.scheduler.increment-allocation-mb":    "128",
 		"yarn.resourcemanager.nodes.exclude-path":   p.paths.excludes(),
@@ -114,7 +115,7 @@ func (p properties) resourceManager() site {
 		prefix + "root.default.user-limit-factor": "100",
 		prefix + "root.batch.user-limit-factor":   "100",
 		prefix + "maximum-am-resource-percent":    "1.0",
-		// These values are those in the file that Hadoop ships.
+		// These two values are those of the file that comes with Hadoop.
 		prefix + "node-locality-delay": "40",
 		prefix + "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
 	}.with(p.kerberos().capacityScheduler, p.options.CapacityScheduler)
@@ -147,13 +148,13 @@ func (p properties) nodeManager(index int) site {
 	s.yarn = Properties{
 		"yarn.nodemanager.resource.memory-mb":  strconv.Itoa(node.MemoryMB),
 		"yarn.nodemanager.resource.cpu-vcores": strconv.Itoa(node.VCores),
-		// Kill containers that exceed their memory, and check often. With the default
-		// memory.enforced=true the NodeManager would rely on cgroups, which are missing
-		// here, and check nothing.
+		// Containers that exceed their memory are killed, and checked often. With the default,
+		// memory.enforced=true, the NodeManager would check nothing, because it would rely on
+		// cgroups, which are not used here.
 		"yarn.nodemanager.resource.memory.enforced": "false",
 		"yarn.nodemanager.pmem-check-enabled":       "true",
-		// A small Go program maps 1.5 GB of address space: YARN's limit of 2.1 times the
-		// physical memory would kill containers below 750 MB.
+		// A small Go program maps 1.5 GB of address space. If YARN limited that to 2.1 times
+		// the physical memory, as by default, it would kill containers below 750 MB.
 		"yarn.nodemanager.vmem-check-enabled":                   "false",
 		"yarn.nodemanager.container-monitor.interval-ms":        "1000",
 		"yarn.nodemanager.container-monitor.process-tree.class": "org.apache.hadoop.yarn.util.ProcfsBasedProcessTree",
@@ -178,8 +179,9 @@ func (p properties) nodeManager(index int) site {
 		s.mapred = Properties{"mapreduce.shuffle.port": "0"}
 	}
 	if p.options.Kerberos {
-		// The ResourceManager compares a principal with the address that a NodeManager
-		// connects from, 127.0.0.1 for all, only if its own configuration has one.
+		// Only NodeManagers have this key. If the ResourceManager had it too, it would compare
+		// the principal with the address from which a NodeManager connects, which is
+		// 127.0.0.1 for all of them.
 		s.yarn["yarn.nodemanager.principal"] = "nm/" + masterHost + "@" + kdctest.Realm
 	}
 	return s

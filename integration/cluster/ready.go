@@ -12,8 +12,8 @@ import (
 
 // WaitReady returns nil when the cluster is usable: the NameNode has left safe mode
 // and knows all DataNodes, and the ResourceManager is active and knows all
-// NodeManagers as RUNNING. If a daemon does not run, the error has the end of its
-// log; if ctx ends, it says what is missing.
+// NodeManagers as RUNNING. If a daemon does not run, WaitReady returns an error with the end of
+// the daemon's log. If ctx ends, the error says what is missing.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -49,10 +49,11 @@ func (c *Cluster) checkReady(ctx context.Context) error {
 	return checkReady(ctx, servers, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
 }
 
-// CheckReady returns what a cluster of so many nodes lacks to be usable, or nil, by the
-// web servers of its NameNode and ResourceManager (host:port). A host in started
-// counts only after a heartbeat since that time, because the loss of a killed daemon
-// is noticed some seconds later. Missing works with any cluster.
+// CheckReady returns nil if a cluster with this many nodes is usable, or an error that says what
+// is missing. It asks the web servers (host:port) of the cluster's NameNode and ResourceManager.
+// started has the times at which hosts were started. Such a host counts only if it has sent a
+// heartbeat since then, because the loss of a killed daemon is noticed some seconds later.
+// CheckReady works with any cluster.
 func CheckReady(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
 	return checkReady(ctx, plainWeb(), nameNode, resourceManager, nodes, started)
 }
@@ -95,7 +96,7 @@ func checkStorage(ctx context.Context, servers webClient, nameNode string, nodes
 	ready := 0
 	for address, node := range live {
 		host, _, _ := strings.Cut(address, ":")
-		heard := asked.Add(-time.Duration(node.LastContact+1) * time.Second) // at this time or later
+		heard := asked.Add(-time.Duration(node.LastContact+1) * time.Second) // earliest last contact
 		if node.Capacity > 0 && heard.After(started[host]) {
 			ready++
 		}
@@ -107,7 +108,8 @@ func checkStorage(ctx context.Context, servers webClient, nameNode string, nodes
 }
 
 func checkCompute(ctx context.Context, servers webClient, resourceManager string, nodes int, started map[string]time.Time) error {
-	// A starting ResourceManager lists nodes before it serves the administration protocol.
+	// The state is checked, too, because a ResourceManager that starts lists nodes before it
+	// serves the administration protocol.
 	var info struct {
 		ClusterInfo struct {
 			HAState string `json:"haState"`

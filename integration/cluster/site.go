@@ -11,7 +11,7 @@ import (
 // Properties are Hadoop configuration properties by name.
 type Properties map[string]string
 
-// with returns the properties, overridden by others.
+// with returns a copy of p in which each of others, in their order, overrides properties.
 func (p Properties) with(others ...Properties) Properties {
 	all := maps.Clone(p)
 	if all == nil {

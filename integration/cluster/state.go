@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// state, in the directory's cluster.json, describes a cluster to other processes.
+// state describes a cluster to other processes. It is in cluster.json in the cluster's directory.
 type state struct {
 	HadoopVersion string        `json:"hadoopVersion"`
 	Nodes         []NodeSpec    `json:"nodes"`
@@ -24,7 +24,7 @@ type daemonState struct {
 	Process   process             `json:"process"`
 }
 
-// stateFile is a state on disk.
+// stateFile is the file cluster.json and the state in it.
 type stateFile struct {
 	path string
 
@@ -56,7 +56,7 @@ func (f *stateFile) write() error {
 	return os.Rename(fresh, f.path)
 }
 
-// readState reads the state of a directory's cluster. It may fail with ErrNoCluster.
+// readState reads the state in the file at path. It fails with ErrNoCluster if there is no file.
 func readState(path string) (*stateFile, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
-// Command collector is an OpenTelemetry collector for tests: the released one with the OTLP
-// receiver and the debug exporter, which writes all that it receives to stderr. It is a
-// module of its own, so that the collector's dependencies are not bobbin's.
+// Command collector is an OpenTelemetry collector for tests. It consists of a release of the
+// collector with the OTLP receiver and the debug exporter, which writes everything that it
+// receives to stderr. The command is a separate module, so that the collector's dependencies do
+// not become dependencies of bobbin.
 package main
 
 import (
@@ -19,7 +20,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// factories returns the parts of the collector. It reports nothing of its own.
+// factories returns the parts of the collector: the OTLP receiver and the debug exporter. The
+// collector's own telemetry is switched off.
 func factories() (f otelcol.Factories, err error) {
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
 		return f, err

@@ -2,10 +2,10 @@
 // host is a container with its own name, address and disk, on a separate network.
 // Hosts can be killed, paused and disconnected, and their clocks can be changed.
 //
-// It needs the image of make docker-image. Inside runs tests as a host of that
-// network, so that they, and the programs that they start, and the cluster's hosts
-// can connect to each other by name. That needs Linux, root, and the commands
-// nsenter, unshare and mount.
+// It needs the image that make docker-image builds. RunInside runs tests on a host of the
+// cluster's network. So the tests, the programs that they start, and the cluster's hosts can
+// connect to each other by name. RunInside needs Linux, root, and the commands nsenter, unshare
+// and mount.
 package containers
 
 import (
@@ -75,9 +75,9 @@ type Cluster struct {
 	logger *slog.Logger
 }
 
-// state describes a cluster to another process.
+// state describes a cluster to another process, in the file cluster.json.
 type state struct {
-	Dir       string            `json:"dir"` // on this machine: the client's configuration
+	Dir       string            `json:"dir"` // directory on this machine
 	Network   string            `json:"network"`
 	HA        bool              `json:"ha"`
 	Kerberos  bool              `json:"kerberos"`
@@ -85,8 +85,9 @@ type state struct {
 	Addresses map[string]string `json:"addresses"` // IP address by name
 }
 
-// Start starts a cluster and returns when it is usable. If it fails or ctx ends
-// first, it removes everything. It also removes what killed earlier processes left.
+// Start starts a cluster and returns when it is usable. If it fails or ctx ends first, it
+// removes everything that it has created. It also removes what earlier processes, which were
+// killed, have left.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Image == "" {
 		options.Image = DefaultImage
@@ -136,13 +137,13 @@ func newClient() (*client.Client, error) {
 	return engine, nil
 }
 
-// start creates everything that Stop removes.
+// start starts the cluster. Stop removes everything that it creates, even if it has failed.
 func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := c.removeAbandoned(ctx); err != nil {
 		return err
 	}
-	// Instead of testcontainers' reaper container, whose image may be missing, sweep
-	// removes what is left.
+	// removeAbandoned does the work of testcontainers' reaper container, whose image may be
+	// missing.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	return c.writeState()
 }
 
-// loadState sets the Cluster's hosts from its state.
+// loadState sets the Cluster's hosts to those in its state.
 func (c *Cluster) loadState() {
 	for name, id := range c.state.Hosts {
 		c.hosts[name] = &Host{docker: c.docker, id: id, Name: name, Address: c.state.Addresses[name]}
@@ -229,7 +230,7 @@ func (c *Cluster) resourceManagers() []string {
 
 // WaitReady returns when every worker's DataNode and NodeManager has reported since
 // the worker's last start, and a ResourceManager is active. If ctx ends first, the
-// error says what is missing; if a daemon has ended, it has the end of its log.
+// error says what is missing. If a host has ended, the error has the end of the host's log.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -240,7 +241,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() == nil || missing == nil {
-			missing = now // after ctx's end, keep the last answer
+			missing = now // errors after ctx's end do not say what is missing
 		}
 		if err := c.checkRunning(ctx); err != nil && ctx.Err() == nil {
 			return err
@@ -263,8 +264,8 @@ func (c *Cluster) checkReady(ctx context.Context) error {
 	}
 	var errs []error
 	for _, name := range c.resourceManagers() {
-		// A standby ResourceManager redirects to the active one by a name that this
-		// machine cannot resolve: follow no redirects.
+		// A standby ResourceManager redirects to the active one by a name that this machine
+		// cannot resolve. So each is asked at its own address, and one must be ready.
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := cluster.CheckReady(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()), started)
 		cancel()
@@ -322,8 +323,8 @@ func (c *Cluster) Logs(ctx context.Context) map[string]string {
 	return all
 }
 
-// Heal starts, unpauses and reconnects every host, resets its clock and properties,
-// and waits until the cluster is ready.
+// Heal starts, unpauses and reconnects every host, resets the hosts' clocks and properties, and
+// waits until the cluster is ready.
 func (c *Cluster) Heal(ctx context.Context) error {
 	healing, healingCtx := errgroup.WithContext(ctx)
 	for _, host := range c.hosts {

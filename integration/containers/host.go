@@ -28,7 +28,7 @@ type Host struct {
 
 	docker *client.Client
 	id     string
-	// changed is set if Override or SetClock was called and not undone.
+	// changed is true after Override or SetClock, until heal has undone it.
 	changed bool
 }
 
@@ -49,7 +49,7 @@ func (h *Host) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Start starts the host unless it is running.
+// Start starts the host. If the host is running, it does nothing.
 func (h *Host) Start(ctx context.Context) error {
 	if err := h.docker.ContainerStart(ctx, h.id, container.StartOptions{}); err != nil {
 		return fmt.Errorf("starting %s: %w", h.Name, err)
@@ -82,7 +82,8 @@ func (h *Host) Running(ctx context.Context) (bool, error) {
 	return found.State.Running, nil
 }
 
-// Override sets properties of the host's daemons from the next start.
+// Override overrides properties of the host's daemons. It takes effect when the host is started
+// the next time. An empty map removes all overrides.
 func (h *Host) Override(ctx context.Context, properties map[string]string) error {
 	var text strings.Builder
 	for name, value := range properties {
@@ -92,8 +93,9 @@ func (h *Host) Override(ctx context.Context, properties map[string]string) error
 	return h.write(ctx, "/etc/hadoop/overrides", text.String())
 }
 
-// SetClock sets how far the daemons' clock is ahead of the real time, from the next
-// start; 0 resets it. Go programs, which do not use libc, keep the real time.
+// SetClock sets how far the clock of the host's daemons is ahead of the real time; 0 resets it.
+// It takes effect when the host is started the next time. Go programs keep the real time, because
+// they do not use libc.
 func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
 	h.changed = true
 	told := ""
@@ -103,7 +105,7 @@ func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
 	return h.write(ctx, "/etc/faketimerc", told)
 }
 
-// write writes a file of the host, running or not.
+// write writes a file on the host, whether the host is running or not.
 func (h *Host) write(ctx context.Context, file, content string) error {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
@@ -222,7 +224,8 @@ func haState(ctx context.Context, address string) (string, error) {
 	return answer.ClusterInfo.HAState, json.NewDecoder(response.Body).Decode(&answer)
 }
 
-// heal undoes everything that the methods above did to the host.
+// heal undoes what the other methods have done to the host: it unpauses, starts and reconnects
+// the host, and resets its properties and its clock.
 func (h *Host) heal(ctx context.Context) error {
 	found, err := h.docker.ContainerInspect(ctx, h.id)
 	if err != nil {

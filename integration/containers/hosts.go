@@ -58,7 +58,7 @@ func hostSpecs(options Options) []hostSpec {
 	return specs
 }
 
-// properties returns the properties that override those of docker/conf.
+// properties returns the properties that override the properties in docker/conf.
 func properties(options Options) map[string]string {
 	all := map[string]string{}
 	if options.HA {
@@ -109,7 +109,8 @@ func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (t
 		Env: spec.environment, WaitingFor: spec.started,
 		ConfigModifier: func(config *container.Config) { config.Hostname = spec.name },
 		HostConfigModifier: func(config *container.HostConfig) {
-			// A host's name can be resolved even if it is down, as with a name server.
+			// With these lines in /etc/hosts, a host's name can be resolved even if the host is
+			// down, as with a name server.
 			config.ExtraHosts = c.hostLines(":")
 			config.Binds = spec.files
 			if spec.disk > 0 {
@@ -136,7 +137,7 @@ type discardLogger struct{}
 
 func (discardLogger) Printf(string, ...any) {}
 
-// hostLines returns the hosts' names and addresses, joined by a separator.
+// hostLines returns a line for each host: its name, the separator, and its address.
 func (c *Cluster) hostLines(separator string) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(c.state.Addresses)) {

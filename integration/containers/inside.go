@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// stateVariable names the file with the cluster's state, for Inside's second process.
+// stateVariable is the environment variable by which the second process of RunInside learns the
+// path of the file with the cluster's state.
 const stateVariable = "BOBBIN_TEST_CONTAINERS"
 
 // RunInside starts a cluster and runs the calling test binary a second time, as a
-// process on the cluster's host Client. In that process, Inside calls tests and
-// returns the result. Then the first Inside removes the cluster and returns the
-// process's exit code.
+// process on the cluster's host Client. In the second process, RunInside calls tests and
+// returns its result, which the process must exit with. When the second process has ended,
+// RunInside removes the cluster and returns the exit code of the second process.
 //
-// The second process sees this machine's files and processes. It has the client's
-// network and host name, resolves the cluster's hosts by name, and reaches no other
-// network.
+// The second process sees this machine's files and processes. It has the network and the host
+// name of Client, resolves the cluster's hosts by name, and reaches no other network.
 func RunInside(options Options, tests func(*Cluster) int) int {
 	code, err := runInside(options, tests)
 	if err != nil {
@@ -65,8 +65,8 @@ func runInside(options Options, tests func(*Cluster) int) (code int, err error) 
 }
 
 // runInNetwork runs this test binary a second time, in the network of the container Client,
-// and returns its exit code. took, the duration of the cluster's start, reduces the
-// binary's time limit.
+// and returns its exit code. took is how long the cluster's start took; the time limit of the
+// second run is shorter by that.
 func (c *Cluster) runInNetwork(ctx context.Context, took time.Duration) (code int, err error) {
 	pid, err := c.Host(Client).pid(ctx)
 	if err != nil {
@@ -94,8 +94,9 @@ func (c *Cluster) runInNetwork(ctx context.Context, took time.Duration) (code in
 	return 0, err
 }
 
-// arguments returns the test binary's arguments, with a time limit reduced by
-// starting and stopping the cluster, before go test kills the binary.
+// arguments returns the arguments for the second run of the test binary. It shortens the time
+// limit (-test.timeout) by the time for starting and stopping the cluster, so that the second run
+// ends before go test kills the first.
 func arguments(all []string, took time.Duration) []string {
 	shorter := make([]string, len(all))
 	for i, argument := range all {

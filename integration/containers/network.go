@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// labelOwner labels networks and containers with the creating process; see owner.
+	// labelOwner is the label of networks and containers that says which process created them;
+	// see owner.
 	labelOwner = "bobbin.owner"
-	// labelNetwork labels containers with the name of their cluster's network.
+	// labelNetwork is the label of containers with the name of their cluster's network.
 	labelNetwork = "bobbin.owner.cluster"
 )
 
@@ -35,9 +36,9 @@ func (s subnet) host(index int) string {
 	return netip.AddrFrom4(bytes).String()
 }
 
-// createNetwork creates a network on the first free subnet. It checks the machine's
-// addresses, as a Docker engine knows only its own networks, and two networks on one
-// subnet receive each other's packets.
+// createNetwork creates a network on the first subnet that is free. A subnet in which this
+// machine has an address is not free. Docker does not check this, because a Docker engine knows
+// only its own networks; but two networks on one subnet receive each other's packets.
 func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -77,18 +78,21 @@ func (c *Cluster) labels() map[string]string {
 	return map[string]string{labelOwner: owner(), labelNetwork: c.state.Network}
 }
 
-// owner returns an id of this process: its process id, which can be reused, and its start time.
+// owner returns a string that identifies this process: its process id and, because process ids
+// are reused, its start time.
 func owner() string {
 	return strconv.Itoa(os.Getpid()) + "." + startTime(os.Getpid())
 }
 
-// startTime returns field 22 of /proc/PID/stat; "" if there is no such process.
+// startTime returns when a process was started, as field 22 of /proc/PID/stat; "" if there is no
+// such process.
 func startTime(pid int) string {
 	content, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return ""
 	}
-	// The command, in parentheses, is the second field and can hold anything.
+	// The second field is the command, in parentheses. It can contain anything, also spaces and
+	// parentheses.
 	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
 	if len(fields) < 20 {
 		return ""
@@ -96,14 +100,15 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-// ownerEnded reports whether the process named by an owner label has ended.
+// ownerEnded reports whether a process, identified by a result of owner, has ended.
 func ownerEnded(owner string) bool {
 	id, start, _ := strings.Cut(owner, ".")
 	pid, err := strconv.Atoi(id)
 	return err != nil || startTime(pid) != start
 }
 
-// removeAbandoned removes the containers and networks of processes that were killed.
+// removeAbandoned removes containers and networks whose owner has ended without removing them,
+// because it was killed.
 func (c *Cluster) removeAbandoned(ctx context.Context) error {
 	containers, err := c.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
 	if err != nil {
@@ -125,10 +130,10 @@ func (c *Cluster) removeAbandoned(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// remove removes a network and its containers.
+// remove removes the network with a name, and the containers of its cluster.
 func (c *Cluster) remove(ctx context.Context, name string) error {
 	if name == "" {
-		return nil // it was never created
+		return nil // the network was never created
 	}
 	containers, err := c.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelNetwork+"="+name))})
 	errs := []error{err}

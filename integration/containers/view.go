@@ -7,14 +7,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// Racks are the workers' racks, as in docker/conf/topology.table.
+// Racks returns the workers' racks, by name, as in docker/conf/topology.table.
 func Racks() map[string]string {
 	return map[string]string{"worker-1": "/rack-a", "worker-2": "/rack-a", "worker-3": "/rack-b"}
 }
 
-// HadoopCluster returns a cluster.Cluster, as if its daemons ran on this machine. Paths of a
-// node's directories lead through its host's first process (/proc/PID/root), so they
-// are valid until the host restarts.
+// HadoopCluster returns c as a cluster.Cluster, for tests that also run on a cluster without
+// containers. The paths of a node's directories lead through the first process of the node's
+// host (/proc/PID/root), so they are valid until the host restarts.
 func (c *Cluster) HadoopCluster(ctx context.Context) (*cluster.Cluster, error) {
 	var nodes []*cluster.Node
 	racks := Racks()

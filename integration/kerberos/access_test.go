@@ -86,7 +86,7 @@ func (s *kerberosCluster) testOtherUsersAreRefused(t *testing.T) {
 	}
 }
 
-// keepOthersOffPages asks web servers about alice's running application as bob.
+// testOtherUsersSeeNoPages asks web servers about alice's running application as bob.
 func (s *kerberosCluster) testOtherUsersSeeNoPages(t *testing.T, id string) {
 	ask := func(user, method, address, body string) (status int, content string) {
 		login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: user, Keytab: s.Keytab(user), Config: s.Kerberos().Config()})

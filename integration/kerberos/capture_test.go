@@ -30,7 +30,7 @@ var wordsInClear = map[string]string{
 	"DataNode 2":                markedLine,
 }
 
-// markedLine is a line of the text that countWords counts. Other tests send other ones.
+// markedLine is a line of the text that testWordCount counts. Other tests send other ones.
 var markedLine = "ape bee " + rand.Text()[:8] + "\n"
 
 // capture has what was sent on loopback for a while.
@@ -40,7 +40,7 @@ type capture struct {
 	wordsSeen map[string]map[string]int // how often each word was seen, by daemon; "" for all others
 }
 
-// record captures all packets on loopback until stop is called. That needs root.
+// capturePackets captures all packets on loopback until stop is called. That needs root.
 func (s *kerberosCluster) capturePackets(t *testing.T) (stop func() *capture) {
 	c := &capture{sent: map[string]int{}, wordsSeen: map[string]map[string]int{}, sockets: map[string]string{
 		s.NameNode().Address(cluster.RPC):              "NameNode",

@@ -22,8 +22,9 @@ func clusters() map[string]cluster.Options {
 			YARN:  cluster.Properties{"yarn.log-aggregation-enable": "true"},
 			Nodes: nodes(nil, nil),
 		},
-		// Tokens end soon, see outliveTokens, and the ResourceManager's keys are rolled as often
-		// as they can be.
+		// Tokens expire soon (see testApplicationsOutliveTokens), the ResourceManager gets tokens for users, and
+		// it rolls its keys as often as it can: the interval has to be more than three times the liveness monitor's expiry
+		// interval. The ResourceManager uses a new key half a rolling interval after making it.
 		"REST and privacy": {
 			SPNEGO: true,
 			Core:   cluster.Properties{"hadoop.rpc.protection": "privacy"},
@@ -45,8 +46,8 @@ func clusters() map[string]cluster.Options {
 				cluster.Properties{"dfs.encrypt.data.transfer.algorithm": "3des"},
 			),
 		},
-		// As production has it: DataNodes above port 1023 must have HTTPS. The ResourceManager
-		// gets tokens for users, which end soon here.
+		// As production has it: DataNodes above port 1023 must have HTTPS. Tokens expire soon, and
+		// the ResourceManager may not get new ones.
 		"integrity": {
 			HTTPS:      true,
 			Encryption: "aes256-cts-hmac-sha384-192",
@@ -88,7 +89,7 @@ func nodes(properties ...cluster.Properties) []cluster.NodeSpec {
 	return specs
 }
 
-// inClear returns with which daemons other processes speak in clear, by name; see spoken.
+// daemonsInClear returns with which daemons other processes speak in clear, by name; see wordsInClear.
 // Of several protections, Java chooses the first, and this client the best.
 func (s *kerberosCluster) daemonsInClear() map[string]bool {
 	protections := s.options.Core["hadoop.rpc.protection"]

@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// useCommands runs commands as tasks in a detached application, and asks all that can be
+// testCommands runs commands as tasks in a detached application, and asks all that can be
 // asked about it.
 func (s *kerberosCluster) testCommands(t *testing.T) {
 	login := []string(nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// askDoctor examines a sound cluster, and one to which the user has not logged in.
+// testDoctor examines a sound cluster, and one to which the user has not logged in.
 func (s *kerberosCluster) testDoctor(t *testing.T) {
 	arguments := []string{"doctor", "--json"}
 	if s.options.HA {

@@ -63,7 +63,7 @@ func (p *pausedRead) resume(t *testing.T) {
 	require.Contains(t, p.log.String(), "reading from HDFS again", "the first token was refused")
 }
 
-// surviveFailures runs an application that uses two file systems while a NameNode, the
+// testFailures runs an application that uses two file systems while a NameNode, the
 // ResourceManager and the KDC fail. Each ends its part of the work before the next.
 func (s *kerberosCluster) testFailures(t *testing.T) {
 	const rounds, pause = 4, 11 * time.Second
@@ -103,7 +103,7 @@ func (s *kerberosCluster) testFailures(t *testing.T) {
 	require.NoError(t, restarting.Wait())
 
 	after(3)
-	s.requirePage(t, id)
+	s.requirePage(t, id) // the ResourceManager has the same authority as before
 	require.NoError(t, s.KDC().Stop(ctx))
 	_, err := files.Stat(t.Context(), dirs[0]+"/4-driver")
 	require.Error(t, err, "the KDC ends before the last round")
@@ -117,7 +117,7 @@ func (s *kerberosCluster) testFailures(t *testing.T) {
 	}
 }
 
-// requireRolledKeys checks that the ResourceManager has used new keys for all its tokens
+// requireNewKeys checks that the ResourceManager has used new keys for all its tokens
 // while applications ran.
 func (s *kerberosCluster) requireNewKeys(t *testing.T) {
 	log, err := os.ReadFile(s.ResourceManager().LogFile())
@@ -127,8 +127,7 @@ func (s *kerberosCluster) requireNewKeys(t *testing.T) {
 	}
 }
 
-// refuseSimple makes the ResourceManager and the NameNode accept anyone, and checks that
-// users of Kerberos refuse them.
+// setProperties changes values in a daemon's configuration.
 func (s *kerberosCluster) setProperties(t *testing.T, daemon *cluster.Daemon, file string, values map[string]string) {
 	site := filepath.Join(s.dir(), "conf", daemon.Name(), file)
 	content, err := os.ReadFile(site)

@@ -133,7 +133,7 @@ func (s *kerberosCluster) keytab(user string) []string {
 	return []string{"--principal", user, "--keytab", s.Keytab(user), "--conf", "yarn.appMasterEnv.KRB5_CONFIG=" + s.Kerberos().Config()}
 }
 
-// files returns HDFS as a user.
+// filesOf returns HDFS as a user.
 func (s *kerberosCluster) filesOf(t *testing.T, user string) *storage.Files {
 	return s.openFiles(t, user, nil)
 }
@@ -149,8 +149,8 @@ func (s *kerberosCluster) openFiles(t *testing.T, user string, logger *slog.Logg
 	return files
 }
 
-// countWords counts words in HDFS in each mode, with the ticket cache and a keytab, and
-// checks what others on the network can read.
+// testWordCount counts words in HDFS in each mode, with the ticket cache or, where tokens end
+// soon, a keytab. It checks what others on the network can read.
 func (s *kerberosCluster) testWordCount(t *testing.T) {
 	stop := s.capturePackets(t)
 	files := s.filesOf(t, cluster.Alice)

@@ -25,7 +25,7 @@ type refusedSubmission struct {
 	environ []string
 }
 
-// refuseWithoutTicket submits where alice has not logged in yet.
+// testMissingTicket submits where alice has not logged in yet.
 func (s *kerberosCluster) testMissingTicket(t *testing.T) {
 	s.testRefused(t, "no ticket", refusedSubmission{cause: "no Kerberos ticket: there is no ticket cache"})
 	s.testRefused(t, "another's keytab", refusedSubmission{
@@ -33,7 +33,7 @@ func (s *kerberosCluster) testMissingTicket(t *testing.T) {
 	})
 }
 
-// refuse submits, and asks doctor about the same cause.
+// testRefused submits, and asks doctor about the same cause.
 func (s *kerberosCluster) testRefused(t *testing.T, name string, refused refusedSubmission) {
 	t.Run(name, func(t *testing.T) {
 		r := s.runWith(t, refused.environ, append(append([]string{"submit"}, refused.flags...), s.programs+"/pi", "4")...)
@@ -50,7 +50,7 @@ func (s *kerberosCluster) testRefused(t *testing.T, name string, refused refused
 	})
 }
 
-// refuseBadLogins submits with tickets, keytabs, clocks and tokens that cannot work.
+// testBadLogins submits with tickets, keytabs, clocks and tokens that cannot work.
 func (s *kerberosCluster) testBadLogins(t *testing.T) {
 	kdc, dir := s.Kerberos(), t.TempDir()
 	login := func(cache string, flags ...string) []string {

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// tokenRenewal and tokenLifetime are how long tokens live without a renewal and at most.
+	// tokenRenewal and tokenLifetime are how long tokens live without a renewal and at most,
+	// where the ResourceManager gets new ones.
 	tokenRenewal  = 20 * time.Second
 	tokenLifetime = 30 * time.Second
 	// onlyTokenLifetime is how long they live where it may not: a submission on a busy machine
@@ -27,7 +28,7 @@ const (
 	steadyRounds = 15
 )
 
-// outliveTokens runs applications that use HDFS for three times the maximum lifetime of
+// testApplicationsOutliveTokens runs applications that use HDFS for five times the maximum lifetime of
 // tokens, and at the same time all else that tests do.
 func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 	keytab := s.keytab(cluster.Alice)
@@ -113,7 +114,8 @@ func (s *kerberosCluster) testApplicationsOutliveTokens(t *testing.T) {
 
 const maxLifetimeKey = "dfs.namenode.delegation.token.max-lifetime"
 
-// withShortTokens adds that delegation tokens end while a test runs.
+// withShortTokens adds that delegation tokens end while a test runs: after renewal, or after
+// lifetime if they are renewed.
 func withShortTokens(renewal, lifetime time.Duration, p cluster.Properties) cluster.Properties {
 	p["dfs.namenode.delegation.token.renew-interval"] = strconv.FormatInt(renewal.Milliseconds(), 10)
 	p[maxLifetimeKey] = strconv.FormatInt(lifetime.Milliseconds(), 10)

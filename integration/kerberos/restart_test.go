@@ -23,10 +23,10 @@ import (
 // submission's tokens have ended.
 type restartingApplication struct {
 	id, dir string
-	ended   time.Time // when these tokens have ended
+	ended   time.Time // when the tokens have ended
 }
 
-// startRestarting submits it. It runs until it is killed.
+// startRestarting submits it, to be killed after a time. It runs until then.
 func (s *kerberosCluster) startRestarting(t *testing.T, lifetime time.Duration) restartingApplication {
 	const dir = "/user/alice/restarted"
 	args := append([]string{"submit", "--detach", "--num-executors", "1", "--name", "restarted", "--conf", "yarn.maxAppAttempts=2"}, s.keytab(cluster.Alice)...)
@@ -36,7 +36,7 @@ func (s *kerberosCluster) startRestarting(t *testing.T, lifetime time.Duration) 
 	return restartingApplication{strings.TrimSpace(r.stdout), dir, time.Now().Add(lifetime)}
 }
 
-// killMaster kills the ApplicationMaster after the tokens' end, and removes the copy of the
+// killMaster kills the ApplicationMaster when its time has come, and removes the copy of the
 // keytab on its node, so that YARN must fetch it again from HDFS.
 func (s *kerberosCluster) killMaster(t *testing.T, a restartingApplication) {
 	s.awaitFiles(t, a, time.Time{})
@@ -88,7 +88,7 @@ func (s *kerberosCluster) awaitFiles(t *testing.T, a restartingApplication, afte
 	}, testTimeout, 100*time.Millisecond)
 }
 
-// recoverMaster checks that a second ApplicationMaster goes on, as the ResourceManager may get new
+// testMasterRecovers checks that a second ApplicationMaster goes on, as the ResourceManager may get new
 // tokens for YARN.
 func (s *kerberosCluster) testMasterRecovers(t *testing.T, a restartingApplication) {
 	s.killMaster(t, a)
@@ -97,7 +97,7 @@ func (s *kerberosCluster) testMasterRecovers(t *testing.T, a restartingApplicati
 	require.Equal(t, 0, r.code, r.stderr)
 }
 
-// failWithoutPrivileges checks that the application fails, as the ResourceManager may not.
+// testMasterFailsWithoutPrivileges checks that the application fails, as the ResourceManager may not.
 func (s *kerberosCluster) testMasterFailsWithoutPrivileges(t *testing.T, a restartingApplication) {
 	s.killMaster(t, a)
 	r := s.run(t, "wait", a.id)

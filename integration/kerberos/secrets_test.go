@@ -29,8 +29,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// hideSecrets searches all that others could read for secrets of alice's running
-// application of that name, which has a keytab.
+// testSecretsAreHidden searches all that others could read for secrets of alice's running
+// steady application of a deploy mode, which has a keytab. It returns these secrets.
 func (s *kerberosCluster) testSecretsAreHidden(t *testing.T, mode string) (id string, found secrets) {
 	id = s.running(t, "steady-"+mode)
 	require.Eventually(t, func() bool { return len(s.tokenFiles(t, id)) >= 2 }, testTimeout, 200*time.Millisecond)
@@ -83,7 +83,7 @@ func (s *kerberosCluster) testSecretsAreHidden(t *testing.T, mode string) (id st
 	return id, secrets
 }
 
-// hideKeytab checks who can read the application's keytab.
+// testEventLogsHide searches the event logs of alice's ended applications for their secrets.
 func (s *kerberosCluster) testEventLogsHide(t *testing.T, applications map[string]secrets) {
 	files := s.filesOf(t, cluster.Alice)
 	entries, err := eventlog.List(t.Context(), files, eventlog.DefaultDirectory(cluster.Alice))
@@ -255,7 +255,7 @@ func encodingsOf(secret []byte) map[string][]byte {
 	return all
 }
 
-// pages returns what web servers say of an application to its owner, by URL.
+// readPages returns what web servers say of an application to its owner, by URL.
 func (s *kerberosCluster) readPages(t *testing.T, id string) map[string][]byte {
 	login, err := kerberos.Open(t.Context(), kerberos.Options{Principal: cluster.Alice, Keytab: s.Keytab(cluster.Alice), Config: s.Kerberos().Config()})
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
-// useStandalone runs drivers that use HDFS on a standalone cluster, whose worker has no
+// testStandalone runs drivers that use HDFS on a standalone cluster, whose worker has no
 // ticket.
 func (s *kerberosCluster) testStandalone(t *testing.T) {
 	dir := t.TempDir()

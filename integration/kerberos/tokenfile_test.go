@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// useTokenFile submits without a ticket, with tokens in a file that Java wrote at first.
+// testTokenFile submits without a ticket, with tokens in a file that Java wrote at first.
 func (s *kerberosCluster) testTokenFile(t *testing.T) {
 	dir := t.TempDir()
 	dtutil := func(args ...string) string {

@@ -1,5 +1,5 @@
-// Package moments controls a run of the program dataflow: it makes tasks wait at
-// moments, and reads which moments tasks have reached.
+// Package moments controls a run of the program dataflow. It makes tasks wait at moments, which
+// are named points in the tasks' work, and reads which moments tasks have reached.
 package moments
 
 import (
@@ -15,10 +15,11 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// Control is the program's control directory.
+// Control is the path of the program's control directory, through whose files package moments
+// and the program communicate.
 type Control string
 
-// Event is a moment that a task has reached, in the process pid.
+// Event says that the task with an index has reached a moment, in the executor process PID.
 type Event struct {
 	Moment     string
 	Index, PID int
@@ -26,7 +27,8 @@ type Event struct {
 
 func (c Control) held(moment string) string { return filepath.Join(string(c), "hold."+moment) }
 
-// Hold makes the tasks that reach a moment, such as "mapped" or "mapped.3", wait.
+// Hold makes tasks wait when they reach one of moments: all tasks for a name such as "mapped",
+// the task with index 3 for "mapped.3".
 func (c Control) Hold(moments ...string) error {
 	for _, moment := range moments {
 		if err := os.WriteFile(c.held(moment), nil, 0o644); err != nil {
@@ -36,7 +38,8 @@ func (c Control) Hold(moments ...string) error {
 	return nil
 }
 
-// Release lets the tasks continue that wait at the given moments; at any, if none is given.
+// Release undoes Hold for moments, or for all moments if none is given: the tasks that wait there
+// continue.
 func (c Control) Release(moments ...string) error {
 	var held []string
 	var err error
@@ -73,7 +76,7 @@ func (c Control) Events(moment string) (events []Event, err error) {
 	return events, nil
 }
 
-// TaskSets returns the task sets that the driver has submitted.
+// TaskSets returns the task sets that the driver has submitted so far.
 func (c Control) TaskSets() (sets []bobbin.Job, err error) {
 	status, err := os.ReadFile(filepath.Join(string(c), "status"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +89,8 @@ func (c Control) TaskSets() (sets []bobbin.Job, err error) {
 	return sets, err
 }
 
-// MapSets returns the task sets of the stages that write an operator's shuffles; "" means
-// all operators'.
+// MapSets returns the task sets of the stages that write the shuffles of an operator, or of all
+// operators if operator is "".
 func (c Control) MapSets(operator string) ([]bobbin.Job, error) {
 	sets, err := c.TaskSets()
 	return slices.DeleteFunc(sets, func(set bobbin.Job) bool {
@@ -95,8 +98,8 @@ func (c Control) MapSets(operator string) ([]bobbin.Job, error) {
 	}), err
 }
 
-// HandedOver reports whether executors that leave have handed over data, and none has to
-// hand over more.
+// HandedOver reports whether an executor has handed over data because it leaves, and no executor
+// is still handing over data.
 func (c Control) HandedOver() (bool, error) {
 	sets, err := c.TaskSets()
 	handovers := 0
@@ -111,7 +114,7 @@ func (c Control) HandedOver() (bool, error) {
 	return handovers > 0, err
 }
 
-// Times returns how often each index is among the events.
+// Times returns the number of events for each index.
 func Times(events []Event) map[int]int {
 	count := map[int]int{}
 	for _, e := range events {
@@ -120,7 +123,7 @@ func Times(events []Event) map[int]int {
 	return count
 }
 
-// IndexesOf returns the indexes of the events of a process, in order.
+// IndexesOf returns the indexes of the events of a process, sorted.
 func IndexesOf(events []Event, pid int) (indexes []int) {
 	for _, e := range events {
 		if e.PID == pid {

@@ -24,7 +24,8 @@ const (
 	archivePrefix = "yarn-submit_" + version + "_"
 )
 
-// copySource copies the tree without git, like an archive of the source.
+// copySource copies the repository's source files to directory, without .git, as an archive
+// of the source has them.
 func copySource(t *testing.T, directory string) string {
 	t.Helper()
 	root := filepath.Join("..", "..")

@@ -95,8 +95,8 @@ func (d *daemon) decommission(t *testing.T) {
 	}
 }
 
-// stop sends SIGTERM, at which the process must exit with 0. A process without
-// output may not handle signals yet.
+// stop sends SIGTERM and waits for the process's end. The exit code must be 0, unless the
+// process has printed nothing: then the signal may have come before it could handle it.
 func (d *daemon) stop(t *testing.T) {
 	t.Helper()
 	if !d.alive() {

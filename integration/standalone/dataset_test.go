@@ -30,7 +30,7 @@ type dataflow struct {
 }
 
 // startDataflow starts a job of the program dataflow, whose tasks wait at the held
-// moments.
+// moments. Workers keep no map output, unless settings have shuffle.service.
 func (s *site) startDataflow(t *testing.T, settings map[string]string, held []string, arguments ...string) *dataflow {
 	t.Helper()
 	d := &dataflow{out: filepath.Join(t.TempDir(), "out"), control: moments.Control(t.TempDir())}

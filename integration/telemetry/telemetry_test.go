@@ -74,7 +74,7 @@ func start(t *testing.T, environment []string, program string, args ...string) *
 	return said
 }
 
-// freeAddress returns a loopback address on which nothing listens.
+// freeAddress returns a loopback address that no other process gets until the test ends.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ports := &loopback.Ports{}

@@ -22,11 +22,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errEnough ends WriteGoSources's walk over the source files.
+// errEnough ends the walk of WriteGoSources over the source files when the text is long enough.
 var errEnough = errors.New("enough text")
 
-// WriteGoSources writes the Go distribution's own source texts to w, in the order of
-// their paths, until about limit bytes are written, and returns the number of bytes.
+// WriteGoSources writes the source files of the Go distribution to w, in the order of their paths.
+// It stops after the file with which at least limit bytes are written, and returns the number of
+// bytes.
 func WriteGoSources(ctx context.Context, w io.Writer, limit int64) (int64, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -66,8 +67,8 @@ func Count(text []byte) map[string]int64 {
 	return counts
 }
 
-// ReadCounts reads the part files of wordcount in dir. It fails if a word has two
-// lines.
+// ReadCounts returns the counts of words in the part files that wordcount has written to dir. It
+// fails if a word has two lines.
 func ReadCounts(ctx context.Context, files *storage.Files, dir string) (map[string]int64, error) {
 	entries, err := files.List(ctx, dir)
 	if err != nil {
@@ -111,7 +112,8 @@ func readPart(file io.Reader, counts map[string]int64) error {
 	}
 }
 
-// Top returns the n most frequent words, sorted by falling count, then by word.
+// Top returns the n most frequent words. The most frequent word comes first; words with the same
+// count are in alphabetical order.
 func Top(counts map[string]int64, n int) []string {
 	before := func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))

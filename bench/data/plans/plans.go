@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/dataset"
 )
 
-// jobs are the jobs by name. The plans are those of the examples.
+// jobs are the jobs by name. The plans of the first four are those of the examples.
 var jobs = map[string]func(ctx context.Context, session *bobbin.Session, out string, in []string) error{
 	"wordcount": func(ctx context.Context, session *bobbin.Session, out string, in []string) error {
 		return wordCount.With(session, in[0]).Save(ctx, out, dataset.AsText)
@@ -68,7 +68,7 @@ var sortLines = dataset.Define("sort lines", func(p *dataset.Plan, in string) *d
 	return dataset.Sort(dataset.Text(p, in))
 })
 
-// tables says which tables to join.
+// tables has the paths of the tables to join.
 type tables struct{ Left, Right string }
 
 var joinTables = dataset.Define("join tables", func(p *dataset.Plan, in tables) *dataset.Of[[]byte] {
@@ -85,7 +85,7 @@ func table(p *dataset.Plan, path string) *dataset.Of[dataset.KV[[]byte, []byte]]
 	})
 }
 
-// state is the links of each page that has any, and the rank of each page.
+// state is PageRank's: the links of each page that has any, and the rank of each page.
 type state struct {
 	Links *dataset.Of[dataset.KV[string, []string]]
 	Ranks *dataset.Of[dataset.KV[string, float64]]
@@ -121,7 +121,7 @@ func divide(_ string, links []string, rank float64) []dataset.KV[string, float64
 	return shares
 }
 
-// nothing is a shuffle without records from the given number of partitions.
+// nothing shuffles the given number of empty partitions.
 var nothing = dataset.Define("nothing", func(p *dataset.Plan, partitions int) *dataset.Of[dataset.KV[int, int]] {
 	empty := dataset.Generate(p, partitions, func(int, func(dataset.KV[int, int]) bool) {})
 	return dataset.Reduce(empty, func(a, b int) int { return a + b })

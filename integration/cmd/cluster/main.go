@@ -92,7 +92,7 @@ func up(ctx context.Context, options cluster.Options, stdout, stderr io.Writer) 
 		if c, err = cluster.Attach(options.Dir); err != nil {
 			return err
 		}
-		// The cluster is complete, or the error says which daemon has ended.
+		// A daemon of the running cluster may have ended; then this error says which.
 		if err := c.WaitReady(ctx); err != nil {
 			return fmt.Errorf("%w\nrun down, then up again", err)
 		}

@@ -1,6 +1,6 @@
-// Command demo counts the words of a real text on a real Hadoop cluster: it starts
-// the cluster, puts the text into HDFS, runs wordcount with yarn-submit, compares
-// with a count without bobbin, and stops the cluster.
+// Command demo counts the words of a real text on a real Hadoop cluster. It starts the cluster,
+// puts the text into HDFS, runs wordcount with yarn-submit, compares the result with a count
+// that was made without bobbin, and stops the cluster.
 //
 // Usage, from the module's root, after make build:
 //

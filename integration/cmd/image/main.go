@@ -1,9 +1,9 @@
 // Command image builds the Hadoop image from docker/Dockerfile and the jars that
 // Maven downloads. The command make docker-image runs it, from the module's root.
 //
-// The base image is -base or, by default, the public Debian image or one of
-// docker/base.sh (debootstrap): whichever is on this machine, else the public one if
-// it can be pulled.
+// The flag -base names the base image. By default, it is the public Debian image or the image
+// that docker/base.sh has made (with debootstrap), whichever is on this machine. If neither is,
+// it is the public one or, if that cannot be pulled, a new one that docker/base.sh makes.
 package main
 
 import (
@@ -57,7 +57,8 @@ func build(ctx context.Context, base, version, tag string) (err error) {
 	if err := createBuildContext(ctx, dir, jars); err != nil {
 		return err
 	}
-	// The build installs packages by the host's name servers and proxies.
+	// With the host's network, the build can install packages, because it uses the host's name
+	// servers and proxies.
 	return run(ctx, nil, "docker", "build", "--network", "host", "--build-arg", "BASE="+base,
 		"--label", "bobbin.hadoop="+version, "--tag", tag, dir)
 }
@@ -86,8 +87,8 @@ func createBuildContext(ctx context.Context, dir string, jars []string) error {
 	return nil
 }
 
-// findBase returns the public base image or one built earlier. If neither is on this
-// machine, it pulls the public one or, if that fails, builds one.
+// findBase returns the name of the public base image or of one that was built earlier, whichever
+// is on this machine. If neither is, it pulls the public image or, if that fails, builds one.
 func findBase(ctx context.Context) (string, error) {
 	for _, image := range []string{publicBase, ownBase} {
 		if exec.CommandContext(ctx, "docker", "image", "inspect", image).Run() == nil {

@@ -26,10 +26,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/ui/uitest"
 )
 
-// pictures are what is made: a page in a window.
+// pictures are the pictures to make: each shows a page in a window of a size.
 var pictures = []struct {
 	name, query   string
-	width, height int // of the picture; a page that is less high makes a smaller one
+	width, height int // of the picture; if the page is lower, the picture is, too
 }{
 	{"overview", "page=overview", 1100, 760},
 	{"overview-phone", "page=overview", browser.PhoneWidth, browser.PhoneHeight},
@@ -114,7 +114,7 @@ func awaitDrawing(ctx context.Context, b *browser.Browser) error {
 	}
 }
 
-// reduce cuts a PNG to a size, and encodes the rest with a palette of at most 256 colours.
+// reduce cuts a PNG to a size, and encodes the rest with a palette of at most maxColours colours.
 func reduce(encoded []byte, width, height int) ([]byte, error) {
 	whole, err := png.Decode(bytes.NewReader(encoded))
 	if err != nil {

@@ -8,15 +8,16 @@ import (
 	"slices"
 )
 
-// maxColours is how many colours a palette has. Few make small files; the pages have few.
+// maxColours is how many colours a palette has at most. Few are enough, because the pages have
+// few, and make small files.
 const maxColours = 96
 
 func colourAt(m image.Image, x, y int) color.NRGBA {
 	return color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA)
 }
 
-// paletteOf returns the most frequent colours, without those that look like more frequent
-// ones.
+// paletteOf returns the most frequent colours. It leaves out a colour that looks like a more
+// frequent one.
 func paletteOf(counts map[color.NRGBA]int) color.Palette {
 	frequent := slices.SortedFunc(maps.Keys(counts), func(a, b color.NRGBA) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B), cmp.Compare(a.A, b.A))
