@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
-	"strconv"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -17,7 +15,7 @@ import (
 )
 
 // collect uploads the files that match the step's patterns to the results directory,
-// in a subdirectory of this task attempt. The task fails if they exceed the limits.
+// under names that no other task attempt uses. The task fails if they exceed the limits.
 func (c *sharedInput) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, input Task) error {
 	if len(c.Step.Collect) == 0 {
 		return nil
@@ -31,7 +29,6 @@ func (c *sharedInput) collect(t *bobbin.Task, outcome *Outcome, attempt invocati
 	}
 	defer root.Close()
 	inPaths := input.inPaths()
-	directory := path.Join("files", strconv.Itoa(c.Number), fmt.Sprintf("%d-%d", attempt.index, attempt.attempt))
 	sources := map[string]File{} // by name: a file that matches two patterns is uploaded once
 	var bytes int64
 	for i, collect := range c.Step.Collect {
@@ -49,7 +46,7 @@ func (c *sharedInput) collect(t *bobbin.Task, outcome *Outcome, attempt invocati
 				if err != nil {
 					return err
 				}
-				file = File{Source: path.Join(directory, strconv.Itoa(len(sources))), Name: name, Size: info.Size(), Mode: info.Mode().Perm()}
+				file = File{Source: fmt.Sprintf("%s/%d-%d-%d-%d", filesDirectory, c.Number, attempt.index, attempt.attempt, len(sources)), Name: name, Size: info.Size(), Mode: info.Mode().Perm()}
 				sources[name] = file
 				bytes += file.Size
 			}
@@ -60,12 +57,6 @@ func (c *sharedInput) collect(t *bobbin.Task, outcome *Outcome, attempt invocati
 	if problem := c.Limits.exceeded(len(outcome.Files), bytes); problem != "" {
 		outcome.Status, outcome.Exit, outcome.Message, outcome.Files = StatusFailed, -1, problem, nil
 		return nil
-	}
-	if len(sources) > 0 {
-		// The submitter may have removed c.Results; see recorder.write.
-		if exists, err := t.Files().Exists(t, c.Results); err != nil || !exists {
-			return firstError(err, fmt.Errorf("%s is gone", c.Results))
-		}
 	}
 	for name, file := range sources {
 		if err := upload(t, t.Files(), root, name, c.Results+"/"+file.Source, file.Size); err != nil {
@@ -122,7 +113,7 @@ func upload(ctx context.Context, files *storage.Files, root *os.Root, name, targ
 		return err
 	}
 	defer source.Close()
-	writer, err := files.Create(ctx, target, storage.Overwrite(), storage.Perm(0o600))
+	writer, err := files.Create(ctx, target, storage.Overwrite(), storage.ExistingParent(), storage.Perm(0o600))
 	if err != nil {
 		return err
 	}

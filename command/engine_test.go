@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -296,6 +297,6 @@ func TestTheLatestAttemptCounts(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, files.RemoveAll(t.Context(), directory))
 	r.start(0)
-	require.ErrorContains(t, r.close(t.Context()), "is gone")
+	require.ErrorIs(t, r.close(t.Context()), fs.ErrNotExist)
 	require.NoDirExists(t, strings.TrimPrefix(directory, "file://"), "what the submitter has removed is not made again")
 }

@@ -13,10 +13,14 @@ import (
 )
 
 const (
-	// reportDirectory contains the report files of the results directory. partEnding
-	// ends the names of unfinished files.
+	// reportDirectory contains the report files of the results directory, filesDirectory
+	// the collected files of tasks. The driver makes both when it starts. After a kill the
+	// submitter removes them while the driver and tasks may still run: files are created
+	// with storage.ExistingParent, so that nothing comes back.
 	reportDirectory = "report"
-	partEnding      = ".part"
+	filesDirectory  = "files"
+	// partEnding ends the names of unfinished report files.
+	partEnding = ".part"
 	// Outcomes are written minFlushInterval after the start, so that a short job that is
 	// killed leaves some. The interval grows to maxFlushInterval, so that a long job does
 	// not leave thousands of files.
@@ -64,10 +68,12 @@ type recorder struct {
 	done    chan error
 }
 
-// newRecorder creates the report directory and starts the goroutine that writes until close.
+// newRecorder makes the results directory and starts the goroutine that writes until close.
 func newRecorder(ctx context.Context, files *storage.Files, directory string) (*recorder, error) {
-	if err := files.MkdirAll(ctx, directory+"/"+reportDirectory, 0o700); err != nil {
-		return nil, fmt.Errorf("the directory of the results: %w", err)
+	for _, name := range []string{reportDirectory, filesDirectory} {
+		if err := files.MkdirAll(ctx, directory+"/"+name, 0o700); err != nil {
+			return nil, fmt.Errorf("the directory of the results: %w", err)
+		}
 	}
 	entries, err := files.List(ctx, directory+"/"+reportDirectory)
 	if err != nil {
@@ -172,13 +178,8 @@ func (r *recorder) loop(ctx context.Context) error {
 
 // write creates one report file under a temporary name and renames it.
 func (r *recorder) write(ctx context.Context, number int, content []byte) error {
-	// After a kill, the submitter may have collected and removed the results. Writing a
-	// file would create the directory again.
-	if exists, err := r.files.Exists(ctx, r.directory+"/"+reportDirectory); err != nil || !exists {
-		return firstError(err, fmt.Errorf("recording task outcomes: %s is gone", r.directory))
-	}
 	name := fmt.Sprintf("%s/%s/%s-%06d", r.directory, reportDirectory, r.prefix, number)
-	writer, err := r.files.Create(ctx, name+partEnding, storage.Overwrite(), storage.Perm(0o600))
+	writer, err := r.files.Create(ctx, name+partEnding, storage.Overwrite(), storage.ExistingParent(), storage.Perm(0o600))
 	if err != nil {
 		return fmt.Errorf("recording task outcomes: %w", err)
 	}

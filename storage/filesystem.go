@@ -94,6 +94,10 @@ type CreateOption func(*createSettings)
 // fs.ErrExist. The old content is lost even if the new file is then aborted.
 func Overwrite() CreateOption { return func(s *createSettings) { s.overwrite = true } }
 
+// ExistingParent makes [Files.Create] fail with fs.ErrNotExist if the directory of the new
+// file does not exist, instead of creating it.
+func ExistingParent() CreateOption { return func(s *createSettings) { s.noParents = true } }
+
 // Perm sets the permission bits of the new file; by default 0644.
 func Perm(perm fs.FileMode) CreateOption { return func(s *createSettings) { s.perm = perm.Perm() } }
 

@@ -23,8 +23,9 @@ func (f *Files) Open(ctx context.Context, path string) (File, error) {
 	return file, l.withLocalHint(err)
 }
 
-// Create creates a file for writing, with its missing parent directories. It fails
-// with fs.ErrExist if the file exists, unless [Overwrite] is among the options.
+// Create creates a file for writing, with its missing parent directories unless
+// [ExistingParent] is among the options. It fails with fs.ErrExist if the file exists,
+// unless [Overwrite] is among the options.
 // When ctx ends, writes and Close return ctx's error.
 func (f *Files) Create(ctx context.Context, path string, options ...CreateOption) (*Writer, error) {
 	l, err := f.resolveFor(ctx, path)

@@ -154,9 +154,6 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 			directory = f.plan.Results
 		}
 		f.clean(ctx, directory)
-		if results.IsIncomplete() {
-			f.removeLate(ctx, directory)
-		}
 	}
 	if problem != nil {
 		if err == nil {
@@ -234,21 +231,6 @@ func (f *resultCollector) writeSummary(results *command.Results, summary command
 		return fmt.Errorf("the summary: %w", errors.Join(err, os.Remove(file.Name())))
 	}
 	return nil
-}
-
-// removeLate removes directory again and again until recordsTimeout has passed, because a
-// killed driver that is still writing files may create the directory again.
-func (f *resultCollector) removeLate(ctx context.Context, directory string) {
-	for deadline := time.Now().Add(recordsTimeout); time.Now().Before(deadline); {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(recordsTimeout / 4):
-		}
-		if exists, err := f.files.Exists(ctx, directory); err == nil && exists {
-			f.clean(ctx, directory)
-		}
-	}
 }
 
 // clean removes the results of this run, unless keepOnSuccess is set. It also removes other

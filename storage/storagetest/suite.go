@@ -302,6 +302,12 @@ func testDirectories(t *testing.T, f *fixture) {
 	require.Error(t, f.files.MkdirAll(f.ctx, f.path("a/c"), 0o755), "a file is in the way")
 	_, err = f.files.Create(f.ctx, f.path("a/c/below"))
 	require.Error(t, err, "a file is in the way")
+
+	_, err = f.files.Create(f.ctx, f.path("missing/file"), storage.ExistingParent())
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	exists, err := f.files.Exists(f.ctx, f.path("missing"))
+	require.NoError(t, err)
+	require.False(t, exists)
 }
 
 func testRenameNeverOverwrites(t *testing.T, f *fixture) {
