@@ -185,17 +185,65 @@ func clusterOptions() cluster.Options {
 	}
 }
 
+// startCluster starts a cluster. stop is nil if it fails.
 func startCluster(options cluster.Options) (hadoop *cluster.Cluster, stop func() error, err error) {
 	starting, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if hadoop, err = cluster.Start(starting, options); err != nil {
 		return nil, nil, err
 	}
-	return hadoop, func() error {
+	stop = func() error {
 		stopping, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		return hadoop.Stop(stopping)
-	}, nil
+	}
+	if options.FairScheduler {
+		if err := runFirstApplication(starting, hadoop); err != nil {
+			return nil, nil, errors.Join(err, stop())
+		}
+	}
+	return hadoop, stop, nil
+}
+
+// runFirstApplication runs an application that does nothing, and kills it if it has not ended
+// after 20 s. The first application of a FairScheduler may wait for its ApplicationMaster for ever:
+// FairScheduler.allocate records the request, releases the application's lock and then returns the
+// containers that were allocated. If the scheduler allocates the container in between, the
+// ResourceManager ignores it. In a ResourceManager that has loaded these classes there is hardly
+// any time in between.
+func runFirstApplication(ctx context.Context, hadoop *cluster.Cluster) error {
+	s, err := connect(hadoop)
+	if err != nil {
+		return err
+	}
+	defer s.files.Close()
+	created, err := s.rest.NewApplication(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.rest.SubmitApplication(ctx, &yarnrest.SubmissionContext{
+		ID: created.ID, Name: "first", MaxAttempts: 1,
+		AM: yarnrest.ContainerSpec{Commands: []string{"true"}}, Resource: yarnrest.Resource{MemoryMB: 128, VCores: 1},
+	})
+	if err != nil {
+		return err
+	}
+	limit := time.After(20 * time.Second)
+	poll := time.NewTicker(200 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		application, err := s.rest.Application(ctx, created.ID)
+		if err != nil || application.State.Ended() {
+			return err
+		}
+		select {
+		case <-poll.C:
+		case <-limit:
+			return s.rest.Kill(ctx, created.ID, "it did not start")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // connect makes clients of a cluster from its client configuration.
