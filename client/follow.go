@@ -195,7 +195,11 @@ func (f *follower) noteState(application *yarnrest.Application) {
 		return
 	}
 	if application.State == yarnrest.StateAccepted && f.display.now().Sub(f.times.Accepted) >= waitReasonDelay {
-		f.showWaitReason(application.Diagnostics)
+		diagnostics := application.Diagnostics
+		if diagnostics == "" && application.RunningContainers > 0 {
+			diagnostics = lostContainer
+		}
+		f.showWaitReason(diagnostics)
 	}
 }
 
@@ -219,6 +223,12 @@ func (f *follower) showState(application *yarnrest.Application) {
 		f.display.showState(state, "")
 	}
 }
+
+// lostContainer replaces the diagnostics that the ResourceManager does not give if a FairScheduler
+// has lost the container that it allocated for an ApplicationMaster: FairScheduler.allocate of
+// Hadoop 3.4.3 records the request, releases the application's lock, and returns the containers
+// allocated so far. RMAppAttemptImpl ignores a container that is allocated in between.
+const lostContainer = "the container of the ApplicationMaster is allocated, but YARN does not launch it; if this lasts, kill the application and submit it again"
 
 // showWaitReason prints why the application is waiting, unless that was printed last.
 func (f *follower) showWaitReason(diagnostics string) {

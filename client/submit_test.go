@@ -273,6 +273,10 @@ func TestFollowerShowsWhyAnApplicationWaitsAndRestarts(t *testing.T) {
 		look(waiting)
 	}
 	require.Equal(t, 1, strings.Count(b.output.String(), "waiting: Application is added to the scheduler and is not yet activated. Queue's AM resource limit"), b.output)
+	lost := state("ACCEPTED")
+	lost["runningContainers"] = 1
+	look(lost)
+	require.Contains(t, b.output.String(), "waiting: the container of the ApplicationMaster is allocated, but YARN does not launch it")
 	look(running())
 	look(state("ACCEPTED"))
 	require.Contains(t, b.output.String(), "ACCEPTED  again: the ApplicationMaster failed")

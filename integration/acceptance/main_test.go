@@ -206,11 +206,9 @@ func startCluster(options cluster.Options) (hadoop *cluster.Cluster, stop func()
 }
 
 // runFirstApplication runs an application that does nothing, and kills it if it has not ended
-// after 20 s. The first application of a FairScheduler may wait for its ApplicationMaster for ever:
-// FairScheduler.allocate records the request, releases the application's lock and then returns the
-// containers that were allocated. If the scheduler allocates the container in between, the
-// ResourceManager ignores it. In a ResourceManager that has loaded these classes there is hardly
-// any time in between.
+// after 20 s. A FairScheduler may lose the container of an ApplicationMaster, see lostContainer in
+// package client. The first application is in most danger, because the ResourceManager is slow
+// while it loads classes.
 func runFirstApplication(ctx context.Context, hadoop *cluster.Cluster) error {
 	s, err := connect(hadoop)
 	if err != nil {
